@@ -1,0 +1,69 @@
+/** Servers that run under the same load in turn, each in a fresh process, all of them once a round. */
+import { planRounds } from "./judge.ts";
+import type { Load } from "./load.ts";
+import type { Effort } from "./measurement.ts";
+import { type Server, withServer } from "./server.ts";
+
+/** Baselines are written by hand on the bare engine; peers are other libraries. */
+export type Role = "ours" | "baseline" | "peer";
+
+export interface Contest<Achieved> {
+  readonly load: Load<Achieved>;
+  readonly ours: Server;
+  /** The goal is about this one. */
+  readonly baseline: Server;
+  /** Other baselines, for the reader. */
+  readonly others?: readonly Server[];
+  /** Other libraries, for the reader; they run in three rounds only. */
+  readonly peers?: readonly Server[];
+}
+
+export interface Result<Achieved> {
+  readonly name: string;
+  readonly role: Role;
+  /** By round; undefined where the server did not run. */
+  readonly samples: readonly (Achieved | undefined)[];
+}
+
+export interface Results<Achieved> {
+  readonly ours: Result<Achieved>;
+  readonly baseline: Result<Achieved>;
+  /** Ours first, then the baseline, the others and the peers. */
+  readonly all: readonly Result<Achieved>[];
+}
+
+export async function runContest<Achieved>(
+  { load, ours, baseline, others = [], peers = [] }: Contest<Achieved>,
+  effort: Effort,
+): Promise<Results<Achieved>> {
+  const rounds: Map<Server, Achieved>[] = [];
+  for (const servers of planRounds([ours, baseline, ...others], peers, effort.rounds)) {
+    const round = new Map<Server, Achieved>();
+    for (const server of servers)
+      round.set(server, await withServer(server, (target) => load(target, effort)));
+    rounds.push(round);
+    effort.onRound(rounds.length);
+  }
+  const resultOf = (server: Server, role: Role): Result<Achieved> => ({
+    name: server.name,
+    role,
+    samples: rounds.map((round) => round.get(server)),
+  });
+  const first = resultOf(ours, "ours");
+  const second = resultOf(baseline, "baseline");
+  return {
+    ours: first,
+    baseline: second,
+    all: [
+      first,
+      second,
+      ...others.map((server) => resultOf(server, "baseline")),
+      ...peers.map((server) => resultOf(server, "peer")),
+    ],
+  };
+}
+
+/** What a server achieved in the rounds in which it ran. */
+export function ranIn<Achieved>({ samples }: Result<Achieved>): Achieved[] {
+  return samples.filter((sample) => sample !== undefined);
+}

@@ -1,0 +1,14 @@
+// The three loads. Each opens its connections, measures, and prints one line of JSON.
+#ifndef MODES_H
+#define MODES_H
+
+// Each connection keeps `depth` requests in flight; every answer is counted and timed.
+void run_rpc(void);
+
+// One connection publishes, all others receive; at most `window` messages are on their way.
+void run_fan(void);
+
+// Connections that subscribe and then do nothing, and the memory they cost the server.
+void run_idle(void);
+
+#endif

@@ -1,0 +1,34 @@
+// What the command line asks for.
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <sys/types.h>
+
+// The most requests one connection may have in flight.
+#define MAX_DEPTH 256
+
+typedef enum { MODE_RPC, MODE_FAN, MODE_IDLE } Mode;
+typedef enum { PROTOCOL_JSON, PROTOCOL_RAW, PROTOCOL_SOCKET_IO, PROTOCOL_TRPC } Protocol;
+
+typedef struct {
+  Mode mode;
+  Protocol protocol;
+  const char *path;
+  int port;
+  pid_t server;
+  // Fan-out across two servers: every other subscriber connects to this one. 0 when there is only one.
+  int second_port;
+  pid_t second_server;
+  int connections;
+  int depth;
+  int window;
+  double warm_seconds;
+  double measured_seconds;
+} Options;
+
+extern Options options;
+
+// Fills `options`; ends the program with the usage when an argument is not understood.
+void parse_options(int count, char **arguments);
+
+#endif

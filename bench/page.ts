@@ -1,0 +1,113 @@
+/** The page `docs/performance.md`: every measurement as a table and a chart. Pure: it writes nothing. */
+import { drawChart } from "./chart.ts";
+import { formatGoal, formatValue, type Verdict } from "./judge.ts";
+import type { Finding, Measurement } from "./measurement.ts";
+import { formatMarkdownTable } from "./table.ts";
+
+/** What came of a measurement. */
+export interface Outcome {
+  readonly measurement: Pick<Measurement, "name" | "about" | "goal">;
+  readonly finding: Finding;
+  readonly verdict: Verdict;
+}
+
+/** Where it was measured. A date or a machine's name would say less, and change with every run. */
+export interface Setting {
+  readonly cores: number;
+  /** Such as `Node 24.0.0`. */
+  readonly runtimes: readonly string[];
+  /** Such as `ws 8.0.0`. */
+  readonly libraries: readonly string[];
+}
+
+/** Path by path, relative to the page's folder. */
+export type Pages = ReadonlyMap<string, string>;
+
+const PAGE = "performance.md";
+const CHARTS = "performance";
+
+export function renderPages(outcomes: readonly Outcome[], setting: Setting): Pages {
+  const charts = outcomes.map(({ measurement, finding }): [string, string] => [
+    chartPath(measurement.name),
+    drawChart(finding.chart),
+  ]);
+  return new Map([[PAGE, renderPage(outcomes, setting)], ...charts]);
+}
+
+function chartPath(name: string): string {
+  return `${CHARTS}/${name}.svg`;
+}
+
+function renderPage(outcomes: readonly Outcome[], setting: Setting): string {
+  return [
+    "# Performance",
+    "<!-- Written by `npm run bench -- --report`. Do not edit: the next report replaces it. -->",
+    "What Halyard costs over the bare engine, and how it compares with other libraries.",
+    `Measured on ${setting.cores} cores with ${setting.runtimes.join(" and ")}; ${setting.libraries.join(", ")}.`,
+    "## Goals",
+    renderGoals(outcomes),
+    describeRivals(outcomes),
+    HOW_TO_READ,
+    ...outcomes.map(renderSection),
+    HOW_TO_REPRODUCE,
+    "",
+  ].join("\n\n");
+}
+
+function renderGoals(outcomes: readonly Outcome[]): string {
+  const rows = outcomes.map(({ measurement, verdict }) => [
+    `[${measurement.name}](#${measurement.name})`,
+    formatGoal(measurement.goal),
+    formatValue(verdict.value, measurement.goal),
+    verdict.ok ? "reached" : "**short**",
+  ]);
+  return formatMarkdownTable([["measurement", "goal", "measured", ""], ...rows]);
+}
+
+/** The goal that has no figure of its own: to be ahead of every other library. */
+export function describeRivals(outcomes: readonly Outcome[]): string {
+  const rivals = outcomes.flatMap(({ measurement, finding }) =>
+    finding.rivals.map((rival) => ({ ...rival, where: measurement.name })),
+  );
+  const names = [...new Set(rivals.map(({ name }) => name))].join(", ");
+  if (rivals.length === 0) return "No other library was measured.";
+  const behind = rivals.filter(({ lead }) => lead <= 1);
+  if (behind.length === 0) return `Ahead of every other library in requests and fan-out (${names}): reached.`;
+  const list = behind.map(({ name, where, lead }) => `${name} in ${where} (CPU ratio ${lead.toFixed(2)})`);
+  return `Ahead of every other library in requests and fan-out (${names}): short, behind ${list.join(", ")}.`;
+}
+
+function renderSection({ measurement, finding, verdict }: Outcome): string {
+  const { name, about, goal } = measurement;
+  const figure = `${formatValue(verdict.value, goal)} (goal ${formatGoal(goal)})`;
+  return [
+    `## ${name}`,
+    `${about}.`,
+    `![${finding.chart.title}](${chartPath(name)})`,
+    formatMarkdownTable(finding.table),
+    [`Median of ${finding.figures.length} rounds: ${figure}.`, ...finding.doubts].join(" "),
+  ].join("\n\n");
+}
+
+const HOW_TO_READ = `## How to read this
+
+Absolute figures are those of one machine in one hour; compare ratios.
+
+- **CPU ratio**: CPU time the other server needs for an operation, divided by what Halyard needs. Above 1 Halyard is cheaper. The goals are about this one, against the first server below Halyard, because on a shared machine it moves least.
+- **rate ratio**: Halyard's operations per second divided by the other's. Above 1 Halyard is faster.
+- An operation is a request with its answer, or the delivery of one message to one subscriber.
+- **KB a connection**: memory of the process with all connections open and idle, less its memory before, both after a garbage collection, divided by their number. Buffers of the kernel are not in it.
+- Servers run in turn, each in a fresh process on a core of its own, all of them once a round. Other libraries run in three rounds, so read them as an idea of the field.
+- Halyard checks payloads by schema on the way in and out. So do tRPC and ws-kit; Elysia checks on the way in; Socket.IO does not check.`;
+
+const HOW_TO_REPRODUCE = `## How to reproduce
+
+On Linux with a C compiler and at least two cores, with nothing else running:
+
+\`\`\`sh
+npm ci
+npm run bench -- --report     # all of it, about an hour; writes this page
+npm run bench -- rpc-node     # one measurement
+\`\`\`
+
+The servers, the load generator and the rules of judging are in \`bench/\`; its README explains them.`;

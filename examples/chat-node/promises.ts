@@ -1,0 +1,149 @@
+/** What the chat promises, on whatever serves it: driven as its users do, by real clients. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import { WsError } from "@halyard/wire";
+import { type WsClient, wsClient } from "@halyard/wire/client";
+import { type Chat, createChat } from "./chat.ts";
+import { Export, ExportProgress, IsTyping, Join, Said, Say, Typing } from "./messages.ts";
+import { users } from "./users.ts";
+
+export interface RunningChat {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+let chat: RunningChat;
+const clients: WsClient[] = [];
+
+/** Registers the tests; `start` serves the chat on a free port of localhost. */
+export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void {
+  before(async () => {
+    chat = await start(createChat(users));
+  });
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+  });
+
+  after(() => chat.stop());
+
+  // `void`: the runner waits for its tests by itself.
+  void test("two people in a room hear each other; a third in another room does not", async () => {
+    const [ada, bob, cara] = [
+      await enter("ada", "harbour"),
+      await enter("bob", "harbour"),
+      await enter("cara", "attic"),
+    ];
+    await ada.client.request(Say, { room: "harbour", text: "Ahoy!" });
+    await bob.client.request(Say, { room: "harbour", text: "Ahoy, Ada." });
+    const both = ["ada: Ahoy!", "bob: Ahoy, Ada."];
+    await until(() => ada.heard.length === 2 && bob.heard.length === 2, "both to hear both");
+    assert.deepEqual([ada.heard, bob.heard], [both, both]);
+
+    // Messages of one connection keep their order, so what was meant for cara would have come before her own.
+    await cara.client.request(Say, { room: "attic", text: "Anybody?" });
+    await until(() => cara.heard.length > 0, "cara to hear herself");
+    assert.deepEqual(cara.heard, ["cara: Anybody?"]);
+  });
+
+  void test("who comes later sees what was said last", async () => {
+    const ada = await enter("ada", "library");
+    await ada.client.request(Say, { room: "library", text: "Quiet, please." });
+    const bob = await enter("bob", "library");
+    const { payload } = await bob.client.request(Join, { room: "library" });
+    assert.deepEqual(payload.recent, [{ from: "ada", text: "Quiet, please." }]);
+  });
+
+  void test("nobody speaks in a room without having joined it", async () => {
+    const ada = await enter("ada", "hall");
+    const request = ada.client.request(Say, { room: "cellar", text: "Hello?" });
+    await assert.rejects(request, { code: "FAILED_PRECONDITION" });
+  });
+
+  void test("typing is shown to the others, not to the one who types", async () => {
+    const [ada, bob] = [await enter("ada", "desk"), await enter("bob", "desk")];
+    ada.client.send(Typing, { room: "desk" });
+    await until(() => bob.typing.length > 0, "bob to see that ada types");
+    assert.deepEqual(bob.typing, ["ada"]);
+
+    // An answer that comes later proves that an echo would have come before it.
+    await ada.client.request(Join, { room: "desk" });
+    assert.deepEqual(ada.typing, []);
+  });
+
+  void test("an export reports its progress in order, then gives every line", async () => {
+    const dan = await enter("dan", "archive");
+    const said = ["one", "two", "three", "four", "five"];
+    for (const text of said) await dan.client.request(Say, { room: "archive", text });
+
+    const steps: number[] = [];
+    const answer = dan.client.request(Export, { room: "archive" });
+    answer.onProgress((data) => steps.push(ExportProgress.parse(data).done));
+    const { payload } = await answer;
+
+    assert.deepEqual(steps, [1, 2, 3, 4, 5]);
+    assert.deepEqual(
+      payload.lines,
+      said.map((text) => ({ from: "dan", text })),
+    );
+  });
+
+  void test("a wrong token is refused, and the client does not try again", async () => {
+    const client = clientFor("guessed-token");
+    await assert.rejects(client.connect(), { code: "UNAUTHENTICATED" });
+    assert.equal(client.state, "closed");
+  });
+
+  void test("a flood is refused with a time to wait, and nobody else is", async () => {
+    const [eve, fay] = [await enter("eve", "square"), await enter("fay", "square")];
+    const flood = Array.from({ length: 60 }, () => eve.client.request(Say, { room: "square", text: "spam" }));
+    const refusals = (await Promise.allSettled(flood)).flatMap((outcome) =>
+      outcome.status === "rejected" ? [outcome.reason] : [],
+    );
+
+    assert.ok(refusals.length >= 30, `only ${refusals.length} of 60 were refused`);
+    for (const error of refusals) {
+      assert.ok(WsError.isWsError(error));
+      assert.equal(error.code, "RESOURCE_EXHAUSTED");
+      assert.ok((error.retryAfterMs ?? 0) > 0);
+    }
+    await fay.client.request(Say, { room: "square", text: "I am still heard." });
+  });
+}
+
+interface Guest {
+  readonly client: WsClient;
+  /** What others said, as "name: text". */
+  readonly heard: string[];
+  /** Who was seen typing. */
+  readonly typing: string[];
+}
+
+function clientFor(token: string): WsClient {
+  const client = wsClient({
+    url: `ws://localhost:${chat.port}`,
+    auth: { getToken: () => token, attach: "protocol" },
+  });
+  clients.push(client);
+  return client;
+}
+
+async function enter(name: string, room: string): Promise<Guest> {
+  const client = clientFor(`${name}-token`);
+  const guest: Guest = { client, heard: [], typing: [] };
+  client.on(Said, ({ from, text }) => guest.heard.push(`${from}: ${text}`));
+  client.on(IsTyping, ({ from }) => guest.typing.push(from));
+  await client.connect();
+  await client.request(Join, { room });
+  return guest;
+}
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+  for (const deadline = Date.now() + 5_000; !condition(); await pause(5)) {
+    assert.ok(Date.now() < deadline, `waited 5 s for ${what}`);
+  }
+}
+
+function pause(delayMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs));
+}

@@ -1,0 +1,72 @@
+/** The one table of error codes, and the error that carries one of them through the service. */
+import { defineErrorCodes } from "@better-auth/core/utils/error-codes";
+
+export type FeatureFlagErrorCode =
+  | "FLAG_NOT_FOUND"
+  | "INVALID_FLAG_TYPE"
+  | "EVALUATION_ERROR"
+  | "PERMISSION_DENIED"
+  | "VALIDATION_ERROR"
+  | "STORAGE_ERROR"
+  | "RATE_LIMIT_EXCEEDED";
+
+export type FeatureFlagErrorCodes = {
+  readonly [Code in FeatureFlagErrorCode]: { readonly code: Code; message: string };
+};
+
+/** Every code the service answers with, and what it means. */
+export const FEATURE_FLAG_ERROR_CODES: FeatureFlagErrorCodes = defineErrorCodes({
+  FLAG_NOT_FOUND: "The feature flag does not exist.",
+  INVALID_FLAG_TYPE: "The flag type is unknown, or a value does not fit it.",
+  EVALUATION_ERROR: "The feature flag could not be evaluated.",
+  PERMISSION_DENIED: "You may not do this with feature flags.",
+  VALIDATION_ERROR: "The request is not valid.",
+  STORAGE_ERROR: "The feature flags could not be read or written.",
+  RATE_LIMIT_EXCEEDED: "Too many requests.",
+});
+
+export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 429 | 500;
+
+const STATUSES: Readonly<Record<FeatureFlagErrorCode, ErrorStatus>> = {
+  FLAG_NOT_FOUND: 404,
+  INVALID_FLAG_TYPE: 400,
+  EVALUATION_ERROR: 500,
+  PERMISSION_DENIED: 403,
+  VALIDATION_ERROR: 400,
+  STORAGE_ERROR: 500,
+  RATE_LIMIT_EXCEEDED: 429,
+};
+
+export interface FeatureFlagErrorOptions {
+  /** Where it differs from the code's usual one: 401 for a caller nobody knows, 409 for a conflict. */
+  readonly status?: ErrorStatus;
+  /** Sent to the caller. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** Logged, never sent. */
+  readonly cause?: unknown;
+}
+
+export class FeatureFlagError extends Error {
+  override readonly name = "FeatureFlagError";
+  readonly code: FeatureFlagErrorCode;
+  readonly status: ErrorStatus;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(
+    code: FeatureFlagErrorCode,
+    message: string = FEATURE_FLAG_ERROR_CODES[code].message,
+    options: FeatureFlagErrorOptions = {},
+  ) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.code = code;
+    this.status = options.status ?? STATUSES[code];
+    this.details = options.details;
+  }
+
+  /** The error itself when it is one of ours; anything else becomes the cause of an error with this code. */
+  static wrap(error: unknown, code: FeatureFlagErrorCode): FeatureFlagError {
+    return error instanceof FeatureFlagError
+      ? error
+      : new FeatureFlagError(code, undefined, { cause: error });
+  }
+}

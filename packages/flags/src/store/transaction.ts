@@ -1,0 +1,64 @@
+/** Transactions on the host's adapter, and the proof, before the first write, that a failed one leaves nothing behind. */
+import { getCurrentAdapter, runWithTransaction } from "@better-auth/core/context";
+import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapter";
+import { FeatureFlagError } from "../model/errors.ts";
+import type { RevisionRow } from "../model/tables.ts";
+
+const NO_ROLLBACK =
+  "Flags cannot be changed: this database set-up does not undo a failed transaction, so a change could be left half done. " +
+  "Give Better Auth the driver itself as `database` (a pg Pool, a mysql2 pool, a SQLite database), or set `transaction: true` " +
+  "beside `{ db, type }` or in the options of the Drizzle or Prisma adapter; on MySQL and MariaDB the tables must be InnoDB.";
+
+const NOT_INSIDE =
+  "Flags cannot be changed inside another transaction before this process has shown that the database undoes a failed one. " +
+  "Change a flag outside of it first, or make this change after it.";
+
+export interface Transactions {
+  /** Refuses when the adapter does not roll back. The first call proves it, with a row that must disappear. */
+  prove(): Promise<void>;
+  /** Runs `work` in a transaction of its own, or in the one already open around this call. */
+  run<Result>(work: (tx: DBTransactionAdapter) => Promise<Result>): Promise<Result>;
+}
+
+export function createTransactions(adapter: DBAdapter): Transactions {
+  // A verdict is kept; a proof that the database interrupted says nothing and is made again.
+  let proof: Promise<boolean> | undefined;
+
+  return {
+    async prove() {
+      if (proof === undefined) {
+        if ((await getCurrentAdapter(adapter)) !== adapter) {
+          throw new FeatureFlagError("STORAGE_ERROR", NOT_INSIDE);
+        }
+        proof ??= rollsBack(adapter).catch((error: unknown) => {
+          proof = undefined;
+          throw error;
+        });
+      }
+      if (!(await proof)) throw new FeatureFlagError("STORAGE_ERROR", NO_ROLLBACK);
+    },
+    async run(work) {
+      return await runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));
+    },
+  };
+}
+
+async function rollsBack(adapter: DBAdapter): Promise<boolean> {
+  if (adapter.options?.adapterConfig.transaction === false) return false;
+  const model = "featureFlagRevision";
+  const organizationId = `rollback-proof-${crypto.randomUUID()}`;
+  const where = [{ field: "organizationId", value: organizationId }];
+  const failure = new Error("Fails on purpose, to see the row disappear.");
+  try {
+    await runWithTransaction(adapter, async () => {
+      const tx = await getCurrentAdapter(adapter);
+      await tx.create<RevisionRow>({ model, data: { organizationId, revision: 0, auditHash: "" } });
+      throw failure;
+    });
+  } catch (error) {
+    if (error !== failure) throw error;
+  }
+  if ((await adapter.findOne<RevisionRow>({ model, where })) === null) return true;
+  await adapter.delete<RevisionRow>({ model, where });
+  return false;
+}

@@ -1,0 +1,120 @@
+/** What callers are answered, also when the database fails. */
+import { FEATURE_FLAG_ERROR_CODES } from "@halyard/flags";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { flag, memoryHost } from "./memory-host.ts";
+
+/** Lets that much time pass on the clock by which snapshots age. */
+function passMs(ms: number): void {
+  const now = performance.now();
+  vi.spyOn(performance, "now").mockImplementation(() => now + ms);
+  onTestFinished(() => void vi.restoreAllMocks());
+}
+
+describe("answers", () => {
+  test("have the fields that were selected, and always the time", async () => {
+    const { auth, evaluate } = await memoryHost();
+    await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+    const fieldsOf = async (body: object) =>
+      Object.keys((await evaluate({ flagKey: "k", ...body })).json).sort();
+    const full = ["evaluatedAt", "metadata", "reason", "value"];
+    expect(await fieldsOf({})).toEqual(full);
+    expect(await fieldsOf({ select: "full" })).toEqual(full);
+    expect(await fieldsOf({ select: "value" })).toEqual(["evaluatedAt", "value"]);
+    expect(await fieldsOf({ select: [] })).toEqual(["evaluatedAt"]);
+    expect(await fieldsOf({ select: ["reason", "variant"] })).toEqual(["evaluatedAt", "reason"]);
+    expect(await fieldsOf({ select: "value", contextInResponse: true })).toEqual([
+      "context",
+      "evaluatedAt",
+      "value",
+    ]);
+    const { json } = await evaluate({ flagKey: "k" });
+    expect(new Date(json.evaluatedAt).toISOString()).toBe(json.evaluatedAt);
+    expect(json.metadata).toEqual({ revision: 1 });
+  });
+
+  test("for a flag that does not exist are the caller's default, whatever it is", async () => {
+    const { evaluate } = await memoryHost();
+    for (const given of ["x", false, 0, "", { a: [1] }]) {
+      const answered = await evaluate({ flagKey: "none", default: given });
+      expect(answered.status).toBe(200);
+      expect(answered.json).toMatchObject({ value: given, reason: "not_found" });
+    }
+    expect((await evaluate({ flagKey: "none" })).json.value).toBeNull();
+    for (const flagKey of ["__proto__", "constructor", "toString", ""]) {
+      expect((await evaluate({ flagKey })).json.reason).toBe("not_found");
+    }
+  });
+
+  test("never have the flag's own metadata, name or description", async () => {
+    const { auth, evaluate } = await memoryHost();
+    await auth.api.createFeatureFlag({
+      body: flag({ name: "secret", description: "secret", metadata: { secret: "secret" } }),
+    });
+    expect((await evaluate({ flagKey: "k", contextInResponse: true })).text).not.toContain("secret");
+  });
+
+  test("to a bad request say what is wrong, in a body of code, message and details", async () => {
+    const { person, createFlag, evaluate } = await memoryHost();
+    const admin = await person("admin", "admin");
+    const refused = await createFlag(flag({ variants: [] }), admin);
+    expect(refused.status).toBe(400);
+    expect(refused.json).toEqual({
+      code: "VALIDATION_ERROR",
+      message: 'The request is not valid. Unrecognized key: "variants"',
+      details: { issues: [{ path: "", message: 'Unrecognized key: "variants"' }] },
+    });
+    expect((await createFlag(flag({ type: "date" }), admin)).json.code).toBe("INVALID_FLAG_TYPE");
+    expect((await evaluate({})).json.code).toBe("VALIDATION_ERROR");
+  });
+});
+
+describe("when the database fails", () => {
+  test("evaluation goes on with the last good flags and says that they are stale", async () => {
+    const { auth, evaluate, db } = await memoryHost();
+    await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+    db.exec("drop table featureFlagRevision");
+    passMs(60_000);
+    expect((await evaluate({ flagKey: "k" })).json).toMatchObject({
+      value: "v",
+      metadata: { revision: 1, stale: true },
+    });
+  });
+
+  test("a node that never had the flags answers with an error, not with the caller's default", async () => {
+    const { person, evaluate, db } = await memoryHost();
+    // Better Auth compares the tables with its schema once, before its first answer.
+    await person("first");
+    db.exec("drop table featureFlag");
+    const answered = await evaluate({ flagKey: "k", default: true });
+    expect(answered.status).toBe(500);
+    expect(answered.json).toEqual({
+      code: "STORAGE_ERROR",
+      message: FEATURE_FLAG_ERROR_CODES.STORAGE_ERROR.message,
+    });
+  });
+
+  test("a signed-in caller whose session cannot be read is an error, never an anonymous caller", async () => {
+    const { person, createFlag, evaluate, db } = await memoryHost();
+    const admin = await person("admin", "admin");
+    db.exec("drop table session");
+    for (const answered of [
+      await evaluate({ flagKey: "k", context: { userId: "other" } }, admin),
+      await createFlag(flag(), admin),
+    ]) {
+      expect(answered.status).toBe(500);
+      expect(answered.json).toEqual({
+        code: "STORAGE_ERROR",
+        message: "The session could not be read. Try again.",
+      });
+    }
+    expect((await evaluate({ flagKey: "k" })).status).toBe(200);
+  });
+
+  test("a stored flag that no write of ours can have made is not served", async () => {
+    const { auth, evaluate, db } = await memoryHost();
+    await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+    db.exec(`update featureFlag set defaultValue = '5'; update featureFlagRevision set revision = 2`);
+    passMs(1500);
+    expect((await evaluate({ flagKey: "k" })).json).toMatchObject({ value: "v", metadata: { revision: 1 } });
+  });
+});

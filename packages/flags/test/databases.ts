@@ -1,0 +1,49 @@
+/** The databases the suites run on: a fresh one each time, and a connection to it for each process a test plays. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createMariadbDatabase, createPostgresDatabase } from "@halyard/services";
+import { createPool, type Pool as MysqlPool } from "mysql2/promise";
+import { Pool as PostgresPool } from "pg";
+
+export interface FreshDatabase<Driver> {
+  /** A connection, or a pool of them, of its own, as another process would have. */
+  connect(): { database: Driver; close(): Promise<void> };
+  drop(): Promise<void>;
+}
+
+export async function freshPostgres(): Promise<FreshDatabase<PostgresPool>> {
+  const { url, drop } = await createPostgresDatabase();
+  return {
+    connect() {
+      const database = new PostgresPool({ connectionString: url, max: 5 });
+      // The pool has ended before its sockets have; one that is cut when the database is dropped is nobody's loss.
+      database.on("error", () => {});
+      return { database, close: () => database.end() };
+    },
+    drop,
+  };
+}
+
+export async function freshMariadb(): Promise<FreshDatabase<MysqlPool>> {
+  const { url, drop } = await createMariadbDatabase();
+  return {
+    connect() {
+      const database = createPool({ uri: url, timezone: "Z", connectionLimit: 5 });
+      return { database, close: () => database.end() };
+    },
+    drop,
+  };
+}
+
+export async function freshSqlite(): Promise<FreshDatabase<DatabaseSync>> {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-flags-"));
+  return {
+    connect() {
+      const database = new DatabaseSync(join(directory, "app.db"), { timeout: 5000 });
+      return { database, close: async () => database.close() };
+    },
+    drop: async () => rmSync(directory, { recursive: true }),
+  };
+}

@@ -1,0 +1,23 @@
+/** A host for the tests that are about the service and not about a database. */
+import { DatabaseSync } from "node:sqlite";
+import { onTestFinished } from "vitest";
+import { type Host, type HostOptions, startHost } from "./host.ts";
+
+/** A host on a database of its own, in memory, for the length of one test. */
+export async function memoryHost(
+  options: Omit<HostOptions, "database"> = {},
+): Promise<Host & { db: DatabaseSync }> {
+  const db = memoryDatabase();
+  const host = await startHost({ ...options, database: db });
+  onTestFinished(host.close);
+  return { ...host, db };
+}
+
+export function memoryDatabase(): DatabaseSync {
+  const db = new DatabaseSync(":memory:");
+  onTestFinished(() => db.close());
+  return db;
+}
+
+/** The body of a new flag. */
+export const flag = (fields: object = {}) => ({ key: "k", name: "N", type: "string" as const, ...fields });

@@ -1,0 +1,143 @@
+/** Who may do what: server calls, roles, sessions. */
+import { featureFlags } from "@halyard/flags";
+import { betterAuth } from "better-auth";
+import { getMigrations } from "better-auth/db/migration";
+import { createAccessControl } from "better-auth/plugins/access";
+import { adminAc, defaultStatements, userAc } from "better-auth/plugins/admin/access";
+import { describe, expect, test } from "vitest";
+import { flag, memoryDatabase, memoryHost } from "./memory-host.ts";
+
+describe("a server call", () => {
+  test("without headers is trusted; with headers it is whoever they prove", async () => {
+    const { auth, person } = await memoryHost();
+    const [admin, user] = [await person("admin", "admin"), await person("user")];
+    const create = (key: string, headers?: Headers) =>
+      auth.api.createFeatureFlag({ body: flag({ key }), ...(headers && { headers }) });
+    expect((await create("a")).key).toBe("a");
+    expect((await create("b", new Headers(admin.headers))).key).toBe("b");
+    await expect(create("c", new Headers(user.headers))).rejects.toMatchObject({
+      statusCode: 403,
+      body: { code: "PERMISSION_DENIED" },
+    });
+    await expect(create("d", new Headers())).rejects.toMatchObject({
+      statusCode: 401,
+      body: { code: "PERMISSION_DENIED" },
+    });
+  });
+
+  test("is refused with the same error as over HTTP", async () => {
+    const { auth, createFlag, person } = await memoryHost();
+    const admin = await person("admin", "admin");
+    const bad = flag({ defaultValue: 5 });
+    const overHttp = await createFlag(bad, admin);
+    expect(overHttp.status).toBe(400);
+    // @ts-expect-error not a value of this flag's type, nor of any the method takes
+    const method = auth.api.createFeatureFlag({ body: { ...bad, defaultValue: () => 5 } });
+    await expect(method).rejects.toMatchObject({ statusCode: 400, body: { code: "VALIDATION_ERROR" } });
+    await expect(auth.api.createFeatureFlag({ body: { ...bad, defaultValue: 5 } })).rejects.toMatchObject({
+      statusCode: 400,
+      body: overHttp.json,
+    });
+  });
+
+  test("may evaluate for anybody", async () => {
+    const { auth } = await memoryHost();
+    const context = { userId: "u1", email: "u1@example.com", role: "admin" };
+    const result = await auth.api.evaluateFeatureFlag({
+      body: { flagKey: "k", context, contextInResponse: true },
+    });
+    expect(result.context).toEqual(context);
+  });
+
+  test("cannot change a flag by changing the value it was given", async () => {
+    const { auth } = await memoryHost();
+    await auth.api.createFeatureFlag({
+      body: flag({ type: "json", enabled: true, defaultValue: { a: [1] } }),
+    });
+    const { value } = await auth.api.evaluateFeatureFlag({ body: { flagKey: "k" } });
+    expect(() => (value as { a: number[] }).a.push(2)).toThrow(TypeError);
+    expect((await auth.api.evaluateFeatureFlag({ body: { flagKey: "k" } })).value).toEqual({ a: [1] });
+  });
+});
+
+describe("permissions", () => {
+  test("a role has what its access control grants, alone or among several", async () => {
+    const ac = createAccessControl({ ...defaultStatements, featureFlag: ["create", "evaluate-as"] });
+    const { person, createFlag, evaluate, db } = await memoryHost({
+      admin: {
+        ac,
+        roles: {
+          admin: ac.newRole({ ...adminAc.statements }),
+          user: ac.newRole({ ...userAc.statements }),
+          author: ac.newRole({ featureFlag: ["create"] }),
+          support: ac.newRole({ featureFlag: ["evaluate-as"] }),
+        },
+      },
+    });
+    const claim = { flagKey: "k", context: { userId: "other" } };
+    const author = await person("author", "user,author");
+    expect((await createFlag(flag({ key: "a" }), author)).status).toBe(201);
+    expect((await evaluate(claim, author)).status).toBe(403);
+    const support = await person("support", "support");
+    expect((await createFlag(flag({ key: "b" }), support)).status).toBe(403);
+    expect((await evaluate(claim, support)).status).toBe(200);
+    const byName = await person("admin", "user,admin");
+    expect((await createFlag(flag({ key: "c" }), byName)).status).toBe(201);
+    const nobody = await person("nobody");
+    for (const role of ["Admin", "administrator", " admin", "constructor", "__proto__", ""]) {
+      db.prepare("update user set role = ? where id = ?").run(role, nobody.id);
+      expect((await createFlag(flag({ key: "d" }), nobody)).status).toBe(403);
+    }
+  });
+
+  test("without the admin plugin a role field of the host's own grants nothing", async () => {
+    const db = memoryDatabase();
+    const auth = betterAuth({
+      baseURL: "http://localhost:3000",
+      database: db,
+      secret: "a secret that is only good enough for tests, which is all it does",
+      emailAndPassword: { enabled: true },
+      user: { additionalFields: { role: { type: "string", required: false } } },
+      logger: { disabled: true },
+      plugins: [featureFlags()],
+    });
+    await (await getMigrations(auth.options)).runMigrations();
+    const { headers } = await auth.api.signUpEmail({
+      body: { email: "a@example.com", password: "correct horse battery", name: "A", role: "admin" },
+      returnHeaders: true,
+    });
+    const cookie = headers.getSetCookie().map((line) => line.split(";", 1)[0]);
+    await expect(
+      auth.api.createFeatureFlag({ body: flag(), headers: { cookie: cookie.join("; ") } }),
+    ).rejects.toMatchObject({ statusCode: 403, body: { code: "PERMISSION_DENIED" } });
+    expect((await auth.api.createFeatureFlag({ body: flag() })).key).toBe("k");
+  });
+
+  test("a role taken away counts at once, though the cookie still carries it", async () => {
+    const { person, createFlag, evaluate, db } = await memoryHost({ cookieCache: true });
+    const admin = await person("admin", "admin");
+    expect((await createFlag(flag(), admin)).status).toBe(201);
+    db.exec("update user set role = 'user'");
+    expect((await createFlag(flag({ key: "other" }), admin)).status).toBe(403);
+    expect((await evaluate({ flagKey: "k", context: { userId: "other" } }, admin)).status).toBe(403);
+  });
+
+  test("a forged or ended session is nobody", async () => {
+    const { person, createFlag, db } = await memoryHost();
+    const admin = await person("admin", "admin");
+    const forged = { ...admin, headers: { cookie: "better-auth.session_token=forged.abc" } };
+    expect((await createFlag(flag(), forged)).status).toBe(401);
+    db.exec("delete from session");
+    expect((await createFlag(flag(), admin)).status).toBe(401);
+  });
+
+  test("a bearer token is a session", async () => {
+    const { auth, person, request } = await memoryHost();
+    const { email } = await person("admin", "admin");
+    const { token } = await auth.api.signInEmail({ body: { email, password: "correct horse battery" } });
+    const created = await request("/feature-flags/admin/flags", flag(), {
+      authorization: `Bearer ${token}`,
+    });
+    expect(created.status).toBe(201);
+  });
+});

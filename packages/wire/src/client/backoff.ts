@@ -1,0 +1,13 @@
+/** How long to wait before an attempt: doubling, bounded, and spread by chance. */
+import type { ReconnectOptions } from "./options.ts";
+
+export const DEFAULT_MAX_DELAY_MS = 10_000;
+
+/** The wait before retry number `attempt`, counted from 0. `chance` is a number from 0 up to 1. */
+export function backoffMs(
+  { initialDelayMs = 300, maxDelayMs = DEFAULT_MAX_DELAY_MS, jitter = "full" }: ReconnectOptions,
+  attempt: number,
+  chance: number,
+): number {
+  return Math.min(maxDelayMs, initialDelayMs * 2 ** attempt) * (jitter === "full" ? chance : 1);
+}

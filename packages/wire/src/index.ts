@@ -1,0 +1,70 @@
+export {
+  type AnyErrorCode,
+  ERROR_CODES,
+  type ErrorClass,
+  type ErrorCode,
+  type ErrorCodeInfo,
+  type ErrorDetails,
+  type ErrorPayload,
+  WsError,
+  type WsErrorOptions,
+} from "./protocol/error.ts";
+export { MemoryPubSub } from "./pubsub/memory.ts";
+export type { CarryOptions, PublishFailure, PublishResult, PubSub, Subscriber } from "./pubsub/pubsub.ts";
+export type {
+  CloseContext,
+  ConnectionContext,
+  ErrorContext,
+  ErrorOptions,
+  EventContext,
+  MessageMeta,
+  Middleware,
+  MiddlewareContext,
+  OpenContext,
+  PublishOptions,
+  RpcContext,
+  SendOptions,
+  Topics,
+} from "./router/context.ts";
+export type { DisconnectMatch, DisconnectOptions } from "./router/disconnect.ts";
+export type {
+  AuthHook,
+  CloseHook,
+  ErrorHook,
+  LimitExceededInfo,
+  LimitHook,
+  OpenHook,
+} from "./router/hooks.ts";
+export type { HeartbeatOptions, Platform, RouterOptions } from "./router/options.ts";
+export type {
+  ConnectionData,
+  Peer,
+  SendOutcome,
+  ServerContext,
+  SharedFrame,
+  Socket,
+  SocketEvents,
+} from "./router/peer.ts";
+export {
+  createRouter,
+  type EventHandler,
+  type RouteBuilder,
+  type Router,
+  type RpcHandler,
+} from "./router/router.ts";
+export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server.ts";
+export type { AuthorizeTopic } from "./router/topics.ts";
+export type {
+  AnyMessageSchema,
+  MessageSchema,
+  MetaInput,
+  MetaOutput,
+  PayloadInput,
+  PayloadOutput,
+  ReceivedMessage,
+  RpcSchema,
+  StandardMeta,
+} from "./schema/message.ts";
+export { message, rpc, type StandardConfig } from "./schema/standard.ts";
+export type { StandardIssue, StandardResult, StandardSchema } from "./schema/standard-schema.ts";
+export type { Validator } from "./schema/validate.ts";

@@ -1,0 +1,68 @@
+/** Token buckets in the memory of one process. */
+import { checkBucket, type RateLimiter, type RateLimitVerdict, type TokenBucket } from "./rate-limiter.ts";
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+/** How many calls pass between two looks for buckets that are full again and so need no memory. */
+const SWEEP_EVERY = 1_000;
+
+export class MemoryRateLimiter implements RateLimiter {
+  readonly capacity: number;
+  readonly #tokensPerSecond: number;
+  readonly #now: () => number;
+  readonly #buckets = new Map<string, Bucket>();
+  #calls = 0;
+
+  constructor(bucket: TokenBucket, now: () => number = () => performance.now()) {
+    checkBucket(bucket);
+    this.capacity = bucket.capacity;
+    this.#tokensPerSecond = bucket.tokensPerSecond;
+    this.#now = now;
+  }
+
+  consume(key: string, cost: number): RateLimitVerdict {
+    if (!(cost >= 0))
+      throw new TypeError(`The cost of a message is ${cost}; it takes a number of 0 or more.`);
+    const now = this.#now();
+    if (++this.#calls % SWEEP_EVERY === 0) this.#sweep(now);
+    const bucket = this.#buckets.get(key) ?? { tokens: this.capacity, filledAt: now };
+    const tokens = this.#tokensAt(bucket, now);
+    if (cost > this.capacity) return { allowed: false, remaining: Math.floor(tokens), retryAfterMs: null };
+    if (cost > tokens) {
+      return {
+        allowed: false,
+        remaining: Math.floor(tokens),
+        retryAfterMs: this.#waitFor(bucket, cost, now, tokens),
+      };
+    }
+    bucket.tokens = tokens - cost;
+    bucket.filledAt = now;
+    this.#buckets.set(key, bucket);
+    return { allowed: true, remaining: Math.floor(bucket.tokens), retryAfterMs: 0 };
+  }
+
+  #tokensAt(bucket: Bucket, now: number): number {
+    const filled = ((now - bucket.filledAt) * this.#tokensPerSecond) / 1_000;
+    return Math.min(this.capacity, bucket.tokens + filled);
+  }
+
+  /** Whole milliseconds after which the cost is there; rounding must not make whoever waited wait again. */
+  #waitFor(bucket: Bucket, cost: number, now: number, tokens: number): number {
+    const waitMs = Math.ceil(((cost - tokens) * 1_000) / this.#tokensPerSecond);
+    return this.#tokensAt(bucket, now + waitMs) < cost ? waitMs + 1 : waitMs;
+  }
+
+  #sweep(now: number): void {
+    for (const [key, bucket] of this.#buckets) {
+      if (this.#tokensAt(bucket, now) >= this.capacity) this.#buckets.delete(key);
+    }
+  }
+}
+
+/** A rate limiter for one process. */
+export function memoryRateLimiter(bucket: TokenBucket): MemoryRateLimiter {
+  return new MemoryRateLimiter(bucket);
+}

@@ -1,0 +1,33 @@
+/** Reduces error details to what may be sent: small, plain JSON data without secrets. */
+
+const MAX_DETAILS_BYTES = 4096;
+const MAX_DEPTH = 8;
+const SECRET_KEY = /password|passwd|secret|token|authorization|cookie|apikey|api_key|credential|private/i;
+
+/** Gives `undefined` when there is nothing to send, `{ truncated: true }` over 4 KiB. */
+export function sanitizeDetails(details: unknown): Record<string, unknown> | undefined {
+  if (typeof details !== "object" || details === null) return undefined;
+  const ancestors: unknown[] = [];
+  // Counted in characters: stops the walk early, so that huge details cost no more than small ones.
+  let budget = MAX_DETAILS_BYTES;
+  try {
+    const text = JSON.stringify(details, function (this: Record<string, unknown>, key, converted: unknown) {
+      // What toJSON of an error or another class makes may hold more than its fields; only dates may speak for themselves.
+      const value = this[key] instanceof Date ? converted : this[key];
+      if (SECRET_KEY.test(key)) return undefined;
+      if (typeof value === "bigint") return String(value);
+      budget -= typeof value === "string" ? value.length : 1;
+      if (budget < 0) throw new RangeError("too much");
+      if (typeof value === "object" && value !== null) {
+        ancestors.length = ancestors.indexOf(this) + 1;
+        if (ancestors.length >= MAX_DEPTH || ancestors.includes(value)) return undefined;
+        ancestors.push(value);
+      }
+      return value;
+    });
+    if (new TextEncoder().encode(text).length <= MAX_DETAILS_BYTES) return JSON.parse(text);
+  } catch {
+    // Too much, or a value that throws when it is looked at.
+  }
+  return { truncated: true };
+}

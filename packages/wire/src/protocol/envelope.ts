@@ -1,0 +1,164 @@
+/** The frame on the wire: `{"type","meta","payload"?}` as JSON text. Checked by hand; payloads are the schema's business. */
+import { isReservedMetaKey, isStandardMetaKey } from "./control.ts";
+
+export interface Meta {
+  timestamp?: number;
+  correlationId?: string;
+  timeoutMs?: number;
+  [custom: string]: unknown;
+}
+
+/** A frame as read, before any schema has seen it. */
+export interface Envelope {
+  readonly problem: undefined;
+  readonly type: string;
+  readonly meta: Meta;
+  readonly payload: unknown;
+  readonly hasPayload: boolean;
+  /** Whether meta has keys that only the message's schema can allow. */
+  readonly hasCustomMeta: boolean;
+}
+
+/** A frame that is not an envelope, and the id of the request it was meant to be, if that could be read. */
+export interface Unreadable {
+  readonly problem: string;
+  readonly type: string | undefined;
+  readonly correlationId: string | undefined;
+}
+
+const MAX_CORRELATION_ID_LENGTH = 128;
+const MAX_FRAME_DEPTH = 32;
+
+export function encode(type: string, meta: Meta, payload: unknown): string {
+  return JSON.stringify({ type, meta, payload });
+}
+
+/** The start of a frame, by type: there are as many as the application has message types. */
+const prefixes = new Map<string, string>();
+const NEEDS_NO_ESCAPE = /^[\w.:-]+$/;
+
+/** `encode` for meta with nothing but these two, written piece by piece: twice as fast on some engines. */
+export function encodeShort(
+  type: string,
+  timestamp: number,
+  correlationId: string | undefined,
+  payload: unknown,
+): string {
+  let prefix = prefixes.get(type);
+  if (prefix === undefined) {
+    prefix = `{"type":${JSON.stringify(type)},"meta":{"timestamp":`;
+    prefixes.set(type, prefix);
+  }
+  let frame = prefix + timestamp;
+  if (correlationId !== undefined) {
+    frame += NEEDS_NO_ESCAPE.test(correlationId)
+      ? `,"correlationId":"${correlationId}"`
+      : `,"correlationId":${JSON.stringify(correlationId)}`;
+  }
+  const body: string | undefined = JSON.stringify(payload);
+  return body === undefined ? `${frame}}}` : `${frame}},"payload":${body}}`;
+}
+
+/** Reads one frame. Meta keys that belong to the server or the protocol are gone from the result. */
+export function decode(frame: string): Envelope | Unreadable {
+  const envelope = parse(frame, "reject");
+  if (envelope.problem !== undefined) return envelope;
+  const { type, meta, payload, hasCustomMeta } = envelope;
+  if (
+    !nestsDeeper(payload, MAX_FRAME_DEPTH - 1) &&
+    !(hasCustomMeta && nestsDeeper(meta, MAX_FRAME_DEPTH - 1))
+  )
+    return envelope;
+  return unreadable(`The frame nests deeper than ${MAX_FRAME_DEPTH} levels.`, type, meta.correlationId);
+}
+
+/** `decode` for any depth. With `strip`, a root key that is not part of a frame is passed over instead of refused. */
+export function parse(frame: string, unknownKeys: "reject" | "strip"): Envelope | Unreadable {
+  let root: unknown;
+  try {
+    root = JSON.parse(frame);
+  } catch {
+    return unreadable("The frame is not JSON text.");
+  }
+  if (!isObject(root)) return unreadable("The frame is not a JSON object.");
+  const { type, meta = {}, payload } = root;
+  if (!isObject(meta)) return unreadable('"meta" is not an object.', type);
+  const problem = problemOf(root, unknownKeys) ?? problemOfMeta(meta);
+  if (problem !== undefined) return unreadable(problem, type, meta["correlationId"]);
+  const hasCustomMeta = tidyMeta(meta);
+  return {
+    problem: undefined,
+    type: type as string,
+    meta,
+    payload,
+    hasPayload: payload !== undefined,
+    hasCustomMeta,
+  };
+}
+
+function problemOf(root: Record<string, unknown>, unknownKeys: "reject" | "strip"): string | undefined {
+  if (typeof root["type"] !== "string" || root["type"] === "") return '"type" is not a non-empty string.';
+  if (unknownKeys === "strip") return undefined;
+  for (const key in root) {
+    if (key !== "type" && key !== "meta" && key !== "payload") return "The frame has an unknown key.";
+  }
+  return undefined;
+}
+
+/** What is wrong with the keys every message may carry, if anything. */
+export function problemOfMeta({
+  correlationId,
+  timeoutMs,
+  timestamp,
+}: Record<string, unknown>): string | undefined {
+  if (correlationId !== undefined && !isCorrelationId(correlationId)) {
+    return `"meta.correlationId" is not a string of 1 to ${MAX_CORRELATION_ID_LENGTH} characters.`;
+  }
+  if (timeoutMs !== undefined && !Number.isFinite(timeoutMs))
+    return '"meta.timeoutMs" is not a finite number.';
+  if (timestamp !== undefined && !Number.isFinite(timestamp))
+    return '"meta.timestamp" is not a finite number.';
+  return undefined;
+}
+
+/** Removes the keys that belong to the server or the protocol; tells whether any are left that a schema must allow. */
+function tidyMeta(meta: Record<string, unknown>): boolean {
+  let hasCustom = false;
+  for (const key in meta) {
+    if (isStandardMetaKey(key)) continue;
+    if (isReservedMetaKey(key)) delete meta[key];
+    else hasCustom = true;
+  }
+  return hasCustom;
+}
+
+/** Looks no deeper than it must. */
+function nestsDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === "object" && nestsDeeper(item, levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === "object" && nestsDeeper(item, levels - 1)) return true;
+  }
+  return false;
+}
+
+function unreadable(problem: string, type?: unknown, correlationId?: unknown): Unreadable {
+  return {
+    problem,
+    type: typeof type === "string" ? type : undefined,
+    correlationId: isCorrelationId(correlationId) ? correlationId : undefined,
+  };
+}
+
+function isCorrelationId(value: unknown): value is string {
+  return typeof value === "string" && value.length > 0 && value.length <= MAX_CORRELATION_ID_LENGTH;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

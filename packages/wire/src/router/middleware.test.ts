@@ -1,0 +1,170 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type AnyMiddleware, runChain as run } from "./middleware.ts";
+import { pendingOf } from "./pending.ts";
+
+const ctx = {} as never;
+
+function runChain(
+  chain: readonly AnyMiddleware[],
+  context: never,
+  handle: () => unknown,
+  failed: (error: unknown) => void = (error) => expect.unreachable(String(error)),
+): Promise<unknown> | undefined {
+  return run(chain, context, handle, failed);
+}
+
+/** Middleware that notes when it is entered and left. */
+function noted(log: string[], name: string, wait: boolean): AnyMiddleware {
+  if (!wait) {
+    return (_, next) => {
+      log.push(`> ${name}`);
+      const rest = next();
+      log.push(`< ${name}`);
+      return rest;
+    };
+  }
+  return async (_, next) => {
+    await Promise.resolve();
+    log.push(`> ${name}`);
+    await next();
+    log.push(`< ${name}`);
+  };
+}
+
+describe("a chain of middleware", () => {
+  test("runs in order around the handler, whichever of them wait", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.boolean(), { maxLength: 6 }),
+        fc.boolean(),
+        async (waits, handlerWaits) => {
+          const log: string[] = [];
+          const chain = waits.map((wait, i) => noted(log, String(i), wait));
+          await runChain(chain, ctx, () => {
+            log.push("handler");
+            return handlerWaits ? Promise.resolve() : undefined;
+          });
+          const names = waits.map((_, i) => String(i));
+          const starts = log.filter((entry) => !entry.startsWith("<"));
+          expect(starts).toEqual([...names.map((name) => `> ${name}`), "handler"]);
+          expect(log).toHaveLength(2 * names.length + 1);
+          // Whoever waits for what is inside leaves after it.
+          const asyncNames = names.filter((_, i) => waits[i]);
+          const leaves = log.filter((entry) => asyncNames.some((name) => entry === `< ${name}`));
+          expect(leaves).toEqual([...asyncNames].reverse().map((name) => `< ${name}`));
+        },
+      ),
+    );
+  });
+
+  test("stays synchronous as long as nothing in it waits", () => {
+    const log: string[] = [];
+    const chain = [noted(log, "a", false), noted(log, "b", false)];
+    expect(runChain(chain, ctx, () => log.push("handler"))).toBeUndefined();
+    expect(log).toEqual(["> a", "> b", "handler", "< b", "< a"]);
+  });
+
+  test("a middleware that awaits next() sees a synchronous handler's work done", async () => {
+    const log: string[] = [];
+    await runChain([noted(log, "a", true)], ctx, () => log.push("handler"));
+    expect(log).toEqual(["> a", "handler", "< a"]);
+  });
+
+  test("without next() nothing inside runs", async () => {
+    const log: string[] = [];
+    await runChain([() => undefined, noted(log, "b", false)], ctx, () => log.push("handler"));
+    expect(log).toEqual([]);
+  });
+
+  test("next() a second time rejects and runs nothing again", async () => {
+    let runs = 0;
+    const twice: AnyMiddleware = async (_, next) => {
+      await next();
+      await next();
+    };
+    await expect(runChain([twice], ctx, () => runs++)).rejects.toThrow("twice");
+    expect(runs).toBe(1);
+  });
+
+  test("what the handler throws reaches each middleware through next(), from the inside out", async () => {
+    const seen: string[] = [];
+    const catcher =
+      (name: string): AnyMiddleware =>
+      async (_, next) => {
+        try {
+          await next();
+        } catch (error) {
+          seen.push(`${name}: ${(error as Error).message}`);
+          throw error;
+        }
+      };
+    const failing = runChain([catcher("a"), catcher("b")], ctx, () => {
+      throw new Error("broken");
+    });
+    await expect(failing).rejects.toThrow("broken");
+    expect(seen).toEqual(["b: broken", "a: broken"]);
+  });
+
+  test("a middleware may turn a failure into success", async () => {
+    const forgiving: AnyMiddleware = (_, next) => next().catch(() => undefined);
+    await expect(
+      runChain([forgiving], ctx, () => {
+        throw new Error("broken");
+      }),
+    ).resolves.toBeUndefined();
+  });
+
+  test("what a middleware throws before it waits is thrown to the caller", () => {
+    const broken: AnyMiddleware = () => {
+      throw new Error("at once");
+    };
+    expect(() => runChain([broken], ctx, () => undefined)).toThrow("at once");
+  });
+
+  test("pendingOf knows anything that can be waited for, and nothing else", async () => {
+    const method = "then";
+    const having = (then: unknown) => Object.fromEntries([[method, then]]);
+    for (const value of [undefined, null, 0, "then", {}, having(1), () => undefined])
+      expect(pendingOf(value)).toBeUndefined();
+    expect(await pendingOf(having((resolve: (value: number) => void) => resolve(7)))).toBe(7);
+    const promise = Promise.resolve();
+    expect(pendingOf(promise)).toBe(promise);
+  });
+
+  test.each([
+    [
+      "synchronously",
+      () => {
+        throw new Error("boom");
+      },
+    ],
+    ["later", () => Promise.reject(new Error("boom"))],
+  ])(
+    "loses no failure behind a next() that was not returned, when the handler fails %s",
+    async (_, handle) => {
+      const forgetful: AnyMiddleware = (_ctx, next) => {
+        void next();
+      };
+      await expect(runChain([forgetful], ctx, handle)).rejects.toThrow("boom");
+    },
+  );
+
+  test("loses no failure behind a next() that comes after its middleware has left", async () => {
+    const failures: unknown[] = [];
+    let late: (() => Promise<void>) | undefined;
+    const runsLate: AnyMiddleware = (_ctx, next) => {
+      late = next;
+    };
+    expect(
+      runChain(
+        [runsLate],
+        ctx,
+        () => Promise.reject(new Error("boom")),
+        (error) => failures.push(error),
+      ),
+    ).toBeUndefined();
+    await late?.().catch(() => undefined);
+    expect(failures).toMatchObject([{ message: "boom" }]);
+  });
+});

@@ -1,0 +1,75 @@
+/** What a connection is to the application, and to the adapter that carries it. */
+
+/**
+ * Fields every connection's data has. Declare your own once, for all routers:
+ *
+ * ```ts
+ * declare module "@halyard/wire" {
+ *   interface ConnectionData {
+ *     userId?: string;
+ *   }
+ * }
+ * ```
+ */
+export interface ConnectionData {
+  /** UUID v7, chosen by the server. An identifier, never a credential. */
+  readonly clientId: string;
+}
+
+/** The object in `ServeOptions.context`. Declare its fields once to type `ctx.context`. */
+export interface ServerContext {
+  [key: string]: unknown;
+}
+
+/** The connection as hooks and handlers see it: the same object every time. */
+export interface Peer<Data extends ConnectionData = ConnectionData> {
+  readonly clientId: string;
+  readonly data: Data;
+  /** Bytes accepted for this peer that the platform has not sent yet. */
+  readonly bufferedBytes: number;
+  /** Ends the connection; `onClose` gets this code. Default 1000. */
+  close(code?: number, reason?: string): void;
+}
+
+/** What became of a frame: gone, waiting in the platform's buffer, or lost. */
+export type SendOutcome = "sent" | "queued" | "dropped";
+
+/** One frame for many connections: a platform may keep with it what it made of the text. */
+export interface SharedFrame {
+  readonly topic: string;
+  readonly text: string;
+  encoded: unknown;
+}
+
+/** What a platform adapter gives for each connection. An absent member is an absent capability. */
+export interface Socket {
+  readonly bufferedBytes: number;
+  send(frame: string): SendOutcome;
+  /** Sends a frame that many connections get. */
+  sendShared?(frame: SharedFrame): SendOutcome;
+  /** Starts to close; the platform ends a peer that does not answer within a second. */
+  close(code: number, reason: string): void;
+  /** Hands over what the adapter still holds back, so that `bufferedBytes` says what the peer has not taken. */
+  flush?(): void;
+  /** Sends a WebSocket ping. */
+  ping?(): void;
+  /** Subscribes the socket to a topic of the platform's engine. */
+  subscribe?(topic: string): void;
+  unsubscribe?(topic: string): void;
+  /** Publishes to every socket subscribed in the engine but this one. */
+  publish?(topic: string, frame: string): void;
+}
+
+/** What the adapter gets back, to report each event of the socket. */
+export interface SocketEvents {
+  /** A text frame as string, a binary frame as bytes. */
+  receive(frame: string | Uint8Array): void;
+  /** A WebSocket ping or pong came: a sign of life. */
+  pong(): void;
+  /** The platform's buffer is empty again. */
+  drained(): void;
+  /** A frame was larger than the limit; the adapter closes with 1009. */
+  tooLarge(observedBytes?: number): void;
+  /** The connection is gone. */
+  closed(code: number, reason: string): void;
+}

@@ -1,0 +1,153 @@
+/** One timer wheel for all deadlines of a server: adding and removing an entry costs no allocation and no system timer. */
+import type { Clock } from "./clock.ts";
+
+const TICK_MS = 16;
+const SLOTS = 512;
+const NOWHERE = -1;
+/** The slot of an entry that is about to expire in this run. */
+const DUE = -2;
+
+/** An entry of the wheel. The fields belong to the wheel; an entry is in at most one. */
+export interface Timed {
+  dueAt: number;
+  slot: number;
+  before: Timed | undefined;
+  after: Timed | undefined;
+  /** Called once at or after `dueAt`; the entry is no longer in the wheel then. */
+  expire(): void;
+}
+
+/** A single callback as a wheel entry. */
+export class Timeout implements Timed {
+  dueAt = 0;
+  slot: number = NOWHERE;
+  before: Timed | undefined = undefined;
+  after: Timed | undefined = undefined;
+  readonly expire: () => void;
+
+  constructor(callback: () => void) {
+    this.expire = callback;
+  }
+}
+
+export class TimerWheel {
+  readonly #clock: Clock;
+  readonly #slots: (Timed | undefined)[] = new Array(SLOTS).fill(undefined);
+  #size = 0;
+  /** The last tick whose slot has been emptied of what was due. */
+  #tick = 0;
+  #armedTick: number = Number.POSITIVE_INFINITY;
+  #handle: unknown;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Sets or moves an entry to expire `delayMs` from now; `Infinity` is never. */
+  add(entry: Timed, delayMs: number): void {
+    this.remove(entry);
+    if (delayMs === Number.POSITIVE_INFINITY) return;
+    const now = this.#clock.now();
+    if (this.#size === 0) this.#tick = Math.floor(now / TICK_MS);
+    entry.dueAt = now + delayMs;
+    const tick = Math.max(Math.ceil(entry.dueAt / TICK_MS), this.#tick + 1);
+    this.#link(entry, tick % SLOTS);
+    // A round ahead at most: a system timer holds no more than 25 days.
+    const nextTick = Math.min(tick, this.#tick + SLOTS);
+    if (nextTick < this.#armedTick) this.#arm(nextTick);
+  }
+
+  /** Takes an entry out; does nothing when it is not in. */
+  remove(entry: Timed): void {
+    if (entry.slot === NOWHERE) return;
+    if (entry.slot === DUE) {
+      entry.slot = NOWHERE;
+      return;
+    }
+    if (entry.before === undefined) this.#slots[entry.slot] = entry.after;
+    else entry.before.after = entry.after;
+    if (entry.after !== undefined) entry.after.before = entry.before;
+    entry.slot = NOWHERE;
+    entry.before = undefined;
+    entry.after = undefined;
+    this.#size--;
+  }
+
+  /** Stops the system timer and forgets every entry. */
+  clear(): void {
+    for (const first of this.#slots) for (let entry = first; entry !== undefined; entry = this.#drop(entry));
+    this.#disarm();
+  }
+
+  #drop(entry: Timed): Timed | undefined {
+    const next = entry.after;
+    this.remove(entry);
+    return next;
+  }
+
+  #link(entry: Timed, slot: number): void {
+    const first = this.#slots[slot];
+    entry.slot = slot;
+    entry.after = first;
+    if (first !== undefined) first.before = entry;
+    this.#slots[slot] = entry;
+    this.#size++;
+  }
+
+  #arm(tick: number): void {
+    this.#disarm();
+    this.#armedTick = tick;
+    this.#handle = this.#clock.setTimeout(() => this.#run(), Math.max(0, tick * TICK_MS - this.#clock.now()));
+  }
+
+  #disarm(): void {
+    if (this.#handle !== undefined) this.#clock.clearTimeout(this.#handle);
+    this.#handle = undefined;
+    this.#armedTick = Number.POSITIVE_INFINITY;
+  }
+
+  #run(): void {
+    this.#handle = undefined;
+    this.#armedTick = Number.POSITIVE_INFINITY;
+    const now = this.#clock.now();
+    const until = Math.floor(now / TICK_MS);
+    const due: Timed[] = [];
+    // After a long pause one round visits every slot once; more would visit them again.
+    for (let tick = Math.max(this.#tick + 1, until - SLOTS + 1); tick <= until; tick++)
+      this.#collect(tick % SLOTS, now, due);
+    this.#tick = until;
+    if (this.#size > 0) this.#arm(this.#nextTick());
+    // Collected first: expiring one entry may add or remove others, those behind it in this list too.
+    for (const entry of due) {
+      if (entry.slot !== DUE) continue;
+      entry.slot = NOWHERE;
+      try {
+        entry.expire();
+      } catch (error) {
+        // The others are due all the same.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  #collect(slot: number, now: number, due: Timed[]): void {
+    for (let entry = this.#slots[slot]; entry !== undefined; ) {
+      const next: Timed | undefined = entry.after;
+      if (entry.dueAt <= now) {
+        this.remove(entry);
+        entry.slot = DUE;
+        due.push(entry);
+      }
+      entry = next;
+    }
+  }
+
+  #nextTick(): number {
+    for (let ahead = 1; ahead < SLOTS; ahead++) {
+      if (this.#slots[(this.#tick + ahead) % SLOTS] !== undefined) return this.#tick + ahead;
+    }
+    return this.#tick + SLOTS;
+  }
+}

@@ -1,0 +1,8 @@
+export type { FakeClock } from "./fake-clock.ts";
+export type { TestClose, TestConnection, TestFrame } from "./test-connection.ts";
+export {
+  type ConnectOptions,
+  createTestServer,
+  type TestServer,
+  type TestServerOptions,
+} from "./test-server.ts";

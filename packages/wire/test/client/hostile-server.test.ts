@@ -1,0 +1,290 @@
+/** A server that means harm: it can end the connection, but neither crash the client nor make it grow. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createClient, wsClient } from "../../src/client/client.ts";
+import type { WsClient } from "../../src/client/ws-client.ts";
+import { message, rpc, z } from "../../src/zod.ts";
+import { FakeWorld } from "./fake-world.ts";
+import { ScriptedServer } from "./scripted-server.ts";
+
+const Note = message("NOTE", { text: z.string() });
+const Echo = rpc("ECHO", { text: z.string() }, "ECHO_OK", { text: z.string() });
+
+setFlagsFromString("--expose-gc");
+const collect: () => void = runInNewContext("gc");
+
+function heapBytes(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+let world: FakeWorld;
+let client: WsClient;
+
+beforeEach(() => {
+  world = new FakeWorld();
+  client = createClient({ url: "ws://server/", auth: { getToken: () => "token" } }, world);
+});
+
+async function open(): Promise<void> {
+  const connected = client.connect();
+  await vi.waitFor(() => expect(world.sockets).toHaveLength(1));
+  world.socket.greet();
+  await connected;
+}
+
+/** The client is as useful as before. */
+async function expectUnharmed(): Promise<void> {
+  expect(client.state).toBe("open");
+  const answer = client.request(Echo, { text: "still there?" }, { correlationId: "unharmed" });
+  world.socket.say("ECHO_OK", { text: "yes" }, { correlationId: "unharmed" });
+  expect((await answer).payload).toEqual({ text: "yes" });
+}
+
+const ODD_VALUES: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  1e308,
+  "",
+  "x".repeat(10_000),
+  [],
+  [[]],
+  {},
+  { toString: 1, valueOf: 1 },
+  { length: 1e9 },
+];
+
+describe("frames", () => {
+  test.each([
+    ["nothing", ""],
+    ["half a frame", '{"type":"NOTE","pay'],
+    ["JSON of another kind", "[1,2,3]"],
+    [
+      "a prototype",
+      '{"__proto__":{"type":"NOTE"},"type":"NOTE","meta":{"__proto__":{"x":1}},"payload":{"__proto__":{}}}',
+    ],
+    ["a hundred thousand levels of nesting", `${'{"payload":'.repeat(1e5)}1${"}".repeat(1e5)}`],
+    ["nesting within a message", `{"type":"NOTE","meta":{},"payload":${"[".repeat(1e5)}${"]".repeat(1e5)}}`],
+  ])("%s is refused and forgotten", async (_what, frame) => {
+    await open();
+    const errors: string[] = [];
+    client.onError((error, { type }) => errors.push(`${type} ${error.code}`));
+    client.on(Note, () => errors.push("handled"));
+    world.socket.raw(frame);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatch(/^(parse|validation) /);
+    expect(({} as Record<string, unknown>)["x"]).toBeUndefined();
+    await expectUnharmed();
+  });
+
+  test("a frame of more than 16 Mi characters is not even parsed", async () => {
+    await open();
+    const errors: string[] = [];
+    client.onError((_error, { type }) => errors.push(type));
+    const parse = vi.spyOn(JSON, "parse");
+    world.socket.raw(`{"type":"NOTE","payload":{"text":"${"x".repeat(2 ** 24)}"}}`);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+    expect(errors).toEqual(["parse"]);
+    await expectUnharmed();
+  });
+
+  test("every control frame may say anything", async () => {
+    await open();
+    const types = [
+      "hello",
+      "error",
+      "rpc-progress",
+      "gap",
+      "sync",
+      "auth",
+      "pong",
+      "subscribed",
+      "resume",
+      "",
+      "x",
+    ];
+    const fields = [
+      "heartbeatMs",
+      "timeoutMs",
+      "maxPayloadBytes",
+      "expiresAt",
+      "id",
+      "code",
+      "message",
+      "details",
+    ];
+    for (const type of types) {
+      for (const value of ODD_VALUES) {
+        world.socket.say(`$ws:${type}`, value);
+        for (const field of [...fields, "retryable", "retryAfterMs", "reason", "topic"])
+          world.socket.say(`$ws:${type}`, { [field]: value }, { timestamp: 1 });
+        world.socket.raw(JSON.stringify({ type: `$ws:${type}`, meta: { correlationId: value } }));
+      }
+    }
+    world.socket.greet({ maxPayloadBytes: 1_000_000 });
+    await expectUnharmed();
+  });
+
+  test("whatever the server says, in whatever order, no exception leaves the client", async () => {
+    await open();
+    fc.assert(
+      fc.property(
+        fc.constantFrom(
+          "NOTE",
+          "ECHO_OK",
+          "$ws:hello",
+          "$ws:error",
+          "$ws:sync",
+          "$ws:auth",
+          "$ws:gap",
+          "$ws:rpc-progress",
+        ),
+        fc.object({ maxDepth: 3 }),
+        fc.oneof(fc.object({ maxDepth: 1 }), fc.anything({ maxDepth: 2 })),
+        (type, meta, payload) => {
+          world.socket.raw(JSON.stringify({ type, meta, payload }));
+        },
+      ),
+      { numRuns: 5_000 },
+    );
+    world.socket.greet({ maxPayloadBytes: 1_000_000 });
+    await expectUnharmed();
+  });
+
+  test("$ws:drain with an odd delay leads to an ordinary reconnect", async () => {
+    for (const value of ODD_VALUES) {
+      const one = new FakeWorld();
+      const peer = createClient({ url: "ws://server/" }, one);
+      void peer.connect();
+      one.socket.greet();
+      one.socket.say("$ws:drain", { retryAfterMs: value });
+      expect([peer.state, one.timers.length]).toEqual(["reconnecting", 1]);
+      expect(one.timers[0]).toBeLessThanOrEqual(3_600_300);
+    }
+  });
+});
+
+describe("growth", () => {
+  test("a hundred thousand answers to nobody leave nothing behind", async () => {
+    await open();
+    const flood = (): void => {
+      for (let i = 0; i < 100_000; i++) {
+        world.socket.say(
+          i % 2 === 0 ? "ECHO_OK" : "$ws:error",
+          { text: "x" },
+          { correlationId: `nobody-${i}` },
+        );
+      }
+    };
+    flood();
+    const before = heapBytes();
+    flood();
+    expect(heapBytes() - before).toBeLessThan(2_000_000);
+    await expectUnharmed();
+  });
+
+  test("endless progress is not kept: without a reader not at all, for a slow reader the last thousand", async () => {
+    await open();
+    const unread = client.request(Echo, { text: "x" }, { correlationId: "unread" });
+    const slow = client.request(Echo, { text: "x" }, { correlationId: "slow" });
+    const iterator = slow[Symbol.asyncIterator]();
+    const before = heapBytes();
+    for (let i = 0; i < 50_000; i++) {
+      world.socket.say("$ws:rpc-progress", { i, text: "x".repeat(100) }, { correlationId: "unread" });
+      world.socket.say("$ws:rpc-progress", { i, text: "x".repeat(100) }, { correlationId: "slow" });
+    }
+    expect(heapBytes() - before).toBeLessThan(3_000_000);
+    for (const id of ["unread", "slow"]) world.socket.say("ECHO_OK", { text: "done" }, { correlationId: id });
+    let count = 0;
+    let first: unknown;
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+      if (count++ === 0) first = next.value;
+    }
+    expect([count, first]).toEqual([1_000, { i: 49_000, text: "x".repeat(100) }]);
+    expect((await unread).payload.text).toBe("done");
+  });
+
+  test("endless progress does not keep a request alive beyond its timeout", async () => {
+    await open();
+    const request = client.request(Echo, { text: "x" }, { correlationId: "1", timeoutMs: 1_000 });
+    const outcome = request.catch((error: { code: string }) => error.code);
+    for (let i = 0; i < 100; i++) {
+      world.socket.say("$ws:rpc-progress", i, { correlationId: "1" });
+      world.advance(10);
+    }
+    expect(await outcome).toBe("DEADLINE_EXCEEDED");
+  });
+
+  test("requests that are given up without an answer are remembered up to pendingRequestsLimit", async () => {
+    client = createClient({ url: "ws://server/", pendingRequestsLimit: 10 }, world);
+    await open();
+    const unhandled: string[] = [];
+    client.onUnhandled(({ meta }) => unhandled.push(String(meta.correlationId)));
+    for (let i = 0; i < 20; i++) {
+      client.request(Echo, { text: "x" }, { correlationId: `${i}`, timeoutMs: 1 }).catch(() => undefined);
+      world.advance(1);
+    }
+    for (let i = 0; i < 20; i++) world.socket.say("ECHO_OK", { text: "late" }, { correlationId: `${i}` });
+    expect(unhandled).toEqual(Array.from({ length: 10 }, (_, i) => `${i}`));
+  });
+
+  test("a server that greets, drains and goes away for ever leaves one socket and one timer", async () => {
+    client = createClient({ url: "ws://server/", reconnect: { initialDelayMs: 1, maxDelayMs: 1 } }, world);
+    client.connect().catch(() => undefined);
+    for (let i = 0; i < 2_000; i++) {
+      world.socket.greet({ heartbeatMs: 1 });
+      world.socket.say("$ws:drain", { retryAfterMs: 0 });
+      world.advance(1);
+    }
+    expect(world.sockets.filter(({ readyState }) => readyState < 2)).toHaveLength(1);
+    expect(world.timers).toHaveLength(1);
+  });
+});
+
+describe("over the network", () => {
+  let server: ScriptedServer;
+  let peer: WsClient;
+
+  afterEach(async () => {
+    await peer.close();
+    await server.stop();
+  });
+
+  test("huge, broken and binary frames do not end the connection, and the next message arrives", async () => {
+    server = await ScriptedServer.start({});
+    peer = wsClient({ url: `ws://127.0.0.1:${server.port}/` });
+    const contexts: string[] = [];
+    const got: string[] = [];
+    peer.onError((_error, { type }) => contexts.push(type));
+    peer.on(Note, ({ text }) => got.push(text));
+    await peer.connect();
+    server.raw(0, `{"type":"NOTE","meta":{},"payload":{"text":"${"x".repeat(20_000_000)}"}}`);
+    server.raw(0, "\u0000".repeat(1_000));
+    server.binary(0);
+    server.say(0, "NOTE", { text: "fine" });
+    await vi.waitFor(() => expect(got).toEqual(["fine"]), 5_000);
+    expect(contexts).toEqual(["parse", "parse", "parse"]);
+    expect(peer.state).toBe("open");
+  });
+
+  test.each([
+    [1001, "retryAfterMs=999999999999"],
+    [1013, "retryAfterMs=1e9"],
+    [4999, "é".repeat(60)],
+    [1000, "\u0000"],
+  ])("close code %i with the reason %j is followed by an ordinary reconnect", async (code, reason) => {
+    server = await ScriptedServer.start({});
+    peer = wsClient({
+      url: `ws://127.0.0.1:${server.port}/`,
+      reconnect: { initialDelayMs: 1, maxDelayMs: 5 },
+    });
+    await peer.connect();
+    server.close(0, code, reason);
+    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 5_000);
+    await peer.onceOpen();
+  });
+});

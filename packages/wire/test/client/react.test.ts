@@ -1,0 +1,154 @@
+import { launchChromium } from "@halyard/services";
+import { build } from "esbuild";
+import { createElement } from "react";
+import { renderToString } from "react-dom/server";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { createClient } from "../../src/client/client.ts";
+import { useConnectionState, useMessage, useRequest, WireProvider } from "../../src/client/react.ts";
+import { message, rpc, z } from "../../src/zod.ts";
+import { FakeWorld } from "./fake-world.ts";
+import { ScriptedServer } from "./scripted-server.ts";
+
+const Note = message("NOTE", { text: z.string() });
+const Echo = rpc("ECHO", { text: z.string() }, "ECHO_OK", { text: z.string() });
+
+/** A component with every hook. */
+function Hooks() {
+  useMessage(Note, () => undefined);
+  const { status } = useRequest(Echo);
+  return createElement("p", null, `${useConnectionState()} ${status}`);
+}
+
+describe("on a server", () => {
+  test("the hooks render a closed client and an idle request, and connect nothing", () => {
+    const world = new FakeWorld();
+    const client = createClient({ url: "ws://server/", autoConnect: true }, world);
+    const html = renderToString(createElement(WireProvider, { client }, createElement(Hooks)));
+    expect(html).toBe("<p>closed idle</p>");
+    expect([world.sockets.length, world.timers.length]).toEqual([0, 0]);
+  });
+
+  test("a client with a relative URL can be made where there is no page", () => {
+    const client = createClient({ url: "/ws" });
+    expect(renderToString(createElement(WireProvider, { client }, createElement(Hooks)))).toContain("closed");
+  });
+
+  test("a hook without a provider says what is missing", () => {
+    expect(() => renderToString(createElement(Hooks))).toThrow("<WireProvider client={…}>");
+  });
+});
+
+describe("in a browser, under StrictMode", () => {
+  type Browser = Awaited<ReturnType<typeof launchChromium>>;
+  type Page = Awaited<ReturnType<Browser["newPage"]>>;
+  let browser: Browser;
+  let script: string;
+  let page: Page;
+  let server: ScriptedServer;
+
+  beforeAll(async () => {
+    const bundle = await build({
+      entryPoints: [new URL("../fixtures/react-page.tsx", import.meta.url).pathname],
+      bundle: true,
+      write: false,
+      format: "iife",
+      target: "es2022",
+      jsx: "automatic",
+      define: { "process.env.NODE_ENV": '"development"' },
+    });
+    script = bundle.outputFiles[0]?.text ?? "";
+    browser = await launchChromium();
+  });
+  afterAll(() => browser?.close());
+
+  const complaints: string[] = [];
+  beforeEach(async () => {
+    complaints.length = 0;
+    server = await ScriptedServer.start({
+      answers: { ECHO: { type: "ECHO_OK", progress: [{ percent: 50 }], afterMs: 400 } },
+    });
+    page = await browser.newPage();
+    page.on("console", (entry) => {
+      if (entry.type() === "error") complaints.push(entry.text());
+    });
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    await page.addScriptTag({ content: script });
+    await page.evaluate(`start("ws://127.0.0.1:${server.port}/")`);
+  });
+  afterEach(async () => {
+    await page.close();
+    await server.stop();
+    expect(complaints).toEqual([]);
+  });
+
+  const reads = (id: string, text: string): Promise<void> =>
+    vi.waitFor(async () => expect(await page.textContent(`#${id}`)).toBe(text), {
+      timeout: 5_000,
+      interval: 10,
+    });
+  const framesOf = (type: string) => server.heard.frames.filter((frame) => frame.type === type);
+
+  test("the provider connects once, and useConnectionState follows the link through a loss", async () => {
+    await reads("state", "open");
+    expect(server.heard.connections).toHaveLength(1);
+    server.terminate(0);
+    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 5_000);
+    await reads("state", "open");
+    complaints.length = 0;
+  });
+
+  test("useMessage calls the latest handler, once per message, and stops when unmounted", async () => {
+    await reads("state", "open");
+    server.say(0, "NOTE", { text: "a" });
+    await reads("notes", "a");
+    server.say(0, "NOTE", { text: "b" });
+    await reads("notes", "a,b");
+    await page.evaluate('show("nothing")');
+    await vi.waitFor(async () => expect(await page.$("#notes")).toBeNull(), 5_000);
+    server.say(0, "NOTE", { text: "c" });
+    await page.evaluate('show("all")');
+    await reads("notes", "");
+  });
+
+  test("useRequest shows pending, progress and the answer", async () => {
+    await reads("state", "open");
+    await reads("request", "idle   ");
+    await page.click("#ask");
+    await reads("request", 'pending   {"percent":50}');
+    await reads("request", 'success asked  {"percent":50}');
+    expect(framesOf("ECHO")).toHaveLength(1);
+  });
+
+  test("useRequest shows the error, and cancel cancels", async () => {
+    await reads("state", "open");
+    await page.click("#ask");
+    await reads("request", 'pending   {"percent":50}');
+    await page.click("#cancel");
+    await reads("request", 'error  CANCELLED {"percent":50}');
+    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(1), 5_000);
+  });
+
+  test("a request is cancelled when its component is unmounted, and StrictMode's rehearsal costs none", async () => {
+    await reads("state", "open");
+    await page.evaluate('show("mount")');
+    await reads("request", 'success mount  {"percent":50}');
+    const [rehearsed, real] = framesOf("ECHO");
+    expect(framesOf("$ws:abort").map(({ meta }) => meta)).toEqual([
+      { correlationId: rehearsed?.meta["correlationId"] },
+    ]);
+    expect(real).toBeDefined();
+    await page.click("#ask");
+    await vi.waitFor(() => expect(framesOf("ECHO")).toHaveLength(3), 5_000);
+    await page.evaluate('show("nothing")');
+    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(2), 5_000);
+  });
+
+  test("a provider that moves keeps the connection, one that is unmounted closes it", async () => {
+    await reads("state", "open");
+    await page.evaluate('show("moved")');
+    await reads("state", "open");
+    expect(server.heard.connections).toHaveLength(1);
+    await page.evaluate('show("gone")');
+    await vi.waitFor(() => expect(server.heard.closes).toMatchObject([{ code: 1000 }]), 5_000);
+  });
+});

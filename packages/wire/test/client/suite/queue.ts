@@ -1,0 +1,238 @@
+/** What becomes of messages while there is no open link. */
+import { type Case, ECHOING, equal, errorsOf, failure, until } from "../kit.ts";
+
+export const queue: readonly Case[] = [
+  {
+    name: "what was sent and asked while closed goes out in order with the next open [Client: queue]",
+    async run(kit) {
+      const server = await kit.serve(ECHOING);
+      const client = kit.client({ url: server.url });
+      const { Note, Echo } = kit.schemas;
+      equal([client.send(Note, { text: "1" }), client.send(Note, { text: "2" })], [false, false]);
+      const answer = client.request(Echo, { text: "3" });
+      await client.connect();
+      equal(client.send(Note, { text: "4" }), true);
+      equal((await answer).payload.text, "3");
+      const frames = await until(async () => {
+        const { frames } = await server.heard();
+        return frames.length === 4 ? frames : undefined;
+      }, "four frames");
+      equal(
+        frames.map(({ payload }) => payload),
+        [{ text: "1" }, { text: "2" }, { text: "3" }, { text: "4" }],
+      );
+    },
+  },
+  {
+    name: "drop-newest refuses the new message when the queue is full, and says so [Client: queue]",
+    async run(kit) {
+      const { client, world } = kit.imagined({ queue: "drop-newest", queueSize: 2 });
+      const errors = errorsOf(client);
+      const { Note, Echo } = kit.schemas;
+      for (const text of ["1", "2", "3"]) equal(client.send(Note, { text }), false);
+      equal((await failure(client.request(Echo, { text: "4" }))).code, "RESOURCE_EXHAUSTED");
+      equal(errors, [
+        ["overflow", "RESOURCE_EXHAUSTED"],
+        ["overflow", "RESOURCE_EXHAUSTED"],
+      ]);
+      void client.connect();
+      world.socket.greet();
+      equal(
+        world.socket.sent.map(({ payload }) => payload),
+        [{ text: "1" }, { text: "2" }],
+      );
+    },
+  },
+  {
+    name: "drop-oldest gives up the oldest for the new one: a request rejects, a message is reported [Client: queue]",
+    async run(kit) {
+      const { client, world } = kit.imagined({ queue: "drop-oldest", queueSize: 2 });
+      const errors = errorsOf(client);
+      const { Note, Echo } = kit.schemas;
+      const oldest = client.request(Echo, { text: "1" });
+      for (const text of ["2", "3", "4"]) equal(client.send(Note, { text }), false);
+      equal((await failure(oldest)).code, "RESOURCE_EXHAUSTED");
+      equal(errors.length, 2);
+      void client.connect();
+      world.socket.greet();
+      equal(
+        world.socket.sent.map(({ payload }) => payload),
+        [{ text: "3" }, { text: "4" }],
+      );
+    },
+  },
+  {
+    name: "off: without an open link a request rejects with UNAVAILABLE, a message is dropped and reported [Client: queue]",
+    async run(kit) {
+      const { client, world } = kit.imagined({ queue: "off" });
+      const errors = errorsOf(client);
+      const { Note, Echo } = kit.schemas;
+      equal((await failure(client.request(Echo, { text: "x" }))).code, "UNAVAILABLE");
+      equal(errors, []);
+      equal(client.send(Note, { text: "x" }), false);
+      equal(errors, [["overflow", "UNAVAILABLE"]]);
+      void client.connect();
+      world.socket.greet();
+      equal(world.socket.sent, []);
+      equal(client.send(Note, { text: "y" }), true);
+    },
+  },
+  {
+    name: "the overflow error names the type of the message that was dropped [Client: onError]",
+    async run(kit) {
+      const { client } = kit.imagined({ queue: "drop-oldest", queueSize: 1 });
+      const details: unknown[] = [];
+      client.onError((_error, context) => details.push(context.details));
+      client.send(kit.schemas.Bare);
+      client.send(kit.schemas.Note, { text: "x" });
+      equal(details, [{ type: "BARE" }]);
+    },
+  },
+  {
+    name: "a queued message is sent as it was given, whatever becomes of the object [Client: queue]",
+    async run(kit) {
+      const { client, world } = kit.imagined();
+      const payload = { text: "before" };
+      client.send(kit.schemas.Note, payload);
+      payload.text = "after";
+      void client.connect();
+      world.socket.greet();
+      equal(world.socket.sent[0]?.payload, { text: "before" });
+    },
+  },
+  {
+    name: "a queued request that timed out or was aborted is not sent later [Request rules: 6, 7]",
+    async run(kit) {
+      const { client, world } = kit.imagined();
+      const { Echo } = kit.schemas;
+      const late = failure(client.request(Echo, { text: "ghost" }, { timeoutMs: 50 }));
+      const abort = new AbortController();
+      const aborted = failure(client.request(Echo, { text: "ghost" }, { signal: abort.signal }));
+      world.advance(50);
+      abort.abort();
+      equal([(await late).code, (await aborted).code], ["DEADLINE_EXCEEDED", "CANCELLED"]);
+      void client.connect();
+      world.socket.greet();
+      equal(world.socket.sent, []);
+    },
+  },
+  {
+    name: "a request that waited tells the server only the time that is left [Request rules: 6]",
+    async run(kit) {
+      const { client, world } = kit.imagined();
+      client.request(kit.schemas.Echo, { text: "x" }, { timeoutMs: 5_000 }).catch(() => undefined);
+      void client.connect();
+      world.advance(1_500);
+      world.socket.greet();
+      equal(world.socket.sent[0]?.meta?.["timeoutMs"], 3_500);
+    },
+  },
+  {
+    name: "queued requests survive a lost link and failed attempts; those in flight do not [Decisions: Client states]",
+    async run(kit) {
+      const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
+      const { Echo } = kit.schemas;
+      void client.connect();
+      world.socket.greet();
+      const flying = failure(client.request(Echo, { text: "in flight" }));
+      world.socket.end();
+      const error = await flying;
+      equal([error.code, error.retryable], ["UNAVAILABLE", true]);
+      const waiting = client.request(Echo, { text: "queued" }, { correlationId: "q" });
+      world.advance(300);
+      world.socket.end();
+      world.advance(600);
+      world.socket.greet();
+      equal(
+        world.socket.sent.map(({ payload }) => payload),
+        [{ text: "queued" }],
+      );
+      world.socket.say("ECHO_OK", { text: "queued" }, { correlationId: "q" });
+      equal((await waiting).payload.text, "queued");
+    },
+  },
+  {
+    name: "close rejects queued and sent requests with UNAVAILABLE and drops messages; then it queues again [Finer points: Queue]",
+    async run(kit) {
+      const { client, world } = kit.imagined();
+      const { Note, Echo } = kit.schemas;
+      client.send(Note, { text: "dropped" });
+      const queued = failure(client.request(Echo, { text: "queued" }));
+      await client.close();
+      equal((await queued).code, "UNAVAILABLE");
+      void client.connect();
+      world.socket.greet();
+      const sent = failure(client.request(Echo, { text: "sent" }));
+      void client.close();
+      equal((await sent).code, "UNAVAILABLE");
+      world.socket.end(1000);
+      equal(client.send(Note, { text: "kept" }), false);
+      void client.connect();
+      world.socket.greet();
+      equal(
+        world.socket.sent.map(({ payload }) => payload),
+        [{ text: "kept" }],
+      );
+    },
+  },
+  {
+    name: "when the client ends by itself, queued requests reject with UNAVAILABLE and the reason as cause [Decisions: Client failures]",
+    async run(kit) {
+      const { client, world } = kit.imagined({ autoConnect: true });
+      const asked = failure(client.request(kit.schemas.Echo, { text: "x" }));
+      world.socket.end(4401);
+      const error = await asked;
+      equal([error.code, (error.cause as { code?: string }).code], ["UNAVAILABLE", "UNAUTHENTICATED"]);
+    },
+  },
+  {
+    name: "a message for a socket that is going down is queued, not lost [Client: send]",
+    async run(kit) {
+      const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
+      void client.connect();
+      world.socket.greet();
+      world.socket.readyState = 2;
+      equal(client.send(kit.schemas.Note, { text: "x" }), false);
+      world.socket.end();
+      world.advance(300);
+      world.socket.greet();
+      equal(
+        world.socket.sent.map(({ payload }) => payload),
+        [{ text: "x" }],
+      );
+    },
+  },
+  {
+    name: "with 16 MiB unsent in the socket, a message is dropped and reported, a request rejects [Limits]",
+    async run(kit) {
+      const { client, world } = kit.imagined();
+      const errors = errorsOf(client);
+      void client.connect();
+      world.socket.greet();
+      world.socket.bufferedAmount = 2 ** 24 + 1;
+      equal(client.send(kit.schemas.Note, { text: "x" }), false);
+      equal((await failure(client.request(kit.schemas.Slow))).code, "RESOURCE_EXHAUSTED");
+      equal(errors.length, 2);
+      world.socket.bufferedAmount = 0;
+      equal(client.send(kit.schemas.Note, { text: "y" }), true);
+    },
+  },
+  {
+    name: "a frame larger than the server takes is refused with INVALID_ARGUMENT and not sent [Limits]",
+    async run(kit) {
+      const { client, world } = kit.imagined();
+      const errors = errorsOf(client);
+      const { Note, Echo } = kit.schemas;
+      client.send(Note, { text: "queued ".repeat(50) });
+      void client.connect();
+      world.socket.greet({ maxPayloadBytes: 300 });
+      equal((await failure(client.request(Echo, { text: "é".repeat(100) }))).code, "INVALID_ARGUMENT");
+      equal(client.send(Note, { text: "e".repeat(100) }), true);
+      equal(errors, [
+        ["overflow", "INVALID_ARGUMENT"],
+        ["overflow", "INVALID_ARGUMENT"],
+      ]);
+      equal(world.socket.sent.length, 1);
+    },
+  },
+];

@@ -1,0 +1,43 @@
+/** What every platform adapter keeps, over real sockets: run by `test/node.test.ts`, `bun.test.ts` and `cloudflare.test.ts`. */
+import { afterAll, describe } from "vitest";
+import type { ScenarioName } from "../fixtures/scenarios.ts";
+import { admissionTests } from "./adapter/admission.ts";
+import { callTests } from "./adapter/calls.ts";
+import { frameTests } from "./adapter/frames.ts";
+import { handshakeTests } from "./adapter/handshake.ts";
+import { heartbeatTests } from "./adapter/heartbeat.ts";
+import { lifecycleTests } from "./adapter/lifecycle.ts";
+import { disconnectAll } from "./adapter/peer.ts";
+import { shutdownTests } from "./adapter/shutdown.ts";
+import { type Capabilities, type RunningServer, type Suite, shareServers } from "./adapter/suite.ts";
+import { topicTests } from "./adapter/topics.ts";
+
+const EVERYTHING: Capabilities = {
+  admission: true,
+  serveOptions: true,
+  transport: true,
+  backpressure: true,
+  heartbeat: true,
+  shutdown: true,
+};
+
+/** Runs the suite; `lacks` names what the platform's adapter does not have. */
+export function adapterContract(
+  platform: string,
+  start: (scenario: ScenarioName) => Promise<RunningServer>,
+  lacks: Partial<Record<keyof Capabilities, false>> = {},
+): void {
+  const can = { ...EVERYTHING, ...lacks };
+  describe(`the adapter for ${platform}`, () => {
+    const suite: Suite = { can, start, serving: shareServers(start) };
+    afterAll(disconnectAll);
+    handshakeTests(suite);
+    lifecycleTests(suite);
+    frameTests(suite);
+    callTests(suite);
+    topicTests(suite);
+    if (can.admission) admissionTests(suite);
+    if (can.heartbeat) heartbeatTests(suite);
+    if (can.shutdown) shutdownTests(suite);
+  });
+}

@@ -1,0 +1,56 @@
+/** Dead peers are found, live ones left alone. */
+import { describe, test } from "vitest";
+import { connect, greeted, type Peer } from "./peer.ts";
+import { POLL, readLog, type Suite } from "./suite.ts";
+
+export function heartbeatTests(suite: Suite): void {
+  describe.concurrent("heartbeat", () => {
+    const server = suite.serving("watched");
+
+    test("its settings are told in the greeting", async ({ expect }) => {
+      const peer = await connect(server().url, { protocols: ["halyard.v1.json"] });
+      expect((await peer.next()).payload).toMatchObject({ heartbeatMs: 400, timeoutMs: 800 });
+    });
+
+    test("a silent peer that answers pings stays", async ({ expect }) => {
+      const peer = await greeted(server().url);
+      await expect.poll(() => peer.pings, POLL).toBeGreaterThanOrEqual(3);
+      expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
+    });
+
+    test("a peer that sends frames is not pinged", async ({ expect }) => {
+      const peer = await greeted(server().url);
+      for (let i = 0; i < 20; i++) await peer.request("PAUSE", { ms: 50 });
+      expect(peer.pings).toBe(0);
+    });
+
+    test("a peer that answers nothing is reported stale and closed with 4408", async ({ expect }) => {
+      const peer = await greeted(server().url, { autoPong: false });
+      const startedAt = performance.now();
+      expect(await peer.closed).toMatchObject({ code: 4408 });
+      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_150);
+      expect(performance.now() - startedAt).toBeLessThan(3_000);
+      const { clientId } = peer;
+      await expect
+        .poll(() => readLog(server().url, clientId), POLL)
+        .toMatchObject([
+          { what: "router open" },
+          { what: "stale", same: true },
+          { what: "router close", code: 4408 },
+        ]);
+    });
+
+    test.for([
+      { what: "a message", live: (peer: Peer) => peer.request("GREET", { name: "Ada" }) },
+      { what: "a WebSocket ping", live: (peer: Peer) => peer.ping() },
+      { what: "a frame that cannot be read", live: async (peer: Peer) => peer.sendRaw("{") },
+    ])("$what is a sign of life, even from a peer that answers no pings", async ({ live }, { expect }) => {
+      const peer = await greeted(server().url, { autoPong: false });
+      for (let pings = 1; pings <= 3; pings++) {
+        await expect.poll(() => peer.pings, POLL).toBe(pings);
+        await live(peer);
+      }
+      expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
+    });
+  });
+}

@@ -1,0 +1,191 @@
+/** What every pub/sub keeps, in one process or behind a broker: delivery is awaited, never assumed. */
+import { afterEach, describe, expect, test } from "vitest";
+import type { PubSub, Subscriber } from "../../src/index.ts";
+
+/** Two ends of one bus: the same object in one process, two connections to one broker otherwise. */
+export interface TestBus {
+  readonly near: PubSub;
+  readonly far: PubSub;
+  stop(): Promise<void>;
+}
+
+interface Delivery {
+  readonly topic: string;
+  readonly frame: string;
+  readonly excludeClientId: string | undefined;
+}
+
+/** Counts itself as one connection, unless it is the one to leave out. */
+class Listener implements Subscriber {
+  readonly deliveries: Delivery[] = [];
+  readonly #clientId: string;
+
+  constructor(clientId = "listener") {
+    this.#clientId = clientId;
+  }
+
+  deliver(topic: string, frame: string, excludeClientId: string | undefined): number {
+    this.deliveries.push({ topic, frame, excludeClientId });
+    return excludeClientId === this.#clientId ? 0 : 1;
+  }
+
+  get frames(): string[] {
+    return this.deliveries.map(({ frame }) => frame);
+  }
+}
+
+const POLL = { timeout: 5_000, interval: 10 };
+
+export function pubsubContract(name: string, start: () => Promise<TestBus>): void {
+  describe(`pub/sub with ${name}`, () => {
+    let bus: TestBus | undefined;
+    afterEach(async () => {
+      await bus?.stop();
+      bus = undefined;
+    });
+    const open = async (): Promise<TestBus> => {
+      bus = await start();
+      return bus;
+    };
+    /** All that was published to this topic before has been delivered. */
+    const settled = async ({ near, far }: TestBus, topic: string): Promise<void> => {
+      for (const [i, end] of [near, far].entries()) {
+        const marker = new Listener();
+        await end.subscribe(topic, marker);
+        await near.publish(topic, `settled ${i}`, {});
+        await expect.poll(() => marker.frames, POLL).toContain(`settled ${i}`);
+        await end.unsubscribe(topic, marker);
+      }
+    };
+    const published = (listener: Listener) => listener.frames.filter((frame) => !frame.startsWith("settled"));
+
+    test("a frame published on either end reaches subscribers on both, as it was", async () => {
+      const { near, far } = await open();
+      const [here, there] = [new Listener(), new Listener()];
+      await near.subscribe("room", here);
+      await far.subscribe("room", there);
+      const frames = ['{"type":"A"}', "Zoë 🛶 \u2028", "x".repeat(100_000)];
+      for (const frame of frames) expect(await near.publish("room", frame, {})).toMatchObject({ ok: true });
+      expect(await far.publish("room", "back", {})).toMatchObject({ ok: true });
+      for (const listener of [here, there])
+        await expect.poll(() => [...listener.frames].sort(), POLL).toEqual([...frames, "back"].sort());
+    });
+
+    test("a frame reaches the subscribers of its topic and of no other", async () => {
+      const { near, far } = await open();
+      const topics = ["a", "ab", "a*", "a.b", "A", "a:b", "*", "a?", "é", ">"];
+      const listeners = topics.map(() => new Listener());
+      for (const [i, topic] of topics.entries()) await far.subscribe(topic, listeners[i] ?? new Listener());
+      for (const topic of topics) await near.publish(topic, `to ${topic}`, {});
+      for (const [i, topic] of topics.entries()) {
+        await expect.poll(() => listeners[i]?.deliveries.length, POLL).toBeGreaterThan(0);
+        expect(listeners[i]?.deliveries).toEqual([
+          { topic, frame: `to ${topic}`, excludeClientId: undefined },
+        ]);
+      }
+    });
+
+    test("each subscriber sees the frames of one publisher in order, without loss or repetition", async () => {
+      const { near, far } = await open();
+      const listeners = [new Listener(), new Listener()];
+      await near.subscribe("room", listeners[0] ?? new Listener());
+      await far.subscribe("room", listeners[1] ?? new Listener());
+      const frames = Array.from({ length: 1_000 }, (_, i) => String(i));
+      await Promise.all(frames.map((frame) => near.publish("room", frame, {})));
+      for (const listener of listeners) {
+        await expect.poll(() => listener.frames.length, POLL).toBe(1_000);
+        expect(listener.frames).toEqual(frames);
+      }
+    });
+
+    test("once subscribe has resolved, every later frame is seen", async () => {
+      const { near, far } = await open();
+      for (let round = 0; round < 50; round++) {
+        const listener = new Listener();
+        await far.subscribe(`round ${round}`, listener);
+        await near.publish(`round ${round}`, "first", {});
+        await expect.poll(() => listener.frames, POLL).toEqual(["first"]);
+      }
+    });
+
+    test("a subscriber that has left gets nothing more, and the others go on", async () => {
+      const ends = await open();
+      const [leaving, staying] = [new Listener(), new Listener()];
+      await ends.near.subscribe("room", leaving);
+      await ends.near.subscribe("room", staying);
+      await ends.near.publish("room", "1", {});
+      await ends.near.unsubscribe("room", leaving);
+      await ends.near.publish("room", "2", {});
+      await settled(ends, "room");
+      expect([published(leaving), published(staying)]).toEqual([["1"], ["1", "2"]]);
+    });
+
+    test("subscribing twice is one subscription, and leaving twice is leaving once", async () => {
+      const ends = await open();
+      const listener = new Listener();
+      await ends.near.subscribe("room", listener);
+      await ends.near.subscribe("room", listener);
+      await ends.near.publish("room", "once", {});
+      await settled(ends, "room");
+      expect(published(listener)).toEqual(["once"]);
+      await ends.near.unsubscribe("room", listener);
+      await ends.near.unsubscribe("room", listener);
+      await ends.near.unsubscribe("never joined", listener);
+      await ends.near.publish("room", "gone", {});
+      await settled(ends, "room");
+      expect(published(listener)).toEqual(["once"]);
+    });
+
+    test("of a join and a leave that are not waited for, the last one counts", async () => {
+      const ends = await open();
+      const [stays, leaves] = [new Listener(), new Listener()];
+      await Promise.all([
+        ends.near.subscribe("stays", stays),
+        ends.near.unsubscribe("stays", stays),
+        ends.near.subscribe("stays", stays),
+        ends.near.subscribe("leaves", leaves),
+        ends.near.unsubscribe("leaves", leaves),
+      ]);
+      await ends.near.publish("stays", "x", {});
+      await ends.near.publish("leaves", "x", {});
+      await settled(ends, "leaves");
+      await settled(ends, "stays");
+      expect([published(stays), published(leaves)]).toEqual([["x"], []]);
+    });
+
+    test("the connection to leave out travels with the frame to every end", async () => {
+      const { near, far } = await open();
+      const [sender, other] = [new Listener("me"), new Listener("you")];
+      await near.subscribe("room", sender);
+      await far.subscribe("room", other);
+      await near.publish("room", "psst", { excludeClientId: "me" });
+      for (const listener of [sender, other])
+        await expect.poll(() => listener.deliveries[0]?.excludeClientId, POLL).toBe("me");
+    });
+
+    test("matchedLocal, where it is told, counts what subscribers of this end took", async () => {
+      const { near } = await open();
+      await near.subscribe("room", new Listener("a"));
+      await near.subscribe("room", new Listener("b"));
+      const result = await near.publish("room", "x", { excludeClientId: "a" });
+      expect(result.ok).toBe(true);
+      if (result.ok && result.matchedLocal !== undefined) expect(result.matchedLocal).toBe(1);
+    });
+
+    test("a publish to a topic nobody listens to is accepted", async () => {
+      const { near } = await open();
+      expect(await near.publish("empty", "x", { partitionKey: "k" })).toMatchObject({ ok: true });
+    });
+
+    test("after close, a publish says so instead of hanging, and nothing more is delivered", async () => {
+      const { near } = await open();
+      const listener = new Listener();
+      await near.subscribe("room", listener);
+      await near.close();
+      const result = await near.publish("room", "late", {});
+      expect(result).toMatchObject({ ok: false, error: "DISCONNECTED" });
+      expect(listener.frames).toEqual([]);
+      await near.close();
+    });
+  });
+}

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+
+// Growth of the public surface is a reviewed diff of this file.
+test.each([
+  ["@halyard/wire", ["ERROR_CODES", "MemoryPubSub", "WsError", "createRouter", "message", "rpc"]],
+  ["@halyard/wire/zod", ["createRouter", "message", "rpc", "z"]],
+  ["@halyard/wire/valibot", ["createRouter", "message", "rpc", "v"]],
+  ["@halyard/wire/client", ["wsClient"]],
+  ["@halyard/wire/client/zod", ["wsClient"]],
+  ["@halyard/wire/client/valibot", ["wsClient"]],
+  ["@halyard/wire/react", ["WireProvider", "useClient", "useConnectionState", "useMessage", "useRequest"]],
+  ["@halyard/wire/node", ["createNodeHandler", "serve"]],
+  ["@halyard/wire/bun", ["bunPubSub", "createBunHandler", "serve"]],
+  ["@halyard/wire/cloudflare", ["createDurableObjectHandler"]],
+  ["@halyard/wire/memory", ["MemoryPubSub", "MemoryRateLimiter", "memoryPubSub", "memoryRateLimiter"]],
+  ["@halyard/wire/middleware", ["logger", "rateLimit", "requireAuth", "telemetry"]],
+  ["@halyard/wire/testing", ["createTestServer"]],
+])("%s exports exactly the names it promises", async (entry, names) => {
+  expect(Object.keys(await import(entry)).sort()).toEqual(names);
+});

@@ -1,0 +1,147 @@
+import { spawnProgram } from "@halyard/services";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { disconnectAll, greeted, type Peer } from "./contract/adapter/peer.ts";
+import { Attacker } from "./fixtures/hostile/attacker.ts";
+import { Random, seedOf } from "./fixtures/random.ts";
+
+const FRAMES = 200_000;
+const ATTACKERS = 20;
+/** Far above what an answer takes, far below what anybody would call hanging. */
+const SANE_P99_MS = 500;
+const MEBIBYTE = 2 ** 20;
+
+interface Health {
+  readonly memoryBytes: number;
+  readonly connections: number;
+  readonly errors: number;
+}
+
+describe(`${FRAMES} hostile frames`, () => {
+  let program: Awaited<ReturnType<typeof spawnProgram>>;
+  let url: string;
+
+  beforeAll(async () => {
+    program = await spawnProgram({
+      command: process.execPath,
+      args: ["--expose-gc", new URL("fixtures/hostile/program.ts", import.meta.url).pathname],
+      env: { NODE_ENV: "production" },
+    });
+    url = `ws://127.0.0.1:${program.port}`;
+  });
+  afterAll(async () => {
+    disconnectAll();
+    await program.stop();
+  });
+
+  test("cost their senders an error or their connection, and nobody else anything", {
+    timeout: 60_000,
+  }, async () => {
+    const random = new Random(seedOf("hostile frames"));
+    const bystander = await greeted(url);
+    const attack = async (frames: number, part: number) => {
+      const attackers = Array.from({ length: ATTACKERS }, (_, i) => new Attacker(url, random.fork(part + i)));
+      await Promise.all(attackers.map((attacker) => attacker.run(frames / ATTACKERS)));
+      return attackers;
+    };
+    // Caches and compiled code are there before memory is compared.
+    await attack(FRAMES / 20, 1_000);
+    const before = await settledHealth(bystander);
+
+    const calls = watchCalls(bystander);
+    const attackers = await attack(FRAMES, 0);
+    const latencies = await calls.stop();
+    const after = await settledHealth(bystander);
+    bystander.terminate();
+
+    expect(attackers.flatMap(({ problems }) => problems).slice(0, 20)).toEqual([]);
+    const families = new Set(attackers.flatMap(({ sent }) => Object.keys(sent)));
+    expect(families.size).toBe(21);
+    expect(latencies.length).toBeGreaterThan(100);
+    const p99 = latencies.sort((a, b) => a - b)[Math.floor(latencies.length * 0.99)];
+    expect(p99).toBeLessThan(SANE_P99_MS);
+    expect(after.memoryBytes).toBeLessThan(before.memoryBytes * 1.1 + 8 * MEBIBYTE);
+    expect(after.errors - before.errors).toBeGreaterThan(FRAMES * 0.9);
+    expect(program.output()).not.toMatch(/uncaught|unhandled|warning/i);
+    // Refused frames are the attacker's to send: a line each would be the attacker's to fill the disk with.
+    expect(program.output().split("\n").length).toBeLessThan(10);
+  });
+
+  test.each([
+    { what: "pings", flood: () => pingFrames(1_000) },
+    { what: "requests", flood: () => textFrames(1_000, { type: "ECHO", payload: { nonce: 1 } }) },
+    { what: "bad frames", flood: () => textFrames(1_000, { type: "x".repeat(100) }) },
+  ])(
+    "a peer that floods the server with $what and reads no answer costs it no more than the buffer limit",
+    {
+      timeout: 60_000,
+    },
+    async ({ flood }) => {
+      const bystander = await greeted(url);
+      const before = await settledHealth(bystander);
+      const deaf = await greeted(url);
+      deaf.pause();
+      const frames = flood();
+      let sentBytes = 0;
+      // Until the server has thrown it out, or has taken far more than it may keep answers for.
+      while (!deaf.isClosed && sentBytes < 40 * MEBIBYTE) {
+        sentBytes += frames.length;
+        await deaf.write(frames);
+        expect(await bystander.request("ECHO", { nonce: 1 })).toMatchObject({ type: "ECHOED" });
+        bystander.frames.length = 0;
+      }
+      const { memoryBytes } = (await bystander.request("HEALTH")).payload as Health;
+      expect(memoryBytes - before.memoryBytes).toBeLessThan(16 * MEBIBYTE);
+      deaf.terminate();
+      bystander.terminate();
+    },
+  );
+});
+
+/** Once all attackers are gone for the server, too. */
+async function settledHealth(peer: Peer): Promise<Health> {
+  const health = async () => (await peer.request("HEALTH", undefined)).payload as Health;
+  await expect.poll(async () => (await health()).connections, { timeout: 5_000, interval: 100 }).toBe(1);
+  return await health();
+}
+
+/** One request after the other, until stopped; gives the time of each. */
+function watchCalls(peer: Peer): { stop(): Promise<number[]> } {
+  const latencies: number[] = [];
+  let isStopped = false;
+  const calling = (async () => {
+    while (!isStopped) {
+      const startedAt = performance.now();
+      const nonce = latencies.length;
+      const { payload } = await peer.request("ECHO", { nonce });
+      expect(payload).toEqual({ nonce });
+      latencies.push(performance.now() - startedAt);
+      peer.frames.length = 0;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return latencies;
+  })();
+  return {
+    stop: () => {
+      isStopped = true;
+      return calling;
+    },
+  };
+}
+
+/** Frames as a client sends them, masked with zeros. */
+function textFrames(count: number, frame: object): Buffer {
+  const text = Buffer.from(JSON.stringify(frame));
+  const length = text.length < 126 ? [0x80 | text.length] : [0xfe, text.length >> 8, text.length & 255];
+  return repeated(count, Buffer.concat([Buffer.from([0x81, ...length, 0, 0, 0, 0]), text]));
+}
+
+function pingFrames(count: number): Buffer {
+  return repeated(
+    count,
+    Buffer.concat([Buffer.from([0x89, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125, "x")]),
+  );
+}
+
+function repeated(count: number, frame: Buffer): Buffer {
+  return Buffer.concat(Array.from({ length: count }, () => frame));
+}

@@ -1,0 +1,154 @@
+import type { Program } from "@halyard/services";
+import { afterAll, describe, expect, test } from "vitest";
+import { gather, type Member } from "../fixtures/long/crowd.ts";
+import { checkDrain, type DrainEntry } from "../fixtures/long/drain-history.ts";
+import { Findings } from "../fixtures/long/findings.ts";
+import { RUNTIMES } from "../fixtures/long/runtimes.ts";
+import { Random, seedOf } from "../fixtures/random.ts";
+
+const SOCKETS = 1_000;
+const CALLS_PER_SOCKET = 2;
+const PUBLISHERS = 10;
+const PUBLISH_EVERY_MS = 150;
+const DEADLINE_MS = 10_000;
+const SHORT_DEADLINE_MS = 4_000;
+const STUCK = 50;
+const TOPIC = "news";
+
+const seed = seedOf("sigterm");
+const findings = new Findings();
+
+describe.each(RUNTIMES)("SIGTERM on $name", ({ name, start }) => {
+  test(`with ${SOCKETS * CALLS_PER_SOCKET} requests in flight and publishes running loses nothing it accepted`, async () => {
+    const program = await start({ serve: { drainTimeoutMs: DEADLINE_MS } });
+    const run = await terminate(program, { longestMs: 4_000, stuck: 0 });
+
+    expect(run.problems.slice(0, 20), `${run.problems.length} problems`).toEqual([]);
+    expect(run.answers).toEqual({ PAUSED: SOCKETS * CALLS_PER_SOCKET });
+    expect(run.elapsedMs).toBeLessThan(DEADLINE_MS);
+    findings.passed(name, {
+      "requests in flight, all answered": run.answers["PAUSED"] ?? 0,
+      "publishes accepted": run.accepted,
+      "of them after SIGTERM": run.acceptedAfter,
+      "deliveries, none missing": run.deliveries,
+      "process gone after, ms": Math.round(run.elapsedMs),
+    });
+  });
+
+  test(`with ${STUCK} handlers that never settle forces those at the deadline, and counts them`, async () => {
+    const program = await start({ serve: { drainTimeoutMs: SHORT_DEADLINE_MS, handleSignals: false } });
+    const run = await terminate(program, { longestMs: 2_500, stuck: STUCK });
+
+    expect(run.problems.slice(0, 20), `${run.problems.length} problems`).toEqual([]);
+    expect(run.answers).toEqual({ PAUSED: SOCKETS * CALLS_PER_SOCKET, UNAVAILABLE: STUCK });
+    expect(program.output()).toContain(`{"drained":{"forced":${STUCK}}}`);
+    expect(run.elapsedMs).toBeGreaterThanOrEqual(SHORT_DEADLINE_MS);
+    expect(run.elapsedMs).toBeLessThan(SHORT_DEADLINE_MS + 2_000);
+    findings.passed(name, {
+      "with stuck handlers: answered": run.answers["PAUSED"] ?? 0,
+      "with stuck handlers: forced with UNAVAILABLE": run.answers["UNAVAILABLE"] ?? 0,
+      [`with stuck handlers: gone after, ms (deadline ${SHORT_DEADLINE_MS})`]: Math.round(run.elapsedMs),
+    });
+  });
+});
+
+afterAll(() => {
+  findings.publish("sigterm", 2 * RUNTIMES.length, {
+    what: "A server is sent SIGTERM while requests are in flight on every socket and publishes run; then again with handlers that never settle.",
+    size: `${SOCKETS} sockets, all subscribed to one topic, ${SOCKETS * CALLS_PER_SOCKET} requests in flight, ${PUBLISHERS} publishers that go on until they are closed; in the second run also ${STUCK} stuck handlers.`,
+    checked:
+      "From the recorded history of all peers: every request in flight got exactly one terminal frame; every subscriber saw every publisher's messages in order and without a hole; each acknowledged publish reached as many subscribers as the server said it was handed to; every connection was closed with 1012 and a delay.",
+    suite: "packages/wire/test/long/sigterm.long.test.ts",
+    seed,
+  });
+});
+
+interface Run {
+  readonly problems: readonly string[];
+  /** Of the calls, by type or error code. */
+  readonly answers: Readonly<Record<string, number>>;
+  readonly accepted: number;
+  readonly acceptedAfter: number;
+  readonly deliveries: number;
+  readonly elapsedMs: number;
+}
+
+async function terminate(
+  program: Program,
+  { longestMs, stuck }: { readonly longestMs: number; readonly stuck: number },
+): Promise<Run> {
+  const random = new Random(seed);
+  const history: DrainEntry[] = [];
+  const members = await gather(program.port, SOCKETS);
+  for (const [i, member] of members.entries()) record(member, i, history);
+  await Promise.all(members.map((member) => member.ask("JOIN", { topic: TOPIC })));
+
+  let inFlight = 0;
+  const call = async (member: number, type: string, payload?: unknown) => {
+    inFlight++;
+    const answer = await members[member]?.request(type, payload);
+    inFlight--;
+    history.push({ op: "call", member, type, answer });
+  };
+  const publishing = members.slice(0, PUBLISHERS).map((member, i) => publish(member, i, history));
+  const calls = members.flatMap((_, i) => [
+    ...Array.from({ length: CALLS_PER_SOCKET }, () =>
+      call(i, "PAUSE", { ms: random.int(longestMs / 2, longestMs) }),
+    ),
+    ...(i < stuck ? [call(i, "HANG")] : []),
+  ]);
+  // Frames of a connection are taken in order: what was sent before an answered echo has reached its handler.
+  await Promise.all(members.map((member) => member.ask("ECHO", { nonce: 1 })));
+  expect(inFlight, "all are still in flight when the signal comes").toBe(SOCKETS * CALLS_PER_SOCKET + stuck);
+
+  const acceptedBefore = countAccepted(history);
+  const startedAt = performance.now();
+  process.kill(program.pid, "SIGTERM");
+  await program.exited;
+  const elapsedMs = performance.now() - startedAt;
+  await Promise.all([...calls, ...publishing]);
+  for (const [member, { ended }] of members.entries()) history.push({ op: "end", member, end: await ended });
+
+  const answers: Record<string, number> = {};
+  for (const entry of history) {
+    if (entry.op !== "call" || entry.answer === undefined) continue;
+    const { code } = (entry.answer.payload ?? {}) as { code?: string };
+    const kind = code ?? entry.answer.type;
+    answers[kind] = (answers[kind] ?? 0) + 1;
+  }
+  const accepted = countAccepted(history);
+  return {
+    problems: checkDrain(history),
+    answers,
+    accepted,
+    acceptedAfter: accepted - acceptedBefore,
+    deliveries: history.filter(({ op }) => op === "seen").length,
+    elapsedMs,
+  };
+}
+
+function record(peer: Member, member: number, history: DrainEntry[]): void {
+  peer.onFrame = (frame) => {
+    if (frame.type === "SEEN") {
+      const { by, seq } = frame.payload as { by: number; seq: number };
+      history.push({ op: "seen", member, by, seq });
+    } else if (frame.type !== "$ws:hello" && frame.type !== "$ws:drain") {
+      history.push({ op: "stray", member, frame });
+    }
+  };
+}
+
+/** Does not wait for the acknowledgement of one before the next. */
+async function publish(peer: Member, member: number, history: DrainEntry[]): Promise<void> {
+  const running: Promise<void>[] = [];
+  for (let seq = 1; peer.end === undefined; seq++) {
+    const publishing = peer.request("PUBLISH", { topic: TOPIC, by: member, seq });
+    running.push(publishing.then((answer) => void history.push({ op: "publish", member, seq, answer })));
+    await new Promise((resolve) => setTimeout(resolve, PUBLISH_EVERY_MS));
+  }
+  await Promise.all(running);
+}
+
+function countAccepted(history: readonly DrainEntry[]): number {
+  return history.filter((entry) => entry.op === "publish" && entry.answer?.type === "PUBLISHED").length;
+}

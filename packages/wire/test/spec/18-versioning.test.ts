@@ -1,0 +1,21 @@
+import { describe, expect, test } from "vitest";
+import { createTestServer } from "../../src/testing/index.ts";
+import { libraries } from "./libraries.ts";
+
+describe.each(libraries)("versioning, with $name", ({ createRouter, message, rpc, number }) => {
+  test("the legacy rpc() is kept: a router takes both forms, side by side [Versioning]", async () => {
+    const Legacy = rpc("LEGACY", { n: number() }, "LEGACY_DONE", { n: number() });
+    const Preferred = message("PREFERRED", { payload: { n: number() }, response: { n: number() } });
+    const router = createRouter()
+      .rpc(Legacy, (ctx) => ctx.reply(Legacy.response, ctx.payload))
+      .rpc(Preferred, (ctx) => ctx.reply(Preferred.response, ctx.payload));
+    const peer = await createTestServer(router).connect();
+    expect(await peer.request(Legacy, { n: 1 })).toEqual({ n: 1 });
+    expect(await peer.request(Preferred, { n: 2 })).toEqual({ n: 2 });
+  });
+
+  test("hello tells the version of the wire protocol [Decisions: Handshake]", async () => {
+    const peer = await createTestServer(createRouter()).connect();
+    expect(peer.frames[0]).toMatchObject({ type: "$ws:hello", payload: { v: 1 } });
+  });
+});

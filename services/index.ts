@@ -1,0 +1,20 @@
+// The real servers that tests and examples talk to: this list of names is the whole interface.
+export { bunPath } from "./bun.ts";
+export { type ServerName, serviceUrl } from "./catalogue.ts";
+export { chromiumPath, launchChromium } from "./chromium.ts";
+export { type PrivateCluster, startNatsCluster, startRedisCluster } from "./cluster.ts";
+export { createMariadbDatabase } from "./mariadb.ts";
+export { createNatsPrefix } from "./nats.ts";
+export { freePort } from "./ports.ts";
+export { createPostgresDatabase } from "./postgres.ts";
+export {
+  type PrivateServer,
+  startMariadb,
+  startNats,
+  startPostgres,
+  startRedis,
+} from "./private-server.ts";
+export { type Program, type ProgramOptions, spawnProgram } from "./program.ts";
+export { createRedisPrefix } from "./redis.ts";
+export { ServiceError } from "./server.ts";
+export type { TestDatabase, TestPrefix } from "./test-database.ts";

@@ -1,0 +1,101 @@
+// PostgreSQL: how it is recognised, run by us, and given a database per test file.
+import { chownSync, mkdirSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import type { Client } from "pg";
+import { findProgram, postgresDirectories, programPath, serverUser } from "./machine.ts";
+import { run } from "./run.ts";
+import { runningUrl, type ServerKind } from "./server.ts";
+import { type TestDatabase, uniqueName } from "./test-database.ts";
+
+async function connect(url: string): Promise<Client> {
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 3000,
+    query_timeout: 30_000,
+  });
+  // Without a listener, a server that goes away would end the process.
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+async function queryOnce(url: string, sql: string): Promise<unknown> {
+  const client = await connect(url);
+  try {
+    const result = await client.query<Record<string, unknown>>(sql);
+    return Object.values(result.rows[0] ?? {})[0];
+  } finally {
+    await client.end();
+  }
+}
+
+export const postgres: ServerKind = {
+  name: "postgres",
+  title: "PostgreSQL",
+  urlVariable: "DATABASE_URL",
+  protocols: ["postgres:", "postgresql:"],
+  portVariable: "HALYARD_POSTGRES_PORT",
+  usualPort: 5432,
+  packages: ["postgresql"],
+  stopSignal: "SIGINT",
+  localUrls(port, env) {
+    const users = [env["PGUSER"], "postgres", userInfo().username].filter((user) => user !== undefined);
+    return [...new Set(users)].map(
+      (user) => `postgres://${encodeURIComponent(user)}@127.0.0.1:${port}/postgres`,
+    );
+  },
+  async check(url) {
+    return String(await queryOnce(url, "show server_version")).replace(/ .*/, "");
+  },
+  missingPrograms() {
+    const directories = postgresDirectories();
+    return ["postgres", "initdb"].filter((program) => findProgram(program, directories) === undefined);
+  },
+  async prepare(directory) {
+    const data = join(directory, "data");
+    const user = serverUser("postgres");
+    mkdirSync(data, { mode: 0o700 });
+    if (user !== undefined) chownSync(data, user.uid, user.gid);
+    await run({
+      command: programPath("initdb", postgresDirectories()),
+      args: ["-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"],
+      cwd: data,
+      user,
+    });
+  },
+  launch(directory, port) {
+    const data = join(directory, "data");
+    const settings = [
+      "listen_addresses=127.0.0.1",
+      "unix_socket_directories=",
+      "max_connections=200",
+      // What is written survives the server's death, if not the machine's: enough for tests, and much faster.
+      "fsync=off",
+      "full_page_writes=off",
+    ];
+    return {
+      command: programPath("postgres", postgresDirectories()),
+      args: ["-D", data, "-p", String(port), ...settings.flatMap((value) => ["-c", value])],
+      cwd: data,
+      user: serverUser("postgres"),
+    };
+  },
+};
+
+/** A fresh, empty database of its own on the shared PostgreSQL server. */
+export async function createPostgresDatabase(): Promise<TestDatabase> {
+  const server = await runningUrl(postgres);
+  const name = uniqueName();
+  // Nobody is ever connected to template0, so that files which start together do not disturb each other.
+  await queryOnce(server, `create database ${name} template template0 encoding 'UTF8'`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    async drop() {
+      await queryOnce(server, `drop database if exists ${name} with (force)`);
+    },
+  };
+}

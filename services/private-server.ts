@@ -1,0 +1,107 @@
+// A server that belongs to one test alone: on its own port, in its own directory, to be killed and restarted at will.
+import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Child, type Launch, spawnChild } from "./child.ts";
+import { mariadb } from "./mariadb.ts";
+import { nats } from "./nats.ts";
+import { freePort } from "./ports.ts";
+import { postgres } from "./postgres.ts";
+import { redis } from "./redis.ts";
+import { ownUrl, type ServerKind, unavailable } from "./server.ts";
+import { waitFor } from "./wait.ts";
+import { ownedDirectory } from "./watchdog.ts";
+
+export interface PrivateServer {
+  readonly url: string;
+  readonly port: number;
+  /** The process number; another one after `restart`. */
+  readonly pid: number;
+  /** Ends it in order and removes its data. */
+  stop(): Promise<void>;
+  /** SIGKILL to the server and all its processes; its data stays for `restart`. */
+  kill(): Promise<void>;
+  /** SIGSTOP: connections stay open and nobody answers. */
+  pause(): void;
+  /** SIGCONT: the opposite of `pause`. */
+  resume(): void;
+  /** Starts it again on the same port with the same data; one that still runs is ended in order first. */
+  restart(): Promise<void>;
+}
+
+const START_TIMEOUT_MS = 30_000;
+const LOG_CHARACTERS = 2000;
+
+export async function startPrivate(
+  kind: ServerKind,
+  adjust: (launch: Launch) => Launch = (launch) => launch,
+): Promise<PrivateServer> {
+  const missing = kind.missingPrograms();
+  if (missing.length > 0) {
+    const tried = [`programs on this machine (not installed: ${missing.join(", ")})`];
+    throw unavailable(kind, tried, { suggestUp: true });
+  }
+  const directory = ownedDirectory(kind.name);
+  const port = await freePort();
+  const url = ownUrl(kind, port);
+  await kind.prepare(directory);
+
+  async function start(): Promise<Child> {
+    const log = join(directory, "log");
+    const fd = openSync(log, "a");
+    const child = await spawnChild(adjust(kind.launch(directory, port)), ["ignore", fd, fd]).finally(() =>
+      closeSync(fd),
+    );
+    try {
+      await waitFor(() => kind.check(url), {
+        what: `${kind.title} to answer at ${url}`,
+        timeoutMs: START_TIMEOUT_MS,
+        hopeless: () => (child.running ? undefined : "it ended"),
+      });
+      return child;
+    } catch (cause) {
+      await child.kill();
+      const said = readFileSync(log, "utf8").slice(-LOG_CHARACTERS);
+      throw new Error(`${kind.title} did not start on port ${port}. Its log ends with:\n${said}`, { cause });
+    }
+  }
+
+  let child = await start();
+  return {
+    url,
+    port,
+    get pid() {
+      return child.pid;
+    },
+    async stop() {
+      await child.stop(kind.stopSignal);
+      rmSync(directory, { recursive: true, force: true });
+    },
+    kill: () => child.kill(),
+    pause: () => child.pause(),
+    resume: () => child.resume(),
+    async restart() {
+      await child.stop(kind.stopSignal);
+      child = await start();
+    },
+  };
+}
+
+/** A PostgreSQL server of one's own; its URL names the user and the database `postgres`. */
+export function startPostgres(): Promise<PrivateServer> {
+  return startPrivate(postgres);
+}
+
+/** A MariaDB server of one's own; its URL names the user `root` and no database. */
+export function startMariadb(): Promise<PrivateServer> {
+  return startPrivate(mariadb);
+}
+
+/** A Redis server of one's own, which keeps its data over `restart`. */
+export function startRedis(): Promise<PrivateServer> {
+  return startPrivate(redis);
+}
+
+/** A NATS server of one's own, with JetStream. */
+export function startNats(): Promise<PrivateServer> {
+  return startPrivate(nats);
+}

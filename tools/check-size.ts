@@ -1,0 +1,75 @@
+/** `npm run check:size`: bundles the entry points a browser loads, and compares them with their budgets. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { bin, run } from "./process.ts";
+import { listEntryPoints, listPackages, read, root } from "./repository.ts";
+import { expectNone, type Outcome, runStepsFromCommandLine } from "./steps.ts";
+
+interface Budget {
+  /** Imports that the reader's application brings anyway and that are not counted. */
+  readonly external: readonly string[];
+  /** What it may not exceed. */
+  readonly maxGzipBytes: number;
+  /** What it is meant to come down to, where it is not there yet; said at every run. */
+  readonly goalGzipBytes?: number;
+}
+
+const budgets: Readonly<Record<string, Budget>> = JSON.parse(read("tools/size-budgets.json"));
+
+/** Bundled and minified for a browser, then compressed as a web server would. */
+async function measure(entry: string, external: readonly string[]): Promise<number> {
+  const result = await build({
+    stdin: { contents: `export * from ${JSON.stringify(entry)};`, resolveDir: join(root, "tools") },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    external: [...external],
+    define: { "process.env.NODE_ENV": '"production"' },
+    logLevel: "silent",
+  });
+  return gzipSync(result.outputFiles[0]?.contents ?? "", { level: 9 }).byteLength;
+}
+
+async function checkBudget(entry: string, budget: Budget): Promise<Outcome> {
+  const bytes = await measure(entry, budget.external);
+  const share = Math.round((bytes / budget.maxGzipBytes) * 100);
+  const numbers = `${bytes} of ${budget.maxGzipBytes} bytes (${share} %)`;
+  const { goalGzipBytes: goal } = budget;
+  const verdict =
+    goal === undefined ? "" : bytes <= goal ? `, goal ${goal} reached` : `, goal ${goal} not reached`;
+  console.log(`  ${entry.padEnd(30)} ${numbers}${verdict}`);
+  return expectNone(
+    bytes <= budget.maxGzipBytes
+      ? []
+      : [`${entry} is over its budget in tools/size-budgets.json: ${numbers}.`],
+  );
+}
+
+function checkEntries(): Outcome {
+  const known = listPackages().flatMap((workspace) => listEntryPoints(workspace.manifest));
+  const stale = Object.keys(budgets).filter((entry) => !known.includes(entry));
+  return expectNone(stale.map((entry) => `${entry} has a budget, but no package exports it.`));
+}
+
+async function buildPackages(): Promise<Outcome> {
+  const built = await run(bin("tsc"), ["-b", "--pretty", "false", "tsconfig.build.json"]);
+  const missing = listPackages().filter(({ path }) => !existsSync(join(root, path, "dist")));
+  if (built.ok && missing.length > 0)
+    return expectNone(missing.map(({ path }) => `${path}/dist was not built.`));
+  return built;
+}
+
+await runStepsFromCommandLine([
+  { name: "build", run: buildPackages },
+  { name: "budgets name entry points", run: checkEntries },
+  ...Object.entries(budgets).map(([entry, budget]) => ({
+    name: `size of ${entry}`,
+    run: () => checkBudget(entry, budget),
+  })),
+]);

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { complete, findMissing, type Lock } from "./lock.ts";
+
+const lock: Lock = {
+  packages: {
+    "": {},
+    "node_modules/tool": {
+      version: "2.0.0",
+      dev: true,
+      optionalDependencies: {
+        "@tool/linux-x64": "2.0.0",
+        "@tool/linux-arm64-musl": "2.0.0",
+        "@tool/wasm-wasm32-wasi": "2.0.0",
+      },
+    },
+    "node_modules/@tool/linux-x64": { version: "2.0.0", dev: true, optional: true },
+    "node_modules/host/node_modules/tool": {
+      version: "1.0.0",
+      optionalDependencies: { "@tool/linux-x64": "1.0.0", "@tool/darwin-arm64": "1.0.0" },
+    },
+    "node_modules/host/node_modules/@tool/linux-x64": { version: "1.0.0", optional: true },
+  },
+};
+
+test("a gap belongs beside the binary that is there", () => {
+  expect(findMissing(lock).map(({ path, version }) => `${path}@${version}`)).toEqual([
+    "node_modules/@tool/linux-arm64-musl@2.0.0",
+    "node_modules/@tool/wasm-wasm32-wasi@2.0.0",
+    "node_modules/host/node_modules/@tool/darwin-arm64@1.0.0",
+  ]);
+});
+
+describe("a completed lock file", () => {
+  const { packages } = complete(lock);
+
+  test("has no gaps", () => {
+    expect(findMissing({ packages })).toEqual([]);
+  });
+
+  test("says where each binary runs, so that npm fetches none for another machine", () => {
+    expect(packages["node_modules/@tool/linux-arm64-musl"]).toEqual({
+      version: "2.0.0",
+      cpu: ["arm64"],
+      dev: true,
+      libc: ["musl"],
+      optional: true,
+      os: ["linux"],
+    });
+    expect(packages["node_modules/@tool/wasm-wasm32-wasi"]).toMatchObject({ cpu: ["wasm32"] });
+  });
+
+  test("keeps npm's order", () => {
+    expect(Object.keys(packages)).toEqual(Object.keys(packages).toSorted((a, b) => a.localeCompare(b, "en")));
+  });
+});
+
+test("a name that says no platform is refused", () => {
+  const packages = { "node_modules/tool": { optionalDependencies: { fsevents: "1.0.0" } } };
+  expect(() => complete({ packages })).toThrow("fsevents does not say for which platform");
+});

@@ -1,0 +1,82 @@
+/**
+ * The lock file's optional packages: one binary per platform. npm leaves out those that the registry in use cannot
+ * give, and then `npm ci` refuses the lock file. `npm run lock` writes them in; `npm run check` asks for it.
+ */
+
+export interface LockEntry {
+  readonly version?: string;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly optional?: boolean;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+  readonly libc?: readonly string[];
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+export interface Lock {
+  readonly packages: Readonly<Record<string, LockEntry>>;
+}
+
+export interface MissingPackage {
+  readonly name: string;
+  readonly version: string;
+  /** The entry that wants it, and the path at which it belongs. */
+  readonly parent: string;
+  readonly path: string;
+}
+
+type Platform = Pick<LockEntry, "os" | "cpu" | "libc">;
+
+export function findMissing(lock: Lock): MissingPackage[] {
+  return Object.entries(lock.packages).flatMap(([parent, entry]) => {
+    const wanted = Object.entries(entry.optionalDependencies ?? {});
+    const placed = wanted.map(([name]) => locate(lock, parent, name)).find((path) => path !== undefined);
+    const folder = placed?.slice(0, placed.lastIndexOf("node_modules/")) ?? "";
+    return wanted
+      .filter(([name]) => locate(lock, parent, name) === undefined)
+      .map(([name, version]) => ({ name, version, parent, path: `${folder}node_modules/${name}` }));
+  });
+}
+
+/** The lock file with the missing entries, in npm's order. They carry no integrity: nothing was there to hash. */
+export function complete<L extends Lock>(lock: L): L {
+  const packages: Record<string, LockEntry> = { ...lock.packages };
+  for (const { name, version, parent, path } of findMissing(lock)) {
+    const { cpu, libc, os } = platformOf(name);
+    const { dev, devOptional } = lock.packages[parent] ?? {};
+    packages[path] = dropUndefined({ version, cpu, dev, devOptional, libc, optional: true, os });
+  }
+  const sorted = Object.entries(packages).sort(([a], [b]) => a.localeCompare(b, "en"));
+  return { ...lock, packages: Object.fromEntries(sorted) };
+}
+
+/** Where a binary runs, by its name: `@oxlint/binding-linux-arm64-musl`. */
+function platformOf(name: string): Platform {
+  const [, os] =
+    /\b(aix|android|darwin|freebsd|linux|netbsd|openbsd|openharmony|sunos|win32)\b/.exec(name) ?? [];
+  const [, cpu] = /-(arm64|arm|ia32|loong64|ppc64|riscv64|s390x|wasm32|x64)\b/.exec(name) ?? [];
+  const [, libc] = /-(gnu|musl)/.exec(name) ?? [];
+  if (cpu === undefined || (os === undefined && cpu !== "wasm32")) {
+    throw new Error(
+      `The name ${name} does not say for which platform it is: add it to package-lock.json by hand.`,
+    );
+  }
+  const libraries = { gnu: ["glibc"], musl: ["musl"] }[libc ?? ""];
+  return dropUndefined({ cpu: [cpu], os: os === undefined ? undefined : [os], libc: libraries });
+}
+
+/** Where Node would find a package from there: in the nearest folder upwards. */
+function locate(lock: Lock, from: string, name: string): string | undefined {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/node_modules/")))) {
+    const path = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;
+    if (path in lock.packages) return path;
+    if (folder === "") return undefined;
+  }
+}
+
+function dropUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const kept = Object.entries(value).filter(([, field]) => field !== undefined);
+  return Object.fromEntries(kept) as { [K in keyof T]: Exclude<T[K], undefined> };
+}

@@ -1,0 +1,92 @@
+/** Reads the parts of Markdown the checks need: fenced blocks, inline code, links and heading anchors. */
+
+export interface Fence {
+  readonly language: string;
+  /** What follows the language on the opening line. */
+  readonly info: string;
+  readonly lines: readonly string[];
+  /** Line of the file on which the first line of the body stands, from 1. */
+  readonly line: number;
+  /** Columns taken off the front of each body line. */
+  readonly indent: number;
+}
+
+export interface Place {
+  readonly text: string;
+  readonly line: number;
+}
+
+const OPENING = /^(?<indent>\s*)(?<ticks>`{3,}|~{3,})\s*(?<language>[^\s`]*)\s*(?<info>[^`]*)$/;
+
+export function findFences(text: string): Fence[] {
+  return scan(text).fences;
+}
+
+/** `code` spans outside fenced blocks. */
+export function findInlineCode(text: string): Place[] {
+  return findInProse(text, /(?<!`)`([^`]+)`(?!`)/g);
+}
+
+/** Targets of `[text](target)`, `![alt](target)`, `[label]: target` and `href="target"`, outside code. */
+export function findLinks(text: string): Place[] {
+  const prose = text.replaceAll(/(?<!`)`[^`\n]+`(?!`)/g, (code) => " ".repeat(code.length));
+  return [
+    ...findInProse(prose, /\]\(\s*<?([^()\s>]+)>?(?:\s+"[^"]*")?\s*\)/g),
+    ...findInProse(prose, /^\s*\[[^\]]+\]:\s+<?(\S+?)>?(?:\s|$)/g),
+    ...findInProse(prose, /(?:href|src)="([^"]+)"/g),
+  ];
+}
+
+/** The `#anchor`s that GitHub gives a page's headings, and explicit ids. */
+export function findAnchors(text: string): Set<string> {
+  const anchors = new Set<string>();
+  const seen = new Map<string, number>();
+  for (const { text: heading } of findInProse(text, /^#{1,6}\s+(.+?)\s*#*$/g)) {
+    const slug = heading
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\p{M}_ -]/gu, "")
+      .replaceAll(" ", "-");
+    const count = seen.get(slug) ?? 0;
+    seen.set(slug, count + 1);
+    anchors.add(count === 0 ? slug : `${slug}-${count}`);
+  }
+  for (const { text: id } of findInProse(text, /\b(?:id|name)="([^"]+)"/g)) anchors.add(id);
+  return anchors;
+}
+
+function findInProse(text: string, pattern: RegExp): Place[] {
+  const { prose } = scan(text);
+  return prose.flatMap(({ text: content, line }) =>
+    Array.from(content.matchAll(pattern), (match) => ({ text: match[1] ?? "", line })),
+  );
+}
+
+function scan(text: string): { fences: Fence[]; prose: Place[] } {
+  const fences: Fence[] = [];
+  const prose: Place[] = [];
+  let open: (Omit<Fence, "lines"> & { ticks: string; lines: string[] }) | undefined;
+  for (const [index, content] of text.split(/\r?\n/).entries()) {
+    if (open === undefined) {
+      const groups = OPENING.exec(content)?.groups;
+      if (groups === undefined) {
+        prose.push({ text: content, line: index + 1 });
+        continue;
+      }
+      const { indent = "", ticks = "", language = "", info = "" } = groups;
+      open = { ticks, language, info: info.trim(), lines: [], line: index + 2, indent: indent.length };
+    } else if (content.trim().startsWith(open.ticks) && /^[`~]+$/.test(content.trim())) {
+      const { ticks: _, ...fence } = open;
+      fences.push(fence);
+      open = undefined;
+    } else {
+      const spaces = content.length - content.trimStart().length;
+      open.lines.push(content.slice(Math.min(open.indent, spaces)));
+    }
+  }
+  if (open !== undefined) {
+    const { ticks: _, ...fence } = open;
+    fences.push(fence);
+  }
+  return { fences, prose };
+}

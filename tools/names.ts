@@ -1,0 +1,78 @@
+/** Checks that what Markdown pages point at is there: files named in the text, and relative links. */
+
+import { posix } from "node:path";
+import { findAnchors, findInlineCode, findLinks } from "./markdown.ts";
+
+/** What the checks need to know of the repository. */
+export interface Tree {
+  readonly files: readonly string[];
+  read(file: string): string;
+}
+
+const FILE = /^[\w@.*-]+(?:\/[\w@.*-]+)*\.(?:tsx?|mjs|js|json|md|sh|ya?ml|sql|html|css)$/;
+const FOLDER = /^[\w.*-]+(?:\/[\w.*-]+)*\/$/;
+
+/** Files and folders in backticks that do not exist, for the pages whose text is a map of the repository. */
+export function findMissingNames(tree: Tree, pages: readonly string[]): string[] {
+  const paths = [...new Set(tree.files.flatMap(withFolders))];
+  return pages.flatMap((page) =>
+    findInlineCode(tree.read(page))
+      .filter(({ text }) => namesPath(page, text, paths) && !exists(text, paths))
+      .map(({ text, line }) => `${page}:${line}: \`${text}\` does not exist in the repository.`),
+  );
+}
+
+/** Relative links and anchors that lead nowhere. */
+export function findBrokenLinks(tree: Tree): string[] {
+  const paths = new Set(tree.files.flatMap(withFolders));
+  const anchors = new Map<string, Set<string>>();
+  const anchorsOf = (page: string): Set<string> => {
+    const known = anchors.get(page) ?? findAnchors(tree.read(page));
+    anchors.set(page, known);
+    return known;
+  };
+  const problems: string[] = [];
+  for (const page of tree.files.filter((file) => file.endsWith(".md"))) {
+    for (const { text: link, line } of findLinks(tree.read(page))) {
+      if (/^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(link)) continue;
+      const [path = "", anchor = ""] = link.split("#");
+      const target = path === "" ? page : posix.join(posix.dirname(page), decodeURI(path)).replace(/\/$/, "");
+      if (target !== "." && !paths.has(target)) {
+        problems.push(`${page}:${line}: the link ${link} leads to ${target}, which does not exist.`);
+      } else if (anchor !== "" && target.endsWith(".md") && !anchorsOf(target).has(anchor)) {
+        problems.push(
+          `${page}:${line}: the link ${link} names #${anchor}, but ${target} has no such heading.`,
+        );
+      }
+    }
+  }
+  return problems;
+}
+
+/**
+ * A name with a slash is a path if it ends like a file or folder, or starts with a folder of ours.
+ * A bare file name is one only in ARCHITECTURE.md: a README also names files of its readers.
+ */
+function namesPath(page: string, text: string, paths: readonly string[]): boolean {
+  if (text.startsWith("@") || text.startsWith(".")) return false;
+  if (!text.includes("/")) return FILE.test(text) && posix.basename(page) === "ARCHITECTURE.md";
+  const [first = ""] = text.split("/");
+  return FILE.test(text) || FOLDER.test(text) || (paths.includes(first) && /^[\w@.*/-]+$/.test(text));
+}
+
+/** A path may be written from the root or from any folder on: `router/dispatch.ts` is enough where it is clear. */
+function exists(text: string, paths: readonly string[]): boolean {
+  const name = text.replace(/\/$/, "");
+  const pattern = new RegExp(
+    `(?:^|/)${name
+      .replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&")
+      .replaceAll("**", ".+")
+      .replaceAll(/(?<!\.)\*/g, "[^/]+")}$`,
+  );
+  return paths.some((path) => pattern.test(path));
+}
+
+function withFolders(file: string): string[] {
+  const parts = file.split("/");
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { countVitest, type Part, runPart, sum, summarize } from "./parts.ts";
+import type { Tally } from "./steps.ts";
+
+const part = (code: string, count?: (report: string) => Tally): Part => ({
+  name: "part",
+  command: process.execPath,
+  args: (report) => ["-e", code, report],
+  ...(count === undefined ? {} : { count }),
+});
+const write = (text: string): string =>
+  `require("fs").writeFileSync(process.argv[1], ${JSON.stringify(text)});`;
+const report = write(JSON.stringify({ numPassedTests: 7, numFailedTests: 2 }));
+
+beforeEach(() => {
+  vi.spyOn(console, "log").mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("a part", () => {
+  test("counts as one passed when it succeeds", async () => {
+    expect(await runPart(part(""), 60_000)).toMatchObject({ passed: 1, failed: 0 });
+  });
+
+  test("counts as one failed when it does not", async () => {
+    expect(await runPart(part("process.exit(1)"), 60_000)).toMatchObject({ passed: 0, failed: 1 });
+  });
+
+  test("with a report counts what is in it", async () => {
+    const code = `${report} process.exitCode = 1`;
+    expect(await runPart(part(code, countVitest), 60_000)).toMatchObject({ passed: 7, failed: 2 });
+  });
+
+  test("that breaks outside its tests has failed although every test passed", async () => {
+    const code = `${write('{"numPassedTests":7,"numFailedTests":0}')} process.exitCode = 1`;
+    expect(await runPart(part(code, countVitest), 60_000)).toMatchObject({ passed: 7, failed: 1 });
+  });
+
+  test("that dies before it reports has failed", async () => {
+    expect(await runPart(part("process.exit(1)", countVitest), 60_000)).toMatchObject({
+      passed: 0,
+      failed: 1,
+    });
+  });
+
+  test("that hangs is ended and has failed", async () => {
+    vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    const result = await runPart(part("setInterval(() => {}, 1e6)"), 500);
+    expect(result).toMatchObject({ passed: 0, failed: 1 });
+    expect(process.stderr.write).toHaveBeenCalledWith(expect.stringContaining("still running after 0.5 s"));
+  });
+});
+
+test("the last line of the summary is the sum, alone", () => {
+  const results = [
+    { name: "check", passed: 9, failed: 0, durationMs: 1_200 },
+    { name: "test", passed: 120, failed: 3, durationMs: 300_000 },
+  ];
+  expect(sum(results)).toEqual({ passed: 129, failed: 3 });
+  const lines = summarize(results).split("\n");
+  expect(lines.at(-1)).toBe("129 passed, 3 failed");
+  expect(lines).toContainEqual(expect.stringMatching(/^test .* 5 min +120 +3$/));
+});

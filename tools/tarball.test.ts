@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { findStrayFiles } from "./tarball.ts";
+
+const GOOD = ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts", "src/index.ts"];
+
+test("a tarball of the built package, its source and its papers is fine", () => {
+  expect(findStrayFiles([...GOOD, "CHANGELOG.md", "dist/react.js", "src/react.tsx"])).toEqual([]);
+});
+
+test.for([
+  "src/index.test.ts",
+  "dist/index.test.js",
+  "test/node.test.ts",
+  "src/test/fixtures/a.ts",
+  "tsconfig.json",
+  "dist/.tsbuildinfo",
+  ".env",
+])("%s must not be published", (file) => {
+  expect(findStrayFiles([...GOOD, file])).toContainEqual(expect.stringContaining(file));
+});
+
+test.for(["README.md", "LICENSE", "dist/index.js"])("%s must not be left out", (file) => {
+  expect(findStrayFiles(GOOD.filter((name) => name !== file))).toHaveLength(1);
+});
+
+test("output whose source is gone must not be published", () => {
+  expect(findStrayFiles([...GOOD, "dist/old.js"])).toEqual(["dist/old.js has no source in src."]);
+});

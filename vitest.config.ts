@@ -1,0 +1,23 @@
+import { defineConfig } from "vitest/config";
+
+// The private condition makes every workspace import the sources, so tests need no build.
+const conditions = ["@halyard/source"];
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    pool: "forks",
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    projects: ["packages/wire", "packages/flags", "services", "tools", "bench"].map((root) => ({
+      extends: true as const,
+      test: {
+        name: root.replace("packages/", ""),
+        root,
+        include: ["**/*.test.ts"],
+        exclude: ["**/node_modules/**", "**/dist/**", "**/*.long.test.ts"],
+      },
+    })),
+  },
+});
