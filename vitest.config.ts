@@ -10,6 +10,7 @@ export default defineConfig({
     pool: "forks",
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
     projects: ["packages/wire", "packages/flags", "services", "tools", "bench"].map((root) => ({
       extends: true as const,
       test: {

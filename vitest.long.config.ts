@@ -9,6 +9,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     pool: "forks",
+    setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
     include: ["**/*.long.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**"],
     // Two suites at once would measure each other.

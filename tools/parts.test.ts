@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { countVitest, type Part, runPart, sum, summarize } from "./parts.ts";
+import { root } from "./repository.ts";
 import type { Tally } from "./steps.ts";
 
 const part = (code: string, count?: (report: string) => Tally): Part => ({
@@ -51,6 +53,40 @@ describe("a part", () => {
     expect(result).toMatchObject({ passed: 0, failed: 1 });
     expect(process.stderr.write).toHaveBeenCalledWith(expect.stringContaining("still running after 0.5 s"));
   });
+});
+
+test("a failed test, and a file that did not load, are named in the summary with the first line of why", () => {
+  const tally = countVitest(
+    JSON.stringify({
+      numPassedTests: 3,
+      numFailedTests: 1,
+      testResults: [
+        {
+          name: join(root, "a.test.ts"),
+          status: "failed",
+          assertionResults: [
+            { fullName: "one holds", status: "passed" },
+            {
+              fullName: "two holds",
+              status: "failed",
+              failureMessages: ["Error: 1 is not 2\n    at a.test.ts"],
+            },
+          ],
+        },
+        {
+          name: join(root, "b.test.ts"),
+          status: "failed",
+          message: "No such module\n",
+          assertionResults: [],
+        },
+      ],
+    }),
+  );
+  expect(tally).toMatchObject({ passed: 3, failed: 2 });
+  const summary = summarize([{ name: "test", durationMs: 1, ...tally }]);
+  expect(summary).toContain("failed in test: a.test.ts: two holds: Error: 1 is not 2\n");
+  expect(summary).toContain("failed in test: b.test.ts: No such module\n");
+  expect(summary.split("\n").at(-1)).toBe("3 passed, 2 failed");
 });
 
 test("the last line of the summary is the sum, alone", () => {

@@ -2,8 +2,9 @@
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { formatDuration, run } from "./process.ts";
+import { root } from "./repository.ts";
 import type { Tally } from "./steps.ts";
 
 export interface Part {
@@ -35,10 +36,36 @@ export async function runPart(part: Part, timeoutMs: number): Promise<Result> {
   }
 }
 
-/** Counts the tests of a vitest JSON report. */
+interface VitestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly testResults?: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly message?: string;
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages?: readonly string[] | null;
+    }[];
+  }[];
+}
+
+/** Counts the tests of a vitest JSON report, and names those that failed with the first line of why. */
 export function countVitest(report: string): Tally {
-  const { numPassedTests, numFailedTests } = JSON.parse(report);
-  return { passed: numPassedTests, failed: numFailedTests };
+  const { numPassedTests, numFailedTests, testResults = [] }: VitestReport = JSON.parse(report);
+  const failures = testResults.flatMap((file) => {
+    const path = relative(root, file.name);
+    const failed = file.assertionResults.filter((test) => test.status === "failed");
+    // A file that failed without a failed test did not load.
+    if (failed.length === 0) return file.status === "failed" ? [`${path}: ${firstLine(file.message)}`] : [];
+    return failed.map((test) => `${path}: ${test.fullName}: ${firstLine(test.failureMessages?.[0])}`);
+  });
+  return { passed: numPassedTests, failed: Math.max(numFailedTests, failures.length), failures };
+}
+
+function firstLine(text = ""): string {
+  return text.split("\n", 1)[0] ?? "";
 }
 
 /** A table of the parts, and the line that tools read: `N passed, N failed`, alone and last. */
@@ -51,12 +78,15 @@ export function summarize(results: readonly Result[]): string {
     row("part", "time", "passed", "failed"),
     ...results.map((part) => row(part.name, formatDuration(part.durationMs), part.passed, part.failed)),
     "",
+    ...results.flatMap(({ name, failures = [] }) =>
+      failures.map((failure) => `failed in ${name}: ${failure}`),
+    ),
     `${total.passed} passed, ${total.failed} failed`,
   ].join("\n");
 }
 
 export function sum(results: readonly Tally[]): Tally {
-  const add = (key: keyof Tally): number => results.reduce((total, result) => total + result[key], 0);
+  const add = (key: "passed" | "failed"): number => results.reduce((total, result) => total + result[key], 0);
   return { passed: add("passed"), failed: add("failed") };
 }
 

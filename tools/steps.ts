@@ -19,6 +19,8 @@ export interface Step {
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
+  /** What failed, a line each, where the count knows it. */
+  readonly failures?: readonly string[];
 }
 
 /** Turns a list of problems into an outcome: none is good. */

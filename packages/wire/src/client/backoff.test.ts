@@ -7,6 +7,10 @@ test("the wait doubles from initialDelayMs and stops growing at maxDelayMs", () 
   expect(waits).toEqual([300, 600, 1_200, 2_400, 4_800, 9_600, 10_000, 10_000]);
 });
 
+test("a first wait of 0 stays 0 however often the link has failed", () => {
+  expect(backoffMs({ initialDelayMs: 0, jitter: "none" }, 5_000, 0)).toBe(0);
+});
+
 test("full jitter waits a random part of it, and never more", () => {
   expect(backoffMs({}, 2, 0)).toBe(0);
   expect(backoffMs({}, 2, 0.5)).toBe(600);

@@ -9,5 +9,6 @@ export function backoffMs(
   attempt: number,
   chance: number,
 ): number {
-  return Math.min(maxDelayMs, initialDelayMs * 2 ** attempt) * (jitter === "full" ? chance : 1);
+  // Past 2^99 the exponent stops: 2^1024 is Infinity, and 0 × Infinity would be no wait but NaN.
+  return Math.min(maxDelayMs, initialDelayMs * 2 ** Math.min(attempt, 99)) * (jitter === "full" ? chance : 1);
 }
