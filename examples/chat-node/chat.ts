@@ -40,13 +40,15 @@ export function createChat(users: ReadonlyMap<string, string>): Chat {
       ctx.reply(Join.response, { recent: historyOf(room).slice(-RECENT_LINES) });
     })
     .rpc(Say, async (ctx) => {
-      const { room, text } = ctx.payload;
+      const { room, id = crypto.randomUUID(), text } = ctx.payload;
       if (!ctx.topics.has(topicOf(room))) {
         return ctx.error("FAILED_PRECONDITION", "Join the room before you speak in it.");
       }
-      const line: Line = { from: ctx.data.userId, text };
-      histories.set(room, [...historyOf(room), line].slice(-KEPT_LINES));
-      await ctx.publish(topicOf(room), Said, { room, ...line });
+      const line: Line = { id, from: ctx.data.userId, text };
+      if (!historyOf(room).some((said) => said.id === id && said.from === line.from)) {
+        histories.set(room, [...historyOf(room), line].slice(-KEPT_LINES));
+        await ctx.publish(topicOf(room), Said, { room, ...line });
+      }
       ctx.reply(Say.response, {});
     })
     .on(Typing, async (ctx) => {

@@ -2,19 +2,23 @@
 import { message, z } from "@halyard/wire/zod";
 
 const room = z.string().regex(/^[a-z0-9-]{1,32}$/);
-const line = z.object({ from: z.string(), text: z.string() });
+const id = z.string().min(1).max(64);
+const line = z.object({ id, from: z.string(), text: z.string() });
 
 /** Client: enter a room and see what was said last. */
 export const Join = message("JOIN", { payload: { room }, response: { recent: z.array(line) } });
 
-/** Client: say something. A request, so that the sender knows whether it was taken. */
+/**
+ * Client: say something. A request, so that the sender knows whether it was taken. Who gives it an `id` may send it
+ * again without being heard twice.
+ */
 export const Say = message("SAY", {
-  payload: { room, text: z.string().min(1).max(500) },
+  payload: { room, id: id.optional(), text: z.string().min(1).max(500) },
   response: {},
 });
 
 /** Server, to the room: somebody said something. */
-export const Said = message("SAID", { room, from: z.string(), text: z.string() });
+export const Said = message("SAID", { room, id, from: z.string(), text: z.string() });
 
 /** Client: a key was pressed. An event: if it gets lost, nothing is. */
 export const Typing = message("TYPING", { room });

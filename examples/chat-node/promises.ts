@@ -4,7 +4,7 @@ import { after, afterEach, before, test } from "node:test";
 import { WsError } from "@halyard/wire";
 import { type WsClient, wsClient } from "@halyard/wire/client";
 import { type Chat, createChat } from "./chat.ts";
-import { Export, ExportProgress, IsTyping, Join, Said, Say, Typing } from "./messages.ts";
+import { Export, ExportProgress, IsTyping, Join, type Line, Said, Say, Typing } from "./messages.ts";
 import { users } from "./users.ts";
 
 export interface RunningChat {
@@ -51,7 +51,18 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     await ada.client.request(Say, { room: "library", text: "Quiet, please." });
     const bob = await enter("bob", "library");
     const { payload } = await bob.client.request(Join, { room: "library" });
-    assert.deepEqual(payload.recent, [{ from: "ada", text: "Quiet, please." }]);
+    assert.deepEqual(payload.recent.map(spoken), ["ada: Quiet, please."]);
+  });
+
+  void test("a message that is sent twice with the same id is said once", async () => {
+    const ada = await enter("ada", "echo");
+    const message = { room: "echo", id: "1", text: "Once." };
+    await ada.client.request(Say, message);
+    await ada.client.request(Say, message);
+    await ada.client.request(Say, { room: "echo", id: "2", text: "Twice." });
+    const { payload } = await ada.client.request(Join, { room: "echo" });
+    assert.deepEqual(payload.recent.map(spoken), ["ada: Once.", "ada: Twice."]);
+    assert.deepEqual(ada.heard, ["ada: Once.", "ada: Twice."]);
   });
 
   void test("nobody speaks in a room without having joined it", async () => {
@@ -83,8 +94,8 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
 
     assert.deepEqual(steps, [1, 2, 3, 4, 5]);
     assert.deepEqual(
-      payload.lines,
-      said.map((text) => ({ from: "dan", text })),
+      payload.lines.map(spoken),
+      said.map((text) => `dan: ${text}`),
     );
   });
 
@@ -119,6 +130,10 @@ interface Guest {
   readonly typing: string[];
 }
 
+function spoken({ from, text }: Line): string {
+  return `${from}: ${text}`;
+}
+
 function clientFor(token: string): WsClient {
   const client = wsClient({
     url: `ws://localhost:${chat.port}`,
@@ -131,7 +146,7 @@ function clientFor(token: string): WsClient {
 async function enter(name: string, room: string): Promise<Guest> {
   const client = clientFor(`${name}-token`);
   const guest: Guest = { client, heard: [], typing: [] };
-  client.on(Said, ({ from, text }) => guest.heard.push(`${from}: ${text}`));
+  client.on(Said, (line) => guest.heard.push(spoken(line)));
   client.on(IsTyping, ({ from }) => guest.typing.push(from));
   await client.connect();
   await client.request(Join, { room });

@@ -1,0 +1,220 @@
+/** The page in a real browser, against the real chat server, which is killed and started again under it. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { Join } from "@halyard/example-chat-node/messages";
+import { freePort, launchChromium, type Program, spawnProgram } from "@halyard/services";
+import { wsClient } from "@halyard/wire/client";
+import { build, createServer, preview, type ViteDevServer } from "vite";
+
+type Browser = Awaited<ReturnType<typeof launchChromium>>;
+type Page = Awaited<ReturnType<Browser["newPage"]>>;
+
+const root = import.meta.dirname;
+const WAIT_MS = 10_000;
+/** What the browser itself writes about a server that is away. */
+const EXPECTED_COMPLAINT = /WebSocket connection to .* failed|Failed to load resource/;
+
+let port: number;
+let chat: Program;
+let site: ViteDevServer;
+let browser: Browser;
+
+before(async () => {
+  port = await freePort();
+  // Where vite.config.ts looks for the chat server.
+  process.env["PORT"] = String(port);
+  chat = await startChat();
+  site = await createServer({
+    root,
+    logLevel: "silent",
+    server: { port: await freePort(), strictPort: true, hmr: false },
+  });
+  await site.listen();
+  browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await site?.close();
+  await chat?.stop();
+});
+
+function startChat(): Promise<Program> {
+  return spawnProgram({
+    command: process.execPath,
+    args: ["--conditions=@halyard/source", join(root, "chat-server.ts")],
+    env: { PORT: String(port) },
+  });
+}
+
+class Window {
+  readonly page: Page;
+  readonly complaints: string[] = [];
+
+  private constructor(page: Page) {
+    this.page = page;
+    page.setDefaultTimeout(WAIT_MS);
+    page.on("pageerror", (error) => this.complaints.push(String(error)));
+    page.on("console", (entry) => {
+      const isComplaint = entry.type() === "error" || entry.type() === "warning";
+      if (isComplaint && !EXPECTED_COMPLAINT.test(entry.text())) this.complaints.push(entry.text());
+    });
+  }
+
+  static async open(url: string | undefined): Promise<Window> {
+    const context = await browser.newContext();
+    const window = new Window(await context.newPage());
+    await window.page.goto(url ?? "");
+    return window;
+  }
+
+  async signIn(name: string): Promise<this> {
+    await this.page.getByRole("button", { name, exact: true }).click();
+    return this;
+  }
+
+  /** Waits until the state of the connection is shown so. */
+  async shows(status: string | RegExp): Promise<void> {
+    await this.page.getByRole("status").filter({ hasText: status }).waitFor();
+  }
+
+  async say(text: string): Promise<void> {
+    await this.page.getByLabel("Message to").fill(text);
+    await this.page.getByRole("button", { name: "Send", exact: true }).click();
+  }
+
+  hears(text: string): Promise<void> {
+    return this.page.locator('li[data-status="said"] .text', { hasText: text }).waitFor();
+  }
+
+  /** What is marked so, in order. */
+  texts(status: "said" | "pending" | "failed"): Promise<string[]> {
+    return this.page.locator(`li[data-status="${status}"] .text`).allTextContents();
+  }
+
+  async close(): Promise<void> {
+    await this.page.context().close();
+    assert.deepEqual(this.complaints, []);
+  }
+}
+
+const openSite = (): Promise<Window> => Window.open(site.resolvedUrls?.local[0]);
+
+// `void`: the runner waits for its tests by itself.
+void test("two windows hear each other, and see who types", async () => {
+  const [cara, dan] = [await openSite(), await openSite()];
+  await Promise.all([cara.signIn("cara"), dan.signIn("dan")]);
+  await Promise.all([cara.shows("Live"), dan.shows("Live")]);
+  await cara.page.getByLabel("Message to").pressSequentially("Ahoy");
+  await dan.page.getByText("cara is typing").waitFor();
+  await cara.say("Ahoy, Dan!");
+  await dan.hears("Ahoy, Dan!");
+  assert.equal(await dan.page.getByText("cara is typing").count(), 0);
+
+  await dan.page.getByRole("button", { name: "library" }).click();
+  await cara.say("Where are you?");
+  await dan.page.getByRole("button", { name: "general 1 unread" }).click();
+  await dan.hears("Where are you?");
+  assert.deepEqual(await dan.texts("said"), ["Ahoy, Dan!", "Where are you?"]);
+  await Promise.all([cara.close(), dan.close()]);
+});
+
+void test("what is said while the server is dead arrives once and in order in both windows, by itself", async () => {
+  const [ada, bob] = [await openSite(), await openSite()];
+  await Promise.all([ada.signIn("ada"), bob.signIn("bob")]);
+  await Promise.all([ada.shows("Live"), bob.shows("Live")]);
+  await ada.page.getByRole("button", { name: "harbour" }).click();
+  await bob.page.getByRole("button", { name: "harbour" }).click();
+  await ada.say("before");
+  await Promise.all([ada.hears("before"), bob.hears("before")]);
+
+  // Sent over a link that is alive, to a server that will never read it.
+  chat.pause();
+  await ada.say("in flight");
+  await chat.kill();
+  await Promise.all([ada.shows("Reconnecting"), bob.shows("Reconnecting")]);
+
+  const [adas, bobs] = [
+    ["one", "two", "three"],
+    ["uno", "due"],
+  ];
+  for (const text of adas) await ada.say(text);
+  for (const text of bobs) await bob.say(text);
+  assert.deepEqual(await ada.texts("pending"), ["in flight", ...adas]);
+  assert.deepEqual(await bob.texts("pending"), bobs);
+  await ada.page.getByText("4 messages wait to be sent.").waitFor();
+  await ada.shows(/Reconnecting, attempt ([2-9]|\d\d)/);
+  await bob.page.context().setOffline(true);
+  await bob.shows("Offline");
+
+  chat = await startChat();
+  await ada.shows("Live");
+  await bob.page.context().setOffline(false);
+  await bob.shows("Live");
+  for (const window of [ada, bob]) {
+    for (const text of ["in flight", ...adas, ...bobs]) await window.hears(text);
+    assert.deepEqual([await window.texts("pending"), await window.texts("failed")], [[], []]);
+  }
+
+  // Nobody was heard twice: neither by the windows, nor by the server.
+  const seen = await ada.texts("said");
+  assert.deepEqual(await bob.texts("said"), seen);
+  assert.deepEqual(await linesOnServer("harbour"), seen.slice(1));
+  assert.deepEqual(
+    seen.filter((text) => !bobs.includes(text)),
+    ["before", "in flight", ...adas],
+  );
+  assert.deepEqual(
+    seen.filter((text) => bobs.includes(text)),
+    bobs,
+  );
+  await Promise.all([ada.close(), bob.close()]);
+});
+
+void test("a name the server does not know ends in closed with a reason, and another name can be tried", async () => {
+  const window = await openSite();
+  await window.page.getByLabel("Or another name").fill("zoe");
+  await window.page.getByRole("button", { name: "Enter" }).click();
+  await window.shows("Closed");
+  await window.page.getByText("The server does not know this name.").waitFor();
+  await window.page.getByRole("button", { name: "Change name" }).click();
+  await window.signIn("fay");
+  await window.shows("Live");
+  await window.close();
+});
+
+void test("the built page comes in too", async () => {
+  const outDir = await mkdtemp(join(tmpdir(), "chat-react-"));
+  try {
+    await build({ root, logLevel: "silent", build: { outDir } });
+    const built = await preview({
+      root,
+      logLevel: "silent",
+      build: { outDir },
+      preview: { port: await freePort() },
+    });
+    try {
+      const eve = await (await Window.open(built.resolvedUrls?.local[0])).signIn("eve");
+      await eve.shows("Live");
+      await eve.close();
+    } finally {
+      await built.close();
+    }
+  } finally {
+    await rm(outDir, { recursive: true });
+  }
+});
+
+async function linesOnServer(room: string): Promise<string[]> {
+  const client = wsClient({
+    url: `ws://localhost:${port}`,
+    auth: { getToken: () => "fay-token", attach: "protocol" },
+  });
+  await client.connect();
+  const { payload } = await client.request(Join, { room });
+  await client.close();
+  return payload.recent.map(({ text }) => text);
+}

@@ -1,0 +1,61 @@
+/** Who is typing: told to the others now and then, forgotten when they stop. */
+import { IsTyping, Said, Typing } from "@halyard/example-chat-node/messages";
+import { useClient, useMessage } from "@halyard/wire/react";
+import { useEffect, useRef, useState } from "react";
+import type { Room } from "./rooms.ts";
+
+const TELL_EVERY_MS = 2_000;
+const SHOW_FOR_MS = 3_500;
+
+export interface TypingHint {
+  readonly typistsIn: (room: Room) => readonly string[];
+  /** We pressed a key. */
+  readonly tell: (room: Room) => void;
+}
+
+export function useTyping(): TypingHint {
+  const client = useClient();
+  const [typists, setTypists] = useState<ReadonlySet<string>>(new Set());
+  const [timers] = useState(() => new Map<string, ReturnType<typeof setTimeout>>());
+  const toldAt = useRef(Number.NEGATIVE_INFINITY);
+
+  const forget = (key: string): void => {
+    clearTimeout(timers.get(key));
+    timers.delete(key);
+    setTypists((before) => new Set([...before].filter((other) => other !== key)));
+  };
+
+  useMessage(IsTyping, ({ room, from }) => {
+    const key = keyOf(room, from);
+    clearTimeout(timers.get(key));
+    timers.set(
+      key,
+      setTimeout(() => forget(key), SHOW_FOR_MS),
+    );
+    setTypists((before) => new Set([...before, key]));
+  });
+  useMessage(Said, ({ room, from }) => forget(keyOf(room, from)));
+
+  useEffect(
+    () => () => {
+      for (const timer of timers.values()) clearTimeout(timer);
+      timers.clear();
+    },
+    [timers],
+  );
+
+  return {
+    typistsIn: (room) =>
+      [...typists].flatMap((key) => (key.startsWith(`${room}/`) ? [key.slice(room.length + 1)] : [])),
+    tell(room) {
+      // News of now: worth nothing later, so it is not queued for a link that is not there.
+      if (!client.isConnected || performance.now() - toldAt.current < TELL_EVERY_MS) return;
+      toldAt.current = performance.now();
+      client.send(Typing, { room });
+    },
+  };
+}
+
+function keyOf(room: string, from: string): string {
+  return `${room}/${from}`;
+}
