@@ -1,16 +1,13 @@
 /** The token's way to the server: into the address of a new socket, and over an open one before it expires. */
 import { SUBPROTOCOL } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
+import { REFRESH_AT, SHORTEST_REFRESH_MS, SHORTEST_REFRESH_RETRY_MS } from "./bounds.ts";
 import { type Environment, later } from "./environment.ts";
 import { failure } from "./failures.ts";
 import type { AuthOptions, ClientOptions } from "./options.ts";
 
 /** What a subprotocol may be made of (RFC 9110, token). */
 const SUBPROTOCOL_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
-const REFRESH_AT = 0.8;
-/** However soon a token expires: a server cannot make us ask more often. */
-const SHORTEST_WAIT_MS = 100;
-const SHORTEST_RETRY_MS = 1_000;
 
 /** What a new socket is made with. */
 export function address(
@@ -26,12 +23,20 @@ export function address(
     const bearer = protocolPrefix + token;
     if (attach !== "protocol") target.searchParams.set(queryParam, token);
     else if (!SUBPROTOCOL_TOKEN.test(bearer))
-      throw failure("UNAVAILABLE", "The token has characters that a subprotocol cannot have.");
+      throw failure("UNAVAILABLE", "The token has characters that no subprotocol may have.");
     else if (protocolPosition === "prepend") offered.unshift(bearer);
     else offered.push(bearer);
   }
   // A socket refuses a name that is offered twice.
   return [target.href, [...new Set(offered)]];
+}
+
+export async function tokenOf(auth: AuthOptions): Promise<string | null> {
+  try {
+    return await auth.getToken();
+  } catch (cause) {
+    throw failure("UNAVAILABLE", "getToken failed.", { cause });
+  }
 }
 
 /** Tells that the present token holds for this much longer; undefined: for ever. */
@@ -51,21 +56,17 @@ export function tokenRefresh(
     if (remainingMs === undefined) return;
     const refresh = async (): Promise<void> => {
       try {
-        const token = await auth.getToken();
+        const token = await tokenOf(auth);
         // In the meantime the link may have become another.
         if (cancel === mine && token) send(token);
-      } catch (cause) {
+      } catch (error) {
         if (cancel !== mine) return;
-        failed(failure("UNAVAILABLE", "getToken failed.", cause));
+        failed(error as WsError);
         const leftMs = remainingMs * (1 - REFRESH_AT);
-        if (leftMs > SHORTEST_RETRY_MS) schedule(leftMs);
+        if (leftMs > SHORTEST_REFRESH_RETRY_MS) schedule(leftMs);
       }
     };
-    const mine = later(
-      environment,
-      () => void refresh(),
-      Math.max(SHORTEST_WAIT_MS, REFRESH_AT * remainingMs),
-    );
+    const mine = later(environment, refresh, Math.max(SHORTEST_REFRESH_MS, REFRESH_AT * remainingMs));
     cancel = mine;
   };
 }

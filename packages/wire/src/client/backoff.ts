@@ -1,7 +1,6 @@
 /** How long to wait before an attempt: doubling, bounded, and spread by chance. */
+import { DEFAULT_MAX_DELAY_MS } from "./bounds.ts";
 import type { ReconnectOptions } from "./options.ts";
-
-export const DEFAULT_MAX_DELAY_MS = 10_000;
 
 /** The wait before retry number `attempt`, counted from 0. `chance` is a number from 0 up to 1. */
 export function backoffMs(

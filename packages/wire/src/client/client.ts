@@ -1,9 +1,11 @@
 /** The client: one typed connection from a browser or any runtime with a WebSocket. */
-import { CLOSE, CONTROL, type Gap } from "../protocol/control.ts";
+import { byteLength } from "../protocol/bytes.ts";
+import { CLOSE_RESTARTING, type ControlType, type Gap } from "../protocol/control.ts";
 import { type Envelope, encode, type Meta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { address, tokenRefresh } from "./auth.ts";
+import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_REQUEST_TIMEOUT_MS, MAX_REASON_BYTES } from "./bounds.ts";
 import { createDriver } from "./driver.ts";
 import type { Environment } from "./environment.ts";
 import { type ClientErrorContext, errorIn, failure, only } from "./failures.ts";
@@ -13,14 +15,10 @@ import { type ClientState, FATAL, type Link } from "./link.ts";
 import { listeners } from "./listeners.ts";
 import type { ClientOptions, RequestOptions, SendOptions } from "./options.ts";
 import { type Outbound, write } from "./outbound.ts";
-import { byteLength, createOutbox } from "./outbox.ts";
+import { createOutbox } from "./outbox.ts";
 import { type RequestPromise, withProgress } from "./progress.ts";
-import { type Call, cancelled, createRequests } from "./requests.ts";
+import { type Call, createRequests } from "./requests.ts";
 import type { WsClient } from "./ws-client.ts";
-
-const DEFAULT_TIMEOUT_MS = 30_000;
-const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
-const MAX_REASON_BYTES = 123;
 
 /** The client in an environment of choice. */
 export function createClient(options: ClientOptions, environment: Environment = globalThis): WsClient {
@@ -39,13 +37,13 @@ export function createClient(options: ClientOptions, environment: Environment = 
 
   const report: Report = (error, type = "unknown", messageType) =>
     errors.emit(error, { type, ...(messageType && { details: { type: messageType } }) });
-  const requests = createRequests(pendingRequestsLimit, environment, leaveWhenDrained);
+  const requests = createRequests(pendingRequestsLimit, environment, ended);
   const inbox = createInbox(options, requests, report, thrown, control);
-  const driver = createDriver(options, environment, { changed, received: inbox.received, failed: report });
-  const outbox = createOutbox(options, environment, requests, report, () =>
+  const driver = createDriver(options, environment, changed, inbox.received, report);
+  const outbox = createOutbox(options, environment, report, () =>
     drainMs === undefined ? driver.socket() : undefined,
   );
-  const refresh = auth && tokenRefresh(auth, environment, (token) => say(CONTROL.auth, { token }), report);
+  const refresh = auth && tokenRefresh(auth, environment, (token) => say("$ws:auth", { token }), report);
 
   function thrown(error: unknown): void {
     if (!report(WsError.wrap(error, "INTERNAL"))) console.error(error);
@@ -56,13 +54,12 @@ export function createClient(options: ClientOptions, environment: Environment = 
     if (state === "open") outbox.flush();
     else {
       refresh?.();
-      requests.failAll(failure("UNAVAILABLE", "The link was lost."), true);
+      requests.failAll(true, "The link was lost.");
     }
     if (loss) {
       const { code = 0, error } = loss;
-      abandon(
-        failure(FATAL[code] ?? "UNAVAILABLE", `The link has ended (${code}), and is not tried again.`, error),
-      );
+      const message = `The link has ended for good (${code}).`;
+      abandon(failure(FATAL[code] ?? "UNAVAILABLE", message, error && { cause: error }));
       report(end);
     }
     states.emit(state);
@@ -71,54 +68,61 @@ export function createClient(options: ClientOptions, environment: Environment = 
   /** Ends everything that waits for a link. */
   function abandon(why: WsError): void {
     end = why;
-    outbox.clear();
-    requests.failAll(end, false);
+    outbox.queue.clear();
+    requests.failAll(false, why.message, { cause: why });
+  }
+
+  /** A request has its outcome. */
+  function ended(call: Call, isAborted: boolean | undefined): void {
+    outbox.queue.delete(call);
+    if (isAborted && call.isSent) say("$ws:abort", undefined, { correlationId: call.id });
+    leaveWhenDrained();
   }
 
   /** Leaves a server that is going away, once it has answered: as if it had closed the connection itself. */
   function leaveWhenDrained(): void {
     if (drainMs !== undefined && !requests.isBusy())
-      driver.dispatch({ type: "lost", code: CLOSE.restarting, reason: `retryAfterMs=${drainMs}` });
+      driver.dispatch({ type: "lost", code: CLOSE_RESTARTING, reason: `retryAfterMs=${drainMs}` });
   }
 
   /** Sends a control frame. */
-  function say(type: string, payload?: object, meta: Meta = {}): void {
+  function say(type: ControlType, payload?: object, meta: Meta = {}): void {
     driver.socket()?.send(encode(type, meta, payload));
   }
 
   function control({ type, meta, payload }: Envelope, call: Call | undefined): void {
     const fields = only("object", payload) ?? {};
     const number = (name: string): number | undefined => only("number", fields[name]);
-    switch (type) {
-      case CONTROL.hello:
+    const expires = (): void => {
+      const expiresAt = number("expiresAt");
+      // Both times are the server's: its clock may not be ours.
+      refresh?.(expiresAt && expiresAt - (meta.timestamp ?? environment.Date.now()));
+    };
+    switch (type as ControlType) {
+      case "$ws:hello":
         outbox.maxFrameBytes = number("maxPayloadBytes");
         driver.dispatch({
           type: "hello",
           heartbeatMs: number("heartbeatMs") ?? 0,
           timeoutMs: number("timeoutMs") ?? DEFAULT_HEARTBEAT_TIMEOUT_MS,
         });
-        return expires(meta, number("expiresAt"));
-      case CONTROL.auth:
-        return expires(meta, number("expiresAt"));
-      case CONTROL.error: {
+        return expires();
+      case "$ws:auth":
+        return expires();
+      case "$ws:error": {
         const error = errorIn(fields);
-        if (call) requests.settle(call, error);
+        if (call) call.settle(error);
         else report(error);
         return;
       }
-      case CONTROL.sync:
-        return say(CONTROL.synced, { id: fields["id"] });
-      case CONTROL.drain:
+      case "$ws:sync":
+        return say("$ws:synced", { id: fields["id"] });
+      case "$ws:drain":
         drainMs = number("retryAfterMs") ?? 0;
         return leaveWhenDrained();
-      case CONTROL.gap:
+      case "$ws:gap":
         gaps.emit(fields as unknown as Gap);
     }
-  }
-
-  /** Both times are the server's: its clock may not be ours. */
-  function expires({ timestamp = environment.Date.now() }: Meta, expiresAt: number | undefined): void {
-    refresh?.(expiresAt && expiresAt - timestamp);
   }
 
   /** Resolves when the client comes into the state. `orEnd`: rejects when it ends before. */
@@ -141,7 +145,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
 
   const client: WsClient = {
     get state() {
-      return driver.link().state;
+      return driver.state();
     },
     get isConnected() {
       return client.state === "open";
@@ -171,10 +175,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     },
     async close({ code = 1000, reason = "" } = {}) {
       if ((code !== 1000 && !(code >= 3000 && code <= 4999)) || byteLength(reason) > MAX_REASON_BYTES) {
-        throw failure(
-          "INVALID_ARGUMENT",
-          "A client closes with 1000 or 3000 to 4999, and 123 bytes of reason.",
-        );
+        throw failure("INVALID_ARGUMENT", "Close with 1000 or 3000 to 4999, and 123 bytes of reason.");
       }
       closings++;
       drainMs = undefined;
@@ -182,14 +183,11 @@ export function createClient(options: ClientOptions, environment: Environment = 
       driver.dispatch({ type: "close", code, reason });
       if (client.state !== "closed") await reach("closed");
     },
-    on: (schema, handle) => inbox.on({ schema, handle: handle as never }),
+    on: inbox.on as WsClient["on"],
     send(schema, ...args) {
-      const [payload, { meta, correlationId } = {} as SendOptions] = args;
-      const frame = write(schema, payload, {
-        timestamp: environment.Date.now(),
-        ...meta,
-        ...(correlationId !== undefined && { correlationId }),
-      });
+      const [payload, { meta, correlationId = meta?.correlationId } = {} as SendOptions] = args;
+      const timestamp = environment.Date.now();
+      const frame = write(schema, payload, { timestamp, ...meta, correlationId });
       return submit({ type: schema.type, frame });
     },
     request(
@@ -200,24 +198,16 @@ export function createClient(options: ClientOptions, environment: Environment = 
     ): RequestPromise<never> {
       const progress = listeners<[data: unknown]>(thrown);
       const promise = new Promise<Inbound>((resolve, reject) => {
-        const [reply, { timeoutMs = DEFAULT_TIMEOUT_MS, meta, signal, correlationId } = {}] =
+        const [reply, options = {}] =
           third && "type" in third ? [third, fourth] : [schema.response, third as RequestOptions];
-        const id = correlationId ?? meta?.correlationId ?? `${idPrefix}-${++lastId}`;
-        const added = { correlationId: id, timeoutMs };
-        const frame = write(schema, payload, { timestamp: environment.Date.now(), ...meta, ...added });
-        if (!reply) throw failure("INVALID_ARGUMENT", `${schema.type} has no response.`);
-        if (signal?.aborted) throw cancelled(signal);
-        const call = requests.open(
-          { id, reply, progress, resolve, reject },
-          timeoutMs,
-          signal,
-          (isAborted) => {
-            if (isAborted && call.isSent) say(CONTROL.abort, undefined, { correlationId: id });
-            outbox.delete(outbound);
-          },
-        );
-        const outbound = { type: schema.type, frame, call };
-        submit(outbound);
+        const { timeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, meta, signal } = options;
+        const id = options.correlationId ?? meta?.correlationId ?? `${idPrefix}-${++lastId}`;
+        const timestamp = environment.Date.now();
+        const frame = write(schema, payload, { timestamp, ...meta, correlationId: id, timeoutMs });
+        const { type } = schema;
+        if (!reply) throw failure("INVALID_ARGUMENT", `${type} has no response.`);
+        const call = requests.open({ id, type, frame, reply, progress, resolve, reject }, timeoutMs, signal);
+        if (!signal?.aborted) submit(call);
       });
       return withProgress(promise, progress) as RequestPromise<never>;
     },

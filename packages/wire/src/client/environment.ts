@@ -1,4 +1,5 @@
 /** What the client takes from where it runs: a browser, a worker, a server runtime. Tests bring their own. */
+import { LONGEST_TIMER_MS } from "./bounds.ts";
 
 /** The part of a WebSocket that the client uses: the platform's has it, and that of a library such as `ws`. */
 export interface SocketLike {
@@ -21,16 +22,13 @@ export interface Environment {
   readonly WebSocket: new (url: string, protocols: string[]) => SocketLike;
   readonly location?: { readonly href: string };
   readonly document?: Pick<Document, "visibilityState" | "addEventListener">;
-  setTimeout(callback: () => void, delayMs: number): unknown;
+  setTimeout(callback: () => unknown, delayMs: number): unknown;
   clearTimeout(handle: unknown): void;
   addEventListener?(type: string, listener: () => void, options: { signal: AbortSignal }): void;
 }
 
-/** Timers fire at once when told to wait longer than this. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 /** A timer; gives a function that ends it. */
-export function later(environment: Environment, callback: () => void, delayMs: number): () => void {
+export function later(environment: Environment, callback: () => unknown, delayMs: number): () => void {
   const handle = environment.setTimeout(callback, Math.min(delayMs, LONGEST_TIMER_MS));
   return () => environment.clearTimeout(handle);
 }

@@ -1,5 +1,5 @@
 /** The errors a client makes, and those it reads from a server. */
-import { type ErrorCode, WsError } from "../protocol/error.ts";
+import { type ErrorCode, isTerminal, WsError, type WsErrorOptions } from "../protocol/error.ts";
 
 /** Where an error that no promise carries came from. */
 export interface ClientErrorContext {
@@ -11,25 +11,17 @@ export interface ClientErrorContext {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-export function failure(code: ErrorCode, message: string, cause?: unknown): WsError {
-  return new WsError(code, message, undefined, { cause });
+export function failure(code: ErrorCode, message: string, options?: WsErrorOptions): WsError {
+  return new WsError(code, message, undefined, options);
 }
 
 /** The error in a `$ws:error` frame, which may say anything. */
 export function errorIn(fields: Record<string, unknown>): WsError {
-  const make = (retryAfterMs?: number): WsError =>
-    new WsError(
-      only("string", fields["code"]) ?? "INTERNAL",
-      only("string", fields["message"]),
-      only("object", fields["details"]),
-      { retryable: only("boolean", fields["retryable"]), retryAfterMs },
-    );
-  try {
-    return make(only("number", fields["retryAfterMs"]));
-  } catch {
-    // A delay beside a code that forbids it.
-    return make();
-  }
+  const code = only("string", fields["code"]) ?? "INTERNAL";
+  return new WsError(code, only("string", fields["message"]), only("object", fields["details"]), {
+    retryable: only("boolean", fields["retryable"]),
+    retryAfterMs: isTerminal(code) ? undefined : only("number", fields["retryAfterMs"]),
+  });
 }
 
 interface Kinds {

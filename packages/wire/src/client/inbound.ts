@@ -1,9 +1,10 @@
 /** A message of the server, as its schema reads it. */
 import { isStandardMetaKey } from "../protocol/control.ts";
-import type { Envelope, Meta } from "../protocol/envelope.ts";
+import { type Envelope, isObject, type Meta } from "../protocol/envelope.ts";
 import type { AnyErrorCode } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { readMeta, readPayload, standardValidator } from "../schema/validate.ts";
+import type { ClientOptions } from "./options.ts";
 
 export interface Inbound {
   readonly type: string;
@@ -15,8 +16,8 @@ export interface Inbound {
 export function read(
   schema: AnyMessageSchema,
   envelope: Envelope,
-  unknownKeys: "reject" | "strip",
   code: AnyErrorCode,
+  unknownKeys?: ClientOptions["unknownKeys"],
 ): Inbound {
   const known = unknownKeys === "strip" ? strip(schema, envelope) : envelope;
   return {
@@ -31,19 +32,17 @@ function strip({ payload, meta }: AnyMessageSchema, envelope: Envelope): Envelop
   return {
     ...envelope,
     meta: pick(meta ?? NOTHING_DECLARED, envelope.meta, isStandardMetaKey) as Meta,
-    payload: payload && pick(payload, envelope.payload, () => false),
-    hasPayload: payload !== undefined,
+    payload: payload && pick(payload, envelope.payload),
   };
 }
 
 const NOTHING_DECLARED = { entries: {} };
 
 /** Zod keeps the declared keys in `shape`, Valibot in `entries`; another library is as strict as its user made it. */
-function pick(schema: object, value: unknown, keeps: (key: string) => boolean): unknown {
+function pick(schema: object, value: unknown, keeps?: (key: string) => boolean): unknown {
   const { shape, entries = shape } = schema as { shape?: object; entries?: object };
-  if (entries === undefined || typeof value !== "object" || value === null || Array.isArray(value))
-    return value;
+  if (!entries || !isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).filter(([key]) => Object.hasOwn(entries, key) || keeps(key)),
+    Object.entries(value).filter(([key]) => Object.hasOwn(entries, key) || keeps?.(key)),
   );
 }

@@ -2,9 +2,21 @@
  * The life of the connection as a pure function: a link and an event in, the next link out. A link says what should
  * be: a socket or none, a timer or none. `driver.ts` makes it so. There is no clock, chance or socket here.
  */
-import { CLOSE } from "../protocol/control.ts";
+import {
+  CLOSE_FORBIDDEN,
+  CLOSE_POLICY,
+  CLOSE_RESTARTING,
+  CLOSE_TRY_LATER,
+  CLOSE_UNAUTHENTICATED,
+} from "../protocol/control.ts";
 import type { ErrorCode } from "../protocol/error.ts";
-import { DEFAULT_MAX_DELAY_MS } from "./backoff.ts";
+import {
+  ATTEMPT_TIMEOUT_MS,
+  CLOSE_TIMEOUT_MS,
+  DEFAULT_MAX_DELAY_MS,
+  LONGEST_RETRY_AFTER_MS,
+  SHORTEST_REST_MS,
+} from "./bounds.ts";
 import type { ReconnectOptions } from "./options.ts";
 
 /**
@@ -52,7 +64,7 @@ export interface Loss {
   readonly code?: number;
   readonly reason?: string;
   /** Why there was no socket to close. */
-  readonly error?: unknown;
+  readonly error?: Error;
 }
 
 export type LinkEvent =
@@ -77,16 +89,11 @@ export interface Sight {
 
 export const CLOSED: Link = { state: "closed", attempt: 0 };
 
-const ATTEMPT_TIMEOUT_MS = 10_000;
-const CLOSE_TIMEOUT_MS = 2_000;
-const LONGEST_RETRY_AFTER_MS = 3_600_000;
-const SHORTEST_REST_MS = 10;
-
 /** Close codes after which another attempt would end the same way, and the error they stand for. */
 export const FATAL: Readonly<Record<number, ErrorCode>> = {
-  [CLOSE.policy]: "PERMISSION_DENIED",
-  [CLOSE.unauthenticated]: "UNAUTHENTICATED",
-  [CLOSE.forbidden]: "PERMISSION_DENIED",
+  [CLOSE_POLICY]: "PERMISSION_DENIED",
+  [CLOSE_UNAUTHENTICATED]: "UNAUTHENTICATED",
+  [CLOSE_FORBIDDEN]: "PERMISSION_DENIED",
 };
 
 export function reduce(link: Link, event: LinkEvent, sight: Sight, reconnect: ReconnectOptions): Link {
@@ -94,7 +101,7 @@ export function reduce(link: Link, event: LinkEvent, sight: Sight, reconnect: Re
   const { silentMs } = sight;
   const isOpen = state === "open";
   const isWaiting = state === "reconnecting" && !socket;
-  const isDialing = state === "connecting" || (state === "reconnecting" && socket);
+  const isDialing = socket && !isOpen && state !== "closing";
   switch (event.type) {
     case "connect":
       return state === "closed" ? dial({ ...CLOSED, state: "connecting" }) : link;
@@ -113,8 +120,7 @@ export function reduce(link: Link, event: LinkEvent, sight: Sight, reconnect: Re
       return lose(link, event, sight, reconnect);
     case "timer":
       if (isWaiting) return dial(link);
-      if (!isOpen || (probing && silentMs === Number.POSITIVE_INFINITY))
-        return lose(link, {}, sight, reconnect);
+      if (!isOpen || (probing && !Number.isFinite(silentMs))) return lose(link, {}, sight, reconnect);
       return probing || silentMs < heartbeatMs ? rest(link, silentMs) : probe(link);
     case "wake": {
       const fresh = { ...link, attempt: 0 };
@@ -156,6 +162,6 @@ function lose(link: Link, loss: Loss, { openMs }: Sight, reconnect: ReconnectOpt
 
 function retryAfterOf({ code, reason = "" }: Loss): number {
   const delay = /^retryAfterMs=(\d+)$/.exec(reason);
-  const isAsked = delay && (code === CLOSE.restarting || code === CLOSE.tryLater);
+  const isAsked = delay && (code === CLOSE_RESTARTING || code === CLOSE_TRY_LATER);
   return isAsked ? Math.min(Number(delay[1]), LONGEST_RETRY_AFTER_MS) : 0;
 }

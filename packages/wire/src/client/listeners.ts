@@ -1,7 +1,7 @@
 /** Callbacks of the application: what one throws stops neither the others nor the client. */
 
 export interface Listeners<Args extends unknown[]> {
-  /** Gives a function that takes the callback out again. */
+  /** Gives a function that takes the callback out again, after which it is not called any more. */
   add(callback: (...args: Args) => void): () => void;
   /** False when nobody listens. */
   emit(...args: Args): boolean;
@@ -17,14 +17,15 @@ export function listeners<Args extends unknown[]>(thrown: (error: unknown) => vo
       return () => void entries.delete(entry);
     },
     emit(...args) {
-      for (const entry of [...entries]) {
+      const current = [...entries];
+      for (const entry of current) {
         try {
-          entry(...args);
+          if (entries.has(entry)) entry(...args);
         } catch (error) {
           thrown(error);
         }
       }
-      return entries.size > 0;
+      return current.length > 0;
     },
   };
 }

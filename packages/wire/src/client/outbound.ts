@@ -1,27 +1,34 @@
 /** A message on its way out: checked and written when it is given, sent when there is a link. */
-import { isReservedMetaKey } from "../protocol/control.ts";
-import { encode, type Meta, problemOfMeta } from "../protocol/envelope.ts";
+import { encode, type Meta, problemOfMeta, tidyMeta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
-import { checkOutbound, standardValidator } from "../schema/validate.ts";
 import { failure } from "./failures.ts";
-import type { Call } from "./requests.ts";
+import { type Inbound, read } from "./inbound.ts";
 
 export interface Outbound {
   readonly type: string;
   frame: string;
-  /** The request it is, if it is one. */
-  readonly call?: Call;
+  /** Of a request: when its caller gives up, in monotonic time. */
+  readonly deadline?: number;
+  /** Of a request: ends it. */
+  readonly settle?: (outcome: WsError | Inbound) => void;
+  isSent?: boolean;
 }
 
 /** The frame; throws `INVALID_ARGUMENT` when payload or meta do not fit. */
-export function write(schema: AnyMessageSchema, payload: unknown, given: Meta): string {
-  const meta = Object.fromEntries(Object.entries(given).filter(([key]) => !isReservedMetaKey(key)));
-  checkOutbound(standardValidator, schema, payload, meta, "INVALID_ARGUMENT");
+export function write(schema: AnyMessageSchema, payload: unknown, given: object): string {
+  const { type } = schema;
+  const meta: Meta = { ...given };
+  // Read as the receiver will, for the checks alone: what is sent is what was given.
+  read(
+    schema,
+    { problem: undefined, type, meta, payload, hasCustomMeta: tidyMeta(meta) },
+    "INVALID_ARGUMENT",
+  );
   const problem = problemOfMeta(meta);
-  if (problem !== undefined) throw failure("INVALID_ARGUMENT", problem);
+  if (problem) throw failure("INVALID_ARGUMENT", problem);
   try {
-    return encode(schema.type, meta, payload);
+    return encode(type, meta, payload);
   } catch (error) {
     throw WsError.wrap(error, "INVALID_ARGUMENT");
   }

@@ -1,23 +1,21 @@
 /** What the application says: sent, queued, or refused with a reason. */
+import { byteLength } from "../protocol/bytes.ts";
 import type { ErrorCode } from "../protocol/error.ts";
+import { MAX_BUFFERED_BYTES } from "./bounds.ts";
 import type { Environment, SocketLike } from "./environment.ts";
 import { failure } from "./failures.ts";
 import type { Report } from "./inbox.ts";
 import type { ClientOptions } from "./options.ts";
 import { type Outbound, rewrite } from "./outbound.ts";
-import { createQueue } from "./queue.ts";
-import type { Requests } from "./requests.ts";
-
-/** With more than this in the socket's buffer, the network is too slow for what is being sent. */
-const MAX_BUFFERED_BYTES = 2 ** 24;
+import { enqueue } from "./queue.ts";
 
 export interface Outbox {
   /** Sends it now (true), or queues it, or refuses it. */
   submit(outbound: Outbound): boolean;
   /** Sends what has waited. */
   flush(): void;
-  delete(outbound: Outbound): void;
-  clear(): void;
+  /** What waits. */
+  readonly queue: Set<Outbound>;
   /** The largest frame that the server takes; undefined: not known. */
   maxFrameBytes: number | undefined;
 }
@@ -25,14 +23,13 @@ export interface Outbox {
 export function createOutbox(
   { queue: policy = "drop-newest", queueSize = 1_000 }: ClientOptions,
   { performance }: Environment,
-  requests: Requests,
   report: Report,
   usableSocket: () => SocketLike | undefined,
 ): Outbox {
-  const queue = createQueue<Outbound>(queueSize, policy);
+  const queue = new Set<Outbound>();
 
   function submit(outbound: Outbound): boolean {
-    const { call, frame } = outbound;
+    const { frame } = outbound;
     const { maxFrameBytes } = outbox;
     const socket = usableSocket();
     if (!socket) wait(outbound);
@@ -42,41 +39,37 @@ export function createOutbox(
       drop(outbound, "RESOURCE_EXHAUSTED", "the socket's buffer is full");
     else {
       socket.send(frame);
-      if (call) call.isSent = true;
-      return true;
+      outbound.isSent = true;
     }
-    return false;
+    return outbound.isSent === true;
   }
 
   function wait(outbound: Outbound): void {
     if (policy === "off") return drop(outbound, "UNAVAILABLE", "there is no open link");
-    const dropped = queue.add(outbound);
+    const dropped = enqueue(queue, outbound, queueSize, policy);
     if (dropped) drop(dropped, "RESOURCE_EXHAUSTED", "the queue is full");
   }
 
-  function drop({ type, call }: Outbound, code: ErrorCode, why: string): void {
+  function drop({ type, settle }: Outbound, code: ErrorCode, why: string): void {
     const error = failure(code, `${type} was not sent: ${why}.`);
-    if (call) requests.settle(call, error);
+    settle?.(error);
     // Whoever asked without a link has the error already, and nothing was lost.
-    if (!call || code !== "UNAVAILABLE") report(error, "overflow", type);
+    if (!settle || code !== "UNAVAILABLE") report(error, "overflow", type);
   }
 
   const outbox: Outbox = {
     submit,
     flush() {
-      for (const outbound of queue.take()) {
-        const { call, frame } = outbound;
-        if (call) outbound.frame = rewrite(frame, call.deadline - performance.now());
+      const waiting = [...queue];
+      queue.clear();
+      for (const outbound of waiting) {
+        const { deadline, frame } = outbound;
+        if (deadline !== undefined) outbound.frame = rewrite(frame, deadline - performance.now());
         submit(outbound);
       }
     },
-    delete: queue.delete,
-    clear: queue.take,
+    queue,
     maxFrameBytes: undefined,
   };
   return outbox;
-}
-
-export function byteLength(text: string): number {
-  return new Blob([text]).size;
 }

@@ -1,4 +1,5 @@
 /** The promise of a request, with the news on the way to its answer. */
+import { MAX_UNREAD } from "./bounds.ts";
 import type { Listeners } from "./listeners.ts";
 
 /** The answer to a request, and the progress updates before it. */
@@ -6,9 +7,6 @@ export interface RequestPromise<Response> extends Promise<Response>, AsyncIterab
   /** Calls back for each progress update from now on; gives a function that stops it. */
   onProgress(callback: (data: unknown) => void): () => void;
 }
-
-/** Updates an iteration has not read yet; beyond it the oldest is dropped. */
-const MAX_UNREAD = 1_000;
 
 export function withProgress<Response>(
   promise: Promise<Response>,

@@ -1,100 +1,91 @@
 /** Requests that wait for their answer: each settles once, and none is kept longer than its link or its timeout. */
-import { WsError } from "../protocol/error.ts";
+import { WsError, type WsErrorOptions } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { type Environment, later } from "./environment.ts";
 import { failure } from "./failures.ts";
 import type { Inbound } from "./inbound.ts";
 import type { Listeners } from "./listeners.ts";
+import type { Outbound } from "./outbound.ts";
 
-/** One request. */
-export interface Call {
+/** What is asked, and who waits for the answer. */
+export interface Request {
   readonly id: string;
+  readonly type: string;
+  readonly frame: string;
   readonly reply: AnyMessageSchema;
-  /** Monotonic time. */
-  readonly deadline: number;
   readonly progress: Listeners<[data: unknown]>;
   readonly resolve: (message: Inbound) => void;
   readonly reject: (error: WsError) => void;
-  /** Ends the timer and lets go of the signal. */
-  readonly release: () => void;
-  isSent: boolean;
 }
 
+/** A request that waits. */
+export type Call = Request & Required<Outbound>;
+
 export interface Requests {
-  /** Begins to wait. Throws when the id is taken or too many wait. `givenUp` hears of a timeout or an abort. */
-  open(
-    request: Pick<Call, "id" | "reply" | "progress" | "resolve" | "reject">,
-    timeoutMs: number,
-    signal: AbortSignal | undefined,
-    givenUp: (isAborted: boolean) => void,
-  ): Call;
+  /** Begins to wait. Throws when the id is taken, too many wait, or the signal has fired. */
+  open(request: Request, timeoutMs: number, signal: AbortSignal | undefined): Call;
   get(id: string | undefined): Call | undefined;
-  settle(call: Call, outcome: WsError | Inbound): void;
   /** Fails all, or those that were sent over a link that is gone. */
-  failAll(cause: WsError, onlySent: boolean): void;
+  failAll(onlySent: boolean, message: string, options?: WsErrorOptions): void;
   /** Whether this is the answer to a request that was sent and given up; it is nobody's then. */
   isLate(id: string | undefined): boolean;
   /** Whether one was sent and waits. */
   isBusy(): boolean;
 }
 
-export function createRequests(limit: number, environment: Environment, settled: () => void): Requests {
+export function createRequests(
+  limit: number,
+  environment: Environment,
+  ended: (call: Call, isAborted: boolean | undefined) => void,
+): Requests {
   const calls = new Map<string | undefined, Call>();
   /** Sent and given up. As many are remembered as may wait. */
   const late = new Set<string | undefined>();
 
-  function settle(call: Call, outcome: WsError | Inbound): void {
-    call.release();
-    calls.delete(call.id);
-    if (outcome instanceof WsError) call.reject(outcome);
-    else call.resolve(outcome);
-    settled();
-  }
-
   return {
-    open(request, timeoutMs, signal, givenUp) {
+    open(request, timeoutMs, signal) {
       const { id } = request;
       if (calls.has(id)) throw failure("ALREADY_EXISTS", `${id} is waiting already.`);
       if (calls.size >= limit) throw failure("RESOURCE_EXHAUSTED", `${limit} requests are waiting already.`);
-      const giveUp = (error: WsError, isAborted: boolean): void => {
+      const giveUp = (error: WsError): void => {
         const [oldest] = late;
         if (late.size >= limit) late.delete(oldest);
         if (call.isSent) late.add(id);
-        givenUp(isAborted);
-        settle(call, error);
+        call.settle(error);
       };
-      const abort = (): void => giveUp(cancelled(signal), true);
+      const abort = (): void =>
+        giveUp(failure("CANCELLED", "The request was cancelled.", { cause: signal?.reason }));
       const cancelTimer = later(
         environment,
-        () => giveUp(failure("DEADLINE_EXCEEDED", `No answer within ${timeoutMs} ms.`), false),
+        () => giveUp(failure("DEADLINE_EXCEEDED", `No answer within ${timeoutMs} ms.`)),
         timeoutMs,
       );
       const call: Call = {
         ...request,
         deadline: environment.performance.now() + timeoutMs,
         isSent: false,
-        release() {
+        settle(outcome) {
           cancelTimer();
           signal?.removeEventListener("abort", abort);
+          calls.delete(id);
+          if (outcome instanceof WsError) request.reject(outcome);
+          else request.resolve(outcome);
+          ended(call, signal?.aborted);
         },
       };
-      signal?.addEventListener("abort", abort);
       calls.set(id, call);
+      signal?.addEventListener("abort", abort);
+      if (signal?.aborted) abort();
       return call;
     },
     get: (id) => calls.get(id),
-    settle,
-    failAll(cause, onlySent) {
+    failAll(onlySent, message, options) {
       late.clear();
       for (const call of calls.values()) {
-        if (call.isSent || !onlySent) settle(call, failure("UNAVAILABLE", cause.message, cause));
+        if (call.isSent || !onlySent) call.settle(failure("UNAVAILABLE", message, options));
       }
     },
     isLate: (id) => late.delete(id),
     isBusy: () => [...calls.values()].some(({ isSent }) => isSent),
   };
-}
-
-export function cancelled(signal: AbortSignal | undefined): WsError {
-  return failure("CANCELLED", "The request was cancelled.", signal?.reason);
 }

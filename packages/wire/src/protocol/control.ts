@@ -1,6 +1,11 @@
 /** The names both ends reserve: control types and their bodies, meta keys, subprotocols and close codes. */
 
-const CONTROL_PREFIX = "$ws:";
+// Close codes one by one, and before all else: only so a bundler inlines them, where it would carry all of `CLOSE`.
+export const CLOSE_POLICY = 1008;
+export const CLOSE_RESTARTING = 1012;
+export const CLOSE_TRY_LATER = 1013;
+export const CLOSE_UNAUTHENTICATED = 4401;
+export const CLOSE_FORBIDDEN = 4403;
 
 export const SUBPROTOCOL = "halyard.v1.json";
 export const SUBPROTOCOL_FAMILY = "halyard.";
@@ -30,6 +35,9 @@ export const CONTROL = {
   auth: "$ws:auth",
 } as const;
 
+/** Any of them; the client writes them out, checked by this type, so that it carries only those it knows. */
+export type ControlType = (typeof CONTROL)[keyof typeof CONTROL];
+
 export interface Hello {
   readonly v: 1;
   readonly clientId: string;
@@ -51,19 +59,28 @@ export interface Drain {
   readonly retryAfterMs: number;
 }
 
-export const CLOSE = {
-  policy: 1008,
+type CloseReason =
+  | "policy"
+  | "tooBig"
+  | "restarting"
+  | "tryLater"
+  | "unauthenticated"
+  | "forbidden"
+  | "heartbeatLost";
+
+export const CLOSE: Readonly<Record<CloseReason, number>> = {
+  policy: CLOSE_POLICY,
   tooBig: 1009,
-  restarting: 1012,
-  tryLater: 1013,
-  unauthenticated: 4401,
-  forbidden: 4403,
+  restarting: CLOSE_RESTARTING,
+  tryLater: CLOSE_TRY_LATER,
+  unauthenticated: CLOSE_UNAUTHENTICATED,
+  forbidden: CLOSE_FORBIDDEN,
   heartbeatLost: 4408,
-} as const;
+};
 
 /** A message type that belongs to the protocol. */
 export function isReservedType(type: string): boolean {
-  return type.startsWith(CONTROL_PREFIX);
+  return type.startsWith("$ws:");
 }
 
 /** A meta key that no application may declare: only the server, or the protocol, sets it. */

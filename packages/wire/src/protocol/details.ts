@@ -1,8 +1,9 @@
 /** Reduces error details to what may be sent: small, plain JSON data without secrets. */
+import { byteLength } from "./bytes.ts";
 
 const MAX_DETAILS_BYTES = 4096;
 const MAX_DEPTH = 8;
-const SECRET_KEY = /password|passwd|secret|token|authorization|cookie|apikey|api_key|credential|private/i;
+const SECRET_KEY = /passw(or)?d|secret|token|authorization|cookie|api_?key|credential|private/i;
 
 /** Gives `undefined` when there is nothing to send, `{ truncated: true }` over 4 KiB. */
 export function sanitizeDetails(details: unknown): Record<string, unknown> | undefined {
@@ -17,7 +18,7 @@ export function sanitizeDetails(details: unknown): Record<string, unknown> | und
       if (SECRET_KEY.test(key)) return undefined;
       if (typeof value === "bigint") return String(value);
       budget -= typeof value === "string" ? value.length : 1;
-      if (budget < 0) throw new RangeError("too much");
+      if (budget < 0) throw new RangeError();
       if (typeof value === "object" && value !== null) {
         ancestors.length = ancestors.indexOf(this) + 1;
         if (ancestors.length >= MAX_DEPTH || ancestors.includes(value)) return undefined;
@@ -25,7 +26,7 @@ export function sanitizeDetails(details: unknown): Record<string, unknown> | und
       }
       return value;
     });
-    if (new TextEncoder().encode(text).length <= MAX_DETAILS_BYTES) return JSON.parse(text);
+    if (byteLength(text) <= MAX_DETAILS_BYTES) return JSON.parse(text);
   } catch {
     // Too much, or a value that throws when it is looked at.
   }

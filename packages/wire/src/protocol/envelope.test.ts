@@ -9,14 +9,13 @@ describe("decode", () => {
       type: "SAY",
       meta: { timestamp: 1, correlationId: "a" },
       payload: { text: "hi" },
-      hasPayload: true,
     });
   });
 
   test("reads a missing meta as empty, and tells no payload from a null one", () => {
-    expect(decode('{"type":"A"}')).toMatchObject({ meta: {}, hasPayload: false });
-    expect(decode('{"type":"A","payload":null}')).toMatchObject({ payload: null, hasPayload: true });
-    expect(decode(encode("A", {}, undefined))).toMatchObject({ hasPayload: false });
+    expect(decode('{"type":"A"}')).toMatchObject({ meta: {}, payload: undefined });
+    expect(decode('{"type":"A","payload":null}')).toMatchObject({ payload: null });
+    expect(decode(encode("A", {}, undefined))).toMatchObject({ payload: undefined });
   });
 
   test("removes clientId, receivedAt and $-keys from meta", () => {

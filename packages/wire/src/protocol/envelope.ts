@@ -14,7 +14,6 @@ export interface Envelope {
   readonly type: string;
   readonly meta: Meta;
   readonly payload: unknown;
-  readonly hasPayload: boolean;
   /** Whether meta has keys that only the message's schema can allow. */
   readonly hasCustomMeta: boolean;
 }
@@ -37,8 +36,27 @@ export function encode(type: string, meta: Meta, payload: unknown): string {
 const prefixes = new Map<string, string>();
 const NEEDS_NO_ESCAPE = /^[\w.:-]+$/;
 
-/** `encode` for meta with nothing but these two, written piece by piece: twice as fast on some engines. */
-export function encodeShort(
+type ShortEncoder = (
+  type: string,
+  timestamp: number,
+  correlationId: string | undefined,
+  payload: unknown,
+) => string;
+
+/** `encode` for meta with nothing but these two, the way that is cheaper on this engine: pieces on V8, not on Bun. */
+export const encodeShort: ShortEncoder = "Bun" in globalThis ? encodeWhole : encodeInPieces;
+
+/** On JavaScriptCore a string of pieces has to be copied once more before it can be sent. */
+function encodeWhole(
+  type: string,
+  timestamp: number,
+  correlationId: string | undefined,
+  payload: unknown,
+): string {
+  return JSON.stringify({ type, meta: { timestamp, correlationId }, payload });
+}
+
+function encodeInPieces(
   type: string,
   timestamp: number,
   correlationId: string | undefined,
@@ -61,7 +79,7 @@ export function encodeShort(
 
 /** Reads one frame. Meta keys that belong to the server or the protocol are gone from the result. */
 export function decode(frame: string): Envelope | Unreadable {
-  const envelope = parse(frame, "reject");
+  const envelope = parse(frame);
   if (envelope.problem !== undefined) return envelope;
   const { type, meta, payload, hasCustomMeta } = envelope;
   if (
@@ -72,8 +90,8 @@ export function decode(frame: string): Envelope | Unreadable {
   return unreadable(`The frame nests deeper than ${MAX_FRAME_DEPTH} levels.`, type, meta.correlationId);
 }
 
-/** `decode` for any depth. With `strip`, a root key that is not part of a frame is passed over instead of refused. */
-export function parse(frame: string, unknownKeys: "reject" | "strip"): Envelope | Unreadable {
+/** `decode` for any depth. */
+function parse(frame: string): Envelope | Unreadable {
   let root: unknown;
   try {
     root = JSON.parse(frame);
@@ -83,26 +101,22 @@ export function parse(frame: string, unknownKeys: "reject" | "strip"): Envelope 
   if (!isObject(root)) return unreadable("The frame is not a JSON object.");
   const { type, meta = {}, payload } = root;
   if (!isObject(meta)) return unreadable('"meta" is not an object.', type);
-  const problem = problemOf(root, unknownKeys) ?? problemOfMeta(meta);
+  const problem = problemOf(root) ?? problemOfMeta(meta);
   if (problem !== undefined) return unreadable(problem, type, meta["correlationId"]);
-  const hasCustomMeta = tidyMeta(meta);
+  const hasCustomMeta = !isStandard(meta) && tidyMeta(meta);
   return {
     problem: undefined,
     type: type as string,
     meta,
     payload,
-    hasPayload: payload !== undefined,
     hasCustomMeta,
   };
 }
 
-function problemOf(root: Record<string, unknown>, unknownKeys: "reject" | "strip"): string | undefined {
+function problemOf(root: Record<string, unknown>): string | undefined {
   if (typeof root["type"] !== "string" || root["type"] === "") return '"type" is not a non-empty string.';
-  if (unknownKeys === "strip") return undefined;
-  for (const key in root) {
-    if (key !== "type" && key !== "meta" && key !== "payload") return "The frame has an unknown key.";
-  }
-  return undefined;
+  const known = 1 + presence(root["meta"]) + presence(root["payload"]);
+  return Object.keys(root).length === known ? undefined : "The frame has an unknown key.";
 }
 
 /** What is wrong with the keys every message may carry, if anything. */
@@ -122,7 +136,7 @@ export function problemOfMeta({
 }
 
 /** Removes the keys that belong to the server or the protocol; tells whether any are left that a schema must allow. */
-function tidyMeta(meta: Record<string, unknown>): boolean {
+export function tidyMeta(meta: Record<string, unknown>): boolean {
   let hasCustom = false;
   for (const key in meta) {
     if (isStandardMetaKey(key)) continue;
@@ -130,6 +144,17 @@ function tidyMeta(meta: Record<string, unknown>): boolean {
     else hasCustom = true;
   }
   return hasCustom;
+}
+
+/** Whether meta has nothing but standard keys, as it nearly always has: told by counting, which is cheaper than names. */
+function isStandard(meta: Record<string, unknown>): boolean {
+  const { correlationId, timestamp, timeoutMs } = meta;
+  return Object.keys(meta).length === presence(correlationId) + presence(timestamp) + presence(timeoutMs);
+}
+
+/** 1 for a key that is there: JSON has no undefined. */
+function presence(value: unknown): 0 | 1 {
+  return value === undefined ? 0 : 1;
 }
 
 /** Looks no deeper than it must. */
@@ -159,6 +184,6 @@ function isCorrelationId(value: unknown): value is string {
   return typeof value === "string" && value.length > 0 && value.length <= MAX_CORRELATION_ID_LENGTH;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

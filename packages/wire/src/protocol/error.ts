@@ -10,44 +10,48 @@ export interface ErrorCodeInfo {
   readonly retryable: boolean;
 }
 
-export type ErrorCode =
-  | "UNAUTHENTICATED"
-  | "PERMISSION_DENIED"
-  | "INVALID_ARGUMENT"
-  | "FAILED_PRECONDITION"
-  | "NOT_FOUND"
-  | "ALREADY_EXISTS"
-  | "ABORTED"
-  | "CANCELLED"
-  | "DEADLINE_EXCEEDED"
-  | "RESOURCE_EXHAUSTED"
-  | "UNAVAILABLE"
-  | "UNIMPLEMENTED"
-  | "INTERNAL";
+/** Trying again changes nothing; of these only `ABORTED` is worth a retry, from the beginning. */
+const TERMINAL = [
+  "UNAUTHENTICATED",
+  "PERMISSION_DENIED",
+  "INVALID_ARGUMENT",
+  "FAILED_PRECONDITION",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "ABORTED",
+  "CANCELLED",
+] as const;
+const TRANSIENT = ["DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"] as const;
+const SERVER = ["UNIMPLEMENTED", "INTERNAL"] as const;
+
+export type ErrorCode = (typeof TERMINAL | typeof TRANSIENT | typeof SERVER)[number];
 
 /** A standard code, or a code of the application's own (not retryable unless it says so). */
 export type AnyErrorCode = ErrorCode | (string & {});
 
-const terminal: ErrorCodeInfo = { class: "terminal", retryable: false };
-const transient: ErrorCodeInfo = { class: "transient", retryable: true };
-const server: ErrorCodeInfo = { class: "server", retryable: false };
+/** Whether `retryAfterMs` is forbidden beside it. */
+export function isTerminal(code: AnyErrorCode): boolean {
+  return TERMINAL.includes(code as never);
+}
+
+function isRetryable(code: AnyErrorCode): boolean {
+  return code === "ABORTED" || TRANSIENT.includes(code as never);
+}
+
+function table(
+  errorClass: ErrorClass,
+  codes: readonly ErrorCode[],
+): readonly (readonly [ErrorCode, ErrorCodeInfo])[] {
+  return codes.map((code) => [code, { class: errorClass, retryable: isRetryable(code) }]);
+}
 
 /** The standard codes: their class, and whether a caller may retry when the server does not say. */
-export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeInfo>> = {
-  UNAUTHENTICATED: terminal,
-  PERMISSION_DENIED: terminal,
-  INVALID_ARGUMENT: terminal,
-  FAILED_PRECONDITION: terminal,
-  NOT_FOUND: terminal,
-  ALREADY_EXISTS: terminal,
-  ABORTED: { class: "terminal", retryable: true },
-  CANCELLED: terminal,
-  DEADLINE_EXCEEDED: transient,
-  RESOURCE_EXHAUSTED: transient,
-  UNAVAILABLE: transient,
-  UNIMPLEMENTED: server,
-  INTERNAL: server,
-};
+export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeInfo>> = /* @__PURE__ */ (() =>
+  Object.fromEntries([
+    ...table("terminal", TERMINAL),
+    ...table("transient", TRANSIENT),
+    ...table("server", SERVER),
+  ]) as Record<ErrorCode, ErrorCodeInfo>)();
 
 export type ErrorDetails = Record<string, unknown>;
 
@@ -86,17 +90,21 @@ export class WsError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly #retryable: boolean | undefined;
 
-  constructor(code: AnyErrorCode, message?: string, details?: ErrorDetails, options: WsErrorOptions = {}) {
-    super(message ?? code, options.cause === undefined ? undefined : { cause: options.cause });
-    if (options.retryAfterMs !== undefined && infoOf(code)?.class === "terminal") {
-      throw new TypeError(
-        `retryAfterMs is not allowed with ${code}: it is terminal, so trying again cannot help. Leave it out.`,
-      );
+  constructor(
+    code: AnyErrorCode,
+    message: string = code,
+    details?: ErrorDetails,
+    options: WsErrorOptions = {},
+  ) {
+    super(message, options);
+    const { retryable, retryAfterMs } = options;
+    if (retryAfterMs !== undefined && isTerminal(code)) {
+      throw new TypeError(`${code} is terminal, so it takes no retryAfterMs.`);
     }
     this.code = code;
     this.details = details;
-    this.retryAfterMs = options.retryAfterMs;
-    this.#retryable = options.retryable;
+    this.retryAfterMs = retryAfterMs;
+    this.#retryable = retryable;
   }
 
   static from(code: AnyErrorCode, message?: string, details?: ErrorDetails): WsError {
@@ -106,20 +114,17 @@ export class WsError extends Error {
   /** Gives back a `WsError` as it is; makes one of anything else and keeps the original as `cause`. */
   static wrap(error: unknown, code: AnyErrorCode, message?: string, details?: ErrorDetails): WsError {
     if (WsError.isWsError(error)) return error;
-    const text = message ?? textOf(error);
-    return new WsError(code, text, details, { cause: error });
+    return new WsError(code, message ?? textOf(error), details, { cause: error });
   }
 
   /** Works across two installed copies of the package, which `instanceof` does not. */
   static isWsError(value: unknown): value is WsError {
-    return (
-      value instanceof Error && value.name === "WsError" && "code" in value && typeof value.code === "string"
-    );
+    return value instanceof Error && value.name === "WsError" && typeof (value as WsError).code === "string";
   }
 
   /** What the server said, else what the code implies. */
   get retryable(): boolean {
-    return this.#retryable ?? infoOf(this.code)?.retryable ?? false;
+    return this.#retryable ?? isRetryable(this.code);
   }
 
   get originalError(): unknown {
@@ -128,15 +133,15 @@ export class WsError extends Error {
 
   /** For logs: with stack and cause. */
   toJSON(): Record<string, unknown> {
-    const { cause } = this;
+    const { name, code, message, details, retryable, retryAfterMs, stack, cause } = this;
     return {
-      name: this.name,
-      code: this.code,
-      message: this.message,
-      details: this.details,
-      retryable: this.retryable,
-      retryAfterMs: this.retryAfterMs,
-      stack: this.stack,
+      name,
+      code,
+      message,
+      details,
+      retryable,
+      retryAfterMs,
+      stack,
       cause:
         cause instanceof Error ? { name: cause.name, message: cause.message, stack: cause.stack } : cause,
     };
@@ -144,12 +149,11 @@ export class WsError extends Error {
 
   /** For the peer: the payload of an error frame, sanitised, without stack and cause. */
   toPayload(): ErrorPayload {
-    const payload: ErrorPayload = { code: this.code, message: this.message };
+    const { code, message, retryAfterMs } = this;
     const details = sanitizeDetails(this.details);
-    if (details !== undefined) payload.details = details;
-    if (this.#retryable !== undefined) payload.retryable = this.#retryable;
-    if (this.retryAfterMs !== undefined) payload.retryAfterMs = this.retryAfterMs;
-    return payload;
+    const retryable = this.#retryable;
+    // Through JSON, so that what is undefined is absent.
+    return JSON.parse(JSON.stringify({ code, message, details, retryable, retryAfterMs }));
   }
 }
 
@@ -158,10 +162,6 @@ function textOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error);
   } catch {
-    return "An error that cannot be shown as text.";
+    return "An error without text.";
   }
-}
-
-function infoOf(code: string): ErrorCodeInfo | undefined {
-  return Object.hasOwn(ERROR_CODES, code) ? ERROR_CODES[code as ErrorCode] : undefined;
 }

@@ -78,7 +78,8 @@ function run(
   value: unknown,
   code: AnyErrorCode,
 ): unknown {
-  const { type, [part]: schema } = message;
+  const { type } = message;
+  const schema = part === "payload" ? message.payload : message.meta;
   if (schema === undefined) {
     if (value === undefined) return undefined;
     throw new WsError(code, `${type} takes no ${part}, but one was given.`);
