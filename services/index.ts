@@ -5,6 +5,7 @@ export { chromiumPath, launchChromium } from "./chromium.ts";
 export { type PrivateCluster, startNatsCluster, startRedisCluster } from "./cluster.ts";
 export { createMariadbDatabase } from "./mariadb.ts";
 export { createNatsPrefix } from "./nats.ts";
+export { createNetworkNamespace, type NetworkNamespace, networkNamespaceRefusal } from "./netns.ts";
 export { freePort } from "./ports.ts";
 export { createPostgresDatabase } from "./postgres.ts";
 export {

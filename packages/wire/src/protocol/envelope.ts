@@ -116,7 +116,7 @@ function parse(frame: string): Envelope | Unreadable {
 function problemOf(root: Record<string, unknown>): string | undefined {
   if (typeof root["type"] !== "string" || root["type"] === "") return '"type" is not a non-empty string.';
   const known = 1 + presence(root["meta"]) + presence(root["payload"]);
-  return Object.keys(root).length === known ? undefined : "The frame has an unknown key.";
+  return countKeys(root) === known ? undefined : "The frame has an unknown key.";
 }
 
 /** What is wrong with the keys every message may carry, if anything. */
@@ -149,7 +149,14 @@ export function tidyMeta(meta: Record<string, unknown>): boolean {
 /** Whether meta has nothing but standard keys, as it nearly always has: told by counting, which is cheaper than names. */
 function isStandard(meta: Record<string, unknown>): boolean {
   const { correlationId, timestamp, timeoutMs } = meta;
-  return Object.keys(meta).length === presence(correlationId) + presence(timestamp) + presence(timeoutMs);
+  return countKeys(meta) === presence(correlationId) + presence(timestamp) + presence(timeoutMs);
+}
+
+/** Counts without the list that `Object.keys` would make for every frame. */
+function countKeys(object: object): number {
+  let count = 0;
+  for (const _key in object) count++;
+  return count;
 }
 
 /** 1 for a key that is there: JSON has no undefined. */

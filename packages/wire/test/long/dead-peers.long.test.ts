@@ -1,9 +1,10 @@
-import { type Program, spawnProgram } from "@halyard/services";
+import type { Program } from "@halyard/services";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { gather, type Member } from "../fixtures/long/crowd.ts";
 import { Findings } from "../fixtures/long/findings.ts";
-import type { Health } from "../fixtures/long/program.ts";
-import { fixture, RUNTIMES } from "../fixtures/long/runtimes.ts";
+import type { Health, ProgramOptions } from "../fixtures/long/program.ts";
+import { RUNTIMES, type Runtime } from "../fixtures/long/runtimes.ts";
+import { type Place, SILENCES, type Silence } from "../fixtures/long/silences.ts";
 
 const CONNECTIONS = 10_000;
 const INTERVAL_MS = 1_000;
@@ -16,67 +17,89 @@ const WINDOW_MS = 1_500;
 const HEARTBEAT_LOST = 4408;
 
 const findings = new Findings();
+const CASES = RUNTIMES.flatMap((runtime) =>
+  SILENCES.map((silence) => ({ runtime, silence, name: `${runtime.name}, ${silence.name}` })),
+);
 
-describe.each(RUNTIMES)("the heartbeat on $name", ({ name, start }) => {
-  test(`closes ${CONNECTIONS} peers that fell silent within interval + timeout + 1 s, and keeps the loop free`, async () => {
-    const baseline = await withIdle(await start(), ({ watcher }) => typicalLag(watcher));
-    const heartbeat = { intervalMs: INTERVAL_MS, timeoutMs: TIMEOUT_MS };
-    const watched = await withIdle(await start({ router: { heartbeat } }), async ({ watcher, holder }) => {
-      const lagMs = await typicalLag(watcher);
-      const alive = await health(watcher);
-      holder.pause();
-      const silentSince = Date.now();
-      const isOver = async () => (await health(watcher)).connections === 1;
-      await vi.waitUntil(isOver, { timeout: 30_000, interval: 200 });
-      return { lagMs, silentSince, alive, after: await health(watcher) };
-    });
+for (const { name, refusal } of SILENCES)
+  if (refusal !== undefined) console.warn(`Skipped: ${name}. ${refusal}`);
 
-    const { after, alive, silentSince, lagMs } = watched;
-    expect(alive.connections, "none of the living was given up").toBe(CONNECTIONS + 1);
-    expect(after.closes).toEqual({ [HEARTBEAT_LOST]: CONNECTIONS });
-    const givenUpAfterMs = after.lastStaleAtMs - silentSince;
-    const closedAfterMs = after.lastCloseAtMs - silentSince;
-    expect(givenUpAfterMs).toBeGreaterThan(TIMEOUT_MS);
-    expect(givenUpAfterMs).toBeLessThan(BOUND_MS);
-    expect(closedAfterMs).toBeGreaterThanOrEqual(givenUpAfterMs);
-    expect(closedAfterMs).toBeLessThan(BOUND_MS);
-    expect(lagMs - baseline).toBeLessThanOrEqual(LAG_MS);
-    findings.passed(name, {
-      "peers closed with 4408": after.closes[HEARTBEAT_LOST] ?? 0,
-      [`last one given up after, ms (bound ${BOUND_MS})`]: Math.round(givenUpAfterMs),
-      [`last one closed after, ms (bound ${BOUND_MS})`]: Math.round(closedAfterMs),
-      "longest loop lag, heartbeat off, ms": baseline.toFixed(1),
-      "longest loop lag, heartbeat on, ms": lagMs.toFixed(1),
-    });
-  });
+describe.each(CASES)("the heartbeat on $name", ({ runtime, silence, name }) => {
+  test.skipIf(silence.refusal !== undefined)(
+    `closes ${CONNECTIONS} peers that fell silent within interval + timeout + 1 s, and keeps the loop free`,
+    async () => {
+      const baseline = await withIdle(runtime, silence, {}, ({ watcher }) => typicalLag(watcher));
+      const heartbeat = { intervalMs: INTERVAL_MS, timeoutMs: TIMEOUT_MS };
+      const watched = await withIdle(runtime, silence, { heartbeat }, async ({ watcher, place, holder }) => {
+        const lagMs = await typicalLag(watcher);
+        const alive = await health(watcher);
+        const silentSince = Date.now();
+        await place.fallSilent(holder);
+        const isOver = async () => (await health(watcher)).connections === 1;
+        await vi.waitUntil(isOver, { timeout: 30_000, interval: 200 });
+        return {
+          lagMs,
+          silentSince,
+          alive,
+          after: await health(watcher),
+          believed: place.believed?.(holder),
+        };
+      });
+
+      const { after, alive, silentSince, lagMs, believed } = watched;
+      expect(alive.connections, "none of the living was given up").toBe(CONNECTIONS + 1);
+      expect(after.closes).toEqual({ [HEARTBEAT_LOST]: CONNECTIONS });
+      expect(believed ?? CONNECTIONS, "the peers have heard nothing of it").toBe(CONNECTIONS);
+      const givenUpAfterMs = after.lastStaleAtMs - silentSince;
+      const closedAfterMs = after.lastCloseAtMs - silentSince;
+      expect(givenUpAfterMs).toBeGreaterThan(TIMEOUT_MS);
+      expect(givenUpAfterMs).toBeLessThan(BOUND_MS);
+      expect(closedAfterMs).toBeGreaterThanOrEqual(givenUpAfterMs);
+      expect(closedAfterMs).toBeLessThan(BOUND_MS);
+      expect(lagMs - baseline).toBeLessThanOrEqual(LAG_MS);
+      findings.passed(name, {
+        "peers closed with 4408": after.closes[HEARTBEAT_LOST] ?? 0,
+        [`last one given up after, ms (bound ${BOUND_MS})`]: Math.round(givenUpAfterMs),
+        [`last one closed after, ms (bound ${BOUND_MS})`]: Math.round(closedAfterMs),
+        "longest loop lag, heartbeat off, ms": baseline.toFixed(1),
+        "longest loop lag, heartbeat on, ms": lagMs.toFixed(1),
+      });
+    },
+  );
 });
 
 afterAll(() => {
-  findings.publish("dead-peers", RUNTIMES.length, {
-    what: "A process that holds idle connections is stopped with SIGSTOP: its connections stay open and nobody answers.",
+  findings.publish("dead-peers", CASES.length, {
+    what: "A process holds idle connections and falls silent. Either it is stopped with SIGSTOP, so that its connections stay open and nobody answers; or it lives in a network of its own whose link loses every packet from then on, so that not even its kernel acknowledges anything and no end of a connection arrives.",
     size: `${CONNECTIONS} idle connections, heartbeat every ${INTERVAL_MS} ms with a timeout of ${TIMEOUT_MS} ms, and one peer that lives.`,
-    checked: `From the server's record of its connections: while the process ran, none was given up; once it was stopped, every one of its connections was closed with 4408 in time, and the living peer was not. The loop lag is the longest in ${WINDOW_MS} ms, the median of ${WINDOWS}; the heartbeat may add ${LAG_MS} ms to it.`,
+    checked: `From the server's record of its connections: while the process was there, none was given up; once it was silent, every one of its connections was closed with 4408 in time, and the living peer was not. Where packets were lost, the other kernel still held every connection for open afterwards. The loop lag is how long the server was at work while a timer was due: the longest in ${WINDOW_MS} ms, the median of ${WINDOWS}; the heartbeat may add ${LAG_MS} ms to it.`,
     suite: "packages/wire/test/long/dead-peers.long.test.ts",
   });
 });
 
+interface Parts {
+  /** A peer that lives. */
+  readonly watcher: Member;
+  readonly place: Place;
+  readonly holder: Program;
+}
+
 async function withIdle<Result>(
-  server: Program,
-  use: (parts: { readonly watcher: Member; readonly holder: Program }) => Promise<Result>,
+  runtime: Runtime,
+  silence: Silence,
+  router: NonNullable<ProgramOptions["router"]>,
+  use: (parts: Parts) => Promise<Result>,
 ): Promise<Result> {
-  const holder = await spawnProgram({
-    command: process.execPath,
-    args: [fixture("holder.ts")],
-    env: { PORT: String(server.port), COUNT: String(CONNECTIONS) },
-    readyTimeoutMs: 60_000,
-  });
-  try {
-    const [watcher] = await gather(server.port, 1);
-    if (watcher === undefined) throw new Error("The server accepted no peer.");
-    return await use({ watcher, holder });
-  } finally {
-    await Promise.all([holder.kill(), server.kill()]);
-  }
+  await using cleanup = new AsyncDisposableStack();
+  const place = await silence.prepare();
+  cleanup.defer(() => place.leave());
+  const server = await runtime.start({ router, serve: { host: place.host } });
+  cleanup.defer(() => server.kill());
+  const holder = await place.hold(server.port, CONNECTIONS);
+  cleanup.defer(() => holder.kill());
+  const [watcher] = await gather(server.port, 1);
+  if (watcher === undefined) throw new Error("The server accepted no peer.");
+  return await use({ watcher, place, holder });
 }
 
 async function typicalLag(watcher: Member): Promise<number> {

@@ -1,0 +1,131 @@
+import { existsSync, readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  createNetworkNamespace,
+  type NetworkNamespace,
+  networkNamespaceRefusal,
+  type Program,
+  spawnProgram,
+} from "./index.ts";
+import { waitFor } from "./wait.ts";
+
+const ECHO = `
+const server = require("node:net").createServer((socket) => socket.pipe(socket));
+server.listen(0, "0.0.0.0", () => console.log(JSON.stringify({ port: server.address().port })));
+`;
+
+const refusal = await networkNamespaceRefusal();
+if (refusal !== undefined) console.warn(`Skipped. ${refusal}`);
+
+describe.skipIf(refusal !== undefined)("a network namespace", () => {
+  let site: NetworkNamespace;
+  let echo: Program;
+
+  beforeAll(async () => {
+    site = await createNetworkNamespace();
+    echo = await spawnProgram(site.inside(process.execPath, ["-e", ECHO]));
+  });
+
+  afterAll(async () => {
+    await echo?.kill();
+    await site?.remove();
+  });
+
+  test("has a network of its own, which this machine reaches by its address", async () => {
+    const socket = await open(site.address, echo.port);
+    expect(await answerTo(socket, "hello")).toBe("hello");
+    expect(socket.localAddress).toBe(site.hostAddress);
+    socket.destroy();
+    await expect(open("127.0.0.1", echo.port)).rejects.toThrow("ECONNREFUSED");
+  });
+
+  test("once cut, loses packets without a word, and once mended delivers what TCP repeats", async () => {
+    const socket = await open(site.address, echo.port);
+    const ends: string[] = [];
+    socket.on("close", () => ends.push("close"));
+    expect(await answerTo(socket, "before")).toBe("before");
+
+    await site.cut();
+    let answered = false;
+    const answer = answerTo(socket, "meanwhile").finally(() => {
+      answered = true;
+    });
+    await waitFor(
+      async () => {
+        if (timesRepeated(socket) < 2) throw new Error("it was sent once");
+      },
+      { what: "the packet to be repeated", timeoutMs: 10_000 },
+    );
+    expect({ answered, ends }).toEqual({ answered: false, ends: [] });
+
+    await site.mend();
+    expect(await answer).toBe("meanwhile");
+    socket.destroy();
+  });
+});
+
+describe.skipIf(refusal !== undefined)("what is left of a network namespace", () => {
+  test("is nothing when it was removed, and removing it again is no error", async () => {
+    const site = await createNetworkNamespace();
+    expect(isThere(site.link)).toBe(true);
+    await site.remove();
+    await site.remove();
+    expect(isThere(site.link)).toBe(false);
+  });
+
+  test("is nothing when the process that made it was killed", async () => {
+    const library = fileURLToPath(new URL("./index.ts", import.meta.url));
+    const maker = await spawnProgram({
+      command: process.execPath,
+      args: [
+        "--input-type=module",
+        "-e",
+        `import { createNetworkNamespace } from ${JSON.stringify(library)};
+         const { link } = await createNetworkNamespace();
+         console.log(JSON.stringify({ port: 0, link }));
+         setInterval(() => {}, 1000);`,
+      ],
+    });
+    const link = /"link":"(\w+)"/.exec(maker.output())?.[1] ?? "";
+    expect(isThere(link)).toBe(true);
+    process.kill(maker.pid, "SIGKILL");
+    await waitFor(
+      async () => {
+        if (isThere(link)) throw new Error("it is still there");
+      },
+      { what: "the link to disappear", timeoutMs: 10_000 },
+    );
+  });
+});
+
+function isThere(link: string): boolean {
+  return existsSync(`/sys/class/net/${link}`);
+}
+
+function open(host: string, port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, host);
+    socket.once("connect", () => resolve(socket));
+    socket.once("error", reject);
+  });
+}
+
+function answerTo(socket: Socket, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    socket.once("data", (data) => resolve(String(data)));
+    socket.once("error", reject);
+    socket.write(text);
+  });
+}
+
+/** How often the kernel has sent the oldest packet that was not acknowledged again. */
+function timesRepeated(socket: Socket): number {
+  const port = (socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, "0");
+  const line = readFileSync("/proc/self/net/tcp", "utf8")
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/))
+    .find((row) => row[1]?.endsWith(`:${port}`));
+  return Number.parseInt(line?.[6] ?? "0", 16);
+}
