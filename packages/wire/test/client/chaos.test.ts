@@ -1,97 +1,21 @@
-/** Many clients on a network where everything goes wrong. `HALYARD_CHAOS_CLIENTS` and `HALYARD_CHAOS_MS` make it larger. */
-import { bunPath, spawnProgram } from "@halyard/services";
-import { describe, expect, test, vi } from "vitest";
-import type { ClientState } from "../../src/client/link.ts";
-import { wsClient } from "../../src/client/zod.ts";
-import type { WsError } from "../../src/protocol/error.ts";
-import { rpc, z } from "../../src/zod.ts";
-import { Random, seedOf } from "../fixtures/random.ts";
-import { FATES, startChaosProxy } from "./chaos-proxy.ts";
+import { bunPath } from "@halyard/services";
+import { expect, test } from "vitest";
+import { seedOf } from "../fixtures/random.ts";
+import { runChaos } from "./chaos.ts";
 
-const CLIENTS = Number(process.env["HALYARD_CHAOS_CLIENTS"] ?? 40);
-const DURATION_MS = Number(process.env["HALYARD_CHAOS_MS"] ?? 6_000);
-const SERVER = new URL("../fixtures/chaos-server.ts", import.meta.url).pathname;
-
-const Work = rpc("WORK", { id: z.string() }, "WORK_OK", { id: z.string() });
-const Report = rpc("REPORT", undefined, "REPORT_OK", { handled: z.number(), twice: z.array(z.string()) });
-
-const NEXT: Readonly<Record<ClientState, readonly ClientState[]>> = {
-  closed: ["connecting"],
-  connecting: ["open", "reconnecting", "closed"],
-  open: ["closing", "reconnecting", "closed"],
-  closing: ["closed"],
-  reconnecting: ["open", "closed"],
-};
-
-describe.each([
+test.each([
   ["Node", () => process.execPath],
   ["Bun", bunPath],
-])("through a chaos proxy, against a server on %s", (_platform, command) => {
-  test(
-    `${CLIENTS} clients settle each request once with its own answer, and all come back when the network does`,
-    async () => {
-      const server = await spawnProgram({ command: command(), args: [SERVER] });
-      const random = new Random(seedOf("chaos"));
-      const proxy = await startChaosProxy(server.port, () => random.next());
-      const reconnect = { initialDelayMs: 20, maxDelayMs: 300 };
-      const clients = Array.from({ length: CLIENTS }, () =>
-        wsClient({ url: `ws://127.0.0.1:${proxy.port}/`, reconnect }),
-      );
-      const illegal: string[] = [];
-      const outcomes = new Map<string, number>();
-      const settled: number[] = [];
-      const count = (outcome: string): void => void outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-
-      function ask(client: (typeof clients)[number], id: string): Promise<void> {
-        const at = settled.push(0) - 1;
-        const settle = (outcome: string): void => {
-          settled[at] = (settled[at] ?? 0) + 1;
-          count(outcome);
-        };
-        const signal = random.next() < 0.05 ? AbortSignal.timeout(20) : undefined;
-        return client.request(Work, { id }, { timeoutMs: 3_000, ...(signal && { signal }) }).then(
-          ({ payload }) => settle(payload.id === id ? "answered" : `the answer of ${payload.id}`),
-          (error: WsError) => settle(error.code),
-        );
-      }
-
-      const end = performance.now() + DURATION_MS;
-      await Promise.all(
-        clients.map(async (client, index) => {
-          let state: ClientState = "closed";
-          client.onState((next) => {
-            if (!NEXT[state].includes(next)) illegal.push(`${state} to ${next}`);
-            state = next;
-          });
-          client.connect().catch(() => undefined);
-          for (let n = 0; performance.now() < end; n++) {
-            await Promise.all([ask(client, `${index}-${n}-a`), ask(client, `${index}-${n}-b`)]);
-            await new Promise((resolve) => setTimeout(resolve, 10));
-          }
-        }),
-      );
-
-      proxy.behave();
-      await vi.waitFor(() => expect(clients.every(({ isConnected }) => isConnected)).toBe(true), 10_000);
-      await Promise.all(clients.map((client, index) => ask(client, `${index}-last`)));
-      const observer = wsClient({ url: `ws://127.0.0.1:${server.port}/` });
-      await observer.connect();
-      const { payload: report } = await observer.request(Report);
-      await Promise.all([observer, ...clients].map((client) => client.close()));
-      await proxy.stop();
-      await server.stop();
-
-      console.log(
-        `chaos: ${JSON.stringify({ ...Object.fromEntries(outcomes), handled: report.handled, fates: proxy.fates })}`,
-      );
-      expect(illegal).toEqual([]);
-      expect(settled.filter((times) => times !== 1)).toEqual([]);
-      expect(report.twice).toEqual([]);
-      const expected = ["answered", "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"];
-      expect([...outcomes.keys()].filter((outcome) => !expected.includes(outcome))).toEqual([]);
-      expect(outcomes.get("answered")).toBeGreaterThan(CLIENTS);
-      expect(FATES.filter((fate) => proxy.fates[fate] === 0)).toEqual([]);
-    },
-    DURATION_MS + 60_000,
-  );
-});
+])(
+  "through a chaos proxy, against a server on %s, each request settles once with its own answer, and all clients come back when the network does",
+  async (_platform, command) => {
+    const figures = await runChaos({
+      command: command(),
+      clients: 40,
+      durationMs: 6_000,
+      seed: seedOf("chaos"),
+    });
+    expect(figures["requests, each settled once"]).toBeGreaterThan(40);
+  },
+  60_000,
+);
