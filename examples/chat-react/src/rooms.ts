@@ -74,10 +74,15 @@ export function useRooms(me: string): Rooms {
         await request({ room, id: line.id, text: line.text }, { timeoutMs: SAY_FOR_MS });
         return change(room, (timeline) => heard(timeline, line));
       } catch (error) {
-        const { code, message } = WsError.wrap(error, "INTERNAL");
+        const { code, message, retryAfterMs } = WsError.wrap(error, "INTERNAL");
         // It was sent and the link was lost before the answer. The client does not send it again, for it cannot know
         // whether that is safe. Here it is: the server says a line with a known id only once.
         if (code === "UNAVAILABLE" && client.state === "reconnecting") continue;
+        // Too much at once: when the server says so.
+        if (retryAfterMs !== undefined) {
+          await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
+          continue;
+        }
         return change(room, (timeline) => failed(timeline, line, REASONS[code] ?? message));
       }
     }

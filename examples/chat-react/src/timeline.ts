@@ -12,6 +12,9 @@ export interface Timeline {
   readonly drafts: readonly Draft[];
 }
 
+/** Older lines are let go: a page that stays open must not grow for ever. */
+const KEPT_LINES = 500;
+
 export const EMPTY: Timeline = { lines: [], drafts: [] };
 
 /** Ids are chosen by their senders, so a line is known by both. */
@@ -22,14 +25,17 @@ export function keyOf({ from, id }: Line): string {
 /** Somebody said something: others, or we ourselves, whose draft it then ends. A line heard before is not shown again. */
 export function heard({ lines, drafts }: Timeline, line: Line): Timeline {
   return {
-    lines: without(lines, [line]).length < lines.length ? lines : [...lines, line],
+    lines: without(lines, [line]).length < lines.length ? lines : [...lines, line].slice(-KEPT_LINES),
     drafts: without(drafts, [line]),
   };
 }
 
 /** We are in the room, again perhaps: the server's last lines, in its order, with what we missed among them. */
 export function entered({ lines, drafts }: Timeline, recent: readonly Line[]): Timeline {
-  return { lines: [...without(lines, recent), ...recent], drafts: without(drafts, recent) };
+  return {
+    lines: [...without(lines, recent), ...recent].slice(-KEPT_LINES),
+    drafts: without(drafts, recent),
+  };
 }
 
 /** We said something. Again: a draft that failed goes to the end, and waits once more. */

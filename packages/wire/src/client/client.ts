@@ -58,7 +58,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     }
     if (loss) {
       const { code = 0, error } = loss;
-      const message = `The link has ended for good (${code}).`;
+      const message = `The link has ended for good${code ? ` (${code})` : ""}.`;
       abandon(failure(FATAL[code] ?? "UNAVAILABLE", message, error && { cause: error }));
       report(end);
     }
@@ -175,7 +175,10 @@ export function createClient(options: ClientOptions, environment: Environment = 
     },
     async close({ code = 1000, reason = "" } = {}) {
       if ((code !== 1000 && !(code >= 3000 && code <= 4999)) || byteLength(reason) > MAX_REASON_BYTES) {
-        throw failure("INVALID_ARGUMENT", "Close with 1000 or 3000 to 4999, and 123 bytes of reason.");
+        throw failure(
+          "INVALID_ARGUMENT",
+          "Close with 1000 or 3000 to 4999, and at most 123 bytes of reason.",
+        );
       }
       closings++;
       drainMs = undefined;

@@ -7,19 +7,26 @@ import type { ClientOptions } from "./options.ts";
 export type Frame = Envelope | (Omit<Envelope, "problem"> & { readonly problem: string });
 
 export function parse(frame: unknown, unknownKeys: ClientOptions["unknownKeys"]): Frame {
-  const { type, meta: given = {}, payload, ...others } = fieldsOf(frame);
+  const fields = fieldsOf(frame);
+  const { type, meta: given = {}, payload } = fields;
   const meta = isObject(given) ? given : {};
-  const isKnown = unknownKeys === "strip" || Object.keys(others).length === 0;
-  const isFrame = type && typeof type === "string" && meta === given && isKnown;
-  const problem = isFrame ? problemOfMeta(meta) : "The frame is not JSON of type, meta and payload alone.";
+  const problem =
+    !type || typeof type !== "string" || meta !== given
+      ? "The frame is not a JSON object with a type."
+      : unknownKeys === "strip" || Object.keys(fields).every((key) => ROOT_KEYS.includes(key))
+        ? problemOfMeta(meta)
+        : 'The frame has an unknown key. unknownKeys: "strip" passes over it.';
   return { problem, type, meta, payload, hasCustomMeta: tidyMeta(meta) } as Frame;
 }
+
+const ROOT_KEYS = ["type", "meta", "payload"];
 
 /** None, when it is binary, too large, or not JSON. */
 function fieldsOf(frame: unknown): Record<string, unknown> {
   try {
-    return typeof frame === "string" && frame.length <= MAX_FRAME_CHARACTERS ? Object(JSON.parse(frame)) : {};
-  } catch {
-    return {};
-  }
+    const parsed =
+      typeof frame === "string" && frame.length <= MAX_FRAME_CHARACTERS && (JSON.parse(frame) as unknown);
+    if (isObject(parsed)) return parsed;
+  } catch {}
+  return {};
 }

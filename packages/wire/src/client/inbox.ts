@@ -76,11 +76,15 @@ export function createInbox(
       const others =
         handlers.get(type) ?? listeners<[envelope: Envelope]>((error) => refuse(error, "validation", type));
       handlers.set(type, others);
-      return others.add((envelope) => {
+      const remove = others.add((envelope) => {
         const { payload, meta } = read(schema, envelope, "INVALID_ARGUMENT", unknownKeys);
         // Inside a promise, where neither a throw nor a rejection of the application's stops us.
         (async () => handle(payload, meta))().catch(thrown);
       });
+      return () => {
+        remove();
+        if (others.isEmpty() && handlers.get(type) === others) handlers.delete(type);
+      };
     },
     unhandled,
   };

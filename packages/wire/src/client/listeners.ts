@@ -5,6 +5,7 @@ export interface Listeners<Args extends unknown[]> {
   add(callback: (...args: Args) => void): () => void;
   /** False when nobody listens. */
   emit(...args: Args): boolean;
+  isEmpty(): boolean;
 }
 
 export function listeners<Args extends unknown[]>(thrown: (error: unknown) => void): Listeners<Args> {
@@ -27,5 +28,6 @@ export function listeners<Args extends unknown[]>(thrown: (error: unknown) => vo
       }
       return current.length > 0;
     },
+    isEmpty: () => entries.size === 0,
   };
 }

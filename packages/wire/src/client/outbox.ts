@@ -60,9 +60,9 @@ export function createOutbox(
   const outbox: Outbox = {
     submit,
     flush() {
-      const waiting = [...queue];
-      queue.clear();
-      for (const outbound of waiting) {
+      for (const outbound of [...queue]) {
+        // A callback may have ended it since.
+        if (!queue.delete(outbound)) continue;
         const { deadline, frame } = outbound;
         if (deadline !== undefined) outbound.frame = rewrite(frame, deadline - performance.now());
         submit(outbound);

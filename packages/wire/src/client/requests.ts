@@ -45,6 +45,9 @@ export function createRequests(
   return {
     open(request, timeoutMs, signal) {
       const { id } = request;
+      const cancelled = (): WsError =>
+        failure("CANCELLED", "The request was cancelled.", { cause: signal?.reason });
+      if (signal?.aborted) throw cancelled();
       if (calls.has(id)) throw failure("ALREADY_EXISTS", `${id} is waiting already.`);
       if (calls.size >= limit) throw failure("RESOURCE_EXHAUSTED", `${limit} requests are waiting already.`);
       const giveUp = (error: WsError): void => {
@@ -53,8 +56,7 @@ export function createRequests(
         if (call.isSent) late.add(id);
         call.settle(error);
       };
-      const abort = (): void =>
-        giveUp(failure("CANCELLED", "The request was cancelled.", { cause: signal?.reason }));
+      const abort = (): void => giveUp(cancelled());
       const cancelTimer = later(
         environment,
         () => giveUp(failure("DEADLINE_EXCEEDED", `No answer within ${timeoutMs} ms.`)),
@@ -75,7 +77,6 @@ export function createRequests(
       };
       calls.set(id, call);
       signal?.addEventListener("abort", abort);
-      if (signal?.aborted) abort();
       return call;
     },
     get: (id) => calls.get(id),

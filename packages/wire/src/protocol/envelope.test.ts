@@ -1,6 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decode, encode, encodeShort } from "./envelope.ts";
+import { decode, encode } from "./envelope.ts";
 
 describe("decode", () => {
   test("reads what encode wrote", () => {
@@ -55,23 +54,5 @@ describe("decode", () => {
   test("names the request of a frame it refuses, where that can be read", () => {
     expect(decode('{"type":"A","meta":{"correlationId":"q"},"x":1}')).toMatchObject({ correlationId: "q" });
     expect(decode('{"meta":{"correlationId":"q"}}')).toMatchObject({ correlationId: "q" });
-  });
-});
-
-describe("encodeShort", () => {
-  test("writes exactly what encode writes", () => {
-    const id = fc.option(fc.string({ unit: "binary", maxLength: 40 }), { nil: undefined });
-    fc.assert(
-      fc.property(
-        fc.string({ unit: "binary" }),
-        fc.maxSafeNat(),
-        id,
-        fc.option(fc.jsonValue(), { nil: undefined }),
-        (type, timestamp, correlationId, payload) => {
-          const meta = correlationId === undefined ? { timestamp } : { timestamp, correlationId };
-          expect(encodeShort(type, timestamp, correlationId, payload)).toBe(encode(type, meta, payload));
-        },
-      ),
-    );
   });
 });

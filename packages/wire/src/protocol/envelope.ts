@@ -32,51 +32,6 @@ export function encode(type: string, meta: Meta, payload: unknown): string {
   return JSON.stringify({ type, meta, payload });
 }
 
-/** The start of a frame, by type: there are as many as the application has message types. */
-const prefixes = new Map<string, string>();
-const NEEDS_NO_ESCAPE = /^[\w.:-]+$/;
-
-type ShortEncoder = (
-  type: string,
-  timestamp: number,
-  correlationId: string | undefined,
-  payload: unknown,
-) => string;
-
-/** `encode` for meta with nothing but these two, the way that is cheaper on this engine: pieces on V8, not on Bun. */
-export const encodeShort: ShortEncoder = "Bun" in globalThis ? encodeWhole : encodeInPieces;
-
-/** On JavaScriptCore a string of pieces has to be copied once more before it can be sent. */
-function encodeWhole(
-  type: string,
-  timestamp: number,
-  correlationId: string | undefined,
-  payload: unknown,
-): string {
-  return JSON.stringify({ type, meta: { timestamp, correlationId }, payload });
-}
-
-function encodeInPieces(
-  type: string,
-  timestamp: number,
-  correlationId: string | undefined,
-  payload: unknown,
-): string {
-  let prefix = prefixes.get(type);
-  if (prefix === undefined) {
-    prefix = `{"type":${JSON.stringify(type)},"meta":{"timestamp":`;
-    prefixes.set(type, prefix);
-  }
-  let frame = prefix + timestamp;
-  if (correlationId !== undefined) {
-    frame += NEEDS_NO_ESCAPE.test(correlationId)
-      ? `,"correlationId":"${correlationId}"`
-      : `,"correlationId":${JSON.stringify(correlationId)}`;
-  }
-  const body: string | undefined = JSON.stringify(payload);
-  return body === undefined ? `${frame}}}` : `${frame}},"payload":${body}}`;
-}
-
 /** Reads one frame. Meta keys that belong to the server or the protocol are gone from the result. */
 export function decode(frame: string): Envelope | Unreadable {
   const envelope = parse(frame);

@@ -1,6 +1,6 @@
 /** One peer: its socket, its data, its calls and topics, and what may still be sent to it. */
 import { CLOSE, CONTROL } from "../protocol/control.ts";
-import { encodeShort } from "../protocol/envelope.ts";
+import { encodeShort } from "../protocol/encode-short.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
 import { dispatch } from "./dispatch.ts";
 import type { InboundCall } from "./inbound-call.ts";

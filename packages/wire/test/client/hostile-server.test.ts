@@ -62,6 +62,7 @@ describe("frames", () => {
     ["nothing", ""],
     ["half a frame", '{"type":"NOTE","pay'],
     ["JSON of another kind", "[1,2,3]"],
+    ["a key too many", '{"type":"NOTE","payload":{"text":"x"},"extra":1}'],
     [
       "a prototype",
       '{"__proto__":{"type":"NOTE"},"type":"NOTE","meta":{"__proto__":{"x":1}},"payload":{"__proto__":{}}}',
@@ -89,6 +90,20 @@ describe("frames", () => {
     expect(parse).not.toHaveBeenCalled();
     parse.mockRestore();
     expect(errors).toEqual(["parse"]);
+    await expectUnharmed();
+  });
+
+  test("16 MB that are one JSON string cost no more than reading them", async () => {
+    await open();
+    const errors: string[] = [];
+    client.onError((_error, { type }) => errors.push(type));
+    const frame = JSON.stringify("x".repeat(2 ** 24 - 2));
+    const before = process.cpuUsage();
+    world.socket.raw(frame);
+    const { user } = process.cpuUsage(before);
+    expect(errors).toEqual(["parse"]);
+    // A copy per character took a minute.
+    expect(user / 1_000).toBeLessThan(2_000);
     await expectUnharmed();
   });
 

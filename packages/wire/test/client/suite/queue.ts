@@ -101,6 +101,20 @@ export const queue: readonly Case[] = [
     },
   },
   {
+    name: "a queued request that is cancelled while the queue is being sent is not sent [Request rules: 7]",
+    async run(kit) {
+      const { client, world } = kit.imagined();
+      const abort = new AbortController();
+      client.onError(() => abort.abort());
+      client.send(kit.schemas.Note, { text: "too large".repeat(200) });
+      const ghost = failure(client.request(kit.schemas.Echo, { text: "ghost" }, { signal: abort.signal }));
+      void client.connect();
+      world.socket.greet({ maxPayloadBytes: 1_000 });
+      equal((await ghost).code, "CANCELLED");
+      equal(world.socket.sent, []);
+    },
+  },
+  {
     name: "a queued request that timed out or was aborted is not sent later [Request rules: 6, 7]",
     async run(kit) {
       const { client, world } = kit.imagined();
