@@ -1,21 +1,66 @@
 /** Feature flags as a Better Auth plugin: the public names of the server. */
-export type { EvaluationContext, EvaluationReason, FlagType } from "./engine/evaluate.ts";
-export type { JsonValue } from "./engine/json.ts";
+export type {
+  BucketBy,
+  ConditionOperator,
+  DeviceInfo,
+  EnvironmentSettings,
+  EvaluationContext,
+  EvaluationReason,
+  FlagType,
+  GeoInfo,
+  RuleConditions,
+  SegmentCondition,
+  SimpleCondition,
+  Variant,
+} from "./engine/definition.ts";
+export type { ExplanationStep } from "./engine/explain.ts";
+export type { JsonObject, JsonValue } from "./engine/json.ts";
+export type { Actor, AuditAction, AuditEntry } from "./model/audit.ts";
 export {
   FEATURE_FLAG_ERROR_CODES,
   type FeatureFlagErrorCode,
   type FeatureFlagErrorCodes,
 } from "./model/errors.ts";
 export type {
+  AnyBatchResult,
+  AnyBootstrapResult,
   AnyEvaluationResult,
+  BatchResult,
+  BootstrapFeatureFlagsInput,
+  BootstrapResult,
   ClaimedContext,
   EvaluateFeatureFlagInput,
+  EvaluateFeatureFlagsInput,
   EvaluationField,
+  EvaluationFields,
+  EvaluationMap,
   EvaluationMetadata,
   EvaluationResult,
   EvaluationSelect,
+  ExplainFeatureFlagInput,
+  FlagExplanation,
 } from "./model/evaluation.ts";
-export type { FeatureFlag, JsonObject } from "./model/flag.ts";
-export type { CreateFeatureFlagInput } from "./model/inputs.ts";
+export type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch, FlagVisibility } from "./model/flag.ts";
+export type { UpdateFeatureFlagInput } from "./model/flag-input.ts";
+export type {
+  ListFeatureFlagAuditEntriesQuery,
+  ListFeatureFlagOverridesQuery,
+  ListFeatureFlagSegmentsQuery,
+  ListFeatureFlagsQuery,
+} from "./model/list-query.ts";
+export type { FlagOverride, FlagOverrideInput } from "./model/override.ts";
+export type { Page } from "./model/page.ts";
+export type { FlagRule, FlagRuleInput, FlagRulePatch } from "./model/rule.ts";
+export type { CreateFeatureFlagRuleInput } from "./model/rule-input.ts";
+export type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "./model/segment.ts";
 export type { FeatureFlagTableNames } from "./model/tables.ts";
-export { type FeatureFlagsOptions, type FeatureFlagsPlugin, featureFlags } from "./server/plugin.ts";
+export type { FeatureFlagsEndpoints } from "./server/endpoints.ts";
+export type { FeatureFlagsHealth } from "./server/health.ts";
+export type { FeatureFlagsOptions, PermissionContext } from "./server/options.ts";
+export {
+  type AuthWithFlags,
+  closeFeatureFlags,
+  type FeatureFlagsPlugin,
+  featureFlags,
+} from "./server/plugin.ts";
+export { type FlagAction, featureFlagStatements } from "./server/routes.ts";

@@ -45,6 +45,18 @@ describe("answers", () => {
     }
   });
 
+  test("are not to be kept by any cache in between", async () => {
+    const { person, evaluate, call } = await memoryHost();
+    const admin = await person("admin", "admin");
+    for (const { headers } of [
+      await evaluate({ flagKey: "k" }),
+      await call("GET", "/feature-flags/admin/flags", { as: admin }),
+      await call("GET", "/feature-flags/admin/flags/nope", { as: admin }),
+    ]) {
+      expect(headers.get("cache-control")).toBe("no-store");
+    }
+  });
+
   test("never have the flag's own metadata, name or description", async () => {
     const { auth, evaluate } = await memoryHost();
     await auth.api.createFeatureFlag({
@@ -56,12 +68,12 @@ describe("answers", () => {
   test("to a bad request say what is wrong, in a body of code, message and details", async () => {
     const { person, createFlag, evaluate } = await memoryHost();
     const admin = await person("admin", "admin");
-    const refused = await createFlag(flag({ variants: [] }), admin);
+    const refused = await createFlag(flag({ colour: "red" }), admin);
     expect(refused.status).toBe(400);
     expect(refused.json).toEqual({
       code: "VALIDATION_ERROR",
-      message: 'The request is not valid. Unrecognized key: "variants"',
-      details: { issues: [{ path: "", message: 'Unrecognized key: "variants"' }] },
+      message: 'The request is not valid. Unrecognized key: "colour"',
+      details: { issues: [{ path: "", message: 'Unrecognized key: "colour"' }] },
     });
     expect((await createFlag(flag({ type: "date" }), admin)).json.code).toBe("INVALID_FLAG_TYPE");
     expect((await evaluate({})).json.code).toBe("VALIDATION_ERROR");
@@ -72,19 +84,19 @@ describe("when the database fails", () => {
   test("evaluation goes on with the last good flags and says that they are stale", async () => {
     const { auth, evaluate, db } = await memoryHost();
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+    await evaluate({ flagKey: "k" });
     db.exec("drop table featureFlagRevision");
     passMs(60_000);
-    expect((await evaluate({ flagKey: "k" })).json).toMatchObject({
-      value: "v",
-      metadata: { revision: 1, stale: true },
-    });
+    const answered = await evaluate({ flagKey: "k" });
+    expect(answered.json).toMatchObject({ value: "v", metadata: { revision: 1, stale: true } });
+    expect(answered.headers.get("x-feature-flags-stale")).toBe("1");
   });
 
   test("a node that never had the flags answers with an error, not with the caller's default", async () => {
     const { person, evaluate, db } = await memoryHost();
     // Better Auth compares the tables with its schema once, before its first answer.
     await person("first");
-    db.exec("drop table featureFlag");
+    db.exec("drop table featureFlagRevision");
     const answered = await evaluate({ flagKey: "k", default: true });
     expect(answered.status).toBe(500);
     expect(answered.json).toEqual({
@@ -110,9 +122,27 @@ describe("when the database fails", () => {
     expect((await evaluate({ flagKey: "k" })).status).toBe(200);
   });
 
+  test("a member whose organizations cannot be read is an error, never somebody without them", async () => {
+    const { person, organization, evaluate, call, db } = await memoryHost({ flags: { multiTenant: true } });
+    const owner = await person("owner");
+    await organization(owner, "own");
+    db.exec("drop table member");
+    for (const answered of [
+      await evaluate({ flagKey: "k" }, owner),
+      await call("GET", "/feature-flags/admin/flags", { as: owner }),
+    ]) {
+      expect(answered.status).toBe(500);
+      expect(answered.json).toEqual({
+        code: "STORAGE_ERROR",
+        message: "The caller's organizations could not be read. Try again.",
+      });
+    }
+  });
+
   test("a stored flag that no write of ours can have made is not served", async () => {
     const { auth, evaluate, db } = await memoryHost();
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+    await evaluate({ flagKey: "k" });
     db.exec(`update featureFlag set defaultValue = '5'; update featureFlagRevision set revision = 2`);
     passMs(1500);
     expect((await evaluate({ flagKey: "k" })).json).toMatchObject({ value: "v", metadata: { revision: 1 } });

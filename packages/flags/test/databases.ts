@@ -13,11 +13,16 @@ export interface FreshDatabase<Driver> {
   drop(): Promise<void>;
 }
 
-export async function freshPostgres(): Promise<FreshDatabase<PostgresPool>> {
+export interface PostgresOptions {
+  /** What the server is told on connecting, such as `-c name=value`. */
+  readonly options?: string;
+}
+
+export async function freshPostgres({ options }: PostgresOptions = {}): Promise<FreshDatabase<PostgresPool>> {
   const { url, drop } = await createPostgresDatabase();
   return {
     connect() {
-      const database = new PostgresPool({ connectionString: url, max: 5 });
+      const database = new PostgresPool({ connectionString: url, max: 5, ...(options && { options }) });
       // The pool has ended before its sockets have; one that is cut when the database is dropped is nobody's loss.
       database.on("error", () => {});
       return { database, close: () => database.end() };

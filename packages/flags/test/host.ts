@@ -1,12 +1,13 @@
 /** A real application around the plugin: Better Auth on a database, behind a real HTTP server, with people to sign in. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { apiKey } from "@better-auth/api-key";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
-import { featureFlags } from "@halyard/flags";
+import { closeFeatureFlags, type FeatureFlagsOptions, featureFlags } from "@halyard/flags";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { toNodeHandler } from "better-auth/node";
-import { admin, bearer } from "better-auth/plugins";
+import { admin, bearer, type OrganizationOptions, organization } from "better-auth/plugins";
 
 type AdminOptions = Parameters<typeof admin>[0];
 
@@ -15,8 +16,14 @@ export interface HostOptions {
   /** False when another host has made the tables. */
   readonly migrate?: boolean;
   readonly admin?: AdminOptions;
+  readonly organization?: OrganizationOptions;
+  readonly flags?: FeatureFlagsOptions;
   /** Lets the cookie carry a copy of the session, which Better Auth then believes for five minutes. */
   readonly cookieCache?: boolean;
+  /** Lets a key of the key plugin stand for a session of its owner. */
+  readonly keysAreSessions?: boolean;
+  /** Gets what the application logs. */
+  readonly log?: (message: string) => void;
 }
 
 export interface Person {
@@ -26,33 +33,30 @@ export interface Person {
   readonly headers: Record<string, string>;
 }
 
-/** Whatever was answered, an evaluation, a flag or an error: the tests say which fields must be there. */
-export interface AnswerBody {
-  readonly value: unknown;
-  readonly reason: string;
-  readonly metadata: unknown;
-  readonly context: unknown;
-  readonly evaluatedAt: string;
-  readonly id: string;
-  readonly key: string;
-  readonly defaultValue: unknown;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly code: string;
-  readonly message: string;
-  readonly details: unknown;
-}
+/** Whatever was answered, an evaluation, an entity, a list or an error: the tests say which fields must be there. */
+// biome-ignore lint/suspicious/noExplicitAny: a test names the fields it expects, at any depth.
+export type AnswerBody = any;
 
 export interface Answer {
   readonly status: number;
+  readonly headers: Headers;
   readonly text: string;
   readonly json: AnswerBody;
+}
+
+export interface RequestOptions {
+  readonly as?: { readonly headers: Record<string, string> } | undefined;
+  /** Sent as JSON, or as it is when it is a string. */
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
 }
 
 const PASSWORD = "correct horse battery";
 
 /** The type of its api is the plugin's promise to users, so it is inferred, not written down. */
-function createAuth(baseURL: string, { database, admin: adminOptions, cookieCache = false }: HostOptions) {
+function createAuth(baseURL: string, options: HostOptions) {
+  const { database, cookieCache = false, keysAreSessions = false, log } = options;
+  const keys = { rateLimit: { enabled: false }, enableSessionForAPIKeys: keysAreSessions };
   return betterAuth({
     baseURL,
     database,
@@ -66,9 +70,21 @@ function createAuth(baseURL: string, { database, admin: adminOptions, cookieCach
         verify: async ({ hash, password }) => hash === `plain:${password}`,
       },
     },
-    logger: { disabled: true },
+    logger:
+      log === undefined
+        ? { disabled: true }
+        : { level: "warn", log: (_level, message) => log(String(message)) },
     telemetry: { enabled: false },
-    plugins: [admin(adminOptions), bearer(), featureFlags()],
+    plugins: [
+      admin(options.admin),
+      organization(options.organization),
+      bearer(),
+      apiKey([
+        { ...keys, configId: "default" },
+        { ...keys, configId: "organization", references: "organization", enableSessionForAPIKeys: false },
+      ]),
+      featureFlags(options.flags),
+    ],
   });
 }
 
@@ -76,12 +92,21 @@ export type Auth = ReturnType<typeof createAuth>;
 
 export interface Host {
   readonly auth: Auth;
+  readonly origin: string;
   /** The database as the plugin sees it. */
   readonly adapter: DBAdapter;
+  /** Any request to a path under `/api/auth`. */
+  call(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   request(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   createFlag(body: unknown, as?: Person): Promise<Answer>;
   evaluate(body: unknown, as?: Person): Promise<Answer>;
   person(name: string, role?: string): Promise<Person>;
+  /** An organization of the owner's, active in the owner's session. */
+  organization(owner: Person, name: string): Promise<string>;
+  /** A new member, in whose session the organization is active. */
+  join(person: Person, organizationId: string, role?: string): Promise<void>;
+  /** The headers of a server key that belongs to a user or to an organization. */
+  key(owner: { userId: string; organizationId?: string }, actions: readonly string[]): Promise<Person>;
   close(): Promise<void>;
 }
 
@@ -94,19 +119,29 @@ export async function startHost(options: HostOptions): Promise<Host> {
   handle = toNodeHandler(auth);
   const { adapter } = await auth.$context;
 
-  const request: Host["request"] = async (path, body, headers = {}) => {
+  const call: Host["call"] = async (method, path, { as, body, headers } = {}) => {
     const response = await fetch(`${origin}/api/auth${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", origin, ...headers },
-      body: JSON.stringify(body),
+      method,
+      headers: {
+        ...(body !== undefined && { "content-type": "application/json" }),
+        origin,
+        ...as?.headers,
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
-    const text = await response.text();
-    return { status: response.status, text, json: JSON.parse(text) };
+    return answerOf(response);
   };
+  const request: Host["request"] = (path, body, headers) =>
+    call("POST", path, { body, ...(headers && { headers }) });
+  const activate = (person: Person, organizationId: string) =>
+    auth.api.setActiveOrganization({ body: { organizationId }, headers: new Headers(person.headers) });
 
   return {
     auth,
+    origin,
     adapter: adapter as DBAdapter,
+    call,
     request,
     createFlag: (body, as) => request("/feature-flags/admin/flags", body, as?.headers),
     evaluate: (body, as) => request("/feature-flags/evaluate", body, as?.headers),
@@ -124,8 +159,37 @@ export async function startHost(options: HostOptions): Promise<Host> {
       const cookie = headers.getSetCookie().map((line) => line.split(";", 1)[0]);
       return { id: user.id, email, headers: { cookie: cookie.join("; ") } };
     },
-    close: () => close(server),
+    async organization(owner, name) {
+      const made = await auth.api.createOrganization({ body: { name, slug: name, userId: owner.id } });
+      await activate(owner, made.id);
+      return made.id;
+    },
+    async join(person, organizationId, role = "member") {
+      // Its types know only the built-in roles.
+      await auth.api.addMember({ body: { userId: person.id, organizationId, role: role as "member" } });
+      await activate(person, organizationId);
+    },
+    async key({ userId, organizationId }, actions) {
+      const { id, key } = await auth.api.createApiKey({
+        body: {
+          userId,
+          permissions: { featureFlag: [...actions] },
+          ...(organizationId !== undefined && { configId: "organization", organizationId }),
+        },
+      });
+      return { id, email: "", headers: { "x-api-key": key } };
+    },
+    async close() {
+      await closeFeatureFlags(auth);
+      await closeServer(server);
+    },
   };
+}
+
+export async function answerOf(response: Response): Promise<Answer> {
+  const text = await response.text();
+  const json = text === "" ? undefined : JSON.parse(text);
+  return { status: response.status, headers: response.headers, text, json };
 }
 
 async function listen(server: Server): Promise<string> {
@@ -136,7 +200,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function close(server: Server): Promise<void> {
+async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 }

@@ -1,4 +1,8 @@
 import { describeStore } from "./contract/store.ts";
 import { freshMariadb } from "./databases.ts";
 
-describeStore("MariaDB", freshMariadb, { keysThatDifferInCase: "are in conflict" });
+describeStore(
+  "MariaDB",
+  { open: freshMariadb },
+  { keysThatDifferInCase: "are in conflict", nodesThatWriteAtOnce: 2 },
+);

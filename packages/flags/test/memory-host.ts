@@ -1,6 +1,6 @@
 /** A host for the tests that are about the service and not about a database. */
 import { DatabaseSync } from "node:sqlite";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { type Host, type HostOptions, startHost } from "./host.ts";
 
 /** A host on a database of its own, in memory, for the length of one test. */
@@ -13,6 +13,23 @@ export async function memoryHost(
   return { ...host, db };
 }
 
+/** A host that the tests of a suite share; `use` is called with it before the first. */
+export function suiteHost(
+  options: Omit<HostOptions, "database">,
+  use: (host: Host) => Promise<void> | void,
+): void {
+  let host: Host | undefined;
+  const db = new DatabaseSync(":memory:");
+  beforeAll(async () => {
+    host = await startHost({ ...options, database: db });
+    await use(host);
+  });
+  afterAll(async () => {
+    await host?.close();
+    db.close();
+  });
+}
+
 export function memoryDatabase(): DatabaseSync {
   const db = new DatabaseSync(":memory:");
   onTestFinished(() => db.close());
@@ -21,3 +38,7 @@ export function memoryDatabase(): DatabaseSync {
 
 /** The body of a new flag. */
 export const flag = (fields: object = {}) => ({ key: "k", name: "N", type: "string" as const, ...fields });
+
+let count = 0;
+/** A key that no other flag has. */
+export const newKey = (prefix = "flag") => `${prefix}-${++count}`;

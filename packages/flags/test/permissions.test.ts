@@ -1,9 +1,17 @@
 /** Who may do what: server calls, roles, sessions. */
-import { featureFlags } from "@halyard/flags";
+import { apiKey } from "@better-auth/api-key";
+import { featureFlagStatements, featureFlags } from "@halyard/flags";
 import { betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
+import { organization } from "better-auth/plugins";
 import { createAccessControl } from "better-auth/plugins/access";
 import { adminAc, defaultStatements, userAc } from "better-auth/plugins/admin/access";
+import {
+  adminAc as adminOfOrganization,
+  memberAc,
+  defaultStatements as organizationStatements,
+  ownerAc,
+} from "better-auth/plugins/organization/access";
 import { describe, expect, test } from "vitest";
 import { flag, memoryDatabase, memoryHost } from "./memory-host.ts";
 
@@ -57,6 +65,92 @@ describe("a server call", () => {
     const { value } = await auth.api.evaluateFeatureFlag({ body: { flagKey: "k" } });
     expect(() => (value as { a: number[] }).a.push(2)).toThrow(TypeError);
     expect((await auth.api.evaluateFeatureFlag({ body: { flagKey: "k" } })).value).toEqual({ a: [1] });
+  });
+});
+
+describe("organization roles made at run time", () => {
+  test("grant what they say, in their organization only, and at once no more when taken away", async () => {
+    const ac = createAccessControl({ ...organizationStatements, ...featureFlagStatements });
+    const { person, organization, join, call, auth, db } = await memoryHost({
+      organization: {
+        ac,
+        roles: {
+          owner: ac.newRole(ownerAc.statements),
+          admin: ac.newRole(adminOfOrganization.statements),
+          member: ac.newRole(memberAc.statements),
+        },
+        dynamicAccessControl: { enabled: true },
+      },
+      flags: { multiTenant: true },
+    });
+    const [owner, reader, other] = [await person("owner"), await person("reader"), await person("other")];
+    const [own, foreign] = [await organization(owner, "own"), await organization(other, "foreign")];
+    await join(reader, own);
+    const setRole = (organizationId: string, permission: string) =>
+      db
+        .prepare(
+          "insert into organizationRole (id, organizationId, role, permission, createdAt) values (?, ?, 'reader', ?, ?)",
+        )
+        .run(crypto.randomUUID(), organizationId, permission, new Date().toISOString());
+    db.prepare("update member set role = 'member,reader' where userId = ?").run(reader.id);
+    const { id } = await auth.api.createFeatureFlag({ body: { ...flag(), organizationId: own } });
+    const path = `/feature-flags/admin/flags/${id}`;
+    const read = async () => (await call("GET", path, { as: reader })).status;
+    expect(await read()).toBe(403);
+    setRole(foreign, JSON.stringify({ featureFlag: ["read"] }));
+    expect(await read()).toBe(403);
+    setRole(own, "not JSON");
+    expect(await read()).toBe(403);
+    db.exec("delete from organizationRole");
+    setRole(own, JSON.stringify({ featureFlag: ["read"] }));
+    expect(await read()).toBe(200);
+    expect((await call("PATCH", path, { as: reader, body: { name: "M" } })).status).toBe(403);
+    db.exec("delete from organizationRole");
+    expect(await read()).toBe(403);
+  });
+});
+
+describe("a key whose owner cannot be told", () => {
+  test("belongs to nobody: where ids are counted numbers, a user and an organization may share one", async () => {
+    const db = memoryDatabase();
+    const auth = betterAuth({
+      baseURL: "http://localhost:3000",
+      database: db,
+      secret: "a secret that is only good enough for tests, which is all it does",
+      advanced: { database: { generateId: "serial" } },
+      emailAndPassword: { enabled: true },
+      logger: { disabled: true },
+      plugins: [
+        organization(),
+        apiKey([
+          { configId: "default", rateLimit: { enabled: false } },
+          { configId: "org", references: "organization", rateLimit: { enabled: false } },
+        ]),
+        featureFlags({ multiTenant: true }),
+      ],
+    });
+    await (await getMigrations(auth.options)).runMigrations();
+    const sign = async (name: string) =>
+      (
+        await auth.api.signUpEmail({
+          body: { email: `${name}@example.com`, password: "correct horse battery", name },
+        })
+      ).user;
+    const [first, second] = [await sign("first"), await sign("second")];
+    const [own, others] = await Promise.all(
+      ["own", "others"].map((name) =>
+        auth.api.createOrganization({ body: { name, slug: name, userId: second.id } }),
+      ),
+    );
+    expect([first.id, own?.id]).toEqual(["1", "1"]);
+    const actions = { featureFlag: ["read"] };
+    const { key } = await auth.api.createApiKey({
+      body: { userId: second.id, configId: "org", organizationId: own?.id, permissions: actions },
+    });
+    for (const organizationId of [own?.id, others?.id, "7", "x"]) {
+      const list = auth.api.listFeatureFlags({ query: { organizationId }, headers: { "x-api-key": key } });
+      await expect(list).rejects.toMatchObject({ statusCode: 403 });
+    }
   });
 });
 

@@ -1,26 +1,46 @@
 /** The plugin as its host sees it: names, types, tables. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import * as entry from "@halyard/flags";
 import {
   type AnyEvaluationResult,
+  type AuditEntry,
+  closeFeatureFlags,
   type EvaluationContext,
+  type EvaluationFields,
   type EvaluationMetadata,
   type EvaluationReason,
   FEATURE_FLAG_ERROR_CODES,
   type FeatureFlag,
   type FeatureFlagsPlugin,
+  type FlagExplanation,
+  type FlagOverride,
+  type FlagRule,
   type FlagType,
+  featureFlagStatements,
   featureFlags,
   type JsonValue,
+  type Page,
 } from "@halyard/flags";
 import { type BetterAuthPlugin, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
+import { openAPI } from "better-auth/plugins";
+import { createAccessControl } from "better-auth/plugins/access";
+import { defaultStatements } from "better-auth/plugins/admin/access";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import type { Auth } from "./host.ts";
 import { flag, memoryDatabase, memoryHost } from "./memory-host.ts";
 
 describe("the entry point", () => {
   test("exports these names and no others", () => {
-    expect(Object.keys(entry).sort()).toEqual(["FEATURE_FLAG_ERROR_CODES", "featureFlags"]);
+    expect(Object.keys(entry).sort()).toEqual([
+      "FEATURE_FLAG_ERROR_CODES",
+      "closeFeatureFlags",
+      "featureFlagStatements",
+      "featureFlags",
+    ]);
   });
 
   test("names every error code, with a message", () => {
@@ -75,12 +95,43 @@ describe("types", () => {
       const response = await api.evaluateFeatureFlag({ body: { flagKey: "k" }, asResponse: true });
       expectTypeOf(response).toEqualTypeOf<Response>();
 
+      const batch = await api.evaluateFeatureFlags({ body: { flagKeys: ["k"] } });
+      expectTypeOf(batch.flags["k"]).toEqualTypeOf<EvaluationFields | undefined>();
+      expectTypeOf(batch.context).toEqualTypeOf<EvaluationContext | undefined>();
+      const values = await api.evaluateFeatureFlags({ body: { flagKeys: ["k"], select: "value" } });
+      expectTypeOf(values.flags["k"]).toEqualTypeOf<JsonValue | undefined>();
+      const reasons = await api.bootstrapFeatureFlags({ body: { select: ["reason"] } });
+      expectTypeOf(reasons.flags["k"]).toEqualTypeOf<{ readonly reason: EvaluationReason } | undefined>();
+      expectTypeOf(reasons.context).toEqualTypeOf<EvaluationContext>();
+
+      expectTypeOf(await api.listFeatureFlags()).toEqualTypeOf<{ flags: FeatureFlag[]; page: Page }>();
+      expectTypeOf(
+        await api.updateFeatureFlag({ body: { id: "f", salt: null } }),
+      ).toEqualTypeOf<FeatureFlag>();
+      expectTypeOf(await api.deleteFeatureFlag({ body: { id: "f" } })).toEqualTypeOf<void>();
+      const ruleBody = { flagId: "f", priority: 1, conditions: { conditions: [] }, variant: "a" };
+      expectTypeOf(await api.createFeatureFlagRule({ body: ruleBody })).toEqualTypeOf<FlagRule>();
+      expectTypeOf(await api.listFeatureFlagRules({ params: { flagId: "f" } })).toEqualTypeOf<{
+        rules: FlagRule[];
+      }>();
+      const overrideBody = { flagId: "f", userId: "u", value: [1, { a: null }] };
+      expectTypeOf(await api.createFeatureFlagOverride({ body: overrideBody })).toEqualTypeOf<FlagOverride>();
+      const audit = await api.listFeatureFlagAuditEntries({ query: { action: "create", offset: 1 } });
+      expectTypeOf(audit).toEqualTypeOf<{ entries: AuditEntry[] }>();
+      expectTypeOf(await api.explainFeatureFlag({ params: { id: "f" } })).toEqualTypeOf<FlagExplanation>();
+
       // @ts-expect-error a flag needs a key
       await api.createFeatureFlag({ body: { name: "N", type: "boolean" } });
       // @ts-expect-error there is no such type
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "date" } });
-      // @ts-expect-error no such field yet
-      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", rolloutPercentage: 5 } });
+      // @ts-expect-error no such field
+      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", colour: "red" } });
+      // @ts-expect-error a rule needs a priority
+      await api.createFeatureFlagRule({ body: { flagId: "f", conditions: { conditions: [] }, value: 1 } });
+      // @ts-expect-error there is no such sort
+      await api.listFeatureFlags({ query: { sort: "secret" } });
+      // @ts-expect-error the flag is in params
+      await api.listFeatureFlagRules({ query: {} });
       // @ts-expect-error a date is not JSON
       await api.evaluateFeatureFlag({ body: { flagKey: "k", default: new Date() } });
     };
@@ -96,24 +147,27 @@ describe("types", () => {
 });
 
 describe("ids", () => {
-  test.each(["serial", "uuid"] as const)("are text, in the host's own form: %s", async (generateId) => {
-    const db = memoryDatabase();
-    const auth = betterAuth({
-      baseURL: "http://localhost:3000",
-      database: db,
-      secret: "a secret that is only good enough for tests, which is all it does",
-      advanced: { database: { generateId } },
-      logger: { disabled: true },
-      plugins: [featureFlags()],
-    });
-    await (await getMigrations(auth.options)).runMigrations();
-    const { id } = await auth.api.createFeatureFlag({ body: flag() });
-    expect(id).toMatch(generateId === "serial" ? /^1$/ : /^[0-9a-f-]{36}$/);
-    expect({ ...db.prepare("select flagId, revision from featureFlagAudit").get() }).toEqual({
-      flagId: id,
-      revision: 1,
-    });
-  });
+  test.each(["serial", "uuid"] as const)(
+    "are ours, whatever form the host's own have: %s",
+    async (generateId) => {
+      const db = memoryDatabase();
+      const auth = betterAuth({
+        baseURL: "http://localhost:3000",
+        database: db,
+        secret: "a secret that is only good enough for tests, which is all it does",
+        advanced: { database: { generateId } },
+        logger: { disabled: true },
+        plugins: [featureFlags()],
+      });
+      await (await getMigrations(auth.options)).runMigrations();
+      const { id } = await auth.api.createFeatureFlag({ body: flag() });
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f-]{17}$/);
+      expect({ ...db.prepare("select flagId, revision from featureFlagAudit").get() }).toEqual({
+        flagId: id,
+        revision: 1,
+      });
+    },
+  );
 });
 
 describe("table and column names", () => {
@@ -143,7 +197,7 @@ describe("table and column names", () => {
     await expect(auth.api.createFeatureFlag({ body: flag() })).rejects.toMatchObject({ statusCode: 409 });
     expect({ ...db.prepare("select key, org_id, default_value from feature_flag").get() }).toEqual({
       key: "k",
-      org_id: "",
+      org_id: null,
       default_value: '"v"',
     });
     expect(db.prepare("select flag_key from feature_flag_audit").all()).toHaveLength(1);
@@ -156,5 +210,103 @@ describe("table and column names", () => {
     const { auth } = await memoryHost();
     const { toBeCreated, toBeAdded, toBeAddedIndexes } = await getMigrations(auth.options);
     expect([toBeCreated, toBeAdded, toBeAddedIndexes]).toEqual([[], [], []]);
+  });
+});
+
+describe("permission statements", () => {
+  test("are what the host's own access control can be made of", () => {
+    const ac = createAccessControl({ ...defaultStatements, ...featureFlagStatements });
+    const role = ac.newRole({ featureFlag: ["read", "evaluate-as"] });
+    expect(role.authorize({ featureFlag: ["evaluate-as"] }).success).toBe(true);
+    expect(role.authorize({ featureFlag: ["delete"] }).success).toBe(false);
+  });
+});
+
+describe("health", () => {
+  test("names the version of the package", async () => {
+    const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+    const { auth } = await memoryHost();
+    expect((await auth.api.getFeatureFlagsHealth()).version).toBe(version);
+  });
+});
+
+describe("the OpenAPI document", () => {
+  test("has every route, with what it takes and what it gives", async () => {
+    const auth = betterAuth({
+      baseURL: "http://localhost:3000",
+      database: memoryDatabase(),
+      secret: "a secret that is only good enough for tests, which is all it does",
+      logger: { disabled: true },
+      plugins: [featureFlags(), openAPI()],
+    });
+    await (await getMigrations(auth.options)).runMigrations();
+    const { paths } = await auth.api.generateOpenAPISchema();
+    const documented = new Map(Object.entries(paths as Record<string, Record<string, Operation>>));
+    for (const [name, { path, options }] of Object.entries(featureFlags().endpoints)) {
+      if (path === undefined) continue;
+      const operation = documented.get(path.replaceAll(/:(\w+)/g, "{$1}"))?.[
+        String(options.method).toLowerCase()
+      ];
+      expect(operation?.operationId, name).toBe(name);
+      const success = Object.keys(operation?.responses ?? {}).filter((status) => status.startsWith("2"));
+      const expected = options.method === "DELETE" ? "204" : /^create/.test(name) ? "201" : "200";
+      expect(success, name).toEqual([expected]);
+      if (options.method !== "GET" && options.method !== "DELETE") {
+        const { schema } = operation?.requestBody?.content?.["application/json"] ?? {};
+        expect(Object.keys(schema?.properties ?? {}).length, name).toBeGreaterThan(1);
+      }
+    }
+    expect(documented.size).toBeGreaterThan(15);
+  });
+});
+
+interface Operation {
+  readonly operationId?: string;
+  readonly responses?: object;
+  readonly requestBody?: { content?: Record<string, { schema?: { properties?: object } }> };
+}
+
+describe("closeFeatureFlags", () => {
+  test("stops the polling; what is in memory answers on", async () => {
+    const { auth, evaluate, db } = await memoryHost();
+    await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+    await evaluate({ flagKey: "k" });
+    await closeFeatureFlags(auth);
+    await closeFeatureFlags(auth);
+    expect((await evaluate({ flagKey: "k" })).json.value).toBe("v");
+    expect(db.isOpen).toBe(true);
+  });
+
+  test("is harmless before the first call, and without the plugin", async () => {
+    const options = {
+      baseURL: "http://localhost:3000",
+      secret: "a secret that is only good enough for tests",
+    };
+    await closeFeatureFlags(
+      betterAuth({ ...options, plugins: [featureFlags()], logger: { disabled: true } }),
+    );
+    await closeFeatureFlags(betterAuth({ ...options, plugins: [openAPI()], logger: { disabled: true } }));
+  });
+
+  test("is not needed for a process to end", async () => {
+    const script = `
+      import { DatabaseSync } from "node:sqlite";
+      import { betterAuth } from "better-auth";
+      import { getMigrations } from "better-auth/db/migration";
+      import { featureFlags } from "@halyard/flags";
+      const auth = betterAuth({
+        baseURL: "http://localhost:3000", database: new DatabaseSync(":memory:"), logger: { disabled: true },
+        secret: "a secret that is only good enough for tests, which is all it does", plugins: [featureFlags()],
+      });
+      await (await getMigrations(auth.options)).runMigrations();
+      await auth.api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean" } });
+      console.log((await auth.api.evaluateFeatureFlag({ body: { flagKey: "k" } })).reason);
+    `;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--no-warnings", "--conditions=@halyard/source", "--input-type=module", "--eval", script],
+      { cwd: fileURLToPath(new URL("..", import.meta.url)), timeout: 15_000 },
+    );
+    expect(stdout.trim()).toBe("disabled");
   });
 });

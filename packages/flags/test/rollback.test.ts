@@ -2,6 +2,7 @@
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import type { BetterAuthOptions } from "better-auth";
 import { memoryAdapter } from "better-auth/adapters/memory";
+import { getAuthTables } from "better-auth/db";
 import { Kysely, PostgresDialect } from "kysely";
 import { afterEach, describe, expect, test } from "vitest";
 import type { RevisionRow } from "../src/model/tables.ts";
@@ -61,12 +62,10 @@ describe("where a failed transaction is not undone, creating a flag is refused w
   });
 
   test("an adapter that says it has transactions and runs the work without one", async () => {
-    const tables = ["user", "session", "account", "verification"];
-    const flagTables = ["featureFlag", "featureFlagRevision", "featureFlagAudit"];
-    const memory = memoryAdapter(Object.fromEntries([...tables, ...flagTables].map((name) => [name, []])));
     const host = await startHost({
       database: (options: BetterAuthOptions): DBAdapter => {
-        const adapter = memory(options);
+        const names = Object.values(getAuthTables(options)).map(({ modelName }) => modelName);
+        const adapter = memoryAdapter(Object.fromEntries(names.map((name) => [name, []])))(options);
         return { ...adapter, transaction: (work) => work(adapter) };
       },
       migrate: false,

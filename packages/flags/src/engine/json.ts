@@ -9,6 +9,8 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
+export type JsonObject = { readonly [key: string]: JsonValue };
+
 /** Deep enough for any real configuration, shallow enough that no walk over it exhausts the stack. */
 export const MAX_JSON_DEPTH: number = 64;
 

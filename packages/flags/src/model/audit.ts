@@ -1,38 +1,74 @@
 /** The audit entry: who changed what, chained by hash so that a later edit of the log shows. */
+import type { JsonValue } from "../engine/json.ts";
 
-/** Who made a change: a signed-in user, or the application's own server code. */
-export type Actor = { readonly type: "user"; readonly id: string } | { readonly type: "system" };
+/** Who made a change: a signed-in user, a server key, or the application's own server code. */
+export type Actor = { readonly type: "user" | "key" | "system"; readonly id: string };
 
-export type AuditAction = "flag.created";
+export const SYSTEM: Actor = { type: "system", id: "system" };
 
-export interface AuditEntry {
+type Verb = "created" | "updated" | "deleted";
+export type AuditAction =
+  | `flag.${Verb}`
+  | `rule.${Verb}`
+  | "override.created"
+  | "override.deleted"
+  | `segment.${Verb}`;
+
+/** Where a change came from, as far as the call says. */
+export type Origin = { readonly ip?: string; readonly userAgent?: string; readonly requestId?: string };
+
+/** As callers get it. */
+export type AuditEntry = {
   /** UUID v7. */
   readonly id: string;
-  readonly organizationId: string;
-  /** The revision this change made; one entry per revision. */
+  /** The revision of the tenant's flags that this change made; one entry per revision. */
   readonly revision: number;
   /** ISO 8601, UTC. Kept as text because it is part of what is hashed. */
   readonly at: string;
   readonly action: AuditAction;
+  readonly actor: Actor;
+  readonly organizationId?: string;
+  /** Empty for a segment, which belongs to no flag. */
+  readonly flagId: string;
+  readonly flagKey: string;
+  readonly entityId: string;
+  /** The entity before and after the change; null where it did not exist. */
+  readonly before: JsonValue;
+  readonly after: JsonValue;
+  readonly ip?: string;
+  readonly userAgent?: string;
+  readonly requestId?: string;
+  /** The hash of the entry before, empty for the first. */
+  readonly prevHash: string;
+  readonly hash: string;
+};
+
+/** An entry as it is stored and hashed: flat, its entities as JSON text. */
+export interface AuditRecord {
+  readonly id: string;
+  readonly tenant: string;
+  readonly revision: number;
+  readonly at: string;
+  readonly action: AuditAction;
   readonly actorType: Actor["type"];
-  /** The user's id; `system` for server code. */
   readonly actorId: string;
   readonly flagId: string;
   readonly flagKey: string;
   readonly entityId: string;
-  /** The entity as JSON text before and after the change; null when it did not exist. */
   readonly before: string | null;
   readonly after: string | null;
-  /** The hash of the entry before, empty for the first. */
+  readonly ip: string | null;
+  readonly userAgent: string | null;
+  readonly requestId: string | null;
   readonly prevHash: string;
 }
 
 /** The text whose SHA-256 is the entry's hash: every field, in a fixed order, the previous hash first. */
-export function auditText(entry: AuditEntry): string {
+export function auditText(entry: AuditRecord): string {
   return JSON.stringify([
     entry.prevHash,
     entry.id,
-    entry.organizationId,
+    entry.tenant,
     entry.revision,
     entry.at,
     entry.action,
@@ -43,5 +79,8 @@ export function auditText(entry: AuditEntry): string {
     entry.entityId,
     entry.before,
     entry.after,
+    entry.ip,
+    entry.userAgent,
+    entry.requestId,
   ]);
 }

@@ -1,31 +1,109 @@
 /** The plugin's tables in the host's database, and the rows they hold. */
 import type { DBFieldAttribute, DBTableIndex } from "@better-auth/core/db";
-import type { AuditEntry } from "./audit.ts";
+import type { AuditRecord } from "./audit.ts";
 
-/** A flag. Values and metadata are JSON text of our own: Better Auth's `json` type changes some values. */
+/*
+ * What every table does alike:
+ * - The ids that callers see are UUIDs of our own beside the host's `id`, whose form and column type the host decides:
+ *   asking for a malformed one finds nothing, where the host's column might raise an error.
+ * - `tenant` is an organization's id where the application is multi-tenant, else empty: a unique index takes no nulls.
+ * - Values, conditions and numbers that may have a fraction are JSON text of our own: Better Auth's `json` type changes
+ *   some values, and its `number` type is an integer column.
+ */
+
+/** A flag. */
 export type FlagRow = {
   id: string;
-  /** Empty for a flag of no organization: a unique index takes no nulls. */
-  organizationId: string;
+  flagId: string;
+  tenant: string;
+  /** A label where the application is not multi-tenant. */
+  organizationId: string | null;
   key: string;
   name: string;
   description: string | null;
   type: string;
   enabled: boolean;
   defaultValue: string | null;
+  rolloutPercentage: number | null;
+  variants: string | null;
+  environments: string | null;
+  salt: string | null;
+  bucketBy: string | null;
+  visibility: string;
+  algo: number;
   metadata: string | null;
   version: number;
   createdAt: Date;
   updatedAt: Date;
 };
 
-/** How often the flags of an organization have changed, and where its audit chain ends. */
-export type RevisionRow = { id: string; organizationId: string; revision: number; auditHash: string };
+/** A targeting rule of a flag. */
+export type RuleRow = {
+  id: string;
+  ruleId: string;
+  tenant: string;
+  flagId: string;
+  priority: string;
+  name: string | null;
+  conditions: string;
+  value: string | null;
+  variant: string | null;
+  percentage: string | null;
+  enabled: boolean;
+  /** Part of the hash that decides `percentage`. */
+  salt: string;
+  version: number;
+  /** The revision that made the rule: the order of rules with the same priority. */
+  position: number;
+  createdAt: Date;
+};
 
-/** An audit entry; its own id stands beside the host's, whose form the host decides. */
-export type AuditRow = Omit<AuditEntry, "id"> & { id: string; entryId: string; hash: string };
+/** A flag's value for one user. */
+export type OverrideRow = {
+  id: string;
+  overrideId: string;
+  tenant: string;
+  flagId: string;
+  userId: string;
+  /** The SHA-256 of `userId`, because some collations take `Ann` and `ann` for the same user. */
+  userHash: string;
+  value: string;
+  variant: string | null;
+  enabled: boolean;
+  reason: string | null;
+  /** ISO 8601 text: MySQL's timestamps end in 2038. */
+  expiresAt: string | null;
+  createdAt: Date;
+};
 
-type Rows = { featureFlag: FlagRow; featureFlagRevision: RevisionRow; featureFlagAudit: AuditRow };
+/** Conditions with a name. */
+export type SegmentRow = {
+  id: string;
+  segmentId: string;
+  tenant: string;
+  organizationId: string | null;
+  key: string;
+  name: string | null;
+  conditions: string;
+  version: number;
+  createdAt: Date;
+  updatedAt: Date;
+};
+
+/** How often the flags of a tenant have changed, and where its audit chain ends. */
+export type RevisionRow = { id: string; tenant: string; revision: number; auditHash: string };
+
+/** An audit entry. */
+export type AuditRow = Omit<AuditRecord, "id"> & { id: string; entryId: string; hash: string };
+
+type Rows = {
+  featureFlag: FlagRow;
+  featureFlagRule: RuleRow;
+  featureFlagOverride: OverrideRow;
+  featureFlagSegment: SegmentRow;
+  featureFlagRevision: RevisionRow;
+  featureFlagAudit: AuditRow;
+};
 type TableName = keyof Rows;
 type FieldName<Table extends TableName> = Exclude<keyof Rows[Table], "id">;
 
@@ -47,9 +125,13 @@ export type FeatureFlagTableNames = {
 
 /** Without a length, MySQL gives a string column the type `text`, which can be neither indexed nor sorted by. */
 const line: DBFieldAttribute = { type: "string", required: true, sortable: true };
+const optionalLine: DBFieldAttribute = { type: "string", required: false, sortable: true };
+const uniqueLine: DBFieldAttribute = { type: "string", required: true, unique: true };
 const text: DBFieldAttribute = { type: "string", required: true };
 const optionalText: DBFieldAttribute = { type: "string", required: false };
 const integer: DBFieldAttribute = { type: "number", required: true };
+const optionalInteger: DBFieldAttribute = { type: "number", required: false };
+const boolean: DBFieldAttribute = { type: "boolean", required: true };
 const date: DBFieldAttribute = { type: "date", required: true, defaultValue: () => new Date() };
 
 /** Built anew for each plugin, because Better Auth writes a host's own names into it. */
@@ -57,31 +139,93 @@ export function createTables(): FeatureFlagTables {
   return {
     featureFlag: {
       fields: {
-        organizationId: { ...line },
+        flagId: { ...uniqueLine },
+        tenant: { ...line },
+        organizationId: { ...optionalLine },
         key: { ...line },
         name: { ...text },
         description: { ...optionalText },
         type: { ...line },
-        enabled: { type: "boolean", required: true },
+        enabled: { ...boolean },
         defaultValue: { ...optionalText },
+        rolloutPercentage: { ...optionalInteger },
+        variants: { ...optionalText },
+        environments: { ...optionalText },
+        salt: { ...optionalText },
+        bucketBy: { ...optionalText },
+        visibility: { ...line },
+        algo: { ...integer },
         metadata: { ...optionalText },
         version: { ...integer },
         createdAt: { ...date },
         updatedAt: { ...date },
       },
-      indexes: [{ fields: ["organizationId", "key"], unique: true }],
+      indexes: [{ fields: ["tenant", "key"], unique: true }],
+    },
+    featureFlagRule: {
+      fields: {
+        ruleId: { ...uniqueLine },
+        tenant: { ...line },
+        flagId: { ...line },
+        priority: { ...line },
+        name: { ...optionalText },
+        conditions: { ...text },
+        value: { ...optionalText },
+        variant: { ...optionalText },
+        percentage: { ...optionalLine },
+        enabled: { ...boolean },
+        salt: { ...line },
+        version: { ...integer },
+        position: { ...integer },
+        createdAt: { ...date },
+      },
+      indexes: [{ fields: ["flagId"] }, { fields: ["tenant", "ruleId"] }],
+    },
+    featureFlagOverride: {
+      fields: {
+        overrideId: { ...uniqueLine },
+        tenant: { ...line },
+        flagId: { ...line },
+        userId: { ...text },
+        userHash: { ...line },
+        value: { ...text },
+        variant: { ...optionalText },
+        enabled: { ...boolean },
+        reason: { ...optionalText },
+        expiresAt: { ...optionalLine },
+        createdAt: { ...date },
+      },
+      indexes: [
+        { fields: ["flagId", "userHash"], unique: true },
+        { fields: ["tenant", "overrideId"] },
+        { fields: ["tenant", "expiresAt"] },
+      ],
+    },
+    featureFlagSegment: {
+      fields: {
+        segmentId: { ...uniqueLine },
+        tenant: { ...line },
+        organizationId: { ...optionalLine },
+        key: { ...line },
+        name: { ...optionalText },
+        conditions: { ...text },
+        version: { ...integer },
+        createdAt: { ...date },
+        updatedAt: { ...date },
+      },
+      indexes: [{ fields: ["tenant", "key"], unique: true }],
     },
     featureFlagRevision: {
       fields: {
-        organizationId: { ...line, unique: true },
+        tenant: { ...uniqueLine, sortable: true },
         revision: { ...integer },
         auditHash: { ...line },
       },
     },
     featureFlagAudit: {
       fields: {
-        entryId: { ...line },
-        organizationId: { ...line },
+        entryId: { ...uniqueLine },
+        tenant: { ...line },
         revision: { ...integer },
         at: { ...line },
         action: { ...line },
@@ -92,10 +236,13 @@ export function createTables(): FeatureFlagTables {
         entityId: { ...line },
         before: { ...optionalText },
         after: { ...optionalText },
+        ip: { ...optionalText },
+        userAgent: { ...optionalText },
+        requestId: { ...optionalText },
         prevHash: { ...line },
         hash: { ...line },
       },
-      indexes: [{ fields: ["organizationId", "revision"], unique: true }],
+      indexes: [{ fields: ["tenant", "revision"], unique: true }, { fields: ["flagId"] }],
     },
   };
 }

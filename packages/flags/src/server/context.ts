@@ -1,46 +1,131 @@
-/** Who a flag is evaluated for: the session's user, or what the caller claims where nobody is signed in. */
-import type { EvaluationContext } from "../engine/evaluate.ts";
+/** Who a flag is evaluated for: the session's user, or what the caller claims where that is allowed. */
+import type { EvaluationContext } from "../engine/definition.ts";
+import type { JsonObject } from "../engine/json.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { ClaimedContext } from "../model/evaluation.ts";
-import { requireAction } from "./access.ts";
-import { type Call, isServerCall } from "./call.ts";
-import { readUser } from "./session.ts";
+import { NO_TENANT } from "../model/flag.ts";
+import { judge } from "./access.ts";
+import { type Call, headersOf } from "./call.ts";
+import { type Caller, confirm, homeOf, type Principal, tieTo } from "./caller.ts";
+import { collectDevice, collectGeo } from "./request-context.ts";
+import type { Service } from "./service.ts";
 
-const FIELDS = ["userId", "email", "role"] as const;
-
-export async function resolveContext(call: Call, claimed: ClaimedContext = {}): Promise<EvaluationContext> {
-  const user = isServerCall(call) ? undefined : await readUser(call);
-  if (user === undefined) return present(claimed);
-  const own = present({ userId: user.id, email: user.email, role: user.role });
-  const foreign = FIELDS.filter((field) => claimed[field] !== undefined && claimed[field] !== own[field]);
-  if (foreign.length === 0) return own;
-  return await claimForeign(call, claimed, foreign);
+export interface ResolvedContext {
+  readonly context: EvaluationContext;
+  /** Whose flags answer, before those of all organizations. */
+  readonly tenant: string;
 }
 
-/** Evaluating as somebody else takes all of the claim and nothing of the caller. */
-async function claimForeign(
+/** The fields that say who somebody is; the rest only describes. */
+const IDENTITY = ["userId", "email", "role"] as const;
+
+export async function resolveContext(
+  service: Service,
   call: Call,
-  claimed: ClaimedContext,
-  foreign: readonly string[],
-): Promise<EvaluationContext> {
-  try {
-    await requireAction(call, "evaluate-as");
-  } catch (error) {
-    if (!(error instanceof FeatureFlagError) || error.code !== "PERMISSION_DENIED") throw error;
+  caller: Caller,
+  claimed: ClaimedContext = {},
+): Promise<ResolvedContext> {
+  const seen = service.options.context?.collect === true ? withRequest(call, claimed) : claimed;
+  if (caller.kind === "server") return resolved(service, seen, seen.organizationId);
+  if (caller.kind === "anonymous") return anonymous(service, seen);
+  return principal(service, call, caller, seen);
+}
+
+/** Nobody known: the claim is taken as it is, but opens no organization's flags. */
+function anonymous(service: Service, claimed: ClaimedContext): ResolvedContext {
+  const fields = [...IDENTITY, "organizationId" as const].filter((field) => claimed[field] !== undefined);
+  if (service.options.identity === "verified" && fields.length > 0) {
     throw new FeatureFlagError(
       "PERMISSION_DENIED",
-      `The context claims to be somebody else than the signed-in user. Leave out ${foreign.join(", ")}.`,
-      { status: error.status, details: { fields: foreign }, cause: error },
+      `Nobody is signed in, so the context may not say who it is for. Sign in, or leave out ${fields.join(", ")}.`,
+      { status: 401, details: { fields } },
     );
   }
-  return present(claimed);
+  return { context: present(claimed), tenant: NO_TENANT };
 }
 
-function present(context: ClaimedContext): EvaluationContext {
-  const { userId, email, role } = context;
+async function principal(
+  service: Service,
+  call: Call,
+  caller: Principal,
+  claimed: ClaimedContext,
+): Promise<ResolvedContext> {
+  const home = claimed.organizationId === undefined ? await homeOf(call, caller) : undefined;
+  const organizationId = (claimed.organizationId ?? home) || undefined;
+  const tie = organizationId === undefined ? {} : await tieTo(call, caller, organizationId);
+  const own = ownContext(caller);
+  const claimedRole = claimed.attributes?.["organizationRole"];
+  const foreign: string[] = IDENTITY.filter(
+    (field) => claimed[field] !== undefined && claimed[field] !== own[field],
+  );
+  if (tie === undefined) foreign.push("organizationId");
+  if (caller.kind === "user" && claimedRole !== undefined && claimedRole !== tie?.role) {
+    foreign.push("attributes.organizationRole");
+  }
+  if (foreign.length > 0) {
+    await requireEvaluateAs(service, call, caller, organizationId ?? NO_TENANT, foreign);
+    // Evaluating as somebody else takes all of the claim and nothing of the caller but whose flags they are.
+    const chosen = service.options.multiTenant === true ? organizationId : claimed.organizationId;
+    return resolved(service, claimed, chosen);
+  }
+  const role = tie?.role;
+  const attributes: JsonObject | undefined =
+    role === undefined ? claimed.attributes : { ...claimed.attributes, organizationRole: role };
+  return resolved(service, { ...claimed, ...own, attributes }, organizationId);
+}
+
+/** What the caller is without claiming anything. A key is not a person. */
+function ownContext(caller: Principal): ClaimedContext {
+  if (caller.kind === "key") return {};
+  const { id, email, role } = caller.user;
+  return { userId: id, email, role };
+}
+
+async function requireEvaluateAs(
+  service: Service,
+  call: Call,
+  caller: Principal,
+  organizationId: string,
+  foreign: readonly string[],
+): Promise<void> {
+  const tenant = service.options.multiTenant === true ? organizationId : NO_TENANT;
+  if ((await judge(service, call, await confirm(call, caller), "evaluate-as", tenant)) === "granted") return;
+  throw new FeatureFlagError(
+    "PERMISSION_DENIED",
+    `The context claims what the caller is not. Leave out ${foreign.join(", ")}, or grant featureFlag: ["evaluate-as"].`,
+    { details: { fields: foreign } },
+  );
+}
+
+function resolved(
+  service: Service,
+  claimed: ClaimedContext,
+  organizationId: string | undefined,
+): ResolvedContext {
+  const context = present({ ...claimed, organizationId: organizationId || undefined });
+  return { context, tenant: (service.options.multiTenant === true && organizationId) || NO_TENANT };
+}
+
+function withRequest(call: Call, claimed: ClaimedContext): ClaimedContext {
+  const headers = headersOf(call);
+  return {
+    ...claimed,
+    device: claimed.device ?? collectDevice(headers),
+    geo: claimed.geo ?? collectGeo(headers),
+  };
+}
+
+/** The context without the fields that nobody filled. */
+export function present(claimed: ClaimedContext): EvaluationContext {
+  const { userId, email, role, organizationId, anonymousId, attributes, device, geo } = claimed;
   return {
     ...(userId !== undefined && { userId }),
     ...(email !== undefined && { email }),
     ...(role !== undefined && { role }),
+    ...(organizationId !== undefined && { organizationId }),
+    ...(anonymousId !== undefined && { anonymousId }),
+    ...(device !== undefined && { device }),
+    ...(geo !== undefined && { geo }),
+    ...(attributes !== undefined && { attributes }),
   };
 }

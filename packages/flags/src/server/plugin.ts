@@ -3,59 +3,53 @@ import { type AuthEndpoint, createAuthEndpoint } from "@better-auth/core/api";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { mergeSchema } from "better-auth/db";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
-import type {
-  AnyEvaluationResult,
-  EvaluateFeatureFlagInput,
-  EvaluationResult,
-  EvaluationSelect,
-} from "../model/evaluation.ts";
-import type { FeatureFlag } from "../model/flag.ts";
-import type { CreateFeatureFlagInput } from "../model/inputs.ts";
-import { createTables, type FeatureFlagTableNames, type FeatureFlagTables } from "../model/tables.ts";
-import { createFlagStore, type FlagStore } from "../store/store.ts";
-import { createFlag } from "./admin-flags.ts";
+import { createTables, type FeatureFlagTables } from "../model/tables.ts";
+import { createFlagStore } from "../store/store.ts";
+import { listAudit } from "./admin-audit.ts";
+import {
+  createFlag,
+  deleteFlag,
+  deleteFlagByBody,
+  getFlag,
+  listFlags,
+  patchFlag,
+  updateFlagByBody,
+} from "./admin-flags.ts";
+import { createOverride, deleteOverride, listOverrides } from "./admin-overrides.ts";
+import { createRule, createRuleByBody, deleteRule, listRules, updateRule } from "./admin-rules.ts";
+import { createSegment, deleteSegment, getSegment, listSegments, updateSegment } from "./admin-segments.ts";
+import { refuseLargeRequest } from "./body-limit.ts";
 import type { Call } from "./call.ts";
-import { evaluateFlag } from "./evaluate.ts";
+import type {
+  DeleteOptions,
+  FeatureFlagsEndpoints,
+  MethodOptions,
+  PathOf,
+  ReadOptions,
+  Routed,
+  Scope,
+  WriteOptions,
+} from "./endpoints.ts";
+import { bootstrapFlags, evaluateFlag, evaluateFlags } from "./evaluate.ts";
+import { explainFlag } from "./explain.ts";
+import { getHealth } from "./health.ts";
+import { documentationOf } from "./openapi.ts";
+import type { FeatureFlagsOptions } from "./options.ts";
+import { ROUTES } from "./routes.ts";
+import type { Service } from "./service.ts";
 
-export type FeatureFlagsOptions = {
-  /**
-   * Other names for the plugin's tables and columns.
-   *
-   * ```ts
-   * import { featureFlags } from "@halyard/flags";
-   *
-   * featureFlags({ schema: { featureFlag: { modelName: "feature_flag", fields: { createdAt: "created_at" } } } });
-   * ```
-   */
-  schema?: FeatureFlagTableNames | undefined;
-};
-
-type Post<Path extends string, Input, Output> = AuthEndpoint<
-  Path,
-  { method: "POST"; body: StandardSchemaV1<Input>; metadata: { scope: "server" } },
-  Output
->;
-
-type EvaluateEndpoint = (<const Select extends EvaluationSelect = "full">(call: {
-  body: EvaluateFeatureFlagInput<Select>;
-  headers?: HeadersInit;
-}) => Promise<EvaluationResult<Select>>) &
-  Post<"/feature-flags/evaluate", EvaluateFeatureFlagInput, AnyEvaluationResult>;
-
-/**
- * Written by hand, not inferred: inferred endpoint types name packages that a user's package manager may not resolve.
- */
 export type FeatureFlagsPlugin = {
   id: "feature-flags";
-  endpoints: {
-    /** Creates a flag. Without `headers` the call is trusted; with them the caller needs `featureFlag: ["create"]`. */
-    createFeatureFlag: Post<"/feature-flags/admin/flags", CreateFeatureFlagInput, FeatureFlag>;
-    /** Evaluates a flag. A flag that does not exist gives the caller's `default` and reason `not_found`. */
-    evaluateFeatureFlag: EvaluateEndpoint;
-  };
+  endpoints: FeatureFlagsEndpoints;
   schema: FeatureFlagTables;
+  onRequest: (request: Request) => Promise<{ response: Response } | undefined>;
   $ERROR_CODES: FeatureFlagErrorCodes;
 };
+
+type Operation<Output> = (service: Service, call: Call) => Promise<Output>;
+
+/** The services of a plugin by the adapters they work on, for `closeFeatureFlags` to find. */
+const services = new WeakMap<object, WeakMap<object, Service>>();
 
 /**
  * Feature flags in the database of a Better Auth server.
@@ -72,39 +66,176 @@ export type FeatureFlagsPlugin = {
  */
 export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlugin {
   // One plugin object may serve several auth instances: each has an adapter, and with it a store, of its own.
-  const stores = new WeakMap<object, FlagStore>();
+  const own = new WeakMap<object, Service>();
 
-  function storeOf({ context: { adapter, logger } }: Call): FlagStore {
-    const known = stores.get(adapter);
+  function serviceOf({ context: { adapter, logger } }: Call): Service {
+    const known = own.get(adapter);
     if (known !== undefined) return known;
-    const store = createFlagStore(adapter, (message, error) => {
-      logger.warn(`[feature-flags] ${message}`, error);
-    });
-    stores.set(adapter, store);
-    return store;
+    const said = new Set<string>();
+    const service: Service = {
+      options,
+      store: createFlagStore(adapter, {
+        pollMs: options.pollMs,
+        warn: (message, error) => logger.warn(`[feature-flags] ${message}`, error),
+      }),
+      warnOnce(message) {
+        if (said.has(message)) return;
+        said.add(message);
+        logger.warn(`[feature-flags] ${message}`);
+      },
+    };
+    own.set(adapter, service);
+    return service;
   }
 
-  return {
+  function get<Name extends Routed, Query, Output, S extends Scope>(
+    name: Name,
+    scope: S,
+    operation: Operation<Output>,
+  ): AuthEndpoint<PathOf<Name>, ReadOptions<Query, S>, Output> {
+    const endpointOptions: ReadOptions<Query, S> = {
+      method: "GET",
+      query: anything<Query | undefined>(),
+      metadata: metadataOf(name, scope),
+    };
+    return createAuthEndpoint(pathOf(name), endpointOptions, (call) => operation(serviceOf(call), call));
+  }
+
+  function write<Name extends Routed, M extends "POST" | "PATCH", Input, Output, S extends Scope>(
+    name: Name,
+    method: M,
+    scope: S,
+    operation: Operation<Output>,
+  ): AuthEndpoint<PathOf<Name>, WriteOptions<M, Input, S>, Output> {
+    const endpointOptions: WriteOptions<M, Input, S> = {
+      method,
+      body: anything<Input>(),
+      metadata: metadataOf(name, scope),
+    };
+    return createAuthEndpoint(pathOf(name), endpointOptions, (call) => operation(serviceOf(call), call));
+  }
+
+  function remove<Name extends Routed, S extends Scope>(
+    name: Name,
+    scope: S,
+    operation: Operation<void>,
+  ): AuthEndpoint<PathOf<Name>, DeleteOptions<S>, void> {
+    const endpointOptions: DeleteOptions<S> = {
+      method: "DELETE",
+      disableBody: true,
+      metadata: metadataOf(name, scope),
+    };
+    return createAuthEndpoint(pathOf(name), endpointOptions, (call) => operation(serviceOf(call), call));
+  }
+
+  function method<Input, Output>(
+    name: Exclude<keyof typeof ROUTES, Routed>,
+    operation: Operation<Output>,
+  ): AuthEndpoint<string, MethodOptions<Input>, Output> {
+    const endpointOptions: MethodOptions<Input> = {
+      method: "POST",
+      body: anything<Input>(),
+      metadata: metadataOf(name, "server"),
+    };
+    return createAuthEndpoint.serverOnly(endpointOptions, (call) => operation(serviceOf(call), call));
+  }
+
+  const plugin: FeatureFlagsPlugin = {
     id: "feature-flags",
     schema: mergeSchema(createTables(), options.schema),
     $ERROR_CODES: FEATURE_FLAG_ERROR_CODES,
+    async onRequest(request) {
+      const response = await refuseLargeRequest(request);
+      return response && { response };
+    },
     endpoints: {
-      createFeatureFlag: createAuthEndpoint(
-        "/feature-flags/admin/flags",
-        { method: "POST", body: anyBody<CreateFeatureFlagInput>(), metadata: { scope: "server" } },
-        (call) => createFlag(call, storeOf(call)),
-      ),
-      evaluateFeatureFlag: createAuthEndpoint(
-        "/feature-flags/evaluate",
-        { method: "POST", body: anyBody<EvaluateFeatureFlagInput>(), metadata: { scope: "server" } },
-        (call) => evaluateFlag(call, storeOf(call)),
-        // Better Auth's type has one result per endpoint; ours depends on `select`.
-      ) as EvaluateEndpoint,
+      // Better Auth's type has one result per endpoint; ours depends on `select`.
+      evaluateFeatureFlag: write(
+        "evaluateFeatureFlag",
+        "POST",
+        "server",
+        evaluateFlag,
+      ) as FeatureFlagsEndpoints["evaluateFeatureFlag"],
+      evaluateFeatureFlags: write(
+        "evaluateFeatureFlags",
+        "POST",
+        "server",
+        evaluateFlags,
+      ) as FeatureFlagsEndpoints["evaluateFeatureFlags"],
+      bootstrapFeatureFlags: write(
+        "bootstrapFeatureFlags",
+        "POST",
+        "server",
+        bootstrapFlags,
+      ) as FeatureFlagsEndpoints["bootstrapFeatureFlags"],
+      getFeatureFlagsHealth: get("getFeatureFlagsHealth", "server", getHealth),
+
+      listFeatureFlags: get("listFeatureFlags", "server", listFlags),
+      createFeatureFlag: write("createFeatureFlag", "POST", "server", createFlag),
+      getFeatureFlagRoute: get("getFeatureFlagRoute", "http", getFlag),
+      updateFeatureFlag: method("updateFeatureFlag", updateFlagByBody),
+      updateFeatureFlagRoute: write("updateFeatureFlagRoute", "PATCH", "http", patchFlag),
+      deleteFeatureFlag: method("deleteFeatureFlag", deleteFlagByBody),
+      deleteFeatureFlagRoute: remove("deleteFeatureFlagRoute", "http", deleteFlag),
+      explainFeatureFlag: write("explainFeatureFlag", "POST", "server", explainFlag),
+
+      listFeatureFlagRules: get("listFeatureFlagRules", "server", listRules),
+      createFeatureFlagRule: method("createFeatureFlagRule", createRuleByBody),
+      createFeatureFlagRuleRoute: write("createFeatureFlagRuleRoute", "POST", "http", createRule),
+      updateFeatureFlagRuleRoute: write("updateFeatureFlagRuleRoute", "PATCH", "http", updateRule),
+      deleteFeatureFlagRuleRoute: remove("deleteFeatureFlagRuleRoute", "http", deleteRule),
+
+      listFeatureFlagOverrides: get("listFeatureFlagOverrides", "server", listOverrides),
+      createFeatureFlagOverride: write("createFeatureFlagOverride", "POST", "server", createOverride),
+      deleteFeatureFlagOverrideRoute: remove("deleteFeatureFlagOverrideRoute", "http", deleteOverride),
+
+      listFeatureFlagSegments: get("listFeatureFlagSegments", "server", listSegments),
+      createFeatureFlagSegment: write("createFeatureFlagSegment", "POST", "server", createSegment),
+      getFeatureFlagSegment: get("getFeatureFlagSegment", "server", getSegment),
+      updateFeatureFlagSegment: write("updateFeatureFlagSegment", "PATCH", "server", updateSegment),
+      deleteFeatureFlagSegment: remove("deleteFeatureFlagSegment", "server", deleteSegment),
+
+      listFeatureFlagAuditEntries: get("listFeatureFlagAuditEntries", "server", listAudit),
     },
   };
+  services.set(plugin, own);
+  return plugin;
 }
 
-/** Gives a body its type and leaves its validation to the handler, which first asks who is calling. */
-function anyBody<Input>(): StandardSchemaV1<Input> {
+/** The part of an auth instance that is needed to stop its flags. */
+export type AuthWithFlags = {
+  readonly options: { readonly plugins?: readonly object[] | undefined };
+  readonly $context: Promise<{ readonly adapter: object }>;
+};
+
+/**
+ * Stops all background work of the flags of an auth instance. None of it keeps a process alive; this is for tests, and
+ * for a shutdown that closes the database.
+ *
+ * ```ts
+ * import { closeFeatureFlags, featureFlags } from "@halyard/flags";
+ * import { betterAuth } from "better-auth";
+ *
+ * const auth = betterAuth({ plugins: [featureFlags()] });
+ * await closeFeatureFlags(auth);
+ * ```
+ */
+export async function closeFeatureFlags(auth: AuthWithFlags): Promise<void> {
+  const { adapter } = await auth.$context;
+  for (const plugin of auth.options.plugins ?? []) await services.get(plugin)?.get(adapter)?.store.close();
+}
+
+function pathOf<Name extends Routed>(name: Name): PathOf<Name> {
+  return ROUTES[name].path;
+}
+
+function metadataOf<S extends Scope>(name: keyof typeof ROUTES, scope: S): { scope: S } {
+  // What is answered is for one caller at one time: no cache in between may keep it.
+  const metadata = { scope, noStore: true, openapi: documentationOf(name) };
+  return metadata;
+}
+
+/** Gives an input its type and leaves its validation to the operation, which first asks who is calling. */
+function anything<Input>(): StandardSchemaV1<Input> {
   return { "~standard": { version: 1, vendor: "halyard", validate: (value) => ({ value: value as Input }) } };
 }

@@ -1,14 +1,21 @@
 /** Who is signed in. */
 import { getSession, isAPIError, isStateful } from "better-auth/api";
 import { FeatureFlagError } from "../model/errors.ts";
-import type { Call } from "./call.ts";
+import { type Call, headersOf } from "./call.ts";
 
 export interface SessionUser {
   readonly id: string;
   readonly email: string;
   /** As the admin plugin keeps it: one role, or several with commas between. */
   readonly role?: string;
+  /** As the organization plugin keeps it. Whether the user still belongs to it is another question. */
+  readonly activeOrganizationId?: string;
 }
+
+type Session = {
+  readonly session: Readonly<Record<string, unknown>>;
+  readonly user: { readonly id: string; readonly email: string } & Readonly<Record<string, unknown>>;
+};
 
 const sessionEndpoint = getSession();
 
@@ -24,27 +31,32 @@ export async function readUser(
   { authoritative = false }: { authoritative?: boolean } = {},
 ): Promise<SessionUser | undefined> {
   const known = authoritative && isStateful(call) ? null : call.context.session;
-  const user = known?.user ?? (await askSession(call, authoritative));
-  if (user === undefined) return undefined;
-  const role: unknown = user["role"];
-  return { id: user.id, email: user.email, ...(typeof role === "string" && { role }) };
+  const found = known ?? (await askSession(call, authoritative));
+  if (found === undefined) return undefined;
+  const role: unknown = found.user["role"];
+  const active: unknown = found.session["activeOrganizationId"];
+  return {
+    id: found.user.id,
+    email: found.user.email,
+    ...(typeof role === "string" && { role }),
+    ...(typeof active === "string" && active !== "" && { activeOrganizationId: active }),
+  };
 }
 
-async function askSession(
-  call: Call,
-  authoritative: boolean,
-): Promise<({ id: string; email: string } & Record<string, unknown>) | undefined> {
+async function askSession(call: Call, authoritative: boolean): Promise<Session | undefined> {
+  const headers = headersOf(call);
+  if (!headers.has("cookie")) return undefined;
   const input = {
     context: call.context,
     method: "GET" as const,
-    headers: call.headers ?? new Headers(),
+    headers,
     query: { disableCookieCache: authoritative && isStateful(call) },
     returnHeaders: true as const,
   };
   try {
-    const { headers, response } = await sessionEndpoint(input);
-    for (const cookie of headers.getSetCookie()) call.responseHeaders.append("set-cookie", cookie);
-    return response?.user;
+    const answered = await sessionEndpoint(input);
+    for (const cookie of answered.headers.getSetCookie()) call.responseHeaders.append("set-cookie", cookie);
+    return answered.response ?? undefined;
   } catch (error) {
     if (isAPIError(error) && error.statusCode < 500) return undefined;
     throw new FeatureFlagError("STORAGE_ERROR", "The session could not be read. Try again.", {

@@ -1,79 +1,170 @@
 /** Flags in the database: rows to flags and back. */
-import type { DBTransactionAdapter } from "@better-auth/core/db/adapter";
-import { type FeatureFlag, fitsType, isFlagType, type JsonObject } from "../model/flag.ts";
-import type { CreateFeatureFlagInput } from "../model/inputs.ts";
+import type { BucketBy, EnvironmentSettings, Variant } from "../engine/definition.ts";
+import type { JsonObject, JsonValue } from "../engine/json.ts";
+import {
+  type CreateFeatureFlagInput,
+  type FeatureFlag,
+  type FeatureFlagPatch,
+  type FlagVisibility,
+  fitsType,
+  isFlagType,
+} from "../model/flag.ts";
 import type { FlagRow } from "../model/tables.ts";
 import { decodeJson, encodeJson } from "./codec.ts";
+import { conflict, notFound } from "./entity.ts";
+import { type Adapter, findRow, where } from "./rows.ts";
+import { patched, patchedValue } from "./values.ts";
 
-const model = "featureFlag";
+export const FLAG_MODEL = "featureFlag";
 
-/** Better Auth reads 100 rows unless it is given a limit; this one is the largest every driver takes. */
-const ALL = 2 ** 31 - 1;
-
-export async function readFlags(
-  adapter: DBTransactionAdapter,
-  organizationId: string,
-): Promise<FeatureFlag[]> {
-  const where = [{ field: "organizationId", value: organizationId }];
-  return (await adapter.findMany<FlagRow>({ model, where, limit: ALL })).map(toFlag);
-}
-
-/** The key as it is stored: a database whose collation ignores case takes `Beta` and `beta` for the same key. */
-export async function findTakenKey(
-  adapter: DBTransactionAdapter,
-  organizationId: string,
-  key: string,
-): Promise<string | undefined> {
-  const where = [
-    { field: "organizationId", value: organizationId },
-    { field: "key", value: key },
-  ];
-  return (await adapter.findOne<FlagRow>({ model, where }))?.key;
-}
-
-export async function insertFlag(
-  tx: DBTransactionAdapter,
-  organizationId: string,
-  input: CreateFeatureFlagInput,
-  at: Date,
-): Promise<FeatureFlag> {
-  const row = await tx.create<FlagRow>({
-    model,
-    data: {
-      organizationId,
-      key: input.key,
-      name: input.name,
-      description: input.description ?? null,
-      type: input.type,
-      enabled: input.enabled ?? false,
-      defaultValue: input.defaultValue === undefined ? null : encodeJson(input.defaultValue),
-      metadata: input.metadata === undefined ? null : encodeJson(input.metadata),
-      version: 1,
-      createdAt: at,
-      updatedAt: at,
-    },
-  });
+export async function readFlag(adapter: Adapter, tenant: string, flagId: string): Promise<FeatureFlag> {
+  const row = await findRow<FlagRow>(adapter, FLAG_MODEL, { flagId, tenant });
+  if (row === undefined) throw notFound("flag");
   return toFlag(row);
 }
 
-/** Refuses a row that no write of ours can have made, so that it is found here and not in somebody's application. */
-function toFlag(row: FlagRow): FeatureFlag {
-  const { id, key, name, type, enabled, version, createdAt, updatedAt } = row;
-  const value = row.defaultValue === null ? undefined : decodeJson(row.defaultValue);
-  if (!isFlagType(type) || (value !== undefined && !fitsType(type, value))) {
-    throw new Error(`The stored flag "${key}" has an unknown type or a value that does not fit it.`);
-  }
+/** Refuses a key that another flag has. A collation that ignores case takes `Beta` and `beta` for the same key. */
+export async function requireFreeKey(
+  adapter: Adapter,
+  tenant: string,
+  key: string,
+  ownId?: string,
+): Promise<void> {
+  const row = await adapter.findOne<FlagRow>({ model: FLAG_MODEL, where: where({ tenant, key }) });
+  if (row === null || row.flagId === ownId) return;
+  throw conflict(`There is already a flag with the key "${row.key}". Choose another key.`, { field: "key" });
+}
+
+export function newFlag(input: CreateFeatureFlagInput, id: string, at: Date): FeatureFlag {
   return {
     id,
-    key,
-    name,
+    key: input.key,
+    name: input.name,
+    ...(input.description !== undefined && { description: input.description }),
+    type: input.type,
+    enabled: input.enabled ?? false,
+    ...(input.defaultValue !== undefined && { defaultValue: input.defaultValue }),
+    ...(input.rolloutPercentage !== undefined && { rolloutPercentage: input.rolloutPercentage }),
+    // Empty: it belongs to no organization.
+    ...(input.organizationId && { organizationId: input.organizationId }),
+    ...(input.variants !== undefined && { variants: input.variants }),
+    ...(input.environments !== undefined && { environments: input.environments }),
+    ...(input.salt !== undefined && { salt: input.salt }),
+    ...(input.bucketBy !== undefined && { bucketBy: input.bucketBy }),
+    visibility: input.visibility ?? "public",
+    algo: 1,
+    ...(input.metadata !== undefined && { metadata: input.metadata }),
+    version: 1,
+    createdAt: at,
+    updatedAt: at,
+  };
+}
+
+export function patchFlag(flag: FeatureFlag, patch: FeatureFlagPatch, at: Date): FeatureFlag {
+  const type = patch.type ?? flag.type;
+  const description = patched(flag.description, patch.description);
+  const defaultValue = patchedValue({ type }, flag.defaultValue, patch.defaultValue);
+  const rolloutPercentage = patched(flag.rolloutPercentage, patch.rolloutPercentage);
+  const variants = patched(flag.variants, patch.variants);
+  const environments = patched(flag.environments, patch.environments);
+  const salt = patched(flag.salt, patch.salt);
+  const bucketBy = patched(flag.bucketBy, patch.bucketBy);
+  const metadata = patched(flag.metadata, patch.metadata);
+  return {
+    id: flag.id,
+    key: patch.key ?? flag.key,
+    name: patch.name ?? flag.name,
+    ...(description !== undefined && { description }),
+    type,
+    enabled: patch.enabled ?? flag.enabled,
+    ...(defaultValue !== undefined && { defaultValue }),
+    ...(rolloutPercentage !== undefined && { rolloutPercentage }),
+    ...(flag.organizationId !== undefined && { organizationId: flag.organizationId }),
+    ...(variants !== undefined && { variants }),
+    ...(environments !== undefined && { environments }),
+    ...(salt !== undefined && { salt }),
+    ...(bucketBy !== undefined && { bucketBy }),
+    visibility: patch.visibility ?? flag.visibility,
+    algo: flag.algo,
+    ...(metadata !== undefined && { metadata }),
+    version: flag.version + 1,
+    createdAt: flag.createdAt,
+    updatedAt: at,
+  };
+}
+
+export async function insertFlag(tx: Adapter, tenant: string, flag: FeatureFlag): Promise<void> {
+  await tx.create<FlagRow>({ model: FLAG_MODEL, data: { tenant, ...toColumns(flag) } });
+}
+
+/** Writes every column: the change was made to what this transaction read, with all others locked out. */
+export async function replaceFlag(tx: Adapter, tenant: string, flag: FeatureFlag): Promise<void> {
+  const match = where({ flagId: flag.id, tenant });
+  await tx.update<FlagRow>({ model: FLAG_MODEL, where: match, update: toColumns(flag) });
+}
+
+export async function removeFlag(tx: Adapter, tenant: string, flagId: string): Promise<void> {
+  await tx.delete<FlagRow>({ model: FLAG_MODEL, where: where({ flagId, tenant }) });
+}
+
+function toColumns(flag: FeatureFlag): Omit<FlagRow, "id" | "tenant"> {
+  return {
+    flagId: flag.id,
+    organizationId: flag.organizationId ?? null,
+    key: flag.key,
+    name: flag.name,
+    description: flag.description ?? null,
+    type: flag.type,
+    enabled: flag.enabled,
+    defaultValue: encode(flag.defaultValue),
+    rolloutPercentage: flag.rolloutPercentage ?? null,
+    variants: encode(flag.variants),
+    environments: encode(flag.environments),
+    salt: flag.salt ?? null,
+    bucketBy: flag.bucketBy ?? null,
+    visibility: flag.visibility,
+    algo: flag.algo,
+    metadata: encode(flag.metadata),
+    version: flag.version,
+    createdAt: flag.createdAt,
+    updatedAt: flag.updatedAt,
+  };
+}
+
+function encode(value: JsonValue | undefined): string | null {
+  return value === undefined ? null : encodeJson(value);
+}
+
+/** Refuses a row that no write of ours can have made, so that it is found here and not in somebody's application. */
+export function toFlag(row: FlagRow): FeatureFlag {
+  const { type } = row;
+  const value = row.defaultValue === null ? undefined : decodeJson(row.defaultValue);
+  if (!isFlagType(type) || (value !== undefined && !fitsType(type, value)) || row.algo !== 1) {
+    throw new Error(
+      `The stored flag "${row.key}" has an unknown type or algorithm, or a value that does not fit.`,
+    );
+  }
+  return {
+    id: row.flagId,
+    key: row.key,
+    name: row.name,
     ...(row.description !== null && { description: row.description }),
     type,
-    enabled,
+    enabled: row.enabled,
     ...(value !== undefined && { defaultValue: value }),
+    ...(row.rolloutPercentage !== null && { rolloutPercentage: row.rolloutPercentage }),
+    ...(row.organizationId !== null && { organizationId: row.organizationId }),
+    ...(row.variants !== null && { variants: decodeJson(row.variants) as Variant[] }),
+    ...(row.environments !== null && {
+      environments: decodeJson(row.environments) as Record<string, EnvironmentSettings>,
+    }),
+    ...(row.salt !== null && { salt: row.salt }),
+    ...(row.bucketBy !== null && { bucketBy: row.bucketBy as BucketBy }),
+    visibility: row.visibility as FlagVisibility,
+    algo: 1,
     ...(row.metadata !== null && { metadata: decodeJson(row.metadata) as JsonObject }),
-    version,
-    createdAt,
-    updatedAt,
+    version: row.version,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   };
 }

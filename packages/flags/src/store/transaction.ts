@@ -3,6 +3,7 @@ import { getCurrentAdapter, runWithTransaction } from "@better-auth/core/context
 import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapter";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { RevisionRow } from "../model/tables.ts";
+import { sleep } from "./wait.ts";
 
 const NO_ROLLBACK =
   "Flags cannot be changed: this database set-up does not undo a failed transaction, so a change could be left half done. " +
@@ -13,7 +14,18 @@ const NOT_INSIDE =
   "Flags cannot be changed inside another transaction before this process has shown that the database undoes a failed one. " +
   "Change a flag outside of it first, or make this change after it.";
 
+/** PostgreSQL's serialization failure and deadlock, MySQL's and MariaDB's deadlock and changed record. */
+const LOST: ReadonlySet<unknown> = new Set(["40001", "40P01", "ER_LOCK_DEADLOCK", "ER_CHECKREAD"]);
+
+/** Enough for dozens of writers on a database that its host has set to the strictest isolation. */
+const MAX_ATTEMPTS = 20;
+const RETRY_STEP_MS = 10;
+
+/** Whether the database undoes a failed transaction. */
+export type TransactionState = "unproven" | "ok" | "refused";
+
 export interface Transactions {
+  state(): TransactionState;
   /** Refuses when the adapter does not roll back. The first call proves it, with a row that must disappear. */
   prove(): Promise<void>;
   /** Runs `work` in a transaction of its own, or in the one already open around this call. */
@@ -23,8 +35,10 @@ export interface Transactions {
 export function createTransactions(adapter: DBAdapter): Transactions {
   // A verdict is kept; a proof that the database interrupted says nothing and is made again.
   let proof: Promise<boolean> | undefined;
+  let state: TransactionState = "unproven";
 
   return {
+    state: () => state,
     async prove() {
       if (proof === undefined) {
         if ((await getCurrentAdapter(adapter)) !== adapter) {
@@ -35,24 +49,43 @@ export function createTransactions(adapter: DBAdapter): Transactions {
           throw error;
         });
       }
-      if (!(await proof)) throw new FeatureFlagError("STORAGE_ERROR", NO_ROLLBACK);
+      state = (await proof) ? "ok" : "refused";
+      if (state === "refused") throw new FeatureFlagError("STORAGE_ERROR", NO_ROLLBACK);
     },
     async run(work) {
-      return await runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));
+      const runOnce = () => runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));
+      // A transaction of the host's own is not ours to repeat.
+      if ((await getCurrentAdapter(adapter)) !== adapter) return runOnce();
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await runOnce();
+        } catch (error) {
+          if (attempt === MAX_ATTEMPTS || !lostToAnother(error)) throw error;
+          await sleep(Math.random() * attempt * RETRY_STEP_MS);
+        }
+      }
     },
   };
+}
+
+/** Whether the database undid a transaction because of another one, and nothing is wrong with doing it again. */
+function lostToAnother(error: unknown): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
+    if ("code" in cause && LOST.has(cause.code)) return true;
+  }
+  return false;
 }
 
 async function rollsBack(adapter: DBAdapter): Promise<boolean> {
   if (adapter.options?.adapterConfig.transaction === false) return false;
   const model = "featureFlagRevision";
-  const organizationId = `rollback-proof-${crypto.randomUUID()}`;
-  const where = [{ field: "organizationId", value: organizationId }];
+  const tenant = `rollback-proof-${crypto.randomUUID()}`;
+  const where = [{ field: "tenant", value: tenant }];
   const failure = new Error("Fails on purpose, to see the row disappear.");
   try {
     await runWithTransaction(adapter, async () => {
       const tx = await getCurrentAdapter(adapter);
-      await tx.create<RevisionRow>({ model, data: { organizationId, revision: 0, auditHash: "" } });
+      await tx.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "" } });
       throw failure;
     });
   } catch (error) {

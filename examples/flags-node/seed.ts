@@ -1,0 +1,136 @@
+/** Who and what is there at the start: an admin, two organizations with their people, and a few flags. */
+import type { Auth } from "./auth.ts";
+
+/** Of everybody here. Made up, like their addresses. */
+export const PASSWORD = "correct horse battery";
+
+export interface Organizations {
+  readonly acme: string;
+  readonly globex: string;
+}
+
+/** Fills an empty database, and leaves one that it has filled before as it is. */
+export async function seed(auth: Auth): Promise<Organizations> {
+  const known = await findOrganizations(auth);
+  if (known !== undefined) return known;
+
+  await createPerson(auth, "admin@example.com", "admin");
+  const [ada, bob, gil] = [
+    await createPerson(auth, "ada@acme.example"),
+    await createPerson(auth, "bob@acme.example"),
+    await createPerson(auth, "gil@globex.example"),
+  ];
+  const organizations = {
+    acme: await createOrganization(auth, "Acme", ada),
+    globex: await createOrganization(auth, "Globex", gil),
+  };
+  await auth.api.addMember({ body: { organizationId: organizations.acme, userId: bob, role: "member" } });
+  await createFlags(auth, organizations);
+  return organizations;
+}
+
+/** Calls without headers are the server's own: they need no permission, and the audit log says `system`. */
+async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise<void> {
+  // One flag for everybody, and the same key again for Acme, which goes first there.
+  await auth.api.createFeatureFlag({
+    body: {
+      key: "greeting",
+      name: "Greeting",
+      type: "string",
+      enabled: true,
+      defaultValue: "Hello",
+      organizationId: "",
+    },
+  });
+  await auth.api.createFeatureFlag({
+    body: {
+      key: "greeting",
+      name: "Greeting of Acme",
+      type: "string",
+      enabled: true,
+      defaultValue: "Ahoy",
+      organizationId: acme,
+    },
+  });
+
+  // Variants: each user gets one of the two and keeps it.
+  await auth.api.createFeatureFlag({
+    body: {
+      key: "search",
+      name: "Search engine",
+      type: "string",
+      enabled: true,
+      defaultValue: "keyword",
+      variants: [
+        { key: "control", weight: 50, value: "keyword" },
+        { key: "semantic", weight: 50, value: "semantic" },
+      ],
+      organizationId: "",
+    },
+  });
+
+  // A segment and a rule: on for those who run Acme, and for a quarter of everybody else there.
+  await auth.api.createFeatureFlagSegment({
+    body: {
+      key: "leads",
+      name: "Those who run the organization",
+      conditions: {
+        conditions: [{ attribute: "attributes.organizationRole", operator: "in", value: ["owner", "admin"] }],
+      },
+      organizationId: acme,
+    },
+  });
+  const editor = await auth.api.createFeatureFlag({
+    body: {
+      key: "new-editor",
+      name: "New editor",
+      type: "boolean",
+      enabled: true,
+      defaultValue: false,
+      rolloutPercentage: 25,
+      organizationId: acme,
+    },
+  });
+  await auth.api.createFeatureFlagRule({
+    body: {
+      flagId: editor.id,
+      priority: 1,
+      name: "Leads first",
+      conditions: { conditions: [{ segment: "leads" }] },
+      value: true,
+    },
+  });
+
+  // Only Globex has this one; for Acme it does not exist.
+  await auth.api.createFeatureFlag({
+    body: {
+      key: "bulk-export",
+      name: "Bulk export",
+      type: "boolean",
+      enabled: true,
+      defaultValue: true,
+      organizationId: globex,
+    },
+  });
+}
+
+async function createPerson(auth: Auth, email: string, role: "admin" | "user" = "user"): Promise<string> {
+  const name = email.split("@", 1)[0] ?? email;
+  const { user } = await auth.api.createUser({ body: { email, name, password: PASSWORD, role } });
+  return user.id;
+}
+
+async function createOrganization(auth: Auth, name: string, userId: string): Promise<string> {
+  const { id } = await auth.api.createOrganization({ body: { name, slug: name.toLowerCase(), userId } });
+  return id;
+}
+
+async function findOrganizations(auth: Auth): Promise<Organizations | undefined> {
+  const { adapter } = await auth.$context;
+  const [acme, globex] = await Promise.all(
+    ["acme", "globex"].map((slug) =>
+      adapter.findOne<{ id: string }>({ model: "organization", where: [{ field: "slug", value: slug }] }),
+    ),
+  );
+  return acme && globex ? { acme: acme.id, globex: globex.id } : undefined;
+}

@@ -1,0 +1,356 @@
+import { describe, expect, test } from "vitest";
+import { compileFlag } from "./compile.ts";
+import type {
+  EvaluationContext,
+  FlagDefinition,
+  FlagType,
+  RuleConditions,
+  RuleDefinition,
+  Segments,
+} from "./definition.ts";
+import type { JsonValue } from "./json.ts";
+
+const NO_SEGMENTS: Segments = new Map();
+
+function flag(fields: Partial<FlagDefinition> = {}): FlagDefinition {
+  return { key: "flag", type: "string", enabled: true, defaultValue: "default", rules: [], ...fields };
+}
+
+function rule(fields: Partial<RuleDefinition> = {}): RuleDefinition {
+  return { id: "r", enabled: true, salt: "s", conditions: { conditions: [] }, value: "rule", ...fields };
+}
+
+const evaluate = (
+  fields: Partial<FlagDefinition>,
+  context: EvaluationContext = {},
+  ...rest: [{ value: JsonValue; variant?: string }?]
+) => compileFlag(flag(fields), NO_SEGMENTS).evaluate(context, ...rest);
+
+function matches(conditions: RuleConditions, context: EvaluationContext, segments = NO_SEGMENTS): boolean {
+  const compiled = compileFlag(flag({ rules: [rule({ conditions })] }), segments);
+  return compiled.evaluate(context).reason === "rule_match";
+}
+
+const VARIANTS = [
+  { key: "a", weight: 50, value: "A", metadata: { color: "red" } },
+  { key: "b", weight: 50, value: "B" },
+];
+
+describe("the order of evaluation", () => {
+  const all: Partial<FlagDefinition> = {
+    rules: [rule({ id: "first", value: "first" }), rule({ id: "second", value: "second" })],
+    rolloutPercentage: 100,
+    variants: VARIANTS,
+  };
+
+  test("a disabled flag gives its default, override or not", () => {
+    expect(evaluate({ ...all, enabled: false }, {}, { value: "o" })).toEqual({
+      value: "default",
+      reason: "disabled",
+    });
+  });
+
+  test("an override goes before the rules", () => {
+    expect(evaluate(all, {}, { value: "o" })).toEqual({ value: "o", reason: "override" });
+  });
+
+  test("an override's variant is given with its value and metadata", () => {
+    expect(evaluate(all, {}, { value: "o", variant: "a" })).toEqual({
+      value: "o",
+      variant: "a",
+      reason: "override",
+      variantMetadata: { color: "red" },
+    });
+  });
+
+  test("the first rule that matches wins", () => {
+    expect(evaluate(all)).toEqual({ value: "first", reason: "rule_match" });
+  });
+
+  test("a disabled rule is skipped", () => {
+    const rules = [rule({ enabled: false, value: "first" }), rule({ value: "second" })];
+    expect(evaluate({ rules })).toEqual({ value: "second", reason: "rule_match" });
+  });
+
+  test("then the rollout and its variants", () => {
+    expect(evaluate({ ...all, rules: [] })).toEqual({
+      value: expect.stringMatching(/^[AB]$/),
+      variant: expect.stringMatching(/^[ab]$/),
+      reason: "percentage_rollout",
+      ...(evaluate({ ...all, rules: [] }).variant === "a" && { variantMetadata: { color: "red" } }),
+    });
+  });
+
+  test("then the default", () => {
+    expect(evaluate({})).toEqual({ value: "default", reason: "default" });
+  });
+});
+
+describe("values", () => {
+  test.each<[FlagType, JsonValue]>([
+    ["boolean", false],
+    ["string", ""],
+    ["number", 0],
+    ["json", null],
+  ])("a %s flag without a default gives %j", (type, empty) => {
+    const compiled = compileFlag({ key: "k", type, enabled: true, rules: [] }, NO_SEGMENTS);
+    expect(compiled.evaluate({})).toEqual({ value: empty, reason: "default" });
+  });
+
+  test.each<[FlagType, JsonValue]>([
+    ["boolean", false],
+    ["string", ""],
+    ["number", 0],
+    ["json", null],
+  ])("a %s rule's %j is a value like any other", (type, value) => {
+    const defaultValue = type === "json" ? "d" : { boolean: true, string: "d", number: 1 }[type];
+    expect(evaluate({ type, defaultValue, rules: [rule({ value })] })).toEqual({
+      value,
+      reason: "rule_match",
+    });
+  });
+
+  test("a rule with a variant gives its key, and its value unless the rule has one", () => {
+    const { value: _, ...bare } = rule({ variant: "a" });
+    expect(evaluate({ variants: VARIANTS, rules: [bare] })).toEqual({
+      value: "A",
+      variant: "a",
+      reason: "rule_match",
+      variantMetadata: { color: "red" },
+    });
+    expect(evaluate({ variants: VARIANTS, rules: [rule({ variant: "b" })] })).toEqual({
+      value: "rule",
+      variant: "b",
+      reason: "rule_match",
+    });
+  });
+
+  test("in the rollout a boolean flag is true, another its default", () => {
+    expect(evaluate({ type: "boolean", defaultValue: false, rolloutPercentage: 100 })).toEqual({
+      value: true,
+      reason: "percentage_rollout",
+    });
+    expect(evaluate({ rolloutPercentage: 100 })).toEqual({ value: "default", reason: "percentage_rollout" });
+  });
+
+  test("outside the rollout is the default, without a variant", () => {
+    expect(evaluate({ rolloutPercentage: 0, variants: VARIANTS })).toEqual({
+      value: "default",
+      reason: "default",
+    });
+  });
+
+  test("variants without a rollout are for everyone", () => {
+    expect(evaluate({ variants: VARIANTS }).reason).toBe("percentage_rollout");
+  });
+
+  test("results cannot be changed by those who get them", () => {
+    const compiled = compileFlag(flag(), NO_SEGMENTS);
+    expect(Object.isFrozen(compiled.evaluate({}))).toBe(true);
+  });
+});
+
+describe("environments", () => {
+  const environments = {
+    off: { enabled: false, defaultValue: "off" },
+    all: { rolloutPercentage: 100 },
+    plain: {},
+  };
+
+  test.each([
+    [undefined, "default", "default"],
+    ["unknown", "default", "default"],
+    ["plain", "default", "default"],
+    ["toString", "default", "default"],
+    ["__proto__", "default", "default"],
+    ["off", "off", "disabled"],
+    ["all", "default", "percentage_rollout"],
+  ])("%s selects its own settings only", (environment, value, reason) => {
+    const context = environment === undefined ? {} : { environment };
+    expect(evaluate({ environments, rolloutPercentage: 0 }, context)).toEqual({ value, reason });
+  });
+
+  test("__proto__ is an ordinary name", () => {
+    const own = JSON.parse('{"__proto__":{"defaultValue":"proto"}}');
+    expect(evaluate({ environments: own }, { environment: "__proto__" }).value).toBe("proto");
+  });
+
+  test("an environment may switch a flag on that is off elsewhere", () => {
+    const settings = { enabled: false, environments: { beta: { enabled: true } } };
+    expect(evaluate(settings, { environment: "beta" }).reason).toBe("default");
+    expect(evaluate(settings, {}).reason).toBe("disabled");
+  });
+
+  test("rules go before an environment's settings, and may ask for the environment", () => {
+    const conditions: RuleConditions = {
+      conditions: [{ attribute: "environment", operator: "equals", value: "all" }],
+    };
+    const fields = { environments, rules: [rule({ conditions })] };
+    expect(evaluate(fields, { environment: "all" }).reason).toBe("rule_match");
+    expect(evaluate(fields, { environment: "plain" }).reason).toBe("default");
+  });
+});
+
+describe("bucketBy", () => {
+  test.each<[NonNullable<FlagDefinition["bucketBy"]>, EvaluationContext]>([
+    ["userId", { userId: "id-7" }],
+    ["organizationId", { organizationId: "id-7" }],
+    ["anonymousId", { anonymousId: "id-7" }],
+    ["attributes.company", { attributes: { company: "id-7" } }],
+    ["attributes.company.id", { attributes: { company: { id: "id-7" } } }],
+  ])("%s names what is hashed, for the rollout, the variants and a rule", (bucketBy, context) => {
+    const same: EvaluationContext = { userId: "id-7" };
+    for (const fields of [
+      { rolloutPercentage: 50 },
+      { variants: VARIANTS },
+      { rules: [rule({ percentage: 50 })] },
+    ] satisfies Partial<FlagDefinition>[]) {
+      for (const key of ["a", "b", "c", "d", "e", "f"]) {
+        expect(evaluate({ ...fields, key, bucketBy }, context)).toEqual(evaluate({ ...fields, key }, same));
+      }
+    }
+  });
+
+  test("a number or boolean is hashed as its text, anything else as absent", () => {
+    const bucketBy = "attributes.id";
+    for (const key of ["a", "b", "c", "d", "e", "f"]) {
+      const of = (id: JsonValue) =>
+        evaluate({ key, bucketBy, rolloutPercentage: 50 }, { attributes: { id } });
+      expect(of(42)).toEqual(of("42"));
+      expect(of(true)).toEqual(of("true"));
+      for (const other of [null, {}, ["42"]]) expect(of(other)).toEqual(of(""));
+      expect(evaluate({ key, bucketBy, rolloutPercentage: 50 })).toEqual(of(""));
+    }
+  });
+});
+
+describe("paths", () => {
+  const one = (attribute: string, value: JsonValue): RuleConditions => ({
+    conditions: [{ attribute, operator: "equals", value }],
+  });
+  const context: EvaluationContext = {
+    userId: "u",
+    email: "e",
+    role: "r",
+    organizationId: "o",
+    anonymousId: "an",
+    environment: "env",
+    device: { type: "mobile" },
+    geo: { country: "DE" },
+    attributes: {
+      plan: "pro",
+      userId: "claimed",
+      device: "mine",
+      nested: { deep: { deeper: 1 } },
+      list: [1],
+      "a.b": "dotted",
+      constructor: "own",
+    },
+  };
+
+  test.each<[string, JsonValue]>([
+    ["userId", "u"],
+    ["email", "e"],
+    ["role", "r"],
+    ["organizationId", "o"],
+    ["anonymousId", "an"],
+    ["environment", "env"],
+    ["device.type", "mobile"],
+    ["geo.country", "DE"],
+    ["attributes.plan", "pro"],
+    ["plan", "pro"],
+    ["attributes.userId", "claimed"],
+    ["device", "mine"],
+    ["nested.deep.deeper", 1],
+    ["attributes.nested.deep", { deeper: 1 }],
+    ["constructor", "own"],
+  ])("%s reads %j", (path, value) => {
+    expect(matches(one(path, value), context)).toBe(true);
+  });
+
+  test.each([
+    "toString",
+    "__proto__",
+    "nested.constructor",
+    "nested.__proto__.x",
+    "list.length",
+    "list.0",
+    "plan.length",
+    "a.b",
+    "missing",
+    "nested.missing.deeper",
+    "attributes",
+    "geo",
+  ])("%s is missing", (path) => {
+    const condition = { attribute: path, value: ".*" };
+    expect(matches({ conditions: [{ ...condition, operator: "not_equals" }] }, context)).toBe(true);
+    expect(matches({ conditions: [{ ...condition, operator: "regex" }] }, context)).toBe(false);
+    for (const value of ["", 0, null, {}, []]) expect(matches(one(path, value), context)).toBe(false);
+  });
+
+  test("what stands on a class instance's prototype is not read", () => {
+    class Person {
+      readonly own = "own";
+      get plan() {
+        return "pro";
+      }
+    }
+    const person = new Person() as unknown as Record<string, JsonValue>;
+    expect(matches(one("plan", "pro"), { attributes: person })).toBe(false);
+    expect(matches(one("own", "own"), { attributes: person })).toBe(false);
+    expect(matches(one("x.own", "own"), { attributes: { x: person } })).toBe(false);
+  });
+
+  test("a polluted Object.prototype is not read", () => {
+    const prototype = Object.prototype as unknown as Record<string, unknown>;
+    prototype["polluted"] = "yes";
+    try {
+      expect(matches(one("polluted", "yes"), { attributes: {} })).toBe(false);
+      expect(matches(one("x.polluted", "yes"), { attributes: { x: {} } })).toBe(false);
+    } finally {
+      delete prototype["polluted"];
+    }
+  });
+});
+
+describe("segments", () => {
+  const beta: RuleConditions = { conditions: [{ attribute: "beta", operator: "equals", value: true }] };
+
+  test("a segment holds where its conditions do", () => {
+    const segments = new Map([["beta", beta]]);
+    const use: RuleConditions = { conditions: [{ segment: "beta" }] };
+    expect(matches(use, { attributes: { beta: true } }, segments)).toBe(true);
+    expect(matches(use, {}, segments)).toBe(false);
+    expect(matches({ conditions: [], not: use }, {}, segments)).toBe(true);
+  });
+
+  test("segments may name segments", () => {
+    const segments = new Map<string, RuleConditions>([
+      ["outer", { conditions: [{ segment: "beta" }], not: { conditions: [{ segment: "eu" }] } }],
+      ["beta", beta],
+      ["eu", { conditions: [{ attribute: "geo.country", operator: "in", value: ["DE", "FR"] }] }],
+    ]);
+    const use: RuleConditions = { conditions: [{ segment: "outer" }] };
+    expect(matches(use, { attributes: { beta: true } }, segments)).toBe(true);
+    expect(matches(use, { attributes: { beta: true }, geo: { country: "DE" } }, segments)).toBe(false);
+  });
+
+  test("a thicket of segments, each naming the next a hundred times, answers at once", () => {
+    const segments = new Map<string, RuleConditions>();
+    for (let index = 0; index < 9; index++) {
+      segments.set(`s${index}`, { conditions: Array(100).fill({ segment: `s${index + 1}` }) });
+    }
+    segments.set("s9", beta);
+    const use: RuleConditions = { conditions: [{ segment: "s0" }] };
+    expect(matches(use, { attributes: { beta: true } }, segments)).toBe(true);
+    expect(matches(use, {}, segments)).toBe(false);
+  });
+
+  test("a flag compiled after a segment changed uses the new one", () => {
+    const segments = new Map<string, RuleConditions>([["beta", beta]]);
+    const use: RuleConditions = { conditions: [{ segment: "beta" }] };
+    expect(matches(use, {}, segments)).toBe(false);
+    segments.set("beta", { conditions: [] });
+    expect(matches(use, {}, segments)).toBe(true);
+  });
+});

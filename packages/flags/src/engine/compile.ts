@@ -1,0 +1,150 @@
+/** Compiles a flag once, so that evaluating it is a call. */
+import {
+  bucketPath,
+  HASHES,
+  rolloutSuffix,
+  ruleSuffix,
+  thresholdOf,
+  variantSuffix,
+  variantThresholds,
+} from "./bucket.ts";
+import { buildGroup, segmentGraphs } from "./build.ts";
+import type {
+  Evaluation,
+  EvaluationContext,
+  FlagDefinition,
+  OverrideDefinition,
+  RuleDefinition,
+  Segments,
+} from "./definition.ts";
+import type { Explanation } from "./explain.ts";
+import { explainFlag } from "./explain-flag.ts";
+import { leaf, type Memory, mark, Node, resultOf, VARIANT, WITHIN, walk } from "./graph.ts";
+import { prepareSuffix } from "./murmur.ts";
+import {
+  defaultResult,
+  inEnvironment,
+  overrideResult,
+  rolloutResult,
+  ruleResult,
+  variantResult,
+} from "./outcome.ts";
+import { validate } from "./validate.ts";
+
+/** A flag ready to evaluate. Immutable; shared by all evaluations. */
+export interface CompiledFlag {
+  /** Total: any context gives a result, in bounded time. */
+  evaluate(context: EvaluationContext, override?: OverrideDefinition): Evaluation;
+  /** The same answer with every step that led to it. */
+  explain(context: EvaluationContext, override?: OverrideDefinition): Explanation;
+}
+
+/** Throws when the definition is not one that a write of ours can have made. */
+export function compileFlag(definition: FlagDefinition, segments: Segments): CompiledFlag {
+  return new Flag(definition, segments);
+}
+
+/** What an environment may change: whether the flag is on, and what comes after its rules. */
+interface Plan {
+  readonly enabled: boolean;
+  readonly disabled: Evaluation;
+  readonly rest: Node;
+}
+
+/** Where the rules of a flag with environments end: what follows depends on the environment. */
+const REST: Node = mark();
+
+/** A class, so that callers see one kind of object. */
+class Flag implements CompiledFlag {
+  readonly #definition: FlagDefinition;
+  readonly #segments: Segments;
+  readonly #entry: Node;
+  readonly #plan: Plan;
+  readonly #environments: ReadonlyMap<string, Plan> | undefined;
+  readonly #repeats: boolean;
+  /** Where the evaluation begins when it needs nothing else: no environment, no memory, no override. */
+  readonly #start: Node | undefined;
+
+  constructor(definition: FlagDefinition, segments: Segments) {
+    const { rules, reach } = validate(definition, segments);
+    const graphs = segmentGraphs(reach.segments, segments);
+    const names = Object.keys(definition.environments ?? {});
+    this.#definition = definition;
+    this.#segments = segments;
+    this.#repeats = reach.repeats;
+    this.#plan = planOf(definition);
+    this.#environments =
+      names.length === 0
+        ? undefined
+        : new Map(names.map((name) => [name, planOf(inEnvironment(definition, name))]));
+    this.#entry = rules.reduceRight(
+      (next, { rule, conditions }) => buildGroup(conditions, graphs, shareOf(definition, rule, next), next),
+      names.length === 0 ? this.#plan.rest : REST,
+    );
+    if (names.length === 0 && !this.#repeats) {
+      this.#start = definition.enabled ? this.#entry : leaf(this.#plan.disabled);
+    }
+  }
+
+  evaluate(context: EvaluationContext, override?: OverrideDefinition): Evaluation {
+    if (override === undefined && this.#start !== undefined) {
+      return resultOf(walk(this.#start, context, undefined));
+    }
+    return this.#evaluate(context, override);
+  }
+
+  explain(context: EvaluationContext, override?: OverrideDefinition): Explanation {
+    return explainFlag(this.#definition, this.#segments, context, override);
+  }
+
+  #evaluate(context: EvaluationContext, override: OverrideDefinition | undefined): Evaluation {
+    const plan = this.#planIn(context.environment);
+    if (!plan.enabled) return plan.disabled;
+    if (override !== undefined) return overrideResult(this.#definition, override);
+    const memory: Memory | undefined = this.#repeats ? new Map() : undefined;
+    const end = walk(this.#entry, context, memory);
+    return resultOf(end === REST ? walk(plan.rest, context, memory) : end);
+  }
+
+  #planIn(environment: string | undefined): Plan {
+    return (environment !== undefined && this.#environments?.get(environment)) || this.#plan;
+  }
+}
+
+function planOf(flag: FlagDefinition): Plan {
+  return { enabled: flag.enabled, disabled: defaultResult(flag, "disabled"), rest: restOf(flag) };
+}
+
+/** What follows the rules: the rollout, then the variants of those in it. */
+function restOf(flag: FlagDefinition): Node {
+  const { rolloutPercentage } = flag;
+  const outside = leaf(defaultResult(flag, "default"));
+  const variants = variantsOf(flag);
+  if (rolloutPercentage === undefined) return variants ?? outside;
+  return within(flag, rolloutPercentage, rolloutSuffix(flag), variants ?? leaf(rolloutResult(flag)), outside);
+}
+
+function variantsOf(flag: FlagDefinition): Node | undefined {
+  const { variants = [] } = flag;
+  if (variants.length === 0) return undefined;
+  const thresholds = variantThresholds(variants.map(({ weight }) => weight));
+  const ends = variants.map((variant, index) => ({
+    threshold: thresholds[index] ?? HASHES,
+    end: leaf(variantResult(variant)),
+  }));
+  return new Node(VARIANT, bucketPath(flag.bucketBy), prepareSuffix(variantSuffix(flag)), ends);
+}
+
+/** The rule's result, for the share of those its conditions match that it is for. */
+function shareOf(flag: FlagDefinition, rule: RuleDefinition, next: Node): Node {
+  const matched = leaf(ruleResult(flag, rule));
+  if (rule.percentage === undefined) return matched;
+  return within(flag, rule.percentage, ruleSuffix(flag, rule), matched, next);
+}
+
+function within(flag: FlagDefinition, percentage: number, suffix: string, yes: Node, no: Node): Node {
+  const threshold = thresholdOf(percentage);
+  if (threshold <= 0) return no;
+  if (threshold >= HASHES) return yes;
+  return new Node(WITHIN, bucketPath(flag.bucketBy), prepareSuffix(suffix), threshold, yes, no);
+}

@@ -1,0 +1,58 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { jsonEquals } from "./equality.ts";
+import type { JsonValue } from "./json.ts";
+
+const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>;
+
+describe("jsonEquals", () => {
+  test("a value equals its copy", () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        expect(jsonEquals(value, structuredClone(value))).toBe(true);
+      }),
+    );
+  });
+
+  test("is the same both ways", () => {
+    fc.assert(
+      fc.property(json, json, (a, b) => {
+        expect(jsonEquals(a, b)).toBe(jsonEquals(b, a));
+      }),
+    );
+  });
+
+  test.each<[JsonValue, unknown]>([
+    [1, "1"],
+    [0, false],
+    [null, 0],
+    [null, undefined],
+    [{}, []],
+    [[], {}],
+    [{}, null],
+    [
+      [1, 2],
+      [2, 1],
+    ],
+    [[1], [1, 2]],
+    [{ a: 1 }, { a: 1, b: 2 }],
+    [{ a: 1, b: 2 }, { a: 1 }],
+    [{ toString: null }, { a: null }],
+    [{}, new Date(0)],
+    [{}, new Map()],
+    [[null], new Array(1)],
+  ])("%j does not equal %j", (a, b) => {
+    expect(jsonEquals(a, b)).toBe(false);
+  });
+
+  test("the order of keys does not matter, that of a list does", () => {
+    expect(jsonEquals({ a: 1, b: [1, 2] }, { b: [1, 2], a: 1 })).toBe(true);
+    expect(jsonEquals([1, 2], [2, 1])).toBe(false);
+  });
+
+  test("a cyclic value is compared as deep as the JSON goes", () => {
+    const cyclic: Record<string, unknown> = {};
+    cyclic["a"] = cyclic;
+    expect(jsonEquals({ a: { a: { a: 1 } } }, cyclic)).toBe(false);
+  });
+});

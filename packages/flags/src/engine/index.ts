@@ -1,0 +1,32 @@
+/** Evaluation by itself: pure, the same on every runtime. The public names of `@halyard/flags/engine`. */
+export { type CompiledFlag, compileFlag } from "./compile.ts";
+export {
+  type CheckedConditions,
+  type ConditionProblem,
+  checkConditions,
+  checkReferences,
+  countRegex,
+  segmentsOf,
+} from "./conditions.ts";
+export type {
+  BucketBy,
+  ConditionOperator,
+  DeviceInfo,
+  EnvironmentSettings,
+  Evaluation,
+  EvaluationContext,
+  EvaluationReason,
+  FlagDefinition,
+  FlagType,
+  GeoInfo,
+  OverrideDefinition,
+  RuleConditions,
+  RuleDefinition,
+  SegmentCondition,
+  Segments,
+  SimpleCondition,
+  Variant,
+} from "./definition.ts";
+export type { Explanation, ExplanationStep } from "./explain.ts";
+export type { JsonObject, JsonValue } from "./json.ts";
+export { murmur3 } from "./murmur.ts";

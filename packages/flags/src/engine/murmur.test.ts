@@ -1,0 +1,37 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { murmur3, murmur3After, prepareSuffix } from "./murmur.ts";
+
+const text = fc.string({ unit: "binary", maxLength: 40 });
+const ascii = fc.string({ maxLength: 40 });
+
+describe("murmur3", () => {
+  test.each([
+    ["", 0],
+    ["test", 0xba6bd213],
+    ["Hello, world!", 0xc0363e43],
+    ["The quick brown fox jumps over the lazy dog", 0x2e4ff723],
+  ])("of %j is the published %i", (input, hash) => {
+    expect(murmur3(input)).toBe(hash);
+  });
+
+  test("takes half a surrogate pair as U+FFFD", () => {
+    expect(murmur3("a\ud800b")).toBe(murmur3("a\ufffdb"));
+    expect(murmur3("\udc00")).toBe(murmur3("\ufffd"));
+  });
+});
+
+describe("murmur3After", () => {
+  test("is murmur3 of id and suffix, whatever both are", () => {
+    fc.assert(
+      fc.property(fc.oneof(ascii, text), fc.oneof(ascii, text), (id, suffix) => {
+        expect(murmur3After(id, prepareSuffix(suffix))).toBe(murmur3(id + suffix));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  test("joins a surrogate pair that the seam between id and suffix cuts", () => {
+    expect(murmur3After("a\ud83d", prepareSuffix("\ude00:key"))).toBe(murmur3("a😀:key"));
+  });
+});

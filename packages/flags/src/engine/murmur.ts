@@ -1,0 +1,115 @@
+/** MurmurHash3 (x86, 32 bits, seed 0): of bytes, and of an id followed by a suffix known beforehand. */
+
+const C1 = 0xcc9e2d51;
+const C2 = 0x1b873593;
+const C3 = 0xe6546b64;
+
+const encoder = new TextEncoder();
+
+/** The hash of the text's UTF-8 bytes, as an unsigned number. Half a surrogate pair counts as U+FFFD. */
+export function murmur3(text: string): number {
+  const bytes = encoder.encode(text);
+  const { length } = bytes;
+  const end = length & ~3;
+  let hash = 0;
+  for (let index = 0; index < end; index += 4) hash = join(hash, mix(word(bytes, index, 4)));
+  if (end < length) hash ^= mix(word(bytes, end, length - end));
+  return finish(hash, length);
+}
+
+/**
+ * What follows the id in the text that is hashed, prepared for each of the four places in a word where an id may end:
+ * [first bytes, which complete the id's last word; number of whole words; mixed rest; mixed words…], four times.
+ */
+export interface Suffix {
+  readonly text: string;
+  readonly byteLength: number;
+  /** Empty when the text is too short to complete every word. */
+  readonly words: Int32Array;
+  /** Numbers in `words` for each place. */
+  readonly stride: number;
+  /** The hash of the suffix alone, for the many who have no id. */
+  readonly alone: number;
+}
+
+const WORD = 4;
+
+export function prepareSuffix(text: string): Suffix {
+  const bytes = encoder.encode(text);
+  const { length } = bytes;
+  const stride = 3 + (length >>> 2);
+  const words = new Int32Array(length < WORD ? 0 : WORD * stride);
+  for (let filled = 0; filled < WORD && words.length > 0; filled++) {
+    const first = WORD - filled;
+    const whole = (length - first) >>> 2;
+    const rest = first + whole * WORD;
+    const at = filled * stride;
+    words[at] = word(bytes, 0, first) << (8 * filled);
+    words[at + 1] = whole;
+    words[at + 2] = rest < length ? mix(word(bytes, rest, length - rest)) : 0;
+    for (let index = 0; index < whole; index++) {
+      words[at + 3 + index] = mix(word(bytes, first + index * WORD, WORD));
+    }
+  }
+  return { text, byteLength: length, words, stride, alone: murmur3(text) };
+}
+
+/** `murmur3(id + suffix.text)`; while the id is ASCII that text is not made, and nearly nothing depends on its length. */
+export function murmur3After(id: string, suffix: Suffix): number {
+  const { length } = id;
+  const { words } = suffix;
+  if (length < WORD || words.length === 0) {
+    return length === 0 ? suffix.alone : murmur3(id + suffix.text);
+  }
+  const end = length & ~3;
+  let hash = 0;
+  let seen = 0;
+  for (let index = 0; index < end; index += WORD) {
+    const a = id.charCodeAt(index);
+    const b = id.charCodeAt(index + 1);
+    const c = id.charCodeAt(index + 2);
+    const d = id.charCodeAt(index + 3);
+    seen |= a | b | c | d;
+    hash = join(hash, mix(a | (b << 8) | (c << 16) | (d << 24)));
+  }
+  const filled = length & 3;
+  let last = 0;
+  // One branch, not one for each byte: most ids of an application are of one length, and then it costs nothing.
+  if (filled !== 0) {
+    const b = id.charCodeAt(length - 3);
+    const c = id.charCodeAt(length - 2);
+    const d = id.charCodeAt(length - 1);
+    seen |= b | c | d;
+    last = (b | (c << 8) | (d << 16)) >>> (8 * (3 - filled));
+  }
+  if (seen > 0x7f) return murmur3(id + suffix.text);
+  const at = filled * suffix.stride;
+  hash = join(hash, mix(last | (words[at] as number)));
+  const limit = at + 3 + (words[at + 1] as number);
+  for (let place = at + 3; place < limit; place++) hash = join(hash, words[place] as number);
+  return finish(hash ^ (words[at + 2] as number), length + suffix.byteLength);
+}
+
+/** Little endian. */
+function word(bytes: Uint8Array, at: number, count: number): number {
+  let value = 0;
+  for (let index = 0; index < count; index++) value |= (bytes[at + index] as number) << (8 * index);
+  return value;
+}
+
+function mix(value: number): number {
+  const product = Math.imul(value, C1);
+  return Math.imul((product << 15) | (product >>> 17), C2);
+}
+
+function join(hash: number, mixed: number): number {
+  const joined = hash ^ mixed;
+  return (Math.imul((joined << 13) | (joined >>> 19), 5) + C3) | 0;
+}
+
+function finish(hash: number, length: number): number {
+  let value = hash ^ length;
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return (value ^ (value >>> 16)) >>> 0;
+}

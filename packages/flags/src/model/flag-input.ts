@@ -1,0 +1,139 @@
+/** The bodies that make and change a flag. */
+import * as z from "zod";
+import { weightsAddUp } from "../engine/bucket.ts";
+import type { BucketBy, EnvironmentSettings, FlagType, Variant } from "../engine/definition.ts";
+import { isPlainObject } from "../engine/json.ts";
+import { FeatureFlagError } from "./errors.ts";
+import { type CreateFeatureFlagInput, type FeatureFlagPatch, FLAG_TYPES, isFlagType } from "./flag.ts";
+import {
+  json,
+  jsonBytes,
+  jsonObject,
+  key,
+  line,
+  name,
+  overLimit,
+  parse,
+  percentage,
+  text,
+  wholePercentage,
+} from "./inputs.ts";
+
+/** What a change of a flag through the server method holds. */
+export type UpdateFeatureFlagInput = FeatureFlagPatch & {
+  id: string;
+  /** The change is refused with 409 when the flag has another version. */
+  version?: number | undefined;
+};
+
+/**
+ * The largest flag, as JSON text in UTF-8. MySQL's `text` columns hold 65,535 bytes, and the audit log keeps the whole
+ * flag, with its id and dates, in one of them.
+ */
+const MAX_FLAG_BYTES = 64_000;
+
+const variant: z.ZodType<Variant> = z.strictObject({
+  key: name,
+  weight: percentage,
+  value: json,
+  metadata: jsonObject.optional(),
+}) as z.ZodType<Variant>;
+
+const variants: z.ZodType<readonly Variant[]> = z.array(variant).superRefine((list, check) => {
+  const total = list.reduce((sum, { weight }) => sum + weight, 0);
+  if (!weightsAddUp(total)) check.addIssue(`weights must sum to 100; they sum to ${total}`);
+  if (new Set(list.map((one) => one.key)).size < list.length) check.addIssue("each key may occur once");
+});
+
+const settings: z.ZodType<EnvironmentSettings> = z.strictObject({
+  enabled: z.boolean().optional(),
+  rolloutPercentage: wholePercentage.optional(),
+  defaultValue: json.optional(),
+}) as z.ZodType<EnvironmentSettings>;
+
+/** By hand, because `__proto__` is a name like any other. */
+const environments: z.ZodType<Readonly<Record<string, EnvironmentSettings>>> = z
+  .custom<Record<string, unknown>>(isPlainObject, "must be an object of settings by environment")
+  .transform((given, check) => {
+    const entries: [string, EnvironmentSettings][] = [];
+    for (const [environment, value] of Object.entries(given)) {
+      const named = name.safeParse(environment);
+      const result = settings.safeParse(value);
+      if (result.success && named.success) entries.push([environment, result.data]);
+      for (const issue of [...(named.error?.issues ?? []), ...(result.error?.issues ?? [])]) {
+        check.addIssue({ code: "custom", message: issue.message, path: [environment, ...issue.path] });
+      }
+    }
+    return Object.fromEntries(entries);
+  }) as unknown as z.ZodType<Readonly<Record<string, EnvironmentSettings>>>;
+
+const bucketBy: z.ZodType<BucketBy> = z.custom<BucketBy>(
+  (value) =>
+    typeof value === "string" &&
+    (["userId", "organizationId", "anonymousId"].includes(value) || /^attributes\.[^\0]{1,200}$/.test(value)),
+  "must be userId, organizationId, anonymousId or attributes.<path>",
+);
+
+const visibility = z.enum(["public", "server"]);
+// Only its absence is judged by the schema: an unknown type has an error code of its own.
+const type = z.custom<unknown>((value) => value !== undefined, `is required: ${FLAG_TYPES.join(", ")}`);
+
+const createBody = z.strictObject({
+  key,
+  name,
+  description: text.optional(),
+  type,
+  enabled: z.boolean().optional(),
+  defaultValue: json.optional(),
+  rolloutPercentage: wholePercentage.optional(),
+  organizationId: line.optional(),
+  variants: variants.optional(),
+  environments: environments.optional(),
+  salt: name.optional(),
+  bucketBy: bucketBy.optional(),
+  visibility: visibility.optional(),
+  metadata: jsonObject.optional(),
+});
+
+const patchBody = z.strictObject({
+  key: key.optional(),
+  name: name.optional(),
+  description: text.nullish(),
+  type: z.unknown().optional(),
+  enabled: z.boolean().optional(),
+  defaultValue: json.optional(),
+  rolloutPercentage: wholePercentage.nullish(),
+  variants: variants.nullish(),
+  environments: environments.nullish(),
+  salt: name.nullish(),
+  bucketBy: bucketBy.nullish(),
+  visibility: visibility.optional(),
+  metadata: jsonObject.nullish(),
+});
+
+/** Whether its values fit the type is for the store to say, which asks it of every write. */
+export function parseCreateInput(body: unknown): CreateFeatureFlagInput {
+  const { type: given, ...input } = parse(createBody, body);
+  return withinSize({ ...input, type: knownType(given) });
+}
+
+export function parseFlagPatch(body: unknown): FeatureFlagPatch {
+  const { type: given, ...input } = parse(patchBody, body);
+  return withinSize({ ...input, ...(given !== undefined && { type: knownType(given) }) });
+}
+
+function knownType(given: unknown): FlagType {
+  if (isFlagType(given)) return given;
+  throw new FeatureFlagError("INVALID_FLAG_TYPE", `Unknown flag type. Use ${FLAG_TYPES.join(", ")}.`, {
+    details: { field: "type" },
+  });
+}
+
+function withinSize<Input>(input: Input): Input {
+  if (jsonBytes(input) <= MAX_FLAG_BYTES) return input;
+  throw overLimit(
+    "The flag is too large as JSON, in bytes.",
+    MAX_FLAG_BYTES,
+    "Keep large data elsewhere and store its address.",
+  );
+}

@@ -1,0 +1,72 @@
+/** The flags that answer an evaluation: an organization's own, then those of all organizations. */
+import { NO_TENANT } from "../model/flag.ts";
+import type { Snapshot, SnapshotFlag, SnapshotReading } from "../store/store.ts";
+import { type Call, headersOf } from "./call.ts";
+import type { Service } from "./service.ts";
+
+/** One tenant's flags among those that answer. */
+export interface Layer {
+  readonly tenant: string;
+  readonly snapshot: Snapshot;
+}
+
+export interface FlagsReading {
+  /** The first that has a flag answers for it. */
+  readonly layers: readonly Layer[];
+  /** The sum of the layers' revisions: it moves with every change of any of them, and only upwards. */
+  readonly revision: number;
+  readonly stale: boolean;
+}
+
+const REVISION_HEADER = "x-feature-flags-revision";
+const STALE_HEADER = "x-feature-flags-stale";
+
+/** Reads the tenant's flags, at least as new as those the caller has seen, and says on the response how new. */
+export async function readFlags(service: Service, call: Call, tenant: string): Promise<FlagsReading> {
+  const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
+  let readings = await Promise.all(tenants.map((one) => service.store.snapshot(one)));
+  const behind = seenRevision(call) - sumOf(readings);
+  if (behind > 0) {
+    // Which of them the caller has seen change is not known, so each is asked for all of the difference.
+    readings = await Promise.all(
+      tenants.map((one, at) => service.store.snapshot(one, (readings[at]?.snapshot.revision ?? 0) + behind)),
+    );
+  }
+  const revision = sumOf(readings);
+  const stale = readings.some((reading) => reading.stale);
+  call.setHeader(REVISION_HEADER, String(revision));
+  if (stale) call.setHeader(STALE_HEADER, "1");
+  const layers = readings.map(({ snapshot }, at) => ({ tenant: tenants[at] ?? NO_TENANT, snapshot }));
+  return { layers, revision, stale };
+}
+
+/** A flag, and whose it is. */
+export interface FlagHit {
+  readonly layer: Layer;
+  readonly found: SnapshotFlag;
+}
+
+/** Server flags exist only for server code and keys. */
+export function isVisible({ flag }: SnapshotFlag, seesServerFlags: boolean): boolean {
+  return seesServerFlags || flag.visibility === "public";
+}
+
+export function findFlag(
+  layers: readonly Layer[],
+  key: string,
+  seesServerFlags: boolean,
+): FlagHit | undefined {
+  for (const layer of layers) {
+    const found = layer.snapshot.flags.get(key);
+    if (found !== undefined && isVisible(found, seesServerFlags)) return { layer, found };
+  }
+  return undefined;
+}
+
+const sumOf = (readings: readonly SnapshotReading[]) =>
+  readings.reduce((sum, { snapshot }) => sum + snapshot.revision, 0);
+
+function seenRevision(call: Call): number {
+  const seen = headersOf(call).get(REVISION_HEADER) ?? "";
+  return /^\d{1,15}$/.test(seen) ? Number(seen) : 0;
+}

@@ -1,0 +1,67 @@
+/** Server keys: keys of `@better-auth/api-key` with permissions on the resource `featureFlag`. */
+import { FeatureFlagError } from "../model/errors.ts";
+import { type Call, headersOf } from "./call.ts";
+
+export interface ServerKey {
+  readonly id: string;
+  /** The actions it was given on `featureFlag`. */
+  readonly actions: readonly string[];
+  /** Who owns it: a user or, where the key plugin is set up so, an organization. */
+  readonly ownerId: string;
+}
+
+/** The part of the key plugin that is used; it may be absent, so its types are not imported. */
+type VerifyKey = (input: { body: { key: string }; context: Call["context"] }) => Promise<{
+  readonly valid: boolean;
+  readonly error?: { readonly code?: unknown; readonly details?: unknown } | null;
+  readonly key: {
+    readonly id: string;
+    readonly referenceId?: unknown;
+    readonly permissions?: unknown;
+  } | null;
+}>;
+
+/** What the key plugin says of a key that has used up what it was given. */
+const SPENT: ReadonlySet<unknown> = new Set(["RATE_LIMITED", "USAGE_EXCEEDED"]);
+
+/**
+ * The server key that makes the call. Undefined without one, and for a key that has nothing to do with flags. One
+ * that is not valid is refused: its bearer means to be somebody and must not be taken for anybody.
+ */
+export async function readKey(call: Call): Promise<ServerKey | undefined> {
+  const given = headersOf(call).get("x-api-key");
+  const verify = verifierOf(call);
+  if (given === null || verify === undefined) return undefined;
+  const { valid, error, key } = await verify({ body: { key: given }, context: call.context });
+  if (!valid || key === null) throw refusalOf(error?.code, error?.details);
+  const granted = actionsOf(key.permissions);
+  if (granted === undefined || typeof key.referenceId !== "string") return undefined;
+  return { id: key.id, actions: granted, ownerId: key.referenceId };
+}
+
+function verifierOf(call: Call): VerifyKey | undefined {
+  const plugin = call.context.options.plugins?.find(({ id }) => id === "api-key");
+  const endpoint: unknown = plugin?.endpoints?.["verifyApiKey"];
+  return typeof endpoint === "function" ? (endpoint as VerifyKey) : undefined;
+}
+
+function actionsOf(permissions: unknown): readonly string[] | undefined {
+  if (typeof permissions !== "object" || permissions === null || !Object.hasOwn(permissions, "featureFlag")) {
+    return undefined;
+  }
+  const { featureFlag } = permissions as { featureFlag: unknown };
+  return Array.isArray(featureFlag) ? featureFlag.filter((action) => typeof action === "string") : undefined;
+}
+
+function refusalOf(code: unknown, details: unknown): FeatureFlagError {
+  if (!SPENT.has(code)) {
+    return new FeatureFlagError("PERMISSION_DENIED", "The key in x-api-key is not valid.", { status: 401 });
+  }
+  const { tryAgainIn = undefined } =
+    typeof details === "object" && details !== null ? (details as { tryAgainIn?: unknown }) : {};
+  return new FeatureFlagError(
+    "RATE_LIMIT_EXCEEDED",
+    "The key in x-api-key has used up its requests. Give the key a higher limit, or wait.",
+    typeof tryAgainIn === "number" ? { details: { retryAfter: Math.ceil(tryAgainIn / 1000) } } : {},
+  );
+}

@@ -1,0 +1,125 @@
+/** Overrides in the database: rows to overrides and back. */
+import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
+import type { OverrideRow } from "../model/tables.ts";
+import { decodeJson, encodeJson } from "./codec.ts";
+import { conflict, invalid, notFound } from "./entity.ts";
+import { type Adapter, findRow, findRows, where } from "./rows.ts";
+import { sha256 } from "./sha256.ts";
+
+export const OVERRIDE_MODEL = "featureFlagOverride";
+
+/** The last moment that ISO 8601 writes with four digits for the year: later ones would sort before it as text. */
+const LAST_EXPIRY_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+export async function readOverride(
+  adapter: Adapter,
+  tenant: string,
+  overrideId: string,
+): Promise<FlagOverride> {
+  const row = await findRow<OverrideRow>(adapter, OVERRIDE_MODEL, { overrideId, tenant });
+  if (row === undefined) throw notFound("override");
+  return toOverride(row);
+}
+
+/** The override a user has for a flag, expired or not. */
+export async function findOverride(
+  adapter: Adapter,
+  tenant: string,
+  { flagId, userId }: Pick<FlagOverride, "flagId" | "userId">,
+): Promise<FlagOverride | undefined> {
+  const match = { flagId, userHash: await sha256(userId), tenant };
+  const row = await findRow<OverrideRow>(adapter, OVERRIDE_MODEL, match);
+  return row && toOverride(row);
+}
+
+/** Overrides that have expired, so that they can be swept away; no more than `limit` of them. */
+export async function findExpired(
+  adapter: Adapter,
+  tenant: string,
+  at: Date,
+  limit: number,
+): Promise<FlagOverride[]> {
+  const also = [{ field: "expiresAt", operator: "lte" as const, value: at.toISOString() }];
+  const rows = await findRows<OverrideRow>(adapter, OVERRIDE_MODEL, { tenant }, { also, limit });
+  return rows.map(toOverride);
+}
+
+/** An expired override is as if absent, to everybody and for everything, until it is swept away. */
+export function isExpired({ expiresAt }: FlagOverride, at: Date): boolean {
+  return expiresAt !== undefined && expiresAt.getTime() <= at.getTime();
+}
+
+export function newOverride(input: FlagOverrideInput, id: string, at: Date): FlagOverride {
+  const expiresAt = input.expiresAt === undefined ? undefined : parseExpiry(input.expiresAt, at);
+  return {
+    id,
+    flagId: input.flagId,
+    userId: input.userId,
+    value: input.value,
+    ...(input.variant !== undefined && { variant: input.variant }),
+    enabled: input.enabled ?? true,
+    ...(input.reason !== undefined && { reason: input.reason }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    createdAt: at,
+  };
+}
+
+function parseExpiry(text: string, at: Date): Date {
+  const expiresAt = new Date(text);
+  const ms = expiresAt.getTime();
+  if (!(ms > at.getTime() && ms <= LAST_EXPIRY_MS)) {
+    throw invalid("expiresAt must be a time in the future, before the year 10000, in ISO 8601.", {
+      field: "expiresAt",
+    });
+  }
+  return expiresAt;
+}
+
+export async function requireRoom(tx: Adapter, tenant: string, limit: number): Promise<void> {
+  if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ tenant }) })) < limit) return;
+  throw conflict(
+    `There are ${limit} overrides, as many as there may be. Delete some, or use a rule for groups of users.`,
+    { limit },
+  );
+}
+
+export async function insertOverride(tx: Adapter, tenant: string, override: FlagOverride): Promise<void> {
+  await tx.create<OverrideRow>({
+    model: OVERRIDE_MODEL,
+    data: {
+      tenant,
+      overrideId: override.id,
+      flagId: override.flagId,
+      userId: override.userId,
+      userHash: await sha256(override.userId),
+      value: encodeJson(override.value),
+      variant: override.variant ?? null,
+      enabled: override.enabled,
+      reason: override.reason ?? null,
+      expiresAt: override.expiresAt?.toISOString() ?? null,
+      createdAt: override.createdAt,
+    },
+  });
+}
+
+export async function removeOverride(tx: Adapter, tenant: string, overrideId: string): Promise<void> {
+  await tx.delete<OverrideRow>({ model: OVERRIDE_MODEL, where: where({ overrideId, tenant }) });
+}
+
+export async function removeOverridesOf(tx: Adapter, tenant: string, flagId: string): Promise<void> {
+  await tx.deleteMany({ model: OVERRIDE_MODEL, where: where({ flagId, tenant }) });
+}
+
+export function toOverride(row: OverrideRow): FlagOverride {
+  return {
+    id: row.overrideId,
+    flagId: row.flagId,
+    userId: row.userId,
+    value: decodeJson(row.value),
+    ...(row.variant !== null && { variant: row.variant }),
+    enabled: row.enabled,
+    ...(row.reason !== null && { reason: row.reason }),
+    ...(row.expiresAt !== null && { expiresAt: new Date(row.expiresAt) }),
+    createdAt: row.createdAt,
+  };
+}

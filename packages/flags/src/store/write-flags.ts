@@ -1,0 +1,106 @@
+/** Changes of flags. */
+import type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch } from "../model/flag.ts";
+import type { OverrideRow } from "../model/tables.ts";
+import { requireUsable } from "./definition.ts";
+import { conflict, requireVersion } from "./entity.ts";
+import {
+  insertFlag,
+  newFlag,
+  patchFlag,
+  readFlag,
+  removeFlag,
+  replaceFlag,
+  requireFreeKey,
+} from "./flags.ts";
+import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "./overrides.ts";
+import { findRowsIn, scanRows } from "./rows.ts";
+import { readRules, removeRulesOf, type StoredRule } from "./rules.ts";
+import { readSegments } from "./segments.ts";
+import { requireFit, requireOwnFit } from "./values.ts";
+import type { Change, WriteContext } from "./write.ts";
+
+export async function createFlag(
+  { tx, tenant, at, newId }: WriteContext,
+  input: CreateFeatureFlagInput,
+): Promise<Change<FeatureFlag>> {
+  const flag = newFlag(input, newId(), at);
+  requireOwnFit(flag);
+  requireUsable(flag, [], new Map());
+  await requireFreeKey(tx, tenant, flag.key);
+  await insertFlag(tx, tenant, flag);
+  return { ...subject(flag), action: "flag.created", before: null, after: flag, result: flag };
+}
+
+export async function updateFlag(
+  context: WriteContext,
+  id: string,
+  patch: FeatureFlagPatch,
+  version: number | undefined,
+): Promise<Change<FeatureFlag>> {
+  const { tx, tenant, at } = context;
+  const before = await readFlag(tx, tenant, id);
+  requireVersion("flag", before, version);
+  const flag = patchFlag(before, patch, at);
+  requireOwnFit(flag);
+  if (flag.key !== before.key) await requireFreeKey(tx, tenant, flag.key, id);
+  const rules = await readRules(tx, tenant, id);
+  if (flag.type !== before.type) {
+    for (const { rule } of rules) requireFit(flag, rule.value, { field: "type", ruleId: rule.id });
+    await requireOverridesFit(context, flag);
+  }
+  if (flag.variants !== before.variants) await requireVariantsUnused(context, before, flag, rules);
+  requireUsable(flag, rules, rules.length === 0 ? new Map() : await readSegments(tx, tenant));
+  await replaceFlag(tx, tenant, flag);
+  return { ...subject(flag), action: "flag.updated", before, after: flag, result: flag };
+}
+
+export async function deleteFlag(
+  { tx, tenant }: WriteContext,
+  id: string,
+  version: number | undefined,
+): Promise<Change<void>> {
+  const before = await readFlag(tx, tenant, id);
+  requireVersion("flag", before, version);
+  await removeRulesOf(tx, tenant, id);
+  await removeOverridesOf(tx, tenant, id);
+  await removeFlag(tx, tenant, id);
+  return { ...subject(before), action: "flag.deleted", before, after: null, result: undefined };
+}
+
+const subject = ({ id, key }: FeatureFlag) => ({ flagId: id, flagKey: key, entityId: id });
+
+async function requireOverridesFit({ tx, tenant, at }: WriteContext, flag: FeatureFlag): Promise<void> {
+  const match = { flagId: flag.id, tenant };
+  for await (const row of scanRows<OverrideRow>(tx, OVERRIDE_MODEL, "overrideId", match)) {
+    const override = toOverride(row);
+    if (isExpired(override, at)) continue;
+    requireFit(flag, override.value, { field: "type", overrideId: override.id });
+  }
+}
+
+/** A variant that a rule or an override names stays until they are gone. */
+async function requireVariantsUnused(
+  { tx, tenant, at }: WriteContext,
+  before: FeatureFlag,
+  after: FeatureFlag,
+  rules: readonly StoredRule[],
+): Promise<void> {
+  const kept = new Set(after.variants?.map(({ key }) => key));
+  const removed = (before.variants ?? []).map(({ key }) => key).filter((key) => !kept.has(key));
+  const isRemoved = (variant: string | undefined) => removed.some((key) => key === variant);
+  const rule = rules.find(({ rule: { variant } }) => isRemoved(variant))?.rule;
+  if (rule !== undefined) throw variantInUse("rule", rule.id, rule.variant);
+  const match = { flagId: before.id, tenant };
+  const rows = await findRowsIn<OverrideRow>(tx, OVERRIDE_MODEL, match, "variant", removed);
+  const override = rows
+    .map(toOverride)
+    .find((candidate) => isRemoved(candidate.variant) && !isExpired(candidate, at));
+  if (override !== undefined) throw variantInUse("override", override.id, override.variant);
+}
+
+function variantInUse(entity: "rule" | "override", id: string, variant: string | undefined) {
+  return conflict(
+    `The variant "${variant}" is still used by the ${entity} ${id}. Change or delete the ${entity} first.`,
+    { field: "variants", entity, id },
+  );
+}

@@ -1,0 +1,126 @@
+/** Whatever is written, a snapshot that followed the changes is the one that is read as a whole. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { FlagStore } from "../../src/store/store.ts";
+import { by, everyone, fresh, type Node, type StoreHost } from "./store-host.ts";
+
+const USERS = ["u", "v", "w"];
+const PAGE = { limit: 200, sort: "createdAt", descending: false } as const;
+
+/** One step of a random walk: what to do, and to which of the entities there are. */
+type Step = readonly [action: number, target: number];
+
+export function describeFollowing(host: () => StoreHost): void {
+  describe("a node that follows the changes", () => {
+    test("has the flags, rules, segments and overrides of one that reads everything anew", async () => {
+      const writer = await host().another();
+      const follower = await host().another();
+      const step = fc.tuple(fc.nat(ACTIONS.length - 1), fc.nat(1000));
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), async (steps) => {
+          const tenant = fresh("tenant");
+          for (const [index, taken] of steps.entries()) {
+            await take(writer.store, tenant, taken);
+            if (index % 5 === 0) await view(follower, tenant);
+          }
+          const { revision } = (await writer.store.snapshot(tenant)).snapshot;
+          const reader = await host().another();
+          const whole = await view(reader, tenant);
+          await reader.close();
+          expect(whole.revision).toBe(revision);
+          expect(await view(writer, tenant)).toEqual(whole);
+          expect(await view(follower, tenant)).toEqual(whole);
+        }),
+        { numRuns: 8 },
+      );
+      await writer.close();
+      await follower.close();
+    });
+  });
+
+  async function view({ store }: Node, tenant: string) {
+    // Never reached, so the newest is read first.
+    const { snapshot } = await store.snapshot(tenant, Number.MAX_SAFE_INTEGER);
+    const contexts = USERS.map((userId) => ({ userId }));
+    return {
+      revision: snapshot.revision,
+      flags: [...snapshot.flags].map(([key, { flag, compiled }]) => ({
+        key,
+        flag,
+        answers: contexts.map((context) =>
+          compiled.evaluate(context, snapshot.override(flag.id, context.userId, 0)),
+        ),
+      })),
+    };
+  }
+}
+
+type Action = (store: FlagStore, tenant: string, target: number) => Promise<unknown>;
+
+const pick = <Item>(items: readonly Item[], target: number): Item | undefined =>
+  items[target % Math.max(items.length, 1)];
+
+async function flagOf(store: FlagStore, tenant: string, target: number) {
+  return pick((await store.listFlags({ tenant }, PAGE)).flags, target);
+}
+
+async function segmentOf(store: FlagStore, tenant: string, target: number) {
+  return pick((await store.listSegments({ tenant }, PAGE)).segments, target);
+}
+
+const createFlag: Action = (store, tenant, target) =>
+  store.createFlag(by(tenant), {
+    key: fresh("flag"),
+    name: "N",
+    type: "number",
+    enabled: true,
+    defaultValue: target,
+  });
+
+const ACTIONS: readonly Action[] = [
+  createFlag,
+  async (store, tenant, target) => {
+    const flag = await flagOf(store, tenant, target);
+    if (flag) await store.updateFlag(by(tenant), flag.id, { defaultValue: target, key: fresh("flag") });
+  },
+  async (store, tenant, target) => {
+    const flag = await flagOf(store, tenant, target);
+    if (flag && target % 3 === 0) await store.deleteFlag(by(tenant), flag.id);
+  },
+  async (store, tenant, target) => {
+    const flag = await flagOf(store, tenant, target);
+    const segment = await segmentOf(store, tenant, target);
+    const conditions = segment ? { conditions: [{ segment: segment.key }] } : everyone;
+    if (flag) {
+      await store.createRule(by(tenant), flag.id, { priority: target % 7, conditions, value: target });
+    }
+  },
+  async (store, tenant, target) => {
+    const flag = await flagOf(store, tenant, target);
+    const rule = flag && pick(await store.listRules(tenant, flag.id), target);
+    if (rule && target % 2 === 0) await store.deleteRule(by(tenant), rule.flagId, rule.id);
+    else if (rule) await store.updateRule(by(tenant), rule.flagId, rule.id, { value: -target });
+  },
+  async (store, tenant, target) => {
+    const flag = await flagOf(store, tenant, target);
+    const userId = pick(USERS, target) ?? "u";
+    // A second one for the same user is refused, which changes nothing.
+    const input = { flagId: flag?.id ?? "", userId, value: target, enabled: target % 4 > 0 };
+    await store.createOverride(by(tenant), input).catch(() => undefined);
+  },
+  async (store, tenant, target) => {
+    const override = pick((await store.listOverrides({ tenant }, PAGE)).overrides, target);
+    if (override) await store.deleteOverride(by(tenant), override.id);
+  },
+  (store, tenant) => store.createSegment(by(tenant), { key: fresh("segment"), conditions: everyone }),
+  async (store, tenant, target) => {
+    const segment = await segmentOf(store, tenant, target);
+    const value = pick(USERS, target) ?? "u";
+    const conditions = { conditions: [{ attribute: "userId", operator: "equals" as const, value }] };
+    if (segment) await store.updateSegment(by(tenant), segment.id, { conditions });
+  },
+];
+
+async function take(store: FlagStore, tenant: string, [action, target]: Step): Promise<void> {
+  await ACTIONS[action]?.(store, tenant, target);
+}

@@ -1,0 +1,163 @@
+/** What the store promises of what evaluation reads. */
+import { describe, expect, test } from "vitest";
+import type { AuditRow } from "../../src/model/tables.ts";
+import { by, everyone, flagInput, fresh, type Node, type StoreHost } from "./store-host.ts";
+
+export function describeSnapshots(host: () => StoreHost): void {
+  /** What an evaluation on a node sees of a tenant's flags, without what differs from node to node. */
+  async function view({ store }: Pick<Node, "store">, tenant: string, minRevision?: number) {
+    const { snapshot, stale } = await store.snapshot(tenant, minRevision);
+    const flags = [...snapshot.flags].map(([key, { flag, compiled }]) => [
+      key,
+      flag,
+      compiled.evaluate({ userId: "u", attributes: { n: 1 } }),
+      snapshot.override(flag.id, "u", 0),
+    ]);
+    return { revision: snapshot.revision, stale, flags };
+  }
+
+  describe("the snapshot", () => {
+    test("has its flags in the order of their keys, whatever the keys are", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      for (const key of ["b", "__proto__", "a", "constructor", "_"]) {
+        await store.createFlag(by(tenant), flagInput({ key }));
+      }
+      expect([...(await store.snapshot(tenant)).snapshot.flags.keys()]).toEqual(
+        ["b", "__proto__", "a", "constructor", "_"].sort(),
+      );
+    });
+
+    test("has every write on the same node as soon as it is answered, and is not changed by it", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const before = (await store.snapshot(tenant)).snapshot;
+      const flag = await store.createFlag(by(tenant), flagInput({ enabled: true, defaultValue: false }));
+      const after = (await store.snapshot(tenant)).snapshot;
+      expect([before.flags.size, after.flags.size]).toEqual([0, 1]);
+      await store.createOverride(by(tenant), { flagId: flag.id, userId: "u", value: true });
+      expect(after.override(flag.id, "u", 0)).toBeUndefined();
+      expect((await store.snapshot(tenant)).snapshot.override(flag.id, "u", 0)).toMatchObject({
+        value: true,
+      });
+    });
+
+    test("is the same whether it was read as a whole or followed the changes", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const scope = by(tenant);
+      const follower = await another();
+      await follower.store.snapshot(tenant);
+      const flags = [];
+      for (let index = 0; index < 4; index++) {
+        flags.push(await store.createFlag(scope, flagInput({ type: "number", enabled: true })));
+      }
+      const [a, b, c, d] = flags.map(({ id }) => id) as [string, string, string, string];
+      const segment = await store.createSegment(scope, {
+        key: "s",
+        conditions: { conditions: [], not: everyone },
+      });
+      const conditions = { conditions: [{ segment: "s" }] };
+      const steps: (() => Promise<unknown>)[] = [
+        () => store.createRule(scope, a, { priority: 1, conditions, value: 1 }),
+        () => store.createRule(scope, b, { priority: 1, conditions: everyone, value: 2 }),
+        () => store.updateSegment(scope, segment.id, { conditions: everyone }),
+        () => store.createOverride(scope, { flagId: c, userId: "u", value: 3 }),
+        () => store.createOverride(scope, { flagId: d, userId: "u", value: 4 }),
+        () => store.deleteFlag(scope, d),
+        () => store.updateFlag(scope, c, { key: fresh("renamed"), defaultValue: 9 }),
+        async () => {
+          const [rule] = await store.listRules(tenant, b);
+          await store.deleteRule(scope, b, rule?.id ?? "");
+          const query = { limit: 1, sort: "createdAt", descending: false } as const;
+          const { overrides } = await store.listOverrides({ tenant }, query);
+          await store.deleteOverride(scope, overrides[0]?.id ?? "");
+        },
+      ];
+      for (const step of steps) {
+        await step();
+        const writer = await view(host(), tenant);
+        expect(await view(follower, tenant, writer.revision)).toEqual(writer);
+        const reader = await another();
+        expect(await view(reader, tenant)).toEqual(writer);
+        await reader.close();
+      }
+      await follower.close();
+    });
+
+    test("of another node is at least as new as the revision its caller has seen", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const second = await another();
+      await second.store.snapshot(tenant);
+      for (let write = 1; write <= 5; write++) {
+        await store.createFlag(by(tenant), flagInput());
+        const { revision } = await view(second, tenant, write);
+        expect(revision).toBeGreaterThanOrEqual(write);
+      }
+      // A revision that nobody has reached is not waited for.
+      expect(await view(second, tenant, 1_000_000)).toMatchObject({ revision: 5, stale: false });
+      await second.close();
+    });
+
+    test("of another node that polls has the change without being asked twice", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const second = await another({ pollMs: 20, monotonicMs: () => 0 });
+      expect((await view(second, tenant)).flags).toEqual([]);
+      await store.createFlag(by(tenant), flagInput());
+      // Its clock stands still, so that only the poll can have brought the change.
+      await expect.poll(async () => (await view(second, tenant)).revision, { timeout: 10_000 }).toBe(1);
+      await second.close();
+    });
+
+    test("with a row in it that no write of ours can have made is refused, and the old one stays", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter, another } = host();
+      const second = await another();
+      const flag = await store.createFlag(by(tenant), flagInput({ enabled: true }));
+      const good = await view(second, tenant);
+      const inTenant = [{ field: "tenant", value: tenant }];
+      /** What a tool that bypasses the store would do. */
+      async function tamper(type: string, revision: number): Promise<void> {
+        const [entry] = await adapter.findMany<AuditRow>({ model: "featureFlagAudit", where: inTenant });
+        if (entry === undefined) throw new Error("there is a write before this one");
+        const { id: _id, ...fields } = entry;
+        await adapter.update({ model: "featureFlag", where: inTenant, update: { type } });
+        const data = { ...fields, entryId: fresh("entry"), revision };
+        await adapter.create<AuditRow>({ model: "featureFlagAudit", data });
+        await adapter.update({ model: "featureFlagRevision", where: inTenant, update: { revision } });
+      }
+
+      await tamper("colour", 2);
+      for (let reading = 0; reading < 3; reading++) {
+        expect(await view(second, tenant, 2)).toEqual({ ...good, stale: true });
+      }
+      expect(second.warnings).toHaveLength(1);
+      expect((await second.store.health(tenant)).problem).toContain(flag.key);
+      const third = await another();
+      await expect(third.store.snapshot(tenant)).rejects.toMatchObject({ code: "STORAGE_ERROR" });
+      expect(await third.store.health(tenant)).toMatchObject({ stale: true, snapshotAgeMs: null });
+
+      await tamper("string", 3);
+      expect(await view(second, tenant, 3)).toMatchObject({ revision: 3, stale: false });
+      expect(await second.store.health(tenant)).not.toHaveProperty("problem");
+      expect((await third.store.snapshot(tenant)).snapshot.revision).toBe(3);
+      await second.close();
+      await third.close();
+    });
+
+    test("of one tenant has nothing of another's", async () => {
+      const [mine, theirs] = [fresh("tenant"), fresh("tenant")];
+      const { store } = host();
+      const flag = await store.createFlag(by(theirs), flagInput());
+      await store.createOverride(by(theirs), { flagId: flag.id, userId: "u", value: true });
+      const { snapshot } = await store.snapshot(mine);
+      expect([snapshot.revision, snapshot.flags.size, snapshot.override(flag.id, "u", 0)]).toEqual([
+        0,
+        0,
+        undefined,
+      ]);
+    });
+  });
+}

@@ -1,0 +1,354 @@
+/** What the store promises of every write: all of it or nothing, one after the other, each with its audit entry. */
+import { createHash } from "node:crypto";
+import { runWithTransaction } from "@better-auth/core/context";
+import { describe, expect, test } from "vitest";
+import type { AuditRow, FlagRow, RevisionRow } from "../../src/model/tables.ts";
+import { createTransactions } from "../../src/store/transaction.ts";
+import type { StoreTraits } from "./flags.ts";
+import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
+
+export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: StoreTraits): void {
+  const whereTenant = (tenant: string) => [{ field: "tenant", value: tenant }];
+  const flagRows = (tenant: string) =>
+    host().adapter.findMany<FlagRow>({ model: "featureFlag", where: whereTenant(tenant), limit: 1000 });
+  const revisionRows = (tenant: string) =>
+    host().adapter.findMany<RevisionRow>({ model: "featureFlagRevision", where: whereTenant(tenant) });
+  const auditRows = (tenant: string) =>
+    host().adapter.findMany<AuditRow>({
+      model: "featureFlagAudit",
+      where: whereTenant(tenant),
+      sortBy: { field: "revision", direction: "asc" },
+      limit: 10_000,
+    });
+
+  describe("a write", () => {
+    test("the very first ones to a tenant, all at once, all succeed", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      await Promise.all(Array.from({ length: 6 }, () => store.createFlag(by(tenant), flagInput())));
+      expect(await revisionRows(tenant)).toMatchObject([{ revision: 6 }]);
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 6 });
+    });
+
+    test("of one key by many at once succeeds once, and the others are told of the conflict", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const input = flagInput();
+      const settled = await Promise.allSettled(
+        Array.from({ length: 8 }, () => store.createFlag(by(tenant), input)),
+      );
+      const refused = settled.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+      expect(refused.map(({ status, details }) => [status, details?.field])).toEqual(
+        Array(7).fill([409, "key"]),
+      );
+      expect(await flagRows(tenant)).toHaveLength(1);
+    });
+
+    test("of one flag by 50 at once, all with the same version: one wins, the others get 409", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const { id } = await store.createFlag(by(tenant), flagInput());
+      for (let version = 1; version <= 3; version++) {
+        const settled = await Promise.allSettled(
+          Array.from({ length: 50 }, (_, writer) =>
+            store.updateFlag(by(tenant), id, { name: `${version}-${writer}` }, version),
+          ),
+        );
+        const won = settled.filter(({ status }) => status === "fulfilled");
+        const lost = settled.flatMap((result) =>
+          result.status === "rejected" ? [result.reason.status] : [],
+        );
+        expect([won.length, lost]).toEqual([1, Array(49).fill(409)]);
+      }
+      expect(await revisionRows(tenant)).toMatchObject([{ revision: 4 }]);
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 4 });
+    });
+
+    test("of different fields at once, without a version, all survive", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const second = await another();
+      const { id } = await store.createFlag(by(tenant), flagInput());
+      const patches = [
+        { name: "M" },
+        { description: "d" },
+        { enabled: true },
+        { defaultValue: true },
+        { rolloutPercentage: 7 },
+        { salt: "s" },
+        { metadata: { a: 1 } },
+        { visibility: "server" as const },
+      ];
+      await Promise.all(
+        patches.map((patch, index) =>
+          [store, second.store][index % nodesThatWriteAtOnce]?.updateFlag(by(tenant), id, patch),
+        ),
+      );
+      expect(await store.getFlag(tenant, id)).toMatchObject(Object.assign({ version: 9 }, ...patches));
+      expect(await second.store.verifyAudit(tenant)).toEqual({ ok: true, entries: 9 });
+      await second.close();
+    });
+
+    test("to one tenant's flags does not fail because of one to another's, however many there are at once", async () => {
+      const { store } = host();
+      const tenants = Array.from({ length: 8 }, () => fresh("tenant"));
+      await Promise.all(
+        tenants.map(async (tenant) => {
+          for (let round = 0; round < 6; round++) {
+            const { id } = await store.createFlag(by(tenant), flagInput());
+            await store.createRule(by(tenant), id, { priority: 1, conditions: everyone, value: true });
+            const users = ["a", "b", "c"].map((userId) => ({ flagId: id, userId, value: true }));
+            await Promise.all(users.map((user) => store.createOverride(by(tenant), user)));
+            if (round % 2 === 0) await store.deleteFlag(by(tenant), id);
+          }
+        }),
+      );
+      for (const tenant of tenants) {
+        expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 33 });
+      }
+    });
+
+    test("that fails in the middle leaves nothing behind", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter } = host();
+      const kept = await store.createFlag(by(tenant), flagInput());
+      const [last] = await auditRows(tenant);
+      if (last === undefined) throw new Error("there is a write before this one");
+      // The audit entry is written after the flag; one that is already there makes it fail.
+      const { id: _id, ...fields } = last;
+      const obstacle = await adapter.create<AuditRow>({
+        model: "featureFlagAudit",
+        data: { ...fields, entryId: fresh("entry"), revision: 2 },
+      });
+      const failed = await refusalOf(store.createFlag(by(tenant), flagInput()));
+      expect(failed).toMatchObject({ code: "STORAGE_ERROR", status: 500 });
+      expect(failed.message).toBe("The feature flags could not be read or written.");
+      expect((await flagRows(tenant)).map(({ flagId }) => flagId)).toEqual([kept.id]);
+      expect(await revisionRows(tenant)).toMatchObject([{ revision: 1, auditHash: last.hash }]);
+      await adapter.delete({ model: "featureFlagAudit", where: [{ field: "id", value: obstacle.id }] });
+      await store.createFlag(by(tenant), flagInput());
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 2 });
+    });
+
+    test("that is refused takes no revision", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const { id } = await store.createFlag(by(tenant), flagInput());
+      await refusalOf(store.updateFlag(by(tenant), id, {}, 9));
+      await refusalOf(store.createRule(by(tenant), id, { priority: 1, conditions: everyone }));
+      expect(await revisionRows(tenant)).toMatchObject([{ revision: 1 }]);
+    });
+
+    test("inside a transaction of the host's own is undone with it", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter } = host();
+      await store.createFlag(by(tenant), flagInput());
+      const undo = new Error("the host changes its mind");
+      const input = flagInput();
+      const work = runWithTransaction(adapter, async () => {
+        const flag = await store.createFlag(by(tenant), input);
+        expect(await store.getFlag(tenant, flag.id)).toEqual(flag);
+        throw undo;
+      });
+      await expect(work).rejects.toBe(undo);
+      expect(await flagRows(tenant)).toHaveLength(1);
+      expect((await store.snapshot(tenant)).snapshot.flags.has(input.key)).toBe(false);
+      await store.createFlag(by(tenant), input);
+      expect((await store.snapshot(tenant)).snapshot.flags.has(input.key)).toBe(true);
+    });
+
+    test("inside a transaction of the host's own is refused while rollback is unproven; evaluation works there", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const { key } = await store.createFlag(by(tenant), flagInput());
+      const second = await another();
+      await runWithTransaction(second.adapter, async () => {
+        expect((await second.store.snapshot(tenant)).snapshot.flags.has(key)).toBe(true);
+        const refused = second.store.createFlag(by(tenant), flagInput());
+        expect(await refusalOf(refused)).toMatchObject({ code: "STORAGE_ERROR", status: 500 });
+      });
+      expect(await second.store.health(tenant)).toMatchObject({ transactions: "unproven", revision: 1 });
+      await second.store.createFlag(by(tenant), flagInput());
+      expect(await second.store.health(tenant)).toMatchObject({ transactions: "ok", revision: 2 });
+      await second.close();
+    });
+  });
+
+  describe("the audit log", () => {
+    test("has one entry per revision, each chained to the one before", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const scope = by(tenant);
+      const flag = await store.createFlag(scope, flagInput());
+      const rule = await store.createRule(scope, flag.id, { priority: 1, conditions: everyone, value: true });
+      await store.updateRule(scope, flag.id, rule.id, { priority: 2 });
+      const override = await store.createOverride(scope, { flagId: flag.id, userId: "u", value: true });
+      const segment = await store.createSegment(scope, { key: "s", conditions: everyone });
+      await store.updateSegment(scope, segment.id, { name: "S" });
+      await store.deleteSegment(scope, segment.id);
+      await store.deleteOverride(scope, override.id);
+      await store.deleteRule(scope, flag.id, rule.id);
+      await store.updateFlag(scope, flag.id, { name: "M" });
+      await store.deleteFlag(scope, flag.id);
+
+      const entries = await auditRows(tenant);
+      expect(entries.map(({ revision }) => revision)).toEqual(entries.map((_, index) => index + 1));
+      expect(entries.map(({ action }) => action)).toEqual([
+        "flag.created",
+        "rule.created",
+        "rule.updated",
+        "override.created",
+        "segment.created",
+        "segment.updated",
+        "segment.deleted",
+        "override.deleted",
+        "rule.deleted",
+        "flag.updated",
+        "flag.deleted",
+      ]);
+      let prevHash = "";
+      for (const entry of entries) {
+        expect(entry.prevHash).toBe(prevHash);
+        // Written out here once more, so that a change to what is hashed cannot go unnoticed.
+        const text = JSON.stringify([
+          entry.prevHash,
+          entry.entryId,
+          entry.tenant,
+          entry.revision,
+          entry.at,
+          entry.action,
+          entry.actorType,
+          entry.actorId,
+          entry.flagId,
+          entry.flagKey,
+          entry.entityId,
+          entry.before,
+          entry.after,
+          entry.ip,
+          entry.userAgent,
+          entry.requestId,
+        ]);
+        prevHash = createHash("sha256").update(text).digest("hex");
+        expect(entry.hash).toBe(prevHash);
+      }
+      expect(await revisionRows(tenant)).toMatchObject([{ revision: entries.length, auditHash: prevHash }]);
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: entries.length });
+    });
+
+    test("says who changed what, from where, and what it was before and after", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const origin = { ip: "::1", userAgent: "ü".repeat(2000), requestId: "r-1" };
+      const actor = { type: "user", id: "ann" } as const;
+      const flag = await store.createFlag({ tenant, actor, origin }, flagInput({ type: "json" }));
+      const rule = await store.createRule({ tenant, actor: { type: "key", id: "k" }, origin: {} }, flag.id, {
+        priority: 1,
+        conditions: everyone,
+        value: [1],
+      });
+      const changed = await store.updateRule(by(tenant), flag.id, rule.id, { priority: 2 });
+      const entries = await store.listAudit({ tenant }, { limit: 10, offset: 0 });
+      const json = (value: unknown) => JSON.parse(JSON.stringify(value));
+      expect(entries).toMatchObject([
+        {
+          revision: 3,
+          action: "rule.updated",
+          actor: { type: "system", id: "system" },
+          entityId: rule.id,
+          before: json(rule),
+          after: json(changed),
+        },
+        { revision: 2, action: "rule.created", actor: { type: "key", id: "k" }, before: null },
+        {
+          revision: 1,
+          action: "flag.created",
+          actor,
+          organizationId: tenant,
+          flagId: flag.id,
+          flagKey: flag.key,
+          entityId: flag.id,
+          before: null,
+          after: json(flag),
+          ip: "::1",
+          userAgent: "ü".repeat(512),
+          requestId: "r-1",
+        },
+      ]);
+      expect(Object.keys(entries[1] ?? {})).not.toEqual(expect.arrayContaining(["ip"]));
+      expect(entries[0]?.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+    });
+
+    test("is filtered by flag, actor, verb and time, and outlives the flag", async () => {
+      const tenant = fresh("tenant");
+      const { another } = host();
+      const clock = { nowMs: Date.UTC(2031, 0, 1) };
+      const { store, close } = await another({ nowMs: () => clock.nowMs++ });
+      const flag = await store.createFlag(by(tenant), flagInput());
+      await store.createFlag({ ...by(tenant), actor: { type: "user", id: "Ann" } }, flagInput());
+      await store.updateFlag({ ...by(tenant), actor: { type: "user", id: "ann" } }, flag.id, {});
+      await store.createSegment(by(tenant), { key: "s", conditions: everyone });
+      await store.deleteFlag(by(tenant), flag.id);
+      const revisions = async (query: object) =>
+        (await store.listAudit({ tenant }, { limit: 50, offset: 0, ...query })).map(
+          ({ revision }) => revision,
+        );
+      expect(await revisions({})).toEqual([5, 4, 3, 2, 1]);
+      expect(await revisions({ limit: 2, offset: 1 })).toEqual([4, 3]);
+      expect(await revisions({ flagId: flag.id })).toEqual([5, 3, 1]);
+      expect(await revisions({ userId: "ann" })).toEqual([3]);
+      expect(await revisions({ action: "create" })).toEqual([4, 2, 1]);
+      expect(await revisions({ action: "update" })).toEqual([3]);
+      expect(await revisions({ action: "delete" })).toEqual([5]);
+      expect(await revisions({ action: "evaluate" })).toEqual([]);
+      const entries = await store.listAudit({ tenant }, { limit: 50, offset: 0 });
+      const second = entries.find(({ revision }) => revision === 2)?.at;
+      const fourth = entries.find(({ revision }) => revision === 4)?.at;
+      expect(await revisions({ start: second, end: fourth })).toEqual([3, 2]);
+      const all = await store.listAudit("all", { limit: 5, offset: 0 });
+      expect(all.map(({ at }) => at)).toEqual([...all.map(({ at }) => at)].sort().reverse());
+      await close();
+    });
+
+    test("shows where it was tampered with", async () => {
+      const { store, adapter } = host();
+      const tamper = async (change: (tenant: string) => Promise<unknown>) => {
+        const tenant = fresh("tenant");
+        for (let write = 0; write < 3; write++) await store.createFlag(by(tenant), flagInput());
+        await change(tenant);
+        return store.verifyAudit(tenant);
+      };
+      const second = (tenant: string) => [...whereTenant(tenant), { field: "revision", value: 2 }];
+      const model = "featureFlagAudit";
+      expect(
+        await tamper((tenant) =>
+          adapter.update({ model, where: second(tenant), update: { actorId: "else" } }),
+        ),
+      ).toEqual({ ok: false, revision: 2, problem: "the entry has been changed" });
+      expect(await tamper((tenant) => adapter.delete({ model, where: second(tenant) }))).toEqual({
+        ok: false,
+        revision: 2,
+        problem: "the entry is missing",
+      });
+      expect(
+        await tamper((tenant) => adapter.update({ model, where: second(tenant), update: { prevHash: "" } })),
+      ).toMatchObject({ ok: false, revision: 2 });
+      expect(
+        await tamper((tenant) =>
+          adapter.update({
+            model: "featureFlagRevision",
+            where: whereTenant(tenant),
+            update: { auditHash: "0" },
+          }),
+        ),
+      ).toMatchObject({ ok: false, revision: 3 });
+      expect(await store.verifyAudit(fresh("tenant"))).toEqual({ ok: true, entries: 0 });
+    });
+  });
+
+  test("the rollback proof passes on this database and leaves no row behind", async () => {
+    const { adapter } = host();
+    await createTransactions(adapter).prove();
+    const rows = await adapter.findMany<RevisionRow>({ model: "featureFlagRevision", limit: 10_000 });
+    expect(rows.filter(({ tenant }) => tenant.startsWith("rollback-proof"))).toEqual([]);
+  });
+}

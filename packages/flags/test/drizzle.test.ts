@@ -1,0 +1,60 @@
+/** Better Auth's Drizzle adapter: all of the store with transactions, and nothing but reading without them. */
+import { afterEach, describe, expect, test } from "vitest";
+import { overDrizzle } from "./contract/drizzle.ts";
+import { describeStore } from "./contract/store.ts";
+import { by, flagInput, openStoreHost, refusalOf } from "./contract/store-host.ts";
+import { freshPostgres } from "./databases.ts";
+import { startHost } from "./host.ts";
+
+describeStore(
+  "PostgreSQL through Drizzle",
+  {
+    open: () => freshPostgres(),
+    adapt: (pool, options) => overDrizzle(pool, options, { transaction: true }),
+  },
+  { keysThatDifferInCase: "are two flags", nodesThatWriteAtOnce: 2 },
+);
+
+describe("the Drizzle adapter as it is by itself, without transactions", () => {
+  const cleanUp: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const step of cleanUp.splice(0).reverse()) await step();
+  });
+
+  test("refuses every write with the remedy, and health says so", async () => {
+    const host = await openStoreHost({
+      open: () => freshPostgres(),
+      adapt: (pool, options) => overDrizzle(pool, options, {}),
+    });
+    cleanUp.push(host.close);
+    const { store } = host;
+    expect(await store.health("t")).toMatchObject({ transactions: "unproven", revision: 0, stale: false });
+    const refused = await refusalOf(store.createFlag(by("t"), flagInput()));
+    expect(refused).toMatchObject({ code: "STORAGE_ERROR", status: 500 });
+    expect(refused.message).toContain("does not undo a failed transaction");
+    expect(refused.message).toContain("`transaction: true`");
+    expect(await store.health("t")).toMatchObject({ transactions: "refused", stale: false });
+    expect(await host.adapter.count({ model: "featureFlagRevision" })).toBe(0);
+  });
+
+  test("leaves sign-in and evaluation as they are", async () => {
+    const { connect, drop } = await freshPostgres();
+    cleanUp.push(drop);
+    const { database: pool, close } = connect();
+    cleanUp.push(close);
+    const migrated = await startHost({ database: pool });
+    cleanUp.push(migrated.close);
+    const host = await startHost({
+      database: overDrizzle(pool, migrated.auth.options, {}),
+      migrate: false,
+    });
+    cleanUp.push(host.close);
+    const admin = await host.person("admin", "admin");
+    const refused = await host.createFlag({ key: "k", name: "N", type: "boolean" }, admin);
+    expect(refused.status).toBe(500);
+    expect(refused.json).toMatchObject({ code: "STORAGE_ERROR" });
+    const later = await host.person("later");
+    const evaluated = await host.evaluate({ flagKey: "k", default: "mine" }, later);
+    expect(evaluated.json).toMatchObject({ value: "mine", reason: "not_found" });
+  });
+});

@@ -1,0 +1,110 @@
+/** The database goes away under a running node: evaluation goes on, says that it may be behind, and catches up. */
+import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { createPostgresDatabase } from "@halyard/services";
+import { betterAuth } from "better-auth";
+import { getMigrations } from "better-auth/db/migration";
+import { Pool } from "pg";
+import { afterEach, describe, expect, test } from "vitest";
+import { createTables } from "../src/model/tables.ts";
+import { createFlagStore, type FlagStore } from "../src/store/store.ts";
+import { type Line, openLine } from "./contract/line.ts";
+import { by, flagInput } from "./contract/store-host.ts";
+
+const cleanUp: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of cleanUp.splice(0).reverse()) await step();
+});
+
+/** A node whose line to the database the test holds, and one beside it whose line nobody touches. */
+async function setUp(): Promise<{
+  line: Line;
+  node: FlagStore;
+  warnings: string[];
+  elsewhere: FlagStore;
+}> {
+  const { url, drop } = await createPostgresDatabase();
+  cleanUp.push(drop);
+  const line = await openLine(url);
+  cleanUp.push(line.close);
+  const warnings: string[] = [];
+  const open = async (connectionString: string, warn: (message: string) => void) => {
+    const pool = new Pool({ connectionString, max: 3 });
+    pool.on("error", () => {});
+    // Without this, `pg` ends the process when a connection is lost in the middle of a query.
+    pool.on("connect", (client) => client.on("error", () => {}));
+    const options = {
+      database: pool,
+      secret: "a secret that is only good enough for tests, which is all it does",
+      logger: { disabled: true },
+      telemetry: { enabled: false },
+      plugins: [{ id: "feature-flags", schema: createTables() }],
+    };
+    await (await getMigrations(options)).runMigrations();
+    const { adapter } = await betterAuth(options).$context;
+    const store = createFlagStore(adapter as DBAdapter, { warn, pollMs: 100 });
+    cleanUp.push(
+      () => pool.end(),
+      () => store.close(),
+    );
+    return store;
+  };
+  const elsewhere = await open(url, () => {});
+  return { line, node: await open(line.url, (message) => warnings.push(message)), warnings, elsewhere };
+}
+
+describe.each([
+  ["is cut", "cut"],
+  ["hangs", "hold"],
+] as const)("when the line to the database %s", (_how, what) => {
+  test("evaluation goes on at once, stale after two seconds, told of once, and is up to date again soon after", async () => {
+    const { line, node, warnings, elsewhere } = await setUp();
+    const { key } = await elsewhere.createFlag(by("t"), flagInput({ enabled: true, defaultValue: true }));
+    const evaluate = async () => {
+      const startedAt = performance.now();
+      const { snapshot, stale } = await node.snapshot("t");
+      const value = snapshot.flags.get(key)?.compiled.evaluate({}).value;
+      return { value, stale, revision: snapshot.revision, tookMs: performance.now() - startedAt };
+    };
+    expect(await evaluate()).toMatchObject({ value: true, stale: false, revision: 1 });
+
+    line[what]();
+    await elsewhere.createFlag(by("t"), flagInput());
+    let slowestMs = 0;
+    await expect
+      .poll(
+        async () => {
+          const { value, stale, revision, tookMs } = await evaluate();
+          expect([value, revision]).toEqual([true, 1]);
+          slowestMs = Math.max(slowestMs, tookMs);
+          return stale;
+        },
+        { timeout: 5000, interval: 20 },
+      )
+      .toBe(true);
+    // It has a snapshot: it waits for nobody.
+    expect(slowestMs).toBeLessThan(500);
+    expect(await node.health("t")).toMatchObject({ stale: true, revision: 1 });
+
+    line.restore();
+    await expect
+      .poll(evaluate, { timeout: 15_000, interval: 50 })
+      .toMatchObject({ stale: false, revision: 2 });
+    expect(warnings.length).toBeLessThanOrEqual(1);
+    expect(await node.health("t")).toMatchObject({ stale: false });
+  });
+});
+
+test("while the line is cut and there is no snapshot, evaluation fails soon and recovers with the line", async () => {
+  const { line, node, elsewhere } = await setUp();
+  await elsewhere.createFlag(by("t"), flagInput());
+  line.cut();
+  for (let call = 0; call < 3; call++) {
+    await expect(node.snapshot("t")).rejects.toMatchObject({ code: "STORAGE_ERROR", status: 500 });
+  }
+  line.restore();
+  await expect
+    .poll(async () => (await node.snapshot("t").catch(() => undefined))?.snapshot.revision, {
+      timeout: 10_000,
+    })
+    .toBe(1);
+});

@@ -1,0 +1,344 @@
+/** Every operation × every kind of caller × every tenant, made from the table of routes: what is not granted is denied. */
+import { featureFlagStatements, featureFlags } from "@halyard/flags";
+import { createAccessControl } from "better-auth/plugins/access";
+import { adminAc, defaultStatements, userAc } from "better-auth/plugins/admin/access";
+import {
+  memberAc,
+  adminAc as organizationAdminAc,
+  defaultStatements as organizationStatements,
+  ownerAc,
+} from "better-auth/plugins/organization/access";
+import { describe, expect, test } from "vitest";
+import { ROUTES } from "../src/server/routes.ts";
+import type { Host } from "./host.ts";
+import { suiteHost } from "./memory-host.ts";
+import {
+  ALL_ACTIONS,
+  callByMethod,
+  callByUrl,
+  expectedStatus,
+  fillTenant,
+  type MatrixCaller,
+  maySee,
+  OK,
+  type Outcome,
+  RECIPES,
+  ROUTE_NAMES,
+  type RouteName,
+  type Tenant,
+} from "./permissions-matrix.ts";
+
+const ac = createAccessControl({ ...defaultStatements, ...featureFlagStatements });
+const organizationAc = createAccessControl({ ...organizationStatements, ...featureFlagStatements });
+
+/** A role for each action, named after it, beside the usual ones. */
+const appRoles = {
+  admin: ac.newRole({ ...adminAc.statements }),
+  user: ac.newRole({ ...userAc.statements }),
+  ...Object.fromEntries(
+    ALL_ACTIONS.map((action) => [`may-${action}`, ac.newRole({ featureFlag: [action] })]),
+  ),
+};
+const organizationRoles = {
+  owner: organizationAc.newRole({ ...ownerAc.statements }),
+  admin: organizationAc.newRole({ ...organizationAdminAc.statements }),
+  member: organizationAc.newRole({ ...memberAc.statements }),
+  flagger: organizationAc.newRole({ ...memberAc.statements, featureFlag: ["read", "update"] }),
+};
+
+describe("the table of routes", () => {
+  const { endpoints } = featureFlags();
+
+  test("has an entry for every endpoint of the plugin, and no other", () => {
+    expect(Object.keys(ROUTES).sort()).toEqual(Object.keys(endpoints).sort());
+  });
+
+  test.each(ROUTE_NAMES)("%s is reached as it says", (name) => {
+    const route: { method: string; path?: string } = ROUTES[name];
+    const { path, options } = endpoints[name];
+    expect([options.method, path]).toEqual([route.method, route.path]);
+  });
+
+  test("asks for the action that each operation stands for", () => {
+    // From the contract's routes, not from the table: the matrix below only shows that the table is obeyed.
+    const actionOf = (name: string): string => {
+      if (/^(?:evaluate|bootstrap)|Health$/.test(name)) return "public";
+      if (name.includes("Audit")) return "audit";
+      if (/^(?:list|get|explain)/.test(name)) return "read";
+      if (name.includes("Override")) return "override";
+      if (/Rule|Segment/.test(name)) return "update";
+      return name.replace(/^(create|update|delete)FeatureFlag(?:Route)?$/, "$1");
+    };
+    for (const name of ROUTE_NAMES) expect(ROUTES[name].action, name).toBe(actionOf(name));
+  });
+
+  test("only what is under admin/ is guarded, and all of that", () => {
+    for (const name of ROUTE_NAMES) {
+      const route: { path?: string; action: string } = ROUTES[name];
+      if (route.path !== undefined) {
+        expect(route.action === "public", name).toBe(!route.path.startsWith("/feature-flags/admin/"));
+      }
+      expect(RECIPES[name].target === "public", name).toBe(route.action === "public");
+    }
+  });
+});
+
+/** By URL where there is one, and as a method: both must come to the same. */
+async function outcomes(
+  host: Host,
+  name: RouteName,
+  caller: MatrixCaller,
+  freshInput: () => Promise<Parameters<typeof callByUrl>[2]>,
+): Promise<Outcome[]> {
+  const byUrl = await callByUrl(host, name, await freshInput(), caller);
+  const byMethod = await callByMethod(host, name, await freshInput(), caller);
+  return byUrl === undefined ? [byMethod] : [byUrl, byMethod];
+}
+
+const rounded = (status: number) => (status < 300 ? OK : status);
+const destroys = (name: RouteName) => name.startsWith("delete");
+
+describe("one tenant", () => {
+  let host: Host;
+  let tenant: Tenant;
+  const callers: MatrixCaller[] = [];
+  const names = [
+    "nobody",
+    "user",
+    "owner",
+    "admin",
+    ...ALL_ACTIONS.map((action) => `may-${action}`),
+    "key-none",
+    "key-all",
+  ];
+  suiteHost({ admin: { ac, roles: appRoles } }, async (started) => {
+    host = started;
+    tenant = await fillTenant(host, undefined, "the application");
+    callers.push({ name: "nobody", everywhere: [], within: {} });
+    callers.push({ name: "user", as: await host.person("user"), everywhere: [], within: {} });
+    const owner = await host.person("owner");
+    await host.organization(owner, "own");
+    callers.push({ name: "owner", as: owner, everywhere: [], within: {} });
+    callers.push({
+      name: "admin",
+      as: await host.person("admin", "admin"),
+      everywhere: ALL_ACTIONS,
+      within: {},
+    });
+    for (const action of ALL_ACTIONS) {
+      const name = `may-${action}`;
+      callers.push({ name, as: await host.person(name, name), everywhere: [action], within: {} });
+    }
+    callers.push({
+      name: "key-none",
+      as: await host.key({ userId: owner.id }, []),
+      everywhere: [],
+      within: {},
+    });
+    callers.push({
+      name: "key-all",
+      as: await host.key({ userId: owner.id }, ALL_ACTIONS),
+      everywhere: ALL_ACTIONS,
+      within: {},
+    });
+  });
+
+  describe.each(ROUTE_NAMES)("%s", (routeName) => {
+    test.each(names)("as %s", async (callerName) => {
+      const caller = callers.find(({ name }) => name === callerName);
+      if (caller === undefined) throw new Error(callerName);
+      const expected = expectedStatus(routeName, caller, tenant, { multiTenant: false, named: false });
+      const freshInput = async () => {
+        const target =
+          destroys(routeName) && expected === OK ? await fillTenant(host, undefined, "x") : tenant;
+        return RECIPES[routeName].input(target, {});
+      };
+      for (const { status, text } of await outcomes(host, routeName, caller, freshInput)) {
+        expect(rounded(status), text).toBe(expected);
+        if (expected !== OK) {
+          expect(JSON.parse(text).code).toBe("PERMISSION_DENIED");
+          expect(text).not.toContain(tenant.canary);
+        }
+      }
+    });
+  });
+
+  test("what was refused has changed nothing", async () => {
+    const { entries } = await host.auth.api.listFeatureFlagAuditEntries({
+      query: { flagId: tenant.flagId, limit: 200 },
+    });
+    const actors = new Set(entries.map(({ actor }) => actor.id));
+    for (const caller of callers.filter(({ everywhere }) => everywhere.length === 0)) {
+      expect(actors.has(caller.as?.id ?? "nobody")).toBe(false);
+    }
+  });
+});
+
+describe("many tenants", () => {
+  let host: Host;
+  const tenants: Record<string, Tenant> = {};
+  const callers: MatrixCaller[] = [];
+  const tenantNames = ["a", "b", "all"];
+  const callerNames = [
+    "nobody",
+    "stranger",
+    "owner-a",
+    "admin-a",
+    "flagger-a",
+    "member-a",
+    "owner-b",
+    "app-admin",
+    "app-reader",
+    "key-of-a",
+    "reading-key-of-a",
+    "key-of-owner-a",
+  ];
+  const organization = { ac: organizationAc, roles: organizationRoles };
+  suiteHost(
+    { admin: { ac, roles: appRoles }, organization, flags: { multiTenant: true } },
+    async (started) => {
+      host = started;
+      const [ownerA, ownerB] = [await host.person("owner-a"), await host.person("owner-b")];
+      const [a, b] = [await host.organization(ownerA, "a"), await host.organization(ownerB, "b")];
+      const member = async (name: string, role: string) => {
+        const person = await host.person(name);
+        await host.join(person, a, role);
+        return person;
+      };
+      tenants["a"] = await fillTenant(host, a, "a");
+      tenants["b"] = await fillTenant(host, b, "b");
+      tenants["all"] = await fillTenant(host, "", "all");
+      const everywhere: readonly [] = [];
+      callers.push(
+        { name: "nobody", everywhere, within: {} },
+        { name: "stranger", as: await host.person("stranger"), everywhere, within: {} },
+        { name: "owner-a", as: ownerA, everywhere, within: { [a]: ALL_ACTIONS }, home: a },
+        {
+          name: "admin-a",
+          as: await member("admin-a", "admin"),
+          everywhere,
+          within: { [a]: ALL_ACTIONS },
+          home: a,
+        },
+        {
+          name: "flagger-a",
+          as: await member("flagger-a", "flagger"),
+          everywhere,
+          within: { [a]: ["read", "update"] },
+          home: a,
+        },
+        {
+          name: "member-a",
+          as: await member("member-a", "member"),
+          everywhere,
+          within: { [a]: [] },
+          home: a,
+        },
+        { name: "owner-b", as: ownerB, everywhere, within: { [b]: ALL_ACTIONS }, home: b },
+        {
+          name: "app-admin",
+          as: await host.person("app-admin", "admin"),
+          everywhere: ALL_ACTIONS,
+          within: {},
+        },
+        {
+          name: "app-reader",
+          as: await host.person("app-reader", "may-read"),
+          everywhere: ["read"],
+          within: {},
+        },
+        {
+          name: "key-of-a",
+          as: await host.key({ userId: ownerA.id, organizationId: a }, ALL_ACTIONS),
+          everywhere,
+          within: { [a]: ALL_ACTIONS },
+          home: a,
+        },
+        {
+          name: "reading-key-of-a",
+          as: await host.key({ userId: ownerA.id, organizationId: a }, ["read"]),
+          everywhere,
+          within: { [a]: ["read"] },
+          home: a,
+        },
+        {
+          name: "key-of-owner-a",
+          as: await host.key({ userId: ownerA.id }, ALL_ACTIONS),
+          everywhere,
+          within: { [a]: ALL_ACTIONS },
+        },
+      );
+    },
+  );
+
+  const find = (callerName: string, tenantName: string) => {
+    const caller = callers.find(({ name }) => name === callerName);
+    const tenant = tenants[tenantName];
+    if (caller === undefined || tenant === undefined) throw new Error(`${callerName} ${tenantName}`);
+    return { caller, tenant };
+  };
+
+  function expectNoCanary(routeName: RouteName, caller: MatrixCaller, text: string) {
+    for (const other of Object.values(tenants)) {
+      if (!maySee(routeName, caller, other, true)) expect(text).not.toContain(other.canary);
+    }
+  }
+
+  const cells = callerNames.flatMap((caller) => tenantNames.map((tenant) => [caller, tenant] as const));
+
+  describe.each(ROUTE_NAMES)("%s", (routeName) => {
+    test.each(cells)("as %s, on the flags of %s", async (callerName, tenantName) => {
+      const { caller, tenant } = find(callerName, tenantName);
+      const expected = expectedStatus(routeName, caller, tenant, { multiTenant: true, named: true });
+      const freshInput = async () => {
+        const spent = destroys(routeName) && expected === OK;
+        const target = spent ? await fillTenant(host, tenant.organizationId, "spent") : tenant;
+        return RECIPES[routeName].input(target, { organizationId: tenant.organizationId });
+      };
+      for (const { status, text } of await outcomes(host, routeName, caller, freshInput)) {
+        expect(rounded(status), text).toBe(expected);
+        if (text !== "") expectNoCanary(routeName, caller, text);
+      }
+    });
+  });
+
+  const unnamed = ROUTE_NAMES.filter((name) => ["list", "make"].includes(RECIPES[name].target));
+  describe.each(unnamed)("%s, without naming an organization", (routeName) => {
+    test.each(callerNames)("as %s", async (callerName) => {
+      const { caller, tenant } = find(callerName, "a");
+      const expected = expectedStatus(routeName, caller, tenant, { multiTenant: true, named: false });
+      const freshInput = async () => RECIPES[routeName].input(tenant, {});
+      for (const { status, text } of await outcomes(host, routeName, caller, freshInput)) {
+        expect(rounded(status), text).toBe(expected);
+        expectNoCanary(routeName, caller, text);
+      }
+    });
+  });
+
+  describe("path variants open no door", () => {
+    const variants: readonly (readonly [string, (path: string) => string])[] = [
+      ["a doubled slash", (path) => path.replace("/feature-flags/", "/feature-flags//")],
+      ["a doubled slash further on", (path) => path.replace("/admin/", "/admin//")],
+      ["capitals", (path) => path.replace("feature-flags", "Feature-Flags")],
+      ["capitals further on", (path) => path.replace("/admin/", "/Admin/")],
+      ["an encoded letter", (path) => path.replace("/admin/", "/%61dmin/")],
+      ["an encoded slash", (path) => path.replace("/admin/", "/admin%2F")],
+      ["a slash at the end", (path) => `${path}/`],
+      ["a detour", (path) => path.replace("/admin/", "/x/../admin/")],
+      ["a parameter", (path) => `${path};x=1`],
+    ];
+    test.each(variants)("%s", async (_name, vary) => {
+      for (const routeName of ROUTE_NAMES) {
+        for (const callerName of ["nobody", "stranger", "owner-b"]) {
+          const { caller, tenant } = find(callerName, "a");
+          const input = RECIPES[routeName].input(tenant, { organizationId: tenant.organizationId });
+          const outcome = await callByUrl(host, routeName, input, caller, vary);
+          if (outcome === undefined) continue;
+          const usual = expectedStatus(routeName, caller, tenant, { multiTenant: true, named: true });
+          expect([404, usual], `${routeName} ${callerName}`).toContain(rounded(outcome.status));
+          expect(outcome.text).not.toContain(tenant.canary);
+        }
+      }
+    });
+  });
+});

@@ -1,0 +1,253 @@
+/** The material of the permission matrix: who calls, on whose flags, with what, and what the rules say must come of it. */
+
+import { type FlagAction, ROUTES } from "../src/server/routes.ts";
+import type { Host, Person } from "./host.ts";
+import { newKey } from "./memory-host.ts";
+
+export type RouteName = keyof typeof ROUTES;
+export const ROUTE_NAMES: readonly RouteName[] = Object.keys(ROUTES) as RouteName[];
+export const ALL_ACTIONS: readonly FlagAction[] = [
+  "read",
+  "create",
+  "update",
+  "delete",
+  "override",
+  "audit",
+  "evaluate-as",
+];
+
+/** One tenant with something of everything in it, all of it marked. */
+export interface Tenant {
+  /** Empty for what belongs to no organization. */
+  readonly organizationId: string;
+  /** Stands in every text of the tenant's; nobody without access may ever be sent it. */
+  readonly canary: string;
+  readonly flagId: string;
+  readonly flagKey: string;
+  readonly ruleId: string;
+  readonly overrideId: string;
+  readonly segmentId: string;
+}
+
+export async function fillTenant(
+  { auth }: Host,
+  organizationId: string | undefined,
+  name: string,
+): Promise<Tenant> {
+  const canary = `canary-of-${name}.`;
+  const owned = organizationId === undefined ? {} : { organizationId };
+  const flag = await auth.api.createFeatureFlag({
+    body: {
+      key: newKey(),
+      name: canary,
+      type: "string",
+      enabled: true,
+      defaultValue: canary,
+      ...owned,
+    },
+  });
+  const conditions = { conditions: [{ attribute: "plan", operator: "equals" as const, value: canary }] };
+  const rule = await auth.api.createFeatureFlagRule({
+    body: { flagId: flag.id, priority: 1, name: canary, conditions, value: canary },
+  });
+  const override = await auth.api.createFeatureFlagOverride({
+    body: { flagId: flag.id, userId: newKey("user"), value: canary, reason: canary },
+  });
+  const segment = await auth.api.createFeatureFlagSegment({
+    body: { key: newKey(), name: canary, conditions, ...owned },
+  });
+  return {
+    organizationId: organizationId ?? "",
+    canary,
+    flagId: flag.id,
+    flagKey: flag.key,
+    ruleId: rule.id,
+    overrideId: override.id,
+    segmentId: segment.id,
+  };
+}
+
+/** How an operation is pointed at a tenant: by an entity of it, by its name in query or body, or not at all. */
+export type Target = "entity" | "list" | "make" | "public";
+
+export interface Input {
+  readonly params?: Record<string, string>;
+  readonly query?: Record<string, string>;
+  readonly body?: Record<string, unknown>;
+}
+
+interface Recipe {
+  readonly target: Target;
+  readonly input: (tenant: Tenant, organization: { organizationId?: string }) => Input;
+}
+
+const everyone = { conditions: [] };
+const asParams = ({ flagId, ruleId }: Tenant) => ({ flagId, ruleId });
+
+/** One for every route: a route that is not here does not compile. */
+export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
+  evaluateFeatureFlag: { target: "public", input: ({ flagKey }) => ({ body: { flagKey } }) },
+  evaluateFeatureFlags: { target: "public", input: ({ flagKey }) => ({ body: { flagKeys: [flagKey] } }) },
+  bootstrapFeatureFlags: { target: "public", input: () => ({ body: {} }) },
+  getFeatureFlagsHealth: { target: "public", input: () => ({}) },
+
+  listFeatureFlags: { target: "list", input: (_tenant, organization) => ({ query: organization }) },
+  createFeatureFlag: {
+    target: "make",
+    input: (_tenant, organization) => ({
+      body: { key: newKey(), name: "N", type: "boolean", ...organization },
+    }),
+  },
+  getFeatureFlagRoute: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
+  updateFeatureFlag: {
+    target: "entity",
+    input: ({ flagId }) => ({ body: { id: flagId, description: "d" } }),
+  },
+  updateFeatureFlagRoute: {
+    target: "entity",
+    input: ({ flagId }) => ({ params: { id: flagId }, body: { description: "d" } }),
+  },
+  deleteFeatureFlag: { target: "entity", input: ({ flagId }) => ({ body: { id: flagId } }) },
+  deleteFeatureFlagRoute: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
+  explainFeatureFlag: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId }, body: {} }) },
+
+  listFeatureFlagRules: { target: "entity", input: ({ flagId }) => ({ params: { flagId } }) },
+  createFeatureFlagRule: {
+    target: "entity",
+    input: ({ flagId }) => ({ body: { flagId, priority: 9, conditions: everyone, value: "v" } }),
+  },
+  createFeatureFlagRuleRoute: {
+    target: "entity",
+    input: ({ flagId }) => ({ params: { flagId }, body: { priority: 9, conditions: everyone, value: "v" } }),
+  },
+  updateFeatureFlagRuleRoute: {
+    target: "entity",
+    input: (tenant) => ({ params: asParams(tenant), body: { priority: 8 } }),
+  },
+  deleteFeatureFlagRuleRoute: { target: "entity", input: (tenant) => ({ params: asParams(tenant) }) },
+
+  listFeatureFlagOverrides: { target: "list", input: (_tenant, organization) => ({ query: organization }) },
+  createFeatureFlagOverride: {
+    target: "entity",
+    input: ({ flagId }) => ({ body: { flagId, userId: newKey("user"), value: "v" } }),
+  },
+  deleteFeatureFlagOverrideRoute: {
+    target: "entity",
+    input: ({ overrideId }) => ({ params: { id: overrideId } }),
+  },
+
+  listFeatureFlagSegments: { target: "list", input: (_tenant, organization) => ({ query: organization }) },
+  createFeatureFlagSegment: {
+    target: "make",
+    input: (_tenant, organization) => ({ body: { key: newKey(), conditions: everyone, ...organization } }),
+  },
+  getFeatureFlagSegment: { target: "entity", input: ({ segmentId }) => ({ params: { id: segmentId } }) },
+  updateFeatureFlagSegment: {
+    target: "entity",
+    input: ({ segmentId }) => ({ params: { id: segmentId }, body: { conditions: everyone } }),
+  },
+  deleteFeatureFlagSegment: { target: "entity", input: ({ segmentId }) => ({ params: { id: segmentId } }) },
+
+  listFeatureFlagAuditEntries: {
+    target: "list",
+    input: (_tenant, organization) => ({ query: organization }),
+  },
+};
+
+/** Somebody who calls, with what the rules say about them. */
+export interface MatrixCaller {
+  readonly name: string;
+  /** Undefined: nobody known. */
+  readonly as?: Person;
+  /** What the role in the application grants. */
+  readonly everywhere: readonly FlagAction[];
+  /** What the tie to an organization grants; an organization that is not here is none of theirs. */
+  readonly within: Readonly<Record<string, readonly FlagAction[]>>;
+  /** The organization a call without one acts on. */
+  readonly home?: string;
+}
+
+export interface Outcome {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Calls the operation by its URL, in process; undefined for one that has none. */
+export async function callByUrl(
+  host: Host,
+  name: RouteName,
+  input: Input,
+  caller: MatrixCaller,
+  vary: (path: string) => string = (path) => path,
+): Promise<Outcome | undefined> {
+  const route: { method: string; path?: string } = ROUTES[name];
+  if (route.path === undefined) return undefined;
+  const path = route.path.replace(/:(\w+)/g, (_match, param: string) => input.params?.[param] ?? "");
+  const url = `${host.origin}/api/auth${vary(path)}?${new URLSearchParams(input.query)}`;
+  const sendsBody = input.body !== undefined && route.method !== "DELETE";
+  const request = new Request(url, {
+    method: route.method,
+    headers: {
+      origin: host.origin,
+      ...(sendsBody && { "content-type": "application/json" }),
+      ...caller.as?.headers,
+    },
+    ...(sendsBody && { body: JSON.stringify(input.body) }),
+  });
+  const response = await host.auth.handler(request);
+  return { status: response.status, text: await response.text() };
+}
+
+/** Calls the operation as a method, on behalf of the caller. */
+export async function callByMethod(
+  host: Host,
+  name: RouteName,
+  input: Input,
+  caller: MatrixCaller,
+): Promise<Outcome> {
+  const methods = host.auth.api as unknown as Record<string, (input: object) => Promise<Response>>;
+  const method = methods[name];
+  if (method === undefined) throw new Error(`There is no method ${name}.`);
+  const response = await method({ ...input, headers: new Headers(caller.as?.headers), asResponse: true });
+  return { status: response.status, text: await response.text() };
+}
+
+export const OK = 200;
+
+/** What the rules say: a status, `OK` standing for every success. */
+export function expectedStatus(
+  name: RouteName,
+  caller: MatrixCaller,
+  tenant: Tenant,
+  options: { multiTenant: boolean; named: boolean },
+): number {
+  const { action } = ROUTES[name];
+  const { target } = RECIPES[name];
+  if (action === "public") return OK;
+  if (caller.as === undefined) return 401;
+  const within = caller.within[tenant.organizationId];
+  const isGranted = (by: readonly FlagAction[] | undefined) => by?.includes(action) === true;
+  if (!options.multiTenant) return isGranted(caller.everywhere) ? OK : 403;
+  const granted = isGranted(caller.everywhere) || isGranted(within);
+  if (target === "entity") {
+    if (granted) return OK;
+    return within !== undefined || caller.everywhere.length > 0 ? 403 : 404;
+  }
+  if (options.named) return granted ? OK : 403;
+  const atHome = caller.home === undefined ? undefined : caller.within[caller.home];
+  if (target === "make") return isGranted(caller.everywhere) || isGranted(atHome) ? 400 : 403;
+  if (isGranted(caller.everywhere)) return OK;
+  if (caller.home === undefined) return caller.everywhere.length > 0 ? 403 : 400;
+  return isGranted(atHome) ? OK : 403;
+}
+
+/** Whether the caller may be sent anything of the tenant's by this route. */
+export function maySee(name: RouteName, caller: MatrixCaller, tenant: Tenant, multiTenant: boolean): boolean {
+  const { action } = ROUTES[name];
+  if (!multiTenant || tenant.organizationId === "") return true;
+  if (caller.within[tenant.organizationId] !== undefined && action === "public") return true;
+  if (action === "public") return false;
+  return (
+    caller.everywhere.includes(action) || caller.within[tenant.organizationId]?.includes(action) === true
+  );
+}

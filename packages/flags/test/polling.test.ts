@@ -1,0 +1,34 @@
+/** How a process learns what others have changed. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { startHost } from "./host.ts";
+import { flag, memoryDatabase } from "./memory-host.ts";
+
+/** Two applications on one database; the second has read its flags, and then the first changes one. */
+async function changeElsewhere(pollMs: number): Promise<() => Promise<unknown>> {
+  const database = memoryDatabase();
+  const first = await startHost({ database });
+  onTestFinished(first.close);
+  const second = await startHost({ database, migrate: false, flags: { pollMs } });
+  onTestFinished(second.close);
+  const read = async () => (await second.auth.api.evaluateFeatureFlag({ body: { flagKey: "k" } })).value;
+  const { id } = await first.auth.api.createFeatureFlag({
+    body: flag({ enabled: true, defaultValue: "old" }),
+  });
+  expect(await read()).toBe("old");
+  await first.auth.api.updateFeatureFlag({ body: { id, defaultValue: "new" } });
+  return read;
+}
+
+test("pollMs: a change made elsewhere arrives by itself [Decisions: Reads]", async () => {
+  const read = await changeElsewhere(20);
+  await vi.waitFor(async () => expect(await read()).toBe("new"), 900);
+});
+
+test("pollMs 0: nothing is asked in between, and who asks for flags has them checked [Decisions: Reads]", async () => {
+  const read = await changeElsewhere(0);
+  // Longer than the default interval.
+  await sleep(700);
+  expect(await read()).toBe("old");
+  await vi.waitFor(async () => expect(await read()).toBe("new"), 5_000);
+});

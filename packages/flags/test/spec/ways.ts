@@ -1,0 +1,92 @@
+/** The two ways to every operation, REST and the flat server methods, told apart by nothing but how they are called. */
+import { type Answer, answerOf, type Host, type Person } from "../host.ts";
+
+type Fields = Record<string, unknown>;
+
+/** One way to the operations; every answer is a status, headers and JSON. */
+export interface Way {
+  evaluate(body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  batch(body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  bootstrap(body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  createFlag(body: unknown): Promise<Answer>;
+  listFlags(query?: Fields): Promise<Answer>;
+  updateFlag(id: string, patch: Fields, version?: number): Promise<Answer>;
+  deleteFlag(id: string, version?: number): Promise<Answer>;
+  createRule(flagId: string, rule: Fields): Promise<Answer>;
+  listRules(flagId: string): Promise<Answer>;
+  createOverride(body: unknown): Promise<Answer>;
+  listOverrides(query?: Fields): Promise<Answer>;
+  listAudit(query?: Fields): Promise<Answer>;
+}
+
+export interface Ways {
+  readonly host: Host;
+  readonly admin: Person;
+}
+
+const ADMIN = "/feature-flags/admin";
+
+function overHttp({ host, admin }: Ways): Way {
+  const as = admin;
+  const evaluate = (path: string) => (body: unknown, headers?: Record<string, string>) =>
+    host.call("POST", `/feature-flags/${path}`, { body, ...(headers && { headers }) });
+  const match = (version: number | undefined) =>
+    version === undefined ? {} : { headers: { "if-match": `"${version}"` } };
+  const get = (path: string, query: Fields = {}) => {
+    const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+    return host.call("GET", `${ADMIN}/${path}?${search}`, { as });
+  };
+  return {
+    evaluate: evaluate("evaluate"),
+    batch: evaluate("evaluate-batch"),
+    bootstrap: evaluate("bootstrap"),
+    createFlag: (body) => host.call("POST", `${ADMIN}/flags`, { as, body }),
+    listFlags: (query) => get("flags", query),
+    updateFlag: (id, body, version) =>
+      host.call("PATCH", `${ADMIN}/flags/${id}`, { as, body, ...match(version) }),
+    deleteFlag: (id, version) => host.call("DELETE", `${ADMIN}/flags/${id}`, { as, ...match(version) }),
+    createRule: (flagId, body) => host.call("POST", `${ADMIN}/flags/${flagId}/rules`, { as, body }),
+    listRules: (flagId) => get(`flags/${flagId}/rules`),
+    createOverride: (body) => host.call("POST", `${ADMIN}/overrides`, { as, body }),
+    listOverrides: (query) => get("overrides", query),
+    listAudit: (query) => get("audit", query),
+  };
+}
+
+/** A method as the test calls it: with inputs that its type would refuse, too. */
+type Loose = (input: Fields) => Promise<Response>;
+
+function throughMethods({ host }: Ways): Way {
+  const { api } = host.auth;
+  const call = async (method: unknown, input: Fields) =>
+    answerOf(await (method as Loose)({ ...input, asResponse: true }));
+  const evaluate = (method: unknown) => (body: unknown, headers?: Record<string, string>) =>
+    call(method, { body, ...(headers && { headers: new Headers(headers) }) });
+  const versionOf = (version: number | undefined) => (version === undefined ? {} : { version });
+  return {
+    evaluate: evaluate(api.evaluateFeatureFlag),
+    batch: evaluate(api.evaluateFeatureFlags),
+    bootstrap: evaluate(api.bootstrapFeatureFlags),
+    createFlag: (body) => call(api.createFeatureFlag, { body }),
+    listFlags: (query) => call(api.listFeatureFlags, { query }),
+    updateFlag: (id, patch, version) =>
+      call(api.updateFeatureFlag, { body: { id, ...patch, ...versionOf(version) } }),
+    deleteFlag: (id, version) => call(api.deleteFeatureFlag, { body: { id, ...versionOf(version) } }),
+    createRule: (flagId, rule) => call(api.createFeatureFlagRule, { body: { flagId, ...rule } }),
+    listRules: (flagId) => call(api.listFeatureFlagRules, { params: { flagId } }),
+    createOverride: (body) => call(api.createFeatureFlagOverride, { body }),
+    listOverrides: (query) => call(api.listFeatureFlagOverrides, { query }),
+    listAudit: (query) => call(api.listFeatureFlagAuditEntries, { query }),
+  };
+}
+
+/** For `describe.each`: both ways, with the names that test reports show. */
+export const WAYS: readonly (readonly [string, (ways: Ways) => Way])[] = [
+  ["over HTTP", overHttp],
+  ["through the server methods", throughMethods],
+];
+
+export const everyone = { conditions: [] };
+export const when = (attribute: string, operator: string, value: unknown) => ({
+  conditions: [{ attribute, operator, value }],
+});
