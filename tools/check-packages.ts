@@ -6,7 +6,14 @@ import { basename, join } from "node:path";
 import { bin, run } from "./process.ts";
 import { listPackages, readManifest, root, type Workspace } from "./repository.ts";
 import { expectNone, type Outcome, runStepsFromCommandLine, type Step } from "./steps.ts";
-import { type Compilation, compile, findUnusedEntryPoints, importEntryPoints, install } from "./stranger.ts";
+import {
+  type Compilation,
+  compile,
+  findUnusedEntryPoints,
+  importEntryPoints,
+  install,
+  type PackageManager,
+} from "./stranger.ts";
 import { findStrayFiles, pack, type Tarball } from "./tarball.ts";
 
 /** The oldest TypeScript each package promises to work with. */
@@ -44,33 +51,35 @@ function checkFiles(workspace: Workspace): Outcome {
   return expectNone(findStrayFiles(files));
 }
 
-function installFor(workspace: Workspace): Promise<Outcome> {
+function installFor(workspace: Workspace, manager: PackageManager): Promise<Outcome> {
   const oldest = OLDEST_TYPESCRIPT[workspace.manifest.name];
   if (oldest === undefined)
     throw new Error(`Name the oldest TypeScript for ${workspace.manifest.name} in this tool.`);
   const paths = new Map([...tarballs].map(([name, tarball]) => [name, tarball.path]));
   tarballOf(workspace);
-  return install(workspace, projectOf(workspace), paths, oldest);
+  return install(workspace, projectOf(workspace, manager), paths, oldest, manager);
 }
 
-function projectOf(workspace: Workspace): string {
-  return join(folder, "strangers", basename(workspace.path));
+function projectOf(workspace: Workspace, manager: PackageManager): string {
+  return join(folder, manager, basename(workspace.path));
 }
 
-function planCompilations(workspace: Workspace): Step[] {
+function planCompilations(workspace: Workspace, manager: PackageManager): Step[] {
   const newest = readManifest(".").devDependencies?.["typescript"] ?? "";
   const oldest = OLDEST_TYPESCRIPT[workspace.manifest.name] ?? "";
-  const strictness = STRICT_DECLARATIONS.has(workspace.manifest.name) ? [true, false] : [true];
+  const isStrict = manager === "npm" && STRICT_DECLARATIONS.has(workspace.manifest.name);
+  const strictness = isStrict ? [true, false] : [true];
+  const resolutions = manager === "npm" ? (["nodenext", "bundler"] as const) : (["nodenext"] as const);
   const plans: Compilation[] = (["oldest", "newest"] as const).flatMap((compiler) =>
-    (["nodenext", "bundler"] as const).flatMap((moduleResolution) =>
+    resolutions.flatMap((moduleResolution) =>
       strictness.map((skipLibCheck) => ({ compiler, moduleResolution, skipLibCheck })),
     ),
   );
   return plans.map((plan) => ({
     name: `${basename(workspace.path)}: TypeScript ${plan.compiler === "oldest" ? oldest : newest} ${
       plan.moduleResolution
-    }${plan.skipLibCheck ? "" : ", declarations too"}`,
-    run: () => compile(projectOf(workspace), plan),
+    }${plan.skipLibCheck ? "" : ", declarations too"}${manager === "npm" ? "" : `, by ${manager}`}`,
+    run: () => compile(projectOf(workspace, manager), plan),
   }));
 }
 
@@ -79,7 +88,7 @@ function planImports(workspace: Workspace): Step[] {
   const current = process.versions.node.split(".")[0] ?? "24";
   return [...new Set([oldest, current])].map((major) => ({
     name: `${basename(workspace.path)}: imports on Node ${major}`,
-    run: () => importEntryPoints(workspace, projectOf(workspace), major),
+    run: () => importEntryPoints(workspace, projectOf(workspace, "npm"), major),
   }));
 }
 
@@ -97,8 +106,10 @@ function planPackage(workspace: Workspace): Step[] {
         run(bin("attw"), [tarballOf(workspace).path, "--profile", "esm-only", "--no-emoji", "--no-color"]),
     },
     { name: `${name}: consumer imports all`, run: () => expectNone(findUnusedEntryPoints(workspace)) },
-    { name: `${name}: stranger installs`, run: () => installFor(workspace) },
-    ...planCompilations(workspace),
+    ...(["npm", "pnpm"] as const).flatMap((manager) => [
+      { name: `${name}: stranger installs by ${manager}`, run: () => installFor(workspace, manager) },
+      ...planCompilations(workspace, manager),
+    ]),
     ...planImports(workspace),
   ];
 }

@@ -30,6 +30,9 @@ export function findUnusedEntryPoints(workspace: Workspace): string[] {
     .map((entry) => `tools/consumers/${basename(workspace.path)}/ does not import "${entry}".`);
 }
 
+/** npm puts all packages side by side; pnpm lets each see only those it names, which types must survive too. */
+export type PackageManager = "npm" | "pnpm";
+
 /**
  * Writes and installs the project in `folder`. Peers come at the exact version the package is developed with,
  * or as the tarball if they are ours.
@@ -39,6 +42,7 @@ export async function install(
   folder: string,
   tarballs: ReadonlyMap<string, string>,
   oldestTypescript: string,
+  manager: PackageManager,
 ): Promise<Outcome> {
   mkdirSync(folder, { recursive: true });
   cpSync(consumerFolder(workspace), folder, { recursive: true });
@@ -61,10 +65,17 @@ export async function install(
   }
   const manifest = { name: "stranger", private: true, type: "module", dependencies: versions };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
-  return run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"], {
-    cwd: folder,
-  });
+  const [command, args] = INSTALL[manager];
+  return run(command, args, { cwd: folder });
 }
+
+const INSTALL: Readonly<Record<PackageManager, readonly [string, readonly string[]]>> = {
+  npm: ["npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"]],
+  pnpm: [
+    bin("pnpm"),
+    ["install", "--ignore-workspace", "--ignore-scripts", "--prefer-offline", "--reporter=silent"],
+  ],
+};
 
 export async function compile(folder: string, compilation: Compilation): Promise<Outcome> {
   const { compiler, moduleResolution, skipLibCheck } = compilation;
@@ -82,7 +93,10 @@ export async function compile(folder: string, compilation: Compilation): Promise
       noUncheckedIndexedAccess: true,
       exactOptionalPropertyTypes: true,
       skipLibCheck,
-      noEmit: true,
+      // What a user exports must have a type that can be written down, from any place a package may be kept in.
+      declaration: true,
+      emitDeclarationOnly: true,
+      outDir: "types",
     },
     include: ["*.ts", "*.tsx"],
   };
