@@ -118,3 +118,23 @@ describe("checkConditions", () => {
     expect(performance.now() - started).toBeLessThan(200);
   });
 });
+
+test("the text of contains and not_contains has at most 256 characters", () => {
+  for (const operator of ["contains", "not_contains"]) {
+    expect(checkConditions(one(operator, "x".repeat(256)))).toHaveProperty("conditions");
+    expect(checkConditions(one(operator, "x".repeat(257)))).toMatchObject({
+      limit: 256,
+      path: "conditions.0.value",
+    });
+  }
+});
+
+test("the ninth regex condition is refused before it is compiled", () => {
+  const regex = (pattern: string) => ({ attribute: "x", operator: "regex", value: pattern });
+  const eight = Array.from({ length: 8 }, () => regex("a"));
+  expect(checkConditions({ conditions: eight })).toHaveProperty("conditions");
+  expect(checkConditions({ conditions: [...eight, regex("(")] })).toMatchObject({
+    limit: 8,
+    path: "conditions.8",
+  });
+});

@@ -3,6 +3,7 @@ import type { ConditionOperator, RuleConditions } from "./definition.ts";
 import { isJsonValue, isPlainObject, MAX_JSON_DEPTH } from "./json.ts";
 import { compilePattern, MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "./pattern.ts";
 import type { ConditionProblem } from "./problem.ts";
+import { MAX_REGEX_CONDITIONS } from "./references.ts";
 
 export type { ConditionProblem } from "./problem.ts";
 export { checkReferences, countRegex, segmentsOf } from "./references.ts";
@@ -13,6 +14,8 @@ const MAX_CONDITION_DEPTH = 10;
 const MAX_CONDITION_NODES = 200;
 /** Values of one `in` or `not_in`. */
 const MAX_LIST_LENGTH = 1_000;
+/** Characters of a text to look for: finding a long one in a long text that nearly matches everywhere takes long. */
+const MAX_PART_LENGTH = 256;
 
 export type CheckedConditions = { readonly conditions: RuleConditions } | ConditionProblem;
 
@@ -63,6 +66,7 @@ function refuse(place: Place, problem: string, limit?: number): never {
 
 class Walk {
   #nodes = 0;
+  #patterns = 0;
 
   group(value: unknown, place: Place, depth: number): RuleConditions {
     if (!isPlainObject(value)) return refuse(place, "must be an object with `conditions`");
@@ -95,9 +99,23 @@ class Walk {
       if (Object.hasOwn(value, "conditions")) return this.group(value, place, depth + 1);
       this.#count(place);
       if (Object.hasOwn(value, "segment")) return segment(value, place);
-      if (Object.hasOwn(value, "attribute")) return simple(value, place);
+      if (Object.hasOwn(value, "attribute")) {
+        // Before its pattern is compiled, which costs more than all other checks.
+        if (value["operator"] === "regex") this.#countPattern(place);
+        return simple(value, place);
+      }
     }
     return refuse(place, "must be a condition (`attribute`), a group (`conditions`) or a `segment`");
+  }
+
+  #countPattern(place: Place): void {
+    this.#patterns += 1;
+    if (this.#patterns <= MAX_REGEX_CONDITIONS) return;
+    refuse(
+      place,
+      `is one too many: a flag may have ${MAX_REGEX_CONDITIONS} regex conditions`,
+      MAX_REGEX_CONDITIONS,
+    );
   }
 
   #count(place: Place): void {
@@ -135,6 +153,9 @@ function simple(value: Record<string, unknown>, place: Place): Member {
     return refuse([...place, "value"], `must be JSON, at most ${MAX_JSON_DEPTH} levels deep`);
   }
   if (operator === "regex") checkPattern(operand, [...place, "value"]);
+  if ((operator === "contains" || operator === "not_contains") && typeof operand === "string") {
+    checkPart(operand, operator, [...place, "value"]);
+  }
   return { attribute, operator, value: operand };
 }
 
@@ -147,6 +168,15 @@ function checkList(list: unknown, operator: string, place: Place): void {
   if (list.length > MAX_LIST_LENGTH) {
     refuse(place, `is too long: it may have ${MAX_LIST_LENGTH} values`, MAX_LIST_LENGTH);
   }
+}
+
+function checkPart(part: string, operator: string, place: Place): void {
+  if (part.length <= MAX_PART_LENGTH) return;
+  refuse(
+    place,
+    `is too long: \`${operator}\` looks for up to ${MAX_PART_LENGTH} characters`,
+    MAX_PART_LENGTH,
+  );
 }
 
 function checkPattern(pattern: unknown, place: Place): void {

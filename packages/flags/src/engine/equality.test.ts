@@ -56,3 +56,12 @@ describe("jsonEquals", () => {
     expect(jsonEquals({ a: { a: { a: 1 } } }, cyclic)).toBe(false);
   });
 });
+
+test("an object to look for is listed once, not once for every item it is compared with", () => {
+  const part = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, 1]));
+  const items = Array.from({ length: 5_000 }, () => ({}));
+  const before = process.cpuUsage();
+  expect(items.some((item) => jsonEquals(part, item))).toBe(false);
+  // It took ten seconds and more.
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(500);
+});

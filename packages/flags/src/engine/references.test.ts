@@ -87,3 +87,15 @@ describe("countRegex and segmentsOf", () => {
     expect(segmentsOf(tree)).toEqual(new Set(["a", "b"]));
   });
 });
+
+test("a flag may have 100 rules and 2,000 conditions and groups in all, those of its segments included", () => {
+  const wide = (count: number): RuleConditions => ({
+    conditions: Array.from({ length: count - 1 }, () => ({ attribute: "x", operator: "equals", value: 1 })),
+  });
+  const none = new Map<string, RuleConditions>();
+  expect(checkReferences(Array(100).fill(wide(20)), none)).toBeUndefined();
+  expect(checkReferences(Array(101).fill(wide(1)), none)).toMatchObject({ limit: 100 });
+  expect(checkReferences([...Array(10).fill(wide(200)), wide(1)], none)).toMatchObject({ limit: 2_000 });
+  const big = new Map([["big", wide(200)]]);
+  expect(checkReferences([...Array(9).fill(wide(200)), names("big")], big)).toMatchObject({ limit: 2_000 });
+});

@@ -4,7 +4,11 @@ import { compilePattern, MAX_PATTERN_SIZE } from "./pattern.ts";
 import type { ConditionProblem } from "./problem.ts";
 
 /** `regex` conditions of a flag, those of the segments it uses included. */
-const MAX_REGEX_CONDITIONS = 8;
+export const MAX_REGEX_CONDITIONS: number = 8;
+/** Rules of a flag: an evaluation may have to try them all. */
+const MAX_RULES = 100;
+/** Conditions and groups of a flag's rules together, those of the segments it uses included. */
+const MAX_NODES = 2_000;
 /** Segments that name segments that name segments. */
 const MAX_SEGMENT_DEPTH = 10;
 
@@ -13,6 +17,7 @@ interface Facts {
   /** With repetition. */
   readonly segments: readonly string[];
   readonly patterns: number;
+  readonly nodes: number;
   /** Of all its patterns, compiled. */
   readonly patternSize: number;
 }
@@ -29,8 +34,11 @@ function factsOf(tree: RuleConditions): Facts {
 function gather(tree: RuleConditions): Facts {
   const segments: string[] = [];
   const patterns: string[] = [];
+  let nodes = 0;
   const visit = ({ conditions, not }: RuleConditions): void => {
+    nodes += 1;
     for (const member of conditions) {
+      if (!("conditions" in member)) nodes += 1;
       if ("conditions" in member) visit(member);
       else if ("segment" in member) segments.push(member.segment);
       else if (member.operator === "regex") patterns.push(String(member.value));
@@ -39,7 +47,7 @@ function gather(tree: RuleConditions): Facts {
   };
   visit(tree);
   const patternSize = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0);
-  return { segments, patterns: patterns.length, patternSize };
+  return { segments, nodes, patterns: patterns.length, patternSize };
 }
 
 /** How many `regex` conditions the tree has itself. */
@@ -74,6 +82,7 @@ export interface Reach {
 }
 
 export function follow(trees: readonly RuleConditions[], segments: Segments): Reach | ConditionProblem {
+  if (trees.length > MAX_RULES) return limited([], MAX_RULES, "rules in a flag");
   const search = new Search(segments);
   for (const tree of trees) {
     const problem = search.enter(tree, []);
@@ -88,6 +97,7 @@ class Search {
   /** How often a segment is named, in trees that are entered once each. */
   names = 0;
   readonly #segments: Segments;
+  #nodes = 0;
   #patterns = 0;
   #patternSize = 0;
 
@@ -98,6 +108,10 @@ class Search {
   enter(tree: RuleConditions, trail: readonly string[]): ConditionProblem | undefined {
     const facts = factsOf(tree);
     this.names += facts.segments.length;
+    this.#nodes += facts.nodes;
+    if (this.#nodes > MAX_NODES) {
+      return limited(trail, MAX_NODES, "conditions and groups in a flag, those of segments included");
+    }
     this.#patterns += facts.patterns;
     this.#patternSize += facts.patternSize;
     if (this.#patterns > MAX_REGEX_CONDITIONS) {

@@ -208,7 +208,12 @@ export class Generator {
     if (operator === "in" || operator === "not_in") {
       return { attribute, operator, value: random.list(random.below(12), () => this.#json()) };
     }
-    if (operator !== "regex") return { attribute, operator, value: this.#json() };
+    if (operator !== "regex") {
+      const value = this.#json();
+      // The longest text that may be looked for.
+      const isPart = operator.endsWith("contains") && typeof value === "string";
+      return { attribute, operator, value: isPart ? value.slice(0, 256) : value };
+    }
     if (this.#patternsLeft === 0) return { attribute, operator: "equals", value: "a" };
     this.#patternsLeft -= 1;
     return { attribute, operator, value: random.pick(PATTERNS) };
