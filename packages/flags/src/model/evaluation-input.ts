@@ -8,7 +8,7 @@ import type {
   EvaluateFeatureFlagsInput,
   ExplainFeatureFlagInput,
 } from "./evaluation.ts";
-import { json, jsonBytes, jsonObject, MAX_LINE, overLimit, parse } from "./inputs.ts";
+import { json, jsonBytes, jsonObject, line, MAX_LINE, overLimit, parse } from "./inputs.ts";
 
 const MAX_CONTEXT_BYTES = 16 * 1024;
 /** Levels of nesting, the context itself being the first. */
@@ -24,7 +24,8 @@ const context = z.object({
   userId: optionalText,
   email: optionalText,
   role: optionalText,
-  organizationId: optionalText,
+  // It selects whose flags are read, so it is what a column can hold.
+  organizationId: line.optional(),
   anonymousId: optionalText,
   attributes: attributes.optional(),
   device: z

@@ -95,10 +95,15 @@ export type EvaluationFields = {
 };
 
 type Selected<Select extends EvaluationSelect> = Select extends readonly EvaluationField[]
-  ? Pick<EvaluationFields, Select[number]>
+  ? SelectedFields<Select>
   : Select extends "value"
     ? Pick<EvaluationFields, "value">
     : EvaluationFields;
+
+/** A list made at run time may lack any of the fields its type allows. */
+type SelectedFields<Fields extends readonly EvaluationField[]> = number extends Fields["length"]
+  ? Partial<Pick<EvaluationFields, Fields[number]>>
+  : Pick<EvaluationFields, Fields[number]>;
 
 type Always = {
   /** ISO 8601, UTC. */

@@ -6,6 +6,7 @@ import { isPlainObject } from "../engine/json.ts";
 import { FeatureFlagError } from "./errors.ts";
 import { type CreateFeatureFlagInput, type FeatureFlagPatch, FLAG_TYPES, isFlagType } from "./flag.ts";
 import {
+  isWellFormed,
   json,
   jsonBytes,
   jsonObject,
@@ -70,7 +71,8 @@ const environments: z.ZodType<Readonly<Record<string, EnvironmentSettings>>> = z
 const bucketBy: z.ZodType<BucketBy> = z.custom<BucketBy>(
   (value) =>
     typeof value === "string" &&
-    (["userId", "organizationId", "anonymousId"].includes(value) || /^attributes\.[^\0]{1,200}$/.test(value)),
+    (["userId", "organizationId", "anonymousId"].includes(value) ||
+      (/^attributes\..{1,200}$/s.test(value) && isWellFormed(value))),
   "must be userId, organizationId, anonymousId or attributes.<path>",
 );
 

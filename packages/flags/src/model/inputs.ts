@@ -14,6 +14,9 @@ import { FeatureFlagError } from "./errors.ts";
 /** What one column of text holds on every database, in characters. */
 export const MAX_LINE: number = 255;
 
+/** As much of the caller's own names as an error shows, in characters. */
+const MAX_ECHO = 200;
+
 /** Text that every database gives back as it was: PostgreSQL refuses NUL, and half a surrogate pair is not UTF-8. */
 const WELL_FORMED = /^[^\0\p{Surrogate}]*$/u;
 
@@ -53,11 +56,22 @@ export const jsonObject: z.ZodType<JsonObject> = z.custom<JsonObject>(
 export const wholePercentage: z.ZodType<number> = z.number().int().min(0).max(100);
 export const percentage: z.ZodType<number> = z.number().min(0).max(100);
 
-/** A time as ISO 8601, given back in UTC. */
+export const NOT_TIME: string = "must be a time as ISO 8601, such as 2030-01-31T12:00:00Z";
+
+/**
+ * A time as ISO 8601, given back in UTC. Times are stored and compared as text, in which only the years 0000–9999 have
+ * four digits; the offset of a time can bring it outside of them.
+ */
+export function utcTime(value: string): string | undefined {
+  const ms = parseIsoDate(value);
+  const utc = ms === undefined ? "" : new Date(ms).toISOString();
+  return /^\d{4}-/.test(utc) ? utc : undefined;
+}
+
 export const isoTime: z.ZodType<string, unknown> = z.unknown().transform((value, check) => {
-  const ms = typeof value === "string" ? parseIsoDate(value) : undefined;
-  if (ms !== undefined) return new Date(ms).toISOString();
-  check.addIssue("must be a time as ISO 8601, such as 2030-01-31T12:00:00Z");
+  const utc = typeof value === "string" ? utcTime(value) : undefined;
+  if (utc !== undefined) return utc;
+  check.addIssue(NOT_TIME);
   return z.NEVER;
 });
 
@@ -71,16 +85,25 @@ export const conditions: z.ZodType<RuleConditions> = z.custom<RuleConditions>(
 export function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
   const result = schema.safeParse(body);
   if (result.success) return result.data;
-  throw invalid(result.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
+  throw invalid(
+    result.error.issues.map(({ path, message }) => ({ path: path.join("."), message: cut(message) })),
+  );
 }
 
 /** The error for a request that does not say what it should; `path` is where, empty for the request as a whole. */
 export function invalid(issues: readonly { path: string; message: string }[]): FeatureFlagError {
-  const shown = issues.slice(0, 20);
+  const shown = issues.slice(0, 20).map(({ path, message }) => ({ path: cut(path), message }));
   const reasons = shown.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   return new FeatureFlagError("VALIDATION_ERROR", `The request is not valid. ${reasons.join("; ")}`, {
     details: { issues: shown },
   });
+}
+
+/** What the caller made up, such as an unknown key, is echoed as far as it helps to find it. */
+function cut(text: string): string {
+  if (text.length <= MAX_ECHO) return text;
+  // By code points: half a surrogate pair is no text.
+  return `${[...text.slice(0, MAX_ECHO)].slice(0, -1).join("")}…`;
 }
 
 /** The error for a request that asks for more than the service gives. */

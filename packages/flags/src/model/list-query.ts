@@ -1,9 +1,8 @@
 /** The queries of lists: strings from a URL, or values from server code, read alike. */
 
 import type { FlagType } from "../engine/definition.ts";
-import { parseIsoDate } from "../engine/iso-date.ts";
 import { FLAG_TYPES } from "./flag.ts";
-import { invalid, isWellFormed, MAX_LINE } from "./inputs.ts";
+import { invalid, isWellFormed, MAX_LINE, NOT_TIME, utcTime } from "./inputs.ts";
 import {
   type AuditQuery,
   DEFAULT_PAGE_LIMIT,
@@ -185,9 +184,9 @@ function readerOf(query: unknown): QueryReader {
     time(field) {
       const value = line(field);
       if (value === undefined) return undefined;
-      const ms = parseIsoDate(value);
-      if (ms === undefined) throw wrong(field, "must be a time as ISO 8601, such as 2030-01-31T12:00:00Z");
-      return new Date(ms).toISOString();
+      const utc = utcTime(value);
+      if (utc === undefined) throw wrong(field, NOT_TIME);
+      return utc;
     },
   };
 }

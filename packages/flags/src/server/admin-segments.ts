@@ -7,7 +7,7 @@ import { parseSegmentInput, parseSegmentPatch } from "../model/segment-input.ts"
 import { admitToEntity, admitToList, admitToOrganization, refuseLabel } from "./access.ts";
 import { checkBodySize } from "./body-limit.ts";
 import { answer, type Call } from "./call.ts";
-import { headerVersion, pathId, versioned } from "./request.ts";
+import { bodyVersion, bodyWithout, headerVersion, pathId, versioned } from "./request.ts";
 import { type FlagAction, ROUTES } from "./routes.ts";
 import type { Service } from "./service.ts";
 
@@ -44,8 +44,11 @@ export function updateSegment(service: Service, call: Call): Promise<FlagSegment
   return answer(call, "STORAGE_ERROR", async () => {
     const { scope, id } = await admit(service, call, ROUTES.updateFeatureFlagSegment.action);
     checkBodySize(call);
-    const patch = parseSegmentPatch(call.body);
-    return versioned(call, await service.store.updateSegment(scope, id, patch, headerVersion(call)));
+    // Over HTTP the version is in `If-Match`, and the body has the segment's own fields only.
+    const isMethod = call.request === undefined;
+    const patch = parseSegmentPatch(isMethod ? bodyWithout(call, "version") : call.body);
+    const version = (isMethod ? bodyVersion(call) : undefined) ?? headerVersion(call);
+    return versioned(call, await service.store.updateSegment(scope, id, patch, version));
   });
 }
 

@@ -34,10 +34,16 @@ export async function identifyAdministrator(call: Call): Promise<Exclude<Caller,
 
 /** The same caller, a session now read from the session store: before anything that needs a permission. */
 export async function confirm(call: Call, caller: Principal): Promise<Principal> {
+  const sure = await confirmIfKnown(call, caller);
+  if (sure === undefined) throw unknownCaller();
+  return sure;
+}
+
+/** The same, undefined where the session store does not know the session. A store that fails is an error. */
+export async function confirmIfKnown(call: Call, caller: Principal): Promise<Principal | undefined> {
   if (caller.kind === "key") return caller;
   const user = await readUser(call, { authoritative: true });
-  if (user === undefined) throw unknownCaller();
-  return { kind: "user", user };
+  return user && { kind: "user", user };
 }
 
 function unknownCaller(): FeatureFlagError {

@@ -12,6 +12,8 @@ import type { Service } from "./service.ts";
 
 export interface ResolvedContext {
   readonly context: EvaluationContext;
+  /** The same for the flags of all organizations, on which a claim granted within one organization has no hold. */
+  readonly globalContext: EvaluationContext;
   /** Whose flags answer, before those of all organizations. */
   readonly tenant: string;
 }
@@ -33,7 +35,10 @@ export async function resolveContext(
 
 /** Nobody known: the claim is taken as it is, but opens no organization's flags. */
 function anonymous(service: Service, claimed: ClaimedContext): ResolvedContext {
-  const fields = [...IDENTITY, "organizationId" as const].filter((field) => claimed[field] !== undefined);
+  const fields: string[] = [...IDENTITY, "organizationId" as const].filter(
+    (field) => claimed[field] !== undefined,
+  );
+  if (claimed.attributes?.["organizationRole"] !== undefined) fields.push("attributes.organizationRole");
   if (service.options.identity === "verified" && fields.length > 0) {
     throw new FeatureFlagError(
       "PERMISSION_DENIED",
@@ -41,7 +46,8 @@ function anonymous(service: Service, claimed: ClaimedContext): ResolvedContext {
       { status: 401, details: { fields } },
     );
   }
-  return { context: present(claimed), tenant: NO_TENANT };
+  const context = present(claimed);
+  return { context, globalContext: context, tenant: NO_TENANT };
 }
 
 async function principal(
@@ -62,16 +68,46 @@ async function principal(
   if (caller.kind === "user" && claimedRole !== undefined && claimedRole !== tie?.role) {
     foreign.push("attributes.organizationRole");
   }
-  if (foreign.length > 0) {
-    await requireEvaluateAs(service, call, caller, organizationId ?? NO_TENANT, foreign);
-    // Evaluating as somebody else takes all of the claim and nothing of the caller but whose flags they are.
-    const chosen = service.options.multiTenant === true ? organizationId : claimed.organizationId;
-    return resolved(service, claimed, chosen);
-  }
   const role = tie?.role;
-  const attributes: JsonObject | undefined =
-    role === undefined ? claimed.attributes : { ...claimed.attributes, organizationRole: role };
-  return resolved(service, { ...claimed, ...own, attributes }, organizationId);
+  if (foreign.length === 0) {
+    const attributes = caller.kind === "key" ? claimed.attributes : withRole(claimed.attributes, role);
+    return resolved(service, { ...claimed, ...own, attributes }, organizationId);
+  }
+  const sure = await confirm(call, caller);
+  await requireEvaluateAs(service, call, sure, organizationId ?? NO_TENANT, foreign);
+  // Evaluating as somebody else takes all of the claim and nothing of the caller but whose flags they are.
+  const chosen = service.options.multiTenant === true ? organizationId : claimed.organizationId;
+  const claim = resolved(service, claimed, chosen);
+  if (await reachesGlobalFlags(service, call, sure, claim.tenant)) return claim;
+  const globalContext = present({
+    ...claimed,
+    ...ownContext(sure),
+    organizationId: tie === undefined ? undefined : organizationId,
+    attributes: withRole(claimed.attributes, role),
+  });
+  return { ...claim, globalContext };
+}
+
+/**
+ * Whether a claim that was granted for the tenant's flags counts for those of all organizations, too. Anybody may make
+ * an organization and be its owner, so what its roles grant ends with it. A key has its actions from the application.
+ */
+async function reachesGlobalFlags(
+  service: Service,
+  call: Call,
+  caller: Principal,
+  tenant: string,
+): Promise<boolean> {
+  if (tenant === NO_TENANT || caller.kind === "key") return true;
+  return (await judge(service, call, caller, "evaluate-as", NO_TENANT)) === "granted";
+}
+
+/** The attributes with the member's own role in the organization in place of any other. */
+function withRole(attributes: JsonObject | undefined, role: string | undefined): JsonObject | undefined {
+  if (role !== undefined) return { ...attributes, organizationRole: role };
+  if (attributes === undefined || !Object.hasOwn(attributes, "organizationRole")) return attributes;
+  const { organizationRole: _claimed, ...others } = attributes;
+  return others;
 }
 
 /** What the caller is without claiming anything. A key is not a person. */
@@ -89,7 +125,7 @@ async function requireEvaluateAs(
   foreign: readonly string[],
 ): Promise<void> {
   const tenant = service.options.multiTenant === true ? organizationId : NO_TENANT;
-  if ((await judge(service, call, await confirm(call, caller), "evaluate-as", tenant)) === "granted") return;
+  if ((await judge(service, call, caller, "evaluate-as", tenant)) === "granted") return;
   throw new FeatureFlagError(
     "PERMISSION_DENIED",
     `The context claims what the caller is not. Leave out ${foreign.join(", ")}, or grant featureFlag: ["evaluate-as"].`,
@@ -103,7 +139,8 @@ function resolved(
   organizationId: string | undefined,
 ): ResolvedContext {
   const context = present({ ...claimed, organizationId: organizationId || undefined });
-  return { context, tenant: (service.options.multiTenant === true && organizationId) || NO_TENANT };
+  const tenant = (service.options.multiTenant === true && organizationId) || NO_TENANT;
+  return { context, globalContext: context, tenant };
 }
 
 function withRequest(call: Call, claimed: ClaimedContext): ClaimedContext {

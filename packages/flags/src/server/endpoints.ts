@@ -160,7 +160,12 @@ export type FeatureFlagsEndpoints = {
   /** Reads a segment. Needs `read`. */
   getFeatureFlagSegment: Read<"getFeatureFlagSegment", NoQuery, FlagSegment>;
   /** Changes a segment, and with it every rule that names it. Needs `update`. */
-  updateFeatureFlagSegment: Patch<"updateFeatureFlagSegment", FlagSegmentPatch, FlagSegment, "server">;
+  updateFeatureFlagSegment: Patch<
+    "updateFeatureFlagSegment",
+    FlagSegmentPatch & { version?: number | undefined },
+    FlagSegment,
+    "server"
+  >;
   /** Deletes a segment that nothing uses. Needs `update`. */
   deleteFeatureFlagSegment: Delete<"deleteFeatureFlagSegment", "server">;
 

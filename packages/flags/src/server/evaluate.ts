@@ -12,10 +12,11 @@ import type {
   EvaluationSelect,
 } from "../model/evaluation.ts";
 import { parseBatchInput, parseBootstrapInput, parseEvaluateInput } from "../model/evaluation-input.ts";
+import { NO_TENANT } from "../model/flag.ts";
 import { judge } from "./access.ts";
 import { checkBodySize, MAX_BATCH_BODY_BYTES } from "./body-limit.ts";
 import { answer, type Call } from "./call.ts";
-import { type Caller, confirm, identifyEvaluator } from "./caller.ts";
+import { type Caller, confirmIfKnown, identifyEvaluator } from "./caller.ts";
 import { resolveContext } from "./context.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { type FlagHit, type FlagsReading, findFlag, isVisible, readFlags } from "./flags-read.ts";
@@ -76,6 +77,8 @@ export function bootstrapFlags(service: Service, call: Call): Promise<AnyBootstr
 interface Round {
   readonly reading: FlagsReading;
   readonly context: EvaluationContext;
+  /** For the flags of all organizations. */
+  readonly globalContext: EvaluationContext;
   readonly seesServerFlags: boolean;
   /** The tenants whose flags may be explained to the caller. */
   readonly traceable: ReadonlySet<string>;
@@ -94,15 +97,18 @@ interface RoundInput {
 async function startRound(service: Service, call: Call, input: RoundInput): Promise<Round> {
   const caller = await identifyEvaluator(call);
   const environment = resolveEnvironment(call, caller, service.options, input.environment);
-  const { context, tenant } = await resolveContext(service, call, caller, input.context);
-  const reading = await readFlags(service, call, tenant);
+  const resolved = await resolveContext(service, call, caller, input.context);
+  const reading = await readFlags(service, call, resolved.tenant);
   if (input.track === true) {
     service.warnOnce("track was asked for, but this version records no exposures; nothing was recorded.");
   }
   const now = new Date();
+  const inEnvironment = (context: EvaluationContext): EvaluationContext =>
+    environment.name === undefined ? context : { ...context, environment: environment.name };
   return {
     reading,
-    context: environment.name === undefined ? context : { ...context, environment: environment.name },
+    context: inEnvironment(resolved.context),
+    globalContext: inEnvironment(resolved.globalContext),
     seesServerFlags: caller.kind === "server" || caller.kind === "key",
     traceable: input.debug === true ? await traceableBy(service, call, caller, reading) : new Set(),
     metadata: {
@@ -115,7 +121,10 @@ async function startRound(service: Service, call: Call, input: RoundInput): Prom
   };
 }
 
-/** A trace shows rules, so it takes the permission to read them. */
+/**
+ * A trace shows rules, so it takes the permission to read them. Whoever cannot be confirmed to have it, because the
+ * session has ended meanwhile or is none of the session store's, is evaluated all the same and gets no trace.
+ */
 async function traceableBy(
   service: Service,
   call: Call,
@@ -123,8 +132,9 @@ async function traceableBy(
   { layers }: FlagsReading,
 ): Promise<Set<string>> {
   if (caller.kind === "anonymous") return new Set();
-  const sure = caller.kind === "server" ? caller : await confirm(call, caller);
   const traceable = new Set<string>();
+  const sure = caller.kind === "server" ? caller : await confirmIfKnown(call, caller);
+  if (sure === undefined) return traceable;
   for (const { tenant } of layers) {
     if ((await judge(service, call, sure, "read", tenant)) === "granted") traceable.add(tenant);
   }
@@ -139,7 +149,8 @@ function evaluateOne(round: Round, key: string, fallback: JsonValue): Evaluation
 }
 
 function evaluateHit(round: Round, { layer, found }: FlagHit): EvaluationFields {
-  const { context, metadata } = round;
+  const { metadata } = round;
+  const context = layer.tenant === NO_TENANT ? round.globalContext : round.context;
   const override =
     context.userId === undefined
       ? undefined

@@ -15,7 +15,7 @@ export type FeatureFlagsHealth = {
   readonly version: string;
 } & Partial<StoreFigures>;
 
-type StoreFigures = Pick<StoreHealth, "revision" | "snapshotAgeMs" | "stale" | "transactions">;
+type StoreFigures = Pick<StoreHealth, "revision" | "snapshotAgeMs" | "stale" | "problem" | "transactions">;
 
 export function getHealth(service: Service, call: Call): Promise<FeatureFlagsHealth> {
   return answer(call, "STORAGE_ERROR", async () => {
@@ -31,8 +31,8 @@ export function getHealth(service: Service, call: Call): Promise<FeatureFlagsHea
   });
 }
 
-function figuresOf({ revision, snapshotAgeMs, stale, transactions }: StoreHealth): StoreFigures {
-  return { revision, snapshotAgeMs, stale, transactions };
+function figuresOf({ revision, snapshotAgeMs, stale, problem, transactions }: StoreHealth): StoreFigures {
+  return { revision, snapshotAgeMs, stale, ...(problem !== undefined && { problem }), transactions };
 }
 
 /** The tenant whose figures the caller may see, if any. */

@@ -13,13 +13,19 @@ export interface ServerKey {
 /** The part of the key plugin that is used; it may be absent, so its types are not imported. */
 type VerifyKey = (input: { body: { key: string }; context: Call["context"] }) => Promise<{
   readonly valid: boolean;
-  readonly error?: { readonly code?: unknown; readonly details?: unknown } | null;
+  readonly error?: KeyProblem | null;
   readonly key: {
     readonly id: string;
     readonly referenceId?: unknown;
     readonly permissions?: unknown;
   } | null;
 }>;
+
+interface KeyProblem {
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly details?: unknown;
+}
 
 /** What the key plugin says of a key that has used up what it was given. */
 const SPENT: ReadonlySet<unknown> = new Set(["RATE_LIMITED", "USAGE_EXCEEDED"]);
@@ -33,7 +39,7 @@ export async function readKey(call: Call): Promise<ServerKey | undefined> {
   const verify = verifierOf(call);
   if (given === null || verify === undefined) return undefined;
   const { valid, error, key } = await verify({ body: { key: given }, context: call.context });
-  if (!valid || key === null) throw refusalOf(error?.code, error?.details);
+  if (!valid || key === null) throw refusalOf(error ?? {});
   const granted = actionsOf(key.permissions);
   if (granted === undefined || typeof key.referenceId !== "string") return undefined;
   return { id: key.id, actions: granted, ownerId: key.referenceId };
@@ -53,7 +59,11 @@ function actionsOf(permissions: unknown): readonly string[] | undefined {
   return Array.isArray(featureFlag) ? featureFlag.filter((action) => typeof action === "string") : undefined;
 }
 
-function refusalOf(code: unknown, details: unknown): FeatureFlagError {
+function refusalOf({ code, message, details }: KeyProblem): FeatureFlagError {
+  if (isOutage(code, message)) {
+    // The key plugin has logged the cause and keeps it to itself.
+    return new FeatureFlagError("STORAGE_ERROR", "The key in x-api-key could not be looked up. Try again.");
+  }
   if (!SPENT.has(code)) {
     return new FeatureFlagError("PERMISSION_DENIED", "The key in x-api-key is not valid.", { status: 401 });
   }
@@ -64,4 +74,12 @@ function refusalOf(code: unknown, details: unknown): FeatureFlagError {
     "The key in x-api-key has used up its requests. Give the key a higher limit, or wait.",
     typeof tryAgainIn === "number" ? { details: { retryAfter: Math.ceil(tryAgainIn / 1000) } } : {},
   );
+}
+
+/**
+ * The key plugin calls every key invalid while it cannot read its store. It then gives, where a refusal has the text of
+ * its message, the whole entry of its table of errors.
+ */
+function isOutage(code: unknown, message: unknown): boolean {
+  return code === "INVALID_API_KEY" && typeof message === "object" && message !== null;
 }

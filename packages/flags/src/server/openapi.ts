@@ -154,6 +154,7 @@ const DOCUMENTATION: Readonly<Record<keyof typeof ROUTES, Documentation>> = {
         revision: integer,
         snapshotAgeMs: number,
         stale: boolean,
+        problem: string,
         transactions: oneOf("unproven", "ok", "refused"),
       },
       ["status", "version"],

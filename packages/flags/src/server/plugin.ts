@@ -18,7 +18,7 @@ import {
 import { createOverride, deleteOverride, listOverrides } from "./admin-overrides.ts";
 import { createRule, createRuleByBody, deleteRule, listRules, updateRule } from "./admin-rules.ts";
 import { createSegment, deleteSegment, getSegment, listSegments, updateSegment } from "./admin-segments.ts";
-import { refuseLargeRequest } from "./body-limit.ts";
+import { limitRequest } from "./body-limit.ts";
 import type { Call } from "./call.ts";
 import type {
   DeleteOptions,
@@ -42,7 +42,7 @@ export type FeatureFlagsPlugin = {
   id: "feature-flags";
   endpoints: FeatureFlagsEndpoints;
   schema: FeatureFlagTables;
-  onRequest: (request: Request) => Promise<{ response: Response } | undefined>;
+  onRequest: (request: Request) => Promise<{ response: Response } | { request: Request } | undefined>;
   $ERROR_CODES: FeatureFlagErrorCodes;
 };
 
@@ -144,10 +144,7 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
     id: "feature-flags",
     schema: mergeSchema(createTables(), options.schema),
     $ERROR_CODES: FEATURE_FLAG_ERROR_CODES,
-    async onRequest(request) {
-      const response = await refuseLargeRequest(request);
-      return response && { response };
-    },
+    onRequest: (request) => limitRequest(request),
     endpoints: {
       // Better Auth's type has one result per endpoint; ours depends on `select`.
       evaluateFeatureFlag: write(

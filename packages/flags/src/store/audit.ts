@@ -57,26 +57,27 @@ export async function listAudit(
   return rows.filter((row) => isExactly(row, match)).map(toEntry);
 }
 
-/** What changed after a revision, oldest first, without what it was and became. */
-export async function readChanges(
+/** A change as a reader follows it: what it left, and its place in the chain. */
+export type ChangeRow = Pick<
+  AuditRow,
+  "revision" | "action" | "flagId" | "entityId" | "after" | "prevHash" | "hash"
+>;
+
+/** What changed after a revision, oldest first. */
+export async function* readChanges(
   adapter: Adapter,
   tenant: string,
   { after, upTo }: { after: number; upTo: number },
-): Promise<Pick<AuditRow, "revision" | "action" | "flagId" | "entityId">[]> {
-  return findRows<AuditRow>(
-    adapter,
-    model,
-    { tenant },
-    {
-      also: [
-        { field: "revision", operator: "gt", value: after },
-        { field: "revision", operator: "lte", value: upTo },
-      ],
-      select: ["tenant", "revision", "action", "flagId", "entityId"],
-      sortBy: { field: "revision", direction: "asc" },
-      limit: upTo - after,
-    },
-  );
+): AsyncGenerator<ChangeRow> {
+  for (let start = after; start < upTo; start += CHUNK) {
+    const also: Where[] = [
+      { field: "revision", operator: "gt", value: start },
+      { field: "revision", operator: "lte", value: Math.min(start + CHUNK, upTo) },
+    ];
+    const select = ["tenant", "revision", "action", "flagId", "entityId", "after", "prevHash", "hash"];
+    const sortBy = { field: "revision", direction: "asc" } as const;
+    yield* await findRows<AuditRow>(adapter, model, { tenant }, { also, select, sortBy, limit: CHUNK });
+  }
 }
 
 /** Every entry there must be, in order, each with the hash of its own text and of the one before, up to the chain's end. */

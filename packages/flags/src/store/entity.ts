@@ -32,6 +32,25 @@ export function requireVersion(
   );
 }
 
+/** Somebody has changed the row between this transaction's reading and its writing, past the line all writers wait in. */
+export function overtaken(entity: EntityName): FeatureFlagError {
+  return conflict(
+    `The ${entity} has just been changed by someone else. Read it again, then repeat the change.`,
+    {
+      field: "version",
+    },
+  );
+}
+
+/** What the log keeps of an entity that goes: where somebody has damaged its row, the row, which must go all the same. */
+export function entityOrRow<Row extends object>(row: Row, decode: (row: Row) => object): object {
+  try {
+    return decode(row);
+  } catch {
+    return row;
+  }
+}
+
 /** The entity as the audit log keeps it. */
 export function entityText(entity: object): string {
   const text = JSON.stringify(entity);

@@ -1,5 +1,5 @@
 /** Flags in the database: rows to flags and back. */
-import type { BucketBy, EnvironmentSettings, Variant } from "../engine/definition.ts";
+import type { BucketBy, EnvironmentSettings, FlagType, Variant } from "../engine/definition.ts";
 import type { JsonObject, JsonValue } from "../engine/json.ts";
 import {
   type CreateFeatureFlagInput,
@@ -10,9 +10,9 @@ import {
   isFlagType,
 } from "../model/flag.ts";
 import type { FlagRow } from "../model/tables.ts";
-import { decodeJson, encodeJson } from "./codec.ts";
-import { conflict, notFound } from "./entity.ts";
-import { type Adapter, findRow, where } from "./rows.ts";
+import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
+import { conflict, notFound, overtaken } from "./entity.ts";
+import { type Adapter, findRow, replaceRow, where } from "./rows.ts";
 import { patched, patchedValue } from "./values.ts";
 
 export const FLAG_MODEL = "featureFlag";
@@ -99,8 +99,8 @@ export async function insertFlag(tx: Adapter, tenant: string, flag: FeatureFlag)
 
 /** Writes every column: the change was made to what this transaction read, with all others locked out. */
 export async function replaceFlag(tx: Adapter, tenant: string, flag: FeatureFlag): Promise<void> {
-  const match = where({ flagId: flag.id, tenant });
-  await tx.update<FlagRow>({ model: FLAG_MODEL, where: match, update: toColumns(flag) });
+  const match = { flagId: flag.id, tenant };
+  if (!(await replaceRow(tx, FLAG_MODEL, match, toColumns(flag)))) throw overtaken("flag");
 }
 
 export async function removeFlag(tx: Adapter, tenant: string, flagId: string): Promise<void> {
@@ -135,15 +135,22 @@ function encode(value: JsonValue | undefined): string | null {
   return value === undefined ? null : encodeJson(value);
 }
 
-/** Refuses a row that no write of ours can have made, so that it is found here and not in somebody's application. */
+/** A flag as the audit log keeps it. */
+export function reviveFlag(text: string | null): FeatureFlag {
+  const flag = reviveEntity<FeatureFlag>(text, ["createdAt", "updatedAt"]);
+  requireType(flag.key, flag.type, flag.defaultValue, flag.algo);
+  return flag;
+}
+
+/** Refuses what no write of ours can have made, so that it is found here and not in somebody's application. */
+function requireType(key: string, type: string, value: JsonValue | undefined, algo: number): FlagType {
+  if (isFlagType(type) && (value === undefined || fitsType(type, value)) && algo === 1) return type;
+  throw new Error(`The stored flag "${key}" has an unknown type or algorithm, or a value that does not fit.`);
+}
+
 export function toFlag(row: FlagRow): FeatureFlag {
-  const { type } = row;
   const value = row.defaultValue === null ? undefined : decodeJson(row.defaultValue);
-  if (!isFlagType(type) || (value !== undefined && !fitsType(type, value)) || row.algo !== 1) {
-    throw new Error(
-      `The stored flag "${row.key}" has an unknown type or algorithm, or a value that does not fit.`,
-    );
-  }
+  const type = requireType(row.key, row.type, value, row.algo);
   return {
     id: row.flagId,
     key: row.key,

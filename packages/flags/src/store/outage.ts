@@ -1,5 +1,5 @@
 /** Whether the source answers: while it does not, one caller at a time tries it, and the others are told at once. */
-import { BadSnapshot } from "./tenant-snapshot.ts";
+import { BadSnapshot, LoadFailure } from "./bad-snapshot.ts";
 
 export interface Outage {
   /** Runs `work`, unless the source has just failed; `force`: even then. */
@@ -27,8 +27,8 @@ export function createOutage({
       failure = undefined;
       return result;
     } catch (error) {
-      // The source has answered; what it answered is another matter.
-      if (error instanceof BadSnapshot) failure = undefined;
+      // The source has answered; what it answered is another matter, and one tenant's.
+      if (error instanceof BadSnapshot || error instanceof LoadFailure) failure = undefined;
       else {
         if (failure === undefined) {
           warn("The flags cannot be read; the last good ones go on being used until they can.", error);

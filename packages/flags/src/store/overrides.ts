@@ -1,7 +1,7 @@
 /** Overrides in the database: rows to overrides and back. */
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { OverrideRow } from "../model/tables.ts";
-import { decodeJson, encodeJson } from "./codec.ts";
+import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
 import { conflict, invalid, notFound } from "./entity.ts";
 import { type Adapter, findRow, findRows, where } from "./rows.ts";
 import { sha256 } from "./sha256.ts";
@@ -32,16 +32,17 @@ export async function findOverride(
   return row && toOverride(row);
 }
 
-/** Overrides that have expired, so that they can be swept away; no more than `limit` of them. */
+/** Rows that have expired, so that they can be swept away; no more than `limit` of them. */
 export async function findExpired(
   adapter: Adapter,
   tenant: string,
   at: Date,
   limit: number,
-): Promise<FlagOverride[]> {
+): Promise<OverrideRow[]> {
   const also = [{ field: "expiresAt", operator: "lte" as const, value: at.toISOString() }];
   const rows = await findRows<OverrideRow>(adapter, OVERRIDE_MODEL, { tenant }, { also, limit });
-  return rows.map(toOverride);
+  // Text that is no time sorts somewhere, which says nothing about when.
+  return rows.filter(({ expiresAt }) => Date.parse(expiresAt ?? "") <= at.getTime());
 }
 
 /** An expired override is as if absent, to everybody and for everything, until it is swept away. */
@@ -108,6 +109,11 @@ export async function removeOverride(tx: Adapter, tenant: string, overrideId: st
 
 export async function removeOverridesOf(tx: Adapter, tenant: string, flagId: string): Promise<void> {
   await tx.deleteMany({ model: OVERRIDE_MODEL, where: where({ flagId, tenant }) });
+}
+
+/** An override as the audit log keeps it. */
+export function reviveOverride(text: string | null): FlagOverride {
+  return reviveEntity<FlagOverride>(text, ["expiresAt", "createdAt"]);
 }
 
 export function toOverride(row: OverrideRow): FlagOverride {

@@ -1,30 +1,43 @@
 /** The revision of a tenant's flags: one row, advanced by every change, which also marks the end of its audit chain. */
 import type { RevisionRow } from "../model/tables.ts";
-import { type Adapter, findRow } from "./rows.ts";
+import { type Adapter, findRow, isStorableText } from "./rows.ts";
 
 const model = "featureFlagRevision";
 
 /** As many tenants as one query asks for. */
 const MAX_TENANTS = 1000;
 
-/** 0 before the first change. */
-export async function readRevision(adapter: Adapter, tenant: string): Promise<number> {
-  return (await findRow<RevisionRow>(adapter, model, { tenant }))?.revision ?? 0;
+/** Where a tenant's history stands: two databases that agree in both have the same history. */
+export interface ChainEnd {
+  readonly revision: number;
+  readonly auditHash: string;
+}
+
+/** Before the first change. */
+const START: ChainEnd = { revision: 0, auditHash: "" };
+
+export function isSameEnd(a: ChainEnd, b: ChainEnd): boolean {
+  return a.revision === b.revision && a.auditHash === b.auditHash;
+}
+
+export async function readRevision(adapter: Adapter, tenant: string): Promise<ChainEnd> {
+  return (await findRow<RevisionRow>(adapter, model, { tenant })) ?? START;
 }
 
 /** The revisions of many tenants, in as few queries as there can be. */
 export async function readRevisions(
   adapter: Adapter,
   tenants: readonly string[],
-): Promise<Map<string, number>> {
-  const revisions = new Map(tenants.map((tenant) => [tenant, 0]));
-  for (let start = 0; start < tenants.length; start += MAX_TENANTS) {
-    const value = tenants.slice(start, start + MAX_TENANTS);
+): Promise<Map<string, ChainEnd>> {
+  const ends = new Map(tenants.map((tenant) => [tenant, START]));
+  const storable = tenants.filter(isStorableText);
+  for (let start = 0; start < storable.length; start += MAX_TENANTS) {
+    const value = storable.slice(start, start + MAX_TENANTS);
     const where = [{ field: "tenant", operator: "in" as const, value }];
     const rows = await adapter.findMany<RevisionRow>({ model, where, limit: MAX_TENANTS });
-    for (const { tenant, revision } of rows) if (revisions.has(tenant)) revisions.set(tenant, revision);
+    for (const row of rows) if (ends.has(row.tenant)) ends.set(row.tenant, row);
   }
-  return revisions;
+  return ends;
 }
 
 /**
@@ -41,10 +54,7 @@ export async function ensureRevision(adapter: Adapter, tenant: string): Promise<
 }
 
 /** Takes the next revision, and with it the row's lock: from here to the commit, changes to these flags wait in line. */
-export async function advanceRevision(
-  tx: Adapter,
-  tenant: string,
-): Promise<{ revision: number; auditHash: string }> {
+export async function advanceRevision(tx: Adapter, tenant: string): Promise<ChainEnd> {
   const row = await tx.incrementOne<RevisionRow>({
     model,
     where: [{ field: "tenant", value: tenant }],
@@ -55,10 +65,6 @@ export async function advanceRevision(
 }
 
 /** Ends the change: the last revision it took, and the hash of the entry that belongs to it. */
-export async function moveChainEnd(
-  tx: Adapter,
-  tenant: string,
-  end: { revision: number; auditHash: string },
-): Promise<void> {
-  await tx.update<RevisionRow>({ model, where: [{ field: "tenant", value: tenant }], update: end });
+export async function moveChainEnd(tx: Adapter, tenant: string, end: ChainEnd): Promise<void> {
+  await tx.update<RevisionRow>({ model, where: [{ field: "tenant", value: tenant }], update: { ...end } });
 }

@@ -20,9 +20,13 @@ export function where(match: Match): Where[] {
   return Object.entries(match).map(([field, value]) => ({ field, value }));
 }
 
-/** Text that no database can have stored: PostgreSQL refuses even to be asked for NUL. */
+/** Whether a database can have stored it: PostgreSQL refuses even to be asked for NUL. */
+export function isStorableText(value: string): boolean {
+  return !value.includes("\0");
+}
+
 function isStorable(match: Match): boolean {
-  return Object.values(match).every((value) => !value.includes("\0"));
+  return Object.values(match).every(isStorableText);
 }
 
 export function isExactly<Row extends object>(row: Row, match: Match): boolean {
@@ -120,4 +124,18 @@ export async function* scanRows<Row extends object>(
     // A driver that answers at once, as SQLite's do, would otherwise hold up everything else until the last row.
     await sleep(0);
   }
+}
+
+/**
+ * Replaces a row that still is what the change was made to. Writers wait in line, so it always is, unless somebody
+ * writes past the line; then nothing is written over. False: it is not.
+ */
+export async function replaceRow(
+  tx: Adapter,
+  model: string,
+  match: Match,
+  columns: { readonly version: number },
+): Promise<boolean> {
+  const previous = { field: "version", value: columns.version - 1 };
+  return (await tx.updateMany({ model, where: [...where(match), previous], update: { ...columns } })) > 0;
 }

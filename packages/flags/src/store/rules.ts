@@ -4,9 +4,9 @@ import type { JsonValue } from "../engine/json.ts";
 import type { FeatureFlag } from "../model/flag.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { RuleRow } from "../model/tables.ts";
-import { decodeJson, encodeJson } from "./codec.ts";
-import { invalid, notFound } from "./entity.ts";
-import { type Adapter, findRow, findRows, where } from "./rows.ts";
+import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
+import { invalid, notFound, overtaken } from "./entity.ts";
+import { type Adapter, findRow, findRows, replaceRow, where } from "./rows.ts";
 import { patched, patchedValue, requireFit } from "./values.ts";
 
 export const RULE_MODEL = "featureFlagRule";
@@ -113,8 +113,8 @@ export async function insertRule(tx: Adapter, tenant: string, stored: StoredRule
 }
 
 export async function replaceRule(tx: Adapter, tenant: string, rule: FlagRule): Promise<void> {
-  const match = where({ ruleId: rule.id, flagId: rule.flagId, tenant });
-  await tx.update<RuleRow>({ model: RULE_MODEL, where: match, update: toColumns(rule) });
+  const match = { ruleId: rule.id, flagId: rule.flagId, tenant };
+  if (!(await replaceRow(tx, RULE_MODEL, match, toColumns(rule)))) throw overtaken("rule");
 }
 
 export async function removeRule(tx: Adapter, tenant: string, rule: FlagRule): Promise<void> {
@@ -152,6 +152,11 @@ function toColumns(rule: FlagRule): Omit<RuleRow, "id" | "tenant" | "salt" | "po
     version: rule.version,
     createdAt: rule.createdAt,
   };
+}
+
+/** A rule as the audit log keeps it. */
+export function reviveRule(text: string | null): FlagRule {
+  return reviveEntity<FlagRule>(text, ["createdAt"]);
 }
 
 export function toStoredRule(row: RuleRow): StoredRule {

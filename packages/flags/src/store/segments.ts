@@ -3,9 +3,9 @@ import type { RuleConditions, Segments } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
 import type { SegmentRow } from "../model/tables.ts";
-import { decodeJson, encodeJson } from "./codec.ts";
-import { conflict, notFound } from "./entity.ts";
-import { type Adapter, findRow, findRows, where } from "./rows.ts";
+import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
+import { conflict, notFound, overtaken } from "./entity.ts";
+import { type Adapter, findRow, findRows, replaceRow, where } from "./rows.ts";
 import { patched } from "./values.ts";
 
 export const SEGMENT_MODEL = "featureFlagSegment";
@@ -68,8 +68,8 @@ export async function insertSegment(tx: Adapter, tenant: string, segment: FlagSe
 }
 
 export async function replaceSegment(tx: Adapter, tenant: string, segment: FlagSegment): Promise<void> {
-  const match = where({ segmentId: segment.id, tenant });
-  await tx.update<SegmentRow>({ model: SEGMENT_MODEL, where: match, update: toColumns(segment) });
+  const match = { segmentId: segment.id, tenant };
+  if (!(await replaceRow(tx, SEGMENT_MODEL, match, toColumns(segment)))) throw overtaken("segment");
 }
 
 export async function removeSegment(tx: Adapter, tenant: string, segmentId: string): Promise<void> {
@@ -87,6 +87,11 @@ function toColumns(segment: FlagSegment): Omit<SegmentRow, "id" | "tenant"> {
     createdAt: segment.createdAt,
     updatedAt: segment.updatedAt,
   };
+}
+
+/** A segment as the audit log keeps it. */
+export function reviveSegment(text: string | null): FlagSegment {
+  return reviveEntity<FlagSegment>(text, ["createdAt", "updatedAt"]);
 }
 
 export function toSegment(row: SegmentRow): FlagSegment {

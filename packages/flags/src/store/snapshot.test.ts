@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { FakeSource } from "../../test/contract/fake-source.ts";
+import { BadSnapshot } from "./bad-snapshot.ts";
 import {
   CHECK_FIRST_MS,
   createSnapshots,
@@ -8,7 +9,6 @@ import {
   STALE_AFTER_MS,
   WAIT_MS,
 } from "./snapshot.ts";
-import { BadSnapshot } from "./tenant-snapshot.ts";
 
 describe("snapshots", () => {
   let source: FakeSource;
@@ -16,20 +16,13 @@ describe("snapshots", () => {
   let warnings: string[];
   let snapshots: Snapshots;
 
-  function create(pollMs = 0): Snapshots {
-    return createSnapshots(source, {
-      warn: (message) => warnings.push(message),
-      monotonicMs: () => nowMs,
-      pollMs,
-    });
-  }
-
   beforeEach(() => {
     vi.useFakeTimers();
     source = new FakeSource();
     nowMs = 0;
     warnings = [];
-    snapshots = create();
+    const warn = (message: string) => warnings.push(message);
+    snapshots = createSnapshots(source, { warn, monotonicMs: () => nowMs, pollMs: 0 });
   });
   afterEach(() => {
     snapshots.close();
@@ -94,6 +87,29 @@ describe("snapshots", () => {
       expect(await reading).toMatchObject({ snapshot: { revision: 1 }, stale: true });
       // The next one does not wait for what has already kept somebody waiting.
       expect(await snapshots.get("", 5)).toMatchObject({ snapshot: { revision: 1 }, stale: true });
+    });
+
+    test("does not settle for a check that read before it, and was already running", async () => {
+      source.revision = 1;
+      await revision();
+      nowMs += MAX_AGE_MS + 1;
+      const open = source.hold();
+      await revision();
+      source.revision = 2;
+      const reading = snapshots.get("", 2);
+      open();
+      expect(await reading).toMatchObject({ snapshot: { revision: 2 }, stale: false });
+    });
+
+    test("gets it even when somebody else has just begun to read the flags for the first time", async () => {
+      source.revision = 1;
+      const open = source.hold();
+      const other = snapshots.get("");
+      source.revision = 2;
+      const reading = snapshots.get("", 2);
+      open();
+      expect(await other).toMatchObject({ snapshot: { revision: 1 } });
+      expect(await reading).toMatchObject({ snapshot: { revision: 2 }, stale: false });
     });
 
     test("does not wait for a revision that the database does not have", async () => {
@@ -248,6 +264,73 @@ describe("snapshots", () => {
     });
   });
 
+  test("a database that has the same revision with another history is read anew, and told of once", async () => {
+    source.revision = 5;
+    const before = (await snapshots.get("")).snapshot;
+    source.history = "other";
+    for (let check = 0; check < 3; check++) {
+      nowMs += CHECK_FIRST_MS + 1;
+      const { snapshot, stale } = await snapshots.get("");
+      expect([snapshot === before, snapshot.revision, stale]).toEqual([false, 5, false]);
+    }
+    expect([source.loads, warnings.length]).toEqual([2, 1]);
+    expect(warnings[0]).toContain("was a copy restored?");
+  });
+
+  describe("a tenant whose flags cannot be read although the database answers", () => {
+    test("does not stop the others, and is told of once", async () => {
+      source.broken.add("a");
+      for (let attempt = 0; attempt < 5; attempt++) {
+        await expect(snapshots.get("a")).rejects.toThrow("cannot be read");
+        expect(await snapshots.get(`b${attempt}`)).toMatchObject({ stale: false });
+        nowMs += 100;
+      }
+      expect(warnings).toHaveLength(1);
+      expect(snapshots.health("a").problem).toBe("The flags cannot be read from the database.");
+      expect(snapshots.health("b0")).not.toHaveProperty("problem");
+      // Left alone for a quarter of a second each time.
+      expect(source.loads - 5).toBe(2);
+      source.broken.clear();
+      nowMs += 250;
+      expect(await snapshots.get("a")).toMatchObject({ stale: false });
+      expect(snapshots.health("a")).not.toHaveProperty("problem");
+    });
+
+    test("nor does one that takes too long to read", async () => {
+      await revision("b");
+      const open = source.hold("loadGate");
+      const slow = expect(snapshots.get("a")).rejects.toThrow("cannot be read");
+      await pass(10_000);
+      await slow;
+      open();
+      expect(snapshots.health("b")).not.toHaveProperty("problem");
+      await settle();
+      expect(snapshots.health("a")).toMatchObject({ snapshotAgeMs: 10_000 });
+    });
+  });
+
+  test("when all tenants are to be read at once, eight are read at a time", async () => {
+    const open = source.hold("loadGate");
+    const all = Promise.all(Array.from({ length: 50 }, (_, tenant) => revision(`t${tenant}`)));
+    await settle();
+    expect(source.mostLoading).toBe(8);
+    open();
+    await all;
+    expect([source.loads, source.mostLoading]).toEqual([50, 8]);
+  });
+
+  test("of those whose turn does not come in time, none is told of as broken", async () => {
+    const open = source.hold("loadGate");
+    const all = Promise.allSettled(Array.from({ length: 50 }, (_, tenant) => revision(`t${tenant}`)));
+    await pass(10_000);
+    expect((await all).map(({ status }) => status)).toEqual(Array(50).fill("rejected"));
+    expect(warnings).toHaveLength(8);
+    open();
+    await settle();
+    expect(source.mostLoading).toBeLessThanOrEqual(16);
+    expect(await revision("t49")).toBe(0);
+  });
+
   test("a database that has gone back does not take the snapshot with it", async () => {
     source.revision = 5;
     await revision();
@@ -258,78 +341,6 @@ describe("snapshots", () => {
     }
     expect(warnings).toHaveLength(1);
     expect(snapshots.health("").problem).toContain("Was an older copy restored?");
-  });
-
-  describe("polling", () => {
-    beforeEach(() => {
-      snapshots = create(500);
-    });
-
-    test("starts with the first snapshot, and asks for all tenants in one query", async () => {
-      await pass(5000);
-      expect(source.polls).toEqual([]);
-      await Promise.all([revision("a"), revision("b")]);
-      source.revision = 1;
-      await pass(500);
-      expect(source.polls).toEqual([["a", "b"]]);
-      expect(snapshots.peek("a")?.snapshot.revision).toBe(1);
-      expect(snapshots.peek("b")?.snapshot.revision).toBe(1);
-    });
-
-    test("keeps a snapshot from ever being called stale, and costs no other read", async () => {
-      await revision();
-      for (let round = 0; round < 20; round++) {
-        await pass(500);
-        expect(await snapshots.get("")).toMatchObject({ stale: false });
-      }
-      expect(source.reads()).toEqual([1, 1]);
-    });
-
-    test("leaves out tenants nobody asks for; the next reader has them checked first", async () => {
-      await Promise.all([revision("idle"), revision("used")]);
-      for (let second = 0; second < 70; second++) {
-        await pass(1000);
-        await revision("used");
-      }
-      expect(source.polls.at(-1)).toEqual(["used"]);
-      source.revision = 1;
-      expect(await snapshots.get("idle")).toMatchObject({ snapshot: { revision: 1 }, stale: false });
-    });
-
-    test("does not take an answer that a later change has overtaken for a database that has gone back", async () => {
-      source.revision = 1;
-      await revision();
-      const open = source.hold("pollGate");
-      await pass(500);
-      source.revision = 2;
-      await snapshots.refresh("", 2);
-      open();
-      await settle();
-      expect(source.polls).toHaveLength(1);
-      expect([warnings, snapshots.health("").problem]).toEqual([[], undefined]);
-      expect(snapshots.peek("")).toMatchObject({ snapshot: { revision: 2 }, stale: false });
-    });
-
-    test("goes on through an outage, and the end of it is noticed", async () => {
-      await revision();
-      source.failure = new Error("down");
-      await pass(5000);
-      expect(snapshots.health("")).toMatchObject({ stale: true });
-      source.failure = undefined;
-      source.revision = 1;
-      await pass(500);
-      expect(snapshots.health("")).toMatchObject({ stale: false, revision: 1 });
-      expect(warnings).toHaveLength(1);
-    });
-
-    test("ends when the store is closed", async () => {
-      await revision();
-      await pass(500);
-      snapshots.close();
-      await pass(5000);
-      expect(source.polls).toHaveLength(1);
-      expect(vi.getTimerCount()).toBe(0);
-    });
   });
 
   test("tenants are apart", async () => {

@@ -1,16 +1,17 @@
 /** The tenants' flags in memory, which is where evaluation reads them: how old they may be, and what happens when they get older. */
+import { BadSnapshot, LoadFailure } from "./bad-snapshot.ts";
 import { createOutage } from "./outage.ts";
-import type { SnapshotReading } from "./store.ts";
-import { BadSnapshot } from "./tenant-snapshot.ts";
-import { repeat, within } from "./wait.ts";
+import { type ChainEnd, isSameEnd } from "./revision.ts";
+import type { Snapshot, SnapshotReading } from "./store.ts";
+import { createLimit, repeat, within } from "./wait.ts";
 
 /** Where snapshots come from. */
-export interface SnapshotSource<Held extends { readonly revision: number }> {
-  readRevision(tenant: string): Promise<number>;
+export interface SnapshotSource<Held extends ChainEnd> {
+  readRevision(tenant: string): Promise<ChainEnd>;
   /** The revisions of all these tenants, in one query. */
-  readRevisions(tenants: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  readRevisions(tenants: readonly string[]): Promise<ReadonlyMap<string, ChainEnd>>;
   /** Throws `BadSnapshot` when what it finds cannot be used. */
-  load(tenant: string, revision: number, known: Held | undefined): Promise<Held>;
+  load(tenant: string, end: ChainEnd, known: Held | undefined): Promise<Held>;
 }
 
 export interface Snapshots {
@@ -51,6 +52,10 @@ const GIVE_UP_MS = 10_000;
 const IDLE_AFTER_MS = 60_000;
 /** A bad snapshot is looked at again after this time, in case somebody has mended it by hand. */
 const RETRY_BAD_MS = 10_000;
+/** A tenant whose flags could not be read is left alone this long, while others are read. */
+const RETRY_LOAD_MS = 250;
+/** Tenants whose flags are read at the same time: after an outage, all of them want to be. */
+const MAX_LOADS = 8;
 /** Tenants in memory. */
 const MAX_TENANTS = 10_000;
 
@@ -59,6 +64,15 @@ interface Held<S> {
   /** When the source was last asked and agreed, taken before the asking. */
   confirmedAtMs: number;
   usedAtMs: number;
+  /** A revision that this node has committed and could not read: nothing older is current. */
+  needs: number;
+}
+
+/** How far a check has come. */
+interface Progress {
+  /** What the database is at, once that is read, and unless the snapshot in memory is the same. */
+  end: ChainEnd | undefined;
+  isLoading: boolean;
 }
 
 interface Check {
@@ -69,10 +83,10 @@ interface Check {
 interface Refusal {
   readonly revision: number;
   readonly atMs: number;
-  readonly error: BadSnapshot;
+  readonly error: BadSnapshot | LoadFailure;
 }
 
-export function createSnapshots<S extends SnapshotReading["snapshot"]>(
+export function createSnapshots<S extends Snapshot & ChainEnd>(
   source: SnapshotSource<S>,
   { warn, monotonicMs, pollMs }: SnapshotsOptions,
 ): Snapshots {
@@ -81,6 +95,7 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
   const checks = new Map<string, Check>();
   const refusals = new Map<string, Refusal>();
   const outage = createOutage({ warn, monotonicMs });
+  const limited = createLimit(MAX_LOADS);
   let polling: { stop(): void } | undefined;
   let closed = false;
 
@@ -102,8 +117,8 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
   }
 
   /** An answer that comes too late counts as none for those who wait; the snapshot it brings is used all the same. */
-  function ask<Result>(work: () => Promise<Result>, options: { force: boolean }): Promise<Result> {
-    return outage.attempt(() => within(work(), GIVE_UP_MS, "The database did not answer in time."), options);
+  function inTime<Result>(work: Promise<Result>): Promise<Result> {
+    return within(work, GIVE_UP_MS, "The database did not answer in time.");
   }
 
   /** One check at a time per tenant, shared by everyone who waits for it. */
@@ -111,9 +126,25 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
     const running = checks.get(tenant);
     if (running !== undefined) return running.done;
     const startedAtMs = monotonicMs();
-    const done = ask(() => confirm(tenant, startedAtMs), { force }).finally(() => checks.delete(tenant));
-    checks.set(tenant, { startedAtMs, done });
-    return done;
+    const done = outage.attempt(() => confirmInTime(tenant, startedAtMs, force), { force });
+    const cleared = done.finally(() => checks.delete(tenant));
+    checks.set(tenant, { startedAtMs, done: cleared });
+    return cleared;
+  }
+
+  async function confirmInTime(tenant: string, startedAtMs: number, force: boolean): Promise<void> {
+    const progress: Progress = { end: undefined, isLoading: false };
+    try {
+      await inTime(confirm(tenant, startedAtMs, { force, progress }));
+    } catch (error) {
+      // Only the revision says whether the database answers; the rest is one tenant's, and must not stop all others.
+      const { end, isLoading } = progress;
+      if (end === undefined || error instanceof BadSnapshot || error instanceof LoadFailure) throw error;
+      const failure = new LoadFailure("The flags cannot be read from the database.", { cause: error });
+      // One that is still waiting for its turn has nothing wrong with it.
+      if (isLoading) refuse(tenant, end.revision, failure);
+      throw failure;
+    }
   }
 
   function checkBehind(tenant: string): void {
@@ -121,28 +152,59 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
     check(tenant).catch(() => undefined);
   }
 
-  async function confirm(tenant: string, startedAtMs: number): Promise<void> {
-    let revision = await source.readRevision(tenant);
+  async function confirm(
+    tenant: string,
+    startedAtMs: number,
+    { force, progress }: { force: boolean; progress: Progress },
+  ): Promise<void> {
+    let end = await source.readRevision(tenant);
     // Perhaps this was read before a later change that this node has learned of meanwhile: a second look can tell.
-    if (isOlder(tenant, revision)) revision = await source.readRevision(tenant);
-    if (isOlder(tenant, revision)) throw wentBack(tenant, revision);
-    if (agree(tenant, revision, startedAtMs)) return;
+    if (isOlder(tenant, end)) end = await source.readRevision(tenant);
+    if (isOlder(tenant, end)) throw wentBack(tenant, end);
+    if (agree(tenant, end, startedAtMs)) return;
     const refusal = refusals.get(tenant);
-    if (refusal?.revision === revision && monotonicMs() - refusal.atMs < RETRY_BAD_MS) throw refusal.error;
+    if (refusal !== undefined && isFinal(refusal, end, force)) throw refusal.error;
+    progress.end = end;
     try {
-      install(tenant, await source.load(tenant, revision, held.get(tenant)?.snapshot), startedAtMs);
+      await limited(() => {
+        progress.isLoading = true;
+        return inTime(load(tenant, end, startedAtMs));
+      });
     } catch (error) {
-      if (error instanceof BadSnapshot) refuse(tenant, revision, error);
+      if (error instanceof BadSnapshot) refuse(tenant, end.revision, error);
       throw error;
     }
   }
 
-  function isOlder(tenant: string, revision: number): boolean {
-    return revision < (held.get(tenant)?.snapshot.revision ?? 0);
+  async function load(tenant: string, end: ChainEnd, startedAtMs: number): Promise<void> {
+    // It may have waited for its turn, and another have brought the snapshot meanwhile.
+    if (agree(tenant, end, startedAtMs)) return;
+    const known = held.get(tenant)?.snapshot;
+    const snapshot = await source.load(tenant, end, known);
+    install(tenant, snapshot, startedAtMs);
+    if (known?.revision === end.revision && known.auditHash !== end.auditHash) {
+      const reason = new Error(`Two different changes have made revision ${end.revision}.`);
+      warn(
+        "The database has another history than before; was a copy restored? All flags were read anew.",
+        reason,
+      );
+    }
   }
 
-  /** A node never goes back to a revision older than one it has served. */
-  function wentBack(tenant: string, revision: number): BadSnapshot {
+  /** Whether what was found wrong is taken to be so still. */
+  function isFinal({ error, revision, atMs }: Refusal, end: ChainEnd, force: boolean): boolean {
+    const ageMs = monotonicMs() - atMs;
+    if (error instanceof BadSnapshot) return revision === end.revision && ageMs < RETRY_BAD_MS;
+    return !force && ageMs < RETRY_LOAD_MS;
+  }
+
+  function isOlder(tenant: string, { revision }: ChainEnd): boolean {
+    const known = held.get(tenant);
+    return known !== undefined && revision < Math.max(known.snapshot.revision, known.needs);
+  }
+
+  /** A node never goes back to a revision older than one it has served or made. */
+  function wentBack(tenant: string, { revision }: ChainEnd): BadSnapshot {
     const error = new BadSnapshot(
       `The database is at revision ${revision} and has been further. Was an older copy restored? Restart to use it.`,
     );
@@ -150,10 +212,10 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
     return error;
   }
 
-  /** Whether the snapshot in memory is the one of this revision. */
-  function agree(tenant: string, revision: number, askedAtMs: number): boolean {
+  /** Whether the snapshot in memory is the one the database is at: of this revision, and of the same history. */
+  function agree(tenant: string, end: ChainEnd, askedAtMs: number): boolean {
     const known = held.get(tenant);
-    if (known?.snapshot.revision !== revision) return false;
+    if (known === undefined || !isSameEnd(known.snapshot, end) || end.revision < known.needs) return false;
     known.confirmedAtMs = Math.max(known.confirmedAtMs, askedAtMs);
     refusals.delete(tenant);
     return true;
@@ -163,7 +225,7 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
     const known = held.get(tenant);
     refusals.delete(tenant);
     if (known === undefined) {
-      held.set(tenant, { snapshot, confirmedAtMs: startedAtMs, usedAtMs: monotonicMs() });
+      held.set(tenant, { snapshot, confirmedAtMs: startedAtMs, usedAtMs: monotonicMs(), needs: 0 });
       for (const oldest of held.keys()) {
         if (held.size <= MAX_TENANTS) break;
         held.delete(oldest);
@@ -175,11 +237,15 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
     }
   }
 
-  function refuse(tenant: string, revision: number, error: BadSnapshot): void {
-    const isNews = refusals.get(tenant)?.revision !== revision;
+  function refuse(tenant: string, revision: number, error: BadSnapshot | LoadFailure): void {
+    const last = refusals.get(tenant);
+    const isBad = error instanceof BadSnapshot;
+    const isNews = last?.error.name !== error.name || (isBad && last.revision !== revision);
     if (refusals.size >= MAX_TENANTS) refusals.clear();
     refusals.set(tenant, { revision, atMs: monotonicMs(), error });
-    if (isNews) warn("The flags in the database cannot be used; the last good ones go on being used.", error);
+    if (!isNews) return;
+    if (isBad) warn("The flags in the database cannot be used; the last good ones go on being used.", error);
+    else warn("A tenant's flags cannot be read; the last good ones go on being used until they can.", error);
   }
 
   function startPolling(): void {
@@ -195,16 +261,17 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
     }
     if (tenants.length === 0) return;
     try {
-      const revisions = await ask(() => source.readRevisions(tenants), { force: true });
-      for (const [tenant, revision] of revisions) {
-        if (held.has(tenant) && !agree(tenant, revision, askedAtMs)) checkBehind(tenant);
+      const ends = await outage.attempt(() => inTime(source.readRevisions(tenants)), { force: true });
+      for (const [tenant, end] of ends) {
+        if (held.has(tenant) && !agree(tenant, end, askedAtMs)) checkBehind(tenant);
       }
     } catch {
       // Reported by the outage; the snapshots grow stale by themselves.
     }
   }
 
-  const isBehind = (known: Held<S>, minRevision: number) => known.snapshot.revision < minRevision;
+  const isBehind = ({ snapshot, needs }: Held<S>, minRevision: number) =>
+    snapshot.revision < Math.max(minRevision, needs);
 
   function peek(tenant: string, minRevision = 0): SnapshotReading | undefined {
     const known = find(tenant);
@@ -213,16 +280,36 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
   }
 
   /** Waits for a check, but not for one that has already kept somebody waiting. */
-  async function checkFirst(tenant: string): Promise<boolean> {
-    const running = checks.get(tenant);
-    const waited = running === undefined ? 0 : monotonicMs() - running.startedAtMs;
-    if (waited >= WAIT_MS) return false;
+  async function checkFirst(tenant: string, minRevision: number): Promise<boolean> {
+    const startedAtMs = monotonicMs();
+    const joined = checks.get(tenant);
+    if (joined !== undefined && startedAtMs - joined.startedAtMs >= WAIT_MS) return false;
     try {
       await within(check(tenant), WAIT_MS, "There was no answer yet.");
+      if (joined !== undefined && isStillBehind(tenant, minRevision)) {
+        const leftMs = Math.max(0, WAIT_MS - (monotonicMs() - startedAtMs));
+        await within(check(tenant), leftMs, "There was no answer yet.");
+      }
       return true;
     } catch {
       return false;
     }
+  }
+
+  /** After a check that was already running: it may have read before the change that the caller has seen. */
+  function isStillBehind(tenant: string, minRevision: number): boolean {
+    const known = held.get(tenant);
+    return known !== undefined && isBehind(known, minRevision);
+  }
+
+  async function getFirst(tenant: string, minRevision: number): Promise<SnapshotReading> {
+    const joined = checks.has(tenant);
+    await check(tenant);
+    const wasChecked =
+      !(joined && isStillBehind(tenant, minRevision)) || (await checkFirst(tenant, minRevision));
+    const loaded = held.get(tenant);
+    if (loaded === undefined) throw new Error("The flags were read, and dropped for other tenants'.");
+    return reading(loaded, !wasChecked && isBehind(loaded, minRevision));
   }
 
   return {
@@ -231,19 +318,14 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
       const current = peek(tenant, minRevision);
       if (current !== undefined) return current;
       const known = find(tenant);
-      if (known === undefined) {
-        await check(tenant);
-        const loaded = held.get(tenant);
-        if (loaded === undefined) throw new Error("The flags were read, and dropped for other tenants'.");
-        return reading(loaded);
-      }
+      if (known === undefined) return getFirst(tenant, minRevision);
       const now = monotonicMs();
       const wasPolled = polling === undefined || now - known.usedAtMs <= IDLE_AFTER_MS;
       if (!isBehind(known, minRevision) && wasPolled && now - known.confirmedAtMs <= CHECK_FIRST_MS) {
         checkBehind(tenant);
         return reading(known);
       }
-      const wasChecked = await checkFirst(tenant);
+      const wasChecked = await checkFirst(tenant, minRevision);
       const latest = held.get(tenant) ?? known;
       return reading(latest, !wasChecked && isBehind(latest, minRevision));
     },
@@ -258,7 +340,9 @@ export function createSnapshots<S extends SnapshotReading["snapshot"]>(
       }
       const known = held.get(tenant);
       // The change is committed; what failed is only this node's view of it, so the next evaluation asks first.
-      if (known !== undefined && isBehind(known, revision)) known.confirmedAtMs = Number.NEGATIVE_INFINITY;
+      if (known === undefined || !isBehind(known, revision)) return;
+      known.needs = Math.max(known.needs, revision);
+      known.confirmedAtMs = Number.NEGATIVE_INFINITY;
     },
     health(tenant) {
       const known = held.get(tenant);

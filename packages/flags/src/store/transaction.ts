@@ -18,7 +18,7 @@ const NOT_INSIDE =
 const LOST: ReadonlySet<unknown> = new Set(["40001", "40P01", "ER_LOCK_DEADLOCK", "ER_CHECKREAD"]);
 
 /** Enough for dozens of writers on a database that its host has set to the strictest isolation. */
-const MAX_ATTEMPTS = 20;
+const MAX_ATTEMPTS = 40;
 const RETRY_STEP_MS = 10;
 
 /** Whether the database undoes a failed transaction. */

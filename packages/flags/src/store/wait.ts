@@ -12,6 +12,24 @@ export function sleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
+/** Runs so many at a time; the others wait for their turn, first come, first served. */
+export function createLimit(max: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running < max) running += 1;
+    // Whoever ends hands its place on, so the number stays as it is.
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
 /** Runs `work` again and again, each time this long after the last has ended. */
 export function repeat(intervalMs: number, work: () => Promise<void>): { stop(): void } {
   let stopped = false;

@@ -1,9 +1,15 @@
 /** Changes of flags. */
-import type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch } from "../model/flag.ts";
-import type { OverrideRow } from "../model/tables.ts";
-import { requireUsable } from "./definition.ts";
-import { conflict, requireVersion } from "./entity.ts";
 import {
+  type CreateFeatureFlagInput,
+  type FeatureFlag,
+  type FeatureFlagPatch,
+  fitsType,
+} from "../model/flag.ts";
+import type { FlagRow, OverrideRow } from "../model/tables.ts";
+import { requireUsable } from "./definition.ts";
+import { conflict, entityOrRow, notFound, requireVersion } from "./entity.ts";
+import {
+  FLAG_MODEL,
   insertFlag,
   newFlag,
   patchFlag,
@@ -11,9 +17,10 @@ import {
   removeFlag,
   replaceFlag,
   requireFreeKey,
+  toFlag,
 } from "./flags.ts";
 import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "./overrides.ts";
-import { findRowsIn, scanRows } from "./rows.ts";
+import { findRow, findRowsIn, scanRows } from "./rows.ts";
 import { readRules, removeRulesOf, type StoredRule } from "./rules.ts";
 import { readSegments } from "./segments.ts";
 import { requireFit, requireOwnFit } from "./values.ts";
@@ -59,28 +66,45 @@ export async function deleteFlag(
   id: string,
   version: number | undefined,
 ): Promise<Change<void>> {
-  const before = await readFlag(tx, tenant, id);
-  requireVersion("flag", before, version);
+  const row = await findRow<FlagRow>(tx, FLAG_MODEL, { flagId: id, tenant });
+  if (row === undefined) throw notFound("flag");
+  requireVersion("flag", row, version);
   await removeRulesOf(tx, tenant, id);
   await removeOverridesOf(tx, tenant, id);
   await removeFlag(tx, tenant, id);
-  return { ...subject(before), action: "flag.deleted", before, after: null, result: undefined };
+  const before = entityOrRow(row, toFlag);
+  return {
+    ...subject({ id, key: row.key }),
+    action: "flag.deleted",
+    before,
+    after: null,
+    result: undefined,
+  };
 }
 
-const subject = ({ id, key }: FeatureFlag) => ({ flagId: id, flagKey: key, entityId: id });
+const subject = ({ id, key }: Pick<FeatureFlag, "id" | "key">) => ({
+  flagId: id,
+  flagKey: key,
+  entityId: id,
+});
 
-async function requireOverridesFit({ tx, tenant, at }: WriteContext, flag: FeatureFlag): Promise<void> {
+/** Those that have expired are in nobody's way; they go, for no snapshot could hold what does not fit. */
+async function requireOverridesFit(
+  { tx, tenant, at, sweep }: WriteContext,
+  flag: FeatureFlag,
+): Promise<void> {
   const match = { flagId: flag.id, tenant };
   for await (const row of scanRows<OverrideRow>(tx, OVERRIDE_MODEL, "overrideId", match)) {
     const override = toOverride(row);
-    if (isExpired(override, at)) continue;
-    requireFit(flag, override.value, { field: "type", overrideId: override.id });
+    if (fitsType(flag.type, override.value)) continue;
+    if (isExpired(override, at)) await sweep(override, override);
+    else requireFit(flag, override.value, { field: "type", overrideId: override.id });
   }
 }
 
-/** A variant that a rule or an override names stays until they are gone. */
+/** A variant that a rule or an override names stays until they are gone; an override that has expired goes with it. */
 async function requireVariantsUnused(
-  { tx, tenant, at }: WriteContext,
+  { tx, tenant, at, sweep }: WriteContext,
   before: FeatureFlag,
   after: FeatureFlag,
   rules: readonly StoredRule[],
@@ -92,10 +116,11 @@ async function requireVariantsUnused(
   if (rule !== undefined) throw variantInUse("rule", rule.id, rule.variant);
   const match = { flagId: before.id, tenant };
   const rows = await findRowsIn<OverrideRow>(tx, OVERRIDE_MODEL, match, "variant", removed);
-  const override = rows
-    .map(toOverride)
-    .find((candidate) => isRemoved(candidate.variant) && !isExpired(candidate, at));
-  if (override !== undefined) throw variantInUse("override", override.id, override.variant);
+  for (const override of rows.map(toOverride)) {
+    if (!isRemoved(override.variant)) continue;
+    if (!isExpired(override, at)) throw variantInUse("override", override.id, override.variant);
+    await sweep(override, override);
+  }
 }
 
 function variantInUse(entity: "rule" | "override", id: string, variant: string | undefined) {

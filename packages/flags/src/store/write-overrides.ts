@@ -32,7 +32,7 @@ export async function createOverride(
     });
   }
   // What has expired is gone for everybody; the log shows when it was cleared away.
-  if (existing !== undefined) await sweep(existing);
+  if (existing !== undefined) await sweep(existing, existing);
   await requireRoom(tx, tenant, maxOverrides);
   await insertOverride(tx, tenant, override);
   const subject = { flagId: flag.id, flagKey: flag.key, entityId: override.id };

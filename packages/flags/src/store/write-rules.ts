@@ -29,6 +29,7 @@ export async function createRule(
   const id = newId();
   const rule = newRule(flag, input, id, at);
   // Kept for good: a rule that is exported and imported elsewhere keeps its share of users by keeping its salt.
+  // Whoever follows the audit log knows both from its entry: the entity's id, and the revision.
   const stored = { rule, salt: id, position: revision() };
   await requireUsableWith(context, flag, stored);
   await insertRule(tx, tenant, stored);

@@ -5,9 +5,9 @@ import { type Actor, type AuditRecord, type Origin, SYSTEM } from "../model/audi
 import type { FlagOverride } from "../model/override.ts";
 import type { FlagRow } from "../model/tables.ts";
 import { appendAudit } from "./audit.ts";
-import { entityText } from "./entity.ts";
+import { entityOrRow, entityText } from "./entity.ts";
 import { FLAG_MODEL } from "./flags.ts";
-import { findExpired, removeOverride } from "./overrides.ts";
+import { findExpired, removeOverride, toOverride } from "./overrides.ts";
 import { advanceRevision, ensureRevision, moveChainEnd } from "./revision.ts";
 import { type Adapter, findRow } from "./rows.ts";
 import type { WriteScope } from "./store.ts";
@@ -29,8 +29,8 @@ export interface WriteContext {
   /** The revision this change will make. */
   revision(): number;
   newId(): string;
-  /** Deletes an expired override, with a revision and an audit entry of its own. */
-  sweep(override: FlagOverride): Promise<void>;
+  /** Deletes an expired override, with a revision and an audit entry of its own, which keeps `before`. */
+  sweep(override: Pick<FlagOverride, "id" | "flagId">, before: object): Promise<void>;
 }
 
 export interface Writer {
@@ -81,16 +81,19 @@ export async function write<Result>(
       });
     }
 
-    async function sweep(override: FlagOverride): Promise<void> {
-      const { id: entityId, flagId } = override;
+    const sweep: WriteContext["sweep"] = async ({ id: entityId, flagId }, before) => {
       await removeOverride(tx, tenant, entityId);
       const flagKey = (await findRow<FlagRow>(tx, FLAG_MODEL, { flagId, tenant }))?.key ?? "";
       const swept = { action: "override.deleted", flagId, flagKey, entityId } as const;
-      await record({ ...swept, before: override, after: null }, SYSTEM, {});
+      await record({ ...swept, before, after: null }, SYSTEM, {});
       revision += 1;
-    }
+    };
 
-    for (const expired of await findExpired(tx, tenant, at, SWEEP_LIMIT)) await sweep(expired);
+    for (const row of await findExpired(tx, tenant, at, SWEEP_LIMIT)) {
+      const expired = { id: row.overrideId, flagId: row.flagId };
+      // A damaged one must not stand in the way of this change, nor of the next.
+      await sweep(expired, entityOrRow(row, toOverride));
+    }
     const newId = () => uuidV7(at.getTime());
     const { result, ...changed } = await change({ tx, tenant, at, revision: () => revision, newId, sweep });
     await record(changed, actor, origin);

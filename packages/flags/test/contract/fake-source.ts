@@ -1,51 +1,74 @@
 /** A database that can be made slow, wrong or absent at will. */
+
+import type { BadSnapshot } from "../../src/store/bad-snapshot.ts";
+import type { ChainEnd } from "../../src/store/revision.ts";
 import type { SnapshotSource } from "../../src/store/snapshot.ts";
 import type { Snapshot } from "../../src/store/store.ts";
-import type { BadSnapshot } from "../../src/store/tenant-snapshot.ts";
 
-const snapshotOf = (revision: number): Snapshot => ({
-  revision,
+type FakeSnapshot = Snapshot & ChainEnd;
+
+const snapshotOf = (end: ChainEnd): FakeSnapshot => ({
+  ...end,
   flags: new Map(),
   override: () => undefined,
 });
 
 /** A database whose every read the test can count, hold back or fail. */
-export class FakeSource implements SnapshotSource<Snapshot> {
+export class FakeSource implements SnapshotSource<FakeSnapshot> {
   revision = 0;
+  /** Which of all possible histories this is. */
+  history = "h";
   revisionReads = 0;
   loads = 0;
   polls: string[][] = [];
   failure: Error | undefined;
   /** Thrown by `load` only. */
   bad: BadSnapshot | undefined;
+  /** Tenants whose flags `load` cannot read. */
+  readonly broken = new Set<string>();
+  loading = 0;
+  mostLoading = 0;
   gate: Promise<void> | undefined;
+  loadGate: Promise<void> | undefined;
   pollGate: Promise<void> | undefined;
 
-  async readRevision(): Promise<number> {
+  async readRevision(): Promise<ChainEnd> {
     this.revisionReads++;
-    const { revision } = this;
+    const end = this.#end();
     await this.gate;
     if (this.failure) throw this.failure;
-    return revision;
+    return end;
   }
-  async readRevisions(tenants: readonly string[]): Promise<Map<string, number>> {
+  async readRevisions(tenants: readonly string[]): Promise<Map<string, ChainEnd>> {
     this.polls.push([...tenants]);
-    const { revision } = this;
+    const end = this.#end();
     await this.gate;
     await this.pollGate;
     if (this.failure) throw this.failure;
-    return new Map(tenants.map((tenant) => [tenant, revision]));
+    return new Map(tenants.map((tenant) => [tenant, end]));
   }
-  async load(_tenant: string, revision: number): Promise<Snapshot> {
+  async load(tenant: string, end: ChainEnd): Promise<FakeSnapshot> {
     this.loads++;
-    if (this.bad) throw this.bad;
-    return snapshotOf(revision);
+    this.loading++;
+    this.mostLoading = Math.max(this.mostLoading, this.loading);
+    try {
+      await this.loadGate;
+      if (this.bad) throw this.bad;
+      if (this.broken.has(tenant)) throw new Error("statement timeout");
+      return snapshotOf(end);
+    } finally {
+      this.loading--;
+    }
+  }
+  #end(): ChainEnd {
+    const { revision, history } = this;
+    return { revision, auditHash: revision === 0 ? "" : `${history}${revision}` };
   }
   reads(): [number, number] {
     return [this.revisionReads, this.loads];
   }
   /** Lets nothing through until it is called. */
-  hold(gate: "gate" | "pollGate" = "gate"): () => void {
+  hold(gate: "gate" | "pollGate" | "loadGate" = "gate"): () => void {
     let open = () => {};
     this[gate] = new Promise((resolve) => {
       open = () => {

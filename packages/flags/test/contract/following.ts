@@ -1,8 +1,8 @@
 /** Whatever is written, a snapshot that followed the changes is the one that is read as a whole. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { FlagStore } from "../../src/store/store.ts";
-import { by, everyone, fresh, type Node, type StoreHost } from "./store-host.ts";
+import { createFlagStore, type FlagStore } from "../../src/store/store.ts";
+import { afterEveryRead, by, everyone, fresh, type Node, type StoreHost } from "./store-host.ts";
 
 const USERS = ["u", "v", "w"];
 const PAGE = { limit: 200, sort: "createdAt", descending: false } as const;
@@ -38,7 +38,62 @@ export function describeFollowing(host: () => StoreHost): void {
     });
   });
 
-  async function view({ store }: Node, tenant: string) {
+  describe("a node that reads while others write", () => {
+    test("has exactly what was there at the revision it has", async () => {
+      const writer = await host().another();
+      const node = await host().another();
+      const step = fc.tuple(fc.nat(ACTIONS.length - 1), fc.nat(1000));
+      let before: (() => Promise<void>) | undefined;
+      const adapter = afterEveryRead(node.adapter, async () => before?.());
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 40, maxLength: 80 }), async (steps) => {
+          const tenant = fresh("tenant");
+          const history = new Map<number, unknown>();
+          const left = [...steps];
+          async function takeNext(): Promise<void> {
+            const next = left.shift();
+            if (next === undefined) return;
+            await take(writer.store, tenant, next);
+            const now = await view(writer, tenant);
+            history.set(now.revision, now);
+          }
+          for (let made = 0; made < 20; made++) await takeNext();
+          before = takeNext;
+          const reader = createFlagStore(adapter, { pollMs: 0, warn: () => {} });
+          while (left.length > 0) {
+            const seen = await view({ store: reader }, tenant);
+            expect(seen).toEqual(history.get(seen.revision));
+            await takeNext();
+          }
+          before = undefined;
+          await reader.close();
+        }),
+        { numRuns: 8 },
+      );
+      await writer.close();
+      await node.close();
+    });
+
+    test("and has the flags already reads what has changed, and nothing else", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const node = await another();
+      const read = new Set<string>();
+      const adapter = afterEveryRead(node.adapter, async (model) => void read.add(model));
+      const reader = createFlagStore(adapter, { pollMs: 0, warn: () => {} });
+      for (let made = 0; made < 3; made++) await createFlag(store, tenant, made);
+      await view({ store: reader }, tenant);
+      read.clear();
+      for (const [action] of ACTIONS.entries()) await take(store, tenant, [action, 3]);
+      const seen = await view({ store: reader }, tenant);
+      expect([...read]).toEqual(["featureFlagAudit"]);
+      expect(seen).toEqual(await view({ store }, tenant));
+      await reader.close();
+      await node.close();
+    });
+  });
+
+  async function view({ store }: Pick<Node, "store">, tenant: string) {
     // Never reached, so the newest is read first.
     const { snapshot } = await store.snapshot(tenant, Number.MAX_SAFE_INTEGER);
     const contexts = USERS.map((userId) => ({ userId }));

@@ -148,8 +148,9 @@ export function describeOverrides(host: () => StoreHost): void {
       await store.updateFlag(scope, flag.id, { variants: [{ key: "v", weight: 100, value: 1 }] });
       const made = [];
       // More than a write takes along.
-      for (let user = 0; user < 45; user++) {
-        made.push(await create(`u${user}`, { expiresAt: inMs(MINUTE), variant: "v" }));
+      for (let user = 0; user < 65; user++) {
+        const variant = user < 60 ? undefined : "v";
+        made.push(await create(`u${user}`, { expiresAt: inMs(MINUTE), variant }));
       }
       clock.nowMs += MINUTE;
       const query = { limit: 200, sort: "createdAt", descending: false } as const;
@@ -157,11 +158,17 @@ export function describeOverrides(host: () => StoreHost): void {
       for (const { id } of [made[0], made.at(-1)].flatMap((override) => override ?? [])) {
         expect((await refusalOf(store.deleteOverride(scope, id))).status).toBe(404);
       }
-      expect(await rows()).toHaveLength(45);
-      expect(await store.updateFlag(scope, flag.id, { variants: null, type: "string" })).toMatchObject({
-        type: "string",
-      });
-      expect((await rows()).length).toBe(25);
+      expect(await rows()).toHaveLength(65);
+      // Twenty go with any write; besides, those that no longer fit, for no snapshot could hold them.
+      expect(await store.updateFlag(scope, flag.id, { variants: null })).not.toHaveProperty("variants");
+      expect((await rows()).filter(({ variant }) => variant !== null)).toEqual([]);
+      expect((await rows()).length).toBeGreaterThanOrEqual(40);
+      expect(await store.updateFlag(scope, flag.id, { type: "string" })).toMatchObject({ type: "string" });
+      expect(await rows()).toEqual([]);
+      const reader = await host().another();
+      expect((await reader.store.snapshot(tenant)).snapshot.flags.get(flag.key)?.flag.type).toBe("string");
+      await reader.close();
+      expect(await store.verifyAudit(tenant)).toMatchObject({ ok: true });
       await close();
     });
 
@@ -178,6 +185,20 @@ export function describeOverrides(host: () => StoreHost): void {
       const { snapshot } = await store.snapshot(tenant);
       expect(snapshot.revision).toBe(1 + 26 + 25 + 2);
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: snapshot.revision });
+      await close();
+    });
+
+    test("an expired one that somebody has damaged keeps no change from being made, and goes to the log as it is", async () => {
+      const { create, clock, inMs, store, tenant, scope, flag, rows, close } = await setUp();
+      const { id } = await create("u", { expiresAt: inMs(MINUTE) });
+      const where = [{ field: "overrideId", value: id }];
+      await host().adapter.update({ model: "featureFlagOverride", where, update: { value: "tru" } });
+      clock.nowMs += MINUTE;
+      expect(await store.updateFlag(scope, flag.id, { enabled: false })).toMatchObject({ enabled: false });
+      expect(await rows()).toEqual([]);
+      const [, swept] = await store.listAudit({ tenant }, { limit: 2, offset: 0 });
+      expect(swept).toMatchObject({ entityId: id, before: { overrideId: id, value: "tru" }, after: null });
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 4 });
       await close();
     });
 

@@ -1,7 +1,8 @@
 /** What the store promises of what evaluation reads. */
 import { describe, expect, test } from "vitest";
-import type { AuditRow } from "../../src/model/tables.ts";
-import { by, everyone, flagInput, fresh, type Node, type StoreHost } from "./store-host.ts";
+import { type AuditRow, createTables } from "../../src/model/tables.ts";
+import { createFlagStore, type SnapshotReading } from "../../src/store/store.ts";
+import { afterEveryRead, by, everyone, flagInput, fresh, type Node, type StoreHost } from "./store-host.ts";
 
 export function describeSnapshots(host: () => StoreHost): void {
   /** What an evaluation on a node sees of a tenant's flags, without what differs from node to node. */
@@ -145,6 +146,103 @@ export function describeSnapshots(host: () => StoreHost): void {
       expect((await third.store.snapshot(tenant)).snapshot.revision).toBe(3);
       await second.close();
       await third.close();
+    });
+
+    test("read while others write is exactly what was there at its revision", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const scope = by(tenant);
+      const input = { type: "number", enabled: true, defaultValue: 0 } as const;
+      // Made in one order and changed in the other, so that rows read one after the other fit together at no time.
+      const flags = [await store.createFlag(scope, flagInput(input))];
+      flags.unshift(await store.createFlag(scope, flagInput(input)));
+      const values = async (reading: Promise<SnapshotReading>) => {
+        const { snapshot } = await reading;
+        return {
+          revision: snapshot.revision,
+          values: flags.map(({ key }) => snapshot.flags.get(key)?.compiled.evaluate({}).value),
+        };
+      };
+      const history = new Map<number, unknown>();
+      let round = 0;
+      async function writeOn(): Promise<void> {
+        round += 1;
+        for (const { id } of flags) {
+          await store.updateFlag(scope, id, { defaultValue: round });
+          const now = await values(store.snapshot(tenant));
+          history.set(now.revision, now);
+        }
+      }
+      const node = await another();
+      const reader = createFlagStore(afterEveryRead(node.adapter, writeOn), { pollMs: 0, warn: () => {} });
+      for (let reading = 0; reading < 4; reading++) {
+        const seen = await values(reader.snapshot(tenant, Number.MAX_SAFE_INTEGER));
+        expect(seen).toEqual(history.get(seen.revision));
+        await writeOn();
+      }
+      await reader.close();
+      await node.close();
+    });
+
+    test("of a node that is there while the database is put back to a copy has nothing of what was undone", async () => {
+      const { adapter, another } = host();
+      const tables = Object.keys(createTables());
+      for (const writesAfterwards of [2, 3]) {
+        const tenant = fresh("tenant");
+        const where = [{ field: "tenant", value: tenant }];
+        const [before, node] = [await another(), await another()];
+        const flag = await before.store.createFlag(
+          by(tenant),
+          flagInput({ type: "string", enabled: true, defaultValue: "one" }),
+        );
+        const copy = new Map<string, Record<string, unknown>[]>();
+        for (const model of tables) copy.set(model, await adapter.findMany({ model, where }));
+        await before.store.updateFlag(by(tenant), flag.id, { defaultValue: "two" });
+        await before.store.updateFlag(by(tenant), flag.id, { defaultValue: "three" });
+        expect(await view(node, tenant)).toMatchObject({ revision: 3 });
+
+        for (const [model, rows] of copy) {
+          await adapter.deleteMany({ model, where });
+          for (const { id: _id, ...data } of rows) await adapter.create({ model, data });
+        }
+        const [after, reader] = [await another(), await another()];
+        for (let write = 0; write < writesAfterwards; write++) {
+          await after.store.createFlag(by(tenant), flagInput());
+        }
+        const seen = await view(node, tenant, 1_000_000);
+        expect(seen).toMatchObject({ revision: 1 + writesAfterwards, stale: false });
+        expect(seen).toEqual(await view(reader, tenant));
+        for (const each of [before, node, after, reader]) await each.close();
+      }
+    });
+
+    test.each([
+      ["an override's value of another type", "featureFlagOverride", { value: '"<script>"' }],
+      ["an override's variant there is not", "featureFlagOverride", { variant: "gone" }],
+      ["an override's expiry that is no time", "featureFlagOverride", { expiresAt: "soon" }],
+      ["an override's value that is no JSON", "featureFlagOverride", { value: "tru" }],
+      ["a rule's priority that is no number", "featureFlagRule", { priority: '"x"' }],
+      [
+        "a segment too deep to walk",
+        "featureFlagSegment",
+        { conditions: `${"[".repeat(2e4)}${"]".repeat(2e4)}` },
+      ],
+    ])("with %s is refused as what it is, and is nobody else's trouble", async (_what, model, update) => {
+      const [tenant, other] = [fresh("tenant"), fresh("tenant")];
+      const { store, adapter, another } = host();
+      const { id } = await store.createFlag(by(tenant), flagInput({ enabled: true }));
+      await store.createOverride(by(tenant), { flagId: id, userId: "u", value: true });
+      await store.createRule(by(tenant), id, { priority: 1, conditions: everyone, value: true });
+      await store.createSegment(by(tenant), { key: "s", conditions: everyone });
+      await adapter.update({ model, where: [{ field: "tenant", value: tenant }], update });
+      const reader = await another();
+      await expect(reader.store.snapshot(tenant)).rejects.toMatchObject({ code: "STORAGE_ERROR" });
+      expect((await reader.store.health(tenant)).problem).toMatch(
+        /The (override|rule)|of the segment|of the override/,
+      );
+      expect(await view(reader, other)).toMatchObject({ revision: 0, stale: false });
+      expect(await reader.store.health(other)).not.toHaveProperty("problem");
+      await reader.close();
     });
 
     test("of one tenant has nothing of another's", async () => {

@@ -121,3 +121,15 @@ export async function refusalOf(
   }
   throw new Error("The call was not refused.");
 }
+
+/** The same database, with something happening between each read of several rows and the next. */
+export function afterEveryRead(adapter: DBAdapter, happens: (model: string) => Promise<void>): DBAdapter {
+  return {
+    ...adapter,
+    async findMany<Row>(query: Parameters<DBAdapter["findMany"]>[0]) {
+      const rows = await adapter.findMany<Row>(query);
+      await happens(query.model);
+      return rows;
+    },
+  };
+}

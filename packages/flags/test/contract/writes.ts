@@ -3,6 +3,9 @@ import { createHash } from "node:crypto";
 import { runWithTransaction } from "@better-auth/core/context";
 import { describe, expect, test } from "vitest";
 import type { AuditRow, FlagRow, RevisionRow } from "../../src/model/tables.ts";
+import { replaceFlag } from "../../src/store/flags.ts";
+import { replaceRule } from "../../src/store/rules.ts";
+import { replaceSegment } from "../../src/store/segments.ts";
 import { createTransactions } from "../../src/store/transaction.ts";
 import type { StoreTraits } from "./flags.ts";
 import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
@@ -137,6 +140,46 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       await refusalOf(store.updateFlag(by(tenant), id, {}, 9));
       await refusalOf(store.createRule(by(tenant), id, { priority: 1, conditions: everyone }));
       expect(await revisionRows(tenant)).toMatchObject([{ revision: 1 }]);
+    });
+
+    test("of what somebody has changed past the line of writers is a 409, and writes nothing over", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter } = host();
+      const flag = await store.createFlag(by(tenant), flagInput());
+      const rule = await store.createRule(by(tenant), flag.id, {
+        priority: 1,
+        conditions: everyone,
+        value: true,
+      });
+      const segment = await store.createSegment(by(tenant), { key: "s", conditions: everyone });
+      // Each was read at version 1 and is at version 2 by the time it is written.
+      const models = { flagId: "featureFlag", ruleId: "featureFlagRule", segmentId: "featureFlagSegment" };
+      for (const model of Object.values(models)) {
+        await adapter.update({ model, where: whereTenant(tenant), update: { version: 2 } });
+      }
+      const mine = { version: 2, name: "mine" };
+      const overtaken = { status: 409, details: { field: "version" } };
+      expect(await refusalOf(replaceFlag(adapter, tenant, { ...flag, ...mine }))).toMatchObject(overtaken);
+      expect(await refusalOf(replaceRule(adapter, tenant, { ...rule, ...mine }))).toMatchObject(overtaken);
+      expect(await refusalOf(replaceSegment(adapter, tenant, { ...segment, ...mine }))).toMatchObject(
+        overtaken,
+      );
+      expect(await store.getFlag(tenant, flag.id)).toMatchObject({ version: 2, name: "N" });
+      expect(await store.listRules(tenant, flag.id)).not.toMatchObject([{ name: "mine" }]);
+      expect(await store.getSegment(tenant, segment.id)).not.toMatchObject({ name: "mine" });
+    });
+
+    test("that deletes a flag somebody has damaged goes through, and the log has the row as it was", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter } = host();
+      const { id, key } = await store.createFlag(by(tenant), flagInput({ defaultValue: true }));
+      const update = { defaultValue: "tru" };
+      await adapter.update({ model: "featureFlag", where: whereTenant(tenant), update });
+      await store.deleteFlag(by(tenant), id, 1);
+      expect(await flagRows(tenant)).toEqual([]);
+      const [entry] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
+      expect(entry).toMatchObject({ action: "flag.deleted", flagKey: key, before: { defaultValue: "tru" } });
+      expect((await store.snapshot(tenant)).snapshot.flags.size).toBe(0);
     });
 
     test("inside a transaction of the host's own is undone with it", async () => {
