@@ -35,7 +35,7 @@ export class Reading implements Contents {
   /** The inner maps that belong to this reading; it shares all others, and copies one before it changes it. */
   readonly #own = new Set<unknown>();
   /** Users whose override of a flag was set since it was made: all others have been checked, unless the flag has changed. */
-  readonly setSince = new Map<string, Set<string>>();
+  readonly setSince: Map<string, Set<string>> = new Map();
   /** Overrides to remove, by flag. The log names no user, so they are looked for all at once, in the end. */
   readonly #removed = new Map<string, Set<string>>();
   /** Changed rules that were not among the rows: they must turn out to have been deleted meanwhile. */
