@@ -4,10 +4,11 @@ import { formatGoal, formatValue, type Verdict } from "./judge.ts";
 import type { Finding, Measurement } from "./measurement.ts";
 import { formatMarkdownTable } from "./table.ts";
 
-/** What came of a measurement. */
-export interface Outcome {
-  readonly measurement: Pick<Measurement, "name" | "about" | "goal">;
-  readonly finding: Finding;
+/** What came of a measurement, as far as the page shows it. Plain data: it is kept beside the page. */
+export interface Outcome
+  extends Pick<Measurement, "name" | "about" | "goal">,
+    Pick<Finding, "table" | "doubts" | "chart" | "rivals"> {
+  readonly rounds: number;
   readonly verdict: Verdict;
 }
 
@@ -27,10 +28,7 @@ const PAGE = "performance.md";
 const CHARTS = "performance";
 
 export function renderPages(outcomes: readonly Outcome[], setting: Setting): Pages {
-  const charts = outcomes.map(({ measurement, finding }): [string, string] => [
-    chartPath(measurement.name),
-    drawChart(finding.chart),
-  ]);
+  const charts = outcomes.map(({ name, chart }): [string, string] => [chartPath(name), drawChart(chart)]);
   return new Map([[PAGE, renderPage(outcomes, setting)], ...charts]);
 }
 
@@ -41,7 +39,7 @@ function chartPath(name: string): string {
 function renderPage(outcomes: readonly Outcome[], setting: Setting): string {
   return [
     "# Performance",
-    "<!-- Written by `npm run bench -- --report`. Do not edit: the next report replaces it. -->",
+    "<!-- Written by `npm run bench -- --report`. Do not edit: the next report replaces what it measures. -->",
     "What Halyard costs over the bare engine, and how it compares with other libraries.",
     `Measured on ${setting.cores} cores with ${setting.runtimes.join(" and ")}; ${setting.libraries.join(", ")}.`,
     "## Goals",
@@ -55,19 +53,19 @@ function renderPage(outcomes: readonly Outcome[], setting: Setting): string {
 }
 
 function renderGoals(outcomes: readonly Outcome[]): string {
-  const rows = outcomes.map(({ measurement, verdict }) => [
-    `[${measurement.name}](#${measurement.name})`,
-    formatGoal(measurement.goal),
-    formatValue(verdict.value, measurement.goal),
+  const rows = outcomes.map(({ name, goal, verdict }) => [
+    `[${name}](#${name})`,
+    formatGoal(goal),
+    formatValue(verdict.value, goal),
     verdict.ok ? "reached" : "**short**",
   ]);
   return formatMarkdownTable([["measurement", "goal", "measured", ""], ...rows]);
 }
 
 /** The goal that has no figure of its own: to be ahead of every other library. */
-export function describeRivals(outcomes: readonly Outcome[]): string {
-  const rivals = outcomes.flatMap(({ measurement, finding }) =>
-    finding.rivals.map((rival) => ({ ...rival, where: measurement.name })),
+export function describeRivals(outcomes: readonly Pick<Outcome, "name" | "rivals">[]): string {
+  const rivals = outcomes.flatMap(({ name, rivals: behind }) =>
+    behind.map((rival) => ({ ...rival, where: name })),
   );
   const names = [...new Set(rivals.map(({ name }) => name))].join(", ");
   if (rivals.length === 0) return "No other library was measured.";
@@ -77,21 +75,20 @@ export function describeRivals(outcomes: readonly Outcome[]): string {
   return `Ahead of every other library in requests and fan-out (${names}): short, behind ${list.join(", ")}.`;
 }
 
-function renderSection({ measurement, finding, verdict }: Outcome): string {
-  const { name, about, goal } = measurement;
+function renderSection({ name, about, goal, rounds, verdict, table, doubts, chart }: Outcome): string {
   const figure = `${formatValue(verdict.value, goal)} (goal ${formatGoal(goal)})`;
   return [
     `## ${name}`,
     `${about}.`,
-    `![${finding.chart.title}](${chartPath(name)})`,
-    formatMarkdownTable(finding.table),
-    [`Median of ${finding.figures.length} rounds: ${figure}.`, ...finding.doubts].join(" "),
+    `![${chart.title}](${chartPath(name)})`,
+    formatMarkdownTable(table),
+    [`Median of ${rounds} rounds: ${figure}.`, ...doubts].join(" "),
   ].join("\n\n");
 }
 
 const HOW_TO_READ = `## How to read this
 
-Absolute figures are those of one machine in one hour; compare ratios.
+Absolute figures are those of one machine in one hour; compare ratios, and within one section only: each is of the last run that measured it.
 
 - **CPU ratio**: CPU time the other server needs for an operation, divided by what Halyard needs. Above 1 Halyard is cheaper. The goals are about this one, against the first server below Halyard, because on a shared machine it moves least.
 - **rate ratio**: Halyard's operations per second divided by the other's. Above 1 Halyard is faster.
@@ -106,8 +103,8 @@ On Linux with a C compiler and at least two cores, with nothing else running:
 
 \`\`\`sh
 npm ci
-npm run bench -- --report     # all of it, about an hour; writes this page
-npm run bench -- rpc-node     # one measurement
+npm run bench -- --report             # all of it; writes this page
+npm run bench -- rpc-node --report    # one measurement, and its section of this page
 \`\`\`
 
 The servers, the load generator and the rules of judging are in \`bench/\`; its README explains them.`;

@@ -1,6 +1,6 @@
-/** Writes the page of a finished run: to `docs/` when the figures are fit to be shown, else to a draft. */
+/** Writes the page of a finished run: into that in `docs/` when the figures are fit to be shown, else as a draft. */
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
@@ -14,10 +14,20 @@ const packageJson = z.object({
   devDependencies: z.record(z.string(), z.string()),
 });
 
-/** Gives the folder that was written to, relative to the repository. */
-export async function publish(outcomes: readonly Outcome[], fit: boolean): Promise<string> {
+/** What the page in `docs/` shows, to be shown again when only some of it is measured anew. */
+const RECORDS = join("performance", "outcomes.json");
+
+/** Gives the folder that was written to, relative to the repository. `known` are the measurements there are. */
+export async function publish(
+  outcomes: readonly Outcome[],
+  known: readonly string[],
+  fit: boolean,
+): Promise<string> {
   const folder = fit ? join(root, "docs") : join(cache, "report");
-  const pages = renderPages(outcomes, await describeSetting());
+  const earlier = fit ? readRecords(folder) : [];
+  const shown = known.flatMap((name) => [...outcomes, ...earlier].find((one) => one.name === name) ?? []);
+  const pages = new Map(renderPages(shown, await describeSetting()));
+  if (fit) pages.set(RECORDS, `${JSON.stringify(shown, null, 2)}\n`);
   // A measurement that no longer exists leaves no chart behind.
   rmSync(join(folder, "performance"), { recursive: true, force: true });
   for (const [path, text] of pages) {
@@ -25,6 +35,12 @@ export async function publish(outcomes: readonly Outcome[], fit: boolean): Promi
     writeFileSync(join(folder, path), text);
   }
   return relative(root, folder);
+}
+
+/** What this program has written itself; whoever changes its form measures anew. */
+function readRecords(folder: string): readonly Outcome[] {
+  const path = join(folder, RECORDS);
+  return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : [];
 }
 
 async function describeSetting(): Promise<Setting> {

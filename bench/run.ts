@@ -39,9 +39,9 @@ async function main(): Promise<boolean> {
     );
     if (outcome) outcomes.push(outcome);
   }
-  const whole = outcomes.length === known.length;
   if (values.report) {
-    const folder = await publish(outcomes, whole && plan.judged && plan.rounds >= MIN_ROUNDS);
+    const names = known.map(({ name }) => name);
+    const folder = await publish(outcomes, names, plan.judged && plan.rounds >= MIN_ROUNDS);
     console.log(`\nThe report is in ${folder}.`);
   }
   const reached = outcomes.every(({ verdict }) => verdict.ok || !plan.judged);
@@ -73,7 +73,9 @@ async function measure(measurement: Measurement, plan: Plan): Promise<Outcome> {
   const finding = await measurement.run({ ...plan, onRound });
   console.log(`\n${finding.report}\n`);
   const verdict = judge(finding.figures, goal);
-  const outcome: Outcome = { measurement, finding, verdict };
+  const { table, doubts, chart, rivals } = finding;
+  const rounds = finding.figures.length;
+  const outcome: Outcome = { name, about, goal, rounds, verdict, table, doubts, chart, rivals };
   const figure = `${name}: ${formatValue(verdict.value, goal)} (goal ${formatGoal(goal)})`;
   if (!plan.judged) {
     console.log(`${figure} smoke, not judged`);
@@ -84,7 +86,7 @@ async function measure(measurement: Measurement, plan: Plan): Promise<Outcome> {
   }
   const strays = explainStrays(verdict, goal);
   if (strays !== undefined) console.log(strays);
-  if (finding.rivals.length > 0) console.log(describeRivals([outcome]));
+  if (rivals.length > 0) console.log(describeRivals([outcome]));
   console.log(`${figure} ${verdict.ok ? "ok" : "short"}`);
   return outcome;
 }
