@@ -25,6 +25,9 @@ export interface Target extends Dialect {
 /** Everybody's but where a library has its own. */
 const JSON_ENVELOPE: Dialect = { protocol: "json", path: "/ws" };
 
+/** Some fill a database before they listen, on a busy machine for minutes. */
+const READY_TIMEOUT_MS = 300_000;
+
 /** A program run by Node; `url` is its file. */
 export function nodeServer(name: string, url: string, ...args: readonly string[]): Server {
   return serverOf(name, () => ({ command: process.execPath, args: [fileURLToPath(url), ...args] }));
@@ -44,6 +47,7 @@ function serverOf(name: string, command: () => Command): Server {
         ...pin("server", command()),
         // Options of this process, such as the condition that makes the sources be imported, are not the server's.
         env: { NODE_OPTIONS: undefined, NODE_ENV: "production" },
+        readyTimeoutMs: READY_TIMEOUT_MS,
       }),
   };
 }

@@ -3,6 +3,8 @@ import type { OverrideDefinition } from "@halyard/flags/engine";
 import { compileAll, contexts } from "./halyard.ts";
 import { type Engine, keys, keysOf } from "./workload.ts";
 
+export type Overrides = ReadonlyMap<string, ReadonlyMap<string, OverrideDefinition>>;
+
 /** The same 100 flags are asked for, however many there are. */
 export function startStore(flagCount: number, overrideCount: number): Engine {
   const before = heapKb();
@@ -17,7 +19,7 @@ export function startStore(flagCount: number, overrideCount: number): Engine {
     isOn: (flag, user) => {
       const key = keys[flag] as string;
       const context = contexts[user] as { readonly userId: string };
-      return flags.get(key)?.evaluate(context, overrides.get(context.userId)?.get(key)).value === true;
+      return flags.get(key)?.evaluate(context, overrides.get(key)?.get(context.userId)).value === true;
     },
     facts: {
       "µs to compile a flag": (compiled.user + compiled.system) / flagCount,
@@ -27,14 +29,16 @@ export function startStore(flagCount: number, overrideCount: number): Engine {
   };
 }
 
-/** By user, then by flag, of users who do not ask: the answers stay those of the rules. */
-function overridesOf(count: number): Map<string, Map<string, OverrideDefinition>> {
-  return new Map(
-    Array.from({ length: count }, (_, index) => [
-      `other-${index}`,
-      new Map([[keys[index % keys.length] as string, { value: true }]]),
-    ]),
-  );
+/**
+ * By flag, then by user, all of them of the flags that are asked for, which is the worst case; of users who do not ask,
+ * so that the answers stay those of the rules.
+ */
+export function overridesOf(count: number): Overrides {
+  const overrides = new Map(keys.map((key) => [key, new Map<string, OverrideDefinition>()]));
+  for (let index = 0; index < count; index++) {
+    overrides.get(keys[index % keys.length] as string)?.set(`other-${index}`, { value: true });
+  }
+  return overrides;
 }
 
 function heapKb(): number {

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,21 +29,15 @@ static FILE *open_proc(pid_t process, const char *file) {
   return opened;
 }
 
+// The clock of the process, and not /proc/PID/stat, which counts in hundredths of a second.
 static double process_cpu_seconds(pid_t process) {
-  char line[2048];
-  FILE *file = open_proc(process, "stat");
-  size_t length = fread(line, 1, sizeof line - 1, file);
-  fclose(file);
-  line[length] = '\0';
-  // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
-  const char *after_name = strrchr(line, ')');
-  long user = 0, system = 0;
-  const char *fields = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld";
-  if (!after_name || sscanf(after_name + 1, fields, &user, &system) != 2) {
-    fprintf(stderr, "wsload: cannot read the CPU time in /proc/%d/stat\n", (int)process);
+  clockid_t clock;
+  struct timespec time;
+  if (clock_getcpuclockid(process, &clock) || clock_gettime(clock, &time)) {
+    fprintf(stderr, "wsload: cannot read the CPU time of process %d: the server is gone\n", (int)process);
     exit(2);
   }
-  return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 double server_cpu_seconds(void) {

@@ -1,4 +1,4 @@
-// The three loads. Each opens its connections, measures, and prints one line of JSON.
+// The loads. Each opens its connections, measures, and prints one line of JSON.
 #ifndef MODES_H
 #define MODES_H
 
@@ -10,5 +10,8 @@ void run_fan(void);
 
 // Connections that subscribe and then do nothing, and the memory they cost the server.
 void run_idle(void);
+
+// Requests of a file over HTTP/1.1, at a fixed rate or one after the other on each connection.
+void run_http(void);
 
 #endif

@@ -15,17 +15,20 @@ Options options = {
     .measured_seconds = 8,
 };
 
-static const char *const mode_names[] = {"rpc", "fan", "idle", NULL};
+static const char *const mode_names[] = {"rpc", "fan", "idle", "http", NULL};
 static const char *const protocol_names[] = {"json", "raw", "sio", "trpc", NULL};
 
 static const char usage[] =
-    "usage: wsload --mode rpc|fan|idle --port P --pid SERVER_PID [options]\n"
+    "usage: wsload --mode rpc|fan|idle|http --port P --pid SERVER_PID [options]\n"
     "  --proto json|raw|sio|trpc   what the server speaks (json)\n"
     "  --path PATH                 where it accepts WebSockets (/ws)\n"
     "  --n N                       connections; subscribers with --mode fan (50)\n"
     "  --depth D                   rpc: requests in flight per connection, at most 256 (1)\n"
     "  --window W                  fan: published messages that are not fully delivered yet (8)\n"
-    "  --warm S --secs S           rpc, fan: seconds before measuring, and measured (2, 8)\n"
+    "  --requests FILE             http: what to send, one after the other and again\n"
+    "  --rate R                    http: requests a second; 0 for as many as are answered (0)\n"
+    "  --laps N                    http: how often all are sent first, as fast as they are answered (0)\n"
+    "  --warm S --secs S           rpc, fan, http: seconds before measuring, and measured (2, 8)\n"
     "                              idle: --warm is what memory gets to settle before it is read\n"
     "  --port2 P --pid2 PID        fan: a second server, for every other subscriber\n";
 
@@ -64,6 +67,9 @@ static void parse_option(const char *option, const char *value) {
   else if (!strcmp(option, "--n")) options.connections = parse_count(option, value);
   else if (!strcmp(option, "--depth")) options.depth = parse_count(option, value);
   else if (!strcmp(option, "--window")) options.window = parse_count(option, value);
+  else if (!strcmp(option, "--requests")) options.requests = value;
+  else if (!strcmp(option, "--rate")) options.rate = parse_number(option, value, 0);
+  else if (!strcmp(option, "--laps")) options.laps = (int)parse_number(option, value, 0);
   else if (!strcmp(option, "--warm")) options.warm_seconds = parse_number(option, value, 0);
   else if (!strcmp(option, "--secs")) options.measured_seconds = parse_number(option, value, 0.01);
   else fail("unknown option", option);
@@ -77,5 +83,6 @@ void parse_options(int count, char **arguments) {
   if (options.port == 0) fail("option missing", "--port");
   // Without the process there is no CPU time to read, and a signal to 0 would reach our own group.
   if (options.server == 0) fail("option missing", "--pid");
+  if (options.mode == MODE_HTTP && !options.requests) fail("option missing", "--requests");
   if (options.depth > MAX_DEPTH) fail("more than 256", "--depth");
 }

@@ -7,7 +7,7 @@
 // The most requests one connection may have in flight.
 #define MAX_DEPTH 256
 
-typedef enum { MODE_RPC, MODE_FAN, MODE_IDLE } Mode;
+typedef enum { MODE_RPC, MODE_FAN, MODE_IDLE, MODE_HTTP } Mode;
 typedef enum { PROTOCOL_JSON, PROTOCOL_RAW, PROTOCOL_SOCKET_IO, PROTOCOL_TRPC } Protocol;
 
 typedef struct {
@@ -22,6 +22,11 @@ typedef struct {
   int connections;
   int depth;
   int window;
+  // http: a file of requests, and how many of them a second; 0 for as many as are answered.
+  const char *requests;
+  double rate;
+  // http: how often every request is sent before anything else, as fast as they are answered.
+  int laps;
   double warm_seconds;
   double measured_seconds;
 } Options;

@@ -3,21 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "latency.h"
 #include "meter.h"
 #include "modes.h"
 #include "protocol.h"
 
 // One answer in so many is read: reading each would make this program the bottleneck.
 #define CHECK_EVERY 64
-// One bucket per µs; the last one holds all that took longer.
-#define BUCKETS 1000000
 #define SHOWN_MISMATCHES 3
 #define SHOWN_BYTES 300
 
 static Template request;
 static uint64_t answers, mismatches;
 static bool measuring;
-static uint64_t latencies[BUCKETS];
 
 static void send_requests(Connection *connection) {
   if (connection->in_flight == (unsigned)options.depth) return;
@@ -41,11 +39,6 @@ static void check_answer(const Connection *connection, const char *message, size
           (int)(length < SHOWN_BYTES ? length : SHOWN_BYTES), message);
 }
 
-static void record_latency(uint64_t ns) {
-  uint64_t us = ns / 1000;
-  latencies[us < BUCKETS ? us : BUCKETS - 1]++;
-}
-
 static void handle_answer(Connection *connection, const char *message, size_t length) {
   if (connection->in_flight == 0) {
     fprintf(stderr, "wsload: an answer that nobody asked for\n");
@@ -62,17 +55,6 @@ static void handle_answer(Connection *connection, const char *message, size_t le
 static void exchange_for(double seconds) {
   uint64_t end = now_ns() + seconds_to_ns(seconds);
   while (now_ns() < end) poll_connections(100, send_requests);
-}
-
-// The latency that `share` of all answers did not exceed.
-static int percentile_us(double share) {
-  uint64_t total = 0, seen = 0;
-  for (int us = 0; us < BUCKETS; us++) total += latencies[us];
-  for (int us = 0; us < BUCKETS; us++) {
-    seen += latencies[us];
-    if ((double)seen >= share * (double)total) return us;
-  }
-  return BUCKETS - 1;
 }
 
 void run_rpc(void) {

@@ -1,4 +1,4 @@
-// A WebSocket load generator in one thread, so that the core it is pinned to is all it can take from the server.
+// A load generator for WebSockets and HTTP in one thread, so that the core it is pinned to is all it can take from the server.
 #include "modes.h"
 #include "options.h"
 
@@ -13,6 +13,9 @@ int main(int count, char **arguments) {
       break;
     case MODE_IDLE:
       run_idle();
+      break;
+    case MODE_HTTP:
+      run_http();
       break;
   }
   return 0;

@@ -22,6 +22,14 @@ interface ServeOptions {
   };
 }
 
-declare const Bun: { serve(options: ServeOptions): BunServer };
+interface ServeHttpOptions {
+  readonly port: number;
+  readonly hostname: string;
+  fetch(request: Request, server: BunServer): Promise<Response>;
+}
+
+declare const Bun: { serve(options: ServeOptions | ServeHttpOptions): BunServer };
 
 export const serve = (options: ServeOptions): BunServer => Bun.serve(options);
+
+export const serveHttp = (options: ServeHttpOptions): BunServer => Bun.serve(options);

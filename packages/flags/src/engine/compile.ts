@@ -56,14 +56,14 @@ const REST: Node = mark();
 
 /** A class, so that callers see one kind of object. */
 class Flag implements CompiledFlag {
+  /** Where the evaluation begins when it needs nothing else: no environment, no memory, no override. */
+  readonly #start: Node | undefined;
   readonly #definition: FlagDefinition;
   readonly #segments: Segments;
   readonly #entry: Node;
   readonly #plan: Plan;
   readonly #environments: ReadonlyMap<string, Plan> | undefined;
   readonly #repeats: boolean;
-  /** Where the evaluation begins when it needs nothing else: no environment, no memory, no override. */
-  readonly #start: Node | undefined;
 
   constructor(definition: FlagDefinition, segments: Segments) {
     const { rules, reach } = validate(definition, segments);

@@ -6,7 +6,7 @@ import { bucketId } from "./bucket.ts";
 import type { Evaluation, EvaluationContext } from "./definition.ts";
 import { jsonEquals } from "./equality.ts";
 import { parseIsoDate } from "./iso-date.ts";
-import { isPlainObject, type JsonValue } from "./json.ts";
+import type { JsonValue } from "./json.ts";
 import { murmur3After, type Suffix } from "./murmur.ts";
 import { type Path, readPath } from "./path.ts";
 import type { Pattern } from "./pattern.ts";
@@ -42,30 +42,35 @@ export const LATER_OR_EQUAL = 18;
 export const EARLIER = 19;
 export const EARLIER_OR_EQUAL = 20;
 
-/** One class for all questions, so that the loop reads every node alike. */
+/** The place of a question that is not about one of `attributes` itself. */
+const ELSEWHERE = -1;
+
+/** One class for all questions, so that the loop reads every node alike; what it reads most comes first. */
 export class Node {
   readonly ask: number;
-  /** The attribute that the question is about, when it is one of `attributes` itself, as nearly all are. */
-  readonly attribute: string | undefined;
-  /** Where `attribute` is read. */
+  /** Where the attribute is read, when it is one of `attributes` itself, as nearly all are; otherwise `ELSEWHERE`. */
   readonly place: number;
-  /** What else is read; of what kind `operand` and `other` are depends on the question. */
-  readonly path: Path;
+  /** Of what kind `operand` and `other` are depends on the question. */
   readonly operand: unknown;
-  readonly other: unknown;
   readonly yes: Node;
   readonly no: Node;
+  readonly other: unknown;
+  /** The name of the attribute, empty with `ELSEWHERE`. */
+  readonly attribute: string;
+  /** What the question is about. */
+  readonly path: Path;
 
   constructor(ask: number, path: Path, operand: unknown, other?: unknown, yes?: Node, no?: Node) {
+    const [attribute = "", ...further] = path.steps;
+    const direct = ask > SEGMENT && path.root === "attributes" && further.length === 0;
     this.ask = ask;
-    const direct = ask > SEGMENT && path.root === "attributes" && path.steps.length === 1;
-    this.attribute = direct ? path.steps[0] : undefined;
-    this.place = this.attribute === undefined ? 0 : placeOf(this.attribute);
-    this.path = path;
+    this.place = direct ? placeOf(attribute) : ELSEWHERE;
     this.operand = operand;
-    this.other = other;
     this.yes = yes ?? this;
     this.no = no ?? this;
+    this.other = other;
+    this.attribute = direct ? attribute : "";
+    this.path = path;
   }
 }
 
@@ -85,6 +90,10 @@ export type Memory = Map<SegmentGraph, boolean>;
 
 const NOWHERE: Path = { root: "attributes", steps: [] };
 const NO_ATTRIBUTES: Readonly<Record<string, unknown>> = Object.freeze({});
+/** Stands for attributes that are to be read step by step. */
+const UNUSUAL: Readonly<Record<string, unknown>> = Object.freeze({});
+/** The name of a property that no object has. */
+const NOTHING = Symbol("nothing");
 
 export function leaf(result: Evaluation): Node {
   return new Node(RESULT, NOWHERE, result);
@@ -107,32 +116,35 @@ export function walk(entry: Node, context: EvaluationContext, memory: Memory | u
   let node = entry;
   let attributes: Readonly<Record<string, unknown>> | undefined;
   while (node.ask !== RESULT) {
-    const { attribute } = node;
-    if (attribute === undefined) {
+    const { place } = node;
+    if (place === ELSEWHERE) {
       node = leave(node, context, memory);
       continue;
     }
     attributes ??= attributesOf(context);
-    // Inherited properties are no attributes. Only a yes needs that check, because what is missing answers no as well.
-    const value = readAt(attributes, attribute, node.place);
-    const holds = answer(node, value) && Object.hasOwn(attributes, attribute);
-    node = holds ? node.yes : node.no;
+    const value = attributes === UNUSUAL ? readPath(context, node.path) : readAt(attributes, place, node);
+    node = answer(node, value) ? node.yes : node.no;
   }
   return node;
 }
 
-function attributesOf({ attributes }: EvaluationContext): Readonly<Record<string, unknown>> {
-  if (attributes === undefined) return NO_ATTRIBUTES;
-  // The first comparison is enough for all objects of this realm, and much cheaper.
-  if (Object.getPrototypeOf(attributes) === Object.prototype) return attributes;
-  return isPlainObject(attributes) ? attributes : NO_ATTRIBUTES;
+/** The attributes, where they are an object like any other of this realm: reading it then is much cheaper. */
+function attributesOf({ attributes }: EvaluationContext): Readonly<Record<PropertyKey, unknown>> {
+  if (!attributes) return NO_ATTRIBUTES;
+  // Any read before makes V8 know the object's shape, and with it the prototype, without a call.
+  void (attributes as Readonly<Record<PropertyKey, unknown>>)[NOTHING];
+  return Object.getPrototypeOf(attributes) === Object.prototype ? attributes : UNUSUAL;
 }
 
 /** The next node after one whose question is about something else than an attribute. */
 function leave(node: Node, context: EvaluationContext, memory: Memory | undefined): Node {
+  // Apart from the others, and in few words, so that the loop takes it in.
+  if (node.ask === WITHIN) return hashOf(node, context) < (node.other as number) ? node.yes : node.no;
+  return leaveRarer(node, context, memory);
+}
+
+function leaveRarer(node: Node, context: EvaluationContext, memory: Memory | undefined): Node {
   switch (node.ask) {
-    case WITHIN:
-      return hashOf(node, context) < (node.other as number) ? node.yes : node.no;
     case VARIANT:
       return variantAt(node.other as readonly VariantEnd[], hashOf(node, context));
     case SEGMENT:

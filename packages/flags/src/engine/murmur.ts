@@ -24,8 +24,8 @@ export function murmur3(text: string): number {
 export interface Suffix {
   readonly text: string;
   readonly byteLength: number;
-  /** Empty when the text is too short to complete every word. */
-  readonly words: Int32Array;
+  /** Empty when the text is too short to complete every word. Not an `Int32Array`: that is three pieces of memory. */
+  readonly words: readonly number[];
   /** Numbers in `words` for each place. */
   readonly stride: number;
   /** The hash of the suffix alone, for the many who have no id. */
@@ -38,7 +38,7 @@ export function prepareSuffix(text: string): Suffix {
   const bytes = encoder.encode(text);
   const { length } = bytes;
   const stride = 3 + (length >>> 2);
-  const words = new Int32Array(length < WORD ? 0 : WORD * stride);
+  const words = Array.from({ length: length < WORD ? 0 : WORD * stride }, () => 0);
   for (let filled = 0; filled < WORD && words.length > 0; filled++) {
     const first = WORD - filled;
     const whole = (length - first) >>> 2;

@@ -5,34 +5,54 @@
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-const PLACES = 4;
+const PLACES = 8;
 const names: string[] = [];
-let first = "";
-let second = "";
-let third = "";
-let fourth = "";
+let [a, b, c, d, e, f, g, h] = ["", "", "", "", "", "", "", ""];
+
+/** What every object inherits. A name it does not know is an object's own, and V8 makes asking it cost nothing. */
+const inherited = Object.prototype as unknown as Attributes;
 
 /** The number of the name's place, 0 for those that share one. */
 export function placeOf(name: string): number {
   if (!names.includes(name) && names.length < PLACES) {
     names.push(name);
-    [first = "", second = "", third = "", fourth = ""] = names;
+    [a = "", b = "", c = "", d = "", e = "", f = "", g = "", h = ""] = names;
   }
   return names.indexOf(name) + 1;
 }
 
-/** What `attributes[name]` gives, inherited or not. */
-export function readAt(attributes: Attributes, name: string, place: number): unknown {
+/** The object's own property at the place of `named`. Its prototype has to be `Object.prototype`. */
+export function readAt(
+  attributes: Attributes,
+  place: number,
+  named: { readonly attribute: string },
+): unknown {
   switch (place) {
     case 1:
-      return attributes[first];
+      if (inherited[a] === undefined) return attributes[a];
+      break;
     case 2:
-      return attributes[second];
+      if (inherited[b] === undefined) return attributes[b];
+      break;
     case 3:
-      return attributes[third];
+      if (inherited[c] === undefined) return attributes[c];
+      break;
     case 4:
-      return attributes[fourth];
-    default:
-      return attributes[name];
+      if (inherited[d] === undefined) return attributes[d];
+      break;
+    case 5:
+      if (inherited[e] === undefined) return attributes[e];
+      break;
+    case 6:
+      if (inherited[f] === undefined) return attributes[f];
+      break;
+    case 7:
+      if (inherited[g] === undefined) return attributes[g];
+      break;
+    case 8:
+      if (inherited[h] === undefined) return attributes[h];
+      break;
   }
+  const name = named.attribute;
+  return Object.hasOwn(attributes, name) ? attributes[name] : undefined;
 }

@@ -6,6 +6,8 @@ test.each([
     "@halyard/flags/engine",
     ["checkConditions", "checkReferences", "compileFlag", "countRegex", "murmur3", "segmentsOf"],
   ],
+  ["@halyard/flags/node", ["toNodeHandler"]],
+  ["@halyard/flags/redis", ["redisRateLimitStore"]],
 ])("%s exports exactly the names it promises", async (entry, names) => {
   expect(Object.keys(await import(entry)).sort()).toEqual(names);
 });

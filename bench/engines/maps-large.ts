@@ -1,0 +1,5 @@
+/** Maps of the size the service is made for. */
+import { startMaps } from "./maps.ts";
+import type { Engine } from "./workload.ts";
+
+export const start = (): Engine => startMaps(10_000, 100_000);

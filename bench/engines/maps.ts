@@ -1,0 +1,17 @@
+/** The lookups of an evaluation without the evaluation: what maps of these sizes cost anybody. */
+import { contexts } from "./halyard.ts";
+import { overridesOf } from "./halyard-store.ts";
+import { type Engine, keys, keysOf } from "./workload.ts";
+
+export function startMaps(flagCount: number, overrideCount: number): Engine {
+  const flags = new Map(keysOf(flagCount).map((key, index) => [key, { value: index % 5 === 0 }]));
+  const overrides = overridesOf(overrideCount);
+  return {
+    keys,
+    isOn: (flag, user) => {
+      const key = keys[flag] as string;
+      const { userId } = contexts[user] as { readonly userId: string };
+      return overrides.get(key)?.get(userId) === undefined && flags.get(key)?.value === true;
+    },
+  };
+}

@@ -1,0 +1,151 @@
+/** The load of the HTTP benches: requests at a steady rate, whatever the server does, and then as many as it answers. */
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { runGenerator } from "../generator.ts";
+import type { LoadSample } from "../load.ts";
+import type { Effort } from "../measurement.ts";
+import type { Target } from "../server.ts";
+import { COUNT_PATH } from "../servers/flags/counted.ts";
+
+export interface HttpSample extends LoadSample {
+  readonly p50Us: number;
+  readonly p95Us: number;
+  readonly p99Us: number;
+  /** Share of the requests that were sent over a millisecond late. */
+  readonly lateShare: number;
+}
+
+/**
+ * What a server does at its limit, and what it does at the rate. Its CPU time for a request is that at its limit and its
+ * share of what the server does by itself, which is more the fewer requests there are. The CPU time at the rate is no
+ * measure: a processor that has done something else between two requests takes several times as long for each.
+ */
+export interface PacedSample extends HttpSample {
+  readonly backgroundUs: number;
+  readonly atRate: HttpSample;
+  /** Share of the requests that Better Auth did not have to answer; undefined where nobody counts. */
+  readonly hitShare: number | undefined;
+}
+
+export interface Pace {
+  /** The file with the requests. */
+  readonly requests: string;
+  readonly ratePerSecond: number;
+  /** Whether the server knows callers whom it has seen: then it sees each of them once before. */
+  readonly knowsCallers: boolean;
+  /** Whether it says how many requests Better Auth had to answer. */
+  readonly counts: boolean;
+}
+
+const result = z.object({
+  rps: z.number().positive(),
+  p50_us: z.number(),
+  p95_us: z.number(),
+  p99_us: z.number(),
+  late: z.number(),
+  mismatch: z.number(),
+  client_cpu: z.number(),
+  server_cpu: z.number(),
+  server_us_per_req: z.number().positive(),
+});
+
+/** Enough that an answer which takes long does not hold up the next request. */
+const PACED_CONNECTIONS = 64;
+const SATURATING_CONNECTIONS = 16;
+/** A lap of 10,000 through Better Auth takes half a minute, on a busy machine more. */
+const LAP_SECONDS = 120;
+
+export async function pacedLoad(target: Target, effort: Effort, pace: Pace): Promise<PacedSample> {
+  const { warmSeconds } = effort;
+  // In less time a slow server answers nothing.
+  const measuredSeconds = Math.max(1, effort.measuredSeconds);
+  const { requests, ratePerSecond, knowsCallers, counts } = pace;
+  const atLimit = await httpLoad(target, {
+    requests,
+    connections: SATURATING_CONNECTIONS,
+    laps: knowsCallers ? 1 : 0,
+    warmSeconds,
+    measuredSeconds,
+  });
+  const before = counts ? await countOf(target) : undefined;
+  const atRate = await httpLoad(target, {
+    requests,
+    connections: PACED_CONNECTIONS,
+    ratePerSecond,
+    warmSeconds: 0,
+    measuredSeconds,
+  });
+  const missed = before === undefined ? undefined : (await countOf(target)) - before;
+  const backgroundUs = (await idleCpu(target, measuredSeconds)) / ratePerSecond;
+  return {
+    ...atLimit,
+    cpuUsPerOperation: atLimit.cpuUsPerOperation + backgroundUs,
+    backgroundUs,
+    atRate,
+    hitShare:
+      missed === undefined ? undefined : hitShareOf(missed, atRate.operationsPerSecond * measuredSeconds),
+  };
+}
+
+function hitShareOf(missed: number, answered: number): number {
+  return Math.max(0, 1 - missed / answered);
+}
+
+/** CPU time in a second in which nobody asks, in µs. */
+async function idleCpu({ pid }: Target, seconds: number): Promise<number> {
+  const before = threadsCpuUs(pid);
+  await sleep(seconds * 1000);
+  return (threadsCpuUs(pid) - before) / seconds;
+}
+
+/** By the nanosecond, where `stat` counts in hundredths of a second. */
+function threadsCpuUs(pid: number): number {
+  const folder = `/proc/${pid}/task`;
+  const threads = readdirSync(folder).map((thread) => readFileSync(`${folder}/${thread}/schedstat`, "utf8"));
+  return threads.reduce((sum, line) => sum + Number(line.split(" ")[0]) / 1000, 0);
+}
+
+export interface HttpLoad {
+  readonly requests: string;
+  readonly connections: number;
+  /** As many as are answered when absent. */
+  readonly ratePerSecond?: number;
+  readonly laps?: number;
+  readonly warmSeconds: number;
+  readonly measuredSeconds: number;
+}
+
+export async function httpLoad({ port, pid }: Target, load: HttpLoad): Promise<HttpSample> {
+  const { requests, connections, ratePerSecond = 0, laps = 0, warmSeconds, measuredSeconds } = load;
+  const numbers = {
+    port,
+    pid,
+    n: connections,
+    rate: ratePerSecond,
+    laps,
+    warm: warmSeconds,
+    secs: measuredSeconds,
+  };
+  const args = ["--mode", "http", "--requests", requests];
+  for (const [name, value] of Object.entries(numbers)) args.push(`--${name}`, String(value));
+  const run = await runGenerator(args, warmSeconds + measuredSeconds + laps * LAP_SECONDS);
+  const achieved = result.parse(run.result);
+  if (achieved.mismatch > 0)
+    throw new Error(`${achieved.mismatch} answers were wrong, such as:\n${run.complaints}`);
+  return {
+    cpuUsPerOperation: achieved.server_us_per_req,
+    operationsPerSecond: achieved.rps,
+    p50Us: achieved.p50_us,
+    p95Us: achieved.p95_us,
+    p99Us: achieved.p99_us,
+    lateShare: achieved.late,
+    serverCores: achieved.server_cpu,
+    generatorCores: achieved.client_cpu,
+  };
+}
+
+async function countOf({ port }: Target): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${port}${COUNT_PATH}`);
+  return z.object({ count: z.number() }).parse(await response.json()).count;
+}

@@ -1,0 +1,47 @@
+/** The flags that the HTTP benches ask for: those of the evaluation benches, as the service stores them. */
+import type { CreateFeatureFlagInput, RuleConditions } from "@halyard/flags";
+import { COUNTRY, keys, LOGINS, PLANS, SHARE } from "../../engines/workload.ts";
+
+export { keys } from "../../engines/workload.ts";
+
+const conditions: RuleConditions = {
+  operator: "AND",
+  conditions: [
+    { attribute: "attributes.plan", operator: "in", value: [...PLANS] },
+    {
+      operator: "OR",
+      conditions: [
+        { attribute: "attributes.country", operator: "equals", value: COUNTRY },
+        { attribute: "attributes.loginCount", operator: "greater_than", value: LOGINS },
+      ],
+    },
+  ],
+};
+
+export const flags: readonly CreateFeatureFlagInput[] = keys.map((key) => ({
+  key,
+  name: key,
+  type: "boolean",
+  enabled: true,
+  defaultValue: false,
+}));
+
+/** Each flag has this one. */
+export const rule = { conditions, value: true, percentage: SHARE, priority: 1 };
+
+/** One more flag, whose rules are many; for everybody, only the last of them matches. */
+export const MANY_RULES_KEY = "many-rules";
+const MANY_RULES = 100;
+
+export const manyRules: readonly { conditions: RuleConditions; value: boolean; priority: number }[] =
+  Array.from({ length: MANY_RULES }, (_, index) => ({
+    conditions: {
+      conditions: [
+        index === MANY_RULES - 1
+          ? { attribute: "plan", operator: "in", value: ["free", ...PLANS] }
+          : { attribute: "attributes.country", operator: "equals", value: `nowhere-${index}` },
+      ],
+    },
+    value: true,
+    priority: index,
+  }));
