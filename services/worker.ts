@@ -7,6 +7,8 @@ export interface WorkerOptions {
   readonly entry: string;
   /** Durable Object bindings: the name in `env`, and the class the entry exports. */
   readonly durableObjects?: Readonly<Record<string, string>>;
+  /** Gives the worker the modules of Node that the platform has. */
+  readonly nodeModules?: boolean;
 }
 
 export interface Worker {
@@ -24,7 +26,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     format: "esm",
     target: "es2023",
     conditions: ["@halyard/source", "workerd", "worker", "browser"],
-    external: ["cloudflare:*"],
+    external: ["cloudflare:*", ...(options.nodeModules === true ? ["node:*"] : [])],
   });
   const [file] = bundle.outputFiles;
   if (file === undefined) throw new Error(`Bundling ${options.entry} gave no output.`);
@@ -35,14 +37,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     ]),
   );
   const miniflare = new Miniflare({
-    modules: true,
-    script: file.text,
+    // Named one by one, so that miniflare does not look for others: what is imported by a name made up while running
+    // cannot be in the bundle.
+    modules: [{ type: "ESModule", path: "worker.mjs", contents: file.text }],
     compatibilityDate: "2026-05-01",
     host: "127.0.0.1",
     port: 0,
     // Without this, miniflare asks the platform's servers for request properties.
     cf: false,
     durableObjects,
+    ...(options.nodeModules === true && { compatibilityFlags: ["nodejs_compat"] }),
   });
   const url = await miniflare.ready;
   return { url: `ws://${url.host}`, stop: () => miniflare.dispose() };

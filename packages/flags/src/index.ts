@@ -40,7 +40,21 @@ export type {
   ExplainFeatureFlagInput,
   FlagExplanation,
 } from "./model/evaluation.ts";
-export type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch, FlagVisibility } from "./model/flag.ts";
+export type {
+  FeatureFlagBatchEventInput,
+  FeatureFlagEventBatchInput,
+  FeatureFlagEventBatchResult,
+  FeatureFlagEventInput,
+  FeatureFlagEventResult,
+  StoredFlagEvent,
+} from "./model/event.ts";
+export type {
+  CreateFeatureFlagInput,
+  FeatureFlag,
+  FeatureFlagPatch,
+  FlagVisibility,
+  ListedFeatureFlag,
+} from "./model/flag.ts";
 export type { UpdateFeatureFlagInput } from "./model/flag-input.ts";
 export type {
   ListFeatureFlagAuditEntriesQuery,
@@ -53,14 +67,33 @@ export type { Page } from "./model/page.ts";
 export type { FlagRule, FlagRuleInput, FlagRulePatch } from "./model/rule.ts";
 export type { CreateFeatureFlagRuleInput } from "./model/rule-input.ts";
 export type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "./model/segment.ts";
+export type { FlagStats, FlagSummary, FlagUsage, FlagVariantStats, StatsWindow } from "./model/stats.ts";
+export type { FeatureFlagStatsQuery, FeatureFlagUsageQuery } from "./model/stats-query.ts";
 export type { FeatureFlagTableNames } from "./model/tables.ts";
 export type { FeatureFlagsEndpoints } from "./server/endpoints.ts";
+export { type AuthWithHandler, withFeatureFlags } from "./server/fast/with-feature-flags.ts";
 export type { FeatureFlagsHealth } from "./server/health.ts";
+export type { LimitRule } from "./server/limits/limits.ts";
+export type { FeatureFlagsRateLimit } from "./server/limits/options.ts";
+export type { RateLimitQuota } from "./server/limits/rules.ts";
+export type { RateLimitGrant, RateLimitStore, RateLimitWindow } from "./server/limits/store.ts";
 export type { FeatureFlagsOptions, PermissionContext } from "./server/options.ts";
 export {
   type AuthWithFlags,
   closeFeatureFlags,
+  deliverFeatureFlagEvents,
   type FeatureFlagsPlugin,
   featureFlags,
 } from "./server/plugin.ts";
+export type { FeatureFlagsReadiness } from "./server/readiness.ts";
 export { type FlagAction, featureFlagStatements } from "./server/routes.ts";
+export { featureFlagsPostgresMigration } from "./store/events/postgres-tables.ts";
+export type { EventSink, EventSinkContext } from "./store/events/sink.ts";
+export {
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookBody,
+  type WebhookSinkOptions,
+  webhookSink,
+} from "./store/events/webhook.ts";
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresRows } from "./store/postgres-pool.ts";

@@ -113,10 +113,11 @@ describe("when the database fails", () => {
       await evaluate({ flagKey: "k", context: { userId: "other" } }, admin),
       await createFlag(flag(), admin),
     ]) {
-      expect(answered.status).toBe(500);
+      expect([answered.status, answered.headers.get("retry-after")]).toEqual([503, "5"]);
       expect(answered.json).toEqual({
         code: "STORAGE_ERROR",
         message: "The session could not be read. Try again.",
+        details: { retryAfter: 5 },
       });
     }
     expect((await evaluate({ flagKey: "k" })).status).toBe(200);
@@ -131,10 +132,11 @@ describe("when the database fails", () => {
       await evaluate({ flagKey: "k" }, owner),
       await call("GET", "/feature-flags/admin/flags", { as: owner }),
     ]) {
-      expect(answered.status).toBe(500);
+      expect([answered.status, answered.headers.get("retry-after")]).toEqual([503, "5"]);
       expect(answered.json).toEqual({
         code: "STORAGE_ERROR",
         message: "The caller's organizations could not be read. Try again.",
+        details: { retryAfter: 5 },
       });
     }
   });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createMariadbDatabase, createPostgresDatabase } from "@halyard/services";
 import { createPool, type Pool as MysqlPool } from "mysql2/promise";
-import { Pool as PostgresPool } from "pg";
+import { type PoolConfig, Pool as PostgresPool } from "pg";
 
 export interface FreshDatabase<Driver> {
   /** A connection, or a pool of them, of its own, as another process would have. */
@@ -18,11 +18,21 @@ export interface PostgresOptions {
   readonly options?: string;
 }
 
-export async function freshPostgres({ options }: PostgresOptions = {}): Promise<FreshDatabase<PostgresPool>> {
+/** Its connections can be told more than where the database is. */
+export interface FreshPostgres extends FreshDatabase<PostgresPool> {
+  connect(config?: PoolConfig): { database: PostgresPool; close(): Promise<void> };
+}
+
+export async function freshPostgres({ options }: PostgresOptions = {}): Promise<FreshPostgres> {
   const { url, drop } = await createPostgresDatabase();
   return {
-    connect() {
-      const database = new PostgresPool({ connectionString: url, max: 5, ...(options && { options }) });
+    connect(config) {
+      const database = new PostgresPool({
+        connectionString: url,
+        max: 5,
+        ...(options && { options }),
+        ...config,
+      });
       // The pool has ended before its sockets have; one that is cut when the database is dropped is nobody's loss.
       database.on("error", () => {});
       return { database, close: () => database.end() };

@@ -22,6 +22,9 @@ export interface HostOptions {
   readonly cookieCache?: boolean;
   /** Lets a key of the key plugin stand for a session of its owner. */
   readonly keysAreSessions?: boolean;
+  /** Better Auth's own: whether requests are limited, and by which rules of the host. */
+  readonly rateLimit?: BetterAuthOptions["rateLimit"];
+  readonly secondaryStorage?: BetterAuthOptions["secondaryStorage"];
   /** Gets what the application logs. */
   readonly log?: (message: string) => void;
 }
@@ -61,6 +64,8 @@ function createAuth(baseURL: string, options: HostOptions) {
     baseURL,
     database,
     session: { cookieCache: { enabled: cookieCache } },
+    ...(options.rateLimit && { rateLimit: options.rateLimit }),
+    ...(options.secondaryStorage && { secondaryStorage: options.secondaryStorage }),
     secret: "a secret that is only good enough for tests, which is all it does",
     // Hashing for real costs a good part of a second each time.
     emailAndPassword: {

@@ -10,10 +10,10 @@ export interface Tally {
   accepted: number;
 }
 
-type Chance = () => number;
+export type Chance = () => number;
 
 /** mulberry32: short, and the same everywhere. */
-function chanceOf(seed: number): Chance {
+export function chanceOf(seed: number): Chance {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -23,7 +23,7 @@ function chanceOf(seed: number): Chance {
   };
 }
 
-const pick = <Item>(chance: Chance, items: readonly Item[]): Item => {
+export const pick = <Item>(chance: Chance, items: readonly Item[]): Item => {
   const item = items[Math.floor(chance() * items.length)];
   if (item === undefined) throw new Error("Nothing to pick from.");
   return item;
@@ -36,7 +36,7 @@ function nest(levels: number): unknown {
 }
 
 /** What may stand where something else should; JSON text, so that it can hold what `JSON.stringify` would mend. */
-const JUNK: readonly string[] = [
+export const JUNK: readonly string[] = [
   "null",
   "true",
   "false",
@@ -219,7 +219,7 @@ function replaceSomewhere(chance: Chance, node: unknown, mark: string): unknown 
   return node;
 }
 
-function brokenText(chance: Chance, text: string): string {
+export function brokenText(chance: Chance, text: string): string {
   const at = Math.floor(chance() * text.length);
   return pick(chance, [
     text.slice(0, at),

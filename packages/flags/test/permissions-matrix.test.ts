@@ -62,7 +62,7 @@ describe("the table of routes", () => {
   test("asks for the action that each operation stands for", () => {
     // From the contract's routes, not from the table: the matrix below only shows that the table is obeyed.
     const actionOf = (name: string): string => {
-      if (/^(?:evaluate|bootstrap)|Health$/.test(name)) return "public";
+      if (/^(?:evaluate|bootstrap)|(?:Health|Readiness|Event|EventBatch)$/.test(name)) return "public";
       if (name.includes("Audit")) return "audit";
       if (/^(?:list|get|explain)/.test(name)) return "read";
       if (name.includes("Override")) return "override";
@@ -72,11 +72,12 @@ describe("the table of routes", () => {
     for (const name of ROUTE_NAMES) expect(ROUTES[name].action, name).toBe(actionOf(name));
   });
 
-  test("only what is under admin/ is guarded, and all of that", () => {
+  test("only metrics and what is under admin/ are guarded, and all of that", () => {
     for (const name of ROUTE_NAMES) {
       const route: { path?: string; action: string } = ROUTES[name];
       if (route.path !== undefined) {
-        expect(route.action === "public", name).toBe(!route.path.startsWith("/feature-flags/admin/"));
+        const isGuarded = /^\/feature-flags\/(?:admin\/|metrics$)/.test(route.path);
+        expect(route.action === "public", name).toBe(!isGuarded);
       }
       expect(RECIPES[name].target === "public", name).toBe(route.action === "public");
     }

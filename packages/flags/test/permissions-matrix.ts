@@ -68,7 +68,7 @@ export async function fillTenant(
 }
 
 /** How an operation is pointed at a tenant: by an entity of it, by its name in query or body, or not at all. */
-export type Target = "entity" | "list" | "make" | "public";
+export type Target = "entity" | "list" | "make" | "service" | "public";
 
 export interface Input {
   readonly params?: Record<string, string>;
@@ -89,7 +89,14 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
   evaluateFeatureFlag: { target: "public", input: ({ flagKey }) => ({ body: { flagKey } }) },
   evaluateFeatureFlags: { target: "public", input: ({ flagKey }) => ({ body: { flagKeys: [flagKey] } }) },
   bootstrapFeatureFlags: { target: "public", input: () => ({ body: {} }) },
+  createFeatureFlagEvent: { target: "public", input: ({ flagKey }) => ({ body: { flagKey, event: "e" } }) },
+  createFeatureFlagEventBatch: {
+    target: "public",
+    input: ({ flagKey }) => ({ body: { events: [{ flagKey, event: "e" }] } }),
+  },
   getFeatureFlagsHealth: { target: "public", input: () => ({}) },
+  getFeatureFlagsReadiness: { target: "public", input: () => ({}) },
+  getFeatureFlagsMetrics: { target: "service", input: () => ({}) },
 
   listFeatureFlags: { target: "list", input: (_tenant, organization) => ({ query: organization }) },
   createFeatureFlag: {
@@ -110,6 +117,9 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
   deleteFeatureFlag: { target: "entity", input: ({ flagId }) => ({ body: { id: flagId } }) },
   deleteFeatureFlagRoute: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
   explainFeatureFlag: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId }, body: {} }) },
+
+  getFeatureFlagStats: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
+  getFeatureFlagUsage: { target: "list", input: (_tenant, organization) => ({ query: organization }) },
 
   listFeatureFlagRules: { target: "entity", input: ({ flagId }) => ({ params: { flagId } }) },
   createFeatureFlagRule: {
@@ -227,7 +237,7 @@ export function expectedStatus(
   if (caller.as === undefined) return 401;
   const within = caller.within[tenant.organizationId];
   const isGranted = (by: readonly FlagAction[] | undefined) => by?.includes(action) === true;
-  if (!options.multiTenant) return isGranted(caller.everywhere) ? OK : 403;
+  if (!options.multiTenant || target === "service") return isGranted(caller.everywhere) ? OK : 403;
   const granted = isGranted(caller.everywhere) || isGranted(within);
   if (target === "entity") {
     if (granted) return OK;

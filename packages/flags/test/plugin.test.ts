@@ -14,14 +14,19 @@ import {
   type EvaluationReason,
   FEATURE_FLAG_ERROR_CODES,
   type FeatureFlag,
+  type FeatureFlagEventBatchResult,
+  type FeatureFlagEventResult,
   type FeatureFlagsPlugin,
   type FlagExplanation,
   type FlagOverride,
   type FlagRule,
+  type FlagStats,
   type FlagType,
+  type FlagUsage,
   featureFlagStatements,
   featureFlags,
   type JsonValue,
+  type ListedFeatureFlag,
   type Page,
 } from "@halyard/flags";
 import { type BetterAuthPlugin, betterAuth } from "better-auth";
@@ -38,8 +43,13 @@ describe("the entry point", () => {
     expect(Object.keys(entry).sort()).toEqual([
       "FEATURE_FLAG_ERROR_CODES",
       "closeFeatureFlags",
+      "deliverFeatureFlagEvents",
       "featureFlagStatements",
       "featureFlags",
+      "featureFlagsPostgresMigration",
+      "verifyWebhook",
+      "webhookSink",
+      "withFeatureFlags",
     ]);
   });
 
@@ -104,7 +114,22 @@ describe("types", () => {
       expectTypeOf(reasons.flags["k"]).toEqualTypeOf<{ readonly reason: EvaluationReason } | undefined>();
       expectTypeOf(reasons.context).toEqualTypeOf<EvaluationContext>();
 
-      expectTypeOf(await api.listFeatureFlags()).toEqualTypeOf<{ flags: FeatureFlag[]; page: Page }>();
+      expectTypeOf(await api.listFeatureFlags()).toEqualTypeOf<{
+        flags: ListedFeatureFlag[];
+        page: Page;
+      }>();
+      const event = { flagKey: "k", event: "e", properties: { a: 1 }, timestamp: "2030-01-01T00:00:00Z" };
+      expectTypeOf(
+        await api.createFeatureFlagEvent({ body: event, headers: { "idempotency-key": "k" } }),
+      ).toEqualTypeOf<FeatureFlagEventResult>();
+      const batchBody = { events: [{ ...event, idempotencyKey: "k" }], sampleRate: 1 };
+      expectTypeOf(
+        await api.createFeatureFlagEventBatch({ body: batchBody }),
+      ).toEqualTypeOf<FeatureFlagEventBatchResult>();
+      expectTypeOf(
+        await api.getFeatureFlagStats({ params: { id: "f" }, query: { start: "2030-01-01" } }),
+      ).toEqualTypeOf<FlagStats>();
+      expectTypeOf(await api.getFeatureFlagUsage()).toEqualTypeOf<FlagUsage>();
       expectTypeOf(
         await api.updateFeatureFlag({ body: { id: "f", salt: null } }),
       ).toEqualTypeOf<FeatureFlag>();
@@ -120,6 +145,10 @@ describe("types", () => {
       expectTypeOf(audit).toEqualTypeOf<{ entries: AuditEntry[] }>();
       expectTypeOf(await api.explainFeatureFlag({ params: { id: "f" } })).toEqualTypeOf<FlagExplanation>();
 
+      // @ts-expect-error an event needs a name
+      await api.createFeatureFlagEvent({ body: { flagKey: "k" } });
+      // @ts-expect-error the flag is in params
+      await api.getFeatureFlagStats({});
       // @ts-expect-error a flag needs a key
       await api.createFeatureFlag({ body: { name: "N", type: "boolean" } });
       // @ts-expect-error there is no such type
@@ -249,7 +278,8 @@ describe("the OpenAPI document", () => {
       ];
       expect(operation?.operationId, name).toBe(name);
       const success = Object.keys(operation?.responses ?? {}).filter((status) => status.startsWith("2"));
-      const expected = options.method === "DELETE" ? "204" : /^create/.test(name) ? "201" : "200";
+      const expected =
+        options.method === "DELETE" ? "204" : /^create(?!FeatureFlagEvent)/.test(name) ? "201" : "200";
       expect(success, name).toEqual([expected]);
       if (options.method !== "GET" && options.method !== "DELETE") {
         const { schema } = operation?.requestBody?.content?.["application/json"] ?? {};

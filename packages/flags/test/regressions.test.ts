@@ -201,21 +201,28 @@ describe("a body without a length", () => {
 describe("a server key", () => {
   test("that cannot be looked up is an error of storage, not a key that is not valid", async () => {
     const { person, key, request, call, db } = await memoryHost();
-    const { headers } = await key({ userId: (await person("owner")).id }, ["read"]);
-    const answers = async () => [
-      await request("/feature-flags/evaluate", { flagKey: "k" }, headers),
-      await call("GET", "/feature-flags/admin/flags", { headers }),
-    ];
-    for (const { status } of await answers()) expect(status).toBe(200);
+    const { id: userId } = await person("owner");
+    const [seen, unseen] = [await key({ userId }, ["read"]), await key({ userId }, ["read"])];
+    const evaluate = (headers: Record<string, string>) =>
+      request("/feature-flags/evaluate", { flagKey: "k" }, headers);
+    const list = () => call("GET", "/feature-flags/admin/flags", { headers: seen.headers });
+    for (const { status } of [await evaluate(seen.headers), await list()]) expect(status).toBe(200);
     db.exec("alter table apikey rename to gone");
-    for (const { status, json } of await answers()) {
+    for (const { status, json } of [await evaluate(unseen.headers), await list()]) {
       expect([status, json]).toEqual([
-        500,
-        { code: "STORAGE_ERROR", message: "The key in x-api-key could not be looked up. Try again." },
+        503,
+        {
+          code: "STORAGE_ERROR",
+          message: "The key in x-api-key could not be looked up. Try again.",
+          details: { retryAfter: 5 },
+        },
       ]);
     }
+    // One that was valid a moment ago goes on evaluating, and nothing else.
+    const goesOn = await evaluate(seen.headers);
+    expect([goesOn.status, goesOn.json.metadata.stale]).toEqual([200, true]);
     db.exec("alter table gone rename to apikey");
-    for (const { status } of await answers()) expect(status).toBe(200);
+    for (const { status } of [await evaluate(unseen.headers), await list()]) expect(status).toBe(200);
   });
 
   const spend = async (options: { keysAreSessions: boolean }, remaining: number) => {

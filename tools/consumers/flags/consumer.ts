@@ -14,6 +14,7 @@ import {
   type RuleConditions,
 } from "@halyard/flags";
 import { compileFlag } from "@halyard/flags/engine";
+import { type RateLimitRedisClient, redisRateLimitStore } from "@halyard/flags/redis";
 import { betterAuth } from "better-auth";
 import { admin } from "better-auth/plugins";
 import { createAccessControl } from "better-auth/plugins/access";
@@ -28,6 +29,11 @@ export const auth = betterAuth({
 
 // Not exported: under pnpm the type of Better Auth's own admin plugin cannot be written down without naming zod.
 const besideOthers = betterAuth({ plugins: [admin(), featureFlags()] });
+
+export const limitedTogether = (redis: RateLimitRedisClient) =>
+  featureFlags({
+    rateLimit: { rules: { events: false }, store: redisRateLimitStore(redis, { prefix: "app:" }) },
+  });
 
 export async function decide(headers: Headers): Promise<boolean> {
   const flag = await auth.api.createFeatureFlag({

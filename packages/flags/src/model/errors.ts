@@ -25,7 +25,7 @@ export const FEATURE_FLAG_ERROR_CODES: FeatureFlagErrorCodes = defineErrorCodes(
   RATE_LIMIT_EXCEEDED: "Too many requests.",
 });
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 429 | 500;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 429 | 500 | 503;
 
 const STATUSES: Readonly<Record<FeatureFlagErrorCode, ErrorStatus>> = {
   FLAG_NOT_FOUND: 404,
@@ -38,7 +38,10 @@ const STATUSES: Readonly<Record<FeatureFlagErrorCode, ErrorStatus>> = {
 };
 
 export interface FeatureFlagErrorOptions {
-  /** Where it differs from the code's usual one: 401 for a caller nobody knows, 409 for a conflict. */
+  /**
+   * Where it differs from the code's usual one: 401 for a caller nobody knows, 409 for a conflict, 503 for a caller who
+   * cannot be identified now.
+   */
   readonly status?: ErrorStatus;
   /** Sent to the caller. */
   readonly details?: Readonly<Record<string, unknown>>;

@@ -20,7 +20,7 @@ const optionalText = z.string().optional();
 /** Only that it is an object: how deep it may be is a limit, not a matter of form. */
 const attributes = z.custom<JsonObject>(isPlainObject, "must be an object");
 
-const context = z.object({
+export const claimedContext: z.ZodType<ClaimedContext> = z.object({
   userId: optionalText,
   email: optionalText,
   role: optionalText,
@@ -47,7 +47,7 @@ const select = z.union([
 ]);
 
 const common = {
-  context: context.optional(),
+  context: claimedContext.optional(),
   select: select.optional(),
   environment: z.string().max(MAX_LINE).optional(),
   track: z.boolean().optional(),
@@ -76,7 +76,7 @@ const bootstrap: z.ZodType<BootstrapFeatureFlagsInput> = z.object({
 });
 
 const explain: z.ZodType<ExplainFeatureFlagInput> = z.strictObject({
-  context: context.optional(),
+  context: claimedContext.optional(),
   environment: common.environment,
 });
 
@@ -104,7 +104,8 @@ export function parseExplainInput(body: unknown = {}): ExplainFeatureFlagInput {
   return withinContext(parse(explain, body));
 }
 
-function withinContext<Input extends { context?: ClaimedContext | undefined }>(input: Input): Input {
+/** Refuses a context that is too large or too deep. */
+export function withinContext<Input extends { context?: ClaimedContext | undefined }>(input: Input): Input {
   if (input.context === undefined) return input;
   if (jsonBytes(input.context) > MAX_CONTEXT_BYTES) {
     throw overLimit(

@@ -32,7 +32,7 @@ type EvaluationInput<Select extends EvaluationSelect> = {
   select?: Select | undefined;
   /** The deployment ring to evaluate in; the header `x-deployment-ring` goes before it. */
   environment?: string | undefined;
-  /** Asks for exposures to be recorded. This version records none, and says so once in the log. */
+  /** Records that the caller was shown each flag that is answered: once per user, flag, variant and day. */
   track?: boolean | undefined;
   /** Adds `metadata.trace`, for server calls and callers with `featureFlag: ["read"]`. */
   debug?: boolean | undefined;

@@ -1,6 +1,7 @@
 /** The flag as the service keeps it and returns it. */
 import type { BucketBy, EnvironmentSettings, FlagType, Variant } from "../engine/definition.ts";
 import type { JsonObject, JsonValue } from "../engine/json.ts";
+import type { FlagSummary } from "./stats.ts";
 
 /** Whether browsers may see a flag (`public`), or only server code and keys (`server`). */
 export type FlagVisibility = "public" | "server";
@@ -35,6 +36,9 @@ export type FeatureFlag = {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
+
+/** A flag of a list; `stats` where it was asked for. */
+export type ListedFeatureFlag = FeatureFlag & { readonly stats?: FlagSummary };
 
 /** The tenant of flags that belong to no organization. */
 export const NO_TENANT: string = "";

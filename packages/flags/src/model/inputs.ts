@@ -24,6 +24,11 @@ export function isWellFormed(value: string): boolean {
   return WELL_FORMED.test(value);
 }
 
+/** The text as every database can hold it. */
+export function storableText(value: string): string {
+  return isWellFormed(value) ? value : value.replace(/[\0\p{Surrogate}]/gu, "\uFFFD");
+}
+
 export const text: z.ZodType<string> = z
   .string()
   .regex(WELL_FORMED, "must be well-formed Unicode without NUL");

@@ -36,6 +36,8 @@ export type ListFeatureFlagsQuery = PageInput<FlagSort> & {
   enabled?: boolean | undefined;
   /** The beginning of the key. */
   prefix?: string | undefined;
+  /** Adds to each flag how often it was evaluated in the last 24 hours, and for how many users. */
+  include?: "stats" | undefined;
 };
 
 /** What a list of overrides can be asked for. */
@@ -70,14 +72,14 @@ const ACTIONS = ["create", "update", "delete", "evaluate"] as const;
 
 export function parseFlagListQuery(query: unknown): FlagListQuery {
   const read = readerOf(query);
-  const include = read.line("include");
-  if (include !== undefined) throw wrong("include", "is not known; leave it out");
+  const include = read.oneOf("include", ["stats"]);
   return {
     ...page(read, FLAG_SORTS),
     ...present("q", read.line("q")),
     ...present("type", read.oneOf("type", FLAG_TYPES)),
     ...present("enabled", read.boolean("enabled")),
     ...present("prefix", read.line("prefix")),
+    ...present("include", include),
   };
 }
 
@@ -130,7 +132,7 @@ function limitOf(read: QueryReader): number {
   return Math.min(Math.max(given, 1), MAX_PAGE_LIMIT);
 }
 
-interface QueryReader {
+export interface QueryReader {
   text(field: string, maxLength: number): string | undefined;
   line(field: string): string | undefined;
   integer(field: string): number | undefined;
@@ -140,7 +142,7 @@ interface QueryReader {
   time(field: string): string | undefined;
 }
 
-function readerOf(query: unknown): QueryReader {
+export function readerOf(query: unknown): QueryReader {
   const given = (field: string): unknown =>
     // Own fields only: `?__proto__=` and the like end up in the prototype of what the router parsed.
     typeof query === "object" && query !== null && Object.hasOwn(query, field)

@@ -29,6 +29,7 @@ export interface FlagListQuery extends PageQuery<FlagSort> {
   readonly type?: FlagType;
   readonly enabled?: boolean;
   readonly prefix?: string;
+  readonly include?: "stats";
   /** The label, where the application is not multi-tenant. */
   readonly organizationId?: string;
 }

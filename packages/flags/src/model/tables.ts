@@ -1,6 +1,7 @@
 /** The plugin's tables in the host's database, and the rows they hold. */
 import type { DBFieldAttribute, DBTableIndex } from "@better-auth/core/db";
 import type { AuditRecord } from "./audit.ts";
+import type { EvaluationCountRow, EventCountRow, EventKeyRow, EventRow, ExposureRow } from "./event-rows.ts";
 
 /*
  * What every table does alike:
@@ -96,6 +97,20 @@ export type RevisionRow = { id: string; tenant: string; revision: number; auditH
 /** An audit entry. */
 export type AuditRow = Omit<AuditRecord, "id"> & { id: string; entryId: string; hash: string };
 
+/** An event on its way to a sink. */
+export type OutboxRow = {
+  id: string;
+  /** The order of delivery. */
+  entryId: string;
+  sink: string;
+  event: string;
+  /** ISO 8601. */
+  enqueuedAt: string;
+};
+
+/** Work that one node at a time does: whose it is, and a number that its holder advances while it lives. */
+export type LeaseRow = { id: string; name: string; holder: string; beat: number };
+
 type Rows = {
   featureFlag: FlagRow;
   featureFlagRule: RuleRow;
@@ -103,6 +118,13 @@ type Rows = {
   featureFlagSegment: SegmentRow;
   featureFlagRevision: RevisionRow;
   featureFlagAudit: AuditRow;
+  featureFlagEvent: EventRow;
+  featureFlagEventKey: EventKeyRow;
+  featureFlagExposure: ExposureRow;
+  featureFlagEventCount: EventCountRow;
+  featureFlagEvaluationCount: EvaluationCountRow;
+  featureFlagOutbox: OutboxRow;
+  featureFlagLease: LeaseRow;
 };
 type TableName = keyof Rows;
 type FieldName<Table extends TableName> = Exclude<keyof Rows[Table], "id">;
@@ -131,6 +153,7 @@ const text: DBFieldAttribute = { type: "string", required: true };
 const optionalText: DBFieldAttribute = { type: "string", required: false };
 const integer: DBFieldAttribute = { type: "number", required: true };
 const optionalInteger: DBFieldAttribute = { type: "number", required: false };
+const bigInteger: DBFieldAttribute = { type: "number", bigint: true, required: true };
 const boolean: DBFieldAttribute = { type: "boolean", required: true };
 const date: DBFieldAttribute = { type: "date", required: true, defaultValue: () => new Date() };
 
@@ -243,6 +266,82 @@ export function createTables(): FeatureFlagTables {
         hash: { ...line },
       },
       indexes: [{ fields: ["tenant", "revision"], unique: true }, { fields: ["flagId"] }],
+    },
+    featureFlagEvent: {
+      fields: {
+        eventId: { ...uniqueLine },
+        tenant: { ...line },
+        flagKey: { ...line },
+        event: { ...line },
+        value: { ...optionalText },
+        properties: { ...optionalText },
+        userId: { ...optionalText },
+        organizationId: { ...optionalLine },
+        variant: { ...optionalText },
+        at: { ...line },
+        receivedAt: { ...line },
+        sampleRate: { ...line },
+        idempotencyKey: { ...optionalLine },
+      },
+    },
+    featureFlagEventKey: {
+      fields: {
+        keyHash: { ...uniqueLine },
+        bodyHash: { ...line },
+        answer: { ...text },
+        expiresAt: { ...line },
+      },
+      indexes: [{ fields: ["expiresAt"] }],
+    },
+    featureFlagExposure: {
+      fields: {
+        exposureId: { ...uniqueLine },
+        exposureHash: { ...uniqueLine },
+        tenant: { ...line },
+        flagKey: { ...line },
+        variant: { ...text },
+        userId: { ...text },
+      },
+      indexes: [{ fields: ["tenant", "flagKey", "exposureId"] }],
+    },
+    featureFlagEventCount: {
+      fields: {
+        rollupId: { ...uniqueLine },
+        tenant: { ...line },
+        flagKey: { ...line },
+        variant: { ...text },
+        event: { ...line },
+        count: { ...bigInteger },
+        valued: { ...bigInteger },
+        sumUnits: { ...bigInteger },
+        sumMillionths: { ...bigInteger },
+      },
+      indexes: [{ fields: ["tenant", "flagKey", "rollupId"] }, { fields: ["tenant", "rollupId"] }],
+    },
+    featureFlagEvaluationCount: {
+      fields: {
+        rollupId: { ...uniqueLine },
+        tenant: { ...line },
+        flagKey: { ...line },
+        ruleMatch: { ...bigInteger },
+        override: { ...bigInteger },
+        percentageRollout: { ...bigInteger },
+        byDefault: { ...bigInteger },
+        disabled: { ...bigInteger },
+      },
+      indexes: [{ fields: ["tenant", "flagKey", "rollupId"] }, { fields: ["tenant", "rollupId"] }],
+    },
+    featureFlagOutbox: {
+      fields: {
+        entryId: { ...uniqueLine, sortable: true },
+        sink: { ...line },
+        event: { ...text },
+        enqueuedAt: { ...line },
+      },
+      indexes: [{ fields: ["sink", "entryId"] }],
+    },
+    featureFlagLease: {
+      fields: { name: { ...uniqueLine }, holder: { ...line }, beat: { ...integer } },
     },
   };
 }

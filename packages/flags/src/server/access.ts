@@ -5,7 +5,8 @@ import { invalid, isWellFormed, MAX_LINE } from "../model/inputs.ts";
 import type { TenantFilter, WriteScope } from "../store/store.ts";
 import { type Call, headersOf, originOf } from "./call.ts";
 import { actorOf, type Caller, homeOf, identifyAdministrator, type Principal, tieTo } from "./caller.ts";
-import { organizationGrants } from "./organizations.ts";
+import type { ServerKey } from "./keys.ts";
+import { organizationExists, organizationGrants } from "./organizations.ts";
 import { applicationGrants, applicationGrantsAny } from "./roles.ts";
 import type { FlagAction } from "./routes.ts";
 import type { Service } from "./service.ts";
@@ -113,6 +114,32 @@ export async function admitToList(
   }
   await requireGranted(service, call, caller, action, home);
   return { tenant: home };
+}
+
+/** Admits a call about the service as a whole: the action is needed on the flags of all organizations. */
+export async function admitToService(service: Service, call: Call, action: FlagAction): Promise<void> {
+  const caller = await identifyAdministrator(call);
+  if ((await judge(service, call, caller, action, NO_TENANT)) === "granted") return;
+  if (caller.kind === "key" && (await reachesAll(service, call, caller.key, action))) return;
+  throw denied(action);
+}
+
+/** Where there are tenants, a user's key reaches all of them if the user does; its own permissions still decide. */
+async function reachesAll(
+  service: Service,
+  call: Call,
+  { actions, ownerId }: ServerKey,
+  action: FlagAction,
+): Promise<boolean> {
+  if (service.options.multiTenant !== true || !actions.includes(action)) return false;
+  const [owner, isOrganization] = await Promise.all([
+    call.context.internalAdapter.findUserById(ownerId),
+    organizationExists(call, ownerId),
+  ]);
+  if (owner === null || isOrganization) return false;
+  const role: unknown = "role" in owner ? owner.role : undefined;
+  const user = { id: owner.id, email: owner.email, ...(typeof role === "string" && { role }) };
+  return (await judge(service, call, { kind: "user", user }, action, NO_TENANT)) === "granted";
 }
 
 /** For lists of what has no label: an organization means something only where there are tenants. */

@@ -1,6 +1,6 @@
 /** Administration of flags: the routes under `/feature-flags/admin/flags` and their server methods. */
 import { isPlainObject } from "../engine/json.ts";
-import type { FeatureFlag } from "../model/flag.ts";
+import type { FeatureFlag, ListedFeatureFlag } from "../model/flag.ts";
 import { parseCreateInput, parseFlagPatch } from "../model/flag-input.ts";
 import { parseFlagListQuery, parseQueriedOrganization } from "../model/list-query.ts";
 import type { Page } from "../model/page.ts";
@@ -10,17 +10,19 @@ import { answer, type Call } from "./call.ts";
 import { bodyId, bodyVersion, bodyWithout, headerVersion, pathId, versioned } from "./request.ts";
 import { ROUTES } from "./routes.ts";
 import type { Service } from "./service.ts";
+import { withSummaries } from "./stats.ts";
 
-export function listFlags(service: Service, call: Call): Promise<{ flags: FeatureFlag[]; page: Page }> {
+export function listFlags(service: Service, call: Call): Promise<{ flags: ListedFeatureFlag[]; page: Page }> {
   return answer(call, "STORAGE_ERROR", async () => {
     const organization = () => parseQueriedOrganization(call.query);
     const tenants = await admitToList(service, call, ROUTES.listFeatureFlags.action, organization);
     const query = parseFlagListQuery(call.query);
     const label = service.options.multiTenant === true ? undefined : organization();
-    return service.store.listFlags(tenants, {
+    const { flags, page } = await service.store.listFlags(tenants, {
       ...query,
       ...(label !== undefined && { organizationId: label }),
     });
+    return { flags: query.include === "stats" ? await withSummaries(service, flags) : flags, page };
   });
 }
 

@@ -6,6 +6,14 @@ import { type Call, headersOf } from "./call.ts";
 const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_BATCH_BODY_BYTES: number = 256 * 1024;
 
+/** The requests that bring many at once. */
+const BATCHES = ["/feature-flags/evaluate-batch", "/feature-flags/events/batch"];
+
+/** As many bytes as a request to this path may have. */
+export function bodyLimitOf(pathname: string): number {
+  return BATCHES.some((path) => pathname.endsWith(path)) ? MAX_BATCH_BODY_BYTES : MAX_BODY_BYTES;
+}
+
 const ADVICE = "Send less at once.";
 
 /** Up to this size a body that is refused is read and thrown away, so that its connection can be used again. */
@@ -20,7 +28,7 @@ export async function limitRequest(
 ): Promise<{ response: Response } | { request: Request } | undefined> {
   const { pathname } = new URL(request.url);
   if (!pathname.includes("/feature-flags/")) return undefined;
-  const limit = pathname.endsWith("/feature-flags/evaluate-batch") ? MAX_BATCH_BODY_BYTES : MAX_BODY_BYTES;
+  const limit = bodyLimitOf(pathname);
   const announced = request.headers.get("content-length");
   if (announced !== null) {
     if (Number(announced) <= limit) return undefined;
@@ -30,7 +38,7 @@ export async function limitRequest(
   }
   if (request.body === null || request.body.locked) return undefined;
   const read = await readBody(request.body, limit);
-  if (read === "broken") return { response: refusal(brokenOff(), false) };
+  if (read === "broken") return { response: answerBrokenOff() };
   if (typeof read === "string") return { response: refusal(tooLarge(limit), read === "unread") };
   return { request: new Request(request, { body: read }) };
 }
@@ -71,6 +79,11 @@ export function checkBodySize(call: Call, limit: number = MAX_BODY_BYTES): void 
   const announced = call.request === undefined ? null : headersOf(call).get("content-length");
   const bytes = announced === null ? jsonBytes(call.body) : Number(announced);
   if (!(bytes <= limit)) throw tooLarge(limit);
+}
+
+/** What somebody is told whose body ended before it was whole, should they still be there to hear it. */
+export function answerBrokenOff(): Response {
+  return refusal(brokenOff(), false);
 }
 
 function brokenOff(): FeatureFlagError {

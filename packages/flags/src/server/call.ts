@@ -3,10 +3,19 @@ import type { GenericEndpointContext } from "@better-auth/core";
 import { APIError } from "@better-auth/core/error";
 import { getIP, isAPIError } from "better-auth/api";
 import type { Origin } from "../model/audit.ts";
-import { FeatureFlagError, type FeatureFlagErrorCode } from "../model/errors.ts";
+import { type ErrorStatus, FeatureFlagError, type FeatureFlagErrorCode } from "../model/errors.ts";
 import { MAX_LINE } from "../model/inputs.ts";
+import { loggable } from "./loggable.ts";
 
-export type Call = GenericEndpointContext;
+/** What operations use of a call. Better Auth's own context of an endpoint is one, and so is that of the fast path. */
+export interface Call
+  extends Pick<
+    GenericEndpointContext,
+    "body" | "query" | "params" | "headers" | "context" | "setHeader" | "setStatus" | "responseHeaders"
+  > {
+  /** Present for requests over HTTP. */
+  readonly request?: { readonly headers: Headers } | undefined;
+}
 
 /** Headers that say how to evaluate, not for whom: with only these, a call is still the server's own. */
 const NEUTRAL_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "x-deployment-ring"]);
@@ -38,10 +47,29 @@ export function originOf(call: Call): Origin {
   return { ...(ip && { ip }), ...(userAgent && { userAgent }), ...(requestId && { requestId }) };
 }
 
-/**
- * The one place where an error becomes an answer, `{ code, message, details? }`. What is not ours gets `fallback` as
- * its code; its own message goes to the log and never to the caller.
- */
+/** An error as its caller is told of it. */
+export interface Refusal {
+  readonly status: ErrorStatus;
+  readonly body: { readonly code: string; readonly message: string; readonly details?: object };
+  /** For the header of this name, in seconds. */
+  readonly retryAfter?: number;
+}
+
+/** What is not ours gets `fallback` as its code; its own message goes to the log and never to the caller. */
+export function refusalOf(error: unknown, fallback: FeatureFlagErrorCode, log: Logger): Refusal {
+  const { code, message, status, details, cause } = FeatureFlagError.wrap(error, fallback);
+  if (status === 500) log.error(`[feature-flags] ${message}`, loggable(cause ?? ""));
+  const retryAfter = status === 429 || status === 503 ? details?.["retryAfter"] : undefined;
+  return {
+    status,
+    body: { code, message, ...(details && { details }) },
+    ...(typeof retryAfter === "number" && { retryAfter }),
+  };
+}
+
+type Logger = Pick<Call["context"]["logger"], "error">;
+
+/** The one place where an error becomes an answer, `{ code, message, details? }`. */
 export async function answer<Result>(
   call: Call,
   fallback: FeatureFlagErrorCode,
@@ -51,11 +79,9 @@ export async function answer<Result>(
     return await work();
   } catch (error) {
     if (isAPIError(error)) throw error;
-    const { code, message, status, details, cause } = FeatureFlagError.wrap(error, fallback);
-    if (status === 500) call.context.logger.error(`[feature-flags] ${message}`, cause ?? "");
-    const retryAfter = status === 429 ? details?.["retryAfter"] : undefined;
-    if (typeof retryAfter === "number") call.setHeader("retry-after", String(retryAfter));
-    const answered = new APIError(status, { code, message, ...(details && { details }) });
+    const { status, body, retryAfter } = refusalOf(error, fallback, call.context.logger);
+    if (retryAfter !== undefined) call.setHeader("retry-after", String(retryAfter));
+    const answered = new APIError(status, body);
     answered.cause = error;
     throw answered;
   }

@@ -2,6 +2,8 @@
 import { type Actor, SYSTEM } from "../model/audit.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import { type Call, isServerCall, isServerEvaluation } from "./call.ts";
+import { principalOf } from "./fast/host-principals.ts";
+import type { KeyOwner } from "./fast/principal.ts";
 import { readKey, type ServerKey } from "./keys.ts";
 import { organizationExists, roleIn } from "./organizations.ts";
 import { readUser, type SessionUser } from "./session.ts";
@@ -51,8 +53,29 @@ function unknownCaller(): FeatureFlagError {
   return new FeatureFlagError("PERMISSION_DENIED", message, { status: 401 });
 }
 
-async function identify(call: Call, authoritative: boolean): Promise<Exclude<Caller, { kind: "server" }>> {
-  const key = await readKey(call);
+type Known = Exclude<Caller, { kind: "server" }>;
+
+/** Who makes a call is asked by its rate limit, its operation and its answer; found out once. */
+const identified = new WeakMap<Call, { sure?: Promise<Known>; likely?: Promise<Known> }>();
+
+function identify(call: Call, authoritative: boolean): Promise<Known> {
+  const asked = identified.get(call) ?? {};
+  identified.set(call, asked);
+  if (authoritative) {
+    asked.sure ??= findOut(call, true);
+    return asked.sure;
+  }
+  asked.likely ??= asked.sure ?? findOut(call, false);
+  return asked.likely;
+}
+
+/** Says who makes a call, where that is known before. */
+export function introduce(call: Call, caller: Known): void {
+  identified.set(call, { likely: Promise.resolve(caller) });
+}
+
+async function findOut(call: Call, authoritative: boolean): Promise<Known> {
+  const key = await readKey(call, { authoritative });
   if (key !== undefined) return { kind: "key", key };
   const user = await readUser(call, { authoritative });
   return user === undefined ? ANONYMOUS : { kind: "user", user };
@@ -97,11 +120,14 @@ async function tieOfUser(call: Call, userId: string, organizationId: string) {
  * Whose a key is. The key plugin does not say whether the owner is a user or an organization; where ids are counted
  * numbers both may exist with the same one, and such a key then belongs to neither.
  */
-async function ownerOf(call: Call, { ownerId }: ServerKey): Promise<"user" | "organization" | undefined> {
+async function ownerOf(call: Call, { ownerId }: ServerKey): Promise<KeyOwner> {
+  const principal = principalOf(call);
+  if (principal?.keyOwner !== undefined) return principal.keyOwner;
   const [organization, user] = await Promise.all([
     organizationExists(call, ownerId),
     call.context.internalAdapter.findUserById(ownerId),
   ]);
-  if (organization === (user !== null)) return undefined;
-  return organization ? "organization" : "user";
+  const owner = organization === (user !== null) ? "nothing" : organization ? "organization" : "user";
+  if (principal?.caller.kind === "key") principal.keyOwner = owner;
+  return owner;
 }

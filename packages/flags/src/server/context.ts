@@ -27,10 +27,35 @@ export async function resolveContext(
   caller: Caller,
   claimed: ClaimedContext = {},
 ): Promise<ResolvedContext> {
-  const seen = service.options.context?.collect === true ? withRequest(call, claimed) : claimed;
+  const seen = withRequest(service, headersOf(call), claimed);
   if (caller.kind === "server") return resolved(service, seen, seen.organizationId);
   if (caller.kind === "anonymous") return anonymous(service, seen);
   return principal(service, call, caller, seen);
+}
+
+/** What is known of a caller's organizations without asking. */
+export interface KnownTies {
+  /** The organization the caller acts on when the call names none; `unknown` when that must be found out. */
+  readonly home: string | undefined | "unknown";
+  /** What ties the caller to it. Undefined: that must be found out. */
+  tieTo(organizationId: string): { readonly role?: string } | undefined;
+}
+
+/** The same without asking anybody: undefined where somebody must be asked, or where the claim needs a permission. */
+export function resolveKnownContext(
+  service: Service,
+  headers: Pick<Headers, "get">,
+  caller: Exclude<Caller, { kind: "server" }>,
+  ties: KnownTies,
+  claimed: ClaimedContext = {},
+): ResolvedContext | undefined {
+  const seen = withRequest(service, headers, claimed);
+  if (caller.kind === "anonymous") return anonymous(service, seen);
+  if (seen.organizationId === undefined && ties.home === "unknown") return undefined;
+  const organizationId = (seen.organizationId ?? ties.home) || undefined;
+  const tie = organizationId === undefined ? {} : ties.tieTo(organizationId);
+  if (tie === undefined || foreignClaims(caller, seen, tie).length > 0) return undefined;
+  return asOneself(service, caller, seen, organizationId, tie.role);
 }
 
 /** Nobody known: the claim is taken as it is, but opens no organization's flags. */
@@ -59,20 +84,9 @@ async function principal(
   const home = claimed.organizationId === undefined ? await homeOf(call, caller) : undefined;
   const organizationId = (claimed.organizationId ?? home) || undefined;
   const tie = organizationId === undefined ? {} : await tieTo(call, caller, organizationId);
-  const own = ownContext(caller);
-  const claimedRole = claimed.attributes?.["organizationRole"];
-  const foreign: string[] = IDENTITY.filter(
-    (field) => claimed[field] !== undefined && claimed[field] !== own[field],
-  );
-  if (tie === undefined) foreign.push("organizationId");
-  if (caller.kind === "user" && claimedRole !== undefined && claimedRole !== tie?.role) {
-    foreign.push("attributes.organizationRole");
-  }
+  const foreign = foreignClaims(caller, claimed, tie);
   const role = tie?.role;
-  if (foreign.length === 0) {
-    const attributes = caller.kind === "key" ? claimed.attributes : withRole(claimed.attributes, role);
-    return resolved(service, { ...claimed, ...own, attributes }, organizationId);
-  }
+  if (foreign.length === 0) return asOneself(service, caller, claimed, organizationId, role);
   const sure = await confirm(call, caller);
   await requireEvaluateAs(service, call, sure, organizationId ?? NO_TENANT, foreign);
   // Evaluating as somebody else takes all of the claim and nothing of the caller but whose flags they are.
@@ -86,6 +100,35 @@ async function principal(
     attributes: withRole(claimed.attributes, role),
   });
   return { ...claim, globalContext };
+}
+
+/** What the claim says that the caller is not. */
+function foreignClaims(
+  caller: Principal,
+  claimed: ClaimedContext,
+  tie: { readonly role?: string } | undefined,
+): string[] {
+  const own = ownContext(caller);
+  const foreign: string[] = IDENTITY.filter(
+    (field) => claimed[field] !== undefined && claimed[field] !== own[field],
+  );
+  if (tie === undefined) foreign.push("organizationId");
+  const claimedRole = claimed.attributes?.["organizationRole"];
+  if (caller.kind === "user" && claimedRole !== undefined && claimedRole !== tie?.role) {
+    foreign.push("attributes.organizationRole");
+  }
+  return foreign;
+}
+
+function asOneself(
+  service: Service,
+  caller: Principal,
+  claimed: ClaimedContext,
+  organizationId: string | undefined,
+  role: string | undefined,
+): ResolvedContext {
+  const attributes = caller.kind === "key" ? claimed.attributes : withRole(claimed.attributes, role);
+  return resolved(service, { ...claimed, ...ownContext(caller), attributes }, organizationId);
 }
 
 /**
@@ -143,8 +186,12 @@ function resolved(
   return { context, globalContext: context, tenant };
 }
 
-function withRequest(call: Call, claimed: ClaimedContext): ClaimedContext {
-  const headers = headersOf(call);
+function withRequest(
+  service: Service,
+  headers: Pick<Headers, "get">,
+  claimed: ClaimedContext,
+): ClaimedContext {
+  if (service.options.context?.collect !== true) return claimed;
   return {
     ...claimed,
     device: claimed.device ?? collectDevice(headers),

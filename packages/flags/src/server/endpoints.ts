@@ -19,7 +19,18 @@ import type {
   ExplainFeatureFlagInput,
   FlagExplanation,
 } from "../model/evaluation.ts";
-import type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch } from "../model/flag.ts";
+import type {
+  FeatureFlagEventBatchInput,
+  FeatureFlagEventBatchResult,
+  FeatureFlagEventInput,
+  FeatureFlagEventResult,
+} from "../model/event.ts";
+import type {
+  CreateFeatureFlagInput,
+  FeatureFlag,
+  FeatureFlagPatch,
+  ListedFeatureFlag,
+} from "../model/flag.ts";
 import type { UpdateFeatureFlagInput } from "../model/flag-input.ts";
 import type {
   ListFeatureFlagAuditEntriesQuery,
@@ -32,7 +43,10 @@ import type { Page } from "../model/page.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { CreateFeatureFlagRuleInput } from "../model/rule-input.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
+import type { FlagStats, FlagUsage } from "../model/stats.ts";
+import type { FeatureFlagStatsQuery, FeatureFlagUsageQuery } from "../model/stats-query.ts";
 import type { FeatureFlagsHealth } from "./health.ts";
+import type { FeatureFlagsReadiness } from "./readiness.ts";
 import type { ROUTES } from "./routes.ts";
 
 type Routes = typeof ROUTES;
@@ -114,11 +128,27 @@ export type FeatureFlagsEndpoints = {
   evaluateFeatureFlags: BatchEndpoint;
   /** Evaluates all enabled flags. */
   bootstrapFeatureFlags: BootstrapEndpoint;
+  /** Records an event. With the header `Idempotency-Key`, once, however often it is sent within 48 hours. */
+  createFeatureFlagEvent: Post<"createFeatureFlagEvent", FeatureFlagEventInput, FeatureFlagEventResult>;
+  /** Records up to 1,000 events; with `idempotencyKey`, once. An event that is wrong fails by itself. */
+  createFeatureFlagEventBatch: Post<
+    "createFeatureFlagEventBatch",
+    FeatureFlagEventBatchInput,
+    FeatureFlagEventBatchResult
+  >;
   /** Says how the service is; in full for server calls and with `read`. */
   getFeatureFlagsHealth: Read<"getFeatureFlagsHealth", NoQuery, FeatureFlagsHealth>;
+  /** Says whether this process can answer for flags: 200, or 503 with the reason. */
+  getFeatureFlagsReadiness: Read<"getFeatureFlagsReadiness", NoQuery, FeatureFlagsReadiness>;
+  /** Gives the metrics of this process as Prometheus text. Needs `read` on the flags of all organizations. */
+  getFeatureFlagsMetrics: Read<"getFeatureFlagsMetrics", NoQuery, string>;
 
   /** Lists flags. Needs `read`. */
-  listFeatureFlags: Read<"listFeatureFlags", ListFeatureFlagsQuery, { flags: FeatureFlag[]; page: Page }>;
+  listFeatureFlags: Read<
+    "listFeatureFlags",
+    ListFeatureFlagsQuery,
+    { flags: ListedFeatureFlag[]; page: Page }
+  >;
   /** Creates a flag. Needs `create`. */
   createFeatureFlag: Post<"createFeatureFlag", CreateFeatureFlagInput, FeatureFlag>;
   getFeatureFlagRoute: Read<"getFeatureFlagRoute", NoQuery, FeatureFlag, "http">;
@@ -130,6 +160,11 @@ export type FeatureFlagsEndpoints = {
   deleteFeatureFlagRoute: Delete<"deleteFeatureFlagRoute", "http">;
   /** Says step by step why a flag gives what it gives. Needs `read`. */
   explainFeatureFlag: Post<"explainFeatureFlag", ExplainFeatureFlagInput | undefined, FlagExplanation>;
+
+  /** Says how often a flag was evaluated, for whom, and what they did. Needs `read`. */
+  getFeatureFlagStats: Read<"getFeatureFlagStats", FeatureFlagStatsQuery, FlagStats>;
+  /** Says how much all flags are used, and how many nobody uses. Needs `read`. */
+  getFeatureFlagUsage: Read<"getFeatureFlagUsage", FeatureFlagUsageQuery, FlagUsage>;
 
   /** Lists a flag's rules in the order in which they are tried. Needs `read`. */
   listFeatureFlagRules: Read<"listFeatureFlagRules", NoQuery, { rules: FlagRule[] }>;

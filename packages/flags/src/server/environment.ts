@@ -10,13 +10,24 @@ export interface Environment {
   readonly ignored: boolean;
 }
 
+const RING_HEADER = "x-deployment-ring";
+
 export function resolveEnvironment(
   call: Call,
+  caller: Caller,
+  options: FeatureFlagsOptions,
+  fromBody: string | undefined,
+): Environment {
+  return environmentFor(headersOf(call), caller, options, fromBody);
+}
+
+export function environmentFor(
+  headers: Pick<Headers, "get">,
   caller: Caller,
   { environments: { default: fallback, claimable } = {} }: FeatureFlagsOptions,
   fromBody: string | undefined,
 ): Environment {
-  const asked = (headersOf(call).get("x-deployment-ring") || fromBody) ?? "";
+  const asked = (headers.get(RING_HEADER) || fromBody) ?? "";
   if (asked.length > MAX_LINE) {
     throw overLimit(
       "The name of the environment is too long, in characters.",

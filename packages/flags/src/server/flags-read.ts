@@ -2,6 +2,7 @@
 import { NO_TENANT } from "../model/flag.ts";
 import type { Snapshot, SnapshotFlag, SnapshotReading } from "../store/store.ts";
 import { type Call, headersOf } from "./call.ts";
+import { isCallerStale } from "./fast/host-principals.ts";
 import type { Service } from "./service.ts";
 
 /** One tenant's flags among those that answer. */
@@ -18,26 +19,51 @@ export interface FlagsReading {
   readonly stale: boolean;
 }
 
-const REVISION_HEADER = "x-feature-flags-revision";
-const STALE_HEADER = "x-feature-flags-stale";
+export const REVISION_HEADER: string = "x-feature-flags-revision";
+export const STALE_HEADER: string = "x-feature-flags-stale";
 
 /** Reads the tenant's flags, at least as new as those the caller has seen, and says on the response how new. */
 export async function readFlags(service: Service, call: Call, tenant: string): Promise<FlagsReading> {
   const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
   let readings = await Promise.all(tenants.map((one) => service.store.snapshot(one)));
-  const behind = seenRevision(call) - sumOf(readings);
+  const behind = seenRevision(headersOf(call)) - sumOf(readings);
   if (behind > 0) {
     // Which of them the caller has seen change is not known, so each is asked for all of the difference.
     readings = await Promise.all(
       tenants.map((one, at) => service.store.snapshot(one, (readings[at]?.snapshot.revision ?? 0) + behind)),
     );
   }
-  const revision = sumOf(readings);
-  const stale = readings.some((reading) => reading.stale);
-  call.setHeader(REVISION_HEADER, String(revision));
-  if (stale) call.setHeader(STALE_HEADER, "1");
+  const read = readingOf(tenants, readings, isCallerStale(call));
+  call.setHeader(REVISION_HEADER, String(read.revision));
+  if (read.stale) call.setHeader(STALE_HEADER, "1");
+  return read;
+}
+
+/** The same from memory; undefined where the database must be asked first. */
+export function peekFlags(
+  service: Service,
+  headers: Pick<Headers, "get">,
+  tenant: string,
+  isStale: boolean,
+): FlagsReading | undefined {
+  const own = tenant === NO_TENANT ? undefined : service.store.peek(tenant);
+  const global = service.store.peek(NO_TENANT);
+  if (global === undefined || (own === undefined && tenant !== NO_TENANT)) return undefined;
+  const read =
+    own === undefined
+      ? readingOf([NO_TENANT], [global], isStale)
+      : readingOf([tenant, NO_TENANT], [own, global], isStale);
+  return seenRevision(headers) > read.revision ? undefined : read;
+}
+
+function readingOf(
+  tenants: readonly string[],
+  readings: readonly SnapshotReading[],
+  isStale: boolean,
+): FlagsReading {
   const layers = readings.map(({ snapshot }, at) => ({ tenant: tenants[at] ?? NO_TENANT, snapshot }));
-  return { layers, revision, stale };
+  const stale = isStale || readings.some((reading) => reading.stale);
+  return { layers, revision: sumOf(readings), stale };
 }
 
 /** A flag, and whose it is. */
@@ -66,7 +92,7 @@ export function findFlag(
 const sumOf = (readings: readonly SnapshotReading[]) =>
   readings.reduce((sum, { snapshot }) => sum + snapshot.revision, 0);
 
-function seenRevision(call: Call): number {
-  const seen = headersOf(call).get(REVISION_HEADER) ?? "";
+function seenRevision(headers: Pick<Headers, "get">): number {
+  const seen = headers.get(REVISION_HEADER) ?? "";
   return /^\d{1,15}$/.test(seen) ? Number(seen) : 0;
 }

@@ -4,18 +4,23 @@ import type { StoreHealth } from "../store/store.ts";
 import { judge } from "./access.ts";
 import { answer, type Call } from "./call.ts";
 import { confirm, homeOf, identifyEvaluator } from "./caller.ts";
-import type { Service } from "./service.ts";
+import type { FastPathState, Service } from "./service.ts";
 
 /** The version of this package; a test holds it to `package.json`. */
-const VERSION = "0.2.0";
+export const VERSION = "0.2.0";
 
 export type FeatureFlagsHealth = {
   /** `degraded` while flags may be out of date, or cannot be changed. */
   readonly status: "ok" | "degraded";
   readonly version: string;
-} & Partial<StoreFigures>;
+} & Partial<HealthFigures>;
 
-type StoreFigures = Pick<StoreHealth, "revision" | "snapshotAgeMs" | "stale" | "problem" | "transactions">;
+type HealthFigures = StoreHealth & {
+  /** Whether requests are answered before Better Auth is entered. */
+  readonly fastPath: FastPathState["state"];
+  /** Why not. */
+  readonly fastPathReason?: string;
+};
 
 export function getHealth(service: Service, call: Call): Promise<FeatureFlagsHealth> {
   return answer(call, "STORAGE_ERROR", async () => {
@@ -26,13 +31,17 @@ export function getHealth(service: Service, call: Call): Promise<FeatureFlagsHea
     return {
       status: ok ? "ok" : "degraded",
       version: VERSION,
-      ...(tenant !== undefined && health !== undefined && figuresOf(health)),
+      ...(tenant !== undefined && health !== undefined && figuresOf(health, service.fastPath)),
     };
   });
 }
 
-function figuresOf({ revision, snapshotAgeMs, stale, problem, transactions }: StoreHealth): StoreFigures {
-  return { revision, snapshotAgeMs, stale, ...(problem !== undefined && { problem }), transactions };
+function figuresOf(health: StoreHealth, fastPath: FastPathState): HealthFigures {
+  return {
+    ...health,
+    fastPath: fastPath.state,
+    ...(fastPath.state === "off" && { fastPathReason: fastPath.reason }),
+  };
 }
 
 /** The tenant whose figures the caller may see, if any. */

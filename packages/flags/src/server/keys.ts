@@ -1,6 +1,8 @@
 /** Server keys: keys of `@better-auth/api-key` with permissions on the resource `featureFlag`. */
 import { FeatureFlagError } from "../model/errors.ts";
 import { type Call, headersOf } from "./call.ts";
+import { fallBackOnPrincipal, principalsOf, rememberPrincipal } from "./fast/host-principals.ts";
+import { RETRY_AFTER_S } from "./session.ts";
 
 export interface ServerKey {
   readonly id: string;
@@ -14,12 +16,17 @@ export interface ServerKey {
 type VerifyKey = (input: { body: { key: string }; context: Call["context"] }) => Promise<{
   readonly valid: boolean;
   readonly error?: KeyProblem | null;
-  readonly key: {
-    readonly id: string;
-    readonly referenceId?: unknown;
-    readonly permissions?: unknown;
-  } | null;
+  readonly key: FoundKey | null;
 }>;
+
+interface FoundKey {
+  readonly id: string;
+  readonly referenceId?: unknown;
+  readonly permissions?: unknown;
+  readonly remaining?: unknown;
+  readonly rateLimitEnabled?: unknown;
+  readonly expiresAt?: unknown;
+}
 
 interface KeyProblem {
   readonly code?: unknown;
@@ -32,17 +39,38 @@ const SPENT: ReadonlySet<unknown> = new Set(["RATE_LIMITED", "USAGE_EXCEEDED"]);
 
 /**
  * The server key that makes the call. Undefined without one, and for a key that has nothing to do with flags. One
- * that is not valid is refused: its bearer means to be somebody and must not be taken for anybody.
+ * that is not valid is refused: its bearer means to be somebody and must not be taken for anybody. While none can be
+ * looked up, one that was valid lately still is, unless `authoritative`.
  */
-export async function readKey(call: Call): Promise<ServerKey | undefined> {
+export async function readKey(
+  call: Call,
+  { authoritative = false }: { authoritative?: boolean } = {},
+): Promise<ServerKey | undefined> {
   const given = headersOf(call).get("x-api-key");
   const verify = verifierOf(call);
   if (given === null || verify === undefined) return undefined;
+  const askedAt = principalsOf(call).now();
   const { valid, error, key } = await verify({ body: { key: given }, context: call.context });
-  if (!valid || key === null) throw refusalOf(error ?? {});
+  if (!valid || key === null) {
+    const last = !authoritative && isOutage(error ?? {}) ? fallBackOnPrincipal(call, "key") : undefined;
+    if (last?.kind === "key") return last.key;
+    throw refusalOf(error ?? {});
+  }
   const granted = actionsOf(key.permissions);
   if (granted === undefined || typeof key.referenceId !== "string") return undefined;
-  return { id: key.id, actions: granted, ownerId: key.referenceId };
+  const found: ServerKey = { id: key.id, actions: granted, ownerId: key.referenceId };
+  const validUntilMs = validityOf(key);
+  if (validUntilMs !== undefined) {
+    rememberPrincipal(call, { caller: { kind: "key", key: found }, validUntilMs }, askedAt);
+  }
+  return found;
+}
+
+/** Until when the key is valid; undefined for one of which every use counts, so that each must be seen by its plugin. */
+function validityOf({ remaining, rateLimitEnabled, expiresAt }: FoundKey): number | undefined {
+  if ((remaining ?? null) !== null || rateLimitEnabled !== false) return undefined;
+  if ((expiresAt ?? null) === null) return Number.POSITIVE_INFINITY;
+  return expiresAt instanceof Date ? expiresAt.getTime() : undefined;
 }
 
 function verifierOf(call: Call): VerifyKey | undefined {
@@ -59,10 +87,14 @@ function actionsOf(permissions: unknown): readonly string[] | undefined {
   return Array.isArray(featureFlag) ? featureFlag.filter((action) => typeof action === "string") : undefined;
 }
 
-function refusalOf({ code, message, details }: KeyProblem): FeatureFlagError {
-  if (isOutage(code, message)) {
+function refusalOf(problem: KeyProblem): FeatureFlagError {
+  const { code, details } = problem;
+  if (isOutage(problem)) {
     // The key plugin has logged the cause and keeps it to itself.
-    return new FeatureFlagError("STORAGE_ERROR", "The key in x-api-key could not be looked up. Try again.");
+    return new FeatureFlagError("STORAGE_ERROR", "The key in x-api-key could not be looked up. Try again.", {
+      status: 503,
+      details: { retryAfter: RETRY_AFTER_S },
+    });
   }
   if (!SPENT.has(code)) {
     return new FeatureFlagError("PERMISSION_DENIED", "The key in x-api-key is not valid.", { status: 401 });
@@ -80,6 +112,6 @@ function refusalOf({ code, message, details }: KeyProblem): FeatureFlagError {
  * The key plugin calls every key invalid while it cannot read its store. It then gives, where a refusal has the text of
  * its message, the whole entry of its table of errors.
  */
-function isOutage(code: unknown, message: unknown): boolean {
+function isOutage({ code, message }: KeyProblem): boolean {
   return code === "INVALID_API_KEY" && typeof message === "object" && message !== null;
 }

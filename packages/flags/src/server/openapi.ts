@@ -125,6 +125,17 @@ const evaluationFields: Properties = {
   metadata: object,
 };
 const evaluations: Properties = { flags: object, evaluatedAt: time, context };
+const eventFields: Properties = {
+  flagKey: string,
+  event: string,
+  value: number,
+  properties: { description: "A number or an object" },
+  timestamp: time,
+  sampleRate: { ...number, minimum: 0, maximum: 1 },
+  context,
+};
+const window = of({ start: time, end: time });
+const series = list(of({ at: time, evaluations: integer }));
 const pageQuery = ["organizationId", "cursor", "limit", "sort"];
 
 const DOCUMENTATION: Readonly<Record<keyof typeof ROUTES, Documentation>> = {
@@ -145,6 +156,23 @@ const DOCUMENTATION: Readonly<Record<keyof typeof ROUTES, Documentation>> = {
     body: of({ include: list(string), prefix: string, includeDisabled: boolean, ...evaluationBody }),
     result: of(evaluations, ["flags", "evaluatedAt", "context"]),
   },
+  createFeatureFlagEvent: {
+    summary: "Record an event",
+    body: of(eventFields, ["flagKey", "event"]),
+    result: of({ success: boolean, eventId: string }, ["success", "eventId"]),
+  },
+  createFeatureFlagEventBatch: {
+    summary: "Record up to 1,000 events",
+    body: of(
+      {
+        events: list(of({ ...eventFields, idempotencyKey: string }, ["flagKey", "event"])),
+        sampleRate: eventFields["sampleRate"] ?? number,
+        idempotencyKey: string,
+      },
+      ["events"],
+    ),
+    result: of({ success: integer, failed: integer, batchId: string }, ["success", "failed", "batchId"]),
+  },
   getFeatureFlagsHealth: {
     summary: "How the service is",
     result: of(
@@ -156,13 +184,21 @@ const DOCUMENTATION: Readonly<Record<keyof typeof ROUTES, Documentation>> = {
         stale: boolean,
         problem: string,
         transactions: oneOf("unproven", "ok", "refused"),
+        bus: oneOf("off", "up", "down"),
+        fastPath: oneOf("on", "off"),
+        fastPathReason: string,
       },
       ["status", "version"],
     ),
   },
+  getFeatureFlagsReadiness: {
+    summary: "Whether this process can answer for flags; 503 when it cannot",
+    result: of({ ready: boolean, reason: string }, ["ready"]),
+  },
+  getFeatureFlagsMetrics: { summary: "The metrics of this process as Prometheus text" },
   listFeatureFlags: {
     summary: "List flags",
-    query: [...pageQuery, "q", "type", "enabled", "prefix"],
+    query: [...pageQuery, "q", "type", "enabled", "prefix", "include"],
     result: of({ flags: list(flag), page }, ["flags", "page"]),
   },
   createFeatureFlag: {
@@ -182,6 +218,31 @@ const DOCUMENTATION: Readonly<Record<keyof typeof ROUTES, Documentation>> = {
     result: of({
       result: of(evaluationFields),
       steps: list(of({ step: string, outcome: string, detail: object })),
+    }),
+  },
+  getFeatureFlagStats: {
+    summary: "Statistics of a flag",
+    query: ["start", "end"],
+    result: of({
+      flagId: string,
+      window,
+      evaluations: integer,
+      uniqueUsers: integer,
+      byReason: object,
+      byVariant: object,
+      series,
+    }),
+  },
+  getFeatureFlagUsage: {
+    summary: "Statistics of all flags",
+    query: ["organizationId", "start", "end"],
+    result: of({
+      window,
+      flags: of({ total: integer, enabled: integer, stale: integer }),
+      evaluations: integer,
+      events: number,
+      top: list(of({ flagId: string, flagKey: string, evaluations: integer })),
+      series,
     }),
   },
   listFeatureFlagRules: { summary: "List a flag's rules", result: of({ rules: list(rule) }, ["rules"]) },

@@ -1,6 +1,9 @@
 /** What a host can set. */
 import type { FlagVisibility } from "../model/flag.ts";
 import type { FeatureFlagTableNames } from "../model/tables.ts";
+import type { EventSink } from "../store/events/sink.ts";
+import type { PostgresPool } from "../store/postgres-pool.ts";
+import type { FeatureFlagsRateLimit } from "./limits/options.ts";
 import type { FlagAction } from "./routes.ts";
 
 /** Who asks for an action, and on whose flags. */
@@ -55,11 +58,52 @@ export type FeatureFlagsOptions = {
    * ```
    */
   permission?: ((context: PermissionContext, action: FlagAction) => boolean | Promise<boolean>) | undefined;
+  events?:
+    | {
+        /** Days that events and exposures are kept; hourly counts are kept for 400. Defaults to 90. */
+        retentionDays?: number | undefined;
+        /** Events that may wait to be written, before more are answered with 429. Defaults to 10,000. */
+        maxQueued?: number | undefined;
+        /** Where events go onwards, at least once and in order; `webhookSink` is built in. */
+        sinks?: readonly EventSink[] | undefined;
+      }
+    | undefined;
   /**
    * How often, in ms, this process asks the database whether flags have changed elsewhere. Defaults to 500. 0 turns
    * it off: flags are then checked when they are asked for and the last check is over a second old.
    */
   pollMs?: number | undefined;
+  /**
+   * A `Pool` of the package `pg` on the database that the flags are in. Events are then written in groups, twenty times
+   * as many a second, and nodes hear of each other's changes at once. Needs the tables of
+   * `featureFlagsPostgresMigration`.
+   *
+   * ```ts
+   * import { featureFlags } from "@halyard/flags";
+   * import { betterAuth } from "better-auth";
+   * import { Pool } from "pg";
+   *
+   * const pool = new Pool();
+   * const auth = betterAuth({ database: pool, plugins: [featureFlags({ postgres: pool })] });
+   * ```
+   */
+  postgres?: PostgresPool | undefined;
+  /**
+   * Rate limits of requests over HTTP. They are on where Better Auth's own are: in production, elsewhere when its
+   * `rateLimit.enabled` is set. `false` turns them off.
+   *
+   * ```ts
+   * import { featureFlags } from "@halyard/flags";
+   *
+   * featureFlags({ rateLimit: { rules: { evaluate: { max: 500, windowSeconds: 60 } } } });
+   * ```
+   */
+  rateLimit?: FeatureFlagsRateLimit | undefined;
+  /**
+   * For `withFeatureFlags`: `false` leaves all requests to Better Auth. `force` answers even where the host's hooks, or
+   * another plugin, could change an answer; they then do not run for evaluations and events.
+   */
+  fastPath?: "force" | false | undefined;
   /**
    * Other names for the plugin's tables and columns.
    *

@@ -2,8 +2,10 @@
 import { FeatureFlagError } from "../model/errors.ts";
 import { isWellFormed, MAX_LINE } from "../model/inputs.ts";
 import type { Call } from "./call.ts";
+import { isCallerStale, principalOf } from "./fast/host-principals.ts";
 import { type AccessRole, grants } from "./roles.ts";
 import type { FlagAction } from "./routes.ts";
+import { RETRY_AFTER_S } from "./session.ts";
 
 /** The part of the plugin's options that decides; the plugin may be absent, so its types are not imported. */
 interface OrganizationOptions {
@@ -35,9 +37,18 @@ async function askRole(call: Call, userId: string, organizationId: string): Prom
     { field: "userId", value: userId },
     { field: "organizationId", value: organizationId },
   ];
+  const memberships = principalOf(call)?.memberships;
+  const known = memberships?.get(organizationId);
+  if (known !== undefined) return known.role;
+  // While its caller could not be confirmed, nothing else about the caller can be asked either.
+  if (isCallerStale(call)) throw unreadable(new Error("The store does not answer."));
   const { adapter } = call.context;
-  const member = await asked(() => adapter.findOne<{ role?: unknown }>({ model: "member", where }));
-  return typeof member?.role === "string" ? member.role : undefined;
+  const member = await asked(() =>
+    adapter.findOne<{ id?: unknown; role?: unknown }>({ model: "member", where }),
+  );
+  if (typeof member?.role !== "string") return undefined;
+  if (typeof member.id === "string") memberships?.set(organizationId, { id: member.id, role: member.role });
+  return member.role;
 }
 
 /** Whether a member's role, one or several with commas between, grants the action within the organization. */
@@ -72,9 +83,16 @@ async function asked<Result>(query: () => Promise<Result>): Promise<Result> {
   try {
     return await query();
   } catch (error) {
-    const message = "The caller's organizations could not be read. Try again.";
-    throw new FeatureFlagError("STORAGE_ERROR", message, { cause: error });
+    throw unreadable(error);
   }
+}
+
+function unreadable(cause: unknown): FeatureFlagError {
+  return new FeatureFlagError("STORAGE_ERROR", "The caller's organizations could not be read. Try again.", {
+    status: 503,
+    details: { retryAfter: RETRY_AFTER_S },
+    cause,
+  });
 }
 
 /** A role made at run time keeps its permissions as JSON text. */

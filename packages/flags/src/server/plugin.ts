@@ -1,10 +1,15 @@
 /** The Better Auth plugin: its tables, its endpoints, and the one store behind them per auth instance. */
+import type { AuthContext } from "@better-auth/core";
 import { type AuthEndpoint, createAuthEndpoint } from "@better-auth/core/api";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { mergeSchema } from "better-auth/db";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
 import { createTables, type FeatureFlagTables } from "../model/tables.ts";
+import { checkSinks } from "../store/events/sink.ts";
+import { createPostgresBus } from "../store/postgres-bus.ts";
+import { assertPostgresPool, guardPool } from "../store/postgres-pool.ts";
 import { createFlagStore } from "../store/store.ts";
+import { createTransactions } from "../store/transaction.ts";
 import { listAudit } from "./admin-audit.ts";
 import {
   createFlag,
@@ -18,6 +23,7 @@ import {
 import { createOverride, deleteOverride, listOverrides } from "./admin-overrides.ts";
 import { createRule, createRuleByBody, deleteRule, listRules, updateRule } from "./admin-rules.ts";
 import { createSegment, deleteSegment, getSegment, listSegments, updateSegment } from "./admin-segments.ts";
+import { checkEventOptions, closeAnalytics, createAnalytics } from "./analytics.ts";
 import { limitRequest } from "./body-limit.ts";
 import type { Call } from "./call.ts";
 import type {
@@ -31,17 +37,32 @@ import type {
   WriteOptions,
 } from "./endpoints.ts";
 import { bootstrapFlags, evaluateFlag, evaluateFlags } from "./evaluate.ts";
+import { createEvent, createEventBatch } from "./events.ts";
 import { explainFlag } from "./explain.ts";
+import { type ForgetHooks, forgetHooks } from "./fast/forget-hooks.ts";
+import { principalsOf } from "./fast/host-principals.ts";
 import { getHealth } from "./health.ts";
+import { admitted } from "./limits/admit.ts";
+import { prepareLimits } from "./limits/create-limits.ts";
+import { initLimits, type LimitsInit } from "./limits/host.ts";
+import { loggable } from "./loggable.ts";
+import { measure } from "./measure.ts";
+import { createMeter } from "./meter.ts";
+import { getMetrics, observeService } from "./metrics.ts";
+import { startTelemetry } from "./metrics-telemetry.ts";
 import { documentationOf } from "./openapi.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
+import { getReadiness } from "./readiness.ts";
 import { ROUTES } from "./routes.ts";
 import type { Service } from "./service.ts";
+import { getStats } from "./stats.ts";
+import { getUsage } from "./usage.ts";
 
 export type FeatureFlagsPlugin = {
   id: "feature-flags";
   endpoints: FeatureFlagsEndpoints;
   schema: FeatureFlagTables;
+  init: (context: AuthContext) => LimitsInit & { options: { databaseHooks: ForgetHooks } };
   onRequest: (request: Request) => Promise<{ response: Response } | { request: Request } | undefined>;
   $ERROR_CODES: FeatureFlagErrorCodes;
 };
@@ -50,6 +71,17 @@ type Operation<Output> = (service: Service, call: Call) => Promise<Output>;
 
 /** The services of a plugin by the adapters they work on, for `closeFeatureFlags` to find. */
 const services = new WeakMap<object, WeakMap<object, Service>>();
+/** The adapters that `closeFeatureFlags` has been called for, were it before the first request. */
+const closed = new WeakSet<object>();
+/** What makes, or finds, the service of an auth instance, by the plugin. */
+const finders = new WeakMap<object, ServiceFinder>();
+
+type ServiceFinder = (call: Pick<Call, "context">) => Service;
+
+/** Gives the services of a plugin of ours; undefined for any other. */
+export function findService(plugin: object): ServiceFinder | undefined {
+  return finders.get(plugin);
+}
 
 /**
  * Feature flags in the database of a Better Auth server.
@@ -67,23 +99,48 @@ const services = new WeakMap<object, WeakMap<object, Service>>();
 export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlugin {
   // One plugin object may serve several auth instances: each has an adapter, and with it a store, of its own.
   const own = new WeakMap<object, Service>();
+  checkEventOptions(options.events);
+  checkSinks(options.events?.sinks ?? []);
+  const { postgres } = options;
+  if (postgres !== undefined) assertPostgresPool(postgres);
+  const limitsFor = prepareLimits(options.rateLimit);
 
-  function serviceOf({ context: { adapter, logger } }: Call): Service {
+  function serviceOf({ context }: Pick<Call, "context">): Service {
+    const { adapter, logger } = context;
     const known = own.get(adapter);
     if (known !== undefined) return known;
     const said = new Set<string>();
+    const meter = createMeter({ warn: (message) => logger.warn(`[feature-flags] ${message}`) });
+    const warnOnce = (message: string) => {
+      if (said.has(message)) return;
+      said.add(message);
+      logger.warn(`[feature-flags] ${message}`);
+    };
+    const warn = (message: string, error: unknown) =>
+      logger.warn(`[feature-flags] ${message}`, loggable(error));
+    const transactions = createTransactions(adapter);
+    if (postgres !== undefined) guardPool(postgres, warn);
     const service: Service = {
       options,
+      meter,
+      limits: limitsFor({ context, meter, warn, warnOnce }),
       store: createFlagStore(adapter, {
         pollMs: options.pollMs,
-        warn: (message, error) => logger.warn(`[feature-flags] ${message}`, error),
+        transactions,
+        connectBus:
+          postgres &&
+          ((listener) =>
+            createPostgresBus({ pool: postgres, listener, listens: options.pollMs !== 0, warn })),
+        warn,
       }),
-      warnOnce(message) {
-        if (said.has(message)) return;
-        said.add(message);
-        logger.warn(`[feature-flags] ${message}`);
-      },
+      ...createAnalytics(adapter, options, { transactions, meter, warn }),
+      telemetry: startTelemetry(meter, warn),
+      fastPath: { state: "off", reason: "withFeatureFlags is not used." },
+      principals: principalsOf({ context }),
+      isClosed: () => closed.has(adapter),
+      warnOnce,
     };
+    observeService(service);
     own.set(adapter, service);
     return service;
   }
@@ -98,7 +155,9 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
       query: anything<Query | undefined>(),
       metadata: metadataOf(name, scope),
     };
-    return createAuthEndpoint(pathOf(name), endpointOptions, (call) => operation(serviceOf(call), call));
+    return createAuthEndpoint(pathOf(name), endpointOptions, (call) =>
+      measure(name, serviceOf(call), call, admitted(name, operation)),
+    );
   }
 
   function write<Name extends Routed, M extends "POST" | "PATCH", Input, Output, S extends Scope>(
@@ -112,7 +171,9 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
       body: anything<Input>(),
       metadata: metadataOf(name, scope),
     };
-    return createAuthEndpoint(pathOf(name), endpointOptions, (call) => operation(serviceOf(call), call));
+    return createAuthEndpoint(pathOf(name), endpointOptions, (call) =>
+      measure(name, serviceOf(call), call, admitted(name, operation)),
+    );
   }
 
   function remove<Name extends Routed, S extends Scope>(
@@ -125,7 +186,9 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
       disableBody: true,
       metadata: metadataOf(name, scope),
     };
-    return createAuthEndpoint(pathOf(name), endpointOptions, (call) => operation(serviceOf(call), call));
+    return createAuthEndpoint(pathOf(name), endpointOptions, (call) =>
+      measure(name, serviceOf(call), call, admitted(name, operation)),
+    );
   }
 
   function method<Input, Output>(
@@ -144,6 +207,10 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
     id: "feature-flags",
     schema: mergeSchema(createTables(), options.schema),
     $ERROR_CODES: FEATURE_FLAG_ERROR_CODES,
+    init: (context) => ({
+      ...initLimits(options.rateLimit, context, options.postgres !== undefined),
+      options: { databaseHooks: forgetHooks(context) },
+    }),
     onRequest: (request) => limitRequest(request),
     endpoints: {
       // Better Auth's type has one result per endpoint; ours depends on `select`.
@@ -165,7 +232,11 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
         "server",
         bootstrapFlags,
       ) as FeatureFlagsEndpoints["bootstrapFeatureFlags"],
+      createFeatureFlagEvent: write("createFeatureFlagEvent", "POST", "server", createEvent),
+      createFeatureFlagEventBatch: write("createFeatureFlagEventBatch", "POST", "server", createEventBatch),
       getFeatureFlagsHealth: get("getFeatureFlagsHealth", "server", getHealth),
+      getFeatureFlagsReadiness: get("getFeatureFlagsReadiness", "server", getReadiness),
+      getFeatureFlagsMetrics: get("getFeatureFlagsMetrics", "server", getMetrics),
 
       listFeatureFlags: get("listFeatureFlags", "server", listFlags),
       createFeatureFlag: write("createFeatureFlag", "POST", "server", createFlag),
@@ -175,6 +246,9 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
       deleteFeatureFlag: method("deleteFeatureFlag", deleteFlagByBody),
       deleteFeatureFlagRoute: remove("deleteFeatureFlagRoute", "http", deleteFlag),
       explainFeatureFlag: write("explainFeatureFlag", "POST", "server", explainFlag),
+
+      getFeatureFlagStats: get("getFeatureFlagStats", "server", getStats),
+      getFeatureFlagUsage: get("getFeatureFlagUsage", "server", getUsage),
 
       listFeatureFlagRules: get("listFeatureFlagRules", "server", listRules),
       createFeatureFlagRule: method("createFeatureFlagRule", createRuleByBody),
@@ -196,6 +270,7 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
     },
   };
   services.set(plugin, own);
+  finders.set(plugin, serviceOf);
   return plugin;
 }
 
@@ -219,7 +294,41 @@ export type AuthWithFlags = {
  */
 export async function closeFeatureFlags(auth: AuthWithFlags): Promise<void> {
   const { adapter } = await auth.$context;
-  for (const plugin of auth.options.plugins ?? []) await services.get(plugin)?.get(adapter)?.store.close();
+  closed.add(adapter);
+  for (const plugin of auth.options.plugins ?? []) {
+    const service = services.get(plugin)?.get(adapter);
+    if (service === undefined) continue;
+    await closeAnalytics(service);
+    await service.limits.close();
+    service.telemetry.close();
+    service.principals.close();
+    await service.store.close();
+  }
+}
+
+/**
+ * Delivers the events that wait for sinks, now, and resolves to how many have arrived. Where processes live on between
+ * requests this happens by itself every second; elsewhere, call it from a scheduled job.
+ *
+ * ```ts
+ * import { deliverFeatureFlagEvents, featureFlags } from "@halyard/flags";
+ * import { betterAuth } from "better-auth";
+ *
+ * const auth = betterAuth({ plugins: [featureFlags()] });
+ * export default { scheduled: () => deliverFeatureFlagEvents(auth) };
+ * ```
+ */
+export async function deliverFeatureFlagEvents(
+  auth: AuthWithFlags & { readonly api: { getFeatureFlagsReadiness(): Promise<unknown> } },
+): Promise<number> {
+  // Whatever is asked first brings the service to life.
+  await auth.api.getFeatureFlagsReadiness();
+  const { adapter } = await auth.$context;
+  let count = 0;
+  for (const plugin of auth.options.plugins ?? []) {
+    count += (await services.get(plugin)?.get(adapter)?.sinks.deliver()) ?? 0;
+  }
+  return count;
 }
 
 function pathOf<Name extends Routed>(name: Name): PathOf<Name> {

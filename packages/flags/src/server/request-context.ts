@@ -38,7 +38,7 @@ const PLACES: Readonly<Record<keyof GeoInfo, readonly string[]>> = {
 /** A user agent longer than this is nobody's browser. */
 const MAX_USER_AGENT = 512;
 
-export function collectDevice(headers: Headers): DeviceInfo | undefined {
+export function collectDevice(headers: Pick<Headers, "get">): DeviceInfo | undefined {
   const agent = headers.get("user-agent");
   if (agent === null || agent.length > MAX_USER_AGENT) return undefined;
   const os = firstMatch(SYSTEMS, agent);
@@ -50,7 +50,7 @@ export function collectDevice(headers: Headers): DeviceInfo | undefined {
   };
 }
 
-export function collectGeo(headers: Headers): GeoInfo | undefined {
+export function collectGeo(headers: Pick<Headers, "get">): GeoInfo | undefined {
   const found = Object.entries(PLACES).flatMap(([field, names]) => {
     const value = names.map((name) => headers.get(name)).find((one) => one !== null && one !== "");
     return typeof value === "string" ? [[field, decoded(value)] as const] : [];

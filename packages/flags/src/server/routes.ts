@@ -26,7 +26,11 @@ export const ROUTES = {
   evaluateFeatureFlag: { method: "POST", path: "/feature-flags/evaluate", action: "public" },
   evaluateFeatureFlags: { method: "POST", path: "/feature-flags/evaluate-batch", action: "public" },
   bootstrapFeatureFlags: { method: "POST", path: "/feature-flags/bootstrap", action: "public" },
+  createFeatureFlagEvent: { method: "POST", path: "/feature-flags/events", action: "public" },
+  createFeatureFlagEventBatch: { method: "POST", path: "/feature-flags/events/batch", action: "public" },
   getFeatureFlagsHealth: { method: "GET", path: "/feature-flags/health", action: "public" },
+  getFeatureFlagsReadiness: { method: "GET", path: "/feature-flags/ready", action: "public" },
+  getFeatureFlagsMetrics: { method: "GET", path: "/feature-flags/metrics", action: "read" },
 
   listFeatureFlags: { method: "GET", path: "/feature-flags/admin/flags", action: "read" },
   createFeatureFlag: { method: "POST", path: "/feature-flags/admin/flags", action: "create" },
@@ -36,6 +40,9 @@ export const ROUTES = {
   deleteFeatureFlag: { method: "POST", action: "delete" },
   deleteFeatureFlagRoute: { method: "DELETE", path: "/feature-flags/admin/flags/:id", action: "delete" },
   explainFeatureFlag: { method: "POST", path: "/feature-flags/admin/flags/:id/explain", action: "read" },
+
+  getFeatureFlagStats: { method: "GET", path: "/feature-flags/admin/flags/:id/stats", action: "read" },
+  getFeatureFlagUsage: { method: "GET", path: "/feature-flags/admin/metrics/usage", action: "read" },
 
   listFeatureFlagRules: { method: "GET", path: "/feature-flags/admin/flags/:flagId/rules", action: "read" },
   createFeatureFlagRule: { method: "POST", action: "update" },

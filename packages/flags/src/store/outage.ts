@@ -10,6 +10,8 @@ export interface Outage {
 
 /** How long the source is left alone after a failure. */
 const RETRY_MS = 250;
+/** Whoever tries has failed by then, or was ended in the middle, as a request may be on Workers. */
+const MAX_TRY_MS = 10_000;
 
 export function createOutage({
   warn,
@@ -19,7 +21,7 @@ export function createOutage({
   readonly monotonicMs: () => number;
 }): Outage {
   let failure: { readonly error: unknown; readonly atMs: number } | undefined;
-  let isTrying = false;
+  let triedUntilMs = Number.NEGATIVE_INFINITY;
 
   async function run<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
@@ -42,12 +44,13 @@ export function createOutage({
   return {
     async attempt(work, { force }) {
       if (failure === undefined || force) return run(work);
-      if (isTrying || monotonicMs() - failure.atMs < RETRY_MS) throw failure.error;
-      isTrying = true;
+      const nowMs = monotonicMs();
+      if (nowMs < triedUntilMs || nowMs - failure.atMs < RETRY_MS) throw failure.error;
+      triedUntilMs = nowMs + MAX_TRY_MS;
       try {
         return await run(work);
       } finally {
-        isTrying = false;
+        triedUntilMs = Number.NEGATIVE_INFINITY;
       }
     },
     message: () => (failure === undefined ? undefined : "The flags cannot be read from the database."),

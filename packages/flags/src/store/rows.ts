@@ -87,6 +87,7 @@ export async function findRowsIn<Row extends object>(
 
 export interface ScanOptions {
   readonly also?: readonly Where[];
+  readonly select?: readonly string[];
   readonly descending?: boolean;
   /** Begins after the row with this id. */
   readonly after?: string | undefined;
@@ -103,7 +104,7 @@ export async function* scanRows<Row extends object>(
   model: string,
   idField: string & keyof Row,
   match: Match,
-  { also = [], descending = false, after, expected = CHUNK }: ScanOptions = {},
+  { also = [], select, descending = false, after, expected = CHUNK }: ScanOptions = {},
 ): AsyncGenerator<Row> {
   if (!isStorable(match)) return;
   let last = after;
@@ -116,6 +117,7 @@ export async function* scanRows<Row extends object>(
       where: [...where(match), ...also, ...beyond],
       sortBy: { field: idField, direction: descending ? "desc" : "asc" },
       limit,
+      ...(select && { select: [...select] }),
     });
     for (const row of rows) if (isExactly(row, match)) yield row;
     if (rows.length < limit) return;

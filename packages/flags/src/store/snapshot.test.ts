@@ -46,6 +46,28 @@ describe("snapshots", () => {
     expect(source.reads()).toEqual([1, 1]);
   });
 
+  test("figures are of the tenants in use: how old, how many stale, how far behind", async () => {
+    source.revision = 1;
+    expect(snapshots.figures()).toEqual({ snapshots: 0, stale: 0, oldestAgeMs: 0, revisionLag: 0 });
+    await revision("idle");
+    nowMs += 50_000;
+    await revision("used");
+    nowMs += STALE_AFTER_MS + 1;
+    expect(snapshots.figures()).toEqual({ snapshots: 2, stale: 2, oldestAgeMs: 52_001, revisionLag: 0 });
+    nowMs += 20_000;
+    expect(snapshots.figures()).toEqual({ snapshots: 2, stale: 1, oldestAgeMs: 22_001, revisionLag: 0 });
+    source.revision = 4;
+    source.broken.add("used");
+    await revision("used");
+    await settle();
+    expect(snapshots.figures()).toMatchObject({ revisionLag: 3 });
+    source.broken.clear();
+    await pass(1000);
+    await revision("used");
+    await settle();
+    expect(snapshots.figures()).toMatchObject({ stale: 0, revisionLag: 0 });
+  });
+
   test("an older one is served while it is checked behind the answer", async () => {
     source.revision = 1;
     await revision();

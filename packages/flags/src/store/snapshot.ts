@@ -1,7 +1,9 @@
 /** The tenants' flags in memory, which is where evaluation reads them: how old they may be, and what happens when they get older. */
 import { BadSnapshot, LoadFailure } from "./bad-snapshot.ts";
+import { areRequestsIsolated } from "./isolated-requests.ts";
 import { createOutage } from "./outage.ts";
 import { type ChainEnd, isSameEnd } from "./revision.ts";
+import type { SnapshotFigures, SnapshotHealth } from "./snapshot-health.ts";
 import type { Snapshot, SnapshotReading } from "./store.ts";
 import { createLimit, repeat, within } from "./wait.ts";
 
@@ -21,15 +23,13 @@ export interface Snapshots {
   get(tenant: string, minRevision?: number): Promise<SnapshotReading>;
   /** Reads what a change on this node has just committed. Never rejects. */
   refresh(tenant: string, revision: number): Promise<void>;
+  /** Reads what a change elsewhere is said to have committed, if the tenant is in use. Never rejects. */
+  wake(tenant: string, revision: number): Promise<void>;
+  /** Asks for the revisions of all tenants in use, between the times when that is done anyway. Never rejects. */
+  poll(): Promise<void>;
   health(tenant: string): SnapshotHealth;
+  figures(): SnapshotFigures;
   close(): void;
-}
-
-export interface SnapshotHealth {
-  readonly revision: number;
-  readonly snapshotAgeMs: number | null;
-  readonly stale: boolean;
-  readonly problem?: string;
 }
 
 export interface SnapshotsOptions {
@@ -66,6 +66,10 @@ interface Held<S> {
   usedAtMs: number;
   /** A revision that this node has committed and could not read: nothing older is current. */
   needs: number;
+  /** The latest revision the database is known to have had. */
+  seen: number;
+  /** When a request last set out to check it, where each checks for itself. */
+  checkedAtMs: number;
 }
 
 /** How far a check has come. */
@@ -95,7 +99,11 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
   const checks = new Map<string, Check>();
   const refusals = new Map<string, Refusal>();
   const outage = createOutage({ warn, monotonicMs });
-  const limited = createLimit(MAX_LOADS);
+  // Where requests are isolated, nobody waits for another's check, and none goes on behind an answer.
+  const isolated = areRequestsIsolated();
+  const limited: <Result>(work: () => Promise<Result>) => Promise<Result> = isolated
+    ? (work) => work()
+    : createLimit(MAX_LOADS);
   let polling: { stop(): void } | undefined;
   let closed = false;
 
@@ -127,6 +135,7 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     if (running !== undefined) return running.done;
     const startedAtMs = monotonicMs();
     const done = outage.attempt(() => confirmInTime(tenant, startedAtMs, force), { force });
+    if (isolated) return done;
     const cleared = done.finally(() => checks.delete(tenant));
     checks.set(tenant, { startedAtMs, done: cleared });
     return cleared;
@@ -215,7 +224,9 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
   /** Whether the snapshot in memory is the one the database is at: of this revision, and of the same history. */
   function agree(tenant: string, end: ChainEnd, askedAtMs: number): boolean {
     const known = held.get(tenant);
-    if (known === undefined || !isSameEnd(known.snapshot, end) || end.revision < known.needs) return false;
+    if (known === undefined) return false;
+    known.seen = Math.max(known.seen, end.revision);
+    if (!isSameEnd(known.snapshot, end) || end.revision < known.needs) return false;
     known.confirmedAtMs = Math.max(known.confirmedAtMs, askedAtMs);
     refusals.delete(tenant);
     return true;
@@ -225,7 +236,8 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     const known = held.get(tenant);
     refusals.delete(tenant);
     if (known === undefined) {
-      held.set(tenant, { snapshot, confirmedAtMs: startedAtMs, usedAtMs: monotonicMs(), needs: 0 });
+      const times = { confirmedAtMs: startedAtMs, usedAtMs: monotonicMs(), checkedAtMs: startedAtMs };
+      held.set(tenant, { snapshot, ...times, needs: 0, seen: 0 });
       for (const oldest of held.keys()) {
         if (held.size <= MAX_TENANTS) break;
         held.delete(oldest);
@@ -249,7 +261,7 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
   }
 
   function startPolling(): void {
-    if (pollMs === 0 || closed) return;
+    if (pollMs === 0 || closed || isolated) return;
     polling ??= repeat(pollMs, poll);
   }
 
@@ -322,9 +334,10 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
       const now = monotonicMs();
       const wasPolled = polling === undefined || now - known.usedAtMs <= IDLE_AFTER_MS;
       if (!isBehind(known, minRevision) && wasPolled && now - known.confirmedAtMs <= CHECK_FIRST_MS) {
-        checkBehind(tenant);
-        return reading(known);
+        if (!isolated) checkBehind(tenant);
+        if (!isolated || now - known.checkedAtMs < MAX_AGE_MS) return reading(known);
       }
+      known.checkedAtMs = now;
       const wasChecked = await checkFirst(tenant, minRevision);
       const latest = held.get(tenant) ?? known;
       return reading(latest, !wasChecked && isBehind(latest, minRevision));
@@ -344,6 +357,13 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
       known.needs = Math.max(known.needs, revision);
       known.confirmedAtMs = Number.NEGATIVE_INFINITY;
     },
+    async wake(tenant, revision) {
+      const known = held.get(tenant);
+      // Nothing is kept current that nobody uses; the next reader has it checked first.
+      if (known === undefined || monotonicMs() - known.usedAtMs > IDLE_AFTER_MS) return;
+      if (isBehind(known, revision)) await checkFirst(tenant, revision);
+    },
+    poll,
     health(tenant) {
       const known = held.get(tenant);
       const problem = refusals.get(tenant)?.error.message ?? outage.message();
@@ -356,6 +376,18 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
         stale: ageMs > STALE_AFTER_MS,
         ...shown,
       };
+    },
+    figures() {
+      const now = monotonicMs();
+      let [stale, oldestAgeMs, revisionLag] = [0, 0, 0];
+      for (const { snapshot, confirmedAtMs, usedAtMs, needs, seen } of held.values()) {
+        if (now - usedAtMs > IDLE_AFTER_MS) continue;
+        const ageMs = now - confirmedAtMs;
+        if (ageMs > STALE_AFTER_MS) stale += 1;
+        oldestAgeMs = Math.max(oldestAgeMs, ageMs);
+        revisionLag = Math.max(revisionLag, needs - snapshot.revision, seen - snapshot.revision);
+      }
+      return { snapshots: held.size, stale, oldestAgeMs, revisionLag };
     },
     close() {
       closed = true;

@@ -5,12 +5,20 @@ import type { CompiledFlag } from "../engine/compile.ts";
 import type { OverrideDefinition } from "../engine/definition.ts";
 import type { Actor, AuditEntry, Origin } from "../model/audit.ts";
 import { FeatureFlagError } from "../model/errors.ts";
-import type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch } from "../model/flag.ts";
+import {
+  type CreateFeatureFlagInput,
+  type FeatureFlag,
+  type FeatureFlagPatch,
+  NO_TENANT,
+} from "../model/flag.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { AuditQuery, FlagListQuery, OverrideListQuery, Page, SegmentListQuery } from "../model/page.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
 import { listAudit, verifyAudit } from "./audit.ts";
+import type { BusState, ConnectBus } from "./bus.ts";
+import type { EvaluationCounter } from "./events/evaluation-counter.ts";
+import { type FlagLine, visitFlags } from "./flag-lines.ts";
 import { readFlag } from "./flags.ts";
 import { listFlags, listOverrides, listSegments } from "./lists.ts";
 import { readRevision, readRevisions } from "./revision.ts";
@@ -18,9 +26,11 @@ import { type Adapter, findRow } from "./rows.ts";
 import { readRules } from "./rules.ts";
 import { readSegment } from "./segments.ts";
 import { createSnapshots } from "./snapshot.ts";
+import type { SnapshotFigures } from "./snapshot-health.ts";
 import { loadSnapshot, type TenantSnapshot } from "./tenant-snapshot.ts";
-import { createTransactions, type TransactionState } from "./transaction.ts";
+import { createTransactions, type TransactionState, type Transactions } from "./transaction.ts";
 import { within } from "./wait.ts";
+import { createWaking } from "./waking.ts";
 import { type Change, type WriteContext, type Writer, write } from "./write.ts";
 import { createFlag, deleteFlag, updateFlag } from "./write-flags.ts";
 import { createOverride, deleteOverride } from "./write-overrides.ts";
@@ -42,6 +52,8 @@ export type TenantFilter = { readonly tenant: string } | "all";
 export interface SnapshotFlag {
   readonly flag: FeatureFlag;
   readonly compiled: CompiledFlag;
+  /** The tally's own: made with the first evaluation that is counted. */
+  counter: EvaluationCounter | undefined;
 }
 
 /** A tenant's flags at one revision. Immutable. */
@@ -68,6 +80,15 @@ export interface StoreHealth {
   readonly problem?: string;
   /** Whether the database undoes a failed transaction; without that, every write is refused. */
   readonly transactions: TransactionState;
+  /** Whether changes elsewhere are heard of at once (`up`), or by polling alone. */
+  readonly bus: BusState;
+}
+
+/** What metrics say of the flags in memory. */
+export interface StoreFigures extends SnapshotFigures {
+  /** Of the flags that belong to no organization. */
+  readonly revision: number;
+  readonly bus: BusState;
 }
 
 /** What `verifyAudit` found: a whole chain, or the first revision at which it breaks. */
@@ -85,12 +106,16 @@ export interface FlagStore {
    * gets nothing older, unless the database cannot be read within a second.
    */
   snapshot(tenant: string, minRevision?: number): Promise<SnapshotReading>;
+  /** The same from memory; undefined where the database must be asked first. */
+  peek(tenant: string): SnapshotReading | undefined;
   /** The tenant an entity belongs to, undefined when there is no such entity: authorization asks this first. */
   tenantOf(entity: "flag" | "override" | "segment", id: string): Promise<string | undefined>;
 
   createFlag(scope: WriteScope, input: CreateFeatureFlagInput): Promise<FeatureFlag>;
   getFlag(tenant: string, id: string): Promise<FeatureFlag>;
   listFlags(tenants: TenantFilter, query: FlagListQuery): Promise<{ flags: FeatureFlag[]; page: Page }>;
+  /** Calls `visit` with every flag, a chunk of them at a time. */
+  visitFlags(tenants: TenantFilter, visit: (flag: FlagLine) => void): Promise<void>;
   updateFlag(scope: WriteScope, id: string, patch: FeatureFlagPatch, version?: number): Promise<FeatureFlag>;
   /** Deletes its rules and overrides with it. */
   deleteFlag(scope: WriteScope, id: string, version?: number): Promise<void>;
@@ -134,6 +159,7 @@ export interface FlagStore {
   verifyAudit(tenant: string): Promise<AuditVerdict>;
 
   health(tenant: string): Promise<StoreHealth>;
+  figures(): StoreFigures;
   /** Stops all background work. The store answers on, from the database and from what it has in memory. */
   close(): Promise<void>;
 }
@@ -143,6 +169,10 @@ export interface FlagStoreOptions {
   readonly warn: (message: string, error: unknown) => void;
   /** How often the database is asked for new revisions. Defaults to 500 ms; 0 turns the asking off. */
   readonly pollMs?: number | undefined;
+  /** Those of the adapter, where others use them, too. */
+  readonly transactions?: Transactions | undefined;
+  /** How nodes tell each other of changes. Absent: polling alone. */
+  readonly connectBus?: ConnectBus | undefined;
   /** Overrides a tenant may have. Defaults to 100,000, as many as fit in memory well. */
   readonly maxOverrides?: number | undefined;
   /** Monotonic, for ages and intervals. */
@@ -161,12 +191,13 @@ export function createFlagStore(
   {
     warn,
     pollMs = POLL_MS,
+    transactions = createTransactions(adapter),
+    connectBus,
     maxOverrides = MAX_OVERRIDES,
     monotonicMs = () => performance.now(),
     nowMs = Date.now,
   }: FlagStoreOptions,
 ): FlagStore {
-  const transactions = createTransactions(adapter);
   const snapshots = createSnapshots<TenantSnapshot>(
     {
       readRevision: (tenant) => readRevision(adapter, tenant),
@@ -175,7 +206,16 @@ export function createFlagStore(
     },
     { warn, monotonicMs, pollMs },
   );
-  const writer: Writer = { adapter, transactions, nowMs, committed: snapshots.refresh };
+  const bus = connectBus?.({
+    changed: createWaking({ check: snapshots.wake, monotonicMs }),
+    connected: () => void snapshots.poll(),
+  });
+  const writer: Writer = { adapter, transactions, nowMs, committed };
+
+  function committed(tenant: string, revision: number): Promise<void> {
+    bus?.publish(tenant, revision);
+    return snapshots.refresh(tenant, revision);
+  }
 
   /** Whatever the database throws leaves the store as a STORAGE_ERROR. */
   async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -209,11 +249,13 @@ export function createFlagStore(
         const snapshot = await loadSnapshot(current, tenant, await readRevision(current, tenant));
         return { snapshot, stale: false };
       }),
+    peek: (tenant) => snapshots.peek(tenant),
     tenantOf: (entity, id) => read((current) => findTenant(current, entity, id)),
 
     createFlag: (scope, input) => change(scope, (context) => createFlag(context, input)),
     getFlag: (tenant, id) => read((current) => readFlag(current, tenant, id)),
     listFlags: (tenants, query) => read((current) => listFlags(current, tenants, query)),
+    visitFlags: (tenants, visit) => read((current) => visitFlags(current, tenants, visit)),
     updateFlag: (scope, id, patch, version) =>
       change(scope, (context) => updateFlag(context, id, patch, version)),
     deleteFlag: (scope, id, version) => change(scope, (context) => deleteFlag(context, id, version)),
@@ -248,10 +290,17 @@ export function createFlagStore(
     async health(tenant) {
       // Without a snapshot there is nothing to be healthy; whether one can be had shows in what follows.
       await within(snapshots.get(tenant), HEALTH_WAIT_MS, "There was no answer yet.").catch(() => undefined);
-      return { ...snapshots.health(tenant), transactions: transactions.state() };
+      const state = { transactions: transactions.state(), bus: bus?.state() ?? "off" };
+      return { ...snapshots.health(tenant), ...state };
     },
+    figures: () => ({
+      ...snapshots.figures(),
+      revision: snapshots.health(NO_TENANT).revision,
+      bus: bus?.state() ?? "off",
+    }),
     async close() {
       snapshots.close();
+      await bus?.close();
     },
   };
 }

@@ -43,7 +43,7 @@ export class TenantSnapshot implements Snapshot, ChainEnd {
     const flags: (readonly [string, SnapshotFlag])[] = [];
     for (const [id, flag] of contents.flags) {
       const ready = compiled.get(id);
-      if (ready !== undefined) flags.push([flag.key, { flag, compiled: ready }]);
+      if (ready !== undefined) flags.push([flag.key, { flag, compiled: ready, counter: undefined }]);
     }
     this.flags = new Map(flags.sort(([a], [b]) => (a < b ? -1 : 1)));
   }

@@ -3,16 +3,19 @@ import { getCurrentAdapter, runWithTransaction } from "@better-auth/core/context
 import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapter";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { RevisionRow } from "../model/tables.ts";
+import { areRequestsIsolated } from "./isolated-requests.ts";
 import { sleep } from "./wait.ts";
 
+const REFUSAL = "Flags cannot be changed";
+
 const NO_ROLLBACK =
-  "Flags cannot be changed: this database set-up does not undo a failed transaction, so a change could be left half done. " +
+  "this database set-up does not undo a failed transaction, so a change could be left half done. " +
   "Give Better Auth the driver itself as `database` (a pg Pool, a mysql2 pool, a SQLite database), or set `transaction: true` " +
   "beside `{ db, type }` or in the options of the Drizzle or Prisma adapter; on MySQL and MariaDB the tables must be InnoDB.";
 
 const NOT_INSIDE =
-  "Flags cannot be changed inside another transaction before this process has shown that the database undoes a failed one. " +
-  "Change a flag outside of it first, or make this change after it.";
+  "inside another transaction before this process has shown that the database undoes a failed one. " +
+  "Do it outside of one first, or after this one.";
 
 /** PostgreSQL's serialization failure and deadlock, MySQL's and MariaDB's deadlock and changed record. */
 const LOST: ReadonlySet<unknown> = new Set(["40001", "40P01", "ER_LOCK_DEADLOCK", "ER_CHECKREAD"]);
@@ -26,31 +29,39 @@ export type TransactionState = "unproven" | "ok" | "refused";
 
 export interface Transactions {
   state(): TransactionState;
-  /** Refuses when the adapter does not roll back. The first call proves it, with a row that must disappear. */
-  prove(): Promise<void>;
+  /**
+   * Refuses when the adapter does not roll back, saying what cannot be done because of that. The first call proves it,
+   * with a row that must disappear.
+   */
+  prove(refusal?: string): Promise<void>;
   /** Runs `work` in a transaction of its own, or in the one already open around this call. */
   run<Result>(work: (tx: DBTransactionAdapter) => Promise<Result>): Promise<Result>;
 }
 
 export function createTransactions(adapter: DBAdapter): Transactions {
-  // A verdict is kept; a proof that the database interrupted says nothing and is made again.
+  const isolated = areRequestsIsolated();
   let proof: Promise<boolean> | undefined;
   let state: TransactionState = "unproven";
 
+  /** One at a time, where a request may wait for what another has begun. One that fails says nothing. */
+  function makeProof(): Promise<boolean> {
+    if (isolated) return rollsBack(adapter);
+    proof ??= rollsBack(adapter).finally(() => {
+      proof = undefined;
+    });
+    return proof;
+  }
+
   return {
     state: () => state,
-    async prove() {
-      if (proof === undefined) {
-        if ((await getCurrentAdapter(adapter)) !== adapter) {
-          throw new FeatureFlagError("STORAGE_ERROR", NOT_INSIDE);
+    async prove(refusal = REFUSAL) {
+      if (state === "unproven") {
+        if (proof === undefined && (await getCurrentAdapter(adapter)) !== adapter) {
+          throw new FeatureFlagError("STORAGE_ERROR", `${refusal} ${NOT_INSIDE}`);
         }
-        proof ??= rollsBack(adapter).catch((error: unknown) => {
-          proof = undefined;
-          throw error;
-        });
+        state = (await makeProof()) ? "ok" : "refused";
       }
-      state = (await proof) ? "ok" : "refused";
-      if (state === "refused") throw new FeatureFlagError("STORAGE_ERROR", NO_ROLLBACK);
+      if (state === "refused") throw new FeatureFlagError("STORAGE_ERROR", `${refusal}: ${NO_ROLLBACK}`);
     },
     async run(work) {
       const runOnce = () => runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));

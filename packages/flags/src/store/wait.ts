@@ -47,7 +47,8 @@ export function repeat(intervalMs: number, work: () => Promise<void>): { stop():
   };
 }
 
-function later(work: () => void, delayMs: number): ReturnType<typeof setTimeout> {
+/** Runs `work` once, and keeps no process alive for it. */
+export function later(work: () => void, delayMs: number): ReturnType<typeof setTimeout> {
   const timer = setTimeout(work, delayMs);
   // Only Node and Bun have it, and only there does a timer keep the process alive.
   if (typeof timer === "object") timer.unref();

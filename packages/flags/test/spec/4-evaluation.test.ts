@@ -1,7 +1,7 @@
 /** Contract: "Endpoints": evaluation request fields, and the public endpoints. */
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
-import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
+import { flag, memoryHost, newKey, suiteHost } from "../memory-host.ts";
 import { everyone, WAYS, when } from "./ways.ts";
 
 let host: Host;
@@ -269,12 +269,19 @@ describe("debug", () => {
 });
 
 describe("track", () => {
-  test("is accepted, and the log says once that nothing is recorded yet", async () => {
-    const lines: string[] = [];
-    const { evaluate } = await memoryHost({ log: (message) => lines.push(message) });
-    await evaluate({ flagKey: "k", track: true });
-    await evaluate({ flagKey: "k", track: true });
-    expect(lines.filter((line) => line.includes("track"))).toHaveLength(1);
+  test("records one exposure per evaluated flag and user, and none where it is not asked for", async () => {
+    const { auth, evaluate, request } = await memoryHost();
+    const { id, key } = await auth.api.createFeatureFlag({
+      body: flag({ enabled: true, defaultValue: "v" }),
+    });
+    await evaluate({ flagKey: key, context: { userId: "not-tracked" } });
+    for (const userId of ["u1", "u2", "u1"]) {
+      await evaluate({ flagKey: key, context: { userId }, track: true });
+      await request("/feature-flags/bootstrap", { context: { userId }, track: true });
+    }
+    await expect
+      .poll(async () => (await auth.api.getFeatureFlagStats({ params: { id } })).uniqueUsers)
+      .toBe(2);
   });
 });
 

@@ -130,6 +130,9 @@ describe("health", () => {
     await host.createFlag({ key: newKey(), name: "N", type: "boolean" }, admin);
     const { json } = await host.call("GET", path, { as: admin });
     expect(Object.keys(json).sort()).toEqual([
+      "bus",
+      "fastPath",
+      "fastPathReason",
       "revision",
       "snapshotAgeMs",
       "stale",

@@ -8,6 +8,10 @@ export interface Way {
   evaluate(body: unknown, headers?: Record<string, string>): Promise<Answer>;
   batch(body: unknown, headers?: Record<string, string>): Promise<Answer>;
   bootstrap(body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  event(body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  eventBatch(body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  stats(flagId: string, query?: Fields): Promise<Answer>;
+  usage(query?: Fields): Promise<Answer>;
   createFlag(body: unknown): Promise<Answer>;
   listFlags(query?: Fields): Promise<Answer>;
   updateFlag(id: string, patch: Fields, version?: number): Promise<Answer>;
@@ -40,6 +44,10 @@ function overHttp({ host, admin }: Ways): Way {
     evaluate: evaluate("evaluate"),
     batch: evaluate("evaluate-batch"),
     bootstrap: evaluate("bootstrap"),
+    event: evaluate("events"),
+    eventBatch: evaluate("events/batch"),
+    stats: (flagId, query) => get(`flags/${flagId}/stats`, query),
+    usage: (query) => get("metrics/usage", query),
     createFlag: (body) => host.call("POST", `${ADMIN}/flags`, { as, body }),
     listFlags: (query) => get("flags", query),
     updateFlag: (id, body, version) =>
@@ -67,6 +75,10 @@ function throughMethods({ host }: Ways): Way {
     evaluate: evaluate(api.evaluateFeatureFlag),
     batch: evaluate(api.evaluateFeatureFlags),
     bootstrap: evaluate(api.bootstrapFeatureFlags),
+    event: evaluate(api.createFeatureFlagEvent),
+    eventBatch: evaluate(api.createFeatureFlagEventBatch),
+    stats: (id, query) => call(api.getFeatureFlagStats, { params: { id }, query }),
+    usage: (query) => call(api.getFeatureFlagUsage, { query }),
     createFlag: (body) => call(api.createFeatureFlag, { body }),
     listFlags: (query) => call(api.listFeatureFlags, { query }),
     updateFlag: (id, patch, version) =>

@@ -1,0 +1,51 @@
+/** Analytics events: what callers send, what is stored, and what they are answered. */
+import type { JsonObject } from "../engine/json.ts";
+import type { ClaimedContext } from "./evaluation.ts";
+
+/** An event as callers send it. */
+export type FeatureFlagEventInput = {
+  flagKey: string;
+  event: string;
+  /** Stored as the event's value. */
+  value?: number | undefined;
+  /** A number is stored as the event's value, unless `value` is given, too: then it is refused. */
+  properties?: number | JsonObject | undefined;
+  /** RFC 3339. At most 48 hours old, at most 5 minutes ahead. Defaults to the time of receipt. */
+  timestamp?: string | undefined;
+  /** The share of such events that is kept, 0 to 1. Statistics divide by it. */
+  sampleRate?: number | undefined;
+  /** Who the event is about, as in an evaluation. */
+  context?: ClaimedContext | undefined;
+};
+
+/** An event of a batch. */
+export type FeatureFlagBatchEventInput = FeatureFlagEventInput & { idempotencyKey?: string | undefined };
+
+export type FeatureFlagEventBatchInput = {
+  events: FeatureFlagBatchEventInput[];
+  /** For the events that name none. */
+  sampleRate?: number | undefined;
+  idempotencyKey?: string | undefined;
+};
+
+export type FeatureFlagEventResult = { success: boolean; eventId: string };
+
+export type FeatureFlagEventBatchResult = { success: number; failed: number; batchId: string };
+
+/** An event as it is stored, and as sinks get it. */
+export type StoredFlagEvent = {
+  readonly id: string;
+  readonly flagKey: string;
+  readonly event: string;
+  readonly value?: number;
+  readonly properties?: JsonObject;
+  readonly userId?: string;
+  readonly organizationId?: string;
+  /** The one the flag evaluated to for the caller at receipt. */
+  readonly variant?: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly receivedAt: string;
+  readonly sampleRate: number;
+  readonly idempotencyKey?: string;
+};

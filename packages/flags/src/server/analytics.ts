@@ -1,0 +1,60 @@
+/** The parts of a service that count and record: the event log, and the queues before it. */
+import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { createAdapterEventLog } from "../store/events/adapter-log.ts";
+import { createExposures } from "../store/events/exposures.ts";
+import { createAdapterOutbox } from "../store/events/outbox-adapter.ts";
+import { createPostgresOutbox } from "../store/events/outbox-postgres.ts";
+import { createPostgresEventLog } from "../store/events/postgres-log.ts";
+import { createSinks } from "../store/events/sink.ts";
+import { createTally } from "../store/events/tally.ts";
+import type { Transactions } from "../store/transaction.ts";
+import type { Meter } from "./meter.ts";
+import type { FeatureFlagsOptions } from "./options.ts";
+import type { Service } from "./service.ts";
+
+export type Analytics = Pick<Service, "events" | "tally" | "exposures" | "sinks">;
+
+type EventOptions = NonNullable<FeatureFlagsOptions["events"]>;
+
+export interface AnalyticsContext {
+  readonly transactions: Transactions;
+  readonly meter: Meter;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** Refuses settings that nothing could be kept with. */
+export function checkEventOptions({ maxQueued = 1, retentionDays = 1 }: EventOptions = {}): void {
+  if (!Number.isSafeInteger(maxQueued) || maxQueued < 1) {
+    throw new TypeError(`featureFlags: events.maxQueued is ${maxQueued}. Give a whole number from 1.`);
+  }
+  if (!Number.isFinite(retentionDays) || retentionDays <= 0) {
+    throw new TypeError(`featureFlags: events.retentionDays is ${retentionDays}. Give a number above 0.`);
+  }
+}
+
+export function createAnalytics(
+  adapter: DBAdapter,
+  { postgres, events: { maxQueued, retentionDays, sinks = [] } = {} }: FeatureFlagsOptions,
+  { transactions, meter, warn }: AnalyticsContext,
+): Analytics {
+  const outbox = sinks.map(({ name }) => name);
+  const settings = { maxQueued, retentionDays, outbox, warn };
+  const events =
+    postgres === undefined
+      ? createAdapterEventLog(adapter, { transactions, ...settings })
+      : createPostgresEventLog({ pool: postgres, ...settings });
+  const waiting = postgres === undefined ? createAdapterOutbox(adapter) : createPostgresOutbox(postgres);
+  return {
+    events,
+    sinks: createSinks(sinks, { adapter, outbox: waiting, meter, warn }),
+    tally: createTally({ log: events, warn, lost: (count) => meter.lost("evaluation-count", count) }),
+    exposures: createExposures({ log: events, warn, lost: (count) => meter.lost("exposure", count) }),
+  };
+}
+
+/** Writes what has been counted and recorded, and stops. */
+export async function closeAnalytics({ tally, exposures, events, sinks }: Analytics): Promise<void> {
+  await Promise.all([tally.close(), exposures.close()]);
+  await events.close();
+  await sinks.close();
+}

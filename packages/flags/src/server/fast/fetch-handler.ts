@@ -1,0 +1,94 @@
+/** The fast path for servers that speak in `Request` and `Response`. */
+import { answerBrokenOff } from "../body-limit.ts";
+import { type Arrival, type FastAnswer, isJson, USUAL_HEADERS } from "./arrival.ts";
+import type { FastPath, FastRoute } from "./fast-path.ts";
+import type { HostPath } from "./host-path.ts";
+
+export type FetchHandler = (request: Request, server?: unknown) => Promise<Response>;
+
+/** Answers what it can, and leaves the rest to `ordinary`. */
+export function createFetchHandler(
+  host: HostPath,
+  ordinary: (request: Request) => Promise<Response>,
+): FetchHandler {
+  return (request, server) => {
+    const fast = host.current;
+    if (fast === undefined || request.method !== "POST") return ordinary(request);
+    const route = fast.routeAt(pathnameOf(request.url));
+    if (route === undefined || !isReadable(route, request)) return ordinary(request);
+    return serve(fast, route, request, server, ordinary);
+  };
+}
+
+async function serve(
+  fast: FastPath,
+  route: FastRoute,
+  request: Request,
+  server: unknown,
+  ordinary: (request: Request) => Promise<Response>,
+): Promise<Response> {
+  const arrival = new FetchArrival(request, server);
+  const caller = await fast.identify(route, arrival);
+  if (caller === undefined) return ordinary(request);
+  // Whoever goes away in the middle of a body makes this fail, and nobody else.
+  const text = request.body === null ? "" : await request.text().catch(() => undefined);
+  if (text === undefined) return answerBrokenOff();
+  const answer = await fast.answer(route, arrival, caller, text);
+  return answer === undefined ? ordinary(again(request, text)) : responseOf(answer);
+}
+
+/** A body that says how large it is, and is JSON; or none at all. */
+function isReadable({ maxBytes }: FastRoute, request: Request): boolean {
+  if (request.body === null) return true;
+  const announced = request.headers.get("content-length");
+  if (announced === null || !(Number(announced) <= maxBytes) || request.bodyUsed) return false;
+  return isJson(request.headers.get("content-type"));
+}
+
+/** As it is written: a path that would have to be decoded, or has a query, is none of ours. */
+function pathnameOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  return start === -1 ? "" : url.slice(start);
+}
+
+/** The same request for somebody else to read. */
+function again(request: Request, text: string): Request {
+  const { method, headers, signal } = request;
+  return new Request(request.url, { method, headers, signal, ...(text !== "" && { body: text }) });
+}
+
+function responseOf({ status, body, headers }: FastAnswer): Response {
+  return new Response(body, { status, headers: pairsOf([...USUAL_HEADERS, ...headers]) });
+}
+
+function pairsOf(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at < flat.length; at += 2) pairs.push([flat[at] ?? "", flat[at + 1] ?? ""]);
+  return pairs;
+}
+
+class FetchArrival implements Arrival {
+  readonly headers: Headers;
+  readonly #request: Request;
+  readonly #server: unknown;
+
+  constructor(request: Request, server: unknown) {
+    this.headers = request.headers;
+    this.#request = request;
+    this.#server = server;
+  }
+
+  get(name: string): string | null {
+    return this.headers.get(name);
+  }
+
+  /** Bun's server knows it. */
+  get socketAddress(): string | undefined {
+    const server = this.#server;
+    if (typeof server !== "object" || server === null || !("requestIP" in server)) return undefined;
+    if (typeof server.requestIP !== "function") return undefined;
+    const found: unknown = server.requestIP(this.#request);
+    if (typeof found !== "object" || found === null || !("address" in found)) return undefined;
+    return typeof found.address === "string" ? found.address : undefined;
+  }
+}

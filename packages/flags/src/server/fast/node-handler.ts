@@ -1,0 +1,114 @@
+/** The fast path for `node:http`, without a `Request` or `Response` in between. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type Arrival, type FastAnswer, isJson, USUAL_HEADERS } from "./arrival.ts";
+import type { FastPath, FastRoute } from "./fast-path.ts";
+import type { HostPath } from "./host-path.ts";
+
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** What frameworks add to a request: where it was mounted, and a body that has been read. */
+type Mounted = IncomingMessage & { baseUrl?: unknown; body?: unknown };
+
+/** Answers what it can, and leaves the rest to `ordinary`. */
+export function createNodeHandler(host: HostPath, ordinary: NodeHandler): NodeHandler {
+  return (request, response) => {
+    const fast = host.current;
+    if (fast === undefined || request.method !== "POST") return ordinary(request, response);
+    const route = fast.routeAt(pathnameOf(request));
+    if (route === undefined || !isReadable(route, request)) return ordinary(request, response);
+    return serve(fast, route, request, response, ordinary);
+  };
+}
+
+async function serve(
+  fast: FastPath,
+  route: FastRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+  ordinary: NodeHandler,
+): Promise<void> {
+  const arrival = new NodeArrival(request);
+  const identified = fast.identify(route, arrival);
+  const caller = identified instanceof Promise ? await identified : identified;
+  if (caller === undefined) return ordinary(request, response);
+  const text = await readText(request);
+  // Whoever has gone away is told nothing.
+  if (text === undefined) return undefined;
+  const answered = fast.answer(route, arrival, caller, text);
+  const answer = answered instanceof Promise ? await answered : answered;
+  if (answer !== undefined) return send(response, answer);
+  // What has been read is taken from here by Better Auth.
+  if (text !== "") (request as Mounted).body = text;
+  return ordinary(request, response);
+}
+
+function pathnameOf(request: Mounted): string {
+  const { url = "", baseUrl } = request;
+  return typeof baseUrl === "string" ? baseUrl + url : url;
+}
+
+/** A body that nobody has read, says how large it is, and is JSON; or none at all. */
+function isReadable({ maxBytes }: FastRoute, request: Mounted): boolean {
+  if (request.body !== undefined || request.readableEnded || !request.readable) return false;
+  const announced = request.headers["content-length"];
+  if (announced === undefined || !(Number(announced) <= maxBytes)) return false;
+  return announced === "0" || isJson(request.headers["content-type"] ?? null);
+}
+
+/** The body as text; undefined when it ends too early. */
+function readText(request: IncomingMessage): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let first: Buffer | undefined;
+    let more: Buffer[] | undefined;
+    request.on("data", (chunk: Buffer) => {
+      if (first === undefined) first = chunk;
+      else if (more === undefined) more = [first, chunk];
+      else more.push(chunk);
+    });
+    request.on("end", () =>
+      resolve((more === undefined ? first : Buffer.concat(more))?.toString("utf8") ?? ""),
+    );
+    request.on("error", () => resolve(undefined));
+    request.on("close", () => resolve(undefined));
+  });
+}
+
+function send(response: ServerResponse, { status, body, headers }: FastAnswer): void {
+  const length = String(Buffer.byteLength(body));
+  response.writeHead(status, [...USUAL_HEADERS, "content-length", length, ...headers]);
+  response.end(body);
+}
+
+class NodeArrival implements Arrival {
+  readonly #request: IncomingMessage;
+  #headers: Headers | undefined;
+
+  constructor(request: IncomingMessage) {
+    this.#request = request;
+  }
+
+  get(name: string): string | null {
+    const value = this.#request.headers[name];
+    if (value === undefined) return null;
+    return typeof value === "string" ? value : value.join(", ");
+  }
+
+  get headers(): Headers {
+    this.#headers ??= headersOf(this.#request);
+    return this.#headers;
+  }
+
+  get socketAddress(): string | undefined {
+    return this.#request.socket.remoteAddress;
+  }
+}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const made = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    // HTTP/2 has its own among them.
+    if (value === undefined || name.startsWith(":")) continue;
+    made.set(name, typeof value === "string" ? value : value.join(", "));
+  }
+  return made;
+}

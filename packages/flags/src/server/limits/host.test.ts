@@ -1,0 +1,78 @@
+import type { AuthContext } from "@better-auth/core";
+import { describe, expect, test } from "vitest";
+import { limitsAdvice } from "./create-limits.ts";
+import { hostRuleFor, initLimits } from "./host.ts";
+
+type Rules = NonNullable<AuthContext["rateLimit"]["customRules"]>;
+const RULE = { window: 60, max: 3 };
+
+function rulesAfterInit(customRules?: Rules): Rules | undefined {
+  const rateLimit = { enabled: true, window: 10, max: 100, storage: "memory" as const, customRules };
+  return initLimits(undefined, { rateLimit } as AuthContext, false).context.rateLimit.customRules;
+}
+
+describe("Better Auth's own limiter", () => {
+  test("leaves our paths to us, after whatever the host has ruled", () => {
+    expect(Object.entries(rulesAfterInit({ "/feature-flags/*": RULE }) ?? {})).toEqual([
+      ["/feature-flags/*", RULE],
+      ["/feature-flags/**", false],
+    ]);
+    expect(rulesAfterInit()).toEqual({ "/feature-flags/**": false });
+  });
+
+  test("keeps a rule of the host for all our paths", () => {
+    expect(rulesAfterInit({ "/feature-flags/**": RULE })).toEqual({ "/feature-flags/**": RULE });
+  });
+});
+
+test("the host's rule for a path is the first that matches", () => {
+  const options = {
+    rateLimit: {
+      customRules: { "/feature-flags/evaluate": RULE, "/feature-flags/admin/*": RULE, "/sign-in/*": RULE },
+    },
+  };
+  expect(hostRuleFor(options, "/feature-flags/evaluate")).toBe("/feature-flags/evaluate");
+  expect(hostRuleFor(options, "/feature-flags/evaluate-batch")).toBeUndefined();
+  expect(hostRuleFor(options, "/feature-flags/admin/flags")).toBe("/feature-flags/admin/*");
+  expect(hostRuleFor(options, "/feature-flags/admin/flags/1")).toBeUndefined();
+  expect(hostRuleFor({ rateLimit: { customRules: { "/**": RULE } } }, "/feature-flags/x/y")).toBe("/**");
+  expect(hostRuleFor({}, "/feature-flags/evaluate")).toBeUndefined();
+});
+
+test.each([
+  // `**` within a part is no more than `*`: Better Auth does not apply such a rule further down, so neither is it ours.
+  ["/feature-flags/admin**", "/feature-flags/admin", true],
+  ["/feature-flags/admin**", "/feature-flags/admin/flags", false],
+  ["/feature-flags/**/rules", "/feature-flags/rules", true],
+  ["/feature-flags/**/rules", "/feature-flags/admin/flags/1/rules", true],
+  ["/feature-flags/**/rules", "/feature-flags/admin/flags/1/rules/2", false],
+  ["**/events", "/feature-flags/events", true],
+  ["/feature-flags/event?/*", "/feature-flags/events/batch", true],
+  [String.raw`/feature-flags/\*`, "/feature-flags/evaluate", false],
+  ["/feature.flags/*", "/feature-flags/evaluate", false],
+])("Better Auth's pattern %s for %s: %s", (pattern, path, isMatch) => {
+  const options = { rateLimit: { customRules: { [pattern]: RULE } } };
+  expect(hostRuleFor(options, path)).toBe(isMatch ? pattern : undefined);
+});
+
+describe("in production a host is advised", () => {
+  const context = (fields: object, enabled = true) =>
+    ({ options: {}, rateLimit: { enabled }, ...fields }) as AuthContext;
+  const storage = { increment: () => 1, get: () => null, set: () => null };
+
+  test("when its limits are off", () => {
+    expect(limitsAdvice(false, context({}), false)).toMatch(/Rate limits are off/);
+    expect(limitsAdvice({}, context({}, false), false)).toMatch(/Rate limits are off/);
+    expect(limitsAdvice({}, context({}), false)).toBeUndefined();
+  });
+
+  test("when several processes would count each for itself", () => {
+    expect(limitsAdvice({}, context({}), true)).toMatch(/in memory/);
+    expect(limitsAdvice({}, context({ secondaryStorage: {} }), false)).toMatch(/in memory/);
+    const memory = { secondaryStorage: storage, options: { rateLimit: { storage: "memory" } } };
+    expect(limitsAdvice({}, context(memory), false)).toMatch(/in memory/);
+    expect(limitsAdvice({}, context({ secondaryStorage: storage }), true)).toBeUndefined();
+    const store = { take: async () => ({ granted: 0, resetMs: 0 }) };
+    expect(limitsAdvice({ store }, context({}), true)).toBeUndefined();
+  });
+});

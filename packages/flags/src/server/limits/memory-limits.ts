@@ -1,0 +1,47 @@
+/** Rate limits of one process, counted in its memory. */
+import { createBucketTable } from "./bucket-table.ts";
+import type { Limits, LimitVerdict } from "./limits.ts";
+import type { QuotaOf } from "./rules.ts";
+
+export const MAX_BUCKETS = 100_000;
+
+export interface MemoryLimitsOptions {
+  readonly quotaOf: QuotaOf;
+  readonly warnOnce: (message: string) => void;
+  readonly monotonicMs?: () => number;
+  readonly maxBuckets?: number;
+}
+
+export const ALLOWED: LimitVerdict = { allowed: true };
+
+/** For hosts without limits. */
+export const NO_LIMITS: Limits = { consume: () => ALLOWED, close: async () => {} };
+
+export function createMemoryLimits(options: MemoryLimitsOptions): Limits {
+  const { quotaOf, warnOnce, monotonicMs = () => performance.now(), maxBuckets = MAX_BUCKETS } = options;
+  const table = createBucketTable({ maxBuckets, onForgotten: () => warnOnce(forgottenWarning(maxBuckets)) });
+  return {
+    consume(rule, principal) {
+      const quota = quotaOf(rule, principal.kind);
+      if (quota === undefined) return ALLOWED;
+      const nowMs = monotonicMs();
+      const windowMs = quota.windowSeconds * 1000;
+      const bucket = table.at(rule, principal, windowMs, nowMs);
+      if (bucket.used >= quota.max) return refusal(bucket.endsAtMs - nowMs, windowMs);
+      bucket.used++;
+      if (bucket.used === quota.max) table.markSpent(bucket);
+      return ALLOWED;
+    },
+    close: async () => {},
+  };
+}
+
+/** Whole seconds until the window ends: never 0, and never more than a window, whatever a clock says. */
+export function refusal(leftMs: number, windowMs: number): LimitVerdict {
+  const withinMs = Math.min(Math.max(leftMs, 1), windowMs);
+  return { allowed: false, retryAfterSeconds: Math.ceil(withinMs / 1000) };
+}
+
+export function forgottenWarning(maxBuckets: number): string {
+  return `More than ${maxBuckets} callers are over their rate limit at once; the oldest of them start anew. Block them before they reach this server.`;
+}

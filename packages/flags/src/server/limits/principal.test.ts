@@ -1,0 +1,69 @@
+import { describe, expect, test, vi } from "vitest";
+import { addressPrincipal } from "./principal.ts";
+
+// Without a header it answers as in production, not as in a test, where it takes all requests for local ones.
+vi.mock("@better-auth/core/utils/ip", async (importOriginal) => ({
+  ...(await importOriginal<typeof import("@better-auth/core/utils/ip")>()),
+  getIP: () => null,
+}));
+
+const from = (value: string, ipAddress = {}) =>
+  addressPrincipal((name) => (name === "x-forwarded-for" ? value : null), { advanced: { ipAddress } });
+const ids = (values: readonly string[]) => new Set(values.map((value) => JSON.stringify(from(value))));
+
+describe("an address", () => {
+  test.each([
+    [
+      "IPv6",
+      ["2001:db8::1", "2001:DB8::1", "2001:0db8:0:0:0:0:0:1", "2001:db8:0:0::0.0.0.1", " 2001:db8::1 "],
+    ],
+    ["IPv6 that ends like IPv4", ["1:2:3:4:5:6:1.2.3.4", "1:2:3:4:5:6:102:304", "1:2:3:4::1.2.3.4"]],
+    [
+      "IPv4",
+      [
+        "192.0.2.1",
+        "::ffff:192.0.2.1",
+        "::FFFF:192.0.2.1",
+        "::ffff:c000:201",
+        "::FFFF:C000:201",
+        "0:0:0:0:0:FFFF:C000:0201",
+        "0:0:0:0:0:ffff:192.0.2.1",
+        "::0:ffff:192.0.2.1",
+        "0::ffff:192.0.2.1",
+      ],
+    ],
+  ])("of %s is the same in every spelling", (_name, spellings) => {
+    expect([...ids(spellings)]).toHaveLength(1);
+  });
+
+  test("of IPv6 stands for its network of /64, or of what the host has set", () => {
+    expect([...ids(["2001:db8:0:1::1", "2001:db8:0:1:ffff::9"])]).toHaveLength(1);
+    expect([...ids(["2001:db8:0:1::1", "2001:db8:0:2::1"])]).toHaveLength(2);
+    const whole = { ipv6Subnet: 128 };
+    expect(from("2001:db8:0:1::1", whole)).not.toEqual(from("2001:db8:0:1::2", whole));
+  });
+
+  test("is the first one that no trusted proxy has", () => {
+    const trustedProxies = ["10.0.0.0/8"];
+    expect(from("203.0.113.9, 198.51.100.7, 10.0.0.2", { trustedProxies })).toEqual({
+      kind: "address",
+      id: "198.51.100.7",
+    });
+  });
+});
+
+describe("without a header", () => {
+  const without = (socket?: string, ipAddress = {}) =>
+    addressPrincipal(() => null, { advanced: { ipAddress } }, socket);
+
+  test("the socket's address counts", () => {
+    expect(without("::ffff:192.0.2.1")).toEqual({ kind: "address", id: "192.0.2.1" });
+    expect(without("fe80::1%eth0")).toEqual(without("fe80::2%eth1"));
+  });
+
+  test("callers without any address are nobody, and so are all where the host tracks no addresses", () => {
+    expect(without()).toEqual({ kind: "nobody" });
+    expect(without("")).toEqual({ kind: "nobody" });
+    expect(without("192.0.2.1", { disableIpTracking: true })).toEqual({ kind: "nobody" });
+  });
+});

@@ -1,0 +1,50 @@
+/** Evaluations of one flag that have not been written yet, by reason. */
+import type { EvaluationReason } from "../../engine/definition.ts";
+
+/** Every reason but `not_found`: what does not exist is not counted. */
+export type CountedReason = Exclude<EvaluationReason, "not_found">;
+
+export type ReasonCounts = { [Reason in CountedReason]: number };
+
+/** Plain fields, not private ones and no map: adding to one of them is on the path of every evaluation. */
+export class EvaluationCounter {
+  readonly tenant: string;
+  readonly flagKey: string;
+  /** The tally knows that there is something to write. */
+  isListed = false;
+  ruleMatch = 0;
+  override = 0;
+  rollout = 0;
+  default = 0;
+  disabled = 0;
+
+  constructor(tenant: string, flagKey: string) {
+    this.tenant = tenant;
+    this.flagKey = flagKey;
+  }
+
+  add(reason: EvaluationReason): void {
+    if (reason === "default") this.default += 1;
+    else if (reason === "rule_match") this.ruleMatch += 1;
+    else if (reason === "percentage_rollout") this.rollout += 1;
+    else if (reason === "disabled") this.disabled += 1;
+    else if (reason === "override") this.override += 1;
+  }
+
+  /** What was counted since the last time. */
+  take(): ReasonCounts {
+    const counts: ReasonCounts = {
+      rule_match: this.ruleMatch,
+      override: this.override,
+      percentage_rollout: this.rollout,
+      default: this.default,
+      disabled: this.disabled,
+    };
+    this.ruleMatch = 0;
+    this.override = 0;
+    this.rollout = 0;
+    this.default = 0;
+    this.disabled = 0;
+    return counts;
+  }
+}

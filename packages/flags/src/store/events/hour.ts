@@ -1,0 +1,19 @@
+/** The hours that roll-ups are kept by, and the days that exposures count once in. */
+
+export const HOUR_MS: number = 3_600_000;
+export const DAY_MS: number = 24 * HOUR_MS;
+
+/** The start of the hour, in ms. */
+export function hourStart(ms: number): number {
+  return Math.floor(ms / HOUR_MS) * HOUR_MS;
+}
+
+/** The start of the hour, ISO 8601. */
+export function hourOf(ms: number): string {
+  return new Date(hourStart(ms)).toISOString();
+}
+
+/** The day in UTC, as in 2030-01-31. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}

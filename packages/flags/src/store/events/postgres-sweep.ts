@@ -1,0 +1,53 @@
+/** What is past its retention on PostgreSQL, deleted in chunks that nobody has to wait for. */
+import { type PostgresPool, runQuery } from "../postgres-pool.ts";
+import { KEY_LIFE_MS } from "./adapter-log.ts";
+import { DAY_MS } from "./hour.ts";
+import type { Retention } from "./sweep.ts";
+
+const CHUNK = 5000;
+/** So many chunks of a table at a time. */
+const MAX_CHUNKS = 200;
+const TIMEOUT_MS = 30_000;
+
+/** False: there is more, for another sweep soon. */
+export async function sweepPostgres(
+  pool: PostgresPool,
+  nowMs: number,
+  { eventDays, rollupDays }: Retention,
+): Promise<boolean> {
+  const before = (ageMs: number) => new Date(nowMs - ageMs).toISOString();
+  const events = before(eventDays * DAY_MS);
+  const rollups = before(rollupDays * DAY_MS);
+  const limits = [
+    ["halyard_flag_key", "created_at", before(KEY_LIFE_MS)],
+    ["halyard_flag_event", "received_at", events],
+    ["halyard_flag_exposure", "day", events.slice(0, 10)],
+    ["halyard_flag_event_hour", "hour", rollups],
+    ["halyard_flag_evaluation_hour", "hour", rollups],
+  ] as const;
+  let isDone = true;
+  for (const [table, column, limit] of limits) {
+    if (!(await deleteBefore(pool, table, column, limit))) isDone = false;
+  }
+  return isDone;
+}
+
+async function deleteBefore(
+  pool: PostgresPool,
+  table: string,
+  column: string,
+  limit: string,
+): Promise<boolean> {
+  // Nodes that sweep at the same time take different rows.
+  const text = `with old as (
+  select ctid from ${table} where ${column} < $1 order by ${column} limit ${CHUNK} for update skip locked
+), gone as (
+  delete from ${table} where ctid = any(array(select ctid from old)) returning 1
+)
+select count(*)::float8 as gone from gone`;
+  for (let chunk = 0; chunk < MAX_CHUNKS; chunk++) {
+    const [row] = await runQuery(pool, TIMEOUT_MS, { text, values: [limit] });
+    if (Number(row?.["gone"] ?? 0) < CHUNK) return true;
+  }
+  return false;
+}

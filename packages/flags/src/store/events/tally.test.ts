@@ -1,0 +1,187 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { SnapshotFlag } from "../store.ts";
+import type { EvaluationCount } from "./event-log.ts";
+import { createTally, type Tally, type TallyOptions } from "./tally.ts";
+
+const NOON = Date.parse("2030-05-15T12:30:00.000Z");
+
+/** What counting needs of a flag in a snapshot. */
+const flagOf = (key: string) => ({ flag: { key }, counter: undefined }) as unknown as SnapshotFlag;
+
+interface Set {
+  readonly tally: Tally;
+  /** What has been written, one entry for each call. */
+  readonly written: EvaluationCount[][];
+  /** Each part that was to be written, by its id. */
+  readonly tried: [id: string | undefined, counts: EvaluationCount[]][];
+  readonly warnings: string[];
+  lost: number;
+  fails: boolean;
+  nowMs: number;
+  monotonicMs: number;
+}
+
+function setUp(options: Partial<TallyOptions> = {}): Set {
+  const set = {
+    written: [],
+    tried: [],
+    warnings: [],
+    lost: 0,
+    fails: false,
+    nowMs: NOON,
+    monotonicMs: 0,
+  } as unknown as Set;
+  const tally = createTally({
+    log: {
+      async count(counts, id) {
+        set.tried.push([id, [...counts]]);
+        if (set.fails) throw new Error("The database is down.");
+        set.written.push([...counts]);
+      },
+    },
+    warn: (message) => set.warnings.push(message),
+    lost: (count) => {
+      set.lost += count;
+    },
+    nowMs: () => set.nowMs,
+    monotonicMs: () => set.monotonicMs,
+    ...options,
+  });
+  onTestFinished(() => tally.close());
+  return Object.assign(set, { tally });
+}
+
+const total = (written: EvaluationCount[][]) => written.flat().reduce((sum, { count }) => sum + count, 0);
+
+describe("the tally", () => {
+  test("writes evaluations once, by flag, hour and reason", async () => {
+    const { tally, written } = setUp();
+    const [a, b] = [flagOf("a"), flagOf("b")];
+    for (let times = 0; times < 3; times++) tally.count("t", a, "default");
+    tally.count("t", a, "rule_match");
+    tally.count("t", b, "disabled");
+    tally.count("t", b, "override");
+    tally.count("t", b, "percentage_rollout");
+    await tally.flush();
+    const hour = "2030-05-15T12:00:00.000Z";
+    expect(written.flat()).toEqual([
+      { tenant: "t", flagKey: "a", hour, reason: "rule_match", count: 1 },
+      { tenant: "t", flagKey: "a", hour, reason: "default", count: 3 },
+      { tenant: "t", flagKey: "b", hour, reason: "override", count: 1 },
+      { tenant: "t", flagKey: "b", hour, reason: "percentage_rollout", count: 1 },
+      { tenant: "t", flagKey: "b", hour, reason: "disabled", count: 1 },
+    ]);
+    await tally.flush();
+    expect(written).toHaveLength(1);
+  });
+
+  test("brings together what one flag was counted for in several snapshots", async () => {
+    const { tally, written } = setUp();
+    for (let revision = 0; revision < 5; revision++) tally.count("t", flagOf("a"), "default");
+    await tally.flush();
+    expect(written.flat().map(({ count }) => count)).toEqual([5]);
+  });
+
+  test("goes on counting with the same flag after it was written", async () => {
+    const { tally, written } = setUp();
+    const flag = flagOf("a");
+    tally.count("t", flag, "default");
+    await tally.flush();
+    tally.count("t", flag, "default");
+    await tally.flush();
+    expect(total(written)).toBe(2);
+  });
+
+  test("keeps what could not be written, with its hour, and says so once", async () => {
+    const set = setUp();
+    const flag = flagOf("a");
+    set.fails = true;
+    set.tally.count("t", flag, "default");
+    await set.tally.flush();
+    set.nowMs += 3_600_000;
+    set.tally.count("t", flag, "default");
+    await set.tally.flush();
+    expect(set.warnings).toHaveLength(1);
+    expect(set.written).toEqual([]);
+    set.fails = false;
+    await set.tally.flush();
+    expect(set.written.flat().map(({ hour, count }) => [hour.slice(11, 13), count])).toEqual([
+      ["12", 1],
+      ["13", 1],
+    ]);
+    expect(set.tally.depth()).toBe(0);
+  });
+
+  test("writes what failed again as it was and with the same id, so that it adds up once", async () => {
+    const set = setUp();
+    set.fails = true;
+    set.tally.count("t", flagOf("a"), "default");
+    await set.tally.flush();
+    set.tally.count("t", flagOf("a"), "default");
+    await set.tally.flush();
+    set.fails = false;
+    await set.tally.flush();
+    const [first, second, third, fourth] = set.tried;
+    expect([second, third]).toEqual([first, first]);
+    expect(fourth?.[0]).not.toBe(first?.[0]);
+    expect(total(set.written)).toBe(2);
+  });
+
+  test("writes many flags a part at a time, and only what failed again", async () => {
+    const set = setUp();
+    for (let index = 0; index < 450; index++) set.tally.count("t", flagOf(`f${index}`), "default");
+    await set.tally.flush();
+    expect(set.written.map((part) => part.length)).toEqual([200, 200, 50]);
+    expect(total(set.written)).toBe(450);
+  });
+
+  test("keeps a bounded number of flags, and counts what it could not keep", async () => {
+    const set = setUp({ maxPending: 2 });
+    set.fails = true;
+    for (const key of ["a", "b", "c", "c", "d"]) set.tally.count("t", flagOf(key), "default");
+    await set.tally.flush();
+    expect(set.lost).toBe(3);
+    expect(set.tally.depth()).toBe(2);
+  });
+
+  test("a caller who waits while something is written gets what was counted before it asked", async () => {
+    const { tally, written } = setUp();
+    const flag = flagOf("a");
+    tally.count("t", flag, "default");
+    const first = tally.flush();
+    tally.count("t", flag, "default");
+    await Promise.all([first, tally.flush(), tally.flush()]);
+    expect(total(written)).toBe(2);
+  });
+
+  test("writes what is overdue with the next request where no timer runs", async () => {
+    const set = setUp({ flushMs: 10_000 });
+    set.tally.count("t", flagOf("a"), "default");
+    set.tally.touch();
+    set.monotonicMs = 19_999;
+    set.tally.touch();
+    await Promise.resolve();
+    expect(set.written).toEqual([]);
+    set.monotonicMs = 20_000;
+    set.tally.touch();
+    await expect.poll(() => total(set.written)).toBe(1);
+  });
+
+  test("writes by its timer, and everything when it is closed", async () => {
+    const set = setUp({ flushMs: 5 });
+    const flag = flagOf("a");
+    set.tally.count("t", flag, "default");
+    await expect.poll(() => total(set.written)).toBe(1);
+    set.tally.count("t", flag, "default");
+    await set.tally.close();
+    expect(total(set.written)).toBe(2);
+  });
+
+  test("counts as lost what cannot be written when it is closed", async () => {
+    const set = setUp();
+    set.fails = true;
+    for (const key of ["a", "a", "b"]) set.tally.count("t", flagOf(key), "default");
+    await set.tally.close();
+    expect([set.lost, set.tally.depth()]).toEqual([3, 0]);
+  });
+});

@@ -1,0 +1,371 @@
+/** The same requests, by a repeatable chance, to Better Auth and to the fast path: both must give the same bytes. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { closeFeatureFlags, featureFlags, withFeatureFlags } from "@halyard/flags";
+import { toNodeHandler } from "@halyard/flags/node";
+import { betterAuth } from "better-auth";
+import { freshPostgres } from "./databases.ts";
+import { type Host, type Person, startHost } from "./host.ts";
+import { brokenText, type Chance, chanceOf, JUNK, pick } from "./malformed.ts";
+
+type Send = (request: Asked) => Promise<Answered>;
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: string | undefined;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+export interface BothPaths {
+  readonly host: Host;
+  readonly plain: Send;
+  /** By `auth.handler`, and by the raw listener over a real connection. */
+  readonly fast: { readonly fetch: Send; readonly raw: Send };
+  /** Requests that the fast path has left to Better Auth. */
+  passedOn(): number;
+  close(): Promise<void>;
+}
+
+export interface PathsOptions {
+  readonly multiTenant?: boolean;
+  readonly cookieCache?: boolean;
+  /** Requests per hour and principal, for each rule. */
+  readonly limit?: number;
+}
+
+/** Two instances on one database, each with limits of its own, so that both count the same requests. */
+export async function startBothPaths(options: PathsOptions = {}): Promise<BothPaths> {
+  const { multiTenant = false, cookieCache = false, limit = 1_000_000 } = options;
+  const fresh = await freshPostgres();
+  // A connection each, as two processes have.
+  const [first, second, third] = [fresh.connect(), fresh.connect(), fresh.connect()];
+  const host = await startHost({ database: first.database, cookieCache });
+  const rule = { max: limit, windowSeconds: 3600 };
+  const flags = {
+    multiTenant,
+    environments: { default: "production", claimable: ["production", "beta"] },
+    rateLimit: {
+      rules: {
+        evaluate: rule,
+        "evaluate-batch": rule,
+        bootstrap: rule,
+        "bootstrap-anonymous": rule,
+        events: rule,
+        "events-batch": rule,
+      },
+    },
+  };
+  const settings = {
+    ...host.auth.options,
+    // Both are off in tests by themselves.
+    rateLimit: { enabled: true },
+    advanced: { disableOriginCheck: false },
+    plugins: [
+      ...host.auth.options.plugins.filter(({ id }) => id !== "feature-flags"),
+      featureFlags({ ...flags }),
+    ],
+  };
+  const plain = betterAuth({ ...settings, database: second.database });
+  const inner = betterAuth({ ...settings, database: third.database });
+  let passedOn = 0;
+  const fast = withFeatureFlags({
+    ...inner,
+    handler(request: Request) {
+      passedOn += 1;
+      return inner.handler(request);
+    },
+  });
+  await fast.$context;
+  const listener = toNodeHandler(fast);
+  const server = createServer((request, response) => void listener(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const rawUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    host,
+    plain: (asked) => send(asked, host.origin, (request) => plain.handler(request)),
+    fast: {
+      fetch: (asked) => send(asked, host.origin, (request) => fast.handler(request)),
+      raw: async ({ method, path, headers, body }) => {
+        // What `fetch` sends by itself is left out, or it would be there twice.
+        const { "content-length": _length, ...others } = headers;
+        const response = await fetch(`${rawUrl}${path}`, { method, headers: others, ...(body && { body }) });
+        return answeredOf(response);
+      },
+    },
+    passedOn: () => passedOn,
+    async close() {
+      await Promise.all([closeFeatureFlags(plain), closeFeatureFlags(fast), host.close()]);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      for (const { close } of [first, second, third]) await close();
+      await fresh.drop();
+    },
+  };
+}
+
+async function send(
+  { method, path, headers, body }: Asked,
+  origin: string,
+  handle: (request: Request) => Promise<Response>,
+): Promise<Answered> {
+  return answeredOf(
+    await handle(new Request(`${origin}${path}`, { method, headers, ...(body && { body }) })),
+  );
+}
+
+async function answeredOf(response: Response): Promise<Answered> {
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+/** Who may ask, by the headers they send. */
+export interface People {
+  readonly everyone: readonly Record<string, string>[];
+  readonly ids: readonly string[];
+  readonly organizations: readonly string[];
+}
+
+export async function invite(host: Host): Promise<People> {
+  const { auth } = host;
+  const [admin, user, owner, member] = [
+    await host.person("admin", "admin"),
+    await host.person("user"),
+    await host.person("owner"),
+    await host.person("member"),
+  ];
+  const organization = await host.organization(owner, "first");
+  const foreign = await host.organization(await host.person("stranger"), "second");
+  await host.join(member, organization, "member");
+  const keys = [
+    await host.key({ userId: user.id }, ["read"]),
+    await host.key({ userId: admin.id }, ["read", "evaluate-as"]),
+    await host.key({ userId: owner.id, organizationId: organization }, ["read"]),
+  ];
+  const counted = await auth.api.createApiKey({
+    body: { userId: user.id, remaining: 1_000_000, permissions: { featureFlag: ["read"] } },
+  });
+  const session = (person: Person) => ({ ...person.headers, origin: host.origin });
+  const cookie = user.headers["cookie"] ?? "";
+  const [, value = ""] = cookie.split("=", 2);
+  const token = decodeURIComponent(value);
+  return {
+    ids: [user.id, admin.id, "somebody"],
+    organizations: [organization, foreign, "", "nowhere"],
+    everyone: [
+      {},
+      {},
+      {},
+      { origin: "https://elsewhere.example" },
+      { "x-forwarded-for": "203.0.113.7" },
+      { "x-forwarded-for": "2001:db8:1:2::3" },
+      ...[admin, user, user, user, owner, member].map(session),
+      { ...session(user), cookie: `theme=dark; ${cookie}; other="a b"` },
+      { ...session(user), cookie: `${cookie}; ${cookie}` },
+      { ...session(user), cookie: `${cookie.slice(0, -3)}xyz` },
+      { ...session(user), cookie: `better-auth.session_token=nonsense` },
+      { ...session(user), cookie: `${cookie}; better-auth.session_data=abc` },
+      { ...session(user), cookie: "theme=dark" },
+      { cookie },
+      { cookie, origin: "https://elsewhere.example" },
+      { cookie, origin: "null" },
+      { cookie, referer: `${host.origin}/page` },
+      { authorization: `Bearer ${token}` },
+      { authorization: `Bearer ${token.split(".")[0]}` },
+      { authorization: "Bearer nonsense" },
+      { authorization: "Basic dXNlcjpwYXNz" },
+      ...keys.map(({ headers }) => headers),
+      { "x-api-key": counted.key },
+      { "x-api-key": "nonsense" },
+      { ...session(user), ...keys[0]?.headers },
+    ],
+  };
+}
+
+/** Flags of every kind, and rules, overrides and segments on them. */
+export async function plant({ auth }: Host, { ids, organizations }: People): Promise<string[]> {
+  const conditions = { conditions: [{ attribute: "plan", operator: "equals" as const, value: "pro" }] };
+  const variants = [
+    { key: "a", weight: 50, value: { at: "2026-01-01T00:00:00.000Z", é: [1, null] }, metadata: { m: "ü" } },
+    { key: "b", weight: 50, value: null },
+  ];
+  const bodies = [
+    { key: "plain", type: "boolean" as const, defaultValue: true },
+    { key: "__proto__", type: "string" as const, defaultValue: "prototype" },
+    { key: "many", type: "json" as const, variants, rolloutPercentage: 50 },
+    { key: "ruled", type: "string" as const, defaultValue: 'quote " and \u2028' },
+    { key: "off", type: "number" as const, defaultValue: 1.5, enabled: false },
+    { key: "hidden", type: "boolean" as const, visibility: "server" as const },
+    { key: "ringed", type: "string" as const, environments: { beta: { enabled: false, defaultValue: "b" } } },
+    { key: "by-organization", type: "json" as const, variants, bucketBy: "organizationId" as const },
+  ];
+  for (const body of bodies) {
+    const { id, type } = await auth.api.createFeatureFlag({ body: { name: "N", enabled: true, ...body } });
+    if (body.key === "ruled") {
+      await auth.api.createFeatureFlagRule({ body: { flagId: id, priority: 1, conditions, value: "r" } });
+    }
+    if (type === "boolean" && ids[0] !== undefined) {
+      await auth.api.createFeatureFlagOverride({ body: { flagId: id, userId: ids[0], value: false } });
+    }
+  }
+  return [...bodies.map(({ key }) => key), "missing", "7", organizations[0] ?? ""];
+}
+
+const PATHS = ["evaluate", "evaluate", "evaluate-batch", "bootstrap", "bootstrap", "events", "events/batch"];
+const TYPES = [
+  "application/json; charset=utf-8",
+  "APPLICATION/JSON",
+  "text/plain",
+  "application/vnd.api+json",
+  "",
+];
+
+/** One request, most of them good. */
+function nextRequest(chance: Chance, people: People, keys: readonly string[]): Asked {
+  const maybe = <Value>(share: number, value: () => Value) => (chance() < share ? value() : undefined);
+  const junk = () => JSON.parse(pick(chance, JUNK)) as unknown;
+  const key = () => pick(chance, keys);
+  const path = pick(chance, PATHS);
+  const context = maybe(0.6, () => ({
+    userId: maybe(0.3, () => pick(chance, people.ids)),
+    email: maybe(0.05, () => "user@example.com"),
+    role: maybe(0.05, () => "admin"),
+    organizationId: maybe(0.15, () => pick(chance, people.organizations)),
+    anonymousId: maybe(0.2, () => "anonymous"),
+    attributes: maybe(0.6, () => ({
+      plan: pick(chance, ["pro", "free", 3, null]),
+      nested: maybe(0.2, junk),
+      organizationRole: maybe(0.05, () => "member"),
+    })),
+    device: maybe(0.1, () => ({ type: pick(chance, ["mobile", "sundial"]), unknown: 1 })),
+    geo: maybe(0.1, () => ({ country: "DE" })),
+    unknown: maybe(0.05, junk),
+  }));
+  const asked = {
+    context,
+    select: maybe(0.5, () =>
+      pick(chance, ["full", "value", ["value"], ["variant", "reason", "metadata"], []]),
+    ),
+    environment: maybe(0.2, () => pick(chance, ["production", "beta", "secret"])),
+    track: maybe(0.05, () => true),
+    debug: maybe(0.1, () => true),
+    contextInResponse: maybe(0.3, () => chance() < 0.5),
+    unknown: maybe(0.05, junk),
+    callbackURL: maybe(0.01, () => "https://elsewhere.example"),
+  };
+  const event = () => ({
+    flagKey: key(),
+    event: pick(chance, ["click", "buy"]),
+    value: maybe(0.5, () => Math.floor(chance() * 10)),
+    properties: maybe(0.2, () => ({ a: 1 })),
+    context: maybe(0.1, () => context),
+    idempotencyKey: maybe(0.2, () => `k${Math.floor(chance() * 50)}`),
+  });
+  const bodies: Record<string, () => Record<string, unknown>> = {
+    evaluate: () => ({ flagKey: key(), default: maybe(0.3, junk), ...asked }),
+    "evaluate-batch": () => ({
+      flagKeys: Array.from({ length: Math.floor(chance() * 6) }, key),
+      defaults: maybe(0.3, () => ({ missing: junk() })),
+      ...asked,
+    }),
+    bootstrap: () => ({
+      include: maybe(0.1, () => [key(), key()]),
+      prefix: maybe(0.1, () => pick(chance, ["p", "r", ""])),
+      includeDisabled: maybe(0.3, () => true),
+      ...asked,
+    }),
+    events: event,
+    "events/batch": () => ({ events: Array.from({ length: 1 + Math.floor(chance() * 3) }, event) }),
+  };
+  const body = bodies[path]?.() ?? {};
+  const names = Object.keys(body);
+  if (chance() < 0.1 && names.length > 0) body[pick(chance, names)] = junk();
+  const whole = JSON.stringify(body);
+  const text = chance() < 0.03 ? brokenText(chance, whole) : chance() < 0.02 ? "" : whole;
+  const suffix = maybe(0.02, () => pick(chance, ["/", "?x=1", "?", "%20", "/x"])) ?? "";
+  const type = maybe(0.04, () => pick(chance, TYPES)) ?? "application/json";
+  const method = maybe(0.02, () => pick(chance, ["GET", "PUT", "DELETE", "PATCH"])) ?? "POST";
+  return {
+    method,
+    path: `/api/auth/feature-flags/${path}${suffix}`,
+    body: method === "GET" ? undefined : text,
+    headers: {
+      ...pick(chance, people.everyone),
+      ...(type !== "" && { "content-type": type }),
+      ...(method !== "GET" && { "content-length": String(new TextEncoder().encode(text).length) }),
+      ...(chance() < 0.1 && { "x-deployment-ring": pick(chance, ["beta", "secret", ""]) }),
+      ...(chance() < 0.1 && { "x-feature-flags-revision": pick(chance, ["1", "x", "5"]) }),
+      ...(chance() < 0.1 && { "idempotency-key": `h${Math.floor(chance() * 50)}` }),
+    },
+  };
+}
+
+const COMPARED = [
+  "content-type",
+  "cache-control",
+  "pragma",
+  "x-feature-flags-revision",
+  "x-feature-flags-stale",
+  "etag",
+  "retry-after",
+  "set-auth-token",
+];
+
+/** What of an answer does not depend on when, and for which of the two, it was made. */
+function comparable({ status, text, headers }: Answered): unknown {
+  const steady = text
+    .replaceAll(/"evaluatedAt":"[^"]+"/g, '"evaluatedAt":""')
+    .replaceAll(/"(eventId|batchId)":"[^"]{36}"/g, '"$1":""')
+    // The windows of the two began some milliseconds apart.
+    .replaceAll(/"retryAfter":\d+|Wait \d+ s/g, "");
+  const compared = COMPARED.map((name) => [
+    name,
+    name === "retry-after" ? headers.has(name) : headers.get(name),
+  ]);
+  const cookies = headers.getSetCookie().map((cookie) => cookie.replace(/=[^;]*/, ""));
+  return { status, text: steady, headers: compared, cookies };
+}
+
+function isStale({ headers }: Answered): boolean {
+  return headers.has("x-feature-flags-stale");
+}
+
+export interface Comparison {
+  requests: number;
+  readonly byStatus: Record<number, number>;
+}
+
+/** Sends the same requests to both, one after another; throws at the first that is answered differently. */
+export async function compare(
+  paths: BothPaths,
+  people: People,
+  keys: readonly string[],
+  { requests, seed }: { readonly requests: number; readonly seed: number },
+): Promise<Comparison> {
+  const chance = chanceOf(seed);
+  const done: Comparison = { requests: 0, byStatus: {} };
+  while (done.requests < requests) {
+    const asked = nextRequest(chance, people, keys);
+    const isRaw = chance() < 0.3;
+    const askFast = isRaw ? paths.fast.raw : paths.fast.fetch;
+    let [expected, given] = [await paths.plain(asked), await askFast(asked)];
+    // On a busy machine one of the two may not have heard of its database for two seconds, and says so.
+    for (let times = 0; times < 20 && isStale(expected) !== isStale(given); times++) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      [expected, given] = [await paths.plain(asked), await askFast(asked)];
+    }
+    const [one, other] = [comparable(expected), comparable(given)].map((answer) => JSON.stringify(answer));
+    if (one !== other) {
+      const what = `${JSON.stringify(asked)} (${isRaw ? "raw" : "fetch"}, seed ${seed}, ${done.requests})`;
+      throw new Error(`Not the same answer to ${what}:\nBetter Auth ${one}\nfast path   ${other}`);
+    }
+    done.requests += 1;
+    done.byStatus[expected.status] = (done.byStatus[expected.status] ?? 0) + 1;
+  }
+  return done;
+}

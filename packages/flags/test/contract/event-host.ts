@@ -1,0 +1,141 @@
+/** An event log on a real database, with nothing of the server around it, and the events to record there. */
+import type { DBAdapter } from "@better-auth/core/db/adapter";
+import type { FeatureFlagEventBatchResult, StoredFlagEvent } from "../../src/model/event.ts";
+import type { EventRow } from "../../src/model/event-rows.ts";
+import { createAdapterEventLog } from "../../src/store/events/adapter-log.ts";
+import type {
+  BatchRecorded,
+  Dedupe,
+  EventBatch,
+  EventEntry,
+  EventLog,
+} from "../../src/store/events/event-log.ts";
+import { createTransactions } from "../../src/store/transaction.ts";
+import { uuidV7 } from "../../src/store/uuid.ts";
+import { type DatabaseKind, fresh, openStoreHost } from "./store-host.ts";
+
+export interface EventLogSettings {
+  readonly nowMs?: () => number;
+  readonly maxQueued?: number;
+  readonly retentionDays?: number;
+}
+
+/** How the suites get at one kind of event log. */
+export interface EventLogHost {
+  /** A log with connections of its own, as another process would have. */
+  open(settings?: EventLogSettings): Promise<EventLog>;
+  /** What is stored for a tenant, oldest first. */
+  stored(tenant: string): Promise<StoredFlagEvent[]>;
+  /** Idempotency keys that take up space. */
+  keyCount(): Promise<number>;
+  /** Closes every log, too. */
+  close(): Promise<void>;
+}
+
+export interface EventLogTraits {
+  /** How many processes may write at the same time. SQLite has one writer, and the others give up soon. */
+  readonly nodesThatWriteAtOnce: 1 | 2;
+}
+
+/** The log over Better Auth's adapter. */
+export async function openAdapterEvents(kind: DatabaseKind): Promise<EventLogHost> {
+  const host = await openStoreHost(kind);
+  const logs: EventLog[] = [];
+  const all = (model: string, where: Parameters<DBAdapter["findMany"]>[0]["where"] = []) =>
+    host.adapter.findMany<EventRow>({ model, where, limit: 100_000 });
+  return {
+    async open(settings = {}) {
+      const { adapter } = await host.another();
+      const transactions = createTransactions(adapter);
+      const log = createAdapterEventLog(adapter, { transactions, warn: () => {}, ...settings });
+      logs.push(log);
+      return log;
+    },
+    async stored(tenant) {
+      const rows = await all("featureFlagEvent", [{ field: "tenant", value: tenant }]);
+      return rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1)).map(toStored);
+    },
+    keyCount: async () => (await all("featureFlagEventKey")).length,
+    async close() {
+      for (const log of logs) await log.close();
+      await host.close();
+    },
+  };
+}
+
+function toStored(row: EventRow): StoredFlagEvent {
+  const { eventId, flagKey, event, value, properties, userId, organizationId, variant, at, receivedAt } = row;
+  return {
+    id: eventId,
+    flagKey,
+    event,
+    at,
+    receivedAt,
+    sampleRate: JSON.parse(row.sampleRate),
+    ...(value !== null && { value: JSON.parse(value) }),
+    ...(properties !== null && { properties: JSON.parse(properties) }),
+    ...(userId !== null && { userId }),
+    ...(organizationId !== null && { organizationId }),
+    ...(variant !== null && { variant }),
+    ...(row.idempotencyKey !== null && { idempotencyKey: row.idempotencyKey }),
+  };
+}
+
+/** A Wednesday, far from both ends of its hour, day, month and year. */
+export const NOON: number = Date.parse("2030-05-15T12:30:00.000Z");
+export const HOUR_MS = 3_600_000;
+export const DAY_MS: number = 24 * HOUR_MS;
+
+export interface EntryFields extends Partial<Omit<StoredFlagEvent, "id" | "at" | "receivedAt">> {
+  readonly tenant?: string;
+  readonly atMs?: number;
+  readonly receivedAtMs?: number;
+  readonly isKept?: boolean;
+  readonly dedupe?: Dedupe;
+}
+
+export function entryOf({
+  tenant = "",
+  atMs = NOON,
+  receivedAtMs = atMs,
+  isKept = true,
+  dedupe,
+  ...fields
+}: EntryFields = {}): EventEntry {
+  return {
+    tenant,
+    isKept,
+    event: {
+      id: uuidV7(receivedAtMs),
+      flagKey: "flag",
+      event: "click",
+      sampleRate: 1,
+      at: new Date(atMs).toISOString(),
+      receivedAt: new Date(receivedAtMs).toISOString(),
+      ...fields,
+    },
+    ...(dedupe && { dedupe }),
+  };
+}
+
+const hash = (text: string) => Buffer.from(text.padEnd(32, ".")).toString("hex").slice(0, 64);
+
+/** A key nobody has used, sent with a body; `again` is the same key with the same or another body. */
+export function newDedupe(body = "body"): Dedupe & { again(body: string): Dedupe } {
+  const keyHash = hash(`${fresh("key")}-${crypto.randomUUID()}`);
+  const again = (other: string) => ({ keyHash, bodyHash: hash(other) });
+  return { ...again(body), again };
+}
+
+export function batchOf(entries: readonly EventEntry[], fields: Partial<EventBatch> = {}): EventBatch {
+  return { entries, failed: 0, batchId: crypto.randomUUID(), ...fields };
+}
+
+/** What a batch was answered. */
+export function answerOf(recorded: BatchRecorded): FeatureFlagEventBatchResult {
+  if (recorded.outcome === "conflict") throw new Error("The batch was in conflict.");
+  return recorded.answer;
+}
+
+/** The hour of noon, and the whole day around it. */
+export const DAY = { startMs: NOON - DAY_MS, endMs: NOON + DAY_MS };

@@ -1,0 +1,53 @@
+/** What every event log promises of forgetting: what is past its time, and nothing else. */
+import { expect, test } from "vitest";
+import type { EvaluationCount } from "../../src/store/events/event-log.ts";
+import { batchOf, DAY_MS, entryOf, HOUR_MS, NOON, newDedupe } from "./event-host.ts";
+import type { EventNodes } from "./events.ts";
+import { fresh } from "./store-host.ts";
+
+export function describeRetention({ host }: EventNodes): void {
+  test("a sweep deletes events, exposures, keys and roll-ups that are past their time", async () => {
+    let nowMs = NOON;
+    const own = await host().open({ nowMs: () => nowMs, retentionDays: 30 });
+    const tenant = fresh("tenant");
+    const ages = [0, 29, 31, 399, 402];
+    for (const days of ages) {
+      const atMs = NOON - days * DAY_MS;
+      const hour = new Date(atMs - (atMs % HOUR_MS)).toISOString();
+      const count: EvaluationCount = { tenant, flagKey: "flag", hour, reason: "default", count: 1 };
+      await own.record(entryOf({ tenant, atMs, userId: `${days}` }));
+      await own.count([count]);
+      await own.expose([{ tenant, flagKey: "flag", variant: "", userId: `${days}`, atMs }]);
+    }
+    const all = { startMs: NOON - 500 * DAY_MS, endMs: NOON + DAY_MS };
+    await own.sweep(NOON);
+    expect((await host().stored(tenant)).map(({ userId }) => userId)).toEqual(["29", "0"]);
+    const figures = await own.flagFigures(tenant, "flag", all);
+    expect(figures.uniqueUsers).toBe(2);
+    expect(figures.byReason.get("default")).toBe(4);
+    expect(figures.events.get("")?.get("click")?.count).toBe(4);
+
+    const keys = await host().keyCount();
+    await own.record(entryOf({ tenant, dedupe: newDedupe() }));
+    nowMs = NOON + HOUR_MS;
+    await own.record(entryOf({ tenant, dedupe: newDedupe() }));
+    expect(await host().keyCount()).toBe(keys + 2);
+    // All keys of this suite but the last are older than 48 hours then.
+    await own.sweep(NOON + 48 * HOUR_MS + 1);
+    expect(await host().keyCount()).toBeLessThanOrEqual(keys + 1);
+    await own.sweep(NOON + 100 * HOUR_MS);
+    expect(await host().keyCount()).toBe(0);
+  });
+
+  test("a sweep gets through more than it deletes at a time", async () => {
+    const own = await host().open({ nowMs: () => NOON, retentionDays: 30 });
+    const tenant = fresh("tenant");
+    const atMs = NOON - 31 * DAY_MS;
+    for (const length of [1000, 10]) {
+      await own.recordBatch(batchOf(Array.from({ length }, () => entryOf({ tenant, atMs }))));
+    }
+    await own.record(entryOf({ tenant }));
+    await own.sweep(NOON);
+    expect(await host().stored(tenant)).toHaveLength(1);
+  });
+}

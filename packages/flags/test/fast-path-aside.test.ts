@@ -1,0 +1,204 @@
+/** Where something of the host's could change an answer, `withFeatureFlags` leaves the answer to Better Auth. */
+import { apiKey } from "@better-auth/api-key";
+import { withFeatureFlags } from "@halyard/flags";
+import { type BetterAuthPlugin, betterAuth } from "better-auth";
+import { createAuthEndpoint, createAuthMiddleware } from "better-auth/api";
+import { nextCookies, toNextJsHandler } from "better-auth/next-js";
+import { captcha, customSession, lastLoginMethod, multiSession, oneTimeToken } from "better-auth/plugins";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Host } from "./host.ts";
+import { flag, suiteHost } from "./memory-host.ts";
+import { wrapHost } from "./wrapped-host.ts";
+
+let host: Host;
+suiteHost({}, (started) => {
+  host = started;
+});
+beforeAll(async () => {
+  await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+});
+
+const nothing = createAuthMiddleware(async () => {});
+const plugin = (fields: Partial<BetterAuthPlugin>): BetterAuthPlugin => ({ id: "other", ...fields });
+const before = (matcher: (context: { path?: string; headers?: Headers | undefined }) => boolean) =>
+  plugin({ hooks: { before: [{ matcher, handler: nothing }] } });
+
+describe("the fast path is off, says so in the log and in health, and Better Auth answers, where", () => {
+  test.each<[string, Parameters<typeof wrapHost>[1], string]>([
+    ["the host has a hook before", { auth: { hooks: { before: nothing } } }, "The host has hooks"],
+    ["the host has a hook after", { auth: { hooks: { after: nothing } } }, "The host has hooks"],
+    ["the host handles errors", { auth: { onAPIError: { onError: () => {} } } }, "onAPIError"],
+    [
+      "the base URL depends on the request",
+      { auth: { baseURL: { allowedHosts: ["127.0.0.1:*"], fallback: "http://127.0.0.1" } } },
+      "The base URL depends",
+    ],
+    ["a plugin has onRequest", { plugins: [plugin({ onRequest: async () => undefined })] }, "has onRequest"],
+    [
+      "a plugin has onResponse",
+      { plugins: [plugin({ onResponse: async () => undefined })] },
+      "has onResponse",
+    ],
+    [
+      "a plugin has a middleware for all paths",
+      { plugins: [plugin({ middlewares: [{ path: "/**", middleware: nothing }] })] },
+      "has a middleware",
+    ],
+    ["a plugin's hook runs for all requests", { plugins: [before(() => true)] }, "has a hook"],
+    [
+      "a plugin's hook runs for our paths",
+      { plugins: [before(({ path }) => path?.startsWith("/feature-flags/") === true)] },
+      "has a hook",
+    ],
+    [
+      "a plugin's hook looks for a header",
+      { plugins: [before(({ headers }) => headers?.has("x-tenant") === true)] },
+      "has a hook",
+    ],
+    [
+      "a plugin's hook cannot be asked",
+      {
+        plugins: [
+          before(({ headers }) => {
+            if (headers?.has("x-tenant") !== true) return false;
+            throw new Error("not now");
+          }),
+        ],
+      },
+      "has a hook",
+    ],
+    [
+      "a plugin answers on one of our paths",
+      {
+        plugins: [
+          plugin({
+            endpoints: {
+              theirs: createAuthEndpoint("/feature-flags/evaluate", { method: "POST" }, async () => ({})),
+            },
+          }),
+        ],
+      },
+      "answers /feature-flags/evaluate itself",
+    ],
+    [
+      "keys come from elsewhere than x-api-key",
+      { plugins: [apiKey({ enableSessionForAPIKeys: true, apiKeyHeaders: "x-other" })] },
+      "elsewhere than x-api-key",
+    ],
+  ])("%s", async (_what, options, reason) => {
+    const lines: string[] = [];
+    const { ask, health } = await wrapHost(host, { ...options, log: (line) => lines.push(line) });
+    for (let times = 0; times < 2; times++) {
+      expect(await ask("evaluate", { flagKey: "k" })).toMatchObject({ status: 200, isFast: false });
+    }
+    const shown = await health();
+    expect(shown).toMatchObject({ fastPath: "off", fastPathReason: expect.stringContaining(reason) });
+    expect(lines.filter((line) => line.includes("steps aside") && line.includes(reason))).toHaveLength(1);
+  });
+
+  test("the option fastPath is false; nothing is logged then", async () => {
+    const lines: string[] = [];
+    const { ask, health } = await wrapHost(host, {
+      flags: { fastPath: false },
+      log: (line) => lines.push(line),
+    });
+    expect(await ask("evaluate", { flagKey: "k" })).toMatchObject({ status: 200, isFast: false });
+    expect(await health()).toMatchObject({
+      fastPath: "off",
+      fastPathReason: "The option fastPath is false.",
+    });
+    expect(lines.filter((line) => line.includes("steps aside"))).toEqual([]);
+  });
+
+  test("withFeatureFlags is not used", async () => {
+    expect(await host.auth.api.getFeatureFlagsHealth()).toMatchObject({ fastPath: "off" });
+  });
+});
+
+describe("the fast path is on where", () => {
+  test.each<[string, Parameters<typeof wrapHost>[1]]>([
+    ["there is nothing else", {}],
+    ["plugins have hooks for other paths", { plugins: [before(({ path }) => path === "/sign-in/email")] }],
+    [
+      "plugins have middlewares for other paths",
+      { plugins: [plugin({ middlewares: [{ path: "/sign-in/*", middleware: nothing }] })] },
+    ],
+    [
+      "plugins of Better Auth only identify, or pass on cookies",
+      { plugins: [multiSession(), lastLoginMethod(), oneTimeToken(), nextCookies()] },
+    ],
+    ["a captcha guards signing in", { plugins: [captcha({ provider: "hcaptcha", secretKey: "s" })] }],
+    ["sessions are shown in another form", { plugins: [customSession(async ({ user }) => ({ user }))] }],
+    [
+      "it is forced, whatever the host has",
+      { auth: { hooks: { before: nothing } }, flags: { fastPath: "force" } },
+    ],
+  ])("%s", async (_what, options) => {
+    const { ask, health } = await wrapHost(host, options);
+    await ask("evaluate", { flagKey: "k" });
+    const { status, isFast, json } = await ask("evaluate", { flagKey: "k" });
+    expect({ status, isFast, value: json["value"] }).toEqual({ status: 200, isFast: true, value: "v" });
+    expect(await health()).toMatchObject({ fastPath: "on" });
+  });
+
+  test("a path that the host has disabled stays disabled, and the others are quick", async () => {
+    const { ask } = await wrapHost(host, { auth: { disabledPaths: ["/feature-flags/evaluate"] } });
+    expect(await ask("evaluate", { flagKey: "k" })).toMatchObject({ status: 404, isFast: false });
+    await ask("bootstrap", {});
+    expect(await ask("bootstrap", {})).toMatchObject({ status: 200, isFast: true });
+  });
+
+  test("a path that the host limits by a rule of its own is limited by that, and the others are quick", async () => {
+    const customRules = { "/feature-flags/evaluate": { window: 60, max: 2 } };
+    const { ask } = await wrapHost(host, { auth: { rateLimit: { enabled: true, customRules } } });
+    const statuses = [];
+    for (let times = 0; times < 3; times++) statuses.push((await ask("evaluate", { flagKey: "k" })).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    await ask("bootstrap", {});
+    expect(await ask("bootstrap", {})).toMatchObject({ status: 200, isFast: true });
+  });
+});
+
+describe("withFeatureFlags", () => {
+  test("needs the plugin, and says so", () => {
+    const auth = betterAuth({ ...host.auth.options, plugins: [] });
+    expect(() => withFeatureFlags(auth)).toThrow("has no featureFlags plugin");
+  });
+
+  test("keeps the type of the instance, and everything else of it", async () => {
+    const wrapped = withFeatureFlags(host.auth);
+    const typed: typeof host.auth = wrapped;
+    expect(typed.api).toBe(host.auth.api);
+    expect(withFeatureFlags(wrapped)).toBe(wrapped);
+    const response = await wrapped.handler(new Request(`${host.origin}/api/auth/ok`));
+    expect(await response.json()).toEqual({ ok: true });
+  });
+
+  test("works as a handler of Next.js, and as fetch", async () => {
+    const { auth, ask } = await wrapHost(host);
+    await ask("evaluate", { flagKey: "k" });
+    const request = () =>
+      new Request(`${host.origin}/api/auth/feature-flags/evaluate`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "content-length": "15" },
+        body: '{"flagKey":"k"}',
+      });
+    for (const handle of [toNextJsHandler(auth).POST, auth.handler]) {
+      expect(await (await handle(request())).json()).toMatchObject({ value: "v" });
+    }
+  });
+});
+
+test("a caller who goes away in the middle of a body harms nobody, and is told so should it still listen", async () => {
+  const { auth } = await wrapHost(host, {});
+  const body = new ReadableStream({
+    start: (stream) => stream.enqueue(new TextEncoder().encode('{"fla')),
+    pull: (stream) => stream.error(new Error("The peer has closed the connection.")),
+  });
+  const headers = { "content-type": "application/json", "content-length": "50" };
+  const url = `${host.origin}/api/auth/feature-flags/evaluate`;
+  const sent: RequestInit & { duplex: "half" } = { method: "POST", headers, body, duplex: "half" };
+  const gone = await auth.handler(new Request(url, sent));
+  expect(gone.status).toBe(400);
+  expect(await gone.json()).toMatchObject({ code: "VALIDATION_ERROR" });
+});

@@ -1,0 +1,89 @@
+/** How long a checked session counts on the fast path: until it is revoked, changed, or to be prolonged. */
+import { describe, expect, test } from "vitest";
+import { memoryHost } from "./memory-host.ts";
+import { keepAsking, plantFor, startOutageHost } from "./outage-host.ts";
+import { wrapHost } from "./wrapped-host.ts";
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("a session that has been checked", { timeout: 60_000 }, () => {
+  test("counts on without Better Auth as long as it is there, and no longer than 5 s after another process has ended it", async () => {
+    const outage = await startOutageHost();
+    const person = await outage.settled("person");
+    const key = await plantFor(outage, person);
+    const before = await keepAsking(outage, key, person, 7000);
+    expect(before.every(({ value }) => value === "mine")).toBe(true);
+    // The first is checked by Better Auth; from then on the store is asked in the background.
+    expect(before.filter(({ isFast }) => !isFast)).toHaveLength(1);
+    const ended = performance.now();
+    await outage.pool.query("delete from session");
+    const after = keepAsking(outage, key, person, 5000 + ended - performance.now());
+    await after;
+    const { json } = await outage.node.ask("evaluate", { flagKey: key }, person.headers);
+    expect(json["value"]).toBe("nobody");
+  });
+
+  test("is that of another role, or of no organization, 5 s after another process has changed it", async () => {
+    const outage = await startOutageHost();
+    const { host, node, pool, age } = outage;
+    const person = await host.person("person");
+    const organization = await host.organization(person, "own");
+    await age();
+    const ask = async () => {
+      const body = { flagKey: "none", contextInResponse: true };
+      const { json, isFast } = await node.ask("evaluate", body, person.headers);
+      return { ...(json["context"] as object), isFast };
+    };
+    await ask();
+    const attributes = { organizationRole: "owner" };
+    expect(await ask()).toMatchObject({
+      role: "user",
+      organizationId: organization,
+      attributes,
+      isFast: true,
+    });
+    await host.auth.api.adminUpdateUser({
+      body: { userId: person.id, data: { role: "admin" } },
+      headers: new Headers((await host.person("admin", "admin")).headers),
+    });
+    await pool.query(`update member set role = 'member'`);
+    await sleep(5000);
+    expect(await ask()).toMatchObject({ role: "admin", attributes: { organizationRole: "member" } });
+    await pool.query("delete from member");
+    await sleep(5000);
+    expect(await ask()).not.toHaveProperty("organizationId");
+  });
+
+  test("is gone at once when this process ends it", async () => {
+    const host = await memoryHost();
+    const { auth, ask } = await wrapHost(host);
+    const person = await host.person("person");
+    const body = { flagKey: "none", contextInResponse: true };
+    await ask("evaluate", body, person.headers);
+    expect(await ask("evaluate", body, person.headers)).toMatchObject({
+      isFast: true,
+      json: { context: { userId: person.id } },
+    });
+    await auth.api.signOut({ headers: new Headers(person.headers) });
+    const { json } = await ask("evaluate", body, person.headers);
+    expect(json["context"]).not.toHaveProperty("userId");
+  });
+
+  test("is prolonged by Better Auth when that is due", async () => {
+    const outage = await startOutageHost();
+    const { node, pool } = outage;
+    const person = await outage.settled("person");
+    const ask = () => node.ask("evaluate", { flagKey: "none" }, person.headers);
+    // A session of seven days is prolonged once a day: this one was a day old in a few seconds.
+    await pool.query(`update session set "expiresAt" = now() + interval '6 days 5 seconds'`);
+    await ask();
+    expect((await ask()).isFast).toBe(true);
+    await sleep(5000);
+    const late = await ask();
+    expect([late.isFast, late.headers.getSetCookie().length]).toEqual([false, 1]);
+    const { rows } = await pool.query(
+      `select "expiresAt" > now() + interval '6 days 23 hours' as prolonged from session`,
+    );
+    expect(rows).toEqual([{ prolonged: true }]);
+  });
+});

@@ -1,0 +1,129 @@
+/** A wrapped host whose line to PostgreSQL a test holds, and one beside it whose line nobody touches. */
+import { createPostgresDatabase } from "@halyard/services";
+import { Pool } from "pg";
+import { expect, onTestFinished } from "vitest";
+import { type Line, openLine } from "./contract/line.ts";
+import { type Host, type Person, startHost } from "./host.ts";
+import { flag } from "./memory-host.ts";
+import { type WrappedHost, wrapHost } from "./wrapped-host.ts";
+
+export interface OutageHost {
+  /** As another process: it makes the changes. */
+  readonly host: Host;
+  readonly pool: Pool;
+  readonly line: Line;
+  readonly node: WrappedHost;
+  /** Somebody who has been signed in for long, so that a change of theirs is noticed by the time of it. */
+  settled(name: string, role?: string): Promise<Person>;
+  /** Makes all rows as old as those of somebody who has been signed in for long. */
+  age(): Promise<void>;
+}
+
+function poolOf(connectionString: string): Pool {
+  const pool = new Pool({ connectionString, max: 4 });
+  pool.on("error", () => {});
+  // Without this, `pg` ends the process when a connection is lost in the middle of a query.
+  pool.on("connect", (client) => client.on("error", () => {}));
+  onTestFinished(() => pool.end());
+  return pool;
+}
+
+export async function startOutageHost(options: Parameters<typeof wrapHost>[1] = {}): Promise<OutageHost> {
+  const { url, drop } = await createPostgresDatabase();
+  onTestFinished(drop);
+  const pool = poolOf(url);
+  const host = await startHost({ database: pool });
+  onTestFinished(host.close);
+  const line = await openLine(url);
+  onTestFinished(line.close);
+  const node = await wrapHost(host, { ...options, auth: { ...options.auth, database: poolOf(line.url) } });
+  const age = async () => {
+    for (const table of ["user", "session"]) {
+      await pool.query(`update "${table}" set "updatedAt" = now() - interval '1 hour'`);
+    }
+  };
+  return {
+    host,
+    pool,
+    line,
+    node,
+    age,
+    async settled(name, role) {
+      const person = await host.person(name, role);
+      await age();
+      return person;
+    },
+  };
+}
+
+/** A flag that tells whom it was evaluated for. */
+export async function plantFor({ host }: OutageHost, person: Person): Promise<string> {
+  const { id, key } = await host.auth.api.createFeatureFlag({
+    body: flag({ enabled: true, defaultValue: "nobody" }),
+  });
+  await host.auth.api.createFeatureFlagOverride({ body: { flagId: id, userId: person.id, value: "mine" } });
+  return key;
+}
+
+/** Asks again and again for so long; each answer with the time since the start. */
+export async function keepAsking(
+  { node }: OutageHost,
+  key: string,
+  person: Person,
+  forMs: number,
+): Promise<{ atMs: number; value: unknown; isFast: boolean; status: number }[]> {
+  const startedAt = performance.now();
+  const answers = [];
+  while (performance.now() - startedAt < forMs) {
+    const { json, isFast, status } = await node.ask("evaluate", { flagKey: key }, person.headers);
+    answers.push({ atMs: performance.now() - startedAt, value: json["value"], isFast, status });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return answers;
+}
+
+/** Takes the store away for so long from somebody who was checked lately, somebody who was not, and an admin. */
+export async function expectAnswersThrough(
+  what: "cut" | "hold",
+  forMs: number,
+): Promise<{ readonly answers: number; readonly fast: number }> {
+  const outage = await startOutageHost();
+  const { host, node, line } = outage;
+  const [person, unseen, admin] = [
+    await host.person("person"),
+    await host.person("unseen"),
+    await host.person("admin", "admin"),
+  ];
+  await outage.age();
+  const key = await plantFor(outage, person);
+  const ask = (headers?: Record<string, string>, fields: object = {}) =>
+    node.ask("evaluate", { flagKey: key, ...fields }, headers);
+  await ask(person.headers);
+  await ask(admin.headers);
+  line[what]();
+  const answers = await keepAsking(outage, key, person, forMs);
+  expect(answers.map(({ value }) => value)).toEqual(answers.map(() => "mine"));
+  const late = await ask(person.headers);
+  expect(late).toMatchObject({
+    status: 200,
+    isFast: true,
+    json: { value: "mine", metadata: { stale: true } },
+  });
+  expect(late.headers.get("x-feature-flags-stale")).toBe("1");
+  for (const refused of await Promise.all([
+    ask(unseen.headers),
+    node.ask("admin/flags", { key: "new", name: "N", type: "boolean" }, admin.headers),
+    // To speak for others takes a permission, which takes the store.
+    ask(admin.headers, { context: { userId: "other" } }),
+  ])) {
+    expect(refused).toMatchObject({ status: 503, json: { code: "STORAGE_ERROR" } });
+    expect(refused.headers.get("retry-after")).toBe("5");
+  }
+  expect(await ask()).toMatchObject({ status: 200, json: { value: "nobody" } });
+  line.restore();
+  await expect
+    .poll(async () => (await ask(person.headers)).json, { timeout: 20_000 })
+    .toMatchObject({ value: "mine", metadata: expect.not.objectContaining({ stale: true }) });
+  expect((await ask(unseen.headers)).status).toBe(200);
+  return { answers: answers.length, fast: answers.filter(({ isFast }) => isFast).length };
+}

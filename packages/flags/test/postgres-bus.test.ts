@@ -1,0 +1,191 @@
+/** LISTEN and NOTIFY between nodes: changes are there at once while it is up, and soon while it is not. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createPostgresBus } from "../src/store/postgres-bus.ts";
+import type { FlagStore } from "../src/store/store.ts";
+import { by, flagInput, fresh, openStoreHost, type StoreHost } from "./contract/store-host.ts";
+import { type FreshPostgres, freshPostgres } from "./databases.ts";
+
+let db: FreshPostgres;
+let host: StoreHost;
+const cleanUp: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  const opened = await freshPostgres();
+  db = opened;
+  host = await openStoreHost({ open: async () => opened });
+});
+afterEach(async () => {
+  for (const step of cleanUp.splice(0).reverse()) await step();
+});
+afterAll(() => host?.close());
+
+interface BusNode {
+  readonly store: FlagStore;
+  readonly warnings: string[];
+  /** What the listening connection calls itself. */
+  readonly name: string;
+}
+
+/** A node with a bus, whose polling would not notice anything before the test is over. */
+async function openNode({ pollMs = 600_000, schema = "public", isCut = false } = {}): Promise<BusNode> {
+  const name = fresh("bus");
+  const { database: pool } = db.connect({
+    // Nobody is there.
+    ...(isCut && { connectionString: "postgres://127.0.0.1:1/none" }),
+    max: 2,
+    application_name: name,
+    options: `-c search_path=${schema}`,
+  });
+  const warnings: string[] = [];
+  const node = await host.another({
+    pollMs,
+    warn: (message) => warnings.push(message),
+    connectBus: (listener) =>
+      createPostgresBus({
+        pool,
+        listener,
+        listens: pollMs !== 0,
+        warn: (message) => warnings.push(message),
+      }),
+  });
+  cleanUp.push(
+    () => pool.end(),
+    () => node.close(),
+  );
+  return { store: node.store, warnings, name };
+}
+
+const busOf = async ({ store }: BusNode) => (await store.health("")).bus;
+const until = (state: string, node: BusNode) =>
+  expect.poll(() => busOf(node), { timeout: 10_000, interval: 10 }).toBe(state);
+const revisionOf = async ({ store }: BusNode, tenant: string) =>
+  (await store.snapshot(tenant)).snapshot.revision;
+
+/** How long a revision took to arrive. Reads nothing but memory, as evaluation does. */
+async function arrival(node: BusNode, tenant: string, revision: number): Promise<number> {
+  const startedAt = performance.now();
+  while ((await revisionOf(node, tenant)) < revision) {
+    if (performance.now() - startedAt > 10_000) throw new Error(`Revision ${revision} did not arrive.`);
+    await sleep(1);
+  }
+  return performance.now() - startedAt;
+}
+
+async function cutBus({ name }: BusNode): Promise<number> {
+  const { database, close } = db.connect();
+  const { rowCount } = await database.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and query ilike 'listen%'",
+    [name],
+  );
+  await close();
+  return rowCount ?? 0;
+}
+
+describe("while the bus is up", () => {
+  test("a change is on the other node long before it would have asked", async () => {
+    const tenant = fresh("tenant");
+    const [writer, reader] = [await openNode(), await openNode()];
+    await until("up", writer);
+    await until("up", reader);
+    const flag = await writer.store.createFlag(by(tenant), flagInput());
+    const delays: number[] = [];
+    await revisionOf(reader, tenant);
+    for (let round = 0; round < 100; round++) {
+      await writer.store.updateFlag(by(tenant), flag.id, { name: `n${round}` });
+      delays.push(await arrival(reader, tenant, round + 2));
+    }
+    delays.sort((a, b) => a - b);
+    // The long suite looks at the slowest, on a machine that does nothing else.
+    expect(delays[50]).toBeLessThan(200);
+    expect(reader.warnings).toEqual([]);
+  });
+
+  test("many changes in a row all arrive, and the last is what is served", async () => {
+    const tenant = fresh("tenant");
+    const [writer, reader] = [await openNode(), await openNode()];
+    await until("up", reader);
+    await writer.store.createFlag(by(tenant), flagInput());
+    await revisionOf(reader, tenant);
+    await Promise.all(Array.from({ length: 30 }, () => writer.store.createFlag(by(tenant), flagInput())));
+    await arrival(reader, tenant, 31);
+  });
+
+  test("a message that makes no sense, or promises a revision that is not there, does no harm", async () => {
+    const tenant = fresh("tenant");
+    const [writer, reader] = [await openNode(), await openNode()];
+    await until("up", reader);
+    await writer.store.createFlag(by(tenant), flagInput());
+    await revisionOf(reader, tenant);
+    const { database, close } = db.connect();
+    for (const message of ["", ":", "x:y", `9007199254740991:${tenant}`, `-1:${tenant}`, `1e400:${tenant}`]) {
+      await database.query("select pg_notify('halyard_flag_' || md5(current_schema()), $1)", [message]);
+    }
+    await close();
+    await writer.store.createFlag(by(tenant), flagInput());
+    await arrival(reader, tenant, 2);
+    expect(await reader.store.snapshot(tenant)).toMatchObject({ stale: false });
+    expect(reader.warnings).toEqual([]);
+  });
+
+  test("an application in another schema is not disturbed", async () => {
+    const tenant = fresh("tenant");
+    const { database, close } = db.connect();
+    await database.query("create schema another_app");
+    await close();
+    const [writer, stranger] = [await openNode(), await openNode({ schema: "another_app" })];
+    await until("up", writer);
+    await until("up", stranger);
+    await writer.store.createFlag(by(tenant), flagInput());
+    await revisionOf(stranger, tenant);
+    await writer.store.createFlag(by(tenant), flagInput());
+    await sleep(300);
+    expect(await revisionOf(stranger, tenant)).toBe(1);
+  });
+});
+
+describe("when the bus is cut", () => {
+  test("health says so, it comes back by itself, and what was missed is read at once", async () => {
+    const tenant = fresh("tenant");
+    const [writer, reader] = [await openNode(), await openNode()];
+    await until("up", writer);
+    await until("up", reader);
+    await writer.store.createFlag(by(tenant), flagInput());
+    await revisionOf(reader, tenant);
+    for (let round = 0; round < 3; round++) {
+      const written = writer.store.createFlag(by(tenant), flagInput());
+      expect(await cutBus(reader)).toBe(1);
+      await written;
+      await arrival(reader, tenant, round + 2);
+      await until("up", reader);
+    }
+    // Once per outage.
+    expect(reader.warnings).toHaveLength(3);
+  });
+
+  test("changes arrive by polling, on time", async () => {
+    const tenant = fresh("tenant");
+    const writer = await openNode();
+    const reader = await openNode({ pollMs: 50, isCut: true });
+    await writer.store.createFlag(by(tenant), flagInput());
+    await revisionOf(reader, tenant);
+    for (let revision = 2; revision < 12; revision++) {
+      await writer.store.createFlag(by(tenant), flagInput());
+      expect(await arrival(reader, tenant, revision)).toBeLessThan(5000);
+    }
+    expect(await busOf(reader)).toBe("down");
+    expect(await reader.store.snapshot(tenant)).toMatchObject({ stale: false });
+    expect(reader.warnings).toHaveLength(1);
+  });
+});
+
+test("without polling nobody listens, and others are told all the same", async () => {
+  const tenant = fresh("tenant");
+  const [writer, reader] = [await openNode({ pollMs: 0 }), await openNode()];
+  await until("up", reader);
+  expect(await busOf(writer)).toBe("off");
+  await writer.store.createFlag(by(tenant), flagInput());
+  await revisionOf(reader, tenant);
+  await writer.store.createFlag(by(tenant), flagInput());
+  await arrival(reader, tenant, 2);
+});

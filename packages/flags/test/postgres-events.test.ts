@@ -1,0 +1,284 @@
+/** The event log on PostgreSQL: what every log promises, and what holds beyond that. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EventLog } from "../src/store/events/event-log.ts";
+import { featureFlagsPostgresMigration } from "../src/store/events/postgres-tables.ts";
+import { answerOf, batchOf, DAY, entryOf, NOON, newDedupe } from "./contract/event-host.ts";
+import { describeEventLog } from "./contract/events.ts";
+import { openLine } from "./contract/line.ts";
+import { openPostgresEvents, type PostgresEventHost } from "./contract/postgres-events.ts";
+import { fresh, refusalOf } from "./contract/store-host.ts";
+
+describeEventLog("on PostgreSQL itself", openPostgresEvents, { nodesThatWriteAtOnce: 2 });
+
+let host: PostgresEventHost;
+let log: EventLog;
+beforeAll(async () => {
+  host = await openPostgresEvents();
+  log = await host.open();
+});
+afterAll(() => host?.close());
+
+describe("keys on PostgreSQL itself", () => {
+  test("with other bodies at once, over several processes, one wins and all others are conflicts", async () => {
+    const tenant = fresh("tenant");
+    const nodes = [await host.open(), await host.open(), await host.open()];
+    const dedupe = newDedupe();
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, body) =>
+        nodes[body % 3]?.record(entryOf({ tenant, dedupe: dedupe.again(`body ${body}`) })),
+      ),
+    );
+    expect(answers.filter((answer) => answer?.outcome === "stored")).toHaveLength(1);
+    expect(answers.filter((answer) => answer?.outcome === "conflict")).toHaveLength(29);
+    expect(await host.counts(tenant)).toEqual([1, 1]);
+  });
+
+  test("processes that write the same keys in opposite orders never fail", async () => {
+    const tenant = fresh("tenant");
+    const nodes = [await host.open(), await host.open(), await host.open()];
+    for (let round = 0; round < 5; round++) {
+      const dedupes = Array.from({ length: 50 }, () => newDedupe());
+      const orders = [dedupes, dedupes.toReversed(), [...dedupes.slice(25), ...dedupes.slice(0, 25)]];
+      const batches = orders.map((order) => batchOf(order.map((dedupe) => entryOf({ tenant, dedupe }))));
+      const answers = await Promise.all(batches.map((batch, node) => nodes[node]?.recordBatch(batch)));
+      for (const answer of answers) expect(answer).toMatchObject({ answer: { success: 50, failed: 0 } });
+    }
+    expect(await host.counts(tenant)).toEqual([250, 250]);
+  });
+});
+
+describe("batches on PostgreSQL itself", () => {
+  test("with another body leave the keys of their events free for others at the same moment", async () => {
+    const tenant = fresh("tenant");
+    const [ofBatch, ofEvent] = [newDedupe(), newDedupe()];
+    await log.recordBatch(batchOf([entryOf({ tenant })], { dedupe: ofBatch }));
+    const [refused, single] = await Promise.all([
+      log.recordBatch(batchOf([entryOf({ tenant, dedupe: ofEvent })], { dedupe: ofBatch.again("another") })),
+      log.record(entryOf({ tenant, dedupe: ofEvent })),
+    ]);
+    expect([refused.outcome, single.outcome]).toEqual(["conflict", "stored"]);
+    expect(await host.counts(tenant)).toEqual([2, 2]);
+  });
+
+  test("answer the same again when one of their events had another's key, even when that is forgotten", async () => {
+    const tenant = fresh("tenant");
+    const [ofBatch, used, own] = [newDedupe(), newDedupe(), newDedupe()];
+    await log.record(entryOf({ tenant, dedupe: used }));
+    const send = () => {
+      const dedupes = [used.again("another"), own, own, own.again("another")];
+      const entries = dedupes.map((dedupe) => entryOf({ tenant, dedupe }));
+      return log.recordBatch(batchOf(entries, { dedupe: ofBatch, batchId: "b" }));
+    };
+    const answer = { success: 2, failed: 2, batchId: "b" };
+    expect(await send()).toEqual({ outcome: "stored", answer });
+    await host.pool().query("delete from halyard_flag_key where event_id is not null");
+    expect(await send()).toEqual({ outcome: "duplicate", answer });
+    expect(await host.counts(tenant)).toEqual([2, 2]);
+  });
+
+  test("answer the same again when two of their events had the same key with other bodies", async () => {
+    const tenant = fresh("tenant");
+    const [ofBatch, own] = [newDedupe(), newDedupe()];
+    const send = () => {
+      const entries = [own, own.again("another")].map((dedupe) => entryOf({ tenant, dedupe }));
+      return log.recordBatch(batchOf(entries, { dedupe: ofBatch, batchId: "b" }));
+    };
+    const answer = { success: 1, failed: 1, batchId: "b" };
+    expect(await send()).toEqual({ outcome: "stored", answer });
+    await host.pool().query("delete from halyard_flag_key where event_id is not null");
+    expect(await send()).toEqual({ outcome: "duplicate", answer });
+  });
+
+  test("whose process died before it knew of a conflict answer what they would have", async () => {
+    const tenant = fresh("tenant");
+    const [ofBatch, used] = [newDedupe(), newDedupe()];
+    await log.record(entryOf({ tenant, dedupe: used }));
+    const send = () => {
+      const entries = [entryOf({ tenant, dedupe: used.again("another") }), entryOf({ tenant })];
+      return log.recordBatch(batchOf(entries, { dedupe: ofBatch }));
+    };
+    const first = answerOf(await send());
+    expect(first).toMatchObject({ success: 1, failed: 1 });
+    await host.pool().query("update halyard_flag_key set answer = null");
+    expect(answerOf(await send())).toMatchObject({ success: 1, failed: 1 });
+  });
+
+  test("without any event to store are remembered, too", async () => {
+    const dedupe = newDedupe();
+    const first = await log.recordBatch(batchOf([], { dedupe, failed: 3 }));
+    expect(first).toMatchObject({ outcome: "stored", answer: { success: 0, failed: 3 } });
+    const again = await log.recordBatch(batchOf([], { dedupe, failed: 1 }));
+    expect(again).toMatchObject({ outcome: "duplicate", answer: { success: 0, failed: 3 } });
+  });
+});
+
+describe("rows on PostgreSQL itself", () => {
+  test("hold every character, whatever it means in an array of PostgreSQL's", async () => {
+    const tenant = fresh("tenant");
+    const odd = `a"b\\c{d},e 'f' NULL \u{1f6a2}\n`;
+    const entries = [
+      entryOf({ tenant, flagKey: odd, event: odd, variant: odd, userId: odd, organizationId: "NULL" }),
+      entryOf({
+        tenant,
+        userId: "",
+        organizationId: "{}",
+        idempotencyKey: odd,
+        properties: { [odd]: [odd] },
+      }),
+    ];
+    await Promise.all(entries.map((entry) => log.record(entry)));
+    const byId = (await host.stored(tenant)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    expect(byId).toEqual(entries.map(({ event }) => event).toSorted((a, b) => (a.id < b.id ? -1 : 1)));
+    const { events } = await log.flagFigures(tenant, odd, DAY);
+    expect(events.get(odd)?.get(odd)?.count).toBe(1);
+  });
+
+  test("that PostgreSQL will not take fail alone", async () => {
+    const tenant = fresh("tenant");
+    const entries = Array.from({ length: 10 }, (_, index) =>
+      entryOf({ tenant, userId: index === 4 ? "a\0b" : "u" }),
+    );
+    const answers = await Promise.allSettled(entries.map((entry) => log.record(entry)));
+    expect(answers.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    expect(answers[4]).toMatchObject({ reason: { code: "STORAGE_ERROR" } });
+    expect(await host.counts(tenant)).toEqual([9, 9]);
+  });
+
+  test("for sinks are one for each event that is stored and kept, in order, and for no other", async () => {
+    const tenant = fresh("tenant");
+    const node = await host.open({ outbox: ["one", "two"] });
+    const dedupe = newDedupe();
+    const names = ["a", "b", "c", "d"];
+    await node.recordBatch(batchOf(names.map((event) => entryOf({ tenant, event }))));
+    for (let time = 0; time < 3; time++) await node.record(entryOf({ tenant, dedupe, event: "e" }));
+    await node.record(entryOf({ tenant, dedupe: newDedupe(), isKept: false }));
+    await node.record(entryOf({ tenant, isKept: false }));
+    const { rows } = await host
+      .pool()
+      .query<{ sink: string; name: string }>(
+        "select sink, event::json ->> 'event' as name from halyard_flag_outbox order by sink, position",
+      );
+    const got = (sink: string) => rows.filter((row) => row.sink === sink).map(({ name }) => name);
+    expect(got("one")).toEqual([...names, "e"]);
+    expect(got("two")).toEqual([...names, "e"]);
+  });
+
+  test("that come while others are written are written together", async () => {
+    const tenant = fresh("tenant");
+    await Promise.all(Array.from({ length: 3000 }, () => log.record(entryOf({ tenant }))));
+    const { rows } = await host
+      .pool()
+      .query<{ groups: number }>(
+        "select count(distinct xmin::text)::int as groups from halyard_flag_event where tenant = $1",
+        [tenant],
+      );
+    expect(rows[0]?.groups).toBeLessThan(20);
+    expect(await host.counts(tenant)).toEqual([3000, 3000]);
+  });
+});
+
+test("after close, nothing more is taken", async () => {
+  const node = await host.open();
+  await node.close();
+  expect(await refusalOf(node.record(entryOf()))).toMatchObject({ code: "STORAGE_ERROR" });
+});
+
+describe("when connections to PostgreSQL break", () => {
+  test("in the middle, everything is still written exactly once, with keys and without", async () => {
+    const tenant = fresh("tenant");
+    const name = fresh("breaks");
+    const node = await host.open({ pool: host.pool({ application_name: name }) });
+    const killer = host.pool({ max: 1 });
+    let isDone = false;
+    let killed = 0;
+    const killing = (async () => {
+      while (!isDone) {
+        const { rowCount } = await killer.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and state = 'active'",
+          [name],
+        );
+        killed += rowCount ?? 0;
+        await new Promise((resolve) => setTimeout(resolve, 60));
+      }
+    })();
+    let keyed = 0;
+    const acknowledged = new Set<string>();
+    const unknown = new Set<string>();
+    for (let round = 0; round < 40; round++) {
+      const dedupes = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? newDedupe() : undefined));
+      keyed += 50;
+      await Promise.all(
+        dedupes.map(async (dedupe) => {
+          for (;;) {
+            const entry = entryOf({ tenant, ...(dedupe && { dedupe }) });
+            const answer = await node.record(entry).catch(() => undefined);
+            if (dedupe === undefined) (answer === undefined ? unknown : acknowledged).add(entry.event.id);
+            // Whoever has a key asks until there is an answer; without one, that might write it twice.
+            if (dedupe === undefined || answer !== undefined) break;
+          }
+        }),
+      );
+    }
+    isDone = true;
+    await killing;
+    expect(killed).toBeGreaterThan(0);
+    const { rows } = await host.pool().query<{ id: string; keyed: boolean }>(
+      `select id, exists (select from halyard_flag_key where event_id = id) as keyed
+       from halyard_flag_event where tenant = $1`,
+      [tenant],
+    );
+    expect(rows.filter((row) => row.keyed)).toHaveLength(keyed);
+    const others = rows.filter((row) => !row.keyed).map(({ id }) => id);
+    expect(others.filter((id) => acknowledged.has(id))).toHaveLength(acknowledged.size);
+    expect(others.filter((id) => !acknowledged.has(id) && !unknown.has(id))).toEqual([]);
+    expect(await host.counts(tenant)).toEqual([rows.length, rows.length]);
+  });
+
+  test("for good, callers are told soon; when they are back, so is the log", async () => {
+    const tenant = fresh("tenant");
+    const line = await openLine(String(host.pool().options.connectionString));
+    try {
+      const node = await host.open({ pool: host.pool({ connectionString: line.url }) });
+      await node.record(entryOf({ tenant }));
+      line.cut();
+      const refusal = await refusalOf(node.record(entryOf({ tenant })));
+      expect(refusal).toMatchObject({ code: "STORAGE_ERROR", status: 500 });
+      line.restore();
+      await node.record(entryOf({ tenant }));
+      expect(await host.counts(tenant)).toEqual([2, 2]);
+    } finally {
+      await line.close();
+    }
+  });
+});
+
+describe("the tables of the option postgres", () => {
+  test("where they are missing, every error says how to make them", async () => {
+    const node = await host.open({ pool: host.pool({ options: "-c search_path=nowhere" }) });
+    const hour = new Date(NOON).toISOString();
+    const calls = [
+      () => node.record(entryOf()),
+      () => node.count([{ tenant: "", flagKey: "f", hour, reason: "default", count: 1 }]),
+      () => node.flagFigures("", "f", DAY),
+      () => node.sweep(NOON),
+    ];
+    for (const call of calls) {
+      const { code, message } = await refusalOf(call());
+      expect([code, message]).toEqual([
+        "STORAGE_ERROR",
+        expect.stringContaining("featureFlagsPostgresMigration"),
+      ]);
+    }
+  });
+
+  test("are made in the schema of the connection, again and again, and at the same time", async () => {
+    const tenant = fresh("tenant");
+    await host.pool().query("create schema elsewhere");
+    const pool = host.pool({ options: "-c search_path=elsewhere" });
+    await Promise.all([1, 2, 3].map(() => pool.query(featureFlagsPostgresMigration)));
+    const node = await host.open({ pool });
+    await node.record(entryOf({ tenant }));
+    expect(await host.counts(tenant)).toEqual([0, 0]);
+    expect((await node.usageFigures(tenant, DAY)).events).toBe(1);
+  });
+});

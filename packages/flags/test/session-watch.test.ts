@@ -1,0 +1,120 @@
+/** Whether sessions are as they were, asked of real databases. */
+import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createPrincipals } from "../src/server/fast/principals.ts";
+import { createSessionWatch } from "../src/server/fast/session-watch.ts";
+import { freshMariadb, freshPostgres, freshSqlite } from "./databases.ts";
+import { type Host, startHost } from "./host.ts";
+
+const HOUR = 3_600_000;
+
+/** A host with people in it, whose clocks a test moves; all rows were changed an hour before. */
+async function setUp(fresh: () => Promise<{ connect(): unknown; drop(): Promise<void> }>) {
+  const { connect, drop } = (await fresh()) as Awaited<ReturnType<typeof freshSqlite>>;
+  onTestFinished(drop);
+  const { database, close } = connect();
+  onTestFinished(close);
+  const host = await startHost({ database });
+  onTestFinished(host.close);
+  let passedMs = HOUR;
+  const clocks = { monotonicMs: () => passedMs, nowMs: () => Date.now() + passedMs };
+  const adapter: DBAdapter = host.adapter;
+  const fields = { role: true, activeOrganizationId: true };
+  const watch = createSessionWatch({ ...clocks, adapter, fields, intervalMs: 5 });
+  const principals = createPrincipals({ ...clocks, watch });
+  onTestFinished(() => principals.close());
+
+  async function remember(name: string) {
+    const person = await host.person(name);
+    const [session] = await sessionsOf(host, person.id);
+    const user = { id: person.id, email: person.email, role: "user" };
+    const principal = principals.remember(
+      name,
+      {
+        caller: { kind: "user", user },
+        rows: {
+          token: String(session?.["token"]),
+          userId: person.id,
+          expiresAtMs: clocks.nowMs() + HOUR,
+          touchedAtMs: Date.now(),
+        },
+        validUntilMs: clocks.nowMs() + 10 * HOUR,
+      },
+      principals.now(),
+    );
+    return { ...person, principal };
+  }
+  return {
+    host,
+    principals,
+    remember,
+    pass: (ms: number) => {
+      passedMs += ms;
+    },
+  };
+}
+
+async function sessionsOf({ adapter }: Host, userId: string): Promise<Record<string, unknown>[]> {
+  return adapter.findMany({ model: "session", where: [{ field: "userId", value: userId }] });
+}
+
+describe.each([
+  ["PostgreSQL", freshPostgres],
+  ["MariaDB", freshMariadb],
+  ["SQLite", freshSqlite],
+])("on %s", (_name, fresh) => {
+  test("those who are as they were are confirmed, whoever changes or goes is found", async () => {
+    const { host, principals, remember, pass } = await setUp(fresh);
+    const [same, changed, signedOut, member] = [
+      await remember("same"),
+      await remember("changed"),
+      await remember("signed-out"),
+      await remember("member"),
+    ];
+    const organization = await host.organization(await host.person("owner"), "own");
+    await host.auth.api.addMember({
+      body: { userId: member.id, organizationId: organization, role: "member" },
+    });
+    const where = [{ field: "userId", value: member.id }];
+    const [row] = await host.adapter.findMany<{ id: string }>({ model: "member", where });
+    member.principal.memberships.set(organization, { id: row?.id ?? "", role: "member" });
+    const recallAll = async () => {
+      pass(4900);
+      const names = ["same", "changed", "signed-out", "member"];
+      const found = await Promise.all(names.map(async (name) => (await principals.recall(name))?.stale));
+      return Object.fromEntries(names.map((name, at) => [name, found[at] ?? "unknown"]));
+    };
+    expect(await recallAll()).toEqual({ same: false, changed: false, "signed-out": false, member: false });
+    await host.adapter.update({
+      model: "user",
+      where: [{ field: "id", value: changed.id }],
+      update: { role: "admin", updatedAt: new Date(Date.now() + 2 * HOUR) },
+    });
+    await host.adapter.deleteMany({ model: "session", where: [{ field: "userId", value: signedOut.id }] });
+    await host.adapter.update({ model: "member", where, update: { role: "owner" } });
+    expect(await recallAll()).toEqual({
+      same: false,
+      changed: "unknown",
+      "signed-out": "unknown",
+      member: "unknown",
+    });
+    expect(same.principal.isForgotten).toBe(false);
+  });
+
+  test("every ten minutes their values are compared, too", async () => {
+    const { host, principals, remember, pass } = await setUp(fresh);
+    const [same, other] = [await remember("same"), await remember("other")];
+    const where = [{ field: "id", value: other.id }];
+    // As by hand: the time of the change is not kept.
+    const update = { email: "new@example.com", updatedAt: new Date("2020-01-01") };
+    await host.adapter.update({ model: "user", where, update });
+    principals.watch();
+    for (let minute = 0; minute < 11; minute++) {
+      pass(60_000);
+      await Promise.all([principals.recall("same"), principals.recall("other")]);
+    }
+    await expect.poll(() => other.principal.isForgotten).toBe(true);
+    expect(same.principal.isForgotten).toBe(false);
+    expect(same.principal.comparedAtMs).toBeGreaterThan(HOUR);
+  });
+});
