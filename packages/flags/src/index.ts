@@ -16,6 +16,17 @@ export type {
 export type { ExplanationStep } from "./engine/explain.ts";
 export type { JsonObject, JsonValue } from "./engine/json.ts";
 export type { Actor, AuditAction, AuditEntry } from "./model/audit.ts";
+export type { FlagState, FlagsBootstrap } from "./model/bootstrap.ts";
+export {
+  type BooleanFlagKey,
+  defineFlags,
+  type FlagDeclaration,
+  type FlagDeclarations,
+  type FlagKey,
+  type FlagValue,
+  type ReadValue,
+  type VariantKey,
+} from "./model/declared.ts";
 export {
   FEATURE_FLAG_ERROR_CODES,
   type FeatureFlagErrorCode,
@@ -87,6 +98,13 @@ export {
 } from "./server/plugin.ts";
 export type { FeatureFlagsReadiness } from "./server/readiness.ts";
 export { type FlagAction, featureFlagStatements } from "./server/routes.ts";
+export {
+  type AuthWithEvaluation,
+  createServerFlags,
+  type ServerFlags,
+  type ServerReadOptions,
+  serializeBootstrap,
+} from "./server/server-flags.ts";
 export { featureFlagsPostgresMigration } from "./store/events/postgres-tables.ts";
 export type { EventSink, EventSinkContext } from "./store/events/sink.ts";
 export {

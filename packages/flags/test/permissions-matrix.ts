@@ -94,6 +94,11 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
     target: "public",
     input: ({ flagKey }) => ({ body: { events: [{ flagKey, event: "e" }] } }),
   },
+  evaluateOfrepFlagRoute: {
+    target: "public",
+    input: ({ flagKey }) => ({ params: { key: flagKey }, body: {} }),
+  },
+  evaluateOfrepFlagsRoute: { target: "public", input: () => ({ body: {} }) },
   getFeatureFlagsHealth: { target: "public", input: () => ({}) },
   getFeatureFlagsReadiness: { target: "public", input: () => ({}) },
   getFeatureFlagsMetrics: { target: "service", input: () => ({}) },
@@ -233,6 +238,13 @@ export function expectedStatus(
 ): number {
   const { action } = ROUTES[name];
   const { target } = RECIPES[name];
+  if (name === "evaluateOfrepFlagRoute") {
+    // By its specification a flag that the caller does not see is not found.
+    const isSeen = [undefined, "", caller.home].includes(
+      options.multiTenant ? tenant.organizationId : undefined,
+    );
+    return isSeen ? OK : 404;
+  }
   if (action === "public") return OK;
   if (caller.as === undefined) return 401;
   const within = caller.within[tenant.organizationId];

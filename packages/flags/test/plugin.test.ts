@@ -43,10 +43,13 @@ describe("the entry point", () => {
     expect(Object.keys(entry).sort()).toEqual([
       "FEATURE_FLAG_ERROR_CODES",
       "closeFeatureFlags",
+      "createServerFlags",
+      "defineFlags",
       "deliverFeatureFlagEvents",
       "featureFlagStatements",
       "featureFlags",
       "featureFlagsPostgresMigration",
+      "serializeBootstrap",
       "verifyWebhook",
       "webhookSink",
       "withFeatureFlags",
@@ -283,7 +286,9 @@ describe("the OpenAPI document", () => {
       expect(success, name).toEqual([expected]);
       if (options.method !== "GET" && options.method !== "DELETE") {
         const { schema } = operation?.requestBody?.content?.["application/json"] ?? {};
-        expect(Object.keys(schema?.properties ?? {}).length, name).toBeGreaterThan(1);
+        // OFREP has one field, the context.
+        const least = name.includes("Ofrep") ? 1 : 2;
+        expect(Object.keys(schema?.properties ?? {}).length, name).toBeGreaterThanOrEqual(least);
       }
     }
     expect(documented.size).toBeGreaterThan(15);

@@ -27,7 +27,7 @@ export async function limitRequest(
   request: Request,
 ): Promise<{ response: Response } | { request: Request } | undefined> {
   const { pathname } = new URL(request.url);
-  if (!pathname.includes("/feature-flags/")) return undefined;
+  if (!pathname.includes("/feature-flags/") && !pathname.includes("/ofrep/v1/")) return undefined;
   const limit = bodyLimitOf(pathname);
   const announced = request.headers.get("content-length");
   if (announced !== null) {

@@ -38,6 +38,7 @@ import type {
   ListFeatureFlagSegmentsQuery,
   ListFeatureFlagsQuery,
 } from "../model/list-query.ts";
+import type { OfrepBulkEvaluation, OfrepEvaluation, OfrepInput } from "../model/ofrep.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { Page } from "../model/page.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
@@ -209,5 +210,13 @@ export type FeatureFlagsEndpoints = {
     "listFeatureFlagAuditEntries",
     ListFeatureFlagAuditEntriesQuery,
     { entries: AuditEntry[] }
+  >;
+
+  evaluateOfrepFlagRoute: Post<"evaluateOfrepFlagRoute", OfrepInput, OfrepEvaluation, "http">;
+  evaluateOfrepFlagsRoute: Post<
+    "evaluateOfrepFlagsRoute",
+    OfrepInput,
+    OfrepBulkEvaluation | undefined,
+    "http"
   >;
 };

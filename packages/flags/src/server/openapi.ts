@@ -124,6 +124,12 @@ const evaluationFields: Properties = {
   reason: oneOf("rule_match", "override", "percentage_rollout", "default", "disabled", "not_found"),
   metadata: object,
 };
+const ofrepFields: Properties = {
+  value: any,
+  variant: string,
+  reason: oneOf("TARGETING_MATCH", "SPLIT", "DEFAULT", "DISABLED"),
+  metadata: object,
+};
 const evaluations: Properties = { flags: object, evaluatedAt: time, context };
 const eventFields: Properties = {
   flagKey: string,
@@ -172,6 +178,16 @@ const DOCUMENTATION: Readonly<Record<keyof typeof ROUTES, Documentation>> = {
       ["events"],
     ),
     result: of({ success: integer, failed: integer, batchId: string }, ["success", "failed", "batchId"]),
+  },
+  evaluateOfrepFlagRoute: {
+    summary: "Evaluate a flag by OFREP",
+    body: of({ context: object }),
+    result: of({ key: string, ...ofrepFields }, ["key", "value", "reason"]),
+  },
+  evaluateOfrepFlagsRoute: {
+    summary: "Evaluate all flags by OFREP",
+    body: of({ context: object }),
+    result: of({ flags: list(of({ key: string, ...ofrepFields })), metadata: object }, ["flags"]),
   },
   getFeatureFlagsHealth: {
     summary: "How the service is",

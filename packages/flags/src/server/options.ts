@@ -1,4 +1,5 @@
 /** What a host can set. */
+import type { FlagDeclarations } from "../model/declared.ts";
 import type { FlagVisibility } from "../model/flag.ts";
 import type { FeatureFlagTableNames } from "../model/tables.ts";
 import type { EventSink } from "../store/events/sink.ts";
@@ -18,6 +19,11 @@ export type PermissionContext = {
 };
 
 export type FeatureFlagsOptions = {
+  /**
+   * The flags that `defineFlags` declared. A second after flags are first asked for they are compared with those that are
+   * stored, and a warning names each that differs.
+   */
+  flags?: FlagDeclarations | undefined;
   /**
    * Gives every organization flags of its own, which nobody else sees. Needs Better Auth's organization plugin.
    * Defaults to `false`: one set of flags, and `organizationId` is a label.

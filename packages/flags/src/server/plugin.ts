@@ -26,6 +26,7 @@ import { createSegment, deleteSegment, getSegment, listSegments, updateSegment }
 import { checkEventOptions, closeAnalytics, createAnalytics } from "./analytics.ts";
 import { limitRequest } from "./body-limit.ts";
 import type { Call } from "./call.ts";
+import { checkDeclaredFlags } from "./declared-flags.ts";
 import type {
   DeleteOptions,
   FeatureFlagsEndpoints,
@@ -50,6 +51,7 @@ import { measure } from "./measure.ts";
 import { createMeter } from "./meter.ts";
 import { getMetrics, observeService } from "./metrics.ts";
 import { startTelemetry } from "./metrics-telemetry.ts";
+import { evaluateOfrepFlag, evaluateOfrepFlags } from "./ofrep.ts";
 import { documentationOf } from "./openapi.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 import { getReadiness } from "./readiness.ts";
@@ -142,6 +144,7 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
     };
     observeService(service);
     own.set(adapter, service);
+    if (options.flags !== undefined) checkDeclaredFlags(service, options.flags);
     return service;
   }
 
@@ -267,6 +270,9 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
       deleteFeatureFlagSegment: remove("deleteFeatureFlagSegment", "server", deleteSegment),
 
       listFeatureFlagAuditEntries: get("listFeatureFlagAuditEntries", "server", listAudit),
+
+      evaluateOfrepFlagRoute: write("evaluateOfrepFlagRoute", "POST", "http", evaluateOfrepFlag),
+      evaluateOfrepFlagsRoute: write("evaluateOfrepFlagsRoute", "POST", "http", evaluateOfrepFlags),
     },
   };
   services.set(plugin, own);

@@ -77,4 +77,7 @@ export const ROUTES = {
   deleteFeatureFlagSegment: { method: "DELETE", path: "/feature-flags/admin/segments/:id", action: "update" },
 
   listFeatureFlagAuditEntries: { method: "GET", path: "/feature-flags/admin/audit", action: "audit" },
+
+  evaluateOfrepFlagRoute: { method: "POST", path: "/ofrep/v1/evaluate/flags/:key", action: "public" },
+  evaluateOfrepFlagsRoute: { method: "POST", path: "/ofrep/v1/evaluate/flags", action: "public" },
 } as const;

@@ -8,6 +8,22 @@ test.each([
   ],
   ["@halyard/flags/node", ["toNodeHandler"]],
   ["@halyard/flags/redis", ["redisRateLimitStore"]],
+  ["@halyard/flags/client", ["defineFlags", "featureFlagsClient"]],
+  ["@halyard/flags/admin-client", ["featureFlagsAdminClient"]],
+  [
+    "@halyard/flags/react",
+    [
+      "FeatureFlagsProvider",
+      "createFlagHooks",
+      "useFeatureFlag",
+      "useFeatureFlagDetails",
+      "useFeatureFlags",
+      "useVariant",
+    ],
+  ],
+  ["@halyard/flags/openfeature", ["createServerProvider"]],
+  ["@halyard/flags/openfeature/web", ["createWebProvider"]],
+  ["@halyard/flags/testing", ["testFlags"]],
 ])("%s exports exactly the names it promises", async (entry, names) => {
   expect(Object.keys(await import(entry)).sort()).toEqual(names);
 });

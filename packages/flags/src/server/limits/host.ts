@@ -6,8 +6,8 @@ import type { Call } from "../call.ts";
 import { limitsAdvice } from "./create-limits.ts";
 import type { FeatureFlagsRateLimit } from "./options.ts";
 
-/** All paths of the plugin. */
-const OURS = "/feature-flags/**";
+/** What all paths of the plugin begin with. */
+const OURS = ["/feature-flags", "/ofrep"];
 
 type HostRateLimit = AuthContext["rateLimit"];
 
@@ -30,8 +30,9 @@ export function initLimits(
  */
 function withoutOurPaths(rateLimit: HostRateLimit): HostRateLimit {
   const { customRules = {} } = rateLimit;
-  if (Object.hasOwn(customRules, OURS)) return rateLimit;
-  return { ...rateLimit, customRules: { ...customRules, [OURS]: false } };
+  const ours = OURS.map((prefix) => `${prefix}/**`).filter((pattern) => !Object.hasOwn(customRules, pattern));
+  const off = Object.fromEntries(ours.map((pattern) => [pattern, false as const]));
+  return { ...rateLimit, customRules: { ...customRules, ...off } };
 }
 
 /** The host's own rule for a path, by its pattern, if Better Auth would apply one. */
@@ -47,7 +48,8 @@ export function isLimitedByHost({ context, request }: Call): boolean {
   // Only what has come through Better Auth has a URL; what has not, no rule of the host can match.
   if (request === undefined || !("url" in request) || typeof request.url !== "string") return false;
   const path = normalizePathname(request.url, new URL(context.baseURL).pathname);
-  return hostRuleFor(context.options, path)?.startsWith("/feature-flags") === true;
+  const rule = hostRuleFor(context.options, path);
+  return rule !== undefined && OURS.some((prefix) => rule.startsWith(prefix));
 }
 
 const SLASH = String.raw`[/\\]`;

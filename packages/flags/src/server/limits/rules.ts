@@ -31,6 +31,8 @@ export const RULE_OF: Readonly<Record<Routed, OperationRule | "none">> = {
   bootstrapFeatureFlags: "bootstrap",
   createFeatureFlagEvent: "events",
   createFeatureFlagEventBatch: "events-batch",
+  evaluateOfrepFlagRoute: "evaluate",
+  evaluateOfrepFlagsRoute: "bootstrap",
   getFeatureFlagsHealth: "none",
   getFeatureFlagsReadiness: "none",
   getFeatureFlagsMetrics: "none",

@@ -185,7 +185,7 @@ export function createAdapterEventLog(
     expose: (exposures) => aside((tx) => addExposures(tx, exposures)),
     count: (counts, id) =>
       aside(async (tx) => {
-        if (id === undefined || (await useKey(tx, id, nowMs()))) await addEvaluations(tx, counts);
+        if (id === undefined || (await takeKey(tx, id, nowMs()))) await addEvaluations(tx, counts);
       }),
 
     flagFigures: (tenant, flagKey, window) =>
@@ -234,7 +234,7 @@ async function findKeys(
 }
 
 /** Whether nobody has used it before. */
-async function useKey(tx: Adapter, key: string, nowMs: number): Promise<boolean> {
+async function takeKey(tx: Adapter, key: string, nowMs: number): Promise<boolean> {
   const used = await findKeys(tx, [key], new Date(nowMs).toISOString());
   if (used.has(key)) return false;
   const expiresAt = new Date(nowMs + KEY_LIFE_MS).toISOString();

@@ -1,0 +1,101 @@
+/** Who and what is there at the start: two organizations, three people, and the flags of the shop. */
+import type { Auth } from "./auth.ts";
+import { PASSWORD } from "./src/password.ts";
+
+/** Fills an empty database, and leaves one that it has filled before as it is. */
+export async function seed(auth: Auth): Promise<void> {
+  const { adapter } = await auth.$context;
+  if ((await adapter.count({ model: "organization" })) > 0) return;
+  const [ada, bob, gil] = [
+    await createPerson(auth, "ada@acme.example"),
+    await createPerson(auth, "bob@example.com"),
+    await createPerson(auth, "gil@globex.example"),
+  ];
+  const acme = await createOrganization(auth, "Acme", ada);
+  const globex = await createOrganization(auth, "Globex", gil);
+  for (const organizationId of [acme, globex]) {
+    await auth.api.addMember({ body: { organizationId, userId: bob, role: "member" } });
+  }
+  await createFlags(auth, acme, globex);
+}
+
+/** Calls without headers are the server's own: they need no permission. */
+async function createFlags(auth: Auth, acme: string, globex: string): Promise<void> {
+  const { createFeatureFlag } = auth.api;
+  const everybody = { enabled: true, organizationId: "" };
+
+  await createFeatureFlag({
+    body: {
+      ...everybody,
+      key: "banner",
+      name: "Banner",
+      type: "json",
+      defaultValue: { text: "Ropes, blocks and lamps for every deck", tone: "calm" },
+    },
+  });
+  await createFeatureFlag({
+    body: { ...everybody, key: "layout", name: "Layout", type: "string", defaultValue: "grid" },
+  });
+  await createFeatureFlag({
+    body: { ...everybody, key: "free-shipping", name: "Free shipping", type: "boolean", defaultValue: false },
+  });
+  // A/B: by the visitor's own id, so that signing in changes nothing in the middle of a test.
+  await createFeatureFlag({
+    body: {
+      ...everybody,
+      key: "buy-button",
+      name: "Words on the button",
+      type: "string",
+      defaultValue: "Add to cart",
+      bucketBy: "anonymousId",
+      variants: [
+        { key: "control", weight: 50, value: "Add to cart" },
+        { key: "nautical", weight: 50, value: "Bring aboard" },
+      ],
+    },
+  });
+
+  // The same keys again, for one organization: theirs go first.
+  await createFeatureFlag({
+    body: {
+      key: "free-shipping",
+      name: "Free shipping for Acme",
+      type: "boolean",
+      enabled: true,
+      defaultValue: false,
+      rolloutPercentage: 100,
+      organizationId: acme,
+    },
+  });
+  await createFeatureFlag({
+    body: {
+      key: "banner",
+      name: "Banner of Acme",
+      type: "json",
+      enabled: true,
+      defaultValue: { text: "Ahoy, Acme! Your fleet sails with free shipping", tone: "loud" },
+      organizationId: acme,
+    },
+  });
+  await createFeatureFlag({
+    body: {
+      key: "layout",
+      name: "Layout of Globex",
+      type: "string",
+      enabled: true,
+      defaultValue: "list",
+      organizationId: globex,
+    },
+  });
+}
+
+async function createPerson(auth: Auth, email: string): Promise<string> {
+  const name = email.split("@", 1)[0] ?? email;
+  const { user } = await auth.api.createUser({ body: { email, name, password: PASSWORD } });
+  return user.id;
+}
+
+async function createOrganization(auth: Auth, name: string, userId: string): Promise<string> {
+  const { id } = await auth.api.createOrganization({ body: { name, slug: name.toLowerCase(), userId } });
+  return id;
+}

@@ -1,0 +1,18 @@
+/** The flags of the shop, declared once: server, client and components get their types from here. */
+import { defineFlags } from "@halyard/flags/client";
+
+export type Banner = { text: string; tone: "calm" | "loud" };
+
+export const flags = defineFlags({
+  banner: { type: "json", default: { text: "Ropes, blocks and lamps", tone: "calm" } as Banner },
+  layout: { type: "string", values: ["grid", "list"], default: "grid" },
+  "free-shipping": { type: "boolean", default: false },
+  // The A/B test: which words sell more?
+  "buy-button": {
+    type: "string",
+    variants: ["control", "nautical"],
+    default: "Add to cart",
+  },
+});
+
+export type FlagName = keyof typeof flags;

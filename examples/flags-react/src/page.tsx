@@ -1,0 +1,32 @@
+/** The whole page, the same on the server and in the browser. */
+import type { FlagsBootstrap } from "@halyard/flags/client";
+import { FeatureFlagsProvider } from "@halyard/flags/react";
+import { AccountBar } from "./account.tsx";
+import { authClient } from "./client.ts";
+import { FlagTable } from "./flag-table.tsx";
+import { Shop } from "./shop.tsx";
+import { Switches } from "./switches.tsx";
+import { useAccount, type Viewer } from "./viewer.ts";
+
+export interface PageProps {
+  readonly bootstrap: FlagsBootstrap | undefined;
+  readonly viewer: Viewer | undefined;
+}
+
+export function Page({ bootstrap, viewer: rendered }: PageProps) {
+  const account = useAccount(rendered);
+  const active = account.viewer?.active;
+  return (
+    <FeatureFlagsProvider client={authClient} bootstrap={bootstrap}>
+      <header>
+        <h1>The Chandlery</h1>
+        <AccountBar account={account} />
+      </header>
+      <main>
+        <Shop />
+        <FlagTable />
+        {active !== undefined && <Switches key={active} organizationId={active} />}
+      </main>
+    </FeatureFlagsProvider>
+  );
+}

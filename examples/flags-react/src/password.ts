@@ -1,0 +1,2 @@
+/** Everybody's password. All of them are made up. */
+export const PASSWORD = "correct horse battery";

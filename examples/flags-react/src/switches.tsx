@@ -1,0 +1,52 @@
+/** For those who run an organization: its own flags, to turn on and off with the admin client. */
+import { useCallback, useEffect, useState } from "react";
+import { authClient } from "./client.ts";
+
+const { admin, bootstrap } = authClient.featureFlags;
+
+interface Switch {
+  readonly id: string;
+  readonly key: string;
+  readonly enabled: boolean;
+}
+
+export function Switches({ organizationId }: { readonly organizationId: string }) {
+  const [switches, setSwitches] = useState<readonly Switch[]>();
+  const [problem, setProblem] = useState<string>();
+
+  const read = useCallback(async () => {
+    const { data, error } = await admin.flags.list({ organizationId, sort: "key" });
+    setSwitches(data?.flags ?? []);
+    setProblem(error?.status === 403 ? "You may look, but not touch." : error?.message);
+  }, [organizationId]);
+  useEffect(() => void read(), [read]);
+
+  async function turn({ id, enabled }: Switch): Promise<void> {
+    await admin.flags.update(id, { enabled: !enabled });
+    // The page follows: every component that reads a flag which is another now renders again.
+    await Promise.all([read(), bootstrap()]);
+  }
+
+  return (
+    <section className="panel">
+      <h2>The organization's own flags</h2>
+      {problem !== undefined && <p className="soft">{problem}</p>}
+      <ul className="switches">
+        {switches?.map((one) => (
+          <li key={one.id}>
+            <label>
+              <input
+                type="checkbox"
+                role="switch"
+                checked={one.enabled}
+                aria-checked={one.enabled}
+                onChange={() => void turn(one)}
+              />
+              {one.key}
+            </label>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

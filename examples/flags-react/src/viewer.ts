@@ -1,0 +1,55 @@
+/** Who looks at the page: rendered by the server first, asked for again whenever it may have changed. */
+import { useState } from "react";
+import { authClient } from "./client.ts";
+
+export interface Organization {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface Viewer {
+  readonly email: string;
+  readonly organizations: readonly Organization[];
+  /** The id of the one they work in. */
+  readonly active: string | undefined;
+}
+
+export interface Account {
+  readonly viewer: Viewer | undefined;
+  signIn(email: string, password: string): Promise<void>;
+  signOut(): Promise<void>;
+  enter(organizationId: string): Promise<void>;
+}
+
+/** Flags are not mentioned here: their client notices by itself that somebody else is asking. */
+export function useAccount(rendered: Viewer | undefined): Account {
+  const [viewer, setViewer] = useState(rendered);
+  return {
+    viewer,
+    async signIn(email, password) {
+      await authClient.signIn.email({ email, password });
+      setViewer(await readViewer());
+    },
+    async signOut() {
+      await authClient.signOut();
+      setViewer(undefined);
+    },
+    async enter(organizationId) {
+      await authClient.organization.setActive({ organizationId });
+      setViewer(await readViewer());
+    },
+  };
+}
+
+async function readViewer(): Promise<Viewer | undefined> {
+  const [session, organizations] = await Promise.all([
+    authClient.getSession(),
+    authClient.organization.list(),
+  ]);
+  if (session.data === null) return undefined;
+  return {
+    email: session.data.user.email,
+    organizations: (organizations.data ?? []).map(({ id, name }) => ({ id, name })),
+    active: session.data.session.activeOrganizationId ?? undefined,
+  };
+}

@@ -1,0 +1,108 @@
+/** The Better Auth client plugin: flags as one client sees them, kept in step with who is signed in. */
+import type { FlagDeclarations } from "../model/declared.ts";
+import type { FeatureFlagErrorCodes } from "../model/errors.ts";
+import {
+  type ActionsControl,
+  createActions,
+  type FeatureFlagsActions,
+  type FeatureFlagsClientOptions,
+} from "./actions.ts";
+import { type AuthClientOptions, type AuthFetch, createTransport } from "./transport.ts";
+
+/** What is used of the store of Better Auth's client. */
+export type AuthClientStore = { listen(signal: string, listener: () => void): void };
+
+/** A finished request of Better Auth's client. */
+export type FinishedRequest = { readonly request: { readonly url: URL | string }; readonly data: unknown };
+
+export type FeatureFlagsClientPlugin<Flags extends FlagDeclarations = FlagDeclarations> = {
+  id: "feature-flags";
+  /** For types only. */
+  $InferServerPlugin: { id: "feature-flags"; $ERROR_CODES: FeatureFlagErrorCodes };
+  getActions: (
+    $fetch: AuthFetch,
+    $store: AuthClientStore,
+    options: AuthClientOptions | undefined,
+  ) => { featureFlags: FeatureFlagsActions<Flags> };
+  fetchPlugins: { id: string; name: string; hooks: { onSuccess: (finished: FinishedRequest) => void } }[];
+};
+
+/** Requests after which somebody else is signed in, or works in another organization. */
+const CHANGES_IDENTITY = new RegExp(
+  `/(?:${[
+    "sign-(?:in|up|out)",
+    "delete-user",
+    "revoke-sessions",
+    "verify-email",
+    "[\\w-]+/verify(?:-(?:email|totp|otp|backup-code|authentication))?",
+    "one-tap/callback",
+    "multi-session/(?:set-active|revoke)",
+    "organization/(?:set-active|create|delete|leave|accept-invitation)",
+    "admin/(?:impersonate-user|stop-impersonating)",
+  ].join("|")})(?:[/?]|$)`,
+);
+const READS_SESSION = /\/get-session(?:\?|$)/;
+
+/**
+ * Feature flags for Better Auth's client.
+ *
+ * @example
+ * ```ts
+ * import { defineFlags, featureFlagsClient } from "@halyard/flags/client";
+ * import { createAuthClient } from "better-auth/client";
+ *
+ * const flags = defineFlags({ "new-checkout": { type: "boolean" } });
+ * const authClient = createAuthClient({ plugins: [featureFlagsClient({ flags })] });
+ *
+ * if (await authClient.featureFlags.isEnabled("new-checkout")) console.log("the new checkout");
+ * ```
+ */
+export function featureFlagsClient<const Flags extends FlagDeclarations = FlagDeclarations>(
+  options: FeatureFlagsClientOptions<Flags> = {},
+): FeatureFlagsClientPlugin<Flags> {
+  // Better Auth gives fetch plugins no client, and one plugin object may have been given to several.
+  const controls = new Set<WeakRef<ActionsControl<Flags>>>();
+
+  function each(act: (control: ActionsControl<Flags>) => void): void {
+    for (const reference of controls) {
+      const control = reference.deref();
+      if (control === undefined) controls.delete(reference);
+      else act(control);
+    }
+  }
+
+  function onSuccess({ request, data }: FinishedRequest): void {
+    const url = String(request.url);
+    if (CHANGES_IDENTITY.test(url)) return each((control) => control.changeIdentity());
+    if (!READS_SESSION.test(url)) return;
+    const { userId, organizationId } = readSession(data);
+    each((control) => control.seeSession(userId, organizationId));
+  }
+
+  return {
+    id: "feature-flags",
+    $InferServerPlugin: {} as FeatureFlagsClientPlugin["$InferServerPlugin"],
+    getActions($fetch, $store, clientOptions) {
+      const control = createActions(createTransport($fetch, clientOptions), options);
+      controls.add(new WeakRef(control));
+      let isFirst = true;
+      $store.listen("$sessionSignal", () => {
+        // A new listener is called at once, before anything has happened.
+        if (!isFirst) control.refresh();
+        isFirst = false;
+      });
+      return { featureFlags: control.actions };
+    },
+    fetchPlugins: [{ id: "feature-flags", name: "Feature flags", hooks: { onSuccess } }],
+  };
+}
+
+type SessionAnswer = {
+  readonly user?: { readonly id?: string } | null;
+  readonly session?: { readonly activeOrganizationId?: string | null } | null;
+} | null;
+
+function readSession(data: unknown): { userId: string | undefined; organizationId: string | undefined } {
+  const { user, session } = (data as SessionAnswer) ?? {};
+  return { userId: user?.id, organizationId: session?.activeOrganizationId ?? undefined };
+}

@@ -1,0 +1,119 @@
+/** Flags for users' own tests and for Storybook: a client without a server. */
+import { createActions, type FeatureFlagsActions } from "../client/actions.ts";
+import type { ClientResult, RequestOptions, Transport } from "../client/transport.ts";
+import type { FlagState, FlagsBootstrap } from "../model/bootstrap.ts";
+import type { FlagDeclarations, FlagKey, FlagValue, FlagValueMap, VariantKey } from "../model/declared.ts";
+
+export type TestFlagsOptions<Flags extends FlagDeclarations> = {
+  /** The flags that `defineFlags` declared. */
+  flags?: Flags | undefined;
+  /** The variants of the flags that have one. */
+  variants?: { readonly [Key in FlagKey<Flags>]?: VariantKey<Flags, Key> } | undefined;
+};
+
+/** An event as it was tracked. */
+export type TrackedEvent = {
+  readonly flagKey: string;
+  readonly event: string;
+  readonly properties?: unknown;
+};
+
+/** Stands in for a Better Auth client with `featureFlagsClient()`. */
+export interface TestFlags<Flags extends FlagDeclarations = FlagDeclarations> {
+  readonly featureFlags: FeatureFlagsActions<Flags>;
+  /** Changes a flag's value, as the server would. */
+  set<Key extends FlagKey<Flags>>(
+    key: Key,
+    value: FlagValue<Flags, Key>,
+    variant?: VariantKey<Flags, Key>,
+  ): void;
+  /** Deletes a flag. */
+  remove(key: FlagKey<Flags>): void;
+  /** The events tracked so far. */
+  readonly tracked: readonly TrackedEvent[];
+}
+
+/**
+ * A client whose flags have these values at once; all others do not exist.
+ *
+ * @example
+ * ```ts
+ * import { testFlags } from "@halyard/flags/testing";
+ *
+ * const client = testFlags({ "new-checkout": true });
+ * console.log(await client.featureFlags.isEnabled("new-checkout")); // true
+ * client.set("new-checkout", false);
+ * ```
+ */
+export function testFlags<const Flags extends FlagDeclarations = FlagDeclarations>(
+  values: FlagValueMap<Flags> = {},
+  { flags, variants = {} }: TestFlagsOptions<Flags> = {},
+): TestFlags<Flags> {
+  const states = new Map<string, FlagState>();
+  const tracked: TrackedEvent[] = [];
+  let changes = 0;
+
+  const put = (key: string, value: unknown, variant: unknown): void => {
+    const state = { value, ...(variant !== undefined && { variant }), reason: "default" };
+    states.set(key, state as FlagState);
+  };
+  for (const [key, value] of Object.entries(values)) {
+    put(key, value, Object.hasOwn(variants, key) ? variants[key as FlagKey<Flags>] : undefined);
+  }
+
+  const bootstrap = (): FlagsBootstrap => ({
+    flags: Object.fromEntries(states),
+    // Only the order counts: what is newer replaces what is known.
+    evaluatedAt: new Date(++changes).toISOString(),
+  });
+
+  const transport: Transport = {
+    async request<Data>(path: string, { body }: RequestOptions = {}): Promise<ClientResult<Data>> {
+      return { data: answer(path, body) as Data, error: null };
+    },
+    beacon: () => undefined,
+  };
+
+  function answer(path: string, body: object = {}): object {
+    if (path.endsWith("/bootstrap")) return bootstrap();
+    if (!path.includes("/events")) return {};
+    const events = "events" in body ? (body.events as TrackedEvent[]) : [body as TrackedEvent];
+    tracked.push(
+      ...events.map(({ flagKey, event, properties }) => ({
+        flagKey,
+        event,
+        ...(properties !== undefined && { properties }),
+      })),
+    );
+    const id = `test-${tracked.length}`;
+    return path.endsWith("/batch")
+      ? { success: events.length, failed: 0, batchId: "idempotencyKey" in body ? body.idempotencyKey : id }
+      : { success: true, eventId: id };
+  }
+
+  const { actions } = createActions<Flags>(transport, {
+    flags,
+    bootstrap: bootstrap(),
+    anonymousId: false,
+    exposures: false,
+  });
+  const view = actions.values();
+  const change = (): void => view.hydrate(bootstrap());
+
+  return {
+    featureFlags: {
+      ...actions,
+      // There is no server to render for others: what this client has is what a page is rendered with.
+      values: () => Object.assign(view, { rendered: () => view }),
+    },
+    set(key, value, variant) {
+      put(key, value, variant);
+      change();
+    },
+    remove(key) {
+      states.delete(key);
+      change();
+    },
+    tracked,
+  };
+}

@@ -1,0 +1,199 @@
+/** Events reach the server once, together where they can, and never make the caller's code fail. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type EventServer, startEventServer } from "./event-server.ts";
+import { bootstrapAnswer, createClient, gate } from "./kit.ts";
+
+let server: EventServer;
+beforeAll(async () => {
+  server = await startEventServer();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  server.stored.length = 0;
+  server.requests.length = 0;
+  server.hold = undefined;
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+const paths = () => server.requests.map(({ path }) => path);
+
+describe("track", () => {
+  test("sends number, object or nothing, and gives the server's id", async () => {
+    const { flags } = createClient(server.origin);
+    const first = await flags.track("f", "clicked", 3);
+    await flags.track("f", "clicked", { a: 1 });
+    await flags.track("f", "clicked");
+    await flags.trackEvent("f", "clicked", 0);
+    expect(first).toEqual({ success: true, eventId: "event-1" });
+    expect(server.stored).toEqual([
+      { flagKey: "f", event: "clicked", properties: 3 },
+      { flagKey: "f", event: "clicked", properties: { a: 1 } },
+      { flagKey: "f", event: "clicked" },
+      { flagKey: "f", event: "clicked", properties: 0 },
+    ]);
+  });
+
+  test("with the same idempotency key counts once, and both get the same id", async () => {
+    const { flags } = createClient(server.origin);
+    const options = { idempotencyKey: "once" };
+    const [first, second] = [
+      await flags.track("f", "e", 1, options),
+      await flags.track("f", "e", 1, options),
+    ];
+    expect(second).toEqual(first);
+    expect(server.stored).toHaveLength(1);
+  });
+
+  test("sends events of one turn together, and those that come meanwhile with the next", async () => {
+    const { flags } = createClient(server.origin);
+    const held = gate();
+    server.hold = held.opened;
+    const first = flags.track("f", "first");
+    await vi.waitFor(() => expect(server.requests).toHaveLength(1));
+    const rest = Array.from({ length: 150 }, (_, at) => flags.track("f", "rest", at));
+    held.open();
+    expect(await first).toEqual({ success: true, eventId: "event-1" });
+    const results = await Promise.all(rest);
+    expect(results.every(({ success }) => success)).toBe(true);
+    expect(new Set(results.map((result) => result.success && result.eventId)).size).toBe(150);
+    expect(server.stored).toHaveLength(151);
+    expect(paths()).toEqual([
+      "/feature-flags/events",
+      "/feature-flags/events/batch",
+      "/feature-flags/events/batch",
+    ]);
+  });
+
+  test("tells of events sent together which of them failed, and stores none twice", async () => {
+    const { flags } = createClient(server.origin);
+    const results = await Promise.all([
+      flags.track("f", "good"),
+      flags.track("f", "invalid"),
+      flags.track("f", "better"),
+    ]);
+    expect(results.map(({ success }) => success)).toEqual([true, false, true]);
+    expect(server.stored.map(({ event }) => event)).toEqual(["good", "better"]);
+  });
+
+  test("says what it is about: the context goes along", async () => {
+    const { flags } = createClient(server.origin, {
+      anonymousId: "visitor",
+      context: { attributes: { a: 1 } },
+    });
+    await flags.track("f", "e");
+    expect(server.stored[0]?.["context"]).toEqual({ anonymousId: "visitor", attributes: { a: 1 } });
+  });
+
+  test("gives success: false without an answer, for one event and for several, and never rejects", async () => {
+    const { flags, network } = createClient(server.origin);
+    network.isDown = true;
+    expect(await flags.track("f", "e")).toEqual({ success: false });
+    expect(await Promise.all([flags.track("f", "e"), flags.track("f", "e")])).toEqual([
+      { success: false },
+      { success: false },
+    ]);
+    const cyclic: { self?: unknown } = {};
+    cyclic.self = cyclic;
+    network.isDown = false;
+    expect(await flags.track("f", "e", cyclic as never)).toEqual({ success: false });
+  });
+
+  test("refuses more than 1,000 events without an answer", async () => {
+    const { flags } = createClient(server.origin);
+    const held = gate();
+    server.hold = held.opened;
+    const tracked = Array.from({ length: 1_001 }, () => flags.track("f", "e"));
+    expect(await tracked[1_000]).toEqual({ success: false });
+    held.open();
+    expect((await Promise.all(tracked)).filter(({ success }) => success)).toHaveLength(1_000);
+  });
+});
+
+describe("trackBatch", () => {
+  test("sends all items at once and says how many were accepted", async () => {
+    const { flags } = createClient(server.origin);
+    const timestamp = new Date("2026-11-15T10:00:00Z");
+    const items = [
+      { flag: "f", event: "b", data: 1, timestamp },
+      { flag: "f", event: "b", data: { x: 1 }, idempotencyKey: "k" },
+      { flag: "f", event: "invalid" },
+    ];
+    expect(await flags.trackBatch(items, "batch-1")).toEqual({ success: 2, failed: 1, batchId: "batch-1" });
+    expect(server.requests).toEqual([
+      {
+        path: "/feature-flags/events/batch",
+        body: {
+          events: [
+            { flagKey: "f", event: "b", properties: 1, timestamp: "2026-11-15T10:00:00.000Z" },
+            { flagKey: "f", event: "b", properties: { x: 1 }, idempotencyKey: "k" },
+            { flagKey: "f", event: "invalid" },
+          ],
+          idempotencyKey: "batch-1",
+        },
+      },
+    ]);
+  });
+
+  test("counts once when sent again with its id", async () => {
+    const { flags } = createClient(server.origin);
+    const items = [{ flag: "f", event: "b" }];
+    const first = await flags.trackBatch(items, "batch-2");
+    expect(await flags.trackBatch(items, "batch-2")).toEqual(first);
+    expect(server.stored).toHaveLength(1);
+  });
+
+  test("gives all as failed without an answer, and asks nothing for no items", async () => {
+    const { flags, network } = createClient(server.origin);
+    expect(await flags.trackBatch([])).toMatchObject({ success: 0, failed: 0 });
+    expect(network.paths).toEqual([]);
+    network.isDown = true;
+    const items = [
+      { flag: "f", event: "b" },
+      { flag: "f", event: "b", timestamp: new Date(Number.NaN) },
+    ];
+    expect(await flags.trackBatch(items)).toEqual({ success: 0, failed: 2 });
+  });
+});
+
+describe("exposures", () => {
+  const EXPOSURES = "/feature-flags/evaluate-batch";
+
+  function reader(options = {}) {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const made = createClient("http://app.test", options);
+    made.network.intercept = () => bootstrapAnswer({ a: 1, b: true, c: "never read" });
+    const exposed = () => made.network.bodies.filter((_, at) => made.network.paths[at] === EXPOSURES);
+    return { ...made, exposed };
+  }
+
+  test("are of the flags that were read, once each, never of all that were fetched", async () => {
+    const { flags, exposed } = reader();
+    await flags.getValue("a");
+    await flags.isEnabled("b");
+    await flags.getVariant("a");
+    await flags.getValue("unknown");
+    await flags.bootstrap();
+    expect(exposed()).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(exposed()).toEqual([
+      { flagKeys: ["a", "b"], track: true, select: "value", contextInResponse: false },
+    ]);
+    await flags.getValue("a");
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(exposed()).toHaveLength(1);
+  });
+
+  test("are not of values that were set locally, and not at all when turned off", async () => {
+    const { flags, exposed } = reader();
+    flags.setOverride("a", 2);
+    await flags.getValue("a");
+    const off = reader({ exposures: false });
+    await off.flags.getValue("a");
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect([exposed(), off.exposed()]).toEqual([[], []]);
+  });
+});

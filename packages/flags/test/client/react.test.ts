@@ -1,0 +1,298 @@
+/** The hooks: on a server, where they show what the page was given, and in a browser, where they follow the client. */
+import { type FlagsBootstrap, featureFlagsClient } from "@halyard/flags/client";
+import {
+  FeatureFlagsProvider,
+  useFeatureFlag,
+  useFeatureFlagDetails,
+  useFeatureFlags,
+  useVariant,
+} from "@halyard/flags/react";
+import { launchChromium } from "@halyard/services";
+import { createAuthClient } from "better-auth/client";
+import { build } from "esbuild";
+import { createElement } from "react";
+import { renderToString } from "react-dom/server";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type EventServer, startEventServer } from "./event-server.ts";
+import { bootstrapAnswer, createClient, gate } from "./kit.ts";
+
+const bootstrap: FlagsBootstrap = {
+  flags: { a: { value: "rendered", variant: "v", reason: "rule_match" }, n: { value: null } },
+  evaluatedAt: "2026-01-01T00:00:00.000Z",
+};
+
+/** A component with every hook. */
+function Hooks() {
+  const { value, status, reason } = useFeatureFlagDetails("a", "default");
+  const shown = [useFeatureFlag("a", "default"), useFeatureFlag("n", "default"), useFeatureFlag("unknown")];
+  return createElement(
+    "p",
+    null,
+    JSON.stringify([...shown, useFeatureFlags(), useVariant("a"), value, status, reason]),
+  );
+}
+
+const render = (
+  client: Parameters<typeof FeatureFlagsProvider>[0]["client"],
+  given?: FlagsBootstrap,
+): unknown => {
+  const element = createElement(FeatureFlagsProvider, { client, bootstrap: given }, createElement(Hooks));
+  return JSON.parse(
+    renderToString(element)
+      .replace(/<\/?p>/g, "")
+      .replaceAll("&quot;", '"'),
+  );
+};
+
+describe("on a server", () => {
+  test("the hooks show what the page was given", () => {
+    const client = createAuthClient({ baseURL: "http://app.test", plugins: [featureFlagsClient()] });
+    expect(render(client, bootstrap)).toEqual([
+      "rendered",
+      null,
+      null,
+      { a: "rendered", n: null },
+      { key: "v" },
+      "rendered",
+      "ready",
+      "rule_match",
+    ]);
+  });
+
+  test("without it they show defaults, and that nothing is known", () => {
+    const { client } = createClient("http://app.test");
+    expect(render(client)).toEqual(["default", "default", null, {}, null, "default", "loading", null]);
+  });
+
+  test("one client for all requests never shows one visitor what was for another", async () => {
+    const { client, flags, network } = createClient("http://app.test");
+    network.intercept = () => bootstrapAnswer({ a: "fetched for somebody" });
+    await flags.getValue("a");
+    const ofAda: FlagsBootstrap = { ...bootstrap, flags: { a: { value: "for ada" } } };
+    expect(render(client, ofAda)).toContain("for ada");
+    const ofBob: FlagsBootstrap = { ...bootstrap, flags: { a: { value: "for bob" } } };
+    expect(render(client, ofBob)).toContain("for bob");
+    expect(render(client)).toEqual(["default", "default", null, {}, null, "default", "loading", null]);
+    expect(await flags.getValue("a")).toBe("fetched for somebody");
+  });
+
+  test("a hook without a provider says what is missing", () => {
+    expect(() => renderToString(createElement(Hooks))).toThrow("<FeatureFlagsProvider client={…}>");
+  });
+});
+
+describe("in a browser, under StrictMode", () => {
+  type Browser = Awaited<ReturnType<typeof launchChromium>>;
+  type Page = Awaited<ReturnType<Browser["newPage"]>>;
+  const BOOTSTRAP = "/feature-flags/bootstrap";
+  let browser: Browser;
+  let script: string;
+  let page: Page;
+  let server: EventServer;
+  let values: Record<string, unknown>;
+  let answer: Promise<void> | undefined;
+  const complaints: string[] = [];
+  const asked: { path: string; body: unknown }[] = [];
+
+  beforeAll(async () => {
+    const bundle = await build({
+      entryPoints: [new URL("../fixtures/flags-hooks-page.tsx", import.meta.url).pathname],
+      bundle: true,
+      write: false,
+      format: "iife",
+      target: "es2022",
+      jsx: "automatic",
+      conditions: ["@halyard/source"],
+      define: { "process.env.NODE_ENV": '"development"' },
+    });
+    script = bundle.outputFiles[0]?.text ?? "";
+    [browser, server] = await Promise.all([launchChromium(), startEventServer()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  beforeEach(async () => {
+    values = { a: "one", b: { deep: true }, c: 3 };
+    answer = undefined;
+    complaints.length = 0;
+    asked.length = 0;
+    server.requests.length = 0;
+    server.stored.length = 0;
+    server.hold = undefined;
+    page = await browser.newPage();
+    page.on("console", (entry) => void (entry.type() === "error" && complaints.push(entry.text())));
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    // Everything but events, which a page that is left sends where Playwright does not look.
+    await page.route(/\/api\/auth\/(?!feature-flags\/events)/, async (route) => {
+      const path = new URL(route.request().url()).pathname.replace("/api/auth", "");
+      asked.push({ path, body: route.request().postDataJSON() });
+      await answer;
+      if (path === BOOTSTRAP) {
+        const { flags } = (await bootstrapAnswer(values).json()) as FlagsBootstrap;
+        const a = { ...flags["a"], variant: String(values["a"]) };
+        return route.fulfill({ json: { flags: { ...flags, a }, evaluatedAt: new Date().toISOString() } });
+      }
+      return route.fulfill({ json: { success: true } });
+    });
+    await page.goto(server.origin);
+    await page.addScriptTag({ content: script });
+  });
+  afterEach(async () => {
+    await page.close();
+    expect(complaints).toEqual([]);
+  });
+
+  const show = (view: string, given?: FlagsBootstrap) =>
+    page.evaluate(`show(${JSON.stringify(view)}, ${JSON.stringify(given)})`);
+  const reads = (id: string, text: string): Promise<void> =>
+    vi.waitFor(async () => expect(await page.textContent(`#${id}`)).toBe(text), {
+      timeout: 10_000,
+      interval: 20,
+    });
+  const fetches = () => asked.filter(({ path }) => path === BOOTSTRAP).length;
+  const renders = () => page.evaluate("({ ...renders })") as Promise<Record<string, number>>;
+  const refetch = () => page.evaluate("client.featureFlags.bootstrap()");
+
+  test("any number of hooks make one fetch, and loading can be told from a value", async () => {
+    const held = gate();
+    answer = held.opened;
+    await show("details");
+    await reads("details", '{"value":"default","status":"loading"}');
+    await show("many");
+    await reads("a", '"default"');
+    held.open();
+    await reads("a", '"one"');
+    await show("details");
+    await reads("details", '{"value":"one","reason":"default","variant":"one","status":"ready"}');
+    expect(fetches()).toBe(1);
+  });
+
+  test("a component renders again only when a flag that it reads has changed", async () => {
+    await show("each");
+    await reads("a", '"one"');
+    await reads("b", '{"deep":true}');
+    await reads("variant", '{"key":"one"}');
+    const before = await renders();
+    await refetch();
+    values = { ...values, c: "nobody reads it", b: { deep: true } };
+    await refetch();
+    expect(await renders()).toEqual(before);
+    values = { ...values, b: false };
+    await refetch();
+    await reads("b", "false");
+    // StrictMode renders twice.
+    expect(await renders()).toEqual({ ...before, b: (before["b"] ?? 0) + 2 });
+  });
+
+  test("useFeatureFlags follows all flags", async () => {
+    await show("all");
+    await reads("all", '{"a":"one","b":{"deep":true},"c":3}');
+    values = { d: "only", a: "one" };
+    await refetch();
+    await reads("all", '{"d":"only","a":"one"}');
+  });
+
+  test("what the page was given is shown at once, and nothing is asked for", async () => {
+    await show("details", bootstrap);
+    expect(await page.textContent("#details")).toBe(
+      '{"value":"rendered","variant":"v","reason":"rule_match","status":"ready"}',
+    );
+    expect(await page.evaluate('client.featureFlags.getValue("a")')).toBe("rendered");
+    expect(fetches()).toBe(0);
+    await show("details", { flags: { a: { value: "navigated" } }, evaluatedAt: "2026-01-02T00:00:00.000Z" });
+    await reads("details", '{"value":"navigated","status":"ready"}');
+  });
+
+  test("local overrides show at once in development, and end", async () => {
+    await show("each");
+    await reads("a", '"one"');
+    await page.evaluate('client.featureFlags.setOverride("a", "local")');
+    await reads("a", '"local"');
+    await page.evaluate("client.featureFlags.clearOverrides()");
+    await reads("a", '"one"');
+  });
+
+  test("after a sign-out nothing of before is shown, not even what the page was given", async () => {
+    await show("details", bootstrap);
+    const held = gate();
+    const [signOut] = [page.evaluate("client.signOut()")];
+    await signOut;
+    await show("nothing", bootstrap);
+    answer = held.opened;
+    await show("details", bootstrap);
+    expect(await page.textContent("#details")).not.toContain("rendered");
+    held.open();
+    await reads("details", '{"value":"one","reason":"default","variant":"one","status":"ready"}');
+  });
+
+  test("exposures are of the flags on the page, and not reported twice", async () => {
+    await show("each");
+    await reads("a", '"one"');
+    await vi.waitFor(
+      () => expect(asked.some(({ path }) => path === "/feature-flags/evaluate-batch")).toBe(true),
+      10_000,
+    );
+    const exposures = asked.filter(({ path }) => path === "/feature-flags/evaluate-batch");
+    expect(exposures).toMatchObject([{ body: { flagKeys: ["a", "b"], track: true } }]);
+  });
+
+  test("exposures are reported again when another variant is shown", async () => {
+    const reported = () => asked.filter(({ path }) => path === "/feature-flags/evaluate-batch");
+    await show("each");
+    await reads("a", '"one"');
+    await vi.waitFor(() => expect(reported()).toHaveLength(1), 10_000);
+    values = { ...values, a: "two" };
+    await refetch();
+    await reads("a", '"two"');
+    await vi.waitFor(() => expect(reported()).toHaveLength(2), 10_000);
+    expect(reported()[1]).toMatchObject({ body: { flagKeys: ["a"] } });
+  });
+
+  test("a second provider hands newer values to hooks that are already on the page", async () => {
+    await show("each");
+    await reads("a", '"one"');
+    await show("nested");
+    await reads("a", '"newer"');
+    await reads("n", '"nested"');
+  });
+
+  test("a visitor has one id, in a cookie, and every request carries it", async () => {
+    await show("each");
+    await reads("a", '"one"');
+    const cookie = (await page.context().cookies()).find(({ name }) => name === "halyard_anonymous_id");
+    expect(cookie?.value).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+    await refetch();
+    expect(asked.filter(({ path }) => path === BOOTSTRAP)).toMatchObject([
+      { body: { context: { anonymousId: cookie?.value } } },
+      { body: { context: { anonymousId: cookie?.value } } },
+    ]);
+  });
+
+  test("events without an answer are handed to the browser when the page is left, and stored once", async () => {
+    // The page before may still report what it showed.
+    const sent = () => server.requests.filter(({ path }) => path.startsWith("/feature-flags/events"));
+    await page.evaluate('client.featureFlags.track("f", "first")');
+    const held = gate();
+    server.hold = held.opened;
+    await page.evaluate(
+      'void client.featureFlags.track("f", "in flight"); void client.featureFlags.trackBatch([{ flag: "f", event: "batch" }], "b");',
+    );
+    await vi.waitFor(() => expect(sent()).toHaveLength(3), 10_000);
+    await page.evaluate('void client.featureFlags.track("f", "waiting")');
+    await page.goto("about:blank");
+    held.open();
+    await vi.waitFor(() => expect(sent().length).toBeGreaterThanOrEqual(6), 10_000);
+    expect(server.stored.map(({ event }) => event).sort()).toEqual([
+      "batch",
+      "first",
+      "in flight",
+      "waiting",
+    ]);
+    const beacons = sent()
+      .slice(3)
+      .map(({ path }) => path);
+    expect(new Set(beacons)).toEqual(new Set(["/feature-flags/events/batch"]));
+  });
+});

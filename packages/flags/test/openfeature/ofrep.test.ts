@@ -1,0 +1,188 @@
+/** OFREP as its specification has it: https://github.com/open-feature/protocol, service/openapi.yaml. */
+import { describe, expect, test } from "vitest";
+import type { Answer, Host, Person } from "../host.ts";
+import { flag, memoryHost, suiteHost } from "../memory-host.ts";
+
+const PATH = "/ofrep/v1/evaluate/flags";
+let host: Host;
+let ada: Person;
+let bob: Person;
+
+suiteHost({}, async (started) => {
+  host = started;
+  [ada, bob] = [await host.person("ada"), await host.person("bob")];
+  const { api } = host.auth;
+  const make = (fields: object) => api.createFeatureFlag({ body: flag({ enabled: true, ...fields }) });
+  const targeted = await make({ key: "targeted", type: "string", defaultValue: "d" });
+  const conditions = { conditions: [{ attribute: "plan", operator: "equals" as const, value: "pro" }] };
+  await api.createFeatureFlagRule({
+    body: { flagId: targeted.id, priority: 1, conditions, value: "for pros" },
+  });
+  const own = await make({ key: "own", type: "string", defaultValue: "d" });
+  await api.createFeatureFlagOverride({ body: { flagId: own.id, userId: ada.id, value: "ada's" } });
+  await make({ key: "split", type: "number", variants: [{ key: "v", weight: 100, value: 1.5 }] });
+  await make({ key: "object", type: "json", defaultValue: { a: ["2026-01-01T00:00:00.000Z"] } });
+  await make({ key: "off", type: "boolean", enabled: false, defaultValue: true });
+  await make({ key: "hidden", type: "boolean", visibility: "server" });
+});
+
+const one = (key: string, context?: object, headers: Record<string, string> = {}): Promise<Answer> =>
+  host.call("POST", `${PATH}/${key}`, { body: context === undefined ? {} : { context }, headers });
+const all = (context?: object, headers: Record<string, string> = {}): Promise<Answer> =>
+  host.call("POST", PATH, { body: context === undefined ? {} : { context }, headers });
+
+describe("a single flag", () => {
+  test("has key, value, reason, variant and flat metadata", async () => {
+    const { status, json } = await one("split", { targetingKey: "somebody" });
+    const metadata = { revision: expect.any(Number) };
+    expect([status, json]).toEqual([
+      200,
+      { key: "split", value: 1.5, reason: "SPLIT", variant: "v", metadata },
+    ]);
+  });
+
+  test.for([
+    ["targeted", { plan: "pro" }, "for pros", "TARGETING_MATCH"],
+    ["targeted", { attributes: { plan: "pro" } }, "for pros", "TARGETING_MATCH"],
+    ["targeted", { plan: "free" }, "d", "DEFAULT"],
+    ["object", undefined, { a: ["2026-01-01T00:00:00.000Z"] }, "DEFAULT"],
+    ["off", { targetingKey: "x" }, true, "DISABLED"],
+  ] as const)("%s for %j is %j by %s", async ([key, context, value, reason]) => {
+    const { status, json } = await one(key, context);
+    expect([status, json]).toMatchObject([200, { key, value, reason }]);
+  });
+
+  test("takes the targeting key for the user's id", async () => {
+    expect((await one("own", { targetingKey: ada.id })).json).toMatchObject({
+      value: "ada's",
+      reason: "TARGETING_MATCH",
+    });
+  });
+
+  test.for(["unknown", "hidden", "a%2Fb"])("that does not exist for the caller is 404: %s", async (key) => {
+    const { status, json } = await one(key);
+    expect(status).toBe(404);
+    expect(json).toEqual({
+      key: decodeURIComponent(key),
+      errorCode: "FLAG_NOT_FOUND",
+      errorDetails: expect.any(String),
+    });
+  });
+
+  test.for([
+    ["a context that is none", { context: "text" }],
+    ["a targeting key that is no text", { context: { targetingKey: 5 } }],
+    ["a body that is none", [1]],
+  ] as const)("is 400 with the key and a code for %s", async ([, body]) => {
+    const { status, json } = await host.call("POST", `${PATH}/own`, { body });
+    expect(status).toBe(400);
+    expect(json).toEqual({ key: "own", errorCode: "INVALID_CONTEXT", errorDetails: expect.any(String) });
+  });
+
+  test("is evaluated in the ring that the header names", async () => {
+    const made = await memoryHost();
+    await made.auth.api.createFeatureFlag({
+      body: flag({ enabled: true, environments: { beta: { defaultValue: "beta's" } }, defaultValue: "d" }),
+    });
+    const headers = { "x-deployment-ring": "beta" };
+    expect((await made.call("POST", `${PATH}/k`, { body: {}, headers })).json.value).toBe("beta's");
+  });
+
+  test("is 400 when the body is over its limit, before it is read", async () => {
+    const body = { context: { attributes: { text: "x".repeat(70_000) } } };
+    expect((await host.call("POST", `${PATH}/own`, { body })).status).toBe(400);
+  });
+});
+
+describe("all flags", () => {
+  test("are all that the caller may see, those that are off too", async () => {
+    const { status, json } = await all({ plan: "pro" });
+    expect(status).toBe(200);
+    expect(json.flags.map((entry: { key: string; reason: string }) => [entry.key, entry.reason])).toEqual([
+      ["object", "DEFAULT"],
+      ["off", "DISABLED"],
+      ["own", "DEFAULT"],
+      ["split", "SPLIT"],
+      ["targeted", "TARGETING_MATCH"],
+    ]);
+  });
+
+  test("are not sent again to who has them: 304, without a body", async () => {
+    const first = await all({ plan: "pro" });
+    const etag = first.headers.get("etag") ?? "";
+    expect(etag).toMatch(/^"[\da-f]{64}"$/);
+    for (const known of [etag, `"other", ${etag}`, `W/${etag}`, "*"]) {
+      const again = await all({ plan: "pro" }, { "if-none-match": known });
+      expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", etag]);
+    }
+    expect((await all({ plan: "pro" }, { "if-none-match": '"other"' })).status).toBe(200);
+  });
+
+  test("are sent again for another context, another user and another revision", async () => {
+    const etag = (await all({ targetingKey: "x" })).headers.get("etag") ?? "";
+    const known = { "if-none-match": etag };
+    expect((await all({ targetingKey: "x" }, known)).status).toBe(304);
+    expect((await all({ targetingKey: "y" }, known)).status).toBe(200);
+    expect((await all({ targetingKey: "x", plan: "pro" }, known)).status).toBe(200);
+    const ofAda = (await all({}, ada.headers)).headers.get("etag") ?? "";
+    expect((await all({}, { ...ada.headers, "if-none-match": ofAda })).status).toBe(304);
+    expect((await all({}, { ...bob.headers, "if-none-match": ofAda })).status).toBe(200);
+    await host.auth.api.createFeatureFlag({ body: flag({ key: "new", enabled: true }) });
+    expect((await all({ targetingKey: "x" }, known)).status).toBe(200);
+  });
+
+  test("are sent again when an override has expired, which makes no revision", async () => {
+    const { auth, call } = await memoryHost();
+    const made = await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "d" }) });
+    const expiresAt = new Date(Date.now() + 1_500).toISOString();
+    await auth.api.createFeatureFlagOverride({
+      body: { flagId: made.id, userId: "u", value: "o", expiresAt },
+    });
+    const body = { context: { targetingKey: "u" } };
+    const first = await call("POST", PATH, { body });
+    expect(first.json.flags[0].value).toBe("o");
+    const known = { "if-none-match": first.headers.get("etag") ?? "" };
+    await expect
+      .poll(async () => (await call("POST", PATH, { body, headers: known })).json?.flags[0].value, {
+        timeout: 10_000,
+      })
+      .toBe("d");
+  });
+
+  test("are 400 with a code for a context that is none", async () => {
+    const { status, json } = await host.call("POST", PATH, { body: { context: 5 } });
+    expect([status, json]).toEqual([400, { errorCode: "INVALID_CONTEXT", errorDetails: expect.any(String) }]);
+  });
+});
+
+describe("who is asking", () => {
+  test("is the signed-in user, who may name nobody else", async () => {
+    expect((await one("own", {}, ada.headers)).json.value).toBe("ada's");
+    expect((await one("own", { targetingKey: ada.id }, ada.headers)).json.value).toBe("ada's");
+    for (const answer of [
+      await one("own", { targetingKey: ada.id }, bob.headers),
+      await one("own", { userId: ada.id }, bob.headers),
+      await one("own", { email: ada.email }, bob.headers),
+      await all({ targetingKey: ada.id }, bob.headers),
+    ]) {
+      expect(answer.status).toBe(403);
+      expect(answer.text).not.toContain("ada's");
+      expect(answer.json).toEqual({ errorDetails: expect.any(String) });
+    }
+  });
+
+  test("may be a server key that evaluates for others", async () => {
+    const key = await host.key({ userId: bob.id }, ["evaluate-as"]);
+    expect((await one("own", { targetingKey: ada.id }, key.headers)).json.value).toBe("ada's");
+    expect((await one("hidden", {}, key.headers)).status).toBe(200);
+    const weak = await host.key({ userId: bob.id }, ["read"]);
+    expect((await one("own", { targetingKey: ada.id }, weak.headers)).status).toBe(403);
+    expect((await one("own", {}, { "x-api-key": "nonsense" })).status).toBe(401);
+  });
+
+  test("must be known where identities are verified", async () => {
+    const verified = await memoryHost({ flags: { identity: "verified" } });
+    const answer = await verified.call("POST", PATH, { body: { context: { targetingKey: "x" } } });
+    expect(answer.status).toBe(401);
+  });
+});

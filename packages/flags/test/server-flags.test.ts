@@ -1,0 +1,164 @@
+/** Flags in server code: typed reads, what a page is rendered with, and declarations that have drifted apart. */
+import { createServerFlags, defineFlags, serializeBootstrap } from "@halyard/flags";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Host, type Person, startHost } from "./host.ts";
+import { flag, memoryHost, suiteHost } from "./memory-host.ts";
+
+const declared = defineFlags({
+  own: { type: "string", default: "declared" },
+  missing: { type: "number", default: 7 },
+  wrong: { type: "boolean", default: true },
+  split: { type: "string", variants: ["a"] },
+});
+let host: Host;
+let ada: Person;
+
+suiteHost({}, async (started) => {
+  host = started;
+  ada = await host.person("ada");
+  const make = (fields: object) =>
+    host.auth.api.createFeatureFlag({ body: flag({ enabled: true, ...fields }) });
+  const own = await make({ key: "own", defaultValue: "d" });
+  await host.auth.api.createFeatureFlagOverride({ body: { flagId: own.id, userId: ada.id, value: "ada's" } });
+  await make({ key: "wrong", type: "string", defaultValue: "text" });
+  await make({ key: "split", variants: [{ key: "b", weight: 100, value: "v" }] });
+  await make({ key: "off", type: "boolean", enabled: false, defaultValue: true });
+  await make({
+    key: "visitor",
+    bucketBy: "anonymousId",
+    variants: [
+      { key: "a", weight: 50, value: "a" },
+      { key: "b", weight: 50, value: "b" },
+    ],
+  });
+});
+beforeEach(() => {
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+afterEach(() => vi.restoreAllMocks());
+
+const headersOf = (person: Person | undefined, cookies = "") =>
+  new Headers({ cookie: [person?.headers["cookie"], cookies].filter(Boolean).join("; ") });
+
+describe("createServerFlags", () => {
+  test("reads for whoever sent the request", async () => {
+    const flags = createServerFlags(host.auth, declared);
+    expect(await flags.getValue("own", { headers: headersOf(ada) })).toBe("ada's");
+    expect(await flags.getValue("own", { headers: headersOf(undefined) })).toBe("d");
+    expect(await flags.getValue("own", { context: { userId: ada.id } })).toBe("ada's");
+    expect(await flags.getValue("own")).toBe("d");
+  });
+
+  test("gives declared and callers' defaults for what is not there or not as declared", async () => {
+    const flags = createServerFlags(host.auth, declared);
+    expect(await flags.getValue("missing")).toBe(7);
+    expect(await flags.getValue("missing", {}, 9)).toBe(9);
+    expect(await flags.isEnabled("wrong")).toBe(true);
+    expect(await flags.isEnabled("wrong", {}, false)).toBe(false);
+    expect(await flags.getVariant("split")).toBeNull();
+    expect(await createServerFlags(host.auth).getVariant("split")).toBe("b");
+    expect(await createServerFlags(host.auth).isEnabled("off")).toBe(true);
+  });
+
+  test("never throws: a claim that is refused, or no database, gives the default", async () => {
+    const flags = createServerFlags(host.auth, declared);
+    const options = { headers: headersOf(ada), context: { userId: "bob" } };
+    expect(await flags.getValue("own", options)).toBe("declared");
+    expect(await flags.bootstrap(options)).toBeUndefined();
+    expect(console.error).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe("bootstrap", () => {
+  test("has every flag, also those that are off, and no more of the visitor than the page needs", async () => {
+    const page = await createServerFlags(host.auth).bootstrap({ headers: headersOf(ada) });
+    expect(page?.flags["own"]).toEqual({ value: "ada's", reason: "override" });
+    expect(page?.flags["off"]).toEqual({ value: true, reason: "disabled" });
+    expect(page?.context).toEqual({ userId: ada.id, anonymousId: expect.stringMatching(/^[\da-f-]{36}$/) });
+    expect(JSON.stringify(page)).not.toContain(ada.email);
+  });
+
+  test("is for the visitor that the page's cookie names, and makes an id for one who has none", async () => {
+    const flags = createServerFlags(host.auth);
+    const kept = async (cookies: string) =>
+      (await flags.bootstrap({ headers: headersOf(undefined, cookies) }))?.context;
+    expect(await kept("a=b; halyard_anonymous_id=visitor-1; c=d")).toEqual({ anonymousId: "visitor-1" });
+    const [first, second] = [await kept(""), await kept("halyard_anonymous_id=<script>")];
+    expect(first?.anonymousId).not.toBe(second?.anonymousId);
+    const values = new Set<unknown>();
+    for (let visitor = 0; visitor < 20; visitor++) {
+      const headers = headersOf(undefined, `halyard_anonymous_id=visitor-${visitor}`);
+      values.add((await flags.bootstrap({ headers }))?.flags["visitor"]?.value);
+    }
+    expect(values).toEqual(new Set(["a", "b"]));
+  });
+
+  test("names no visitor when it is rendered for no request: all who get the page would share the id", async () => {
+    expect((await createServerFlags(host.auth).bootstrap({}))?.context).toEqual({});
+  });
+
+  test("gives undefined and never rejects, whatever it is given as headers", async () => {
+    const headers = { cookie: "a=b" } as unknown as Headers;
+    expect(await createServerFlags(host.auth).bootstrap({ headers })).toBeUndefined();
+  });
+
+  test("as text cannot end the script that it stands in, and reads back as it was", () => {
+    const value = "</script><!-- \u2028 \u2029 &amp;";
+    const page = { flags: { "<k>": { value } }, evaluatedAt: "2026-01-01T00:00:00.000Z" };
+    const text = serializeBootstrap(page);
+    expect(text).not.toMatch(/[<\u2028\u2029]/);
+    expect(JSON.parse(text)).toEqual(page);
+    expect(serializeBootstrap(undefined)).toBe("null");
+  });
+});
+
+describe("declared flags", () => {
+  test("are compared with the stored ones when flags are first asked for, and each drift is named", async () => {
+    const said: string[] = [];
+    const flags = defineFlags({
+      gone: { type: "boolean" },
+      k: { type: "number" },
+      fine: { type: "string", variants: ["a"] },
+      values: { type: "string", values: ["x"], variants: ["a", "c"] },
+    });
+    const { auth } = await memoryHost({ flags: { flags }, log: (message) => said.push(message) });
+    await auth.api.createFeatureFlag({ body: flag() });
+    const warned = () => said.filter((message) => message.includes("differ"));
+    await vi.waitFor(() => expect(warned()).toHaveLength(1), 5_000);
+    expect(warned()[0]).toContain("gone is declared, but there is no such flag");
+  });
+
+  test("name types, values and variants that differ", async () => {
+    const said: string[] = [];
+    const database = await memoryHost();
+    const variants = [
+      { key: "a", weight: 50, value: "x" },
+      { key: "b", weight: 50, value: "y" },
+    ];
+    await database.auth.api.createFeatureFlag({ body: flag({ key: "values", defaultValue: "z", variants }) });
+    await database.auth.api.createFeatureFlag({ body: flag({ key: "type" }) });
+    await database.auth.api.createFeatureFlag({ body: flag({ key: "fine", defaultValue: "x" }) });
+    const flags = defineFlags({
+      type: { type: "number" },
+      fine: { type: "string", values: ["x"] },
+      values: { type: "string", values: ["x"], variants: ["a", "c"] },
+    });
+    const again = await startHost({
+      database: database.db,
+      migrate: false,
+      flags: { flags },
+      log: (message) => said.push(message),
+    });
+    await again.evaluate({ flagKey: "type" });
+    await vi.waitFor(() => expect(said.join("\n")).toContain("differ"), 5_000);
+    await again.close();
+    const drifts = said.find((message) => message.includes("differ"))?.match(/(?<= {2}- ).*/g);
+    expect(drifts).toEqual([
+      "type is declared as number, but stored as string",
+      'values has the value "z", which is not declared',
+      'values has the value "y", which is not declared',
+      "values has the variant b, which is not declared",
+      "values is declared with the variant c, which it has not",
+    ]);
+  });
+});
