@@ -17,9 +17,8 @@ export interface HttpSample extends LoadSample {
 }
 
 /**
- * What a server does at its limit, and what it does at the rate. Its CPU time for a request is that at its limit and its
- * share of what the server does by itself, which is more the fewer requests there are. The CPU time at the rate is no
- * measure: a processor that has done something else between two requests takes several times as long for each.
+ * What a server does at the rate, which is judged, and what it does at its limit: its CPU time for a request there, and
+ * its share of what the server does by itself, which is more the fewer requests there are.
  */
 export interface PacedSample extends HttpSample {
   readonly backgroundUs: number;
