@@ -12,8 +12,10 @@ import {
   type JsonValue,
   type Page,
   type RuleConditions,
+  withFeatureFlags,
 } from "@halyard/flags";
 import { compileFlag } from "@halyard/flags/engine";
+import { toNodeHandler } from "@halyard/flags/node";
 import { type RateLimitRedisClient, redisRateLimitStore } from "@halyard/flags/redis";
 import { betterAuth } from "better-auth";
 import { admin } from "better-auth/plugins";
@@ -26,6 +28,10 @@ export const auth = betterAuth({
   secret: "a secret for a program that is only compiled",
   plugins: [featureFlags({ schema: { featureFlag: { modelName: "feature_flag" } } })],
 });
+
+const faster = withFeatureFlags(auth);
+assertEqual<typeof faster, typeof auth>();
+toNodeHandler(faster) satisfies (...parts: never[]) => Promise<void>;
 
 // Not exported: under pnpm the type of Better Auth's own admin plugin cannot be written down without naming zod.
 const besideOthers = betterAuth({ plugins: [admin(), featureFlags()] });

@@ -3,15 +3,26 @@ import * as z from "zod";
 import { isPlainObject, type JsonObject } from "../engine/json.ts";
 import type { ClaimedContext } from "./evaluation.ts";
 import { claimedContext, withinContext } from "./evaluation-input.ts";
-import { invalid, isoTime, jsonBytes, jsonObject, name, overLimit, parse } from "./inputs.ts";
+import {
+  invalid,
+  isoTime,
+  isWellFormed,
+  jsonBytes,
+  jsonObject,
+  MAX_LINE,
+  name,
+  overLimit,
+  parse,
+} from "./inputs.ts";
 
 const MAX_EVENTS = 1000;
+const MAX_KEY = 128;
 const MAX_PROPERTIES_BYTES = 16 * 1024;
 const MAX_AGE_MS = 48 * 60 * 60 * 1000;
 const MAX_AHEAD_MS = 5 * 60 * 1000;
 
 /** Not the pattern of a flag's key: an event may be about a flag of another system. As long as one, for the index. */
-const flagKey = name.refine((value) => value.length <= 128, "must have at most 128 characters");
+const flagKey = name.refine((value) => value.length <= MAX_KEY, `must have at most ${MAX_KEY} characters`);
 const sampleRate = z.number().min(0).max(1);
 
 const fields = {
@@ -52,13 +63,29 @@ export interface EventInput {
   readonly idempotencyKey?: string;
 }
 
-/** `nowMs`: the time of receipt. */
-export function parseEventInput(body: unknown, nowMs: number): EventInput {
-  return checked(parse(single, body), nowMs);
+/** When a request came, by the wall clock. */
+export interface Receipt {
+  readonly ms: number;
+  /** The same as ISO 8601, in UTC. */
+  readonly at: string;
 }
 
-export function parseBatchEventInput(body: unknown, nowMs: number): EventInput {
-  return checked(parse(item, body), nowMs);
+let lastReceipt: Receipt = { ms: 0, at: new Date(0).toISOString() };
+
+/** Under load many requests come in the same millisecond, and its text takes longer than their checks. */
+export function receiptOf(ms: number): Receipt {
+  if (ms !== lastReceipt.ms) lastReceipt = { ms, at: new Date(ms).toISOString() };
+  return lastReceipt;
+}
+
+export function parseEventInput(body: unknown, receipt: Receipt): EventInput {
+  // The key of a single event is in a header.
+  const isPlain = isUsual(body) && body.idempotencyKey === undefined;
+  return inputOf(isPlain ? body : withinLimits(parse(single, body)), receipt);
+}
+
+export function parseBatchEventInput(body: unknown, receipt: Receipt): EventInput {
+  return inputOf(isUsual(body) ? body : withinLimits(parse(item, body)), receipt);
 }
 
 /** The batch, with its events as they came: one that is wrong fails by itself. */
@@ -77,20 +104,59 @@ export function parseIdempotencyKey(header: string | null): string | undefined {
   throw invalid([{ path: "Idempotency-Key", message: "must have 1–255 characters, without NUL" }]);
 }
 
-function checked(given: z.output<typeof item>, nowMs: number): EventInput {
-  const { flagKey, event, value, properties, sampleRate, context, idempotencyKey } = withinContext(given);
-  if (value !== undefined && typeof properties === "number") {
-    throw invalid([{ path: "properties", message: "is a number, and so is value; give one of them" }]);
+type Item = z.output<typeof item>;
+
+/** What the schemas take as it is, and is within all limits, told by a few comparisons. They decide on all else. */
+function isUsual(body: unknown): body is Item {
+  if (!isPlainObject(body) || body["timestamp"] !== undefined || body["context"] !== undefined) return false;
+  const { flagKey, event, value, properties, sampleRate, idempotencyKey } = body;
+  if (!isName(flagKey) || flagKey.length > MAX_KEY || !isName(event)) return false;
+  if (value !== undefined && !Number.isFinite(value)) return false;
+  if (sampleRate !== undefined && !isShare(sampleRate)) return false;
+  if (idempotencyKey !== undefined && !isName(idempotencyKey)) return false;
+  return properties === undefined || Number.isFinite(properties) || isSmall(properties);
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value.length <= MAX_LINE && isWellFormed(value);
+}
+
+function isShare(value: unknown): boolean {
+  return typeof value === "number" && value >= 0 && value <= 1;
+}
+
+/** Flat, and too short to be too large: no character takes more than 6 bytes, no scalar more than 30 characters. */
+function isSmall(properties: unknown): boolean {
+  if (!isPlainObject(properties)) return false;
+  let characters = 0;
+  for (const key in properties) {
+    const value = properties[key];
+    characters += key.length + 30;
+    if (typeof value === "string") characters += value.length;
+    else if (typeof value !== "boolean" && value !== null && !Number.isFinite(value)) return false;
   }
+  return characters * 6 <= MAX_PROPERTIES_BYTES;
+}
+
+function withinLimits(given: Item): Item {
+  const { properties } = withinContext(given);
   if (typeof properties === "object" && jsonBytes(properties) > MAX_PROPERTIES_BYTES) {
     const what = "The properties are too large as JSON, in bytes.";
     throw overLimit(what, MAX_PROPERTIES_BYTES, "Send only what is counted.");
+  }
+  return given;
+}
+
+function inputOf(given: Item, receipt: Receipt): EventInput {
+  const { flagKey, event, value, properties, sampleRate, context, idempotencyKey } = given;
+  if (value !== undefined && typeof properties === "number") {
+    throw invalid([{ path: "properties", message: "is a number, and so is value; give one of them" }]);
   }
   const number = typeof properties === "number" ? properties : value;
   return {
     flagKey,
     event,
-    at: timeOf(given.timestamp, nowMs),
+    at: timeOf(given.timestamp, receipt),
     ...(number !== undefined && { value: number }),
     ...(typeof properties === "object" && { properties }),
     ...(sampleRate !== undefined && { sampleRate }),
@@ -99,9 +165,9 @@ function checked(given: z.output<typeof item>, nowMs: number): EventInput {
   };
 }
 
-function timeOf(timestamp: string | undefined, nowMs: number): string {
-  if (timestamp === undefined) return new Date(nowMs).toISOString();
-  const age = nowMs - Date.parse(timestamp);
+function timeOf(timestamp: string | undefined, { ms, at }: Receipt): string {
+  if (timestamp === undefined) return at;
+  const age = ms - Date.parse(timestamp);
   if (age <= MAX_AGE_MS && age >= -MAX_AHEAD_MS) return timestamp;
   throw invalid([{ path: "timestamp", message: "must be at most 48 hours old and at most 5 minutes ahead" }]);
 }

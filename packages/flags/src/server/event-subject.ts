@@ -28,6 +28,7 @@ export async function identifySubjects(service: Service, call: Call): Promise<Ev
   const caller = await identifyEvaluator(call);
   const environment = resolveEnvironment(call, caller, service.options, undefined);
   const known = new Map<string, Promise<EventSubject>>();
+  let own: Promise<EventSubject> | undefined;
 
   async function resolve(context: ClaimedContext | undefined): Promise<EventSubject> {
     const resolved = await resolveContext(service, call, caller, context);
@@ -36,7 +37,11 @@ export async function identifySubjects(service: Service, call: Call): Promise<Ev
   }
 
   return {
-    of(context = {}) {
+    of(context) {
+      if (context === undefined) {
+        own ??= resolve(undefined);
+        return own;
+      }
       const key = canonicalJson(context);
       const subject = known.get(key) ?? resolve(context);
       known.set(key, subject);
@@ -46,10 +51,13 @@ export async function identifySubjects(service: Service, call: Call): Promise<Ev
 }
 
 async function readLayers(service: Service, tenant: string): Promise<Layer[]> {
-  const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
-  return Promise.all(
-    tenants.map(async (one) => ({ tenant: one, snapshot: (await service.store.snapshot(one)).snapshot })),
-  );
+  if (tenant === NO_TENANT) return [await readLayer(service, NO_TENANT)];
+  return Promise.all([readLayer(service, tenant), readLayer(service, NO_TENANT)]);
+}
+
+async function readLayer({ store }: Service, tenant: string): Promise<Layer> {
+  const { snapshot } = store.peek(tenant) ?? (await store.snapshot(tenant));
+  return { tenant, snapshot };
 }
 
 function subjectOf(

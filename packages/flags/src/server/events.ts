@@ -4,11 +4,14 @@ import { canonicalJson } from "../model/canonical-json.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { FeatureFlagEventBatchResult, FeatureFlagEventResult } from "../model/event.ts";
 import {
+  type EventBatchInput,
   type EventInput,
   parseBatchEventInput,
   parseEventBatchInput,
   parseEventInput,
   parseIdempotencyKey,
+  type Receipt,
+  receiptOf,
 } from "../model/event-input.ts";
 import type { Dedupe, EventEntry } from "../store/events/event-log.ts";
 import { sha256Hex } from "../store/sha256.ts";
@@ -23,16 +26,16 @@ export function createEvent(service: Service, call: Call): Promise<FeatureFlagEv
   return answer(call, "STORAGE_ERROR", () =>
     counted(service, 1, async () => {
       checkBodySize(call);
-      const nowMs = Date.now();
-      const input = parseEventInput(call.body, nowMs);
+      const receipt = receiptOf(Date.now());
+      const input = parseEventInput(call.body, receipt);
       const idempotencyKey = parseIdempotencyKey(headersOf(call).get("idempotency-key"));
       const subject = await (await identifySubjects(service, call)).of(input.context);
-      const entry = await entryOf(input, subject, {
-        nowMs,
-        body: bodyWithout(call, "idempotencyKey"),
-        idempotencyKey,
-      });
-      const { outcome, eventId } = await service.events.record(entry);
+      const sent = idempotencyKey === undefined ? input : { ...input, idempotencyKey };
+      const dedupe =
+        idempotencyKey === undefined
+          ? undefined
+          : await dedupeOf("event", subject, idempotencyKey, bodyWithout(call, "idempotencyKey"));
+      const { outcome, eventId } = await service.events.record(entryOf(sent, subject, receipt, dedupe));
       if (outcome === "conflict") throw usedKey("Idempotency-Key");
       return { result: { success: true, eventId }, accepted: 1 };
     }),
@@ -44,19 +47,15 @@ export function createEventBatch(service: Service, call: Call): Promise<FeatureF
     checkBodySize(call, MAX_BATCH_BODY_BYTES);
     const input = parseEventBatchInput(call.body);
     return counted(service, input.events.length, async () => {
-      const nowMs = Date.now();
+      const receipt = receiptOf(Date.now());
       const { idempotencyKey } = input;
       const subjects = await identifySubjects(service, call);
       const own = await subjects.of(undefined);
-      const entries: EventEntry[] = [];
-      for (const event of input.events) {
-        const entry = await batchEntryOf(event, subjects, nowMs, input.sampleRate);
-        if (entry !== undefined) entries.push(entry);
-      }
+      const entries = await batchEntriesOf(input, subjects, own, receipt);
       const recorded = await service.events.recordBatch({
         entries,
         failed: input.events.length - entries.length,
-        batchId: idempotencyKey ?? uuidV7(nowMs),
+        batchId: idempotencyKey ?? uuidV7(receipt.ms),
         ...(idempotencyKey !== undefined && {
           dedupe: await dedupeOf("batch", own, idempotencyKey, call.body),
         }),
@@ -84,43 +83,43 @@ async function counted<Result>(
   }
 }
 
-/** Undefined for an event that is wrong, or about somebody the caller may not speak for. */
-async function batchEntryOf(
-  event: unknown,
+/**
+ * Without the events that are wrong, or about somebody the caller may not speak for. Waits only for those that have
+ * something to wait for.
+ */
+async function batchEntriesOf(
+  { events, sampleRate }: EventBatchInput,
   subjects: EventSubjects,
-  nowMs: number,
-  sampleRate: number | undefined,
-): Promise<EventEntry | undefined> {
-  try {
-    const input = parseBatchEventInput(event, nowMs);
-    const subject = await subjects.of(input.context);
-    const { idempotencyKey, ...body } = event as Record<string, unknown>;
-    return await entryOf({ ...input, sampleRate: input.sampleRate ?? sampleRate ?? 1 }, subject, {
-      nowMs,
-      body,
-      idempotencyKey: input.idempotencyKey,
-    });
-  } catch (error) {
-    if (error instanceof FeatureFlagError && error.status < 500) return undefined;
-    throw error;
+  own: EventSubject,
+  receipt: Receipt,
+): Promise<EventEntry[]> {
+  const entries: EventEntry[] = [];
+  for (const event of events) {
+    try {
+      const input = parseBatchEventInput(event, receipt);
+      const subject = input.context === undefined ? own : await subjects.of(input.context);
+      const dedupe =
+        input.idempotencyKey === undefined
+          ? undefined
+          : await dedupeOf("event", subject, input.idempotencyKey, withoutKey(event));
+      entries.push(entryOf(input, subject, receipt, dedupe, sampleRate));
+    } catch (error) {
+      if (!(error instanceof FeatureFlagError && error.status < 500)) throw error;
+    }
   }
+  return entries;
 }
 
-interface Received {
-  /** Wall-clock time of receipt. */
-  readonly nowMs: number;
-  /** As it was sent, without the key. */
-  readonly body: unknown;
-  readonly idempotencyKey: string | undefined;
-}
-
-async function entryOf(
-  { flagKey, event, value, properties, at, sampleRate = 1 }: EventInput,
+function entryOf(
+  input: EventInput,
   subject: EventSubject,
-  { nowMs, body, idempotencyKey }: Received,
-): Promise<EventEntry> {
-  const id = uuidV7(nowMs);
-  const { tenant, variant } = subject.flag(flagKey, nowMs);
+  receipt: Receipt,
+  dedupe: Dedupe | undefined,
+  usualRate = 1,
+): EventEntry {
+  const { flagKey, event, value, properties, at, sampleRate = usualRate, idempotencyKey } = input;
+  const id = uuidV7(receipt.ms);
+  const { tenant, variant } = subject.flag(flagKey, receipt.ms);
   const { userId, organizationId } = subject;
   return {
     tenant,
@@ -129,7 +128,7 @@ async function entryOf(
       flagKey,
       event,
       at,
-      receivedAt: new Date(nowMs).toISOString(),
+      receivedAt: receipt.at,
       sampleRate,
       ...(value !== undefined && { value }),
       ...(properties !== undefined && { properties }),
@@ -138,8 +137,8 @@ async function entryOf(
       ...(variant !== undefined && { variant }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     },
-    isKept: murmur3(id) < sampleRate * 2 ** 32,
-    ...(idempotencyKey !== undefined && { dedupe: await dedupeOf("event", subject, idempotencyKey, body) }),
+    isKept: sampleRate === 1 || murmur3(id) < sampleRate * 2 ** 32,
+    ...(dedupe !== undefined && { dedupe }),
   };
 }
 
@@ -154,6 +153,11 @@ async function dedupeOf(
     sha256Hex(canonicalJson(body)),
   ]);
   return { keyHash, bodyHash };
+}
+
+function withoutKey(event: unknown): object {
+  const { idempotencyKey: _key, ...body } = event as Record<string, unknown>;
+  return body;
 }
 
 function usedKey(field: string): FeatureFlagError {

@@ -16,12 +16,16 @@ describe("Better Auth's own limiter", () => {
     expect(Object.entries(rulesAfterInit({ "/feature-flags/*": RULE }) ?? {})).toEqual([
       ["/feature-flags/*", RULE],
       ["/feature-flags/**", false],
+      ["/ofrep/**", false],
     ]);
-    expect(rulesAfterInit()).toEqual({ "/feature-flags/**": false });
+    expect(rulesAfterInit()).toEqual({ "/feature-flags/**": false, "/ofrep/**": false });
   });
 
   test("keeps a rule of the host for all our paths", () => {
-    expect(rulesAfterInit({ "/feature-flags/**": RULE })).toEqual({ "/feature-flags/**": RULE });
+    expect(rulesAfterInit({ "/feature-flags/**": RULE })).toEqual({
+      "/feature-flags/**": RULE,
+      "/ofrep/**": false,
+    });
   });
 });
 

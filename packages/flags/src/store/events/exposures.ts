@@ -101,12 +101,18 @@ export function createExposures({
     }
   }
 
-  function flush(): Promise<void> {
-    if (isolated) return write();
+  function start(): Promise<void> {
     writing ??= write().finally(() => {
       writing = undefined;
     });
     return writing;
+  }
+
+  async function flush(): Promise<void> {
+    if (isolated) return write();
+    // What comes while the last of the others is being written is not seen by those who write it.
+    do await start();
+    while (queue.length > 0 && !isFailing);
   }
 
   return {
