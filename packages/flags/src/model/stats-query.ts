@@ -23,7 +23,8 @@ const MAX_DAYS = 400;
 
 export function parseWindow(query: unknown, nowMs: number): StatsWindow {
   const read = readerOf(query);
-  const end = read.time("end") ?? new Date(nowMs).toISOString();
+  // Until now, and `end` is not included: what was counted in this very millisecond is.
+  const end = read.time("end") ?? new Date(nowMs + 1).toISOString();
   const start = read.time("start") ?? new Date(Date.parse(end) - DEFAULT_DAYS * DAY_MS).toISOString();
   const lengthMs = Date.parse(end) - Date.parse(start);
   if (lengthMs <= 0) throw invalid([{ path: "end", message: "must be later than start" }]);

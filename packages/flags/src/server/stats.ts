@@ -43,7 +43,7 @@ export async function withSummaries(
   flags: readonly FeatureFlag[],
 ): Promise<ListedFeatureFlag[]> {
   const nowMs = Date.now();
-  const window = { start: new Date(nowMs - DAY_MS).toISOString(), end: new Date(nowMs).toISOString() };
+  const window = { start: new Date(nowMs - DAY_MS).toISOString(), end: new Date(nowMs + 1).toISOString() };
   const groups = new Map<string, { tenant: string; window: FigureWindow; flags: FeatureFlag[] }>();
   for (const flag of flags) {
     const tenant = service.options.multiTenant === true ? (flag.organizationId ?? NO_TENANT) : NO_TENANT;
