@@ -45,10 +45,20 @@ function cluster(
   };
 }
 
-/** A Redis Cluster of masters that share the slots evenly, without replicas. Default 3 masters. */
-export async function startRedisCluster({ masters = 3 }: { masters?: number } = {}): Promise<PrivateCluster> {
+/**
+ * A Redis Cluster of masters that share the slots evenly; the first `masters` of its nodes are masters at the start.
+ * Default 3 masters without replicas.
+ */
+export async function startRedisCluster({
+  masters = 3,
+  replicasPerMaster = 0,
+}: {
+  masters?: number;
+  replicasPerMaster?: number;
+} = {}): Promise<PrivateCluster> {
+  const size = masters * (1 + replicasPerMaster);
   // Named, because the usual bus port is 10,000 above the other one, where it may be taken.
-  const busPorts = await Promise.all(Array.from({ length: masters }, freePort));
+  const busPorts = await Promise.all(Array.from({ length: size }, freePort));
   const nodes = await Promise.all(
     busPorts.map((busPort) =>
       startPrivate(
@@ -65,7 +75,7 @@ export async function startRedisCluster({ masters = 3 }: { masters?: number } = 
     ),
   );
   await Promise.all(
-    nodes.map(async ({ url }, index) => {
+    nodes.slice(0, masters).map(async ({ url }, index) => {
       const first = Math.floor((index * REDIS_SLOTS) / masters);
       const last = Math.floor(((index + 1) * REDIS_SLOTS) / masters) - 1;
       await askRedis(url, "CLUSTER", "ADDSLOTSRANGE", `${first}`, `${last}`);
@@ -79,9 +89,18 @@ export async function startRedisCluster({ masters = 3 }: { masters?: number } = 
   }
   const whole = cluster(nodes, async ({ url }) => {
     const info = await askRedis(url, "CLUSTER", "INFO");
-    const complete = info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${masters}\r`);
+    const complete = info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${size}\r`);
     if (!complete) throw new Error(info.replaceAll("\r\n", " "));
+    const replication = await askRedis(url, "INFO", "replication");
+    if (replication.includes("master_link_status:down")) throw new Error("it does not follow its master yet");
   });
+  await whole.healthy();
+  await Promise.all(
+    nodes.slice(masters).map(async ({ url }, index) => {
+      const id = await askRedis(nodes[index % masters]?.url ?? "", "CLUSTER", "MYID");
+      await askRedis(url, "CLUSTER", "REPLICATE", id);
+    }),
+  );
   await whole.healthy();
   return whole;
 }

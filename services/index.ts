@@ -17,5 +17,6 @@ export {
 } from "./private-server.ts";
 export { type Program, type ProgramOptions, spawnProgram } from "./program.ts";
 export { createRedisPrefix } from "./redis.ts";
+export { type PrivateSentinels, startRedisSentinels } from "./sentinel.ts";
 export { ServiceError } from "./server.ts";
 export type { TestDatabase, TestPrefix } from "./test-database.ts";

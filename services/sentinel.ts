@@ -1,0 +1,89 @@
+// A private Redis that fails over: a master, its replica, and three Sentinels that watch them.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { programPath } from "./machine.ts";
+import { type PrivateServer, startPrivate } from "./private-server.ts";
+import { askRedis, redis } from "./redis.ts";
+import { waitFor } from "./wait.ts";
+
+export interface PrivateSentinels {
+  /** What the Sentinels call the master. */
+  readonly name: string;
+  /** Both data servers, whichever is the master at the moment. */
+  readonly servers: readonly PrivateServer[];
+  readonly sentinels: readonly PrivateServer[];
+  /** The data server that the Sentinels name now. */
+  master(): Promise<PrivateServer>;
+  /** Resolves when the master has a replica that is up to date, and all Sentinels know it. */
+  healthy(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const NAME = "halyard";
+const SENTINELS = 3;
+const HEALTHY_TIMEOUT_MS = 30_000;
+
+export async function startRedisSentinels(): Promise<PrivateSentinels> {
+  const servers = await Promise.all([startPrivate(redis), startPrivate(redis)]);
+  const [first, second] = servers;
+  await askRedis(second.url, "REPLICAOF", "127.0.0.1", String(first.port));
+  const sentinels = await Promise.all(
+    Array.from({ length: SENTINELS }, () => startPrivate({ ...redis, launch: sentinelOf(first.port) })),
+  );
+  const [watcher] = sentinels;
+
+  async function master(): Promise<PrivateServer> {
+    const info = await askRedis(watcher?.url ?? "", "INFO", "sentinel");
+    const port = Number(/master0:.*address=[^:]+:(\d+)/.exec(info)?.[1]);
+    const found = servers.find((server) => server.port === port);
+    if (found === undefined) throw new Error(`the Sentinels name port ${port}, which is none of ours`);
+    return found;
+  }
+
+  async function healthy(): Promise<void> {
+    const check = async () => {
+      const replication = await askRedis((await master()).url, "INFO", "replication");
+      if (!replication.includes("role:master") || !replication.includes("state=online"))
+        throw new Error("no replica is up to date");
+      for (const { url } of sentinels) {
+        const info = await askRedis(url, "INFO", "sentinel");
+        if (!info.includes("status=ok") || !info.includes(`slaves=1,sentinels=${SENTINELS}`))
+          throw new Error(info.replaceAll("\r\n", " "));
+      }
+    };
+    await waitFor(check, { what: "the Sentinels to agree", timeoutMs: HEALTHY_TIMEOUT_MS });
+  }
+
+  await healthy();
+  return {
+    name: NAME,
+    servers,
+    sentinels,
+    master,
+    healthy,
+    async stop() {
+      await Promise.all([...sentinels, ...servers].map((server) => server.stop()));
+    },
+  };
+}
+
+/** A Sentinel rewrites its configuration, so it gets a file of its own; on a restart it keeps what it knew. */
+function sentinelOf(masterPort: number): typeof redis.launch {
+  return (directory, port) => {
+    const file = join(directory, "sentinel.conf");
+    const lines = [
+      `port ${port}`,
+      "bind 127.0.0.1",
+      `dir ${directory}`,
+      `sentinel monitor ${NAME} 127.0.0.1 ${masterPort} 2`,
+      `sentinel down-after-milliseconds ${NAME} 1000`,
+      `sentinel failover-timeout ${NAME} 5000`,
+    ];
+    try {
+      writeFileSync(file, `${lines.join("\n")}\n`, { flag: "wx" });
+    } catch {
+      // It is there from before.
+    }
+    return { command: programPath("redis-server"), args: [file, "--sentinel"], cwd: directory };
+  };
+}
