@@ -21,6 +21,9 @@ client.onState((state) => {
   if (state === "open") void attempt(() => join(room));
 });
 
+// The server was cut off from the others for a while: read what was said meanwhile.
+client.onGap(() => void attempt(() => join(room)));
+
 async function join(name: string): Promise<void> {
   const { payload } = await client.request(Join, { room: name });
   room = name;

@@ -3,7 +3,7 @@ import { message, z } from "@halyard/wire/zod";
 
 const room = z.string().regex(/^[a-z0-9-]{1,32}$/);
 const id = z.string().min(1).max(64);
-const line = z.object({ id, from: z.string(), text: z.string() });
+export const line = z.object({ id, from: z.string(), text: z.string() });
 
 /** Client: enter a room and see what was said last. */
 export const Join = message("JOIN", { payload: { room }, response: { recent: z.array(line) } });

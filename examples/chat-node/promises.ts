@@ -62,6 +62,7 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     await ada.client.request(Say, { room: "echo", id: "2", text: "Twice." });
     const { payload } = await ada.client.request(Join, { room: "echo" });
     assert.deepEqual(payload.recent.map(spoken), ["ada: Once.", "ada: Twice."]);
+    await until(() => ada.heard.length >= 2, "ada to hear both");
     assert.deepEqual(ada.heard, ["ada: Once.", "ada: Twice."]);
   });
 

@@ -10,7 +10,14 @@ export {
   type WsErrorOptions,
 } from "./protocol/error.ts";
 export { MemoryPubSub } from "./pubsub/memory.ts";
-export type { CarryOptions, PublishFailure, PublishResult, PubSub, Subscriber } from "./pubsub/pubsub.ts";
+export type {
+  CarryOptions,
+  PublishFailure,
+  PublishResult,
+  PubSub,
+  PubSubStatus,
+  Subscriber,
+} from "./pubsub/pubsub.ts";
 export type {
   CloseContext,
   ConnectionContext,
@@ -26,6 +33,7 @@ export type {
   SendOptions,
   Topics,
 } from "./router/context.ts";
+export type { ServerCounters } from "./router/counters.ts";
 export type { DisconnectMatch, DisconnectOptions } from "./router/disconnect.ts";
 export type {
   AuthHook,
@@ -35,6 +43,7 @@ export type {
   LimitHook,
   OpenHook,
 } from "./router/hooks.ts";
+export type { Metrics, ObservedBus, ServerFigures } from "./router/metrics.ts";
 export type { HeartbeatOptions, Platform, RouterOptions } from "./router/options.ts";
 export type {
   ConnectionData,
@@ -42,6 +51,7 @@ export type {
   SendOutcome,
   ServerContext,
   SharedFrame,
+  SharedWriter,
   Socket,
   SocketEvents,
 } from "./router/peer.ts";
@@ -52,7 +62,7 @@ export {
   type Router,
   type RpcHandler,
 } from "./router/router.ts";
-export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server.ts";
+export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
 export type { AuthorizeTopic } from "./router/topics.ts";
 export type {
   AnyMessageSchema,

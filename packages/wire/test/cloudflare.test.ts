@@ -1,19 +1,60 @@
-import { startWorker } from "@halyard/services/worker";
+import { startWorker, type Worker } from "@halyard/services/worker";
+import { expect } from "vitest";
+import { beforeEachFrame, speakFirst } from "./contract/adapter/peer.ts";
 import { adapterContract } from "./contract/adapter.ts";
+import type { ScenarioName } from "./fixtures/scenarios.ts";
 
+const CLASSES: Readonly<Record<ScenarioName, string>> = {
+  open: "Open",
+  guarded: "Guarded",
+  "any-origin": "AnyOrigin",
+  "chosen-origins": "ChosenOrigins",
+  "own-token": "OwnToken",
+  crowded: "Crowded",
+  tight: "Tight",
+  watched: "Watched",
+  ending: "Open",
+  measured: "Measured",
+  paced: "Paced",
+};
+/** The engine compresses as the client likes, and cuts off without a word who breaks the WebSocket protocol. */
+const LACKS = {
+  transport: false,
+  endpoints: false,
+  backpressure: false,
+  heartbeat: false,
+  shutdown: false,
+} as const;
+
+adapterContract("Durable Objects", start, LACKS);
 adapterContract(
-  "Durable Objects",
-  () =>
-    startWorker({
-      entry: new URL("fixtures/worker.ts", import.meta.url).pathname,
-      durableObjects: { ROOM: "Room" },
-    }),
-  {
-    admission: false,
-    serveOptions: false,
-    transport: false,
-    backpressure: false,
-    heartbeat: false,
-    shutdown: false,
+  "Durable Objects that sleep between any two frames",
+  async (scenario) => {
+    const worker = await start(scenario);
+    let asleep = 0;
+    let frames = 0;
+    beforeEachFrame(worker.url, async () => {
+      frames++;
+      // While upgrades wait or handlers use the clock the object is busy, and left alone.
+      if (await worker.evict("ROOM", "contract", 250)) asleep++;
+    });
+    return {
+      ...worker,
+      async stop() {
+        await worker.stop();
+        if (scenario === "open") expect(asleep / frames).toBeGreaterThan(0.95);
+      },
+    };
   },
+  { ...LACKS, patience: false },
 );
+
+async function start(scenario: ScenarioName): Promise<Worker> {
+  const worker = await startWorker({
+    entry: new URL("fixtures/worker.ts", import.meta.url).pathname,
+    durableObjects: { ROOM: CLASSES[scenario] },
+    evictable: true,
+  });
+  speakFirst(worker.url);
+  return worker;
+}

@@ -11,9 +11,11 @@ test.each([
   ["@halyard/wire/react", ["WireProvider", "useClient", "useConnectionState", "useMessage", "useRequest"]],
   ["@halyard/wire/node", ["createNodeHandler", "serve"]],
   ["@halyard/wire/bun", ["bunPubSub", "createBunHandler", "serve"]],
-  ["@halyard/wire/cloudflare", ["createDurableObjectHandler"]],
+  ["@halyard/wire/cloudflare", ["createDurableObjectHandler", "createRoomRoutes"]],
   ["@halyard/wire/memory", ["MemoryPubSub", "MemoryRateLimiter", "memoryPubSub", "memoryRateLimiter"]],
-  ["@halyard/wire/middleware", ["logger", "rateLimit", "requireAuth", "telemetry"]],
+  ["@halyard/wire/redis", ["BrokerPubSub", "RedisRateLimiter", "redisPubSub", "redisRateLimiter"]],
+  ["@halyard/wire/nats", ["BrokerPubSub", "natsPubSub"]],
+  ["@halyard/wire/middleware", ["createMetrics", "logger", "rateLimit", "requireAuth", "telemetry"]],
   ["@halyard/wire/testing", ["createTestServer"]],
 ])("%s exports exactly the names it promises", async (entry, names) => {
   expect(Object.keys(await import(entry)).sort()).toEqual(names);

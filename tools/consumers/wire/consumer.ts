@@ -7,13 +7,17 @@ import { wsClient as valibotClient } from "@halyard/wire/client/valibot";
 import { wsClient as zodClient } from "@halyard/wire/client/zod";
 import { createDurableObjectHandler } from "@halyard/wire/cloudflare";
 import { memoryPubSub, memoryRateLimiter } from "@halyard/wire/memory";
-import { logger, rateLimit, requireAuth, telemetry } from "@halyard/wire/middleware";
+import { createMetrics, logger, rateLimit, requireAuth, telemetry } from "@halyard/wire/middleware";
+import { type NatsConnection, natsPubSub } from "@halyard/wire/nats";
 import { createNodeHandler, type ServerHandle, serve } from "@halyard/wire/node";
 import { useClient, useConnectionState, useMessage, useRequest, WireProvider } from "@halyard/wire/react";
+import { redisPubSub, redisRateLimiter } from "@halyard/wire/redis";
 import { createTestServer } from "@halyard/wire/testing";
 import { v, message as valibotMessage } from "@halyard/wire/valibot";
 import { rpc, z, message as zodMessage } from "@halyard/wire/zod";
+import { Cluster, Redis } from "ioredis";
 import { createElement, type ReactNode } from "react";
+import { createClient, createCluster, createSentinel } from "redis";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function assertEqual<A, B>(..._proof: Equal<A, B> extends true ? [] : [never]): void {}
@@ -56,6 +60,23 @@ router.rpc(Greet, (ctx) => {
   if (ctx.payload.name === "number") void ctx.reply(Greet.response, { text: 1 });
   ctx.reply(Greet.response, { text: `Hello, ${ctx.payload.name}` });
 });
+
+export function spread(connection: NatsConnection): unknown[] {
+  const bucket = { capacity: 1, tokensPerSecond: 1 };
+  const [client, cluster] = [createClient(), createCluster({ rootNodes: [] })];
+  const sentinel = createSentinel({ name: "main", sentinelRootNodes: [] });
+  const [single, many] = [new Redis({ lazyConnect: true }), new Cluster([], { lazyConnect: true })];
+  const metrics = createMetrics();
+  createRouter({ metrics, pubsub: natsPubSub(connection, { prefix: "app." }) });
+  for (const known of [client, cluster, sentinel, single, many]) redisRateLimiter(known, bucket);
+  // @ts-expect-error not a client
+  redisPubSub({ url: "redis://localhost" });
+  // @ts-expect-error not a connection
+  natsPubSub({ servers: "localhost" });
+  return [client, cluster, sentinel, single, many].map((known) =>
+    redisPubSub(known, { prefix: "app:", subscriber: known, replyTimeoutMs: 1_000 }),
+  );
+}
 
 export class Room extends createDurableObjectHandler(router) {}
 export const bun: { fetch: unknown } = createBunHandler(router);

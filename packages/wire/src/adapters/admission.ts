@@ -50,7 +50,8 @@ export type Verdict =
 
 const DEFAULT_QUERY_PARAM = "access_token";
 const DEFAULT_PROTOCOL_PREFIX = "bearer.";
-const RETRY_AFTER_SECONDS = 1;
+/** For who comes while the server shuts down. */
+export const RETRY_AFTER_MS = 1_000;
 
 /** Decides on one upgrade. `onError` gets what the application's functions throw; the peer learns nothing of it. */
 export async function judge<Data extends ConnectionData>(
@@ -80,22 +81,17 @@ export async function judge<Data extends ConnectionData>(
   return refuse(CLOSE.unauthenticated, 401, "not authenticated");
 }
 
-/** The answer to an upgrade that comes too late or is one too many. */
-export function overloaded(upgrade: Pick<Upgrade, "header">, isShuttingDown: boolean): Verdict {
+/** The answer to an upgrade that comes too late or is one too many. Without a time to come back, it is plain 503. */
+export function overloaded(upgrade: Pick<Upgrade, "header">, retryAfterMs: number | undefined): Verdict {
   const { protocol, greets } = negotiate(
     offeredProtocols(upgrade.header("sec-websocket-protocol")),
     [],
     DEFAULT_PROTOCOL_PREFIX,
   );
-  if (isShuttingDown && greets) {
-    return {
-      kind: "close",
-      code: CLOSE.tryLater,
-      reason: `retryAfterMs=${RETRY_AFTER_SECONDS * 1_000}`,
-      protocol,
-    };
-  }
-  return { kind: "http", status: 503, headers: { "retry-after": String(RETRY_AFTER_SECONDS) } };
+  if (retryAfterMs !== undefined && greets)
+    return { kind: "close", code: CLOSE.tryLater, reason: `retryAfterMs=${retryAfterMs}`, protocol };
+  const seconds = Math.ceil((retryAfterMs ?? RETRY_AFTER_MS) / 1_000);
+  return { kind: "http", status: 503, headers: { "retry-after": String(seconds) } };
 }
 
 /**

@@ -14,6 +14,7 @@ export class BunPubSub implements PubSub {
   /** Keeps the topics of two routers on one Bun server apart. */
   readonly prefix: string = `halyard:${++count}:`;
   #server: BunPublisher | undefined;
+  #isClosed = false;
 
   bind(server: BunPublisher): void {
     this.#server = server;
@@ -28,6 +29,7 @@ export class BunPubSub implements PubSub {
     if (options.excludeClientId !== undefined) {
       return { ok: false, error: "UNSUPPORTED", retryable: false, details: { option: "excludeSelf" } };
     }
+    if (this.#isClosed) return { ok: false, error: "DISCONNECTED", retryable: false };
     if (this.#server === undefined) return { ok: true, matchedLocal: 0 };
     const name = this.prefix + topic;
     const matchedLocal = this.#server.subscriberCount(name);
@@ -36,6 +38,7 @@ export class BunPubSub implements PubSub {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#server = undefined;
   }
 }

@@ -6,13 +6,13 @@ import { type DrainResult, drain } from "../router/drain.ts";
 import type { ConnectionData, SendOutcome, Socket, SocketEvents } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { Server } from "../router/server.ts";
-import { judge, overloaded, type Upgrade, type Verdict } from "./admission.ts";
+import { judge, overloaded, RETRY_AFTER_MS, type Upgrade, type Verdict } from "./admission.ts";
 import { type BunPublisher, BunPubSub, bunPubSub } from "./bun-pubsub.ts";
+import { createEndpoints, type EndpointOptions, type Health, healthOf } from "./endpoints.ts";
 import { sayHeartbeatIsOff } from "./notices.ts";
 import {
   DEFAULT_CLIENT_ID_HEADER,
   DEFAULT_DRAIN_TIMEOUT_MS,
-  DEFAULT_MAX_PENDING_UPGRADES,
   DEFAULT_PORT,
   type HandlerOptions,
   type ServeOptions,
@@ -20,10 +20,11 @@ import {
   toServerOptions,
 } from "./serve-options.ts";
 import { drainOnSignal } from "./signals.ts";
+import { UpgradeGate } from "./upgrade-gate.ts";
 
 // --- types ---
 
-export type { HandlerOptions, ServeOptions, ServerHandle };
+export type { HandlerOptions, Health, ServeOptions, ServerHandle };
 export { type BunPubSub, bunPubSub };
 
 /** The members of Bun's server that are used here, so that no consumer needs Bun's types. */
@@ -74,6 +75,8 @@ export interface BunHandler {
     drain(socket: BunSocket): void;
     close(socket: BunSocket, code: number, reason: string): void;
   };
+  /** Whether the server is well. */
+  health(): Health;
   /** Tells clients to go elsewhere, answers what they asked, and closes them with 1012. */
   drain(): Promise<DrainResult>;
   /** Closes every connection with 1012. */
@@ -118,6 +121,7 @@ export async function serve<Data extends ConnectionData>(
   const handle: ServerHandle = {
     port: server.port,
     counters: handler.server.counters,
+    health: handler.health,
     stop,
     async drain() {
       const result = await handler.drain();
@@ -153,7 +157,7 @@ export function createBunHandler<Data extends ConnectionData>(
 
 function createHandler<Data extends ConnectionData>(
   router: Router<Data>,
-  options: HandlerOptions<Data>,
+  options: HandlerOptions<Data> & EndpointOptions,
 ): BunHandler & { readonly server: Server } {
   let bound: BunServer | undefined;
   const server = router.attach({
@@ -162,10 +166,11 @@ function createHandler<Data extends ConnectionData>(
   });
   const native = server.pubsub instanceof BunPubSub ? server.pubsub : undefined;
   const prefix = native?.prefix ?? new BunPubSub().prefix;
-  const { maxPendingUpgrades = DEFAULT_MAX_PENDING_UPGRADES, onUpgrade } = options;
+  const { onUpgrade } = options;
   const { maxPayloadBytes, socketBufferLimitBytes } = server.options;
   const clientIdHeader = options.clientIdHeader ?? DEFAULT_CLIENT_ID_HEADER;
-  let pending = 0;
+  const gate = new UpgradeGate(options, () => server.connections.size);
+  const endpoint = createEndpoints(server, options, () => refusing);
   let refusing = false;
 
   /** Only the application's own hook hears of refusals: a log line each would be the attacker's to fill. */
@@ -174,13 +179,17 @@ function createHandler<Data extends ConnectionData>(
   };
 
   const decide = async (upgrade: Upgrade): Promise<Verdict> => {
-    if (refusing || pending >= maxPendingUpgrades) return overloaded(upgrade, refusing);
-    pending++;
+    if (refusing) return overloaded(upgrade, RETRY_AFTER_MS);
+    const refusal = gate.enter();
+    if (refusal !== undefined) {
+      server.counters.refusedUpgrades++;
+      return overloaded(upgrade, refusal.kind === "later" ? refusal.retryAfterMs : undefined);
+    }
     try {
       const verdict = await judge(upgrade, options, refused);
-      return refusing && verdict.kind === "admit" ? overloaded(upgrade, true) : verdict;
+      return refusing && verdict.kind === "admit" ? overloaded(upgrade, RETRY_AFTER_MS) : verdict;
     } finally {
-      pending--;
+      gate.leave();
     }
   };
 
@@ -192,10 +201,8 @@ function createHandler<Data extends ConnectionData>(
         native?.bind(bun);
       }
       if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-        return new Response("This is a WebSocket server.\n", {
-          status: 426,
-          headers: { upgrade: "websocket" },
-        });
+        const { status, headers, body } = endpoint(request.method, new URL(request.url).pathname);
+        return new Response(body, { status, headers });
       }
       const verdict = await decide({
         url: new URL(request.url),
@@ -250,6 +257,7 @@ function createHandler<Data extends ConnectionData>(
         socket.data.events?.closed(refusal ?? code, reason);
       },
     },
+    health: () => healthOf(server, refusing),
     async drain() {
       refusing = true;
       const result = await drain(server, options.drainTimeoutMs ?? DEFAULT_DRAIN_TIMEOUT_MS);

@@ -1,166 +1,152 @@
 /** Cloudflare Durable Objects: one object serves a router to its sockets, on the Hibernation API. */
-import { negotiate, offeredProtocols } from "../protocol/handshake.ts";
-import { uuidv7 } from "../protocol/uuid.ts";
-import type { AnyData, Connection } from "../router/connection.ts";
-import type { ConnectionData, SendOutcome, Socket } from "../router/peer.ts";
+import type { PublishResult } from "../pubsub/pubsub.ts";
+import type { PublishOptions, SendArguments } from "../router/context.ts";
+import type { DisconnectMatch, DisconnectOptions } from "../router/disconnect.ts";
+import type { ConnectionData, ServerContext } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
-import type { Server } from "../router/server.ts";
+import type { AnyMessageSchema } from "../schema/message.ts";
+import type { DurableSocket, DurableState, DurableStorage } from "./durable-platform.ts";
+import { DurableServer, type DurableServerOptions } from "./durable-server.ts";
+
+export {
+  createRoomRoutes,
+  type RoomNamespace,
+  type RoomRoutes,
+  type RoomRoutesOptions,
+} from "./cloudflare-rooms.ts";
 
 // --- types ---
 
-/** The members of the platform's WebSocket that are used here. */
-export interface DurableSocket {
-  send(frame: string): void;
-  close(code?: number, reason?: string): void;
-  serializeAttachment(value: unknown): void;
-  deserializeAttachment(): unknown;
+export type { DurableSocket, DurableState, DurableStorage };
+
+/** A class such as the platform's own `DurableObject`. */
+export type DurableObjectBase = abstract new (state: never, env: never) => object;
+
+export interface DurableObjectOptions<
+  Data extends ConnectionData = ConnectionData,
+  Base extends DurableObjectBase = typeof PlainObject,
+> extends Omit<DurableServerOptions<Data>, "context"> {
+  /** Becomes `ctx.context`; a function makes each object's own, from what its constructor is given. */
+  readonly context?:
+    | ServerContext
+    | ((state: ConstructorParameters<Base>[0], env: ConstructorParameters<Base>[1]) => ServerContext);
+  /**
+   * The class to extend. Give `DurableObject` of `cloudflare:workers` to call the object's methods from elsewhere.
+   * Default: a class with `ctx` and `env`.
+   */
+  readonly base?: Base;
 }
 
-/** The members of a Durable Object's state that are used here. */
-export interface DurableState {
-  acceptWebSocket(socket: DurableSocket): void;
-  getWebSockets(): DurableSocket[];
-}
-
+/** What the class that is made has, besides what its base has. */
 export interface DurableObjectHandler {
+  /** Answers an upgrade; anything else with 426. */
   fetch(request: Request): Promise<Response>;
-  webSocketMessage(socket: DurableSocket, data: string | ArrayBuffer): void;
-  webSocketClose(socket: DurableSocket, code: number, reason: string): void;
-  webSocketError(socket: DurableSocket): void;
+  webSocketMessage(socket: DurableSocket, data: string | ArrayBuffer): Promise<void>;
+  webSocketClose(socket: DurableSocket, code: number, reason: string): Promise<void>;
+  webSocketError(socket: DurableSocket): Promise<void>;
+  /** Runs what is due. A class with an `alarm` of its own calls this one first. */
+  alarm(): Promise<void>;
+  /**
+   * Has `alarm` called at this time, in ms since epoch; `null`: no more. An object has one alarm and deadlines use it
+   * too, so use this instead of `storage.setAlarm`, and look at the time: `alarm` is called for deadlines as well, and
+   * for a time that was set earlier and has been changed.
+   */
+  setAlarm(at: number | null): Promise<void>;
+  /** Publishes to every subscriber of the topic in this object. */
+  publish<S extends AnyMessageSchema>(
+    topic: string,
+    schema: S,
+    ...rest: SendArguments<S, PublishOptions<S>>
+  ): Promise<PublishResult>;
+  /** Closes the connections of this object that match; resolves to how many. The default code is 4403. */
+  disconnect(match: DisconnectMatch, options?: DisconnectOptions): Promise<number>;
 }
 
-/** What survives hibernation with each socket; the platform allows 16 KiB. */
-interface Attachment {
-  readonly data: AnyData;
-  readonly greets: boolean;
-  readonly topics: readonly string[];
-}
-
-declare const WebSocketPair: new () => { 0: DurableSocket; 1: DurableSocket };
+export type DurableObjectClass<Base extends DurableObjectBase> = new (
+  ...args: ConstructorParameters<Base>
+) => InstanceType<Base> & DurableObjectHandler;
 
 // --- adapter ---
 
+/** The default of the option `base`. */
+class PlainObject {
+  readonly ctx: DurableState;
+  readonly env: unknown;
+
+  constructor(state: DurableState, env: unknown) {
+    this.ctx = state;
+    this.env = env;
+  }
+}
+
 /**
- * A class to extend and export as a Durable Object.
+ * A class to extend and export as a Durable Object. It needs SQLite storage (`new_sqlite_classes`).
  *
  * @example
  * ```ts
- * import { createRouter } from "@halyard/wire";
  * import { createDurableObjectHandler } from "@halyard/wire/cloudflare";
+ * import { createRouter, message, z } from "@halyard/wire/zod";
  *
- * export class Room extends createDurableObjectHandler(createRouter()) {}
+ * const News = message("NEWS", { text: z.string() });
+ *
+ * export class Room extends createDurableObjectHandler(createRouter(), { allowedOrigins: ["https://app.example"] }) {
+ *   announce(text: string) {
+ *     return this.publish("news", News, { text });
+ *   }
+ * }
  * ```
  */
-export function createDurableObjectHandler<Data extends ConnectionData>(
-  router: Router<Data>,
-): new (
-  state: DurableState,
-  env: unknown,
-) => DurableObjectHandler {
-  return class implements DurableObjectHandler {
-    readonly #state: DurableState;
-    readonly #server: Server = router.attach({ isolated: true });
-    readonly #connections = new Map<DurableSocket, Connection>();
+export function createDurableObjectHandler<
+  Data extends ConnectionData,
+  Base extends DurableObjectBase = typeof PlainObject,
+>(router: Router<Data>, options: DurableObjectOptions<Data, Base> = {}): DurableObjectClass<Base> {
+  const base = (options.base ?? PlainObject) as unknown as new (state: DurableState, env: unknown) => object;
 
-    constructor(state: DurableState, _env: unknown) {
-      this.#state = state;
-      // After hibernation the sockets are still there but this instance is new: take them all up, so that topics are whole.
-      for (const socket of state.getWebSockets()) this.#resume(socket);
+  const made = class extends base implements DurableObjectHandler {
+    readonly #object: DurableServer<Data>;
+
+    constructor(state: DurableState, env: unknown) {
+      super(state, env);
+      const { context: given, ...others } = options;
+      const context = typeof given === "function" ? given(state as never, env as never) : given;
+      this.#object = new DurableServer(router, { ...others, ...(context && { context }) }, state);
     }
 
-    async fetch(request: Request): Promise<Response> {
-      if (request.headers.get("upgrade") !== "websocket") {
-        return new Response("This is a WebSocket server.\n", {
-          status: 426,
-          headers: { upgrade: "websocket" },
-        });
-      }
-      const { 0: client, 1: socket } = new WebSocketPair();
-      const offered = offeredProtocols(request.headers.get("sec-websocket-protocol"));
-      const { protocol, greets } = negotiate(offered, [], "bearer.");
-      this.#state.acceptWebSocket(socket);
-      const connection = this.#server.accept(
-        new CloudflareSocket(socket),
-        { clientId: uuidv7() },
-        { greets },
-      );
-      this.#connections.set(socket, connection);
-      remember(socket, connection);
-      const headers = protocol === undefined ? {} : { "sec-websocket-protocol": protocol };
-      // `webSocket` is the platform's own member of ResponseInit.
-      return new Response(null, { status: 101, headers, webSocket: client } as ResponseInit);
+    fetch(request: Request): Promise<Response> {
+      return this.#object.fetch(request);
     }
 
-    webSocketMessage(socket: DurableSocket, data: string | ArrayBuffer): void {
-      const connection = this.#connections.get(socket) ?? this.#resume(socket);
-      // The platform has no limit of its own below 32 MiB, so the frame is measured after it came.
-      const bytes = typeof data === "string" ? byteLength(data) : data.byteLength;
-      if (bytes > this.#server.options.maxPayloadBytes) return connection.tooLarge(bytes);
-      connection.receive(typeof data === "string" ? data : new Uint8Array(data));
-      remember(socket, connection);
+    webSocketMessage(socket: DurableSocket, data: string | ArrayBuffer): Promise<void> {
+      return this.#object.message(socket, data);
     }
 
-    webSocketClose(socket: DurableSocket, code: number, reason: string): void {
-      this.#connections.get(socket)?.closed(code, reason);
-      this.#connections.delete(socket);
-      // The platform completes the closing handshake only when asked; codes a peer cannot send may not be echoed.
-      socket.close(isSendable(code) ? code : 1000);
+    webSocketClose(socket: DurableSocket, code: number, reason: string): Promise<void> {
+      return this.#object.closed(socket, code, reason);
     }
 
-    webSocketError(socket: DurableSocket): void {
-      this.#connections.get(socket)?.closed(1006, "");
-      this.#connections.delete(socket);
+    webSocketError(socket: DurableSocket): Promise<void> {
+      return this.#object.closed(socket, 1006, "");
     }
 
-    #resume(socket: DurableSocket): Connection {
-      const { data, greets, topics } = socket.deserializeAttachment() as Attachment;
-      const connection = this.#server.accept(new CloudflareSocket(socket), data, {
-        greets,
-        resumedTopics: topics,
-      });
-      this.#connections.set(socket, connection);
-      return connection;
+    alarm(): Promise<void> {
+      return this.#object.alarm();
+    }
+
+    setAlarm(at: number | null): Promise<void> {
+      return this.#object.setAlarm(at);
+    }
+
+    publish<S extends AnyMessageSchema>(
+      topic: string,
+      schema: S,
+      ...[payload, options]: SendArguments<S, PublishOptions<S>>
+    ): Promise<PublishResult> {
+      return this.#object.publish(topic, schema, payload, options ?? {});
+    }
+
+    disconnect(match: DisconnectMatch, options?: DisconnectOptions): Promise<number> {
+      return this.#object.disconnect(match, options);
     }
   };
-}
-
-/** Keeps with the socket what the connection is now. */
-function remember(socket: DurableSocket, connection: Connection): void {
-  const { data, greets, topics } = connection;
-  if (connection.isOpen)
-    socket.serializeAttachment({ data, greets, topics: [...(topics ?? [])] } satisfies Attachment);
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).byteLength;
-}
-
-function isSendable(code: number): boolean {
-  return code >= 1000 && code <= 4999 && code !== 1004 && code !== 1005 && code !== 1006 && code !== 1015;
-}
-
-// --- socket ---
-
-class CloudflareSocket implements Socket {
-  /** The platform does not tell. */
-  readonly bufferedBytes = 0;
-  readonly #socket: DurableSocket;
-
-  constructor(socket: DurableSocket) {
-    this.#socket = socket;
-  }
-
-  send(frame: string): SendOutcome {
-    try {
-      this.#socket.send(frame);
-      return "sent";
-    } catch {
-      // The platform throws for a socket that is closed already.
-      return "dropped";
-    }
-  }
-
-  close(code: number, reason: string): void {
-    this.#socket.close(code, reason);
-  }
+  return made as unknown as DurableObjectClass<Base>;
 }

@@ -2,20 +2,21 @@
 import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket as TcpSocket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import { WebSocketServer } from "ws";
 import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import { type DrainResult, drain } from "../router/drain.ts";
-import type { ConnectionData, SendOutcome, SharedFrame, Socket, SocketEvents } from "../router/peer.ts";
+import type { ConnectionData } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { Server } from "../router/server.ts";
-import { judge, overloaded, type Upgrade, type Verdict } from "./admission.ts";
-import { type Batch, type BatchMember, FanOut } from "./fan-out.ts";
+import { judge, overloaded, RETRY_AFTER_MS, type Upgrade, type Verdict } from "./admission.ts";
+import { createEndpoints, type Health, healthOf } from "./endpoints.ts";
+import { FanOut } from "./fan-out.ts";
+import { listen, NodeSocket, TellingWebSocket } from "./node-socket.ts";
 import { sayHeartbeatIsOff } from "./notices.ts";
 import {
   DEFAULT_CLIENT_ID_HEADER,
   DEFAULT_DRAIN_TIMEOUT_MS,
-  DEFAULT_MAX_PENDING_UPGRADES,
   DEFAULT_PORT,
   type HandlerOptions,
   type ServeOptions,
@@ -23,15 +24,17 @@ import {
   toServerOptions,
 } from "./serve-options.ts";
 import { drainOnSignal } from "./signals.ts";
-import { cork, uncork } from "./turn.ts";
+import { UpgradeGate } from "./upgrade-gate.ts";
 
 // --- types ---
 
-export type { HandlerOptions, ServeOptions, ServerHandle };
+export type { HandlerOptions, Health, ServeOptions, ServerHandle };
 
 /** For a `node:http` server of your own: pass its `upgrade` events here. */
 export interface NodeHandler {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Whether the server is well. */
+  health(): Health;
   /** Tells clients to go elsewhere, answers what they asked, and closes them with 1012. */
   drain(): Promise<DrainResult>;
   /** Closes every connection with 1012. */
@@ -43,7 +46,6 @@ const KEEP_ALIVE_MS = 30_000;
 /** A peer has this long to send its headers; Node looks for late ones no more often than told. */
 const HEADERS_LIMITS = { headersTimeout: 10_000, connectionsCheckingInterval: 2_000 };
 const MAX_FRAGMENTS = 1_024;
-const MAX_HEADER_BYTES = 10;
 
 // --- adapter ---
 
@@ -53,10 +55,10 @@ export async function serve<Data extends ConnectionData>(
   options: ServeOptions<Data> = {},
 ): Promise<void & ServerHandle> {
   const handler = new Handler(router, options);
-  const http = createServer(HEADERS_LIMITS, (_request, response) => {
-    response
-      .writeHead(426, { "content-type": "text/plain", upgrade: "websocket" })
-      .end("This is a WebSocket server.\n");
+  const endpoint = createEndpoints(handler.server, options, () => handler.isDraining);
+  const http = createServer(HEADERS_LIMITS, (request, response) => {
+    const { status, headers, body } = endpoint(request.method, request.url?.split("?")[0] ?? "/");
+    response.writeHead(status, headers).end(body);
   });
   http.on("upgrade", (request, socket, head) => handler.upgrade(request, socket, head));
   if (handler.server.options.heartbeat === undefined) {
@@ -75,6 +77,7 @@ export async function serve<Data extends ConnectionData>(
   const handle: ServerHandle = {
     port: (http.address() as AddressInfo).port,
     counters: handler.server.counters,
+    health: () => handler.health(),
     stop,
     async drain() {
       const result = await handler.drain();
@@ -95,6 +98,7 @@ export function createNodeHandler<Data extends ConnectionData>(
   const handler = new Handler(router, options);
   return {
     upgrade: (request, socket, head) => handler.upgrade(request, socket, head),
+    health: () => handler.health(),
     drain: () => handler.drain(),
     stop: () => handler.stop(),
   };
@@ -103,8 +107,9 @@ export function createNodeHandler<Data extends ConnectionData>(
 class Handler<Data extends ConnectionData> implements NodeHandler {
   readonly server: Server;
   readonly #options: HandlerOptions<Data>;
-  readonly #websockets: WebSocketServer;
+  readonly #websockets: InstanceType<typeof WebSocketServer<typeof TellingWebSocket>>;
   readonly #fanOut = new FanOut();
+  readonly #gate: UpgradeGate;
   /** What the handshake of a request being upgraded must say. */
   readonly #answers = new WeakMap<
     IncomingMessage,
@@ -116,9 +121,11 @@ class Handler<Data extends ConnectionData> implements NodeHandler {
 
   constructor(router: Router<Data>, options: HandlerOptions<Data>) {
     this.#options = options;
-    this.server = router.attach(toServerOptions(options));
+    this.server = router.attach({ ...toServerOptions(options), sharedWriter: this.#fanOut });
+    this.#gate = new UpgradeGate(options, () => this.server.connections.size);
     const settings = {
       noServer: true,
+      WebSocket: TellingWebSocket,
       clientTracking: false,
       perMessageDeflate: false,
       // Answered below, within the buffer limit.
@@ -137,14 +144,26 @@ class Handler<Data extends ConnectionData> implements NodeHandler {
     });
   }
 
+  get isDraining(): boolean {
+    return this.#refusing;
+  }
+
+  health(): Health {
+    return healthOf(this.server, this.#refusing);
+  }
+
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // The peer may go away while it is being authenticated.
     socket.on("error", ignore);
     const upgrade = toUpgrade(request);
     if (upgrade === undefined) return answer(socket, { kind: "http", status: 400, headers: {} });
-    const limit = this.#options.maxPendingUpgrades ?? DEFAULT_MAX_PENDING_UPGRADES;
-    if (this.#refusing || this.#pending.size >= limit) {
-      return this.#complete(request, socket, head, upgrade, overloaded(upgrade, this.#refusing));
+    if (this.#refusing)
+      return this.#complete(request, socket, head, upgrade, overloaded(upgrade, RETRY_AFTER_MS));
+    const refusal = this.#gate.enter();
+    if (refusal !== undefined) {
+      this.server.counters.refusedUpgrades++;
+      const retryAfterMs = refusal.kind === "later" ? refusal.retryAfterMs : undefined;
+      return this.#complete(request, socket, head, upgrade, overloaded(upgrade, retryAfterMs));
     }
     this.#pending.add(socket);
     void judge(upgrade, this.#options, (error) => this.#refused(error))
@@ -153,7 +172,10 @@ class Handler<Data extends ConnectionData> implements NodeHandler {
         socket.destroy();
         this.server.reportOutside(error);
       })
-      .finally(() => this.#pending.delete(socket));
+      .finally(() => {
+        this.#pending.delete(socket);
+        this.#gate.leave();
+      });
   }
 
   /** Only the application's own hook hears of refusals: a log line each would be the attacker's to fill. */
@@ -172,7 +194,7 @@ class Handler<Data extends ConnectionData> implements NodeHandler {
     if (socket.destroyed) return;
     if (verdict.kind === "http") return answer(socket, verdict);
     if (this.#refusing && verdict.kind === "admit") {
-      return this.#complete(request, socket, head, upgrade, overloaded(upgrade, true));
+      return this.#complete(request, socket, head, upgrade, overloaded(upgrade, RETRY_AFTER_MS));
     }
     const clientId = verdict.kind === "admit" ? uuidv7() : undefined;
     this.#answers.set(request, { protocol: verdict.protocol, clientId });
@@ -187,7 +209,7 @@ class Handler<Data extends ConnectionData> implements NodeHandler {
   }
 
   #open(
-    websocket: WebSocket,
+    websocket: TellingWebSocket,
     tcp: Duplex,
     upgrade: Upgrade,
     verdict: Verdict & { kind: "admit" },
@@ -275,124 +297,3 @@ function closeHttp(http: ReturnType<typeof createServer>): Promise<void> {
 }
 
 function ignore(): void {}
-
-// --- socket ---
-
-class NodeSocket implements Socket, BatchMember {
-  readonly #websocket: WebSocket;
-  readonly #tcp: Duplex;
-  readonly #fanOut: FanOut;
-  readonly #limitBytes: number;
-  /** Called when bytes above the limit have left. The stream's own `drain` event knows another limit. */
-  onDrained: (() => void) | undefined;
-  readonly #written = (error?: Error | null): void => {
-    if (!error) this.onDrained?.();
-  };
-  /** Frames of this batch, from `#from` up to `#to`, are still to be written. */
-  #batch: Batch | undefined;
-  #from = 0;
-  #to = 0;
-
-  constructor(websocket: WebSocket, tcp: Duplex, fanOut: FanOut, limitBytes: number) {
-    this.#websocket = websocket;
-    this.#tcp = tcp;
-    this.#fanOut = fanOut;
-    this.#limitBytes = limitBytes;
-  }
-
-  get bufferedBytes(): number {
-    const pending = this.#batch === undefined ? 0 : this.#batch.bytesOf(this.#from, this.#to);
-    return this.#websocket.bufferedAmount + pending;
-  }
-
-  send(frame: string): SendOutcome {
-    if (this.#websocket.readyState !== this.#websocket.OPEN) return "dropped";
-    if (this.#batch !== undefined) this.writeBatch(this.#batch);
-    cork(this.#tcp);
-    this.#websocket.send(frame, this.#tellAfter(MAX_HEADER_BYTES + 3 * frame.length));
-    return "queued";
-  }
-
-  /** Only a write that may exceed the limit is worth a callback. */
-  #tellAfter(bytes: number): ((error?: Error | null) => void) | undefined {
-    return this.#websocket.bufferedAmount + bytes > this.#limitBytes ? this.#written : undefined;
-  }
-
-  sendShared(frame: SharedFrame): SendOutcome {
-    if (this.#websocket.readyState !== this.#websocket.OPEN) return "dropped";
-    const batch = this.#fanOut.batchOf(frame);
-    const at = batch.length - 1;
-    if (this.#batch !== batch || this.#to !== at) {
-      // Frames keep their order: what came before on another topic, or before a frame this peer did not get, goes first.
-      if (this.#batch !== undefined) this.writeBatch(this.#batch);
-      this.#batch = batch;
-      this.#from = at;
-      batch.members.push(this);
-    }
-    this.#to = at + 1;
-    return "queued";
-  }
-
-  flush(): void {
-    if (this.#batch !== undefined) this.writeBatch(this.#batch);
-    uncork(this.#tcp);
-  }
-
-  writeBatch(batch: Batch): void {
-    if (this.#batch !== batch) return;
-    this.#batch = undefined;
-    if (this.#websocket.readyState !== this.#websocket.OPEN) return;
-    const bytes = batch.join(this.#from, this.#to);
-    this.#tcp.write(bytes, this.#tellAfter(bytes.length));
-  }
-
-  close(code: number, reason: string): void {
-    if (this.#batch !== undefined) this.writeBatch(this.#batch);
-    this.#websocket.close(code, reason);
-  }
-
-  ping(): void {
-    if (this.#websocket.readyState === this.#websocket.OPEN) this.#websocket.ping();
-  }
-
-  /** Answers a ping, but not of a peer that does not read: its pongs would pile up outside every limit. */
-  pong(data: Buffer): void {
-    if (this.#websocket.readyState !== this.#websocket.OPEN || this.bufferedBytes > this.#limitBytes) return;
-    cork(this.#tcp);
-    this.#websocket.pong(data);
-  }
-}
-
-function listen(websocket: WebSocket, socket: NodeSocket, events: SocketEvents): void {
-  let failure: number | undefined;
-  websocket.on("message", (data: RawData, isBinary: boolean) => {
-    // With the default binary type, ws gives every message as one Buffer.
-    events.receive(isBinary ? (data as Buffer) : (data as Buffer).toString());
-  });
-  websocket.on("pong", () => events.pong());
-  websocket.on("ping", (data) => {
-    socket.pong(data);
-    events.pong();
-  });
-  websocket.on("error", (error: Error & { code?: string }) => {
-    // ws has sent the close frame already; the code it chose is not in the close event.
-    failure = closeCodeOf(error.code);
-    if (failure === 1009) events.tooLarge();
-  });
-  websocket.on("close", (code, reason) => events.closed(failure ?? code, reason.toString()));
-  socket.onDrained = () => events.drained();
-}
-
-function closeCodeOf(errorCode: string | undefined): number | undefined {
-  switch (errorCode) {
-    case "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH":
-    case "WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH":
-      return 1009;
-    case "WS_ERR_INVALID_UTF8":
-      return 1007;
-    case "WS_ERR_TOO_MANY_BUFFERED_PARTS":
-      return 1008;
-    default:
-      return errorCode?.startsWith("WS_ERR_") ? 1002 : undefined;
-  }
-}

@@ -1,10 +1,13 @@
 /** What `serve` takes on every platform, and what it gives back. */
 import type { WsError } from "../protocol/error.ts";
 import type { AnyData } from "../router/connection.ts";
+import type { ServerCounters } from "../router/counters.ts";
 import type { DrainResult } from "../router/drain.ts";
 import type { ConnectionData, Peer, ServerContext } from "../router/peer.ts";
-import type { BroadcastMessage, ServerCounters, ServerOptions } from "../router/server.ts";
+import type { BroadcastMessage, ServerOptions } from "../router/server-options.ts";
 import type { AdmissionOptions } from "./admission.ts";
+import type { EndpointOptions, Health } from "./endpoints.ts";
+import type { UpgradeLimits } from "./upgrade-gate.ts";
 
 /** The data `authenticate` gives: everything but the id, which the server chooses. */
 export type AuthenticatedData<Data extends ConnectionData> = Omit<Data, "clientId" | "expiresAt"> & {
@@ -13,7 +16,9 @@ export type AuthenticatedData<Data extends ConnectionData> = Omit<Data, "clientI
 };
 
 /** Options of a handler for a server of your own. */
-export interface HandlerOptions<Data extends ConnectionData = ConnectionData> extends AdmissionOptions<Data> {
+export interface HandlerOptions<Data extends ConnectionData = ConnectionData>
+  extends AdmissionOptions<Data>,
+    UpgradeLimits {
   /** Checks a token sent on an open connection; gives new data, or undefined to close it with 4401. */
   readonly refresh?: (
     token: string,
@@ -31,13 +36,13 @@ export interface HandlerOptions<Data extends ConnectionData = ConnectionData> ex
   readonly onUpgrade?: (request: Request, ws: Peer<Data>) => unknown;
   readonly onOpen?: (ws: Peer<Data>) => unknown;
   readonly onClose?: (ws: Peer<Data>, code: number, reason: string) => unknown;
-  /** How many upgrades may wait for `authenticate`; more are refused with 503. Default 1,000. */
-  readonly maxPendingUpgrades?: number;
   /** How long a drain waits before it forces the rest. Default 10,000. */
   readonly drainTimeoutMs?: number;
 }
 
-export interface ServeOptions<Data extends ConnectionData = ConnectionData> extends HandlerOptions<Data> {
+export interface ServeOptions<Data extends ConnectionData = ConnectionData>
+  extends HandlerOptions<Data>,
+    EndpointOptions {
   /** Default 3000; 0 takes a free port. */
   readonly port?: number;
   /** Default: all interfaces. */
@@ -50,6 +55,8 @@ export interface ServerHandle {
   readonly port: number;
   /** What was not delivered, since the start. */
   readonly counters: Readonly<ServerCounters>;
+  /** Whether the server is well, as told at `healthPath`. */
+  health(): Health;
   /** Tells clients to go elsewhere, answers what they asked, closes them with 1012, and stops. */
   drain(): Promise<DrainResult>;
   /** Closes every connection with 1012 and frees the port. */
@@ -58,7 +65,6 @@ export interface ServerHandle {
 
 export const DEFAULT_PORT = 3000;
 export const DEFAULT_CLIENT_ID_HEADER = "x-client-id";
-export const DEFAULT_MAX_PENDING_UPGRADES = 1_000;
 export const DEFAULT_DRAIN_TIMEOUT_MS = 10_000;
 
 /** The part of the options that the router's server looks after. */

@@ -1,5 +1,11 @@
 /** Token buckets in the memory of one process. */
-import { checkBucket, type RateLimiter, type RateLimitVerdict, type TokenBucket } from "./rate-limiter.ts";
+import {
+  checkBucket,
+  checkCost,
+  type RateLimiter,
+  type RateLimitVerdict,
+  type TokenBucket,
+} from "./rate-limiter.ts";
 
 interface Bucket {
   tokens: number;
@@ -24,8 +30,7 @@ export class MemoryRateLimiter implements RateLimiter {
   }
 
   consume(key: string, cost: number): RateLimitVerdict {
-    if (!(cost >= 0))
-      throw new TypeError(`The cost of a message is ${cost}; it takes a number of 0 or more.`);
+    checkCost(cost);
     const now = this.#now();
     if (++this.#calls % SWEEP_EVERY === 0) this.#sweep(now);
     const bucket = this.#buckets.get(key) ?? { tokens: this.capacity, filledAt: now };

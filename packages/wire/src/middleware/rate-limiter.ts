@@ -30,3 +30,7 @@ export function checkBucket({ capacity, tokensPerSecond }: TokenBucket): void {
     );
   }
 }
+
+export function checkCost(cost: number): void {
+  if (!(cost >= 0)) throw new TypeError(`The cost of a message is ${cost}; it takes a number of 0 or more.`);
+}

@@ -1,5 +1,5 @@
 /** The frame on the wire: `{"type","meta","payload"?}` as JSON text. Checked by hand; payloads are the schema's business. */
-import { isReservedMetaKey, isStandardMetaKey } from "./control.ts";
+import { isReservedMetaKey, isReservedType, isStandardMetaKey } from "./control.ts";
 
 export interface Meta {
   timestamp?: number;
@@ -30,6 +30,21 @@ const MAX_FRAME_DEPTH = 32;
 
 export function encode(type: string, meta: Meta, payload: unknown): string {
   return JSON.stringify({ type, meta, payload });
+}
+
+/** Whether text that came from another process is a frame of an application, as `encode` makes them. */
+export function isApplicationFrame(frame: string): boolean {
+  try {
+    const root: unknown = JSON.parse(frame);
+    return (
+      isObject(root) &&
+      typeof root["type"] === "string" &&
+      !isReservedType(root["type"]) &&
+      isObject(root["meta"])
+    );
+  } catch {
+    return false;
+  }
 }
 
 /** Reads one frame. Meta keys that belong to the server or the protocol are gone from the result. */

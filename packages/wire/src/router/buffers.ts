@@ -12,6 +12,7 @@ const LOOK_EVERY_SHARE = 1 / 8;
 export class Buffers {
   readonly #server: Server;
   readonly #budgetBytes: number;
+  readonly #lookAfterBytes: number;
   readonly #isIsolated: boolean;
   #sentBytes = 0;
 
@@ -19,6 +20,7 @@ export class Buffers {
   constructor(server: Server, budgetBytes: number, isIsolated: boolean) {
     this.#server = server;
     this.#budgetBytes = budgetBytes;
+    this.#lookAfterBytes = Math.floor(budgetBytes * LOOK_EVERY_SHARE);
     this.#isIsolated = isIsolated;
     if (!isIsolated) servers.add(server);
   }
@@ -26,7 +28,7 @@ export class Buffers {
   /** Something was handed to a socket of this server. */
   grew(bytes: number): void {
     this.#sentBytes += bytes;
-    if (this.#sentBytes > this.#budgetBytes * LOOK_EVERY_SHARE) this.#look();
+    if (this.#sentBytes > this.#lookAfterBytes) this.#look();
   }
 
   #look(): void {

@@ -44,6 +44,7 @@ export class Connection implements Peer<AnyData>, SocketEvents {
   lastSeenAt = 0;
   pingedAt: number | undefined;
   #expiry: Timeout | undefined;
+  #grace: Timeout | undefined;
 
   constructor(server: Server, socket: Socket, data: AnyData, greets: boolean) {
     this.server = server;
@@ -102,6 +103,7 @@ export class Connection implements Peer<AnyData>, SocketEvents {
   assignData(partial: Record<string, unknown>): void {
     const { clientId: _, ...fields } = partial;
     Object.assign(this.data, fields);
+    this.socket.changed?.("data");
   }
 
   /** Sends a frame that must not be lost: when it cannot be kept, the connection ends. */
@@ -139,6 +141,7 @@ export class Connection implements Peer<AnyData>, SocketEvents {
 
   /** Resolves to true once no more bytes wait than allowed. */
   whenDrained(signal: AbortSignal | undefined): Promise<boolean> {
+    if (this.socket.hidesBuffer) return this.whenAcknowledged(signal);
     return this.isOpen ? this.#outbox.whenDrained(signal) : Promise.resolve(false);
   }
 
@@ -162,16 +165,27 @@ export class Connection implements Peer<AnyData>, SocketEvents {
   }
 
   close(code = 1000, given = ""): void {
-    if (!isCloseCode(code)) {
-      throw new RangeError(`${code} is not a close code to send. Use 1000, or one from 3000 to 4999.`);
-    }
+    checkCloseCode(code);
     if (this.#state !== "open") return;
     const reason = shortReason(given);
+    this.awaitClose(code, reason);
+    this.socket.close(code, reason);
+  }
+
+  /** The server has closed the connection: it is over when the peer answers, or soon. */
+  awaitClose(code: number, reason: string): void {
     this.#state = "closing";
     this.#closeCode = code;
     this.#closeReason = reason;
-    this.socket.close(code, reason);
-    this.server.timers.add(new Timeout(() => this.closed(code, reason)), CLOSE_GRACE_MS);
+    this.#grace = new Timeout(() => this.closed(code, reason));
+    this.server.timers.add(this.#grace, CLOSE_GRACE_MS);
+    this.socket.changed?.("state");
+  }
+
+  /** How the server closes the connection, while the peer has not answered. */
+  get closing(): { readonly code: number; readonly reason: string } | undefined {
+    if (this.#state !== "closing" || this.#closeCode === undefined) return undefined;
+    return { code: this.#closeCode, reason: this.#closeReason };
   }
 
   /** The connection is gone: ends everything that belonged to it, once. */
@@ -179,6 +193,7 @@ export class Connection implements Peer<AnyData>, SocketEvents {
     if (this.#state === "closed") return;
     this.#state = "closed";
     this.expireAt(undefined);
+    if (this.#grace !== undefined) this.server.timers.remove(this.#grace);
     for (const call of [...(this.calls?.values() ?? [])]) call.disconnect();
     this.#outbox.end();
     this.waiting = undefined;
@@ -187,8 +202,13 @@ export class Connection implements Peer<AnyData>, SocketEvents {
   }
 }
 
+export function checkCloseCode(code: number): void {
+  if (isCloseCode(code)) return;
+  throw new RangeError(`${code} is not a close code to send. Use 1000, or one from 3000 to 4999.`);
+}
+
 /** Codes that may stand in a close frame; the others only describe how a connection ended. */
-function isCloseCode(code: number): boolean {
+export function isCloseCode(code: number): boolean {
   return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code <= 4999);
 }
 

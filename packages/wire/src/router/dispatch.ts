@@ -154,8 +154,14 @@ function settle(message: InboundEvent, result: unknown): void {
   if (pending === undefined) return message.settled();
   message.arm();
   void pending.then(
-    () => message.settled(),
-    (error: unknown) => end(message, error),
+    () => {
+      message.settled();
+      message.ws.socket.changed?.("data");
+    },
+    (error: unknown) => {
+      end(message, error);
+      message.ws.socket.changed?.("data");
+    },
   );
 }
 

@@ -29,7 +29,8 @@ export class InboundCall extends InboundEvent {
   constructor(connection: Connection, schema: RpcSchema, meta: MessageMeta, payload: unknown) {
     super(connection, schema.type, meta, payload);
     this.response = schema.response;
-    this.startedAt = undefined;
+    const { metrics, clock } = connection.server;
+    this.startedAt = metrics === undefined ? undefined : clock.now();
     this.activeAt = undefined;
     this.state = "running";
     this.cancelCallbacks = undefined;
@@ -60,6 +61,7 @@ export class InboundCall extends InboundEvent {
     if (this.state !== "running" || this.timer !== undefined) return;
     this.ws.calls ??= new Map();
     this.ws.calls.set(this.id, this);
+    this.ws.socket.changed?.("calls");
     this.timer = new Timeout(() => this.expire());
     this.wait(this.timer);
   }
@@ -136,7 +138,7 @@ export class InboundCall extends InboundEvent {
     }
     const isAborted = options?.signal?.aborted ?? false;
     const sent = this.transmit(schema, payload, isAborted ? withoutWaiting(options) : options, this.id);
-    this.finish("finished");
+    this.finish("finished", "ok");
     return isAborted ? options?.waitFor && Promise.resolve(false) : sent;
   }
 
@@ -172,11 +174,11 @@ export class InboundCall extends InboundEvent {
   override fail(error: ErrorPayload): void {
     if (this.state !== "running") return;
     super.fail(error);
-    this.finish("finished");
+    this.finish("finished", error.code);
   }
 
   override end(): void {
-    if (this.state === "running") this.finish("finished");
+    if (this.state === "running") this.finish("finished", "SUPPRESSED");
   }
 
   /** A handler may keep the context and answer later, so the call stays open until its deadline. */
@@ -221,15 +223,18 @@ export class InboundCall extends InboundEvent {
   private cancel(error: WsError | undefined): void {
     if (this.state !== "running") return;
     if (error !== undefined) super.fail(error.toPayload());
-    this.finish("cancelled");
+    this.finish("cancelled", error?.code ?? "DISCONNECTED");
     this.controller?.abort(error);
     for (const callback of this.cancelCallbacks?.splice(0) ?? []) this.run(callback);
   }
 
-  private finish(state: "finished" | "cancelled"): void {
+  private finish(state: "finished" | "cancelled", outcome: string): void {
     this.state = state;
+    const { metrics, clock } = this.ws.server;
+    if (metrics !== undefined) metrics.answered(this.type, clock.now() - this.started, outcome);
     if (this.timer === undefined) return;
     this.ws.calls?.delete(this.id);
+    this.ws.socket.changed?.("calls");
     this.ws.server.timers.remove(this.timer);
   }
 

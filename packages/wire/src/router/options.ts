@@ -3,6 +3,7 @@ import type { PubSub } from "../pubsub/pubsub.ts";
 import { standardValidator, type Validator } from "../schema/validate.ts";
 import type { AnyData } from "./connection.ts";
 import type { AuthHook, CloseHook, ErrorHook, OpenHook } from "./hooks.ts";
+import type { Metrics } from "./metrics.ts";
 import type { ConnectionData, Peer } from "./peer.ts";
 import type { AuthorizeTopic } from "./topics.ts";
 
@@ -61,6 +62,8 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
   readonly maxTopicsPerConnection?: number;
   /** A connection above `socketBufferLimitBytes` for this long is closed with 1013. Default 30,000. */
   readonly slowConsumerTimeoutMs?: number;
+  /** Keeps figures of what the servers do; `createMetrics()` makes one. Default: none are kept. */
+  readonly metrics?: Metrics;
   /** Unsent bytes of all connections of the process; beyond it the largest are closed with 1013. Default 256 MiB. */
   readonly processBufferBudgetBytes?: number;
 }
@@ -84,6 +87,7 @@ export interface ResolvedOptions {
   readonly maxTopicsPerConnection: number;
   readonly slowConsumerTimeoutMs: number;
   readonly processBufferBudgetBytes: number;
+  readonly metrics: Metrics | undefined;
 }
 
 export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
@@ -115,6 +119,7 @@ export function resolveOptions(options: RouterOptions<AnyData>): ResolvedOptions
       options.processBufferBudgetBytes,
       256 * 1024 * 1024,
     ),
+    metrics: options.metrics,
   };
 }
 

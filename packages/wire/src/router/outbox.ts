@@ -6,6 +6,9 @@ import type { SendOutcome, SharedFrame, Socket } from "./peer.ts";
 import { Timeout } from "./timers.ts";
 
 const MAX_PENDING_ACKS = 1_000;
+/** Of a WebSocket frame, and of UTF-8 for one unit of a string. */
+const MAX_HEADER_BYTES = 14;
+const MAX_BYTES_PER_UNIT = 3;
 const TOO_SLOW = "the peer reads too slowly";
 
 export class Outbox {
@@ -46,19 +49,22 @@ export class Outbox {
 
   /** Hands over a published frame; false when the peer reads too slowly and the frame was shed. */
   deliver(frame: SharedFrame): boolean {
-    if (this.isSlow) {
+    const limitBytes = this.#connection.server.options.socketBufferLimitBytes;
+    const bufferedBytes = this.#socket.bufferedBytes;
+    if (bufferedBytes > limitBytes && this.isSlow) {
       this.#shed();
       return false;
     }
     // The hole comes before what follows it.
     if (this.#hasShed) this.#tellGap();
     const outcome = this.#socket.sendShared?.(frame) ?? this.#socket.send(frame.text);
-    this.#connection.server.buffers.grew(frame.text.length);
     if (outcome === "dropped") {
       this.#shed();
       return false;
     }
-    if (outcome === "queued" && this.isSlow) this.#becomeSlow();
+    // Looked at again only if this frame can have made the difference.
+    const mostBytes = bufferedBytes + MAX_HEADER_BYTES + MAX_BYTES_PER_UNIT * frame.text.length;
+    if (outcome === "queued" && mostBytes > limitBytes && this.isSlow) this.#becomeSlow();
     return true;
   }
 
@@ -88,6 +94,7 @@ export class Outbox {
   #tellGap(): void {
     this.#hasShed = false;
     this.#endSlowness();
+    this.#connection.server.counters.shedGaps++;
     if (this.#connection.greets) this.#connection.send(CONTROL.gap, { reason: "shed" } satisfies Gap);
   }
 

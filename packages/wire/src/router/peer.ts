@@ -41,6 +41,17 @@ export interface SharedFrame {
   encoded: unknown;
 }
 
+/** What there is to remember of a connection; `state` is whether it is admitted, and whether it is closing. */
+export type ConnectionPart = "data" | "topics" | "calls" | "state";
+
+/** Where a platform writes the frames of a topic together: one may follow another without asking each peer again. */
+export interface SharedWriter {
+  /** Sends the frame to all who took the topic's last one just now; false unless they are so many, and none of them slow. */
+  follow(frame: SharedFrame, takers: number): boolean;
+  /** Others are subscribed to the topic from now on. */
+  regroup(topic: string): void;
+}
+
 /** What a platform adapter gives for each connection. An absent member is an absent capability. */
 export interface Socket {
   readonly bufferedBytes: number;
@@ -51,6 +62,10 @@ export interface Socket {
   close(code: number, reason: string): void;
   /** Hands over what the adapter still holds back, so that `bufferedBytes` says what the peer has not taken. */
   flush?(): void;
+  /** The platform does not tell `bufferedBytes`; what waits for a drain then waits for the peer's acknowledgement. */
+  readonly hidesBuffer?: true;
+  /** A part of the connection has changed: for platforms that have to remember it. */
+  changed?(part: ConnectionPart): void;
   /** Sends a WebSocket ping. */
   ping?(): void;
   /** Subscribes the socket to a topic of the platform's engine. */

@@ -163,7 +163,14 @@ test("what a slow reader does not get is counted", async () => {
   connection.receive('{"type":"NOTE","payload":{"n":1}}');
   socket.bufferedBytes = 15;
   expect(await router.publish("t", Note, { n: 2 })).toEqual({ ok: true, matchedLocal: 0 });
-  expect(server.counters).toEqual({ shed: 1, overBudget: 0, droppedProgress: 0 });
+  expect(server.counters).toEqual({
+    shed: 1,
+    overBudget: 0,
+    droppedProgress: 0,
+    shedGaps: 0,
+    busGaps: 0,
+    refusedUpgrades: 0,
+  });
   connection.closed(1000, "");
 });
 
@@ -176,7 +183,14 @@ test("a handler stops although an authenticate never settles, and its handle car
   const socket = new WebSocket(`ws://127.0.0.1:${handle.port}`);
   const ended = new Promise((resolve) => socket.addEventListener("close", resolve));
   await vi.waitUntil(async () => (await fetch(`http://127.0.0.1:${handle.port}`)).status === 426);
-  expect(handle.counters).toEqual({ shed: 0, overBudget: 0, droppedProgress: 0 });
+  expect(handle.counters).toEqual({
+    shed: 0,
+    overBudget: 0,
+    droppedProgress: 0,
+    shedGaps: 0,
+    busGaps: 0,
+    refusedUpgrades: 0,
+  });
   await handle.stop();
   await ended;
 });

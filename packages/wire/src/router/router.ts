@@ -4,9 +4,9 @@ import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
 import { systemClock } from "./clock.ts";
-import type { AnyData } from "./connection.ts";
+import { type AnyData, checkCloseCode } from "./connection.ts";
 import type { EventContext, Middleware, PublishOptions, RpcContext, SendArguments } from "./context.ts";
-import { type DisconnectMatch, type DisconnectOptions, matcher } from "./disconnect.ts";
+import { type DisconnectMatch, type DisconnectOptions, isOlder, matcher } from "./disconnect.ts";
 import {
   type AuthHook,
   type CloseHook,
@@ -19,8 +19,10 @@ import type { AnyMiddleware } from "./middleware.ts";
 import { isDevelopment, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
 import type { ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
 import { publish } from "./publish.ts";
+import { RemoteDisconnects } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
-import { type AcceptOptions, Server, type ServerOptions } from "./server.ts";
+import { Server } from "./server.ts";
+import type { AcceptOptions, ServerOptions } from "./server-options.ts";
 
 export type EventHandler<S extends AnyMessageSchema, Data extends ConnectionData> = (
   ctx: EventContext<S, Data>,
@@ -37,12 +39,21 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   #pubsub: PubSub | undefined;
   #server: Server | undefined;
   readonly #servers = new Set<Server>();
+  /** Where other processes are behind the pub/sub. */
+  readonly #remote: RemoteDisconnects | undefined;
 
   constructor(options: RouterOptions<Data> = {}) {
     this.#options = options;
     this.#resolved = resolveOptions(options as unknown as RouterOptions<AnyData>);
     this.#pubsub = this.#resolved.pubsub;
     this.#hooks = hooksOf(options);
+    const closeMatching = (match: DisconnectMatch, how: DisconnectOptions, ageMs: number): void => {
+      const matches = matcher(match);
+      const openedBefore = systemClock.wall() - ageMs;
+      this.disconnectLocal((ws) => matches(ws) && (ageMs === 0 || isOlder(ws.clientId, openedBefore)), how);
+    };
+    if (this.#pubsub?.spansProcesses)
+      this.#remote = new RemoteDisconnects(this.#pubsub, closeMatching, systemClock);
   }
 
   /** Handles a message that expects no answer. Registering a type again replaces its handler. */
@@ -155,17 +166,27 @@ export class Router<Data extends ConnectionData = ConnectionData> {
       options: this.#resolved,
       pubsub: () => own ?? this.#bus(),
     };
-    const server = new Server(parts, options, () => this.#servers.delete(server));
-    if (!options.isolated) this.#servers.add(server);
+    const server = new Server(parts, options, () => {
+      if (this.#servers.delete(server) && this.#servers.size === 0) this.#remote?.stop();
+    });
+    if (!options.isolated) {
+      this.#servers.add(server);
+      this.#remote?.start();
+    }
     return server;
   }
 
   /**
-   * Closes the connections that match, on every server of this router: all given fields must be equal.
-   * Resolves to how many were closed. The default code is 4403.
+   * Closes the connections that match, on every server of this router and of the processes that share its pub/sub: all
+   * given fields must be equal. Resolves to how many were closed in this process, once the others are told; rejects
+   * with `UNAVAILABLE` when they cannot be told within 5 seconds. The default code is 4403.
    */
   async disconnect(match: DisconnectMatch, options: DisconnectOptions = {}): Promise<number> {
-    return this.disconnectLocal(matcher(match), options);
+    const { code = CLOSE.forbidden, reason = "" } = options;
+    checkCloseCode(code);
+    const closed = this.disconnectLocal(matcher(match), options);
+    await this.#remote?.tell(match, code, reason);
+    return closed;
   }
 
   /** Like `disconnect`, by a function, which never leaves this process. */

@@ -1,22 +1,27 @@
 /** A running server of a router: its connections and topics belong here, so that one router may serve several. */
 import { CLOSE, CONTROL, type Hello } from "../protocol/control.ts";
+import { isApplicationFrame } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
-import type { PublishResult, PubSub, Subscriber } from "../pubsub/pubsub.ts";
+import type { PublishResult, PubSub, PubSubStatus, Subscriber } from "../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { Buffers } from "./buffers.ts";
+import { tellBusGap } from "./bus-gap.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type AnyData, Connection } from "./connection.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
+import { createCounters, type ServerCounters } from "./counters.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Hooks, LimitExceededInfo } from "./hooks.ts";
 import { ConnectionScope, type InboundEvent } from "./inbound-event.ts";
-import { type NativePublish, NativeTopics } from "./native-topics.ts";
+import { figuresOf, type Metrics } from "./metrics.ts";
+import { NativeTopics } from "./native-topics.ts";
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, type ResolvedOptions } from "./options.ts";
-import type { Peer, ServerContext, SharedFrame, Socket } from "./peer.ts";
+import type { ServerContext, SharedFrame, Socket } from "./peer.ts";
 import { pendingOf } from "./pending.ts";
 import { publish } from "./publish.ts";
 import type { Routes } from "./routes.ts";
-import { TimerWheel } from "./timers.ts";
+import type { AcceptOptions, ServerOptions } from "./server-options.ts";
+import { type Timers, TimerWheel } from "./timers.ts";
 
 /** What a server needs of its router. */
 export interface RouterParts {
@@ -26,60 +31,20 @@ export interface RouterParts {
   pubsub(): PubSub;
 }
 
-/** What an adapter brings besides sockets. */
-export interface ServerOptions {
-  readonly clock?: Clock;
-  /** Topics are this server's own, unless the router was given a pub/sub. */
-  readonly isolated?: boolean;
-  readonly context?: ServerContext;
-  /** Publishes to every socket subscribed to the topic in the platform's engine. */
-  readonly nativePublish?: NativePublish;
-  readonly onOpen?: (ws: Peer) => unknown;
-  readonly onClose?: (ws: Peer, code: number, reason: string) => unknown;
-  readonly onBroadcast?: (message: BroadcastMessage, topic: string) => unknown;
-  /** Gets errors outside any message; the router's `onError` gets all others. */
-  readonly onError?: (error: WsError, ctx: { readonly clientId?: string }) => unknown;
-  /** Checks a new token of an open connection; gives new data, or undefined to refuse. */
-  readonly refresh?: (token: string, data: AnyData) => unknown;
-}
-
-export interface BroadcastMessage {
-  readonly type: string;
-  readonly meta: Readonly<Record<string, unknown>>;
-  readonly payload?: unknown;
-}
-
-export interface AcceptOptions {
-  /** Whether the peer offered this protocol, and so is greeted. Default true. */
-  readonly greets?: boolean;
-  /** The connection is taken up again with these topics: it is not greeted, and `onOpen` does not run. */
-  readonly resumedTopics?: readonly string[];
-  /** Called with the new connection before any hook. */
-  readonly upgraded?: (ws: Peer) => unknown;
-}
-
-export interface ServerCounters {
-  /** Published frames a slow peer did not get; it was told by `$ws:gap`. */
-  shed: number;
-  /** Connections closed because the process ran out of its buffer budget. */
-  overBudget: number;
-  /** Progress frames a slow peer did not get. */
-  droppedProgress: number;
-}
-
 const warnedTypes = new Set<string>();
 
 export class Server implements Subscriber {
   readonly clock: Clock;
-  readonly timers: TimerWheel;
+  readonly timers: Timers;
   readonly options: ResolvedOptions;
   readonly routes: Routes;
   readonly context: ServerContext;
   readonly connections: Set<Connection> = new Set();
   readonly buffers: Buffers;
   /** What was not delivered, since the start. */
-  readonly counters: ServerCounters = { shed: 0, overBudget: 0, droppedProgress: 0 };
+  readonly counters: ServerCounters = createCounters();
   readonly refresh: ServerOptions["refresh"];
+  readonly metrics: Metrics | undefined;
   /** There from the first connection on, if the router has one. */
   heartbeat: Heartbeat | undefined;
   readonly #router: RouterParts;
@@ -87,6 +52,7 @@ export class Server implements Subscriber {
   readonly native: NativeTopics | undefined;
   readonly #adapter: ServerOptions;
   readonly #stopped: () => void;
+  readonly #unobserve: (() => void) | undefined;
   #emptied: (() => void) | undefined;
   #end: Promise<void> | undefined;
   readonly #topics = new Map<string, Set<Connection>>();
@@ -96,7 +62,7 @@ export class Server implements Subscriber {
   /** `stopped` is called when the server accepts no more. */
   constructor(router: RouterParts, adapter: ServerOptions, stopped: () => void) {
     this.clock = adapter.clock ?? systemClock;
-    this.timers = new TimerWheel(this.clock);
+    this.timers = adapter.timers ?? new TimerWheel(this.clock);
     this.options = router.options;
     this.routes = router.routes;
     this.context = adapter.context ?? {};
@@ -106,6 +72,18 @@ export class Server implements Subscriber {
     this.#adapter = adapter;
     this.#stopped = stopped;
     this.native = adapter.nativePublish && new NativeTopics(this, adapter.nativePublish);
+    this.metrics = router.options.metrics;
+    // An isolated server ends without a word; observed, it would be counted and kept for ever.
+    if (!adapter.isolated)
+      this.#unobserve = this.metrics?.observe(
+        figuresOf(this.connections, this.#topics, this.counters),
+        this.options.pubsub,
+      );
+  }
+
+  /** The state of the broker, where the router was given a pub/sub that has one. */
+  get bus(): PubSubStatus | undefined {
+    return this.options.pubsub?.status;
   }
 
   get pubsub(): PubSub {
@@ -117,20 +95,25 @@ export class Server implements Subscriber {
     const { greets = true } = options;
     const connection = new Connection(this, socket, data, greets);
     this.connections.add(connection);
-    if (this.options.heartbeat !== undefined) {
+    if (this.options.heartbeat !== undefined && this.#adapter.heartbeat !== false) {
       this.heartbeat ??= new Heartbeat(this, this.options.heartbeat);
       connection.lastSeenAt = this.clock.now();
     }
     connection.expireAt(data["expiresAt"]);
-    if (options.resumedTopics !== undefined) return this.#resumed(connection, options.resumedTopics);
+    if (options.resumedTopics !== undefined) return this.#resumed(connection, options.resumedTopics, options);
     if (greets) connection.send(CONTROL.hello, this.#hello(data));
     this.#opened(connection, options);
     return connection;
   }
 
   /** What it was allowed before, it is allowed still: neither `onAuth` nor the topics are asked for again. */
-  #resumed(connection: Connection, topics: readonly string[]): Connection {
-    connection.admitted = true;
+  #resumed(
+    connection: Connection,
+    topics: readonly string[],
+    { admitted = true, closing }: AcceptOptions,
+  ): Connection {
+    connection.admitted = admitted;
+    if (closing !== undefined) connection.awaitClose(closing.code, closing.reason);
     connection.topics = new Set(topics);
     for (const topic of topics) this.#guard(() => this.subscribe(connection, topic), undefined);
     return connection;
@@ -150,14 +133,18 @@ export class Server implements Subscriber {
 
   #opened(connection: Connection, options: AcceptOptions): void {
     const scope = new ConnectionScope(connection);
-    this.#guard(() => options.upgraded?.(connection), scope);
-    this.#guard(() => this.#adapter.onOpen?.(connection), scope);
-    for (const hook of this.#router.hooks.open) this.#guard(() => hook(scope as never), scope);
+    /** Hooks may write to the data without telling, also late. */
+    const run = (hook: () => unknown): void =>
+      this.#guard(() => pendingOf(hook())?.finally(() => connection.socket.changed?.("data")), scope);
+    run(() => options.upgraded?.(connection));
+    run(() => this.#adapter.onOpen?.(connection));
+    for (const hook of this.#router.hooks.open) run(() => hook(scope as never));
   }
 
   /** The connection is gone. */
   forget(connection: Connection, code: number, reason: string): void {
     this.connections.delete(connection);
+    this.metrics?.closed(code);
     if (this.connections.size === 0) this.#emptied?.();
     this.native?.forget(connection);
     for (const topic of connection.topics ?? []) void this.#leave(connection, topic);
@@ -192,26 +179,39 @@ export class Server implements Subscriber {
   }
 
   admit(connection: Connection, admitted: boolean): void {
-    if (admitted) connection.admitted = true;
-    else connection.close(CLOSE.unauthenticated, "not authenticated");
+    if (admitted) {
+      connection.admitted = true;
+      connection.socket.changed?.("state");
+    } else connection.close(CLOSE.unauthenticated, "not authenticated");
   }
 
   // --- topics ---
 
   subscribe(connection: Connection, topic: string): void | Promise<void> {
     this.native?.join(connection, topic);
+    this.#adapter.sharedWriter?.regroup(topic);
     const members = this.#topics.get(topic);
     if (members !== undefined) {
       members.add(connection);
+      // A topic that is not heard at the moment may be joined once it is.
+      if (this.bus?.connected === false && !this.#joining.has(topic)) this.#join(topic);
     } else {
       this.#topics.set(topic, new Set([connection]));
       this.#join(topic);
     }
+    return this.confirmed(topic)?.catch((error: unknown) => {
+      connection.topics?.delete(topic);
+      connection.socket.changed?.("topics");
+      void this.#leave(connection, topic);
+      throw error;
+    });
+  }
+
+  /** Resolves once the pub/sub has confirmed the topic; nothing when it has, or nobody asked. */
+  confirmed(topic: string): Promise<void> | undefined {
     return this.#joining.get(topic)?.then(
       () => undefined,
       (error: unknown) => {
-        connection.topics?.delete(topic);
-        void this.#leave(connection, topic);
         throw WsError.wrap(error, "UNAVAILABLE", "The topic could not be subscribed to.");
       },
     );
@@ -234,6 +234,7 @@ export class Server implements Subscriber {
 
   #leave(connection: Connection, topic: string): void | Promise<void> {
     if (connection.isOpen) this.native?.leave(connection, topic);
+    this.#adapter.sharedWriter?.regroup(topic);
     const members = this.#topics.get(topic);
     if (!members?.delete(connection) || members.size > 0) return;
     this.#topics.delete(topic);
@@ -245,19 +246,39 @@ export class Server implements Subscriber {
   }
 
   deliver(topic: string, frame: string, excludeClientId: string | undefined): number {
-    let handed = 0;
-    const shared: SharedFrame = { topic, text: frame, encoded: undefined };
     const members = this.#topics.get(topic);
-    if (members !== undefined && this.native !== undefined) {
-      handed = this.native.publish(members, shared, excludeClientId);
-    } else {
-      for (const connection of members ?? []) {
-        if (connection.clientId !== excludeClientId && connection.deliver(shared)) handed++;
-      }
-    }
+    const shared: SharedFrame = { topic, text: frame, encoded: undefined };
+    const handed = members === undefined ? 0 : this.#handOver(members, shared, excludeClientId);
     const { onBroadcast } = this.#adapter;
     if (onBroadcast !== undefined) this.#guard(() => onBroadcast(JSON.parse(frame), topic), undefined);
     return handed;
+  }
+
+  #handOver(members: Set<Connection>, frame: SharedFrame, excludeClientId: string | undefined): number {
+    if (this.native !== undefined) return this.native.publish(members, frame, excludeClientId);
+    if (excludeClientId === undefined && this.#adapter.sharedWriter?.follow(frame, members.size)) {
+      this.buffers.grew(frame.text.length * members.size);
+      return members.size;
+    }
+    let handed = 0;
+    for (const connection of members) {
+      if (excludeClientId !== undefined && connection.clientId === excludeClientId) continue;
+      if (!connection.deliver(frame)) continue;
+      handed++;
+      this.buffers.grew(frame.text.length);
+    }
+    return handed;
+  }
+
+  accepts(frame: string): boolean {
+    return isApplicationFrame(frame);
+  }
+
+  /** Tells every peer concerned, before anything that follows the hole. */
+  missed(topic: string | undefined): void {
+    this.counters.busGaps++;
+    const members = topic === undefined ? this.connections : (this.#topics.get(topic) ?? []);
+    tellBusGap(members, topic, this.clock.wall());
   }
 
   publish(
@@ -352,6 +373,7 @@ export class Server implements Subscriber {
     this.heartbeat?.stop();
     this.heartbeat = undefined;
     this.#stopped();
+    this.#unobserve?.();
     this.buffers.forget();
     for (const connection of [...this.connections]) connection.close(CLOSE.restarting, reason);
     if (this.connections.size === 0) return Promise.resolve();

@@ -17,6 +17,14 @@ export interface Timed {
   expire(): void;
 }
 
+/** Where a server keeps its deadlines: the wheel, or what a platform has instead. */
+export interface Timers {
+  /** Sets or moves an entry to expire `delayMs` from now; `Infinity` is never. */
+  add(entry: Timed, delayMs: number): void;
+  /** Takes an entry out; does nothing when it is not in. */
+  remove(entry: Timed): void;
+}
+
 /** A single callback as a wheel entry. */
 export class Timeout implements Timed {
   dueAt = 0;
@@ -30,7 +38,7 @@ export class Timeout implements Timed {
   }
 }
 
-export class TimerWheel {
+export class TimerWheel implements Timers {
   readonly #clock: Clock;
   readonly #slots: (Timed | undefined)[] = new Array(SLOTS).fill(undefined);
   #size = 0;
@@ -43,7 +51,6 @@ export class TimerWheel {
     this.#clock = clock;
   }
 
-  /** Sets or moves an entry to expire `delayMs` from now; `Infinity` is never. */
   add(entry: Timed, delayMs: number): void {
     this.remove(entry);
     if (delayMs === Number.POSITIVE_INFINITY) return;
@@ -57,7 +64,6 @@ export class TimerWheel {
     if (nextTick < this.#armedTick) this.#arm(nextTick);
   }
 
-  /** Takes an entry out; does nothing when it is not in. */
   remove(entry: Timed): void {
     if (entry.slot === NOWHERE) return;
     if (entry.slot === DUE) {

@@ -75,6 +75,26 @@ describe("topics on a bus that takes its time", () => {
     expect(bus.calls).toEqual(["subscribe a"]);
   });
 
+  test("who subscribes again before the bus has confirmed waits for the same answer, be it yes or no", async () => {
+    const bus = new SlowBus();
+    const { server } = createRoom(bus);
+    const peer = await server.connect();
+    const join = () =>
+      peer.request(Join, { topic: "a" }).then(
+        () => "joined",
+        ({ code }: { readonly code?: string }) => code,
+      );
+    const refused = [join(), join()];
+    await settle();
+    await bus.fail();
+    expect(await Promise.all(refused)).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
+    await peer.send(Join, { topic: "a" });
+    await peer.send(Join, { topic: "a" });
+    expect(peer.received(Join.response)).toEqual([]);
+    await bus.confirm();
+    expect(peer.received(Join.response)).toEqual([{ topics: ["a"] }, { topics: ["a"] }]);
+  });
+
   test("a failure of the bus reaches everybody who waited for it, and the next one tries again", async () => {
     const bus = new SlowBus();
     const { server, router } = createRoom(bus);

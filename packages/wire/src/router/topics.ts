@@ -25,7 +25,7 @@ export function subscribe(
   if (!isTopic(topic)) {
     throw new WsError("INVALID_ARGUMENT", `A topic is a string of 1 to ${MAX_TOPIC_LENGTH} characters.`);
   }
-  if (connection.topics?.has(topic)) return;
+  if (connection.topics?.has(topic)) return connection.server.confirmed(topic);
   const { authorizeTopic } = connection.server.options;
   const allowed = authorizeTopic === undefined || authorizeTopic(ctx, topic);
   if (typeof allowed === "boolean") return admit(connection, topic, allowed);
@@ -36,7 +36,8 @@ function admit(connection: Connection, topic: string, allowed: boolean): void | 
   if (allowed !== true)
     throw new WsError("PERMISSION_DENIED", "This connection may not subscribe to the topic.");
   // Checked here and not before: authorizing may have taken a while.
-  if (!connection.isOpen || connection.topics?.has(topic)) return;
+  if (!connection.isOpen) return;
+  if (connection.topics?.has(topic)) return connection.server.confirmed(topic);
   const limit = connection.server.options.maxTopicsPerConnection;
   connection.topics ??= new Set();
   if (connection.topics.size >= limit) {
@@ -45,11 +46,14 @@ function admit(connection: Connection, topic: string, allowed: boolean): void | 
     });
   }
   connection.topics.add(topic);
+  connection.socket.changed?.("topics");
   return connection.server.subscribe(connection, topic);
 }
 
 export function unsubscribe(connection: Connection, topic: string): void | Promise<void> {
-  if (connection.topics?.delete(topic)) return connection.server.unsubscribe(connection, topic);
+  if (!connection.topics?.delete(topic)) return;
+  connection.socket.changed?.("topics");
+  return connection.server.unsubscribe(connection, topic);
 }
 
 /** `ctx.topics`. */

@@ -2,7 +2,7 @@
 import { uuidv7 } from "../protocol/uuid.ts";
 import type { ConnectionData } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
-import type { ServerOptions } from "../router/server.ts";
+import type { ServerOptions } from "../router/server-options.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { TestConnection } from "./test-connection.ts";
 

@@ -7,6 +7,7 @@ import { frameTests } from "./adapter/frames.ts";
 import { handshakeTests } from "./adapter/handshake.ts";
 import { heartbeatTests } from "./adapter/heartbeat.ts";
 import { lifecycleTests } from "./adapter/lifecycle.ts";
+import { operationTests } from "./adapter/operations.ts";
 import { disconnectAll } from "./adapter/peer.ts";
 import { shutdownTests } from "./adapter/shutdown.ts";
 import { type Capabilities, type RunningServer, type Suite, shareServers } from "./adapter/suite.ts";
@@ -15,6 +16,8 @@ import { topicTests } from "./adapter/topics.ts";
 const EVERYTHING: Capabilities = {
   admission: true,
   serveOptions: true,
+  endpoints: true,
+  patience: true,
   transport: true,
   backpressure: true,
   heartbeat: true,
@@ -39,5 +42,6 @@ export function adapterContract(
     if (can.admission) admissionTests(suite);
     if (can.heartbeat) heartbeatTests(suite);
     if (can.shutdown) shutdownTests(suite);
+    if (can.serveOptions) operationTests(suite);
   });
 }

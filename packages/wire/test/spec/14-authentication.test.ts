@@ -263,6 +263,13 @@ describe.each(libraries)("authentication on the server, with $name", ({ createRo
     await expect(whoAmI().disconnect({})).rejects.toThrow(/nothing to match/);
   });
 
+  test("disconnect by what cannot be told to other processes is refused [Decisions: Auth lifetime]", async () => {
+    for (const value of [true, null, {}, Number.NaN, Number.POSITIVE_INFINITY]) {
+      const match = { data: { userId: value } } as never;
+      await expect(whoAmI().disconnect(match)).rejects.toThrow(/strings and finite numbers/);
+    }
+  });
+
   test("disconnectLocal takes a function [Decisions: Auth lifetime]", async () => {
     const router = whoAmI();
     const server = createTestServer(router);

@@ -22,7 +22,11 @@ export interface Capabilities {
   readonly admission: boolean;
   /** The hooks and other options of `serve`. */
   readonly serveOptions: boolean;
-  /** The adapter hears what the transport refused: a frame over the limit, text that is no text. */
+  /** Health and metrics over HTTP. */
+  readonly endpoints: boolean;
+  /** A handler that only waits goes on while other frames come. */
+  readonly patience: boolean;
+  /** The transport is the adapter's to set, and tells what it refused: no compression, no text that is no text. */
   readonly transport: boolean;
   /** The platform tells how many bytes are unsent. */
   readonly backpressure: boolean;

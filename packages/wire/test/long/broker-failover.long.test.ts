@@ -1,0 +1,140 @@
+import {
+  type PrivateServer,
+  startNatsCluster,
+  startRedisCluster,
+  startRedisSentinels,
+} from "@halyard/services";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { Cluster, Redis } from "ioredis";
+import { createCluster, createSentinel } from "redis";
+import { afterAll, describe, expect, test } from "vitest";
+import type { PubSub } from "../../src/index.ts";
+import { natsPubSub } from "../../src/nats.ts";
+import { redisPubSub } from "../../src/redis.ts";
+import { pubsubContract } from "../contract/pubsub.ts";
+import { check } from "../fixtures/failover/checker.ts";
+import { runFailover } from "../fixtures/failover/run.ts";
+import { Findings } from "../fixtures/long/findings.ts";
+
+const NODES = 3;
+const ROUNDS = 10;
+const LIMITS = { announcedWithinMs: 2_000, answeredWithinMs: 3_000 };
+
+interface Brokers {
+  open(node: number): Promise<PubSub>;
+  disturb(round: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function sentinels(library: "node-redis" | "ioredis"): Promise<Brokers> {
+  const group = await startRedisSentinels();
+  const roots = group.sentinels.map(({ port }) => ({ host: "127.0.0.1", port }));
+  return {
+    open: async () =>
+      library === "ioredis"
+        ? redisPubSub(new Redis({ sentinels: roots, name: group.name, lazyConnect: true }))
+        : redisPubSub(createSentinel({ name: group.name, sentinelRootNodes: roots })),
+    async disturb() {
+      const master = await group.master();
+      await master.kill();
+      await expect.poll(() => group.master(), { timeout: 60_000 }).not.toBe(master);
+      await master.restart();
+      await group.healthy();
+    },
+    stop: () => group.stop(),
+  };
+}
+
+async function redisCluster(library: "node-redis" | "ioredis"): Promise<Brokers> {
+  const cluster = await startRedisCluster({ masters: 3, replicasPerMaster: 1 });
+  return {
+    open: async () =>
+      library === "ioredis"
+        ? redisPubSub(new Cluster([...cluster.urls], { lazyConnect: true }))
+        : redisPubSub(createCluster({ rootNodes: cluster.urls.map((url) => ({ url })) })),
+    disturb: (round) => killAndRestart(cluster.nodes[round % cluster.nodes.length], () => cluster.healthy()),
+    stop: () => cluster.stop(),
+  };
+}
+
+async function natsCluster(): Promise<Brokers> {
+  const cluster = await startNatsCluster({ nodes: 3 });
+  const connections: NatsConnection[] = [];
+  return {
+    async open(node) {
+      const [first = "", ...others] = [...cluster.urls.slice(node), ...cluster.urls.slice(0, node)];
+      const connection = await connect({
+        servers: [first, ...others],
+        noRandomize: true,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 100,
+      });
+      connections.push(connection);
+      return natsPubSub(connection);
+    },
+    disturb: (round) => killAndRestart(cluster.nodes[round % cluster.nodes.length], () => cluster.healthy()),
+    async stop() {
+      await Promise.all(connections.map((connection) => connection.close()));
+      await cluster.stop();
+    },
+  };
+}
+
+async function killAndRestart(node: PrivateServer | undefined, healthy: () => Promise<void>): Promise<void> {
+  await node?.kill();
+  // Longer than the others take to notice.
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  await node?.restart();
+  await healthy();
+}
+
+const findings = new Findings();
+const BROKERS: readonly [string, () => Promise<Brokers>][] = [
+  ["Sentinels, by node-redis", () => sentinels("node-redis")],
+  ["Sentinels, by ioredis", () => sentinels("ioredis")],
+  ["Redis Cluster, by node-redis", () => redisCluster("node-redis")],
+  ["Redis Cluster, by ioredis", () => redisCluster("ioredis")],
+  ["NATS cluster", natsCluster],
+];
+
+describe.each(BROKERS)("with %s", (name, start) => {
+  test(`${NODES} processes lose nothing without a word while brokers are killed ${ROUNDS} times`, async () => {
+    const brokers = await start();
+    const pubsubs = await Promise.all(Array.from({ length: NODES }, (_, node) => brokers.open(node)));
+    try {
+      const history = await runFailover({
+        pubsubs,
+        topics: 30,
+        everyMs: 5,
+        rounds: ROUNDS,
+        disturb: (round) => brokers.disturb(round),
+        calmMs: 3_000,
+      });
+      const { problems, figures } = check(history, LIMITS);
+      expect(problems.slice(0, 20)).toEqual([]);
+      findings.passed(name, figures);
+    } finally {
+      await Promise.all(pubsubs.map((pubsub) => pubsub.close()));
+      await brokers.stop();
+    }
+  });
+});
+
+describe.each(BROKERS)("with %s that run", (name, start) => {
+  let brokers: Brokers;
+  pubsubContract(name, async () => {
+    brokers ??= await start();
+    const [near, far] = [await brokers.open(0), await brokers.open(1)];
+    return { near, far, stop: async () => void (await Promise.all([near.close(), far.close()])) };
+  });
+  afterAll(() => brokers?.stop());
+});
+
+afterAll(() => {
+  findings.publish("broker-failover", BROKERS.length, {
+    what: "Processes publish to each other over a replicated broker whose leading or only reachable node is killed, over and over.",
+    size: `${NODES} pub/subs with connections of their own, as in ${NODES} processes; 30 topics, 200 messages a second from each, ${ROUNDS} kills.`,
+    checked: `Each process heard the messages of each publisher on each topic in order and once; whatever was accepted and not heard was announced within ${LIMITS.announcedWithinMs} ms of its publication and before what followed it; every publish was answered within ${LIMITS.answeredWithinMs} ms; once all was well, nothing was missing.`,
+    suite: "packages/wire/test/long/broker-failover.long.test.ts",
+  });
+});
