@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { describeFlags, type StoreTraits } from "./contract/flags.ts";
 import { describeSnapshots } from "./contract/snapshots.ts";
 import { describeStore } from "./contract/store.ts";
-import { openStoreHost, type StoreHost } from "./contract/store-host.ts";
+import { by, flagInput, fresh, openStoreHost, type StoreHost } from "./contract/store-host.ts";
 import { describeWrites } from "./contract/writes.ts";
 import { freshPostgres } from "./databases.ts";
 
@@ -34,3 +35,25 @@ describe.each(["uuid", "serial"] as const)(
     describeSnapshots(() => host);
   },
 );
+
+describe("flags on PostgreSQL that is asked directly", () => {
+  let host: StoreHost;
+  beforeAll(async () => {
+    host = await openStoreHost({ open: () => freshPostgres(), isAskedDirectly: true });
+  });
+  afterAll(() => host?.close());
+  describeSnapshots(() => host);
+
+  test("polling notices a change without a question to Better Auth, whatever the tenant is called", async () => {
+    const tenant = fresh('a "tenant", {such} as \\this');
+    await host.store.createFlag(by(tenant), flagInput());
+    // Its clock stands still, so that nothing but polling has it look.
+    const { adapter, store } = await host.another({ pollMs: 5, monotonicMs: () => 0 });
+    await store.snapshot(tenant);
+    const asked = vi.spyOn(adapter, "findMany");
+    await sleep(50);
+    expect(asked).not.toHaveBeenCalled();
+    await host.store.createFlag(by(tenant), flagInput());
+    await vi.waitFor(() => expect(store.peek(tenant)?.snapshot.revision).toBe(2));
+  });
+});

@@ -1,7 +1,9 @@
 /** Whether sessions are as they were, asked of real databases. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { Pool } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createPrincipals } from "../src/server/fast/principals.ts";
+import { sessionCount } from "../src/server/fast/session-count.ts";
 import { createSessionWatch } from "../src/server/fast/session-watch.ts";
 import { freshMariadb, freshPostgres, freshSqlite } from "./databases.ts";
 import { type Host, startHost } from "./host.ts";
@@ -9,7 +11,10 @@ import { type Host, startHost } from "./host.ts";
 const HOUR = 3_600_000;
 
 /** A host with people in it, whose clocks a test moves; all rows were changed an hour before. */
-async function setUp(fresh: () => Promise<{ connect(): unknown; drop(): Promise<void> }>) {
+async function setUp(
+  fresh: () => Promise<{ connect(): unknown; drop(): Promise<void> }>,
+  countsByPool: boolean,
+) {
   const { connect, drop } = (await fresh()) as Awaited<ReturnType<typeof freshSqlite>>;
   onTestFinished(drop);
   const { database, close } = connect();
@@ -20,7 +25,9 @@ async function setUp(fresh: () => Promise<{ connect(): unknown; drop(): Promise<
   const clocks = { monotonicMs: () => passedMs, nowMs: () => Date.now() + passedMs };
   const adapter: DBAdapter = host.adapter;
   const fields = { role: true, activeOrganizationId: true };
-  const watch = createSessionWatch({ ...clocks, adapter, fields, intervalMs: 5 });
+  const pool = countsByPool && database instanceof Pool ? database : undefined;
+  const count = sessionCount(await host.auth.$context, pool);
+  const watch = createSessionWatch({ ...clocks, adapter, count, fields, intervalMs: 5 });
   const principals = createPrincipals({ ...clocks, watch });
   onTestFinished(() => principals.close());
 
@@ -59,12 +66,13 @@ async function sessionsOf({ adapter }: Host, userId: string): Promise<Record<str
 }
 
 describe.each([
-  ["PostgreSQL", freshPostgres],
-  ["MariaDB", freshMariadb],
-  ["SQLite", freshSqlite],
-])("on %s", (_name, fresh) => {
+  ["PostgreSQL", freshPostgres, false],
+  ["PostgreSQL, with the option `postgres`", freshPostgres, true],
+  ["MariaDB", freshMariadb, false],
+  ["SQLite", freshSqlite, false],
+] as const)("on %s", (_name, fresh, countsByPool) => {
   test("those who are as they were are confirmed, whoever changes or goes is found", async () => {
-    const { host, principals, remember, pass } = await setUp(fresh);
+    const { host, principals, remember, pass } = await setUp(fresh, countsByPool);
     const [same, changed, signedOut, member] = [
       await remember("same"),
       await remember("changed"),
@@ -102,7 +110,7 @@ describe.each([
   });
 
   test("every ten minutes their values are compared, too", async () => {
-    const { host, principals, remember, pass } = await setUp(fresh);
+    const { host, principals, remember, pass } = await setUp(fresh, countsByPool);
     const [same, other] = [await remember("same"), await remember("other")];
     const where = [{ field: "id", value: other.id }];
     // As by hand: the time of the change is not kept.

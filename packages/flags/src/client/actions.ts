@@ -42,6 +42,11 @@ export type FeatureFlagsClientOptions<Flags extends FlagDeclarations = FlagDecla
   exposures?: boolean | undefined;
   /** How long a read waits for the server, in ms. Defaults to 5,000. */
   timeoutMs?: number | undefined;
+  /**
+   * Keeps the runtime from ending before events and exposures are sent: `waitUntil` of `cloudflare:workers`. On Workers no
+   * exposures are reported without it.
+   */
+  waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 };
 
 /** Reads never throw and never reject: without an answer they give the default. */
@@ -141,10 +146,11 @@ export function createActions<Flags extends FlagDeclarations>(
 
   const values: ControlledFlagValues = createFlagValues({
     fetchFlags,
+    timeoutMs,
     declared: options.flags ?? {},
     now,
   });
-  const events = createEventSender(transport, { contextOf: currentContext, environment });
+  const events = createEventSender(transport, { ...options, contextOf: currentContext });
 
   function changeIdentity(): void {
     changedAtMs = now();

@@ -31,6 +31,14 @@ export function later(callback: () => void, delayMs: number): void {
   }
 }
 
+/** Resolves when time has passed, and keeps no process alive until then. */
+export function pause(delayMs: number): Promise<void> {
+  return new Promise((resolve) => later(resolve, delayMs));
+}
+
+/** Cloudflare's Workers end what a request has begun with the request, so that nothing else may wait for it. */
+export const areRequestsIsolated: boolean = globalThis.navigator?.userAgent === "Cloudflare-Workers";
+
 /** Calls back whenever the page may be about to go. Never where there is no page. */
 export function onPageHide(callback: () => void): void {
   if (typeof document === "undefined") return;

@@ -8,7 +8,7 @@ import type {
   FeatureFlagEventBatchResult,
   FeatureFlagEventResult,
 } from "../model/event.ts";
-import { later, newId, onPageHide, warnInDevelopment } from "./environment.ts";
+import { areRequestsIsolated, newId, onPageHide, pause, warnInDevelopment } from "./environment.ts";
 import type { ClientResult, Transport } from "./transport.ts";
 
 export type TrackOptions = {
@@ -73,11 +73,13 @@ export interface EventSenderOptions {
   /** Whom an event is about, when it happens. */
   readonly contextOf: () => ClaimedContext | undefined;
   /** The deployment ring that flags were evaluated in. */
-  readonly environment: string | undefined;
+  readonly environment?: string | undefined;
+  /** Is told of all that is on its way. */
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 
 export function createEventSender(transport: Transport, options: EventSenderOptions): EventSender {
-  const { contextOf, environment } = options;
+  const { contextOf, environment, waitUntil } = options;
   const queue: Waiting[] = [];
   /** Requests without an answer. Leaving the page may end them, so a copy goes along; the keys make it count once. */
   const unanswered = new Set<Unanswered>();
@@ -96,8 +98,8 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
     headers: Record<string, string> = {},
   ): Promise<ClientResult<Data>> {
     const entry: Unanswered = { body: copy, isHandedOver: false };
-    unanswered.add(entry);
-    const result = await transport.request<Data>(path, { body, headers, timeoutMs: TIMEOUT_MS });
+    if (!areRequestsIsolated) unanswered.add(entry);
+    const result = await keep(transport.request<Data>(path, { body, headers, timeoutMs: TIMEOUT_MS }));
     unanswered.delete(entry);
     return result;
   }
@@ -151,14 +153,30 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
         select: "value",
         contextInResponse: false,
         ...withContext(),
-        ...(environment !== undefined && { environment }),
+        environment,
       });
     }
   }
 
-  function withContext(): { context?: ClaimedContext } {
+  /** Reports, in a moment, what was read until then. */
+  async function reportLater(): Promise<void> {
+    await pause(EXPOSURE_DELAY_MS);
+    report((path, body) => void keep(transport.request(path, { body })));
+  }
+
+  function keep<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      waitUntil?.(work);
+    } catch (error) {
+      // It goes on all the same, as long as the runtime lets it.
+      warnInDevelopment(`waitUntil: ${error}`);
+    }
+    return work;
+  }
+
+  function withContext(): { context: ClaimedContext } | undefined {
     const context = contextOf();
-    return context === undefined ? {} : { context };
+    return context && { context };
   }
 
   function watchPage(): void {
@@ -178,16 +196,18 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
   return {
     track(flagKey, event, value, { idempotencyKey = newId() } = {}) {
       watchPage();
-      if (waiting >= MAX_WAITING) {
-        warnInDevelopment(`${MAX_WAITING} events wait for the server; the next ones are refused.`);
-        return Promise.resolve({ success: false });
-      }
-      waiting += 1;
       const item: Item = {
         ...eventOf({ flag: flagKey, event, data: value }),
         ...withContext(),
         idempotencyKey,
       };
+      // What waits for others could wait for a request that has ended.
+      if (areRequestsIsolated) return new Promise((settle) => void sendOne({ item, settle }));
+      if (waiting >= MAX_WAITING) {
+        warnInDevelopment(`${MAX_WAITING} events wait for the server; the next ones are refused.`);
+        return Promise.resolve({ success: false });
+      }
+      waiting += 1;
       return new Promise<TrackResult>((resolve) => {
         const settle = (result: TrackResult): void => {
           waiting -= 1;
@@ -214,11 +234,10 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
     expose(key, { variant = "" }) {
       const mark = `${key}:${variant}`;
       if (exposed.has(mark)) return;
+      if (areRequestsIsolated && !waitUntil) return warnInDevelopment("Exposures need waitUntil.");
       exposed.add(mark);
       watchPage();
-      if (unreported.size === 0) {
-        later(() => report((path, body) => void transport.request(path, { body })), EXPOSURE_DELAY_MS);
-      }
+      if (unreported.size === 0) void keep(reportLater());
       unreported.add(key);
     },
     forget(isAnother) {

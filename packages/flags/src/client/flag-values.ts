@@ -6,7 +6,7 @@ import {
   fitsDeclaration,
   type JsonValue,
 } from "../model/declared.ts";
-import { isDevelopment, later, warnInDevelopment } from "./environment.ts";
+import { areRequestsIsolated, isDevelopment, later, pause, warnInDevelopment } from "./environment.ts";
 
 /**
  * `loading`: nothing is known yet. `ready`: values are the server's last word. `stale`: the server could not be asked
@@ -64,6 +64,8 @@ export type FlagsOwner = NonNullable<FlagsBootstrap["context"]>;
 export interface FlagValuesOptions {
   /** Undefined: no answer. */
   readonly fetchFlags: () => Promise<FlagsBootstrap | undefined>;
+  /** How long that may take. */
+  readonly timeoutMs: number;
   readonly declared: FlagDeclarations;
   /** Monotonic, in ms. */
   readonly now: () => number;
@@ -73,7 +75,7 @@ const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
 
 export function createFlagValues(options: FlagValuesOptions): ControlledFlagValues {
-  const { fetchFlags, declared, now } = options;
+  const { fetchFlags, timeoutMs, declared, now } = options;
   const listeners = new Set<FlagsListener>();
   const overrides = new Map<string, FlagState>();
   const taken = new WeakSet<FlagsBootstrap>();
@@ -173,8 +175,15 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     return mine;
   }
 
+  /** Waits for what another read has begun; where that may have ended with its request, no longer than it may take. */
+  async function join(theirs: Promise<void>): Promise<void> {
+    if (!areRequestsIsolated) return theirs;
+    await Promise.race([theirs, pause(timeoutMs)]);
+    if (loading === theirs) loading = undefined;
+  }
+
   async function ready(): Promise<void> {
-    while (!isConfirmed && (failures === 0 || now() >= retryAtMs)) await (loading ?? fetch());
+    while (!isConfirmed && (failures === 0 || now() >= retryAtMs)) await (loading ? join(loading) : fetch());
   }
 
   function hydrate(bootstrap: FlagsBootstrap): void {

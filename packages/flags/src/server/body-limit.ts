@@ -1,7 +1,7 @@
 /** How large a request may be: told by its header before it is read, and measured while it is where there is none. */
 import type { FeatureFlagError } from "../model/errors.ts";
 import { invalid, jsonBytes, overLimit } from "../model/inputs.ts";
-import { type Call, headersOf } from "./call.ts";
+import { type Call, headerReaderOf } from "./call.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_BATCH_BODY_BYTES: number = 256 * 1024;
@@ -76,7 +76,7 @@ async function readBody(
 
 /** Refuses a body that is too large, measured where no header says how large it was. */
 export function checkBodySize(call: Call, limit: number = MAX_BODY_BYTES): void {
-  const announced = call.request === undefined ? null : headersOf(call).get("content-length");
+  const announced = call.request === undefined ? null : headerReaderOf(call).get("content-length");
   const bytes = announced === null ? jsonBytes(call.body) : Number(announced);
   if (!(bytes <= limit)) throw tooLarge(limit);
 }

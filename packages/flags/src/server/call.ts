@@ -15,7 +15,11 @@ export interface Call
   > {
   /** Present for requests over HTTP. */
   readonly request?: { readonly headers: Headers } | undefined;
+  /** Reads single headers where making all of them is a cost of its own. */
+  readonly reader?: HeaderReader | undefined;
 }
+
+export type HeaderReader = Pick<Headers, "get">;
 
 /** Headers that say how to evaluate, not for whom: with only these, a call is still the server's own. */
 const NEUTRAL_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "x-deployment-ring"]);
@@ -31,6 +35,11 @@ export function isServerEvaluation(call: Call): boolean {
   if (call.headers === undefined) return true;
   const names = [...headersOf(call).keys()];
   return names.length > 0 && names.every((header) => NEUTRAL_HEADERS.has(header));
+}
+
+/** For those who need some of the headers only. */
+export function headerReaderOf(call: Call): HeaderReader {
+  return call.reader ?? headersOf(call);
 }
 
 export function headersOf(call: Call): Headers {

@@ -5,7 +5,7 @@ import { FeatureFlagError } from "../model/errors.ts";
 import type { ClaimedContext } from "../model/evaluation.ts";
 import { NO_TENANT } from "../model/flag.ts";
 import { judge } from "./access.ts";
-import { type Call, headersOf } from "./call.ts";
+import { type Call, headerReaderOf } from "./call.ts";
 import { type Caller, confirm, homeOf, type Principal, tieTo } from "./caller.ts";
 import { collectDevice, collectGeo } from "./request-context.ts";
 import type { Service } from "./service.ts";
@@ -27,7 +27,7 @@ export async function resolveContext(
   caller: Caller,
   claimed: ClaimedContext = {},
 ): Promise<ResolvedContext> {
-  const seen = withRequest(service, headersOf(call), claimed);
+  const seen = withRequest(service, headerReaderOf(call), claimed);
   if (caller.kind === "server") return resolved(service, seen, seen.organizationId);
   if (caller.kind === "anonymous") return anonymous(service, seen);
   return principal(service, call, caller, seen);

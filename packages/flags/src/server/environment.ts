@@ -1,6 +1,6 @@
 /** The environment an evaluation runs in: the header's, the body's, or the host's default. */
 import { MAX_LINE, overLimit } from "../model/inputs.ts";
-import { type Call, headersOf } from "./call.ts";
+import { type Call, headerReaderOf } from "./call.ts";
 import type { Caller } from "./caller.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 
@@ -18,7 +18,7 @@ export function resolveEnvironment(
   options: FeatureFlagsOptions,
   fromBody: string | undefined,
 ): Environment {
-  return environmentFor(headersOf(call), caller, options, fromBody);
+  return environmentFor(headerReaderOf(call), caller, options, fromBody);
 }
 
 export function environmentFor(

@@ -17,7 +17,7 @@ import type { Dedupe, EventEntry } from "../store/events/event-log.ts";
 import { sha256Hex } from "../store/sha256.ts";
 import { uuidV7 } from "../store/uuid.ts";
 import { checkBodySize, MAX_BATCH_BODY_BYTES } from "./body-limit.ts";
-import { answer, type Call, headersOf } from "./call.ts";
+import { answer, type Call, headerReaderOf } from "./call.ts";
 import { type EventSubject, type EventSubjects, identifySubjects } from "./event-subject.ts";
 import { bodyWithout } from "./request.ts";
 import type { Service } from "./service.ts";
@@ -28,7 +28,7 @@ export function createEvent(service: Service, call: Call): Promise<FeatureFlagEv
       checkBodySize(call);
       const receipt = receiptOf(Date.now());
       const input = parseEventInput(call.body, receipt);
-      const idempotencyKey = parseIdempotencyKey(headersOf(call).get("idempotency-key"));
+      const idempotencyKey = parseIdempotencyKey(headerReaderOf(call).get("idempotency-key"));
       const subject = await (await identifySubjects(service, call)).of(input.context);
       const sent = idempotencyKey === undefined ? input : { ...input, idempotencyKey };
       const dedupe =

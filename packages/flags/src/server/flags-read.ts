@@ -1,7 +1,7 @@
 /** The flags that answer an evaluation: an organization's own, then those of all organizations. */
 import { NO_TENANT } from "../model/flag.ts";
 import type { Snapshot, SnapshotFlag, SnapshotReading } from "../store/store.ts";
-import { type Call, headersOf } from "./call.ts";
+import { type Call, headerReaderOf } from "./call.ts";
 import { isCallerStale } from "./fast/host-principals.ts";
 import type { Service } from "./service.ts";
 
@@ -26,7 +26,7 @@ export const STALE_HEADER: string = "x-feature-flags-stale";
 export async function readFlags(service: Service, call: Call, tenant: string): Promise<FlagsReading> {
   const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
   let readings = await Promise.all(tenants.map((one) => service.store.snapshot(one)));
-  const behind = seenRevision(headersOf(call)) - sumOf(readings);
+  const behind = seenRevision(headerReaderOf(call)) - sumOf(readings);
   if (behind > 0) {
     // Which of them the caller has seen change is not known, so each is asked for all of the difference.
     readings = await Promise.all(

@@ -6,6 +6,7 @@ import { mergeSchema } from "better-auth/db";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
 import { createTables, type FeatureFlagTables } from "../model/tables.ts";
 import { checkSinks } from "../store/events/sink.ts";
+import { HostTables } from "../store/host-tables.ts";
 import { createPostgresBus } from "../store/postgres-bus.ts";
 import { assertPostgresPool, guardPool } from "../store/postgres-pool.ts";
 import { createFlagStore } from "../store/store.ts";
@@ -129,6 +130,7 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
       store: createFlagStore(adapter, {
         pollMs: options.pollMs,
         transactions,
+        tables: HostTables.on(context, postgres),
         connectBus:
           postgres &&
           ((listener) =>
@@ -138,7 +140,7 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
       ...createAnalytics(adapter, options, { transactions, meter, warn }),
       telemetry: startTelemetry(meter, warn),
       fastPath: { state: "off", reason: "withFeatureFlags is not used." },
-      principals: principalsOf({ context }),
+      principals: principalsOf({ context }, postgres),
       isClosed: () => closed.has(adapter),
       warnOnce,
     };

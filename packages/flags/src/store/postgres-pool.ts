@@ -135,6 +135,15 @@ export function isUnstorable(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error));
 }
 
+/** No such table, column or schema. */
+const UNKNOWN_NAMES = ["42P01", "42703", "3F000"];
+const NO_SUCH_OPERATOR = "42883";
+
+/** Whether PostgreSQL knows no such table, column, schema or comparison. */
+export function isMisunderstood(error: unknown): boolean {
+  return [...UNKNOWN_NAMES, NO_SUCH_OPERATOR].includes(codeOf(error));
+}
+
 const MISSING_TABLES =
   "The tables of the option `postgres` are missing, or older than this version. Run the SQL text " +
   "`featureFlagsPostgresMigration` of `@halyard/flags` on the same database and schema, once before each deploy: " +
@@ -142,8 +151,7 @@ const MISSING_TABLES =
 
 /** Whatever PostgreSQL throws leaves as a STORAGE_ERROR. */
 export function storageError(error: unknown): FeatureFlagError {
-  // No such table, column or schema.
-  if (["42P01", "42703", "3F000"].includes(codeOf(error))) {
+  if (UNKNOWN_NAMES.includes(codeOf(error))) {
     return new FeatureFlagError("STORAGE_ERROR", MISSING_TABLES, { cause: error });
   }
   return FeatureFlagError.wrap(error, "STORAGE_ERROR");

@@ -20,8 +20,9 @@ import type { BusState, ConnectBus } from "./bus.ts";
 import type { EvaluationCounter } from "./events/evaluation-counter.ts";
 import { type FlagLine, visitFlags } from "./flag-lines.ts";
 import { readFlag } from "./flags.ts";
+import type { HostTables } from "./host-tables.ts";
 import { listFlags, listOverrides, listSegments } from "./lists.ts";
-import { readRevision, readRevisions } from "./revision.ts";
+import { readRevision, readRevisions, readRevisionsDirectly } from "./revision.ts";
 import { type Adapter, findRow } from "./rows.ts";
 import { readRules } from "./rules.ts";
 import { readSegment } from "./segments.ts";
@@ -171,6 +172,8 @@ export interface FlagStoreOptions {
   readonly pollMs?: number | undefined;
   /** Those of the adapter, where others use them, too. */
   readonly transactions?: Transactions | undefined;
+  /** Absent: everything is asked of the adapter. */
+  readonly tables?: HostTables | undefined;
   /** How nodes tell each other of changes. Absent: polling alone. */
   readonly connectBus?: ConnectBus | undefined;
   /** Overrides a tenant may have. Defaults to 100,000, as many as fit in memory well. */
@@ -192,6 +195,7 @@ export function createFlagStore(
     warn,
     pollMs = POLL_MS,
     transactions = createTransactions(adapter),
+    tables,
     connectBus,
     maxOverrides = MAX_OVERRIDES,
     monotonicMs = () => performance.now(),
@@ -201,7 +205,12 @@ export function createFlagStore(
   const snapshots = createSnapshots<TenantSnapshot>(
     {
       readRevision: (tenant) => readRevision(adapter, tenant),
-      readRevisions: (tenants) => readRevisions(adapter, tenants),
+      readRevisions(tenants) {
+        const ordinary = () => readRevisions(adapter, tenants);
+        return tables === undefined
+          ? ordinary()
+          : tables.ask(() => readRevisionsDirectly(tables, tenants), ordinary);
+      },
       load: (tenant, revision, known) => loadSnapshot(adapter, tenant, revision, known),
     },
     { warn, monotonicMs, pollMs },

@@ -159,6 +159,21 @@ describe("trackBatch", () => {
   });
 });
 
+test("a waitUntil that throws, as an unbound one does, costs neither reads nor events", async () => {
+  const waitUntil = (): never => {
+    throw new TypeError("Illegal invocation");
+  };
+  const { flags } = createClient(server.origin, {
+    waitUntil,
+    bootstrap: await bootstrapAnswer({ a: 1 }).json(),
+  });
+  expect(await flags.getValue("a")).toBe(1);
+  expect(await flags.track("a", "one")).toMatchObject({ success: true });
+  expect(await flags.track("a", "two")).toMatchObject({ success: true });
+  expect(await flags.trackBatch([{ flag: "a", event: "three" }])).toMatchObject({ success: 1 });
+  expect(console.warn).toHaveBeenCalledWith(expect.stringContaining("Illegal invocation"));
+});
+
 describe("exposures", () => {
   const EXPOSURES = "/feature-flags/evaluate-batch";
 

@@ -282,17 +282,23 @@ describe("in a browser, under StrictMode", () => {
     await vi.waitFor(() => expect(sent()).toHaveLength(3), 10_000);
     await page.evaluate('void client.featureFlags.track("f", "waiting")');
     await page.goto("about:blank");
+    // The page may still run for a moment. Answered then, or told that its requests have ended, it sends what waits itself,
+    // too: under the same key, so that it counts once.
+    const handedOver = () =>
+      sent()
+        .slice(3)
+        .filter(({ path }) => path === "/feature-flags/events/batch")
+        .flatMap(({ body }) => (body as { events: { event: string }[] }).events.map(({ event }) => event));
+    await vi.waitFor(
+      () => expect(new Set(handedOver())).toEqual(new Set(["batch", "in flight", "waiting"])),
+      10_000,
+    );
     held.open();
-    await vi.waitFor(() => expect(sent().length).toBeGreaterThanOrEqual(6), 10_000);
     expect(server.stored.map(({ event }) => event).sort()).toEqual([
       "batch",
       "first",
       "in flight",
       "waiting",
     ]);
-    const beacons = sent()
-      .slice(3)
-      .map(({ path }) => path);
-    expect(new Set(beacons)).toEqual(new Set(["/feature-flags/events/batch"]));
   });
 });

@@ -2,10 +2,12 @@
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
+import { Pool } from "pg";
 import { SYSTEM } from "../../src/model/audit.ts";
 import { FeatureFlagError } from "../../src/model/errors.ts";
 import type { CreateFeatureFlagInput } from "../../src/model/flag.ts";
 import { createTables } from "../../src/model/tables.ts";
+import { HostTables } from "../../src/store/host-tables.ts";
 import {
   createFlagStore,
   type FlagStore,
@@ -23,6 +25,8 @@ export interface DatabaseKind {
   adapt?(driver: Database, options: BetterAuthOptions): Database;
   /** The form of the ids that the host gives its rows. Absent: random text. */
   readonly generateId?: "uuid" | "serial";
+  /** Whether what is asked again and again is asked of PostgreSQL itself. */
+  readonly isAskedDirectly?: boolean;
 }
 
 export interface StoreHost {
@@ -59,11 +63,14 @@ export async function openStoreHost(kind: DatabaseKind): Promise<StoreHost> {
     const native = optionsFor(database, kind);
     if (nodes.length === 0) await (await getMigrations(native)).runMigrations();
     const auth = betterAuth(kind.adapt ? optionsFor(kind.adapt(database, native), kind) : native);
-    const adapter = (await auth.$context).adapter as DBAdapter;
+    const context = await auth.$context;
+    const adapter = context.adapter as DBAdapter;
+    const pool = kind.isAskedDirectly && database instanceof Pool ? database : undefined;
     const warnings: string[] = [];
     // Only the tests that are about it poll, so that nothing else is quick because of it.
     const store = createFlagStore(adapter, {
       pollMs: 0,
+      tables: HostTables.on(context, pool),
       warn: (message) => warnings.push(message),
       ...options,
     });

@@ -1,5 +1,5 @@
 /** A call that has not come through Better Auth, for operations that expect one. */
-import type { Call } from "../call.ts";
+import type { Call, HeaderReader } from "../call.ts";
 import { introduce } from "../caller.ts";
 import type { Arrival } from "./arrival.ts";
 import { attachPrincipal } from "./host-principals.ts";
@@ -10,8 +10,8 @@ export class FastCall implements Call {
   readonly context: Call["context"];
   readonly query: undefined = undefined;
   readonly params: undefined = undefined;
-  readonly responseHeaders: Headers = new Headers();
   readonly #arrival: Arrival;
+  #responseHeaders: Headers | undefined;
 
   constructor(
     context: Call["context"],
@@ -26,12 +26,26 @@ export class FastCall implements Call {
     if (principal !== undefined) attachPrincipal(this, principal, isStale);
   }
 
+  get reader(): HeaderReader {
+    return this.#arrival;
+  }
+
   get headers(): Headers {
     return this.#arrival.headers;
   }
 
   get request(): { readonly headers: Headers } {
     return this.#arrival;
+  }
+
+  get responseHeaders(): Headers {
+    this.#responseHeaders ??= new Headers();
+    return this.#responseHeaders;
+  }
+
+  /** The headers of the answer, names and values in turn: most answers have none. */
+  get answerHeaders(): string[] {
+    return this.#responseHeaders === undefined ? [] : [...this.#responseHeaders].flat();
   }
 
   setHeader(name: string, value: string): void {

@@ -150,10 +150,10 @@ export function createFastPath(
       const call = new FastCall(context, arrival, caller, body);
       try {
         const result = await operation(service, call);
-        return { status: 200, body: JSON.stringify(result), headers: [...call.responseHeaders].flat() };
+        return { status: 200, body: JSON.stringify(result), headers: call.answerHeaders };
       } catch (error) {
         if (!isAPIError(error)) return refused(error);
-        const headers = [...call.responseHeaders].flat();
+        const { answerHeaders: headers } = call;
         return { status: error.statusCode, body: JSON.stringify(error.body), headers };
       }
     });

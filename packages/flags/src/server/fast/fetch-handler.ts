@@ -57,15 +57,16 @@ function again(request: Request, text: string): Request {
   return new Request(request.url, { method, headers, signal, ...(text !== "" && { body: text }) });
 }
 
-function responseOf({ status, body, headers }: FastAnswer): Response {
-  return new Response(body, { status, headers: pairsOf([...USUAL_HEADERS, ...headers]) });
+/** Given as an object, headers cost half of what they do as pairs. None of ours comes twice. */
+function responseOf({ status, body, headers: own }: FastAnswer): Response {
+  const headers: Record<string, string> = { ...USUAL };
+  for (let at = 0; at < own.length; at += 2) headers[own[at] ?? ""] = own[at + 1] ?? "";
+  return new Response(body, { status, headers });
 }
 
-function pairsOf(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let at = 0; at < flat.length; at += 2) pairs.push([flat[at] ?? "", flat[at + 1] ?? ""]);
-  return pairs;
-}
+const USUAL = Object.fromEntries(
+  USUAL_HEADERS.flatMap((name, at) => (at % 2 === 0 ? [[name, USUAL_HEADERS[at + 1] ?? ""]] : [])),
+);
 
 class FetchArrival implements Arrival {
   readonly headers: Headers;

@@ -1,18 +1,18 @@
 /** Forgets callers whose session or user is changed through this process, at once. */
 import type { BetterAuthOptions } from "@better-auth/core";
 import type { Call } from "../call.ts";
-import { principalsOf } from "./host-principals.ts";
+import { principalsSoFar } from "./host-principals.ts";
 
 export type ForgetHooks = Pick<NonNullable<BetterAuthOptions["databaseHooks"]>, "session" | "user">;
 
 export function forgetHooks(context: Call["context"]): ForgetHooks {
   const session = async (row: unknown) => {
     const token = textOf(row, "token");
-    if (token !== undefined) principalsOf({ context }).forgetSession(token);
+    if (token !== undefined) principalsSoFar(context)?.forgetSession(token);
   };
   const user = async (row: unknown) => {
     const id = textOf(row, "id");
-    if (id !== undefined) principalsOf({ context }).forgetUser(id);
+    if (id !== undefined) principalsSoFar(context)?.forgetUser(id);
   };
   return {
     session: { update: { after: session }, delete: { after: session } },

@@ -1,10 +1,12 @@
 /** The principals of one auth instance, found by its adapter, which every call has. */
 import { isStateful } from "better-auth/api";
+import type { PostgresPool } from "../../store/postgres-pool.ts";
 import type { Call } from "../call.ts";
 import type { Principal } from "../caller.ts";
 import { type CredentialNames, credentialNames, readCredential } from "./credentials.ts";
 import type { CheckTime, KnownPrincipal, PrincipalFacts, SessionRows } from "./principal.ts";
 import { createPrincipals, type Principals } from "./principals.ts";
+import { sessionCount } from "./session-count.ts";
 import { createSessionWatch } from "./session-watch.ts";
 
 export interface HostPrincipals extends Principals {
@@ -17,12 +19,13 @@ const ofCalls = new WeakMap<Call, KnownPrincipal>();
 /** Calls whose caller could not be confirmed because the store did not answer. */
 const staleCalls = new WeakSet<Call>();
 
-export function principalsOf({ context }: Pick<Call, "context">): HostPrincipals {
+export function principalsOf({ context }: Pick<Call, "context">, pool?: PostgresPool): HostPrincipals {
   const found = known.get(context.adapter);
   if (found !== undefined) return found;
   const watch = canWatch(context)
     ? createSessionWatch({
         adapter: context.adapter,
+        count: sessionCount(context, pool),
         fields: {
           role: context.tables["user"]?.fields["role"] !== undefined,
           activeOrganizationId: context.tables["session"]?.fields["activeOrganizationId"] !== undefined,
@@ -32,6 +35,11 @@ export function principalsOf({ context }: Pick<Call, "context">): HostPrincipals
   const made = Object.assign(createPrincipals({ watch }), { names: credentialNames(context) });
   known.set(context.adapter, made);
   return made;
+}
+
+/** Undefined before anybody was checked. */
+export function principalsSoFar({ adapter }: Call["context"]): Principals | undefined {
+  return known.get(adapter);
 }
 
 /** Whether sessions are rows of the database, and what is asked for one request may serve another. */

@@ -74,9 +74,10 @@ function readText(request: IncomingMessage): Promise<string | undefined> {
 }
 
 function send(response: ServerResponse, { status, body, headers }: FastAnswer): void {
-  const length = String(Buffer.byteLength(body));
-  response.writeHead(status, [...USUAL_HEADERS, "content-length", length, ...headers]);
-  response.end(body);
+  const bytes = Buffer.byteLength(body);
+  response.writeHead(status, [...USUAL_HEADERS, "content-length", String(bytes), ...headers]);
+  // A character in each byte is ASCII, which is copied as it is.
+  response.end(body, bytes === body.length ? "latin1" : "utf8");
 }
 
 class NodeArrival implements Arrival {

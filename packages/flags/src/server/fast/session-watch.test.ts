@@ -1,6 +1,7 @@
 import type { Where } from "@better-auth/core/db/adapter";
 import { describe, expect, test } from "vitest";
 import { createPrincipals } from "./principals.ts";
+import { sessionCount } from "./session-count.ts";
 import { createSessionWatch } from "./session-watch.ts";
 
 type Row = Record<string, unknown>;
@@ -28,11 +29,13 @@ function setUp({ maxValues = Number.POSITIVE_INFINITY } = {}) {
     if (values > maxValues) throw new Error("too many values");
     return (tables[model] ?? []).filter((row) => where.every((one) => fits(row, one)));
   };
+  const count = async ({ model, where = [] }: { model: string; where?: Where[] | undefined }) =>
+    (await find(model, where)).length;
   const clocks = { monotonicMs: () => passedMs, nowMs: () => START + passedMs };
   const watch = createSessionWatch({
     ...clocks,
+    count: sessionCount({ adapter: { count }, options: {}, tables: {} }, undefined),
     adapter: {
-      count: async ({ model, where = [] }) => (await find(model, where)).length,
       findMany: async <T>({ model, where = [] }: { model: string; where?: Where[] | undefined }) =>
         (await find(model, where)) as T[],
     },

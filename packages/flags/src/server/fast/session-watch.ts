@@ -5,6 +5,7 @@
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
 import { later, within } from "../../store/wait.ts";
 import type { CheckTime, KnownPrincipal, SessionRows } from "./principal.ts";
+import type { SessionCount } from "./session-count.ts";
 
 /** `changed`: something is no longer as it was, so it must be read anew. `unknown`: the store could not be asked. */
 export type Confirmation = "confirmed" | "changed" | "unknown";
@@ -22,7 +23,8 @@ export interface SessionWatch {
 }
 
 export interface SessionWatchOptions {
-  readonly adapter: Pick<DBAdapter, "count" | "findMany">;
+  readonly adapter: Pick<DBAdapter, "findMany">;
+  readonly count: SessionCount;
   /** The columns that say what is remembered of a user and a session, as far as the host has them. */
   readonly fields: { readonly role: boolean; readonly activeOrganizationId: boolean };
   readonly monotonicMs?: (() => number) | undefined;
@@ -48,6 +50,7 @@ const PARTS = 8;
 
 export function createSessionWatch({
   adapter,
+  count,
   fields,
   monotonicMs = () => performance.now(),
   nowMs = Date.now,
@@ -61,9 +64,9 @@ export function createSessionWatch({
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
 
-  async function ask<Result>(question: () => Promise<Result>): Promise<Result> {
+  async function ask(question: () => Promise<number>): Promise<number> {
     try {
-      const answer = await within(question(), ANSWER_WITHIN_MS, "The session store did not answer in time.");
+      const answer = await question();
       failedAtMs = undefined;
       return answer;
     } catch (error) {
@@ -72,30 +75,15 @@ export function createSessionWatch({
     }
   }
 
-  /** Of the rows with these values of `field`, how many are not as `others` say, or not there. */
-  async function countMissing(
-    model: string,
-    field: string,
-    values: ReadonlySet<string>,
-    others: Where[],
-  ): Promise<number> {
-    const where: Where[] = [{ field, operator: "in", value: [...values] }, ...others];
-    return values.size - (await ask(() => adapter.count({ model, where })));
-  }
-
   /** How many rows have changed, of the first kind of which any have. All were known to be older than `cutMs`. */
   async function countChanged(block: readonly KnownPrincipal[], cutMs: number): Promise<number> {
     // Databases may keep parts of a millisecond, which a `Date` has lost.
-    const untouched: Where[] = [{ field: "updatedAt", operator: "lt", value: new Date(cutMs + 1) }];
-    const tokens = new Set(block.map((one) => rowsOf(one).token));
-    const sessions = await countMissing("session", "token", tokens, untouched);
-    if (sessions !== 0) return sessions;
-    const userIds = new Set(block.map((one) => rowsOf(one).userId));
-    const users = await countMissing("user", "id", userIds, untouched);
-    if (users !== 0) return users;
+    const since = new Date(cutMs + 1);
+    const changed = await ask(() => count.changed(block.map(rowsOf), since));
+    if (changed !== 0) return changed;
     for (const [role, ids] of membersByRole(block)) {
-      const members = await countMissing("member", "id", ids, [{ field: "role", value: role }]);
-      if (members !== 0) return members;
+      const moved = await ask(() => count.moved(ids, role));
+      if (moved !== 0) return moved;
     }
     return 0;
   }
@@ -143,8 +131,7 @@ export function createSessionWatch({
   }
 
   async function canBeAsked(principal: KnownPrincipal): Promise<boolean> {
-    const tokens = new Set([rowsOf(principal).token]);
-    return countMissing("session", "token", tokens, []).then(
+    return ask(() => count.changed([rowsOf(principal)], new Date(nowMs()))).then(
       () => true,
       () => false,
     );
@@ -288,6 +275,7 @@ function isMost(changed: number, size: number): boolean {
 function membersByRole(block: readonly KnownPrincipal[]): Map<string, Set<string>> {
   const byRole = new Map<string, Set<string>>();
   for (const { memberships } of block) {
+    if (memberships.size === 0) continue;
     for (const { id, role } of memberships.values()) {
       const ids = byRole.get(role) ?? new Set();
       byRole.set(role, ids.add(id));

@@ -1,8 +1,8 @@
 /** A group of events and batches: the rows that one statement writes for them, and what each is told afterwards. */
 import type { FeatureFlagEventBatchResult } from "../../model/event.ts";
+import { PostgresArray } from "../postgres-array.ts";
 import type { BatchRecorded, Dedupe, EventBatch, EventEntry, Recorded } from "./event-log.ts";
 import { outboxText } from "./outbox.ts";
-import { PostgresArray } from "./postgres-array.ts";
 
 /** A single event, or a batch, and whoever waits for it. */
 export interface Request {

@@ -1,4 +1,4 @@
-/** Arrays as PostgreSQL reads them, one for each column of the rows that a statement writes. */
+/** Arrays as PostgreSQL reads them: many values in one parameter, such as a column of the rows that a statement writes. */
 
 const SPECIAL = /["\\]/;
 const EACH_SPECIAL = /["\\]/g;
