@@ -90,11 +90,12 @@ export function idleLoad(options: { readonly connections: number }): Load<Footpr
 
 function run(
   mode: string,
-  { port, pid, protocol, path }: Target,
+  { port, pid, second, protocol, path }: Target,
   { warmSeconds, measuredSeconds }: Effort,
   more: readonly string[],
 ): ReturnType<typeof runGenerator> {
   const args = ["--mode", mode, "--port", String(port), "--pid", String(pid), ...more];
+  if (second !== undefined) args.push("--port2", String(second.port), "--pid2", String(second.pid));
   args.push("--proto", protocol, "--path", path);
   args.push("--warm", String(warmSeconds), "--secs", String(measuredSeconds));
   // Idle connections get the time to settle three times.

@@ -22,6 +22,8 @@ const OPTIONS = {
 /** Whether all goals were reached. */
 async function main(): Promise<boolean> {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+  // Before anything is loaded: some measurements use the packages themselves.
+  await buildPackages();
   const known = await loadMeasurements();
   const chosen = choose(known, positionals);
   const plan = planOf(values.smoke, values.rounds);
@@ -29,7 +31,6 @@ async function main(): Promise<boolean> {
     for (const { name, about, goal } of chosen) console.log(`${name}: ${about} (goal ${formatGoal(goal)})`);
     return true;
   }
-  await buildPackages();
   await compileGenerator();
   const outcomes: Outcome[] = [];
   for (const measurement of chosen) {

@@ -13,17 +13,23 @@ export interface Server {
   /** As it reads in the tables. */
   readonly name: string;
   readonly dialect: Dialect;
-  start(): Promise<Program>;
+  start(): Promise<RunningServer>;
+}
+
+/** The process to load; the second where there are two, which share what is published. */
+export interface RunningServer extends Program {
+  readonly second?: Program;
 }
 
 /** A running server, as the load generator needs it. */
 export interface Target extends Dialect {
   readonly port: number;
   readonly pid: number;
+  readonly second?: Pick<Program, "port" | "pid">;
 }
 
 /** Everybody's but where a library has its own. */
-const JSON_ENVELOPE: Dialect = { protocol: "json", path: "/ws" };
+export const JSON_ENVELOPE: Dialect = { protocol: "json", path: "/ws" };
 
 /** Some fill a database before they listen, on a busy machine for minutes. */
 const READY_TIMEOUT_MS = 300_000;
@@ -42,14 +48,17 @@ function serverOf(name: string, command: () => Command): Server {
   return {
     name,
     dialect: JSON_ENVELOPE,
-    start: () =>
-      spawnProgram({
-        ...pin("server", command()),
-        // Options of this process, such as the condition that makes the sources be imported, are not the server's.
-        env: { NODE_OPTIONS: undefined, NODE_ENV: "production" },
-        readyTimeoutMs: READY_TIMEOUT_MS,
-      }),
+    start: () => startServer(command()),
   };
+}
+
+export function startServer(command: Command): Promise<Program> {
+  return spawnProgram({
+    ...pin("server", command),
+    // Options of this process, such as the condition that makes the sources be imported, are not the server's.
+    env: { NODE_OPTIONS: undefined, NODE_ENV: "production" },
+    readyTimeoutMs: READY_TIMEOUT_MS,
+  });
 }
 
 /** Runs the server for as long as `use` takes, and adds what it wrote to an error. */
@@ -59,7 +68,8 @@ export async function withServer<Result>(
 ): Promise<Result> {
   const program = await server.start();
   try {
-    return await use({ port: program.port, pid: program.pid, ...server.dialect });
+    const { port, pid, second } = program;
+    return await use({ port, pid, ...(second && { second }), ...server.dialect });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.trim() : String(cause);
     const output = program.output().trim();

@@ -67,6 +67,8 @@ type Results = ReadonlyMap<string, readonly (EventSample | undefined)[]>;
 async function runAll(comparison: EventComparison, effort: Effort): Promise<Results> {
   const world = await createWorld(effort.measuredSeconds < 1 ? FEW_PEOPLE : PEOPLE);
   const pool = new Pool({ connectionString: world.databaseUrl, max: 1 });
+  // A connection that is still closing when the database is dropped is broken off.
+  pool.on("error", () => undefined);
   try {
     const contestants = contestantsOf(comparison, world);
     const rounds: Map<string, EventSample>[] = [];

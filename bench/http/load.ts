@@ -17,8 +17,8 @@ export interface HttpSample extends LoadSample {
 }
 
 /**
- * What a server does at the rate, which is judged, and what it does at its limit: its CPU time for a request there, and
- * its share of what the server does by itself, which is more the fewer requests there are.
+ * What a server does at its limit, which is judged: its CPU time for a request there, and that request's share of what
+ * the server does by itself at the rate, which is more the fewer requests there are; and what it does at the rate.
  */
 export interface PacedSample extends HttpSample {
   readonly backgroundUs: number;
@@ -95,14 +95,21 @@ function hitShareOf(missed: number, answered: number): number {
 async function idleCpu({ pid }: Target, seconds: number): Promise<number> {
   const before = threadsCpuUs(pid);
   await sleep(seconds * 1000);
-  return (threadsCpuUs(pid) - before) / seconds;
+  const after = threadsCpuUs(pid);
+  // A thread that has ended meanwhile takes its count with it.
+  const used = [...after].map(([thread, us]) => us - (before.get(thread) ?? 0));
+  return used.reduce((sum, us) => sum + us, 0) / seconds;
 }
 
-/** By the nanosecond, where `stat` counts in hundredths of a second. */
-function threadsCpuUs(pid: number): number {
+/** Of each thread, by the nanosecond, where `stat` counts in hundredths of a second. */
+function threadsCpuUs(pid: number): Map<string, number> {
   const folder = `/proc/${pid}/task`;
-  const threads = readdirSync(folder).map((thread) => readFileSync(`${folder}/${thread}/schedstat`, "utf8"));
-  return threads.reduce((sum, line) => sum + Number(line.split(" ")[0]) / 1000, 0);
+  return new Map(
+    readdirSync(folder).map((thread) => {
+      const line = readFileSync(`${folder}/${thread}/schedstat`, "utf8");
+      return [thread, Number(line.split(" ")[0]) / 1000];
+    }),
+  );
 }
 
 export interface HttpLoad {

@@ -1,7 +1,11 @@
-/** The most that `ws` gives by hand in fan-out: framed once, and all frames of a tick in one write to each socket. */
+/**
+ * The most that `ws` gives by hand in fan-out: framed once, and all frames of a tick in one write to each socket. With a
+ * broker and its URL as arguments, what is published goes to all servers by way of it.
+ */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { type RawData, WebSocketServer } from "ws";
+import { chooseBus } from "./shared/bus.ts";
 import { encodeEvent, parse } from "./shared/by-hand.ts";
 
 const FINAL_TEXT = 0x81;
@@ -28,11 +32,12 @@ function flush(): void {
   for (const socket of subscribers) socket.write(bytes);
 }
 
+const publish = await chooseBus(process.argv[2], process.argv[3], broadcast);
 const server = new WebSocketServer({ port: 0, host: "127.0.0.1", perMessageDeflate: false });
 server.on("connection", (peer, { socket }) => {
   peer.on("message", (data: RawData) => {
     const { type, payload } = parse(data.toString());
-    if (type === "PUB") broadcast(encodeEvent(payload));
+    if (type === "PUB") publish(encodeEvent(payload));
     else if (type === "SUB") subscribers.add(socket);
     else throw new Error("This server knows SUB and PUB only.");
   });

@@ -1,7 +1,8 @@
 /** Halyard's router, the same on every runtime. */
-import type { Router } from "@halyard/wire";
+import type { Router, RouterOptions } from "@halyard/wire";
+import { choosePubSub } from "./bus.ts";
 
-async function withZod(options: { readonly heartbeat?: object } = {}): Promise<Router> {
+async function withZod(options: RouterOptions = {}): Promise<Router> {
   const { createRouter, message, rpc } = await import("@halyard/wire/zod");
   const { fields } = await import("./zod.ts");
   const Echo = rpc("ECHO", fields, "ECHO_OK", fields);
@@ -21,16 +22,21 @@ async function withValibot(): Promise<Router> {
   return createRouter().rpc(Echo, (ctx) => ctx.reply(Echo.response, ctx.payload));
 }
 
-const routers: Readonly<Record<string, () => Promise<Router>>> = {
-  zod: withZod,
+const overBroker = async (broker: string, url: string | undefined): Promise<Router> =>
+  withZod({ pubsub: await choosePubSub(broker, url) });
+
+const routers: Readonly<Record<string, (brokerUrl: string | undefined) => Promise<Router>>> = {
+  zod: () => withZod(),
   valibot: withValibot,
   heartbeat: () => withZod({ heartbeat: {} }),
+  redis: (url) => overBroker("redis", url),
+  nats: (url) => overBroker("nats", url),
 };
 
-/** The router that the command line names. */
-export async function chooseRouter(variant: string | undefined): Promise<Router> {
+/** The router that the command line names, and the broker it needs. */
+export async function chooseRouter(variant: string | undefined, brokerUrl?: string): Promise<Router> {
   const create = routers[variant ?? ""];
   if (create === undefined)
     throw new Error(`Give the variant as argument: ${Object.keys(routers).join(" or ")}.`);
-  return create();
+  return create(brokerUrl);
 }
