@@ -85,7 +85,7 @@ describe.each([
     });
     const where = [{ field: "userId", value: member.id }];
     const [row] = await host.adapter.findMany<{ id: string }>({ model: "member", where });
-    member.principal.memberships.set(organization, { id: row?.id ?? "", role: "member" });
+    member.principal.join(organization, { id: row?.id ?? "", role: "member" });
     const recallAll = async () => {
       pass(4900);
       const names = ["same", "changed", "signed-out", "member"];

@@ -37,8 +37,8 @@ async function askRole(call: Call, userId: string, organizationId: string): Prom
     { field: "userId", value: userId },
     { field: "organizationId", value: organizationId },
   ];
-  const memberships = principalOf(call)?.memberships;
-  const known = memberships?.get(organizationId);
+  const principal = principalOf(call);
+  const known = principal?.memberships?.get(organizationId);
   if (known !== undefined) return known.role;
   // While its caller could not be confirmed, nothing else about the caller can be asked either.
   if (isCallerStale(call)) throw unreadable(new Error("The store does not answer."));
@@ -47,7 +47,7 @@ async function askRole(call: Call, userId: string, organizationId: string): Prom
     adapter.findOne<{ id?: unknown; role?: unknown }>({ model: "member", where }),
   );
   if (typeof member?.role !== "string") return undefined;
-  if (typeof member.id === "string") memberships?.set(organizationId, { id: member.id, role: member.role });
+  if (typeof member.id === "string") principal?.join(organizationId, { id: member.id, role: member.role });
   return member.role;
 }
 

@@ -2,6 +2,7 @@
  * Better Auth's tables by the names PostgreSQL knows them by, where Better Auth is on the very pool of the option
  * `postgres`. What is asked again and again is asked here: Better Auth's own way takes several times as long.
  */
+import { type OwnClient, type OwnClientOptions, ownClient } from "./postgres-client.ts";
 import { isMisunderstood, type PostgresPool, type PostgresRow, runQuery } from "./postgres-pool.ts";
 
 /** What is used of Better Auth's context. */
@@ -32,6 +33,20 @@ export class HostTables {
 
   column(model: string, field: string): string {
     return quoted(this.#tables[model]?.fields[field]?.fieldName ?? field);
+  }
+
+  /** With its schema, as the pool's connections find it: the pool may set the schema in a way of its own. */
+  async placeOf(model: string, timeoutMs: number): Promise<string> {
+    const text =
+      `select format('%I.%I', n.nspname, c.relname) as place from pg_class c ` +
+      `join pg_namespace n on n.oid = c.relnamespace where c.oid = $1::regclass`;
+    const [row] = await this.query(timeoutMs, text, [this.table(model)]);
+    return String(row?.["place"]);
+  }
+
+  /** A connection of its own, beside the pool. */
+  ownClient(options: OwnClientOptions): OwnClient {
+    return ownClient(this.#pool, options);
   }
 
   /** A connection that does not answer in time is not used again. */

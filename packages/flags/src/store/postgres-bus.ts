@@ -1,6 +1,7 @@
 /** The bus over PostgreSQL's LISTEN and NOTIFY: a connection of its own that listens, the pool for what is said. */
 import type { Bus, BusListener, BusState } from "./bus.ts";
-import { type PostgresPool, type PostgresQuery, type PostgresRows, runQuery } from "./postgres-pool.ts";
+import { type OwnClient, ownClient } from "./postgres-client.ts";
+import { type PostgresPool, runQuery } from "./postgres-pool.ts";
 import { later, within } from "./wait.ts";
 
 export interface PostgresBusOptions {
@@ -11,19 +12,6 @@ export interface PostgresBusOptions {
   /** Told once per outage. */
   readonly warn: (message: string, error: unknown) => void;
 }
-
-/** A client of `pg` as it is used here. */
-type ListeningClient = {
-  connect(): Promise<unknown>;
-  query(query: PostgresQuery): Promise<PostgresRows>;
-  on(event: "error" | "end", listener: (error?: Error) => void): unknown;
-  on(event: "notification", listener: (message: { payload?: string | undefined }) => void): unknown;
-  end(): Promise<void>;
-  unref(): void;
-};
-
-/** Found in every pool of `pg`, and not in its types. */
-type WithClient = { readonly Client: new (options: object) => ListeningClient };
 
 const TIMEOUT_MS = 5000;
 /** The first wait after the connection broke; it doubles up to the longest. */
@@ -41,7 +29,7 @@ const CHANNEL = "'halyard_flag_' || md5(coalesce(current_schema(), ''))";
 
 export function createPostgresBus({ pool, listener, listens, warn }: PostgresBusOptions): Bus {
   let state: BusState = listens ? "down" : "off";
-  let client: ListeningClient | undefined;
+  let client: OwnClient | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let attempts = 0;
   let isFailing = false;
@@ -50,7 +38,7 @@ export function createPostgresBus({ pool, listener, listens, warn }: PostgresBus
   let sending: Promise<void> | undefined;
 
   async function connect(): Promise<void> {
-    let fresh: ListeningClient | undefined;
+    let fresh: OwnClient | undefined;
     try {
       // By the pool, which may set the schema of its connections in a way of its own.
       const [row] = await runQuery(pool, TIMEOUT_MS, { text: `select ${CHANNEL} as channel` });
@@ -71,18 +59,13 @@ export function createPostgresBus({ pool, listener, listens, warn }: PostgresBus
     }
   }
 
-  function open(): ListeningClient {
-    const { Client } = pool as unknown as WithClient;
-    const fresh = new Client(pool.options);
-    fresh.unref();
-    // It may break at any time, and an event that nobody listens to would end the process.
-    fresh.on("error", (error) => lose(fresh, error));
-    fresh.on("end", () => lose(fresh, new Error("PostgreSQL closed the connection.")));
+  function open(): OwnClient {
+    const fresh = ownClient(pool, { connectWithinMs: TIMEOUT_MS, lost: lose });
     fresh.on("notification", ({ payload = "" }) => hear(payload));
     return fresh;
   }
 
-  function beat(listening: ListeningClient): void {
+  function beat(listening: OwnClient): void {
     timer = later(() => {
       inTime(listening.query({ text: "select 1" })).then(
         () => client === listening && beat(listening),
@@ -92,7 +75,7 @@ export function createPostgresBus({ pool, listener, listens, warn }: PostgresBus
   }
 
   /** `lost` is undefined when there was not even a connection to lose. */
-  function lose(lost: ListeningClient | undefined, error: unknown): void {
+  function lose(lost: OwnClient | undefined, error: unknown): void {
     if (client !== lost || isClosed) return;
     client = undefined;
     lost?.end().catch(() => undefined);

@@ -144,6 +144,14 @@ export function isMisunderstood(error: unknown): boolean {
   return [...UNKNOWN_NAMES, NO_SUCH_OPERATOR].includes(codeOf(error));
 }
 
+/** Of the syntax and of rights, or because nothing may be written, or for want of the feature. */
+const IMPOSSIBLE = /^(42...|3F000|25006|0A000)$/;
+
+/** Whether PostgreSQL will not do this here, however often it is asked. */
+export function isImpossible(error: unknown): boolean {
+  return IMPOSSIBLE.test(codeOf(error));
+}
+
 const MISSING_TABLES =
   "The tables of the option `postgres` are missing, or older than this version. Run the SQL text " +
   "`featureFlagsPostgresMigration` of `@halyard/flags` on the same database and schema, once before each deploy: " +

@@ -7,6 +7,7 @@ import { type CredentialNames, credentialNames, readCredential } from "./credent
 import type { CheckTime, KnownPrincipal, PrincipalFacts, SessionRows } from "./principal.ts";
 import { createPrincipals, type Principals } from "./principals.ts";
 import { sessionCount } from "./session-count.ts";
+import { SessionTable } from "./session-table.ts";
 import { createSessionWatch } from "./session-watch.ts";
 
 export interface HostPrincipals extends Principals {
@@ -26,6 +27,7 @@ export function principalsOf({ context }: Pick<Call, "context">, pool?: Postgres
     ? createSessionWatch({
         adapter: context.adapter,
         count: sessionCount(context, pool),
+        table: SessionTable.on(context, pool),
         fields: {
           role: context.tables["user"]?.fields["role"] !== undefined,
           activeOrganizationId: context.tables["session"]?.fields["activeOrganizationId"] !== undefined,

@@ -26,10 +26,10 @@ function tiesOf(principal: KnownPrincipal): KnownTies {
   if (caller.kind === "user") {
     const active = caller.user.activeOrganizationId;
     // Without organizations there is nothing to look up: the usual case.
-    if (active === undefined && memberships.size === 0) return NO_TIES;
+    if (active === undefined && memberships === undefined) return NO_TIES;
     return {
-      home: active === undefined || memberships.has(active) ? active : "unknown",
-      tieTo: (organizationId) => memberships.get(organizationId),
+      home: active === undefined || memberships?.has(active) ? active : "unknown",
+      tieTo: (organizationId) => memberships?.get(organizationId),
     };
   }
   const { ownerId } = caller.key;
@@ -37,7 +37,7 @@ function tiesOf(principal: KnownPrincipal): KnownTies {
     home: keyOwner === undefined ? "unknown" : keyOwner === "organization" ? ownerId : undefined,
     tieTo(organizationId) {
       if (keyOwner === "organization") return organizationId === ownerId ? {} : undefined;
-      return keyOwner === "user" && memberships.has(organizationId) ? {} : undefined;
+      return keyOwner === "user" && memberships?.has(organizationId) ? {} : undefined;
     },
   };
 }

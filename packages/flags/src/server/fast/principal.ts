@@ -38,14 +38,17 @@ export class KnownPrincipal {
   readonly caller: Principal;
   readonly rows: SessionRows | undefined;
   readonly validUntilMs: number;
-  /** By organization. Only those that are there: what is not cannot be asked for again. */
-  readonly memberships: Map<string, Membership> = new Map();
+  /** By organization; undefined while there are none. What is not there cannot be asked for again. */
+  memberships: Map<string, Membership> | undefined;
   keyOwner: KeyOwner | undefined;
   confirmedAt: CheckTime;
   /** When the values of its rows were last compared, not only whether they have changed. */
   comparedAtMs: number;
   usedAtMs: number;
   isForgotten = false;
+  /** The table that watches it, as long as that is open, and its number there. */
+  watchedBy: object | undefined;
+  watchId = -1;
 
   constructor(proof: string, { caller, rows, validUntilMs }: PrincipalFacts, confirmedAt: CheckTime) {
     this.proof = proof;
@@ -55,5 +58,10 @@ export class KnownPrincipal {
     this.confirmedAt = confirmedAt;
     this.comparedAtMs = confirmedAt.monotonicMs;
     this.usedAtMs = confirmedAt.monotonicMs;
+  }
+
+  join(organizationId: string, membership: Membership): void {
+    this.memberships ??= new Map();
+    this.memberships.set(organizationId, membership);
   }
 }

@@ -127,7 +127,7 @@ describe("somebody who was checked lately", () => {
       const at = setUp();
       const ann = at.signIn("ann");
       at.tables["member"]?.push({ id: "m1", role: "owner" });
-      ann.memberships.set("organization", { id: "m1", role: "owner" });
+      ann.join("organization", { id: "m1", role: "owner" });
       at.pass(4900);
       expect(await at.principals.recall("ann")).toMatchObject({ stale: false });
       if (happen === "change") at.change("member", "id", "m1", { role: "member" });

@@ -6,6 +6,7 @@ import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
 import { later, within } from "../../store/wait.ts";
 import type { CheckTime, KnownPrincipal, SessionRows } from "./principal.ts";
 import type { SessionCount } from "./session-count.ts";
+import type { SessionTable } from "./session-table.ts";
 
 /** `changed`: something is no longer as it was, so it must be read anew. `unknown`: the store could not be asked. */
 export type Confirmation = "confirmed" | "changed" | "unknown";
@@ -25,6 +26,9 @@ export interface SessionWatch {
 export interface SessionWatchOptions {
   readonly adapter: Pick<DBAdapter, "findMany">;
   readonly count: SessionCount;
+  /** Where there is one, it is used for so many and more: it takes a connection. */
+  readonly table?: SessionTable | undefined;
+  readonly tableFrom?: number | undefined;
   /** The columns that say what is remembered of a user and a session, as far as the host has them. */
   readonly fields: { readonly role: boolean; readonly activeOrganizationId: boolean };
   readonly monotonicMs?: (() => number) | undefined;
@@ -40,6 +44,7 @@ const IN_USE_MS = 60_000;
 const CLOCK_SKEW_MS = 10_000;
 /** Rows in one question: a question costs as much as hundreds of them. */
 const MAX_BLOCK = 5000;
+const TABLE_FROM = 1000;
 const ANSWER_WITHIN_MS = 1000;
 const RETRY_DOWN_MS = 1000;
 /** A change that leaves `updatedAt` as it was is noticed after this time, by reading the rows. */
@@ -51,6 +56,8 @@ const PARTS = 8;
 export function createSessionWatch({
   adapter,
   count,
+  table,
+  tableFrom = TABLE_FROM,
   fields,
   monotonicMs = () => performance.now(),
   nowMs = Date.now,
@@ -77,11 +84,12 @@ export function createSessionWatch({
 
   /** How many rows have changed, of the first kind of which any have. All were known to be older than `cutMs`. */
   async function countChanged(block: readonly KnownPrincipal[], cutMs: number): Promise<number> {
-    // Databases may keep parts of a millisecond, which a `Date` has lost.
-    const since = new Date(cutMs + 1);
-    const changed = await ask(() => count.changed(block.map(rowsOf), since));
-    if (changed !== 0) return changed;
-    for (const [role, ids] of membersByRole(block)) {
+    const changed = await ask(() => count.changed(block.map(rowsOf), sinceOf(cutMs)));
+    return changed !== 0 ? changed : countMoved(block);
+  }
+
+  async function countMoved(principals: Iterable<KnownPrincipal>): Promise<number> {
+    for (const [role, ids] of membersByRole(principals)) {
       const moved = await ask(() => count.moved(ids, role));
       if (moved !== 0) return moved;
     }
@@ -156,6 +164,63 @@ export function createSessionWatch({
     isServing = false;
   }
 
+  /** Confirms those in the table, and those whom it takes in. Gives the others, to be asked for in the ordinary way. */
+  async function confirmByTable(
+    watched: SessionTable,
+    inUse: readonly KnownPrincipal[],
+    forget: (principal: KnownPrincipal) => void,
+  ): Promise<readonly KnownPrincipal[]> {
+    const startedAt: CheckTime = { monotonicMs: monotonicMs(), wallMs: nowMs() };
+    for (const principal of await watched.changed()) forget(principal);
+    const strangers: KnownPrincipal[] = [];
+    const members: KnownPrincipal[] = [];
+    let wanted = 0;
+    for (const one of inUse) {
+      if (!watched.has(one)) {
+        if (!one.isForgotten) strangers.push(one);
+        continue;
+      }
+      wanted += 1;
+      // What is in the table does not speak of memberships.
+      if (one.memberships === undefined) one.confirmedAt = startedAt;
+      else members.push(one);
+    }
+    if (wanted < watched.size)
+      await watched.remove((one) => one.isForgotten || startedAt.monotonicMs - one.usedAtMs > IN_USE_MS);
+    for (const block of blocksOf(members)) {
+      if ((await countMoved(block)) === 0) for (const one of block) one.confirmedAt = startedAt;
+    }
+    for (const block of blocksOf(strangers)) await takeIn(watched, block);
+    return [...members, ...strangers].filter((one) => one.confirmedAt.monotonicMs < startedAt.monotonicMs);
+  }
+
+  /** Those who changed too lately for one time to tell are left for another round. */
+  async function takeIn(watched: SessionTable, block: readonly KnownPrincipal[]): Promise<void> {
+    const startedAt: CheckTime = { monotonicMs: monotonicMs(), wallMs: nowMs() };
+    const seenMs = Math.min(...block.map(({ confirmedAt }) => confirmedAt.wallMs));
+    const settled = block.filter((one) => rowsOf(one).touchedAtMs <= seenMs - CLOCK_SKEW_MS);
+    const cutMs = cutOf(settled);
+    if (cutMs === undefined) return;
+    await watched.add(settled, sinceOf(cutMs));
+    for (const one of settled)
+      if (watched.has(one) && one.memberships === undefined) one.confirmedAt = startedAt;
+  }
+
+  /** Those whom the table could not confirm. When it fails, nothing is lost but its help. */
+  async function leftByTable(
+    inUse: readonly KnownPrincipal[],
+    forget: (principal: KnownPrincipal) => void,
+  ): Promise<readonly KnownPrincipal[]> {
+    if (table === undefined) return inUse;
+    if (inUse.length < tableFrom) {
+      table.close();
+      return inUse;
+    }
+    // Only the ordinary way tells that the store answers again.
+    const isUsable = table.isReady() && failedAtMs === undefined;
+    return isUsable ? confirmByTable(table, inUse, forget).catch(() => inUse) : inUse;
+  }
+
   /** Compares what the rows say. Where they cannot be read, the next questions tell whether the store is down. */
   async function compare(
     principals: readonly KnownPrincipal[],
@@ -203,12 +268,17 @@ export function createSessionWatch({
   ): Promise<void> {
     const now = monotonicMs();
     const inUse: KnownPrincipal[] = [];
+    const due: KnownPrincipal[] = [];
     for (const principal of principals) {
-      if (now - principal.usedAtMs <= IN_USE_MS && canAsk(principal)) inUse.push(principal);
+      if (now - principal.usedAtMs > IN_USE_MS || !canAsk(principal)) continue;
+      inUse.push(principal);
+      if (now - principal.comparedAtMs >= COMPARE_MS && due.length < MAX_COMPARED) due.push(principal);
     }
-    await confirmAll(inUse, forget);
-    const due = inUse.filter((one) => !one.isForgotten && now - one.comparedAtMs >= COMPARE_MS);
-    await compare(due.slice(0, MAX_COMPARED), forget);
+    await confirmAll(await leftByTable(inUse, forget), forget);
+    await compare(
+      due.filter((one) => !one.isForgotten),
+      forget,
+    );
   }
 
   function canAsk({ rows, confirmedAt }: KnownPrincipal): boolean {
@@ -240,7 +310,8 @@ export function createSessionWatch({
         const startedAtMs = monotonicMs();
         // What went wrong shows in `isDown`, and those who come are told.
         await round(principals(), forget).catch(() => undefined);
-        if (stopped) return;
+        // It may have been opened again since.
+        if (stopped) return table?.close();
         const waitMs = failedAtMs === undefined ? intervalMs : RETRY_DOWN_MS;
         timer = later(() => void run(), Math.max(0, startedAtMs + waitMs - monotonicMs()));
       };
@@ -249,6 +320,7 @@ export function createSessionWatch({
     stop() {
       stopped = true;
       clearTimeout(timer);
+      table?.close();
     },
   };
 }
@@ -267,15 +339,24 @@ function cutOf(block: readonly KnownPrincipal[]): number | undefined {
   return touchedMs <= seenMs - CLOCK_SKEW_MS ? touchedMs : undefined;
 }
 
+function* blocksOf(principals: readonly KnownPrincipal[]): Generator<KnownPrincipal[]> {
+  for (let at = 0; at < principals.length; at += MAX_BLOCK) yield principals.slice(at, at + MAX_BLOCK);
+}
+
+/** Databases may keep parts of a millisecond, which a `Date` has lost. */
+function sinceOf(cutMs: number): Date {
+  return new Date(cutMs + 1);
+}
+
 /** Whether so many of a block have changed that it is not worth finding out which. */
 function isMost(changed: number, size: number): boolean {
   return size === 1 || (size > PARTS && changed >= size / 2);
 }
 
-function membersByRole(block: readonly KnownPrincipal[]): Map<string, Set<string>> {
+function membersByRole(block: Iterable<KnownPrincipal>): Map<string, Set<string>> {
   const byRole = new Map<string, Set<string>>();
   for (const { memberships } of block) {
-    if (memberships.size === 0) continue;
+    if (memberships === undefined) continue;
     for (const { id, role } of memberships.values()) {
       const ids = byRole.get(role) ?? new Set();
       byRole.set(role, ids.add(id));
