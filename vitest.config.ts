@@ -10,6 +10,8 @@ export default defineConfig({
     pool: "forks",
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    // A condition that is waited for may take its time on a machine that is busy with other things.
+    expect: { poll: { timeout: 10_000 } },
     setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
     projects: ["packages/wire", "packages/flags", "services", "tools", "bench"].map((root) => ({
       extends: true as const,

@@ -9,6 +9,8 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     pool: "forks",
+    // A condition that is waited for may take its time on a machine that is busy with other things.
+    expect: { poll: { timeout: 10_000 } },
     setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
     include: ["**/*.long.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**"],

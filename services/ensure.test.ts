@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { servers } from "./catalogue.ts";
 import { freePort } from "./ports.ts";
 import { processStart } from "./process-table.ts";
@@ -10,6 +10,9 @@ import { redis } from "./redis.ts";
 import { findServer } from "./server.ts";
 import type { Environment } from "./settings.ts";
 import { ensureServer, stopServer } from "./shared-server.ts";
+
+// Servers are set up, started and stopped here, which takes its time on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
 
 let env: Record<string, string> = {};
 

@@ -87,6 +87,7 @@ describe.skipIf(refusal !== undefined)("what is left of a network namespace", ()
          console.log(JSON.stringify({ port: 0, link }));
          setInterval(() => {}, 1000);`,
       ],
+      readyTimeoutMs: 30_000,
     });
     const link = /"link":"(\w+)"/.exec(maker.output())?.[1] ?? "";
     expect(isThere(link)).toBe(true);
@@ -97,7 +98,7 @@ describe.skipIf(refusal !== undefined)("what is left of a network namespace", ()
       },
       { what: "the link to disappear", timeoutMs: 10_000 },
     );
-  });
+  }, 60_000);
 });
 
 function isThere(link: string): boolean {

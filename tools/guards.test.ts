@@ -1,6 +1,9 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { type Copy, createCopy } from "./copy.ts";
 import { read } from "./repository.ts";
+
+// A check of the whole repository takes its time, and on a busy machine several times that.
+vi.setConfig({ testTimeout: 120_000 });
 
 interface Break {
   /** Completes "… fails the check". */

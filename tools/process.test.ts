@@ -33,11 +33,12 @@ describe("a command", () => {
     const file = join(folder, "pid");
     const child = `require("fs").writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1e6)`;
     const parent = `require("child_process").spawnSync(process.execPath, ["-e", ${JSON.stringify(child)}])`;
-    const { ok, output } = await node(parent, 2_000);
+    // Time for two of them to start, however busy the machine is.
+    const { ok, output } = await node(parent, 10_000);
     const pid = Number(readFileSync(file, "utf8"));
     rmSync(folder, { recursive: true });
     expect(ok).toBe(false);
-    expect(output).toContain("Stopped: still running after 2.0 s");
+    expect(output).toContain("Stopped: still running after 10 s:");
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 10_000 });
-  });
+  }, 30_000);
 });

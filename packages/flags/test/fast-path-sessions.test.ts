@@ -13,12 +13,11 @@ describe("a session that has been checked", { timeout: 60_000 }, () => {
     const key = await plantFor(outage, person);
     const before = await keepAsking(outage, key, person, 7000);
     expect(before.every(({ value }) => value === "mine")).toBe(true);
-    // The first is checked by Better Auth; from then on the store is asked in the background.
+    // The first is checked by Better Auth; from then on the store is asked in the background, or, where a busy machine is
+    // late with that, before the answer: neither takes Better Auth.
     expect(before.filter(({ isFast }) => !isFast)).toHaveLength(1);
-    const ended = performance.now();
     await outage.pool.query("delete from session");
-    const after = keepAsking(outage, key, person, 5000 + ended - performance.now());
-    await after;
+    await keepAsking(outage, key, person, 5000);
     const { json } = await outage.node.ask("evaluate", { flagKey: key }, person.headers);
     expect(json["value"]).toBe("nobody");
   });

@@ -60,29 +60,28 @@ describe.each([
     const { line, node, warnings, elsewhere } = await setUp();
     const { key } = await elsewhere.createFlag(by("t"), flagInput({ enabled: true, defaultValue: true }));
     const evaluate = async () => {
-      const startedAt = performance.now();
       const { snapshot, stale } = await node.snapshot("t");
       const value = snapshot.flags.get(key)?.compiled.evaluate({}).value;
-      return { value, stale, revision: snapshot.revision, tookMs: performance.now() - startedAt };
+      return { value, stale, revision: snapshot.revision };
     };
     expect(await evaluate()).toMatchObject({ value: true, stale: false, revision: 1 });
 
     line[what]();
     await elsewhere.createFlag(by("t"), flagInput());
-    let slowestMs = 0;
+    const answers: unknown[] = [];
     await expect
       .poll(
         async () => {
-          const { value, stale, revision, tookMs } = await evaluate();
-          expect([value, revision]).toEqual([true, 1]);
-          slowestMs = Math.max(slowestMs, tookMs);
-          return stale;
+          // It has a snapshot, so it waits for nobody: it is there before anything else could have come.
+          const turn = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
+          const answer = await Promise.race([evaluate(), turn]);
+          answers.push([answer?.value, answer?.revision]);
+          return answer?.stale;
         },
-        { timeout: 5000, interval: 20 },
+        { timeout: 10_000, interval: 20 },
       )
       .toBe(true);
-    // It has a snapshot: it waits for nobody.
-    expect(slowestMs).toBeLessThan(500);
+    expect(answers).toEqual(answers.map(() => [true, 1]));
     expect(await node.health("t")).toMatchObject({ stale: true, revision: 1 });
 
     line.restore();
@@ -91,7 +90,7 @@ describe.each([
       .toMatchObject({ stale: false, revision: 2 });
     expect(warnings.length).toBeLessThanOrEqual(1);
     expect(await node.health("t")).toMatchObject({ stale: false });
-  });
+  }, 60_000);
 });
 
 test("while the line is cut and there is no snapshot, evaluation fails soon and recovers with the line", async () => {

@@ -340,8 +340,8 @@ describe("closeFeatureFlags", () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--no-warnings", "--conditions=@halyard/source", "--input-type=module", "--eval", script],
-      { cwd: fileURLToPath(new URL("..", import.meta.url)), timeout: 15_000 },
+      { cwd: fileURLToPath(new URL("..", import.meta.url)), timeout: 50_000 },
     );
     expect(stdout.trim()).toBe("disabled");
-  });
+  }, 60_000);
 });

@@ -5,7 +5,9 @@ import { startHost } from "./host.ts";
 import { flag, memoryDatabase } from "./memory-host.ts";
 
 /** Two applications on one database; the second has read its flags, and then the first changes one. */
-async function changeElsewhere(pollMs: number): Promise<() => Promise<unknown>> {
+async function changeElsewhere(
+  pollMs: number,
+): Promise<{ read(): Promise<unknown>; metrics(): Promise<string> }> {
   const database = memoryDatabase();
   const first = await startHost({ database });
   onTestFinished(first.close);
@@ -17,18 +19,20 @@ async function changeElsewhere(pollMs: number): Promise<() => Promise<unknown>> 
   });
   expect(await read()).toBe("old");
   await first.auth.api.updateFeatureFlag({ body: { id, defaultValue: "new" } });
-  return read;
+  return { read, metrics: () => second.auth.api.getFeatureFlagsMetrics() };
 }
 
 test("pollMs: a change made elsewhere arrives by itself [Decisions: Reads]", async () => {
-  const read = await changeElsewhere(20);
-  await vi.waitFor(async () => expect(await read()).toBe("new"), 900);
+  const { read, metrics } = await changeElsewhere(20);
+  // Metrics ask nothing of the database, while a read has flags checked that nothing else has kept current.
+  await vi.waitFor(async () => expect(await metrics()).toMatch(/^halyard_flags_revision 2$/m), 10_000);
+  expect(await read()).toBe("new");
 });
 
 test("pollMs 0: nothing is asked in between, and who asks for flags has them checked [Decisions: Reads]", async () => {
-  const read = await changeElsewhere(0);
+  const { read } = await changeElsewhere(0);
   // Longer than the default interval.
   await sleep(700);
   expect(await read()).toBe("old");
-  await vi.waitFor(async () => expect(await read()).toBe("new"), 5_000);
+  await vi.waitFor(async () => expect(await read()).toBe("new"), 10_000);
 });

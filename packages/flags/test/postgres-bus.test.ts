@@ -96,10 +96,11 @@ describe("while the bus is up", () => {
       delays.push(await arrival(reader, tenant, round + 2));
     }
     delays.sort((a, b) => a - b);
-    // The long suite looks at the slowest, on a machine that does nothing else.
-    expect(delays[50]).toBeLessThan(200);
+    // Without the bus it would be a second, after which a read has flags checked. The long suite looks at the slowest,
+    // on a machine that does nothing else.
+    expect(delays[50]).toBeLessThan(500);
     expect(reader.warnings).toEqual([]);
-  });
+  }, 60_000);
 
   test("many changes in a row all arrive, and the last is what is served", async () => {
     const tenant = fresh("tenant");
@@ -156,10 +157,11 @@ describe("when the bus is cut", () => {
       const written = writer.store.createFlag(by(tenant), flagInput());
       expect(await cutBus(reader)).toBe(1);
       await written;
+      // Once per outage. Before it is noticed, the bus still looks as if it were up.
+      await expect.poll(() => reader.warnings, { timeout: 10_000, interval: 10 }).toHaveLength(round + 1);
       await arrival(reader, tenant, round + 2);
       await until("up", reader);
     }
-    // Once per outage.
     expect(reader.warnings).toHaveLength(3);
   });
 

@@ -192,7 +192,8 @@ describe("when connections to PostgreSQL break", () => {
     let isDone = false;
     let killed = 0;
     const killing = (async () => {
-      while (!isDone) {
+      // Enough is enough: where each write takes longer than this waits, none would ever get through.
+      while (!isDone && killed < 10) {
         const { rowCount } = await killer.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and state = 'active'",
           [name],
@@ -204,7 +205,8 @@ describe("when connections to PostgreSQL break", () => {
     let keyed = 0;
     const acknowledged = new Set<string>();
     const unknown = new Set<string>();
-    for (let round = 0; round < 40; round++) {
+    // In a fast run it takes a while until the killer finds a connection that is busy.
+    for (let round = 0; round < 40 || killed < 3; round++) {
       const dedupes = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? newDedupe() : undefined));
       keyed += 50;
       await Promise.all(
@@ -221,7 +223,6 @@ describe("when connections to PostgreSQL break", () => {
     }
     isDone = true;
     await killing;
-    expect(killed).toBeGreaterThan(0);
     const { rows } = await host.pool().query<{ id: string; keyed: boolean }>(
       `select id, exists (select from halyard_flag_key where event_id = id) as keyed
        from halyard_flag_event where tenant = $1`,
@@ -232,7 +233,7 @@ describe("when connections to PostgreSQL break", () => {
     expect(others.filter((id) => acknowledged.has(id))).toHaveLength(acknowledged.size);
     expect(others.filter((id) => !acknowledged.has(id) && !unknown.has(id))).toEqual([]);
     expect(await host.counts(tenant)).toEqual([rows.length, rows.length]);
-  });
+  }, 60_000);
 
   test("for good, callers are told soon; when they are back, so is the log", async () => {
     const tenant = fresh("tenant");

@@ -54,6 +54,6 @@ describe("flags on PostgreSQL that is asked directly", () => {
     await sleep(50);
     expect(asked).not.toHaveBeenCalled();
     await host.store.createFlag(by(tenant), flagInput());
-    await vi.waitFor(() => expect(store.peek(tenant)?.snapshot.revision).toBe(2));
+    await vi.waitFor(() => expect(store.peek(tenant)?.snapshot.revision).toBe(2), 10_000);
   });
 });

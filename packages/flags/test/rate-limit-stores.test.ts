@@ -53,10 +53,10 @@ test("Bun's own client of Redis will do, too", async () => {
   const { stdout } = await promisify(execFile)(
     bunPath(),
     ["run", "--conditions=@halyard/source", program, url, prefix],
-    { timeout: 30_000 },
+    { timeout: 50_000 },
   );
   expect(JSON.parse(stdout)).toEqual({ granted: 100, isReset: true });
-});
+}, 60_000);
 
 test("what is no client of Redis is refused at once", () => {
   expect(() => redisRateLimitStore({} as never)).toThrow(/none of node-redis, ioredis or Bun/);

@@ -30,7 +30,7 @@ describe("settlement", () => {
     await Promise.all(callers.map((caller) => caller.run(REQUESTS / CONNECTIONS, deadlineAt)));
     // Handlers that answer late have done so, and what they sent has arrived, before the history is judged.
     const isQuiet = async () => (await callers[0]?.report(deadlineAt))?.running === 0;
-    await vi.waitUntil(isQuiet, { timeout: 5_000, interval: 50 }).catch(() => undefined);
+    await vi.waitUntil(isQuiet, { timeout: 10_000, interval: 50 }).catch(() => undefined);
     const reports = await Promise.all(callers.map((caller) => caller.report(deadlineAt)));
     for (const caller of callers) caller.close();
     await program.stop();

@@ -53,7 +53,7 @@ describe("track", () => {
     const held = gate();
     server.hold = held.opened;
     const first = flags.track("f", "first");
-    await vi.waitFor(() => expect(server.requests).toHaveLength(1));
+    await vi.waitFor(() => expect(server.requests).toHaveLength(1), 10_000);
     const rest = Array.from({ length: 150 }, (_, at) => flags.track("f", "rest", at));
     held.open();
     expect(await first).toEqual({ success: true, eventId: "event-1" });

@@ -128,7 +128,7 @@ test("an event that is never answered is given up, and those after it are sent",
       init.signal?.addEventListener("abort", () => reject(new DOMException("Timed out", "TimeoutError")));
     });
   const silent = flags.track("a", "silent");
-  await vi.waitFor(() => expect(network.paths).toHaveLength(1));
+  await vi.waitFor(() => expect(network.paths).toHaveLength(1), 10_000);
   const next = flags.track("a", "next");
   network.intercept = () => Response.json({ success: true, eventId: "2" });
   controllers[0]?.abort();
@@ -163,9 +163,9 @@ test.for([
     fetchOptions: fetchOptions as object,
   });
   void client.featureFlags.track("a", "in flight");
-  await vi.waitFor(() => expect(fetched).toHaveLength(1));
+  await vi.waitFor(() => expect(fetched).toHaveLength(1), 10_000);
   for (const listener of listeners) listener();
-  await vi.waitFor(() => expect(fetched).toHaveLength(2 - beacons));
+  await vi.waitFor(() => expect(fetched).toHaveLength(2 - beacons), 10_000);
   expect(sendBeacon).toHaveBeenCalledTimes(beacons);
   if (beacons === 0) expect(fetched[1]?.keepalive).toBe(true);
 });

@@ -60,14 +60,14 @@ describe("an answer that is on its way", () => {
     const values = flags.values();
     const seen = new Set<unknown>();
     values.subscribe(() => seen.add(values.read("whose")?.value));
-    await vi.waitFor(() => expect(values.read("whose")?.value).toBe("nobody"));
+    await vi.waitFor(() => expect(values.read("whose")?.value).toBe("nobody"), 10_000);
     const held = gate();
     [server.userId, server.hold] = ["ada", held.opened];
     await post("/sign-in/email");
-    await vi.waitFor(() => expect(network.count(BOOTSTRAP)).toBe(2));
+    await vi.waitFor(() => expect(network.count(BOOTSTRAP)).toBe(2), 10_000);
     [server.userId, server.hold] = [undefined, undefined];
     await post("/sign-out");
-    await vi.waitFor(() => expect(network.count(BOOTSTRAP)).toBe(3));
+    await vi.waitFor(() => expect(network.count(BOOTSTRAP)).toBe(3), 10_000);
     held.open();
     expect(await flags.getValue("whose")).toBe("nobody");
     await new Promise((resolve) => setImmediate(resolve));
@@ -187,7 +187,7 @@ describe("events", () => {
         ? held.opened.then(() => Response.json({ success: true, eventId: "1" }))
         : answer?.(path, init);
     const first = flags.track("whose", "first");
-    await vi.waitFor(() => expect(network.count("/feature-flags/events")).toBe(1));
+    await vi.waitFor(() => expect(network.count("/feature-flags/events")).toBe(1), 10_000);
     const second = flags.track("whose", "second");
     await post("/sign-out");
     expect(await second).toEqual({ success: false });
@@ -206,7 +206,7 @@ describe("events", () => {
         ? held.opened.then(() => Response.json({ success: true, eventId: "1" }))
         : answer?.(path, init);
     const first = flags.track("whose", "first");
-    await vi.waitFor(() => expect(network.count("/feature-flags/events")).toBe(1));
+    await vi.waitFor(() => expect(network.count("/feature-flags/events")).toBe(1), 10_000);
     const second = flags.track("whose", "second");
     await post("/sign-in/email");
     held.open();

@@ -62,12 +62,12 @@ describe("signing in and out", () => {
     const values = flags.values();
     const seen: unknown[] = [];
     values.subscribe(() => seen.push(values.read("whose")?.value));
-    await vi.waitFor(() => expect(values.read("whose")?.value).toBe("ada's"));
+    await vi.waitFor(() => expect(values.read("whose")?.value).toBe("ada's"), 10_000);
     network.intercept = (path) => (path === "/sign-out" ? Response.json({ success: true }) : undefined);
     await client.signOut();
     expect(values.read("whose")).toBeUndefined();
     expect(values.status()).toBe("loading");
-    await vi.waitFor(() => expect(values.status()).toBe("ready"));
+    await vi.waitFor(() => expect(values.status()).toBe("ready"), 10_000);
   });
 
   test("leaves what a visitor saw on the page until their own values are there, but gives it to no read", async () => {
@@ -75,7 +75,7 @@ describe("signing in and out", () => {
     const values = flags.values();
     const seen: unknown[] = [];
     values.subscribe(() => seen.push(values.read("whose")?.value));
-    await vi.waitFor(() => expect(values.read("whose")?.value).toBe("nobody's"));
+    await vi.waitFor(() => expect(values.read("whose")?.value).toBe("nobody's"), 10_000);
     const held = gate();
     network.intercept = (path) =>
       path === BOOTSTRAP ? held.opened.then(() => bootstrapAnswer({ whose: "ada's" })) : undefined;

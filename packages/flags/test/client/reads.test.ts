@@ -235,10 +235,10 @@ describe("listeners", () => {
     network.isDown = true;
     const values = flags.values();
     values.subscribe(() => undefined);
-    await vi.waitFor(() => expect(values.status()).toBe("error"));
+    await vi.waitFor(() => expect(values.status()).toBe("error"), 10_000);
     network.isDown = false;
     await vi.advanceTimersByTimeAsync(1_001);
-    await vi.waitFor(() => expect(values.read("a")?.value).toBe(1));
+    await vi.waitFor(() => expect(values.read("a")?.value).toBe(1), 10_000);
     expect(values.status()).toBe("ready");
   });
 });

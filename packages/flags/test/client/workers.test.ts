@@ -66,7 +66,7 @@ async function ask(path: string, question: object): Promise<unknown> {
   const response = await fetch(`${worker.url.replace("ws:", "http:")}${path}`, {
     method: "POST",
     body: JSON.stringify(question),
-    signal: AbortSignal.timeout(15_000),
+    signal: AbortSignal.timeout(50_000),
   });
   expect(response.status, await response.clone().text()).toBe(200);
   return response.json();
@@ -135,7 +135,7 @@ describe("a client in a worker", () => {
       expect(await ask(path, { server: origin })).toBe("2026-01-01T00:00:00.000Z");
     expect(await ask("/track", { server: origin })).toBe("answered before it was sent");
     await expect
-      .poll(() => [...paths].sort(), { timeout: 5_000 })
+      .poll(() => [...paths].sort(), { timeout: 10_000 })
       .toEqual(["bootstrap", "bootstrap", "evaluate-batch", "events"]);
   });
 

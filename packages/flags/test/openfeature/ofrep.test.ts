@@ -134,7 +134,7 @@ describe("all flags", () => {
   test("are sent again when an override has expired, which makes no revision", async () => {
     const { auth, call } = await memoryHost();
     const made = await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "d" }) });
-    const expiresAt = new Date(Date.now() + 1_500).toISOString();
+    const expiresAt = new Date(Date.now() + 3_000).toISOString();
     await auth.api.createFeatureFlagOverride({
       body: { flagId: made.id, userId: "u", value: "o", expiresAt },
     });

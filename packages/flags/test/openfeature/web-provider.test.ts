@@ -163,7 +163,7 @@ test("tracking reports events that name a flag", async () => {
   open.track("bought", { flagKey: "split", value: 9.5 });
   open.track("bought", { flagKey: "split", value: 1, currency: "NOK" });
   open.track("bought", { value: 1 });
-  await vi.waitFor(() => expect(client.tracked).toHaveLength(2));
+  await vi.waitFor(() => expect(client.tracked).toHaveLength(2), 10_000);
   expect(client.tracked).toEqual([
     { flagKey: "split", event: "bought", properties: 9.5 },
     { flagKey: "split", event: "bought", properties: { currency: "NOK", value: 1 } },

@@ -437,10 +437,12 @@ describe.each(WAYS)("Resources and their fields, %s", (_name, by) => {
       const flag = await make();
       await way().createOverride({ flagId: flag.id, userId: "off", value: "o", enabled: false });
       expect((await evaluated(flag.key, { userId: "off" })).reason).toBe("default");
-      const soon = new Date(Date.now() + 250).toISOString();
+      const soon = new Date(Date.now() + 2_000).toISOString();
       await way().createOverride({ flagId: flag.id, userId: "u", value: "o", expiresAt: soon });
       expect((await evaluated(flag.key, { userId: "u" })).reason).toBe("override");
-      await expect.poll(async () => (await evaluated(flag.key, { userId: "u" })).reason).toBe("default");
+      await expect
+        .poll(async () => (await evaluated(flag.key, { userId: "u" })).reason, { timeout: 10_000 })
+        .toBe("default");
       expect((await way().createOverride({ flagId: flag.id, userId: "u", value: "p" })).status).toBe(201);
       expect((await evaluated(flag.key, { userId: "u" })).value).toBe("p");
     });

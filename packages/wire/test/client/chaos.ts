@@ -78,7 +78,7 @@ export async function runChaos({
   );
 
   proxy.behave();
-  await vi.waitFor(() => expect(clients.every(({ isConnected }) => isConnected)).toBe(true), 10_000);
+  await vi.waitFor(() => expect(clients.every(({ isConnected }) => isConnected)).toBe(true), 30_000);
   await Promise.all(clients.map((client, index) => ask(client, `${index}-last`)));
   const observer = wsClient({ url: `ws://127.0.0.1:${server.port}/` });
   await observer.connect();

@@ -2,6 +2,7 @@ import { freePort, launchChromium, spawnProgram } from "@halyard/services";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ClientOptions } from "../../src/client/options.ts";
+import { PATIENCE_MS } from "../fixtures/patience.ts";
 import { libraries } from "../spec/libraries.ts";
 import { startConductor } from "./conductor.ts";
 import type { runSuite } from "./remote.ts";
@@ -20,7 +21,7 @@ type Browser = Awaited<ReturnType<typeof launchChromium>>;
 
 const HEARTBEAT_SERVER = new URL("../fixtures/heartbeat-server.ts", import.meta.url).pathname;
 /** Interval and timeout of that server. */
-const SILENCE_MS = 900;
+const SILENCE_MS = 2_500;
 
 let browser: Browser;
 let script: string;
@@ -91,7 +92,7 @@ describe("in Chromium", () => {
       const stalledAt = await now();
       proxy.stall();
       const [, , lostAt = 0] = await reached(["connecting", "open", "reconnecting"]);
-      expect(lostAt - stalledAt).toBeLessThan(SILENCE_MS + 1_000);
+      expect(lostAt - stalledAt).toBeLessThan(SILENCE_MS + 1_000 + PATIENCE_MS);
     } finally {
       await context.close();
       await proxy.stop();
@@ -108,7 +109,7 @@ describe("in Chromium", () => {
       const stoppedAt = await now();
       server.pause();
       const [, , lostAt = 0] = await reached(["connecting", "open", "reconnecting"]);
-      expect(lostAt - stoppedAt).toBeLessThan(SILENCE_MS + 1_000);
+      expect(lostAt - stoppedAt).toBeLessThan(SILENCE_MS + 1_000 + PATIENCE_MS);
     } finally {
       server.resume();
       await context.close();
@@ -132,7 +133,7 @@ describe("in Chromium", () => {
         await context.setOffline(false);
       } else await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
       const [, , openAt = 0] = await reached(["connecting", "reconnecting", "open"]);
-      expect(openAt - wokenAt).toBeLessThan(2_000);
+      expect(openAt - wokenAt).toBeLessThan(2_000 + PATIENCE_MS);
     } finally {
       await context.close();
       await server.stop();

@@ -281,7 +281,7 @@ describe("over the network", () => {
     server.raw(0, "\u0000".repeat(1_000));
     server.binary(0);
     server.say(0, "NOTE", { text: "fine" });
-    await vi.waitFor(() => expect(got).toEqual(["fine"]), 5_000);
+    await vi.waitFor(() => expect(got).toEqual(["fine"]), 10_000);
     expect(contexts).toEqual(["parse", "parse", "parse"]);
     expect(peer.state).toBe("open");
   });
@@ -299,7 +299,7 @@ describe("over the network", () => {
     });
     await peer.connect();
     server.close(0, code, reason);
-    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 5_000);
+    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 10_000);
     await peer.onceOpen();
   });
 });

@@ -139,7 +139,7 @@ export class Kit {
 
 // --- checks ---
 
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 10_000;
 
 export async function until<T>(
   check: () => T | undefined | Promise<T | undefined>,

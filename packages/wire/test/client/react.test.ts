@@ -64,9 +64,7 @@ describe("in a browser, under StrictMode", () => {
   const complaints: string[] = [];
   beforeEach(async () => {
     complaints.length = 0;
-    server = await ScriptedServer.start({
-      answers: { ECHO: { type: "ECHO_OK", progress: [{ percent: 50 }], afterMs: 400 } },
-    });
+    server = await ScriptedServer.start({ answers: { ECHO: { progress: [{ percent: 50 }] } } });
     page = await browser.newPage();
     page.on("console", (entry) => {
       if (entry.type() === "error") complaints.push(entry.text());
@@ -83,16 +81,21 @@ describe("in a browser, under StrictMode", () => {
 
   const reads = (id: string, text: string): Promise<void> =>
     vi.waitFor(async () => expect(await page.textContent(`#${id}`)).toBe(text), {
-      timeout: 5_000,
+      timeout: 10_000,
       interval: 10,
     });
   const framesOf = (type: string) => server.heard.frames.filter((frame) => frame.type === type);
+  /** Answers the last request: when the page has shown what comes before, not after a while. */
+  const answer = (): void => {
+    const { payload, meta } = framesOf("ECHO").at(-1) ?? {};
+    server.say(0, "ECHO_OK", payload, { timestamp: Date.now(), correlationId: meta?.["correlationId"] });
+  };
 
   test("the provider connects once, and useConnectionState follows the link through a loss", async () => {
     await reads("state", "open");
     expect(server.heard.connections).toHaveLength(1);
     server.terminate(0);
-    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 5_000);
+    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 10_000);
     await reads("state", "open");
     complaints.length = 0;
   });
@@ -104,8 +107,10 @@ describe("in a browser, under StrictMode", () => {
     server.say(0, "NOTE", { text: "b" });
     await reads("notes", "a,b");
     await page.evaluate('show("nothing")');
-    await vi.waitFor(async () => expect(await page.$("#notes")).toBeNull(), 5_000);
+    await vi.waitFor(async () => expect(await page.$("#notes")).toBeNull(), 10_000);
     server.say(0, "NOTE", { text: "c" });
+    server.say(0, "$ws:sync", { id: "c has arrived" });
+    await vi.waitFor(() => expect(framesOf("$ws:synced")).toHaveLength(1), 10_000);
     await page.evaluate('show("all")');
     await reads("notes", "");
   });
@@ -115,6 +120,7 @@ describe("in a browser, under StrictMode", () => {
     await reads("request", "idle   ");
     await page.click("#ask");
     await reads("request", 'pending   {"percent":50}');
+    answer();
     await reads("request", 'success asked  {"percent":50}');
     expect(framesOf("ECHO")).toHaveLength(1);
   });
@@ -125,12 +131,15 @@ describe("in a browser, under StrictMode", () => {
     await reads("request", 'pending   {"percent":50}');
     await page.click("#cancel");
     await reads("request", 'error  CANCELLED {"percent":50}');
-    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(1), 5_000);
+    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(1), 10_000);
   });
 
   test("a request is cancelled when its component is unmounted, and StrictMode's rehearsal costs none", async () => {
     await reads("state", "open");
     await page.evaluate('show("mount")');
+    await vi.waitFor(() => expect(framesOf("ECHO")).toHaveLength(2), 10_000);
+    await reads("request", 'pending   {"percent":50}');
+    answer();
     await reads("request", 'success mount  {"percent":50}');
     const [rehearsed, real] = framesOf("ECHO");
     expect(framesOf("$ws:abort").map(({ meta }) => meta)).toEqual([
@@ -138,9 +147,9 @@ describe("in a browser, under StrictMode", () => {
     ]);
     expect(real).toBeDefined();
     await page.click("#ask");
-    await vi.waitFor(() => expect(framesOf("ECHO")).toHaveLength(3), 5_000);
+    await vi.waitFor(() => expect(framesOf("ECHO")).toHaveLength(3), 10_000);
     await page.evaluate('show("nothing")');
-    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(2), 5_000);
+    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(2), 10_000);
   });
 
   test("a provider that moves keeps the connection, one that is unmounted closes it", async () => {
@@ -149,6 +158,6 @@ describe("in a browser, under StrictMode", () => {
     await reads("state", "open");
     expect(server.heard.connections).toHaveLength(1);
     await page.evaluate('show("gone")');
-    await vi.waitFor(() => expect(server.heard.closes).toMatchObject([{ code: 1000 }]), 5_000);
+    await vi.waitFor(() => expect(server.heard.closes).toMatchObject([{ code: 1000 }]), 10_000);
   });
 });

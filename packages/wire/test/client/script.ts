@@ -18,7 +18,8 @@ export interface Script {
 }
 
 interface Answer {
-  readonly type: string;
+  /** Left out: progress alone, and the answer is the test's to give. */
+  readonly type?: string;
   readonly payload?: unknown;
   readonly progress?: readonly unknown[];
   readonly afterMs?: number;

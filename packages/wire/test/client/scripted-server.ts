@@ -95,9 +95,11 @@ export class ScriptedServer {
     if (answer === undefined) return;
     const { correlationId } = frame.meta;
     for (const data of answer.progress ?? []) this.say(nth, "$ws:rpc-progress", data, { correlationId });
+    const { type } = answer;
+    if (type === undefined) return;
     const reply = (): void => {
       if (socket.readyState === socket.OPEN)
-        this.say(nth, answer.type, answer.payload ?? frame.payload, { timestamp: Date.now(), correlationId });
+        this.say(nth, type, answer.payload ?? frame.payload, { timestamp: Date.now(), correlationId });
     };
     if (answer.afterMs === undefined) reply();
     else setTimeout(reply, answer.afterMs);

@@ -2,6 +2,7 @@
 import type { PrivateServer } from "@halyard/services";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PubSub, Subscriber } from "../../src/index.ts";
+import { PATIENCE_MS } from "../fixtures/patience.ts";
 
 /** A broker of the suite's own, and a way to it for each process. */
 export interface TestBroker {
@@ -16,8 +17,6 @@ export interface TestBroker {
 const POLL = { timeout: 30_000, interval: 10 };
 /** A hole is announced by then, on a machine that is not busy. */
 const ANNOUNCED_MS = 2_000;
-/** How much later it may be on one that is. */
-const PATIENCE_MS = 3_000;
 
 type Event = { readonly frame: string } | { readonly missed: string | undefined };
 

@@ -34,7 +34,7 @@ class Listener implements Subscriber {
   }
 }
 
-const POLL = { timeout: 5_000, interval: 10 };
+const POLL = { timeout: 10_000, interval: 10 };
 
 export function pubsubContract(
   name: string,

@@ -130,7 +130,7 @@ describe.each(libraries)(
       });
       const peer = await connect({ path: "/room" });
       peer.socket.close(4002, "done");
-      await vi.waitFor(() => expect(log).toHaveLength(4));
+      await vi.waitFor(() => expect(log).toHaveLength(4), 10_000);
       const ws = log[0]?.[1];
       expect(log[0]).toEqual(["onUpgrade", ws, Request, "/room"]);
       expect(
@@ -184,14 +184,14 @@ describe.each(libraries)(
         authenticate: () => new Promise<object>((resolve) => admitted.push(() => resolve({}))),
       });
       const waiting = [open(), open()];
-      await vi.waitFor(() => expect(admitted).toHaveLength(2));
+      await vi.waitFor(() => expect(admitted).toHaveLength(2), 10_000);
       const refused = open();
       expect(await refused.outcome).toBe(503);
       expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
       for (const admit of admitted) admit();
       expect(await Promise.all(waiting.map((peer) => peer.outcome))).toEqual(["open", "open"]);
       const later = open();
-      await vi.waitFor(() => expect(admitted).toHaveLength(3));
+      await vi.waitFor(() => expect(admitted).toHaveLength(3), 10_000);
       admitted[2]?.();
       expect(await later.outcome).toBe("open");
     });

@@ -39,7 +39,7 @@ describe.each(libraries)("limits of the server, with $name", ({ createRouter, me
       expect(sizes).toHaveLength(1);
       peer.socket.send(noteOf(limit + 1));
       expect((await peer.closed).code).toBe(1009);
-      await vi.waitFor(() => expect(closed).toEqual([1009]));
+      await vi.waitFor(() => expect(closed).toEqual([1009]), 10_000);
       expect(sizes).toHaveLength(1);
       expect(infos).toEqual([
         { type: "payload", clientId: expect.any(String), ws: expect.anything(), observed: limit + 1, limit },

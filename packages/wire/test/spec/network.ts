@@ -75,7 +75,7 @@ export class RawPeer {
         if (found === undefined) throw new Error(`no ${type} among ${JSON.stringify(this.frames)}`);
         return found;
       },
-      { timeout: 5_000, interval: 5 },
+      { timeout: 10_000, interval: 5 },
     );
   }
 
@@ -89,7 +89,7 @@ export class RawPeer {
         if (found === undefined) throw new Error(`no answer to ${type}`);
         return found;
       },
-      { timeout: 5_000, interval: 5 },
+      { timeout: 10_000, interval: 5 },
     );
   }
 
@@ -102,7 +102,7 @@ export class RawPeer {
         const pongs = this.frames.filter((frame) => frame.type === "$ws:pong").length;
         if (pongs === before) throw new Error("no pong");
       },
-      { timeout: 5_000, interval: 5 },
+      { timeout: 10_000, interval: 5 },
     );
   }
 }

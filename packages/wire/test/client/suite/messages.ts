@@ -270,7 +270,8 @@ export const messages: readonly Case[] = [
   {
     name: "a client idle for heartbeatMs pings; a live peer keeps it open, a dead one is left after timeoutMs [Decisions: Liveness]",
     async run(kit) {
-      const live = await kit.serve({ ...ECHOING, hello: { heartbeatMs: 40, timeoutMs: 60 } });
+      // Long enough for any pong; the next ping comes only after it.
+      const live = await kit.serve({ ...ECHOING, hello: { heartbeatMs: 40, timeoutMs: 2_000 } });
       const alive = kit.client({ url: live.url });
       const states: string[] = [];
       alive.onState((state) => states.push(state));
@@ -284,7 +285,7 @@ export const messages: readonly Case[] = [
       const request = failure(client.request(kit.schemas.Slow));
       await until(() => client.state === "reconnecting", "the dead link is left");
       const tookMs = performance.now() - openedAt;
-      ok(tookMs >= 80 && tookMs < 1_100, `it took ${Math.round(tookMs)} ms`);
+      ok(tookMs >= 80 && tookMs < 5_000, `it took ${Math.round(tookMs)} ms`);
       equal((await request).code, "UNAVAILABLE");
     },
   },

@@ -23,11 +23,11 @@ export const requests: readonly Case[] = [
       const { Tagged, Note } = kit.schemas;
       const answer = await client.request(Tagged, { text: "q" }, Note, {
         meta: { room: "r" },
-        timeoutMs: 900,
+        timeoutMs: 9_000,
       });
       equal([answer.type, answer.payload], ["NOTE", { text: "yes" }]);
       const [frame] = await server.frames("TAGGED", 1);
-      equal([frame?.meta["room"], frame?.meta["timeoutMs"]], ["r", 900]);
+      equal([frame?.meta["room"], frame?.meta["timeoutMs"]], ["r", 9_000]);
     },
   },
   {

@@ -6,7 +6,7 @@ import { WebSocket } from "ws";
 
 export const HALYARD = "halyard.v1.json";
 
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 10_000;
 /** Where something happens between any two frames, many of them take their time. */
 const LONG_DEADLINE_MS = 15_000;
 

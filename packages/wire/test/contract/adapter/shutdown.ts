@@ -1,5 +1,6 @@
 /** The end of a server: drained, stopped, or asked by signal; nothing it accepted is lost. */
 import { describe, test, vi } from "vitest";
+import { PATIENCE_MS } from "../../fixtures/patience.ts";
 import { connect, greeted, HALYARD, handshake } from "./peer.ts";
 import { POLL, type RunningServer, type Suite } from "./suite.ts";
 
@@ -16,8 +17,8 @@ export function shutdownTests(suite: Suite): void {
       const server = await suite.start("ending");
       const client = await greeted(server.url);
       const plain = await connect(server.url);
-      const slowAnswer = client.request("PAUSE", { ms: 500 });
-      const plainAnswer = plain.request("PAUSE", { ms: 1_300 });
+      const slowAnswer = client.request("PAUSE", { ms: 2_000 });
+      const plainAnswer = plain.request("PAUSE", { ms: 2_000 });
       client.send("END", { how: "drain" });
       const told = await client.next("$ws:drain");
       expect(told.payload).toEqual({ retryAfterMs: expect.any(Number) });
@@ -82,7 +83,7 @@ export function shutdownTests(suite: Suite): void {
       const startedAt = performance.now();
       asker.send("END", { how: "stop" });
       await ended(server, "stop");
-      expect(performance.now() - startedAt).toBeLessThan(3_000);
+      expect(performance.now() - startedAt).toBeLessThan(1_000 + PATIENCE_MS);
       await server.stop();
     });
 

@@ -44,7 +44,10 @@ export interface Suite {
 }
 
 /** For `expect.poll`: conditions that hold soon. */
-export const POLL: { readonly timeout: number; readonly interval: number } = { timeout: 5_000, interval: 20 };
+export const POLL: { readonly timeout: number; readonly interval: number } = {
+  timeout: 10_000,
+  interval: 20,
+};
 
 /** Shares one server per scenario; to be used within a `describe`. */
 export function shareServers(start: Suite["start"]): Suite["serving"] {
