@@ -1,16 +1,23 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 // The private condition makes every workspace import the sources, so tests need no build.
 const conditions = ["@halyard/source"];
+
+// Many files wait for servers, timers and browsers most of the time, so two cores have work for four workers.
+// More cores get one worker each: every worker opens database connections, and those are limited.
+const maxWorkers = Math.max(4, availableParallelism());
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
     pool: "forks",
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
-    // A condition that is waited for may take its time on a machine that is busy with other things.
+    maxWorkers,
+    // Ends a test that hangs. It is no bound on speed: a busy machine is several times slower.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    // A busy machine may need much longer until a condition holds.
     expect: { poll: { timeout: 10_000 } },
     setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
     projects: ["packages/wire", "packages/flags", "services", "tools", "bench"].map((root) => ({

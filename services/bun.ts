@@ -5,7 +5,7 @@ import { run } from "./run.ts";
 import { ServiceError } from "./server.ts";
 import type { Tool } from "./tool.ts";
 
-/** The path of the Bun that belongs to this repository. */
+/** The path of this repository's Bun. */
 export function bunPath(): string {
   const path = fileURLToPath(new URL("../node_modules/.bin/bun", import.meta.url));
   if (!isExecutable(path)) throw new ServiceError(`Bun is not installed. Remedy: run "npm ci".`);
@@ -23,7 +23,7 @@ export const bun: Tool = {
     } catch (cause) {
       throw new ServiceError(
         `Bun does not run: ${cause instanceof Error ? cause.message : cause}\n` +
-          `Remedy: run "npm ci" with install scripts allowed, for its install script puts the program in place.`,
+          `Remedy: run "npm ci" with install scripts allowed, because the install script adds the program.`,
         { cause },
       );
     }

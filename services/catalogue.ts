@@ -16,8 +16,8 @@ export const servers: Readonly<Record<ServerName, ServerKind>> = { postgres, mar
 export const tools: Readonly<Record<ToolName, Tool>> = { bun, workerd, chromium };
 
 /**
- * The URL of the shared server: the one named by `DATABASE_URL`, `MYSQL_URL`, `REDIS_URL` or `NATS_URL`, or else the
- * local one. Rejects with the remedy when it does not answer.
+ * The URL of the shared server: the one in `DATABASE_URL`, `MYSQL_URL`, `REDIS_URL` or `NATS_URL`, otherwise the local
+ * one. Rejects with the remedy when it does not respond.
  */
 export function serviceUrl(name: ServerName): Promise<string> {
   return runningUrl(servers[name]);

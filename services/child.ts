@@ -1,16 +1,18 @@
-// One child process of ours with everything below it: signalled, waited for, and dead when we are.
+// One child process with its descendants: signalled, awaited, and ended together with this process.
 
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { descendants } from "./process-table.ts";
+import { descendants, isSuspended } from "./process-table.ts";
 import { disown, own } from "./watchdog.ts";
+
+const SUSPENDED_WITHIN_MS = 5_000;
 
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd?: string | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Run as this user; only root can. */
+  /** Run as this user. Only root can. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
@@ -20,17 +22,17 @@ export interface Child {
   /** The exit code, or null when a signal ended it. */
   readonly exited: Promise<number | null>;
   readonly running: boolean;
-  /** Asks it to end by `signal`, waits, and kills it after `graceMs`. */
+  /** Sends `signal`, waits, and kills it after `graceMs`. */
   stop(signal?: NodeJS.Signals, graceMs?: number): Promise<void>;
-  /** SIGKILL to it and to all its descendants; resolves when it is gone. */
+  /** Sends SIGKILL to it and all its descendants. Resolves when it has ended. */
   kill(): Promise<void>;
-  /** SIGSTOP to it and to all its descendants: connections stay open and nobody answers. */
+  /** Suspends it and all its descendants before it returns: connections stay open without responses. */
   pause(): void;
-  /** SIGCONT: the opposite of `pause`. */
+  /** Sends SIGCONT: the opposite of `pause`. */
   resume(): void;
 }
 
-/** Starts a process. It does not keep this one alive, and ends with it. */
+/** Starts a process. It does not keep this process alive, and ends with it. */
 export async function spawnChild(launch: Launch, stdio: StdioOptions): Promise<Child> {
   const child = spawn(launch.command, launch.args, {
     stdio,
@@ -58,7 +60,7 @@ export async function spawnChild(launch: Launch, stdio: StdioOptions): Promise<C
 
   function signalTree(signal: NodeJS.Signals): void {
     if (!running || pid === undefined) return;
-    // The parent first, so that it starts no further child meanwhile.
+    // The parent first, so that it starts no further child in between.
     const family = [pid, ...descendants(pid)];
     for (const member of family) {
       try {
@@ -66,6 +68,15 @@ export async function spawnChild(launch: Launch, stdio: StdioOptions): Promise<C
       } catch {
         // It ended between the listing and the signal.
       }
+    }
+  }
+
+  function pause(): void {
+    if (!running || pid === undefined) return;
+    signalTree("SIGSTOP");
+    const deadline = performance.now() + SUSPENDED_WITHIN_MS;
+    while (!isSuspended(pid)) {
+      if (performance.now() > deadline) throw new Error(`Process ${pid} did not stop on SIGSTOP.`);
     }
   }
 
@@ -85,7 +96,7 @@ export async function spawnChild(launch: Launch, stdio: StdioOptions): Promise<C
     async stop(signal = "SIGTERM", graceMs = 5000) {
       if (!running) return;
       child.ref();
-      // A paused process does not see any signal but SIGKILL until it continues.
+      // A paused process handles only SIGKILL until it continues.
       signalTree("SIGCONT");
       child.kill(signal);
       const timer = setTimeout(() => signalTree("SIGKILL"), graceMs);
@@ -93,7 +104,7 @@ export async function spawnChild(launch: Launch, stdio: StdioOptions): Promise<C
       clearTimeout(timer);
     },
     kill,
-    pause: () => signalTree("SIGSTOP"),
+    pause,
     resume: () => signalTree("SIGCONT"),
   };
 }

@@ -8,7 +8,7 @@ import type { Tool } from "./tool.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-// Without a sandbox it also runs as root; the rest keeps it from calling home, which a test machine may forbid.
+// Without a sandbox it also runs as root. The other flags disable its network requests, which a test machine may forbid.
 const ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -19,13 +19,13 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-/** The path of the browser: `CHROMIUM_PATH`, or else the one that is installed. */
+/** The path of the browser: `CHROMIUM_PATH`, otherwise the installed one. */
 export function chromiumPath(env: Environment = process.env): string {
   const given = setting(env, "CHROMIUM_PATH");
   if (given !== undefined && isExecutable(given)) return given;
   if (given !== undefined) {
     throw new ServiceError(
-      `CHROMIUM_PATH is ${given}, which is no program. Remedy: correct it, or unset it to use the installed one.`,
+      `CHROMIUM_PATH is ${given}, which is not a program. Remedy: correct it, or unset it to use the installed one.`,
     );
   }
   const found = PROGRAMS.map((name) => findProgram(name)).find((path) => path !== undefined);
@@ -49,7 +49,7 @@ export const chromium: Tool = {
   },
 };
 
-/** Starts the browser without a window, driven by Playwright. Close it when done. */
+/** Starts the browser without a window, controlled by Playwright. Close it when done. */
 export async function launchChromium(): Promise<Browser> {
   const playwright = await import("playwright-core");
   return playwright.chromium.launch({ executablePath: chromiumPath(), headless: true, args: ARGUMENTS });

@@ -57,9 +57,9 @@ async function status(name: Name): Promise<Line> {
     return { name, state: "up", details: [where, version, provider] };
   }
   const tried: string[] = [];
-  const found = await findServer(servers[name], process.env, tried);
-  if (found === undefined) return { name, state: "down", details: [`not at ${tried.join("; ")}`] };
-  return { name, state: "up", details: [shownUrl(found.url), found.version, found.provider] };
+  const server = await findServer(servers[name], process.env, tried);
+  if (server === undefined) return { name, state: "down", details: [`not at ${tried.join("; ")}`] };
+  return { name, state: "up", details: [shownUrl(server.url), server.version, server.provider] };
 }
 
 async function down(name: Name): Promise<Line> {

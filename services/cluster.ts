@@ -1,4 +1,4 @@
-// Private clusters of Redis and of NATS on this machine, complete when they are handed out.
+// Private clusters of Redis and of NATS on this machine. They are complete when they are returned.
 import type { Launch } from "./child.ts";
 import { checkJetStream, nats, natsInfo } from "./nats.ts";
 import { freePort } from "./ports.ts";
@@ -9,11 +9,11 @@ import { waitFor } from "./wait.ts";
 export interface PrivateCluster {
   readonly nodes: readonly PrivateServer[];
   readonly urls: readonly string[];
-  /** Ends all nodes in order and removes their data. */
+  /** Stops all nodes gracefully and removes their data. */
   stop(): Promise<void>;
-  /** SIGKILL to all nodes. */
+  /** Sends SIGKILL to all nodes. */
   kill(): Promise<void>;
-  /** Resolves when all nodes see the whole cluster; of use after a node's `restart`. */
+  /** Resolves when all nodes see the whole cluster. Use it after a node's `restart`. */
   healthy(): Promise<void>;
 }
 
@@ -46,8 +46,8 @@ function cluster(
 }
 
 /**
- * A Redis Cluster of masters that share the slots evenly; the first `masters` of its nodes are masters at the start.
- * Default 3 masters without replicas.
+ * A Redis Cluster of masters that share the slots evenly. The first `masters` of its nodes are masters at the start.
+ * Default: 3 masters without replicas.
  */
 export async function startRedisCluster({
   masters = 3,
@@ -57,7 +57,7 @@ export async function startRedisCluster({
   replicasPerMaster?: number;
 } = {}): Promise<PrivateCluster> {
   const size = masters * (1 + replicasPerMaster);
-  // Named, because the usual bus port is 10,000 above the other one, where it may be taken.
+  // Set explicitly, because the default bus port is 10,000 above the other one and may be taken.
   const busPorts = await Promise.all(Array.from({ length: size }, freePort));
   const nodes = await Promise.all(
     busPorts.map((busPort) =>
@@ -70,6 +70,9 @@ export async function startRedisCluster({
           "2000",
           "--cluster-port",
           `${busPort}`,
+          // A cluster of one node does not learn its address from others.
+          "--cluster-announce-ip",
+          "127.0.0.1",
         ),
       ),
     ),
@@ -105,7 +108,7 @@ export async function startRedisCluster({
   return whole;
 }
 
-/** A NATS cluster with JetStream, in which a leader is elected. Default 3 nodes. */
+/** A NATS cluster with JetStream and an elected leader. Default: 3 nodes. */
 export async function startNatsCluster({
   nodes: size = 3,
 }: {

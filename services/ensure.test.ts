@@ -11,7 +11,7 @@ import { findServer } from "./server.ts";
 import type { Environment } from "./settings.ts";
 import { ensureServer, stopServer } from "./shared-server.ts";
 
-// Servers are set up, started and stopped here, which takes its time on a busy machine.
+// Servers are set up, started and stopped here, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 let env: Record<string, string> = {};
@@ -47,13 +47,13 @@ describe.each(Object.values(servers))("$title that is installed but stopped", (k
   });
 });
 
-test("a server is started once when two ask for it at the same time", async () => {
+test("a server is started once when two callers request it at the same time", async () => {
   env["HALYARD_REDIS_PORT"] = String(await freePort());
   const [first, second] = await Promise.all([ensureServer(redis, env), ensureServer(redis, env)]);
   expect(first).toEqual(second);
 });
 
-test("a server moves to a free port when something else has the usual one", async () => {
+test("a server uses a free port when another program has the usual one", async () => {
   const port = await freePort();
   const stranger = createServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
   await new Promise<void>((resolve) => stranger.listen(port, "127.0.0.1", resolve));
@@ -64,7 +64,7 @@ test("a server moves to a free port when something else has the usual one", asyn
   stranger.close();
 });
 
-test("a started server that died is started anew", async () => {
+test("a started server that died is started again", async () => {
   env["HALYARD_REDIS_PORT"] = String(await freePort());
   const first = processOf((await ensureServer(redis, env)).provider);
   process.kill(first, "SIGKILL");
@@ -72,7 +72,7 @@ test("a started server that died is started anew", async () => {
   expect(second).not.toBe(first);
 });
 
-test("a server we did not start is left alone by down", async () => {
+test("down does not stop a server that up did not start", async () => {
   env["HALYARD_REDIS_PORT"] = String(await freePort());
   await ensureServer(redis, env);
   const other: Environment = {
@@ -84,8 +84,8 @@ test("a server we did not start is left alone by down", async () => {
   expect(await findServer(redis, env)).toBeDefined();
 });
 
-describe("what cannot be had fails with the remedy", () => {
-  test("a URL that does not answer, with HALYARD_SERVICES=external", async () => {
+describe("an error with the remedy is thrown for", () => {
+  test("a URL that does not respond, with HALYARD_SERVICES=external", async () => {
     env["HALYARD_SERVICES"] = "external";
     env["REDIS_URL"] = `redis://127.0.0.1:${await freePort()}`;
     const failure = ensureServer(redis, env);
@@ -94,7 +94,7 @@ describe("what cannot be had fails with the remedy", () => {
     await expect(failure).rejects.toThrow("ECONNREFUSED");
   });
 
-  test("a URL that does not answer is never replaced by a local server", async () => {
+  test("a URL that does not respond, although a local server could be started", async () => {
     env["REDIS_URL"] = `redis://:secret@127.0.0.1:${await freePort()}`;
     const failure = ensureServer(redis, env);
     await expect(failure).rejects.toThrow("REDIS_URL");
@@ -115,7 +115,7 @@ describe("what cannot be had fails with the remedy", () => {
     await expect(ensureServer(redis, env)).rejects.toThrow("REDIS_URL must begin with redis://");
   });
 
-  test("a setting that has no such value", async () => {
+  test("an invalid setting", async () => {
     env["HALYARD_REDIS_PORT"] = "none";
     await expect(ensureServer(redis, env)).rejects.toThrow('HALYARD_REDIS_PORT is "none"');
     env = { ...env, HALYARD_REDIS_PORT: String(await freePort()), HALYARD_SERVICES: "maybe" };

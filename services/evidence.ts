@@ -1,15 +1,16 @@
-// What a long suite found out, written down for readers who will not run it themselves.
+// Writes the results of a long suite for readers.
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 export interface Evidence {
-  /** What was run, in a sentence or two. */
+  /** What was run, in one or two sentences. */
   readonly what: string;
-  /** At which size. */
+  /** The size of the run. */
   readonly size: string;
-  /** What the checker read, and what it would have failed on. */
+  /** What the checker read, and what it checks. */
   readonly checked: string;
-  /** The suite's file, from the repository's root: how to repeat the run. */
+  /** The suite's file, from the repository's root, to repeat the run. */
   readonly suite: string;
   readonly seed?: number;
   /** By column, such as a runtime, then by name. All columns have the same names. */
@@ -18,15 +19,24 @@ export interface Evidence {
 
 const FOLDER = new URL("../docs/evidence/", import.meta.url);
 
-/** Writes `docs/evidence/<name>.md`, under `npm run test:long` only. To be called when everything has passed. */
+/** Writes `docs/evidence/<name>.md`, under `npm run test:long` only. Call it when everything has passed. */
 export function recordEvidence(name: string, evidence: Evidence): void {
   if (process.env["HALYARD_EVIDENCE"] !== "1") return;
   mkdirSync(FOLDER, { recursive: true });
-  writeFileSync(fileURLToPath(new URL(`${name}.md`, FOLDER)), render(name, evidence));
+  const run = { date: new Date().toISOString().slice(0, 10), commit: currentCommit() };
+  writeFileSync(fileURLToPath(new URL(`${name}.md`, FOLDER)), render(name, evidence, run));
 }
 
-/** No date and no machine: the text changes only when a result does. */
-export function render(name: string, evidence: Evidence): string {
+function currentCommit(): string {
+  return execFileSync("git", ["rev-parse", "--short=7", "HEAD"], { cwd: FOLDER, encoding: "utf8" }).trim();
+}
+
+export interface EvidenceRun {
+  readonly date: string;
+  readonly commit: string;
+}
+
+export function render(name: string, evidence: Evidence, { date, commit }: EvidenceRun): string {
   const columns = Object.keys(evidence.figures);
   const rows = [...new Set(Object.values(evidence.figures).flatMap((figures) => Object.keys(figures)))];
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
@@ -41,7 +51,7 @@ export function render(name: string, evidence: Evidence): string {
       line(["---", ...columns.map(() => "---:")]),
       ...rows.map((row) => line([row, ...columns.map((column) => evidence.figures[column]?.[row] ?? "")])),
     ].join("\n"),
-    `Repeat it with \`${seed}npm run test:long -- ${evidence.suite}\`.`,
+    `Run on ${date} at commit ${commit}. Repeat it with \`${seed}npm run test:long -- ${evidence.suite}\`.`,
   ]
     .join("\n\n")
     .concat("\n");

@@ -1,4 +1,4 @@
-// The real servers that tests and examples talk to: this list of names is the whole interface.
+// The real servers that tests and examples use. This list of names is the whole interface.
 export { bunPath } from "./bun.ts";
 export { type ServerName, serviceUrl } from "./catalogue.ts";
 export { chromiumPath, launchChromium } from "./chromium.ts";
@@ -19,4 +19,5 @@ export { type Program, type ProgramOptions, spawnProgram } from "./program.ts";
 export { createRedisPrefix } from "./redis.ts";
 export { type PrivateSentinels, startRedisSentinels } from "./sentinel.ts";
 export { ServiceError } from "./server.ts";
+export { isFullSize, sized } from "./size.ts";
 export type { TestDatabase, TestPrefix } from "./test-database.ts";

@@ -1,9 +1,9 @@
-// A short TCP conversation in lines, for protocols that do not deserve a client library here.
+// A short line-based TCP exchange, for protocols that need no client library here.
 import { connect } from "node:net";
 
 export interface Conversation {
   write(text: string): void;
-  /** The next line, without its end. */
+  /** The next line, without its line break. */
   line(): Promise<string>;
   /** The next `length` bytes, as text. */
   bytes(length: number): Promise<string>;
@@ -11,20 +11,20 @@ export interface Conversation {
 
 const DEADLINE_MS = 3000;
 
-/** Connects, holds the conversation and closes; rejects when it takes longer than 3 seconds. */
+/** Connects, runs the exchange and closes. Rejects when it takes longer than 3 seconds. */
 export async function converse<T>(url: URL, talk: (peer: Conversation) => Promise<T>): Promise<T> {
   const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port) });
   let received = Buffer.alloc(0);
   let wake = () => {};
   const failed = new Promise<never>((_, reject) => {
     const timer = setTimeout(
-      () => socket.destroy(new Error(`no answer within ${DEADLINE_MS} ms`)),
+      () => socket.destroy(new Error(`no response within ${DEADLINE_MS} ms`)),
       DEADLINE_MS,
     );
     socket.once("error", reject);
     socket.once("close", () => {
       clearTimeout(timer);
-      reject(new Error("it closed the connection"));
+      reject(new Error("the server closed the connection"));
     });
   });
   socket.on("data", (chunk) => {

@@ -2,7 +2,7 @@
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The full path of a program in PATH or in `more` directories; undefined when there is none. */
+/** The full path of a program in PATH or in the `more` directories. Undefined when it is not installed. */
 export function findProgram(name: string, more: readonly string[] = []): string | undefined {
   const directories = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/sbin", ...more];
   return directories
@@ -11,7 +11,7 @@ export function findProgram(name: string, more: readonly string[] = []): string 
     .find(isExecutable);
 }
 
-/** The full path of a program that `missingPrograms` has been asked about. */
+/** The full path of a program that `missingPrograms` has checked. */
 export function programPath(name: string, more: readonly string[] = []): string {
   const path = findProgram(name, more);
   if (path === undefined) throw new Error(`${name} is not installed. Run "npm run services -- up" first.`);
@@ -27,7 +27,7 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** Debian keeps PostgreSQL's programs out of PATH, in one directory per version; the newest comes first. */
+/** Debian installs PostgreSQL's programs outside PATH, in one directory per version. The newest comes first. */
 export function postgresDirectories(): string[] {
   const parent = "/usr/lib/postgresql";
   try {
@@ -43,16 +43,20 @@ export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The user a database server runs as when we are root, whom it refuses: its own, or else nobody. */
+const FALLBACK_USER = "nobody";
+
+/** The user of a database server, which refuses to run as root: its own user, otherwise the fallback. */
 export function serverUser(name: string): { uid: number; gid: number } | undefined {
   if (!isRoot()) return undefined;
   const users = readFileSync("/etc/passwd", "utf8")
     .split("\n")
     .map((line) => line.split(":"));
-  const entry = [name, "nobody"]
+  const entry = [name, FALLBACK_USER]
     .map((wanted) => users.find((user) => user[0] === wanted))
     .find((user) => user !== undefined);
   if (entry === undefined)
-    throw new Error(`There is neither a user "${name}" nor "nobody" to run the server as.`);
+    throw new Error(
+      `The server cannot run as root, and the users "${name}" and "${FALLBACK_USER}" do not exist. Create one of them.`,
+    );
   return { uid: Number(entry[2]), gid: Number(entry[3]) };
 }

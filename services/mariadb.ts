@@ -1,4 +1,4 @@
-// MariaDB: how it is recognised, run by us, and given a database per test file.
+// MariaDB: detection, private and shared servers, and a database per test file.
 import { chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { findProgram, programPath, serverUser } from "./machine.ts";
@@ -18,8 +18,13 @@ async function queryOnce(url: string, sql: string): Promise<unknown> {
   }
 }
 
-// For the installation and for every start: the same small log, and no configuration of the machine's own server.
+// For the installation and for every start: a small log, and no configuration of the machine's own server.
 const STORAGE = ["--no-defaults", "--innodb-log-file-size=8M", "--skip-log-bin"];
+
+/** Of its own: a server deletes the temporary tables of others in the same folder when it starts. */
+function temporary(directory: string): string {
+  return join(directory, "tmp");
+}
 
 export const mariadb: ServerKind = {
   name: "mariadb",
@@ -39,11 +44,19 @@ export const mariadb: ServerKind = {
   async prepare(directory) {
     const data = join(directory, "data");
     const user = serverUser("mysql");
-    mkdirSync(data, { mode: 0o700 });
-    if (user !== undefined) chownSync(data, user.uid, user.gid);
+    for (const folder of [data, temporary(directory)]) {
+      mkdirSync(folder, { mode: 0o700 });
+      if (user !== undefined) chownSync(folder, user.uid, user.gid);
+    }
     await run({
       command: programPath("mariadb-install-db"),
-      args: [...STORAGE, `--datadir=${data}`, "--auth-root-authentication-method=normal", "--skip-test-db"],
+      args: [
+        ...STORAGE,
+        `--datadir=${data}`,
+        `--tmpdir=${temporary(directory)}`,
+        "--auth-root-authentication-method=normal",
+        "--skip-test-db",
+      ],
       cwd: data,
       user,
     });
@@ -55,12 +68,13 @@ export const mariadb: ServerKind = {
       args: [
         ...STORAGE,
         `--datadir=${data}`,
+        `--tmpdir=${temporary(directory)}`,
         `--port=${port}`,
         "--bind-address=127.0.0.1",
         `--socket=${join(data, "s")}`,
         `--pid-file=${join(data, "pid")}`,
         "--skip-name-resolve",
-        // What is written survives the server's death, if not the machine's: enough for tests, and much faster.
+        // Writes survive a crash of the server but not of the machine, which is enough for tests and much faster.
         "--innodb-flush-log-at-trx-commit=2",
       ],
       cwd: data,
@@ -69,7 +83,7 @@ export const mariadb: ServerKind = {
   },
 };
 
-/** A fresh, empty database of its own on the shared MariaDB server. */
+/** Creates an empty database on the shared MariaDB server. */
 export async function createMariadbDatabase(): Promise<TestDatabase> {
   const server = await runningUrl(mariadb);
   const name = uniqueName();

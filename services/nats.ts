@@ -1,4 +1,4 @@
-// NATS: how it is recognised, run by us with JetStream, and shared by test files.
+// NATS with JetStream: detection, private and shared servers, and a prefix per test file.
 import { join } from "node:path";
 import { converse } from "./line-socket.ts";
 import { findProgram, programPath } from "./machine.ts";
@@ -8,7 +8,7 @@ import { type TestPrefix, uniqueName } from "./test-database.ts";
 export interface NatsInfo {
   readonly version: string;
   readonly jetStream: boolean;
-  /** The client addresses of all servers of the cluster that this one knows, itself included. */
+  /** The client addresses of all known servers of the cluster, including this one. */
   readonly connectUrls: readonly string[];
 }
 
@@ -19,10 +19,9 @@ function address(url: string): URL {
 }
 
 function parseInfo(line: string): NatsInfo {
-  if (!line.startsWith("INFO ")) throw new Error(`it is not NATS: it greets with "${line.slice(0, 40)}"`);
+  if (!line.startsWith("INFO ")) throw new Error(`it is not NATS: its first line is "${line.slice(0, 40)}"`);
   const info: unknown = JSON.parse(line.slice(5));
-  if (typeof info !== "object" || info === null)
-    throw new Error("NATS greets with an INFO that is no object");
+  if (typeof info !== "object" || info === null) throw new Error("the INFO of NATS is not an object");
   const { version, jetstream, connect_urls: urls }: Record<string, unknown> = { ...info };
   return {
     version: typeof version === "string" ? version : "unknown",
@@ -31,12 +30,12 @@ function parseInfo(line: string): NatsInfo {
   };
 }
 
-/** What a NATS server says of itself to everyone who connects. */
+/** The information that a NATS server sends to every new connection. */
 export function natsInfo(url: string): Promise<NatsInfo> {
   return converse(address(url), async (peer) => parseInfo(await peer.line()));
 }
 
-/** Resolves when JetStream behind `url` answers; in a cluster that takes until a leader is elected. */
+/** Resolves when JetStream at `url` responds. In a cluster this takes until a leader is elected. */
 export function checkJetStream(url: string): Promise<void> {
   return converse(address(url), async (peer) => {
     await peer.line();
@@ -65,12 +64,12 @@ export const nats: ServerKind = {
   localUrls: (port) => [`nats://127.0.0.1:${port}`],
   async check(url) {
     const { version, jetStream } = await natsInfo(url);
-    if (!jetStream) throw new Error("it runs without JetStream, which the option -js turns on");
+    if (!jetStream) throw new Error("it runs without JetStream. Start it with the option -js");
     return version;
   },
   missingPrograms: () => ["nats-server"].filter((program) => findProgram(program) === undefined),
   async prepare() {
-    // It makes its own files.
+    // It creates its own files.
   },
   launch: (directory, port) => ({
     command: programPath("nats-server"),

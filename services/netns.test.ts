@@ -33,7 +33,7 @@ describe.skipIf(refusal !== undefined)("a network namespace", () => {
     await site?.remove();
   });
 
-  test("has a network of its own, which this machine reaches by its address", async () => {
+  test("has its own network, which this machine reaches by its address", async () => {
     const socket = await open(site.address, echo.port);
     expect(await answerTo(socket, "hello")).toBe("hello");
     expect(socket.localAddress).toBe(site.hostAddress);
@@ -41,7 +41,7 @@ describe.skipIf(refusal !== undefined)("a network namespace", () => {
     await expect(open("127.0.0.1", echo.port)).rejects.toThrow("ECONNREFUSED");
   });
 
-  test("once cut, loses packets without a word, and once mended delivers what TCP repeats", async () => {
+  test("drops packets silently once cut, and delivers retransmitted TCP packets once mended", async () => {
     const socket = await open(site.address, echo.port);
     const ends: string[] = [];
     socket.on("close", () => ends.push("close"));
@@ -49,25 +49,25 @@ describe.skipIf(refusal !== undefined)("a network namespace", () => {
 
     await site.cut();
     let answered = false;
-    const answer = answerTo(socket, "meanwhile").finally(() => {
+    const answer = answerTo(socket, "while cut").finally(() => {
       answered = true;
     });
     await waitFor(
       async () => {
-        if (timesRepeated(socket) < 2) throw new Error("it was sent once");
+        if (timesRepeated(socket) < 2) throw new Error("the packet was sent only once");
       },
       { what: "the packet to be repeated", timeoutMs: 10_000 },
     );
     expect({ answered, ends }).toEqual({ answered: false, ends: [] });
 
     await site.mend();
-    expect(await answer).toBe("meanwhile");
+    expect(await answer).toBe("while cut");
     socket.destroy();
   });
 });
 
-describe.skipIf(refusal !== undefined)("what is left of a network namespace", () => {
-  test("is nothing when it was removed, and removing it again is no error", async () => {
+describe.skipIf(refusal !== undefined)("a removed network namespace", () => {
+  test("leaves nothing behind, and can be removed again without an error", async () => {
     const site = await createNetworkNamespace();
     expect(isThere(site.link)).toBe(true);
     await site.remove();
@@ -75,7 +75,7 @@ describe.skipIf(refusal !== undefined)("what is left of a network namespace", ()
     expect(isThere(site.link)).toBe(false);
   });
 
-  test("is nothing when the process that made it was killed", async () => {
+  test("leaves nothing behind when the process that created it was killed", async () => {
     const library = fileURLToPath(new URL("./index.ts", import.meta.url));
     const maker = await spawnProgram({
       command: process.execPath,
@@ -94,7 +94,7 @@ describe.skipIf(refusal !== undefined)("what is left of a network namespace", ()
     process.kill(maker.pid, "SIGKILL");
     await waitFor(
       async () => {
-        if (isThere(link)) throw new Error("it is still there");
+        if (isThere(link)) throw new Error("the link still exists");
       },
       { what: "the link to disappear", timeoutMs: 10_000 },
     );
@@ -121,7 +121,7 @@ function answerTo(socket: Socket, text: string): Promise<string> {
   });
 }
 
-/** How often the kernel has sent the oldest packet that was not acknowledged again. */
+/** How often the kernel has retransmitted the oldest unacknowledged packet. */
 function timesRepeated(socket: Socket): number {
   const port = (socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, "0");
   const line = readFileSync("/proc/self/net/tcp", "utf8")

@@ -1,4 +1,4 @@
-// A network of its own for some programs, behind a link to this machine that can be cut without anybody being told.
+// A separate network for some programs. Its link to this machine can be cut without either side being notified.
 import { readlinkSync } from "node:fs";
 import { installPackages } from "./apt.ts";
 import { type Child, spawnChild } from "./child.ts";
@@ -10,40 +10,40 @@ import { exclusively } from "./state.ts";
 import { waitFor } from "./wait.ts";
 
 export interface NetworkNamespace {
-  /** Where programs inside reach this machine, if they listen on every address. */
+  /** The address of this machine for programs inside, if the server listens on every address. */
   readonly hostAddress: string;
-  /** Where this machine reaches the programs inside. */
+  /** The address of the programs inside for this machine. */
   readonly address: string;
   /** The link's name on this machine. */
   readonly link: string;
   /** The command line that runs a program inside, as the same process. */
   inside(command: string, args?: readonly string[]): { command: string; args: readonly string[] };
-  /** From now on every packet is lost, both ways: no acknowledgement, no end and no error arrives. */
+  /** From now on every packet is dropped in both directions: no acknowledgement, close or error arrives. */
   cut(): Promise<void>;
-  /** Packets pass again; what TCP still repeats arrives late. */
+  /** Packets pass again. TCP retransmissions arrive late. */
   mend(): Promise<void>;
-  /** Ends the link; programs inside are for the caller to stop. */
+  /** Removes the link. The caller stops the programs inside. */
   remove(): Promise<void>;
 }
 
-/** Each takes four addresses of 198.18.0.0/15, which is set aside for tests of networks. */
+/** Each uses four addresses of 198.18.0.0/15, which is reserved for network tests. */
 const LINKS = 32_768;
 const ATTEMPTS = 20;
 const INNER_LINK = "eth0";
-/** Of nobody: whoever gets a packet for it throws it away, and no kernel knows that the link is no good. */
+/** An unused hardware address: packets for it are dropped, and neither kernel notices that the link is broken. */
 const NOBODY = "02:00:00:00:00:00";
 const REMEDY =
   "Remedy: run as root on Linux with iproute2, in a container with --cap-add NET_ADMIN --cap-add SYS_ADMIN.";
 
-/** Why this machine cannot make one, with the remedy; undefined when it can. Installs iproute2 where that is possible. */
+/** Why this machine cannot create one, with the remedy. Undefined when it can. Installs iproute2 where possible. */
 export async function networkNamespaceRefusal(): Promise<string | undefined> {
   const reason = await obstacle();
-  return reason === undefined ? undefined : `No network namespace can be made: ${reason}. ${REMEDY}`;
+  return reason === undefined ? undefined : `A network namespace cannot be created: ${reason}. ${REMEDY}`;
 }
 
 async function obstacle(): Promise<string | undefined> {
-  if (process.platform !== "linux") return `this is ${process.platform}`;
-  if (!isRoot()) return "that takes root";
+  if (process.platform !== "linux") return `the platform is ${process.platform}`;
+  if (!isRoot()) return "this process is not root";
   const missing = ["unshare", "nsenter"].find((name) => findProgram(name) === undefined);
   if (missing !== undefined) return `${missing} (util-linux) is not installed`;
   if (findProgram("ip") === undefined) {
@@ -52,7 +52,7 @@ async function obstacle(): Promise<string | undefined> {
     if (refusal !== undefined) return `ip (iproute2) is not installed: ${refusal}`;
   }
   try {
-    // Both ends in a namespace that is gone again at once.
+    // Both ends in a namespace that is removed immediately.
     const makePair = [programPath("ip"), "link", "add", "outer", "type", "veth", "peer", "name", "inner"];
     await run({ command: programPath("unshare"), args: ["--net", ...makePair] });
     return undefined;
@@ -62,9 +62,9 @@ async function obstacle(): Promise<string | undefined> {
 }
 
 /**
- * Makes a network for programs that shall lose their connection to this machine.
+ * Creates a network for programs that lose their connection to this machine during a test.
  *
- * It disappears with this process, even when that is killed.
+ * It is removed when this process ends, even by SIGKILL.
  */
 export async function createNetworkNamespace(): Promise<NetworkNamespace> {
   const refusal = await networkNamespaceRefusal();
@@ -78,7 +78,7 @@ export async function createNetworkNamespace(): Promise<NetworkNamespace> {
   }
 }
 
-/** A namespace without a name lives as long as a process in it: nothing is left behind. */
+/** A namespace without a name exists as long as a process in it, so nothing is left behind. */
 async function holdNamespace(): Promise<Child> {
   const holder = await spawnChild(
     { command: programPath("unshare"), args: ["--net", "sleep", "infinity"] },
@@ -86,10 +86,10 @@ async function holdNamespace(): Promise<Child> {
   );
   const entered = async () => {
     if (readlinkSync(`/proc/${holder.pid}/ns/net`) === readlinkSync("/proc/self/ns/net"))
-      throw new Error("it is still in ours");
+      throw new Error("the process is still in this namespace");
   };
   await waitFor(entered, {
-    what: "a process to enter a network namespace of its own",
+    what: "a process to enter its own network namespace",
     timeoutMs: 5_000,
     hopeless: () => (holder.running ? undefined : "it ended"),
   });
@@ -138,7 +138,7 @@ async function linkTo(holder: Child): Promise<NetworkNamespace> {
   };
 }
 
-/** Gives the number of a link that nobody on this machine had: its name decides, and with it the addresses. */
+/** Returns a link number that is unused on this machine. The number determines the name and the addresses. */
 async function makePair(pid: number): Promise<number> {
   let cause: unknown;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -151,9 +151,12 @@ async function makePair(pid: number): Promise<number> {
       cause = error;
     }
   }
-  throw new ServiceError(`No link to a network namespace could be made: ${reasonOf(cause)}\n${REMEDY}`, {
-    cause,
-  });
+  throw new ServiceError(
+    `A link to a network namespace could not be created: ${reasonOf(cause)}\n${REMEDY}`,
+    {
+      cause,
+    },
+  );
 }
 
 function nameOf(number: number): string {

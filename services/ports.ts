@@ -1,7 +1,7 @@
-// Local TCP ports: whether one is free, and free ones for servers of our own.
+// Local TCP ports: a check whether one is free, and free ones for private servers.
 import { createServer } from "node:net";
 
-// Below every system's ephemeral range, so that no outgoing connection takes a port between here and its use.
+// Below every system's ephemeral range, so that no outgoing connection takes the port before it is used.
 const FIRST_PORT = 20_000;
 const LAST_PORT = 31_999;
 
@@ -16,7 +16,7 @@ export function portIsFree(port: number): Promise<boolean> {
   });
 }
 
-/** A port on which nothing listens and which this process has not been given before. */
+/** A port on which nothing listens and which this process has not returned before. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT + 1));
@@ -25,6 +25,6 @@ export async function freePort(): Promise<number> {
     if (await portIsFree(port)) return port;
   }
   throw new Error(
-    `No free port found between ${FIRST_PORT} and ${LAST_PORT}: 200 were tried. Stop servers that are left over.`,
+    `No free port found between ${FIRST_PORT} and ${LAST_PORT} after 200 attempts. Stop unused servers.`,
   );
 }

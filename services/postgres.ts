@@ -1,4 +1,4 @@
-// PostgreSQL: how it is recognised, run by us, and given a database per test file.
+// PostgreSQL: detection, private and shared servers, and a database per test file.
 import { chownSync, mkdirSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ async function connect(url: string): Promise<Client> {
     connectionTimeoutMillis: 3000,
     query_timeout: 30_000,
   });
-  // Without a listener, a server that goes away would end the process.
+  // Without a listener, a lost server would end the process.
   client.on("error", () => {});
   await client.connect();
   return client;
@@ -71,7 +71,7 @@ export const postgres: ServerKind = {
       "listen_addresses=127.0.0.1",
       "unix_socket_directories=",
       "max_connections=200",
-      // What is written survives the server's death, if not the machine's: enough for tests, and much faster.
+      // Writes survive a crash of the server but not of the machine, which is enough for tests and much faster.
       "fsync=off",
       "full_page_writes=off",
     ];
@@ -84,12 +84,16 @@ export const postgres: ServerKind = {
   },
 };
 
-/** A fresh, empty database of its own on the shared PostgreSQL server. */
-export async function createPostgresDatabase(): Promise<TestDatabase> {
+/**
+ * Creates an empty database on the shared PostgreSQL server. Its commits do not wait for the disk, unless they are measured
+ * (`isMeasured`): they survive a crash of a client, and that of the server is tested with private ones.
+ */
+export async function createPostgresDatabase({ isMeasured = false } = {}): Promise<TestDatabase> {
   const server = await runningUrl(postgres);
   const name = uniqueName();
-  // Nobody is ever connected to template0, so that files which start together do not disturb each other.
+  // template0 never has connections, so files that start together do not disturb each other.
   await queryOnce(server, `create database ${name} template template0 encoding 'UTF8'`);
+  if (!isMeasured) await queryOnce(server, `alter database ${name} set synchronous_commit = off`);
   const url = new URL(server);
   url.pathname = `/${name}`;
   return {

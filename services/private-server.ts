@@ -1,4 +1,4 @@
-// A server that belongs to one test alone: on its own port, in its own directory, to be killed and restarted at will.
+// A server for one test alone, on its own port and in its own directory. The test may kill and restart it.
 import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Child, type Launch, spawnChild } from "./child.ts";
@@ -14,17 +14,17 @@ import { ownedDirectory } from "./watchdog.ts";
 export interface PrivateServer {
   readonly url: string;
   readonly port: number;
-  /** The process number; another one after `restart`. */
+  /** The process id. It changes with `restart`. */
   readonly pid: number;
-  /** Ends it in order and removes its data. */
+  /** Stops it gracefully and removes its data. */
   stop(): Promise<void>;
-  /** SIGKILL to the server and all its processes; its data stays for `restart`. */
+  /** Sends SIGKILL to the server and all its processes. Its data stays for `restart`. */
   kill(): Promise<void>;
-  /** SIGSTOP: connections stay open and nobody answers. */
+  /** Sends SIGSTOP: connections stay open without responses. */
   pause(): void;
-  /** SIGCONT: the opposite of `pause`. */
+  /** Sends SIGCONT: the opposite of `pause`. */
   resume(): void;
-  /** Starts it again on the same port with the same data; one that still runs is ended in order first. */
+  /** Starts it again on the same port with the same data. A running server is stopped gracefully first. */
   restart(): Promise<void>;
 }
 
@@ -60,8 +60,10 @@ export async function startPrivate(
       return child;
     } catch (cause) {
       await child.kill();
-      const said = readFileSync(log, "utf8").slice(-LOG_CHARACTERS);
-      throw new Error(`${kind.title} did not start on port ${port}. Its log ends with:\n${said}`, { cause });
+      const logEnd = readFileSync(log, "utf8").slice(-LOG_CHARACTERS);
+      throw new Error(`${kind.title} did not start on port ${port}. Its log ends with:\n${logEnd}`, {
+        cause,
+      });
     }
   }
 
@@ -86,22 +88,22 @@ export async function startPrivate(
   };
 }
 
-/** A PostgreSQL server of one's own; its URL names the user and the database `postgres`. */
+/** A private PostgreSQL server. Its URL names the user and the database `postgres`. */
 export function startPostgres(): Promise<PrivateServer> {
   return startPrivate(postgres);
 }
 
-/** A MariaDB server of one's own; its URL names the user `root` and no database. */
+/** A private MariaDB server. Its URL names the user `root` and no database. */
 export function startMariadb(): Promise<PrivateServer> {
   return startPrivate(mariadb);
 }
 
-/** A Redis server of one's own, which keeps its data over `restart`. */
+/** A private Redis server, which keeps its data over `restart`. */
 export function startRedis(): Promise<PrivateServer> {
   return startPrivate(redis);
 }
 
-/** A NATS server of one's own, with JetStream. */
+/** A private NATS server with JetStream. */
 export function startNats(): Promise<PrivateServer> {
   return startPrivate(nats);
 }

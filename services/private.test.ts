@@ -14,7 +14,7 @@ import { checkJetStream, natsInfo } from "./nats.ts";
 import { processStart } from "./process-table.ts";
 import { askRedis } from "./redis.ts";
 
-// Servers are started and restarted here, which takes its time on a busy machine.
+// Servers are started and restarted here, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const started: { stop(): Promise<void> }[] = [];
@@ -47,7 +47,7 @@ test("a private Redis can be killed and restarted on the same port with its data
   expect(await askRedis(server.url, "GET", "greeting")).toBe("hello");
 });
 
-test("a paused server keeps its connections and answers only when it is resumed", async () => {
+test("a paused server keeps its connections and responds only when it is resumed", async () => {
   const [server, other] = await Promise.all([start(startRedis()), start(startRedis())]);
   server.pause();
   let answered = false;
@@ -55,7 +55,7 @@ test("a paused server keeps its connections and answers only when it is resumed"
     answered = true;
     return reply;
   });
-  // Any other server would have answered by the time another one has, again and again.
+  // A running server would have responded by the time another one has responded repeatedly.
   for (let times = 0; times < 100; times++) await askRedis(other.url, "PING");
   expect(answered).toBe(false);
   server.resume();
@@ -104,7 +104,7 @@ test("a private NATS starts with JetStream, can be killed and restarted", async 
   await checkJetStream(server.url);
 });
 
-test("a Redis Cluster of three masters covers all slots, also after one was killed and came back", async () => {
+test("a Redis Cluster of three masters covers all slots, also after one was killed and restarted", async () => {
   const cluster = await start(startRedisCluster({ masters: 3 }));
   expect(cluster.urls).toHaveLength(3);
   const [first, second] = cluster.nodes;
@@ -117,7 +117,7 @@ test("a Redis Cluster of three masters covers all slots, also after one was kill
   await cluster.healthy();
 });
 
-test("a NATS cluster of three nodes elects a leader and every node knows all", async () => {
+test("a NATS cluster of three nodes elects a leader, and every node knows all nodes", async () => {
   const cluster = await start(startNatsCluster({ nodes: 3 }));
   for (const { url } of cluster.nodes) {
     expect((await natsInfo(url)).connectUrls).toHaveLength(3);

@@ -1,16 +1,16 @@
-// The system's table of processes: who is below whom, and whether a remembered process is still the same one.
+// The system's process table: descendants of a process, and whether a recorded process is still the same one.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
 interface Entry {
   readonly pid: number;
   readonly parent: number;
-  /** A process number can be used again; together with this it cannot. */
+  /** A process id can be reused, but not with the same start time. */
   readonly startedAt: string;
   readonly zombie: boolean;
 }
 
-// Debian's small images have no `ps`; other systems have no /proc.
+// Debian's small images have no `ps`, and other systems have no /proc.
 function readProc(pid: string): Entry | undefined {
   let stat: string;
   try {
@@ -18,7 +18,7 @@ function readProc(pid: string): Entry | undefined {
   } catch {
     return undefined;
   }
-  // The second field is the program's name in parentheses, which may itself contain spaces and parentheses.
+  // The second field is the program's name in parentheses, which may contain spaces and parentheses.
   const [state, parent, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { pid: Number(pid), parent: Number(parent), startedAt: rest[17] ?? "", zombie: state === "Z" };
 }
@@ -52,13 +52,30 @@ function allProcesses(): Entry[] {
     .filter((entry) => entry !== undefined);
 }
 
-/** When the process started, in the system's own notation; undefined when there is no such living process. */
+/** When the process started, in the system's notation. Undefined when no such process runs. */
 export function processStart(pid: number): string | undefined {
   const entry = process.platform === "linux" ? readProc(String(pid)) : readPs(["-p", String(pid)])[0];
   return entry === undefined || entry.zombie ? undefined : entry.startedAt;
 }
 
-/** All living processes below `pid`, nearest first. */
+/**
+ * Whether every thread of the process is suspended. A signal suspends a thread only when it is scheduled, and until
+ * then it may still respond. Where there is no /proc, the answer is yes.
+ */
+export function isSuspended(pid: number): boolean {
+  if (process.platform !== "linux") return true;
+  try {
+    return readdirSync(`/proc/${pid}/task`).every((thread) => {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
+      return /^[TtZX]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+    });
+  } catch {
+    // A thread or the process ended while it was read.
+    return processStart(pid) === undefined;
+  }
+}
+
+/** All running descendants of `pid`, nearest first. */
 export function descendants(pid: number): number[] {
   const entries = allProcesses().filter((entry) => !entry.zombie);
   const found = [pid];

@@ -16,7 +16,7 @@ server.listen(0, "127.0.0.1", () => {
 test.each([
   { runtime: "Node", command: process.execPath },
   { runtime: "Bun", command: bunPath() },
-])("a server program on $runtime is ready when it is handed out, and stops", async ({ command }) => {
+])("a server program on $runtime is ready when spawnProgram resolves, and stops", async ({ command }) => {
   const program = await spawnProgram({ command, args: ["-e", SERVER], env: { GREETING: "hello" } });
   const response = await fetch(`http://127.0.0.1:${program.port}`);
   expect(await response.text()).toBe("hello");
@@ -41,7 +41,7 @@ test("a program that ends early is reported with its output", async () => {
 });
 
 test("a program that is not ready in time is killed and reported", async () => {
-  // A shell, which has said who it is long before the time is up, also on a busy machine.
+  // A shell, which has printed its id long before the timeout, also on a busy machine.
   const starting = spawnProgram({
     command: "sh",
     args: ["-c", "echo $$; exec sleep 1000"],
@@ -61,7 +61,7 @@ test("a program that does not exist is reported by name", async () => {
   await expect(spawnProgram({ command: "no-such-program" })).rejects.toThrow("Cannot start no-such-program");
 });
 
-test("what a process started dies with it, even when it is killed", async () => {
+test("a child process ends with its parent, even when the parent is killed", async () => {
   const library = fileURLToPath(new URL("./index.ts", import.meta.url));
   const parent = await spawnProgram({
     command: process.execPath,
@@ -80,14 +80,14 @@ test("what a process started dies with it, even when it is killed", async () => 
   process.kill(parent.pid, "SIGKILL");
   await waitFor(
     async () => {
-      if (processStart(pid) !== undefined) throw new Error("it still runs");
+      if (processStart(pid) !== undefined) throw new Error("the server still runs");
     },
     { what: "the server to die", timeoutMs: 10_000 },
   );
   expect(await portIsFree(parent.port)).toBe(true);
 }, 60_000);
 
-test("what a process started does not keep it alive", async () => {
+test("a child process does not keep its parent alive", async () => {
   const library = fileURLToPath(new URL("./index.ts", import.meta.url));
   const parent = await spawnProgram({
     command: process.execPath,
@@ -104,7 +104,7 @@ test("what a process started does not keep it alive", async () => {
   expect(await parent.exited).toBe(0);
 }, 60_000);
 
-test("free ports are not handed out twice", async () => {
+test("a free port is not returned twice", async () => {
   const ports = await Promise.all(Array.from({ length: 50 }, freePort));
   expect(new Set(ports).size).toBe(50);
 });

@@ -1,4 +1,4 @@
-// A server program under test, run as a process of its own: it prints one JSON line with its port when it is ready.
+// A server program under test in its own process. It prints one JSON line with its port when it is ready.
 import { Socket } from "node:net";
 import { spawnChild } from "./child.ts";
 
@@ -6,28 +6,28 @@ export interface ProgramOptions {
   /** The program to run: `process.execPath`, `bunPath()` or a path. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Added to this process's environment; `undefined` removes a variable. */
+  /** Added to this process's environment. `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
-  /** How long the line with the port may take. Default 10,000. */
+  /** Timeout for the line with the port, in ms. Default: 60,000, because a busy machine is many times slower. */
   readonly readyTimeoutMs?: number;
 }
 
 export interface Program {
-  /** The port the program printed in its line `{"port":…}`. */
+  /** The port in the program's line `{"port":…}`. */
   readonly port: number;
   readonly pid: number;
   /** The exit code, or null when a signal ended it. */
   readonly exited: Promise<number | null>;
-  /** All it wrote so far, standard output and standard error as they came. */
+  /** Its output so far, standard output and standard error in order of arrival. */
   output(): string;
-  /** SIGTERM, and SIGKILL after 5 seconds; resolves when it is gone. */
+  /** Sends SIGTERM, and SIGKILL after 5 seconds. Resolves when it has ended. */
   stop(): Promise<void>;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when it has ended. */
   kill(): Promise<void>;
-  /** SIGSTOP: its connections stay open and nobody answers. */
+  /** Sends SIGSTOP: its connections stay open without responses. */
   pause(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
 }
 
@@ -43,12 +43,12 @@ function portIn(line: string): number | undefined {
 }
 
 /**
- * Starts a program and resolves once it printed a line such as `{"port":4000}` to standard output.
+ * Starts a program and resolves once it has printed a line such as `{"port":4000}` to standard output.
  *
- * The program dies with this process and does not keep it alive.
+ * The program ends with this process and does not keep it alive.
  */
 export async function spawnProgram(options: ProgramOptions): Promise<Program> {
-  const { command, args = [], readyTimeoutMs = 10_000 } = options;
+  const { command, args = [], readyTimeoutMs = 60_000 } = options;
   const child = await spawnChild(
     { command, args, cwd: options.cwd, env: { ...process.env, ...options.env } },
     ["ignore", "pipe", "pipe"],
@@ -89,7 +89,7 @@ export async function spawnProgram(options: ProgramOptions): Promise<Program> {
     child.process.once("close", ended);
     stdout.on("data", findPort);
   });
-  // From here on only the caller's own work keeps the process alive.
+  // From here on only the caller's work keeps the process alive.
   for (const stream of [stdout, stderr]) if (stream instanceof Socket) stream.unref();
 
   return {

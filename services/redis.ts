@@ -1,4 +1,4 @@
-// Redis: how it is recognised, run by us, and shared by test files.
+// Redis: detection, private and shared servers, and a prefix per test file.
 
 import { type Conversation, converse } from "./line-socket.ts";
 import { findProgram, programPath } from "./machine.ts";
@@ -23,7 +23,7 @@ async function ask(peer: Conversation, command: Command): Promise<string> {
   }
 }
 
-/** Sends one command and resolves with its reply: a status, a number or a text, not a list. */
+/** Sends one command and resolves to its reply: a status, a number or a text, not a list. */
 export function askRedis(url: string, ...command: Command): Promise<string> {
   const address = new URL(url);
   if (address.port === "") address.port = "6379";
@@ -48,14 +48,14 @@ export const redis: ServerKind = {
   stopSignal: "SIGTERM",
   localUrls: (port) => [`redis://127.0.0.1:${port}`],
   async check(url) {
-    // While it still loads its data, PING is refused and INFO is not.
+    // While the server loads its data, PING is refused and INFO is not.
     await askRedis(url, "PING");
     const info = await askRedis(url, "INFO", "server");
     return /^(?:redis|valkey)_version:(\S+)/m.exec(info)?.[1] ?? "unknown";
   },
   missingPrograms: () => ["redis-server"].filter((program) => findProgram(program) === undefined),
   async prepare() {
-    // It makes its own files.
+    // It creates its own files.
   },
   launch(directory, port) {
     const options = {
@@ -63,7 +63,7 @@ export const redis: ServerKind = {
       bind: "127.0.0.1",
       dir: directory,
       save: "",
-      // What is written survives the server's death, if not the machine's.
+      // Writes survive a crash of the server but not of the machine.
       appendonly: "yes",
       appendfsync: "no",
     };

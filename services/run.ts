@@ -1,9 +1,9 @@
-// Running a program to its end, with its output in the error when it fails.
+// Runs a program to its end and includes its output in the error when it fails.
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import type { Launch } from "./child.ts";
 
-/** Resolves with standard output; rejects with what the program said when it ends with another code than 0. */
+/** Resolves to standard output. Rejects with the program's output when the exit code is not 0. */
 export async function run(launch: Launch): Promise<string> {
   const child = spawn(launch.command, launch.args, {
     stdio: ["ignore", "pipe", "pipe"],

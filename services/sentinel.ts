@@ -1,4 +1,4 @@
-// A private Redis that fails over: a master, its replica, and three Sentinels that watch them.
+// A private Redis with failover: a master, its replica, and three Sentinels.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { programPath } from "./machine.ts";
@@ -7,14 +7,14 @@ import { askRedis, redis } from "./redis.ts";
 import { waitFor } from "./wait.ts";
 
 export interface PrivateSentinels {
-  /** What the Sentinels call the master. */
+  /** The Sentinels' name for the master. */
   readonly name: string;
-  /** Both data servers, whichever is the master at the moment. */
+  /** Both data servers, in any role. */
   readonly servers: readonly PrivateServer[];
   readonly sentinels: readonly PrivateServer[];
-  /** The data server that the Sentinels name now. */
+  /** The data server that the Sentinels currently name as master. */
   master(): Promise<PrivateServer>;
-  /** Resolves when the master has a replica that is up to date, and all Sentinels know it. */
+  /** Resolves when the master has an up-to-date replica and all Sentinels know it. */
   healthy(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -36,7 +36,8 @@ export async function startRedisSentinels(): Promise<PrivateSentinels> {
     const info = await askRedis(watcher?.url ?? "", "INFO", "sentinel");
     const port = Number(/master0:.*address=[^:]+:(\d+)/.exec(info)?.[1]);
     const found = servers.find((server) => server.port === port);
-    if (found === undefined) throw new Error(`the Sentinels name port ${port}, which is none of ours`);
+    if (found === undefined)
+      throw new Error(`the Sentinels name port ${port}, which belongs to no server of this group`);
     return found;
   }
 
@@ -67,7 +68,7 @@ export async function startRedisSentinels(): Promise<PrivateSentinels> {
   };
 }
 
-/** A Sentinel rewrites its configuration, so it gets a file of its own; on a restart it keeps what it knew. */
+/** A Sentinel rewrites its configuration, so it gets its own file, which it keeps on a restart. */
 function sentinelOf(masterPort: number): typeof redis.launch {
   return (directory, port) => {
     const file = join(directory, "sentinel.conf");
@@ -82,7 +83,7 @@ function sentinelOf(masterPort: number): typeof redis.launch {
     try {
       writeFileSync(file, `${lines.join("\n")}\n`, { flag: "wx" });
     } catch {
-      // It is there from before.
+      // It exists from an earlier start.
     }
     return { command: programPath("redis-server"), args: [file, "--sentinel"], cwd: directory };
   };

@@ -1,4 +1,4 @@
-// What the four servers have in common: how a kind of server is described, and how a shared one is found.
+// What the four servers have in common: the description of a kind of server, and how a shared one is found.
 import type { Launch } from "./child.ts";
 import { type Environment, localPort, setting } from "./settings.ts";
 import { startedServer } from "./state.ts";
@@ -9,18 +9,18 @@ export interface ServerKind {
   /** The variable with the URL of a server to use, such as `DATABASE_URL`. */
   readonly urlVariable: string;
   readonly protocols: readonly string[];
-  /** The variable that moves the local port, such as `HALYARD_POSTGRES_PORT`. */
+  /** The variable that sets the local port, such as `HALYARD_POSTGRES_PORT`. */
   readonly portVariable: string;
   readonly usualPort: number;
   readonly packages: readonly string[];
   readonly stopSignal: NodeJS.Signals;
-  /** The URLs a local server may answer at, the likeliest first. */
+  /** The possible URLs of a local server, the most likely first. */
   localUrls(port: number, env: Environment): readonly string[];
-  /** Resolves with the server's version when it answers at `url`; rejects with the reason when not. */
+  /** Resolves to the server's version when it responds at `url`. Rejects with the reason otherwise. */
   check(url: string): Promise<string>;
-  /** The programs of it that are missing on this machine; empty when it is installed. */
+  /** Its programs that are missing on this machine. Empty when it is installed. */
   missingPrograms(): readonly string[];
-  /** Makes an empty directory ready for a server's first start. */
+  /** Prepares an empty directory for a server's first start. */
   prepare(directory: string): Promise<void>;
   /** The command that runs a server in the foreground on `127.0.0.1:port`. */
   launch(directory: string, port: number): Launch;
@@ -29,16 +29,16 @@ export interface ServerKind {
 export interface Provision {
   readonly url: string;
   readonly version: string;
-  /** How it is provided, for people. */
+  /** Where it comes from, for display. */
   readonly provider: string;
 }
 
-/** A service that cannot be had: the message says what was tried and what to do. */
+/** A service is unavailable. The message says what was tried and what to do. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
 }
 
-/** The URL of a server that we run on `port`. */
+/** The URL of a server that this package runs on `port`. */
 export function ownUrl(kind: ServerKind, port: number): string {
   const [url] = kind.localUrls(port, {});
   if (url === undefined) throw new Error(`${kind.title} has no local URL.`);
@@ -51,13 +51,13 @@ export function shownUrl(url: string): string {
 }
 
 export function reasonOf(error: unknown): string {
-  // A refused connection to a name with several addresses has its reasons inside.
+  // The error of a refused connection to a name with several addresses contains one error per address.
   if (error instanceof AggregateError && error.errors.length > 0)
     return error.errors.map(reasonOf).join(", ");
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Says what was tried and what else would help; `up` is of no help to one who just tried it. */
+/** Lists what was tried and what else could help. `suggestUp` is false when `up` itself failed. */
 export function unavailable(
   kind: ServerKind,
   tried: readonly string[],
@@ -89,8 +89,8 @@ async function checkGivenUrl(kind: ServerKind, url: string): Promise<Provision> 
 }
 
 /**
- * The shared server, if it runs: the one the URL variable names and no other, or else the one that `up` started,
- * or else what answers at the local port. Adds to `tried` why others were not taken.
+ * The shared server, if it runs: only the one in the URL variable if it is set, otherwise the one that `up` started,
+ * otherwise the one at the local port. Adds to `tried` why others were not used.
  */
 export async function findServer(
   kind: ServerKind,

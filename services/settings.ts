@@ -1,17 +1,17 @@
-// The environment variables that steer the services, read in one place.
+// The environment variables of the services, read in one place.
 import { chmodSync, lstatSync, mkdirSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The value of a variable; an empty one counts as not set. */
+/** The value of a variable. An empty one counts as not set. */
 export function setting(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === "" ? undefined : value;
 }
 
-/** False when `HALYARD_SERVICES=external` forbids us to start or install anything. */
+/** False when `HALYARD_SERVICES=external` forbids starting and installing servers. */
 export function mayProvide(env: Environment): boolean {
   const value = setting(env, "HALYARD_SERVICES");
   if (value === undefined) return true;
@@ -21,7 +21,7 @@ export function mayProvide(env: Environment): boolean {
   );
 }
 
-/** The local port where a server is looked for and started: `HALYARD_REDIS_PORT` and its like, else the usual one. */
+/** The local port of a server: `HALYARD_REDIS_PORT` and similar, otherwise the usual one. */
 export function localPort(env: Environment, variable: string, usual: number): number {
   const value = setting(env, variable);
   if (value === undefined) return usual;
@@ -32,19 +32,19 @@ export function localPort(env: Environment, variable: string, usual: number): nu
   return port;
 }
 
-/** Where shared servers that we started keep their data and their records: `HALYARD_SERVICES_DIR`, else in the temporary directory. */
+/** The folder for data and records of started shared servers: `HALYARD_SERVICES_DIR`, otherwise in the temporary directory. */
 export function servicesDirectory(env: Environment): string {
   const { uid } = userInfo();
   const directory = setting(env, "HALYARD_SERVICES_DIR") ?? join(tmpdir(), `halyard-services-${uid}`);
   mkdirSync(directory, { recursive: true });
   const stats = lstatSync(directory);
-  // The default path can be foreseen by others on the machine: a directory they made is not to be trusted.
+  // Other users of the machine can predict the default path, so a directory that they created is not trusted.
   if (!stats.isDirectory() || (process.platform !== "win32" && stats.uid !== uid)) {
     throw new Error(
-      `${directory} belongs to somebody else. Remove it, or set HALYARD_SERVICES_DIR to your own.`,
+      `${directory} belongs to another user. Remove it, or set HALYARD_SERVICES_DIR to a directory of yours.`,
     );
   }
-  // A database server may run as a user of its own, who must be able to reach its directory in here.
+  // A database server may run as its own user, which must be able to reach its directory in here.
   chmodSync(directory, 0o711);
   return directory;
 }

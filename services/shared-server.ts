@@ -1,4 +1,4 @@
-// The life of a shared server: found, or else started, or else installed and started; and stopped if we started it.
+// The life of a shared server: found, otherwise started, otherwise installed and started. `down` stops it only if `up` started it.
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { waitFor } from "./wait.ts";
 const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** The shared server, running when this resolves. */
+/** The shared server. It runs when this resolves. */
 export async function ensureServer(kind: ServerKind, env: Environment): Promise<Provision> {
   const tried: string[] = [];
   const found = await findServer(kind, env, tried);
@@ -23,9 +23,9 @@ export async function ensureServer(kind: ServerKind, env: Environment): Promise<
     throw unavailable(kind, [...tried, forbidden], { suggestUp: false });
   }
   return exclusively(env, async () => {
-    // Somebody else may have started it while we waited for our turn.
-    const meanwhile = await findServer(kind, env);
-    if (meanwhile !== undefined) return meanwhile;
+    // Another process may have started it in the meantime.
+    const startedByOther = await findServer(kind, env);
+    if (startedByOther !== undefined) return startedByOther;
     const missing = kind.missingPrograms();
     if (missing.length === 0) return start(kind, env);
 
@@ -55,7 +55,7 @@ async function start(kind: ServerKind, env: Environment): Promise<Provision> {
     cwd: cwd ?? directory,
     ...user,
     stdio: ["ignore", fd, fd],
-    // It outlives us, and Ctrl-C.
+    // It survives this process and Ctrl-C.
     detached: true,
   });
   closeSync(fd);
@@ -88,7 +88,7 @@ async function start(kind: ServerKind, env: Environment): Promise<Provision> {
   }
 }
 
-/** Stops the server if `up` started it, and removes its data. Resolves with its process number, if there was one. */
+/** Stops the server if `up` started it, and removes its data. Resolves to its process id, if there was one. */
 export function stopServer(kind: ServerKind, env: Environment): Promise<number | undefined> {
   return exclusively(env, () => stopProcess(kind, env));
 }

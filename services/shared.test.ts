@@ -32,7 +32,7 @@ async function queryMariadb(url: string, sql: string): Promise<unknown> {
   }
 }
 
-describe("each shared server answers at its URL", () => {
+describe("the shared server responds at its URL:", () => {
   test("PostgreSQL", async () => {
     expect(await queryPostgres(await serviceUrl("postgres"), "select 1 as one")).toEqual([{ one: 1 }]);
   });
@@ -52,8 +52,8 @@ describe("each shared server answers at its URL", () => {
 describe.each([
   { title: "PostgreSQL", create: createPostgresDatabase, query: queryPostgres },
   { title: "MariaDB", create: createMariadbDatabase, query: queryMariadb },
-])("test databases on $title", ({ create, query }) => {
-  test("do not see each other, and are gone after drop", async () => {
+])("a test database on $title", ({ create, query }) => {
+  test("is invisible in other test databases and does not exist after drop", async () => {
     const [first, second] = await Promise.all([create(), create()]);
     await query(first.url, "create table things (id int)");
     await expect(query(second.url, "select * from things")).rejects.toThrow(/things/);
@@ -82,7 +82,7 @@ test("a MariaDB test database can be dropped while a connection to it is open", 
   await expect(queryMariadb(database.url, "select 1")).rejects.toThrow(/unknown database/i);
 });
 
-test("every test file gets a prefix of its own on Redis and NATS", async () => {
+test("every test file has its own prefix on Redis and NATS", async () => {
   const prefixes = await Promise.all([
     createRedisPrefix(),
     createRedisPrefix(),

@@ -1,4 +1,4 @@
-// What `up` started: one record per server, so that tests find its URL and `down` stops exactly that process.
+// One record per server that `up` started, so that tests find its URL and `down` stops exactly that process.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { processStart } from "./process-table.ts";
@@ -23,7 +23,7 @@ function isRecord(value: unknown): value is StartedServer {
   );
 }
 
-/** The record of a server that `up` started and that still lives. */
+/** The record of a server that `up` started and that still runs. */
 export function startedServer(name: string, env: Environment): StartedServer | undefined {
   let text: string;
   try {
@@ -53,11 +53,14 @@ export async function exclusively<T>(env: Environment, work: () => Promise<T>): 
         mkdirSync(lock);
       } catch (cause) {
         const holder = readHolder(owner);
-        // Its holder was killed: the next attempt takes the lock.
+        // Its holder was killed, and the next attempt takes the lock.
         if (holder !== undefined && processStart(holder) === undefined) {
           rmSync(lock, { recursive: true, force: true });
         }
-        throw new Error(`${lock} is held by process ${holder ?? "?"}; remove it if that is over.`, { cause });
+        throw new Error(
+          `${lock} is held by process ${holder ?? "?"}. Remove the file if that process has ended.`,
+          { cause },
+        );
       }
     },
     { what: "another process that starts or stops services", timeoutMs: 300_000 },

@@ -1,17 +1,17 @@
-// Waiting for a condition, with a deadline and the last reason it did not hold.
+// Waits for a condition with a deadline, and reports the last reason why it did not hold.
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface WaitOptions {
-  /** What is waited for, as it reads in the error: "Redis to answer on port 6379". */
+  /** The awaited condition as it appears in the error: "Redis to answer on port 6379". */
   readonly what: string;
   readonly timeoutMs: number;
-  /** Checked before each attempt; a string ends the waiting at once and is the reason. */
+  /** Called before each attempt. A string ends the wait immediately with this reason. */
   readonly hopeless?: () => string | undefined;
 }
 
 const INTERVAL_MS = 25;
 
-/** Calls `attempt` until it resolves, and resolves with its value. */
+/** Calls `attempt` until it resolves, and resolves to its value. */
 export async function waitFor<T>(attempt: () => Promise<T>, options: WaitOptions): Promise<T> {
   const deadline = performance.now() + options.timeoutMs;
   let cause: unknown;
@@ -25,7 +25,7 @@ export async function waitFor<T>(attempt: () => Promise<T>, options: WaitOptions
     }
     if (performance.now() >= deadline) {
       const last = cause instanceof Error ? cause.message : String(cause);
-      throw new Error(`Waited ${options.timeoutMs} ms for ${options.what}, in vain: ${last}`, { cause });
+      throw new Error(`Waited ${options.timeoutMs} ms for ${options.what}. Last error: ${last}`, { cause });
     }
     await delay(INTERVAL_MS);
   }

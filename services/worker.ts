@@ -1,27 +1,27 @@
-// A Cloudflare worker under test: bundled from its TypeScript entry and run by the real workerd, through miniflare.
+// A Cloudflare worker under test, bundled from its TypeScript entry and run by the real workerd through miniflare.
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 
 export interface WorkerOptions {
   /** The worker's entry file. */
   readonly entry: string;
-  /** Durable Object bindings: the name in `env`, and the class the entry exports. */
+  /** Durable Object bindings: the name in `env`, and the class that the entry exports. */
   readonly durableObjects?: Readonly<Record<string, string>>;
-  /** As of when the platform behaves. A date that the engine in use knows. */
+  /** The compatibility date. The engine must support it. */
   readonly compatibilityDate?: string;
-  /** Gives the worker the modules of Node that the platform has. */
+  /** Gives the worker the Node modules of the platform. */
   readonly nodeModules?: boolean;
-  /** Lets `evict` put Durable Objects to sleep. */
+  /** Lets `evict` make Durable Objects hibernate. */
   readonly evictable?: boolean;
 }
 
 export interface Worker {
-  /** Where the worker listens, as `ws://…`. */
+  /** The worker's URL, as `ws://…`. */
   readonly url: string;
   /**
-   * Has an object hibernate now, as it would after a while without events: its sockets stay, its instance goes. Waits
-   * until the object has nothing to do; resolves to false when that takes longer than `withinMs`. With "close" its
-   * sockets go too, without a word to it.
+   * Makes an object hibernate now, as it would after some time without events: its sockets stay, its instance ends. Waits
+   * until the object is idle. Resolves to false when that takes longer than `withinMs`. With "close" its sockets are
+   * closed too, without notifying it.
    */
   evict(
     binding: string,
@@ -35,7 +35,7 @@ export interface Worker {
 const EVICT_PATH = "/.evict";
 const EVICT_WITHIN_MS = 5_000;
 
-/** Stands before the worker: asks the runtime itself, which tells nobody but a worker's code. */
+/** Runs in front of the worker, because the runtime answers only to a worker's code. */
 const EVICTING_ENTRY = `
 import unsafe from "workerd:unsafe";
 import worker from "./worker.mjs";
@@ -68,7 +68,7 @@ export default {
 `;
 const EVICTING_MODULE = { type: "ESModule", path: "evicting.mjs", contents: EVICTING_ENTRY } as const;
 
-/** Bundles and starts a worker on a free port; resolves once it serves. */
+/** Bundles and starts a worker on a free port. Resolves once it serves. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const bundle = await build({
     entryPoints: [options.entry],
@@ -88,8 +88,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     ]),
   );
   const miniflare = new Miniflare({
-    // Named one by one, so that miniflare does not look for others: what is imported by a name made up while running
-    // cannot be in the bundle.
+    // Listed one by one, so that miniflare does not search for others: modules with names computed at run time cannot be
+    // in the bundle.
     modules: [
       ...(options.evictable === true ? [EVICTING_MODULE] : []),
       { type: "ESModule", path: "worker.mjs", contents: file.text },
@@ -97,7 +97,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     compatibilityDate: options.compatibilityDate ?? "2026-05-01",
     host: "127.0.0.1",
     port: 0,
-    // Without this, miniflare asks the platform's servers for request properties.
+    // Without this, miniflare requests properties from the platform's servers.
     cf: false,
     durableObjects,
     compatibilityFlags: [

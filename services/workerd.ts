@@ -1,4 +1,4 @@
-// workerd, the engine of Cloudflare Workers, as Miniflare brings it.
+// workerd, the engine of Cloudflare Workers, as Miniflare includes it.
 import { createRequire } from "node:module";
 import { run } from "./run.ts";
 import { reasonOf, ServiceError } from "./server.ts";

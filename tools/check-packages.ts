@@ -1,15 +1,20 @@
-/** `npm run check:packages`: what strangers get. Builds, packs, lints the tarballs and uses them from a project outside. */
+/** `npm run check:packages`: builds and packs the packages, lints the tarballs and uses them from a project outside. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { bin, run } from "./process.ts";
+import { compileGuide, runGuide } from "./guide.ts";
+import { followPage } from "./newcomer.ts";
+import { bin, run, runTsc } from "./process.ts";
 import { listPackages, readManifest, root, type Workspace } from "./repository.ts";
-import { expectNone, type Outcome, runStepsFromCommandLine, type Step } from "./steps.ts";
+import { expectNone, type Outcome, readCommandLine, runChosenSteps, type Step } from "./steps.ts";
 import {
   type Compilation,
+  type Compiler,
   compile,
+  compileDeclarations,
   findUnusedEntryPoints,
+  hasDeclarationSources,
   importEntryPoints,
   install,
   type PackageManager,
@@ -22,42 +27,95 @@ const OLDEST_TYPESCRIPT: Readonly<Record<string, string>> = {
   "@halyard/flags": "5.5.4",
 };
 
+/** The last TypeScript whose compiler is written in JavaScript. */
+const LAST_TYPESCRIPT_5 = "5.9.3";
+
+/** Which compilers emit declaration files with which layout of `node_modules`. */
+const DECLARATION_COMPILERS: Readonly<Record<PackageManager, readonly Compiler[]>> = {
+  npm: ["oldest", "newest"],
+  pnpm: ["last5", "newest"],
+};
+
 /** Packages whose consumers may set `skipLibCheck: false`. Better Auth's own declarations do not allow it. */
 const STRICT_DECLARATIONS: ReadonlySet<string> = new Set(["@halyard/wire"]);
 
+const MANAGERS = ["npm", "pnpm"] as const satisfies readonly PackageManager[];
+
+/** The version that the examples are tested with. */
+const VITE = readManifest("examples/chat-react").devDependencies?.["vite"] ?? "";
+
+/** The old compilers use one core each. */
+const CONCURRENCY = 2;
+
 const folder = mkdtempSync(join(tmpdir(), "halyard-packages-"));
 const packages = listPackages();
+const wire = findPackage("@halyard/wire");
 const tarballs = new Map<string, Tarball>();
 
+function findPackage(name: string): Workspace {
+  const workspace = packages.find(({ manifest }) => manifest.name === name);
+  if (workspace === undefined) throw new Error(`There is no package ${name}.`);
+  return workspace;
+}
+
 async function buildAndPack(): Promise<Outcome> {
-  // From nothing, so that no output of a deleted source is published.
+  // Built from nothing, so that no output of a deleted source is published.
   for (const { path } of packages) rmSync(join(root, path, "dist"), { recursive: true, force: true });
-  const built = await run(bin("tsc"), ["-b", "--pretty", "false", "tsconfig.build.json"]);
+  const built = await runTsc(["-b", "tsconfig.build.json"]);
   if (!built.ok) return built;
   for (const workspace of packages) tarballs.set(workspace.manifest.name, await pack(workspace, folder));
   return { ok: true, output: "" };
 }
 
-function tarballOf(workspace: Workspace): Tarball {
+/** Steps run side by side, so each waits for what it needs. */
+let packed: Promise<Outcome> | undefined;
+const installed = new Map<string, Promise<Outcome>>();
+
+function packOnce(): Promise<Outcome> {
+  packed ??= buildAndPack();
+  return packed;
+}
+
+async function getTarball(workspace: Workspace): Promise<Tarball> {
+  await packOnce();
   const tarball = tarballs.get(workspace.manifest.name);
   if (tarball === undefined)
-    throw new Error(`${workspace.manifest.name} was not packed: see the step above.`);
+    throw new Error(`${workspace.manifest.name} was not packed. See the step "build and pack".`);
   return tarball;
 }
 
-function checkFiles(workspace: Workspace): Outcome {
-  const { files, bytes } = tarballOf(workspace);
+async function checkFiles(workspace: Workspace): Promise<Outcome> {
+  const { files, bytes } = await getTarball(workspace);
   console.log(`  ${workspace.manifest.name}: ${files.length} files, ${(bytes / 1000).toFixed(1)} kB packed`);
   return expectNone(findStrayFiles(files));
 }
 
-function installFor(workspace: Workspace, manager: PackageManager): Promise<Outcome> {
+function installOnce(workspace: Workspace, manager: PackageManager): Promise<Outcome> {
+  const project = projectOf(workspace, manager);
+  const outcome = installed.get(project) ?? installFor(workspace, manager);
+  installed.set(project, outcome);
+  return outcome;
+}
+
+async function installFor(workspace: Workspace, manager: PackageManager): Promise<Outcome> {
   const oldest = OLDEST_TYPESCRIPT[workspace.manifest.name];
   if (oldest === undefined)
-    throw new Error(`Name the oldest TypeScript for ${workspace.manifest.name} in this tool.`);
+    throw new Error(`Add the oldest TypeScript for ${workspace.manifest.name} to OLDEST_TYPESCRIPT.`);
+  await getTarball(workspace);
   const paths = new Map([...tarballs].map(([name, tarball]) => [name, tarball.path]));
-  tarballOf(workspace);
-  return install(workspace, projectOf(workspace, manager), paths, oldest, manager);
+  const typescript = { oldest, last5: LAST_TYPESCRIPT_5 };
+  return install(workspace, projectOf(workspace, manager), paths, typescript, manager);
+}
+
+/** Runs `action` in the project that has the package installed. */
+async function useProject(
+  workspace: Workspace,
+  manager: PackageManager,
+  action: (project: string) => Promise<Outcome>,
+): Promise<Outcome> {
+  const { ok } = await installOnce(workspace, manager);
+  if (!ok) return { ok: false, output: `The installation by ${manager} failed. See its step.` };
+  return action(projectOf(workspace, manager));
 }
 
 function projectOf(workspace: Workspace, manager: PackageManager): string {
@@ -65,8 +123,6 @@ function projectOf(workspace: Workspace, manager: PackageManager): string {
 }
 
 function planCompilations(workspace: Workspace, manager: PackageManager): Step[] {
-  const newest = readManifest(".").devDependencies?.["typescript"] ?? "";
-  const oldest = OLDEST_TYPESCRIPT[workspace.manifest.name] ?? "";
   const isStrict = manager === "npm" && STRICT_DECLARATIONS.has(workspace.manifest.name);
   const strictness = isStrict ? [true, false] : [true];
   const resolutions = manager === "npm" ? (["nodenext", "bundler"] as const) : (["nodenext"] as const);
@@ -76,11 +132,25 @@ function planCompilations(workspace: Workspace, manager: PackageManager): Step[]
     ),
   );
   return plans.map((plan) => ({
-    name: `${basename(workspace.path)}: TypeScript ${plan.compiler === "oldest" ? oldest : newest} ${
+    name: `${basename(workspace.path)}: TypeScript ${versionOf(workspace, plan.compiler)} ${
       plan.moduleResolution
     }${plan.skipLibCheck ? "" : ", declarations too"}${manager === "npm" ? "" : `, by ${manager}`}`,
-    run: () => compile(projectOf(workspace, manager), plan),
+    run: () => useProject(workspace, manager, (project) => compile(project, plan)),
   }));
+}
+
+function planDeclarations(workspace: Workspace, manager: PackageManager): Step[] {
+  if (!hasDeclarationSources(workspace)) return [];
+  return DECLARATION_COMPILERS[manager].map((compiler) => ({
+    name: `${basename(workspace.path)}: composite projects, TypeScript ${versionOf(workspace, compiler)}, by ${manager}`,
+    run: () => useProject(workspace, manager, (project) => compileDeclarations(project, compiler)),
+  }));
+}
+
+function versionOf(workspace: Workspace, compiler: Compiler): string {
+  if (compiler === "last5") return LAST_TYPESCRIPT_5;
+  if (compiler === "oldest") return OLDEST_TYPESCRIPT[workspace.manifest.name] ?? "";
+  return readManifest(".").devDependencies?.["typescript"] ?? "";
 }
 
 function planImports(workspace: Workspace): Step[] {
@@ -88,37 +158,72 @@ function planImports(workspace: Workspace): Step[] {
   const current = process.versions.node.split(".")[0] ?? "24";
   return [...new Set([oldest, current])].map((major) => ({
     name: `${basename(workspace.path)}: imports on Node ${major}`,
-    run: () => importEntryPoints(workspace, projectOf(workspace, "npm"), major),
+    run: () => useProject(workspace, "npm", (project) => importEntryPoints(workspace, project, major)),
   }));
 }
 
-function planPackage(workspace: Workspace): Step[] {
+function planTarball(workspace: Workspace): Step[] {
   const name = basename(workspace.path);
   return [
     { name: `${name}: files`, run: () => checkFiles(workspace) },
     {
       name: `${name}: publint`,
-      run: () => run(bin("publint"), ["run", tarballOf(workspace).path, "--strict"]),
+      run: async () => run(bin("publint"), ["run", (await getTarball(workspace)).path, "--strict"]),
     },
     {
       name: `${name}: attw`,
-      run: () =>
-        run(bin("attw"), [tarballOf(workspace).path, "--profile", "esm-only", "--no-emoji", "--no-color"]),
+      run: async () => {
+        const { path } = await getTarball(workspace);
+        return run(bin("attw"), [path, "--profile", "esm-only", "--no-emoji", "--no-color"]);
+      },
     },
     { name: `${name}: consumer imports all`, run: () => expectNone(findUnusedEntryPoints(workspace)) },
-    ...(["npm", "pnpm"] as const).flatMap((manager) => [
-      { name: `${name}: stranger installs by ${manager}`, run: () => installFor(workspace, manager) },
-      ...planCompilations(workspace, manager),
-    ]),
-    ...planImports(workspace),
   ];
 }
 
+/** What a newcomer does with wire. One step after the other, because the examples listen on the same port. */
+async function followWire(): Promise<Outcome> {
+  const tarball = await getTarball(wire);
+  const { name, devDependencies = {} } = wire.manifest;
+  const exact = ["zod", "ws"].map((peer) => [peer, `${peer}@${devDependencies[peer]}`] as const);
+  const specifiers = new Map([[name, tarball.path], ["vite", `vite@${VITE}`], ...exact]);
+  const page = `${wire.path}/README.md`;
+  const readme = await followPage({
+    page,
+    folder: join(folder, "newcomer"),
+    specifiers,
+    expected: "Hello, Ada!",
+  });
+  if (!readme.ok) return { ok: false, output: `${page} does not work in an empty folder:\n${readme.output}` };
+  return useProject(wire, "npm", runGuide);
+}
+
+const projects = MANAGERS.flatMap((manager) => packages.map((workspace) => ({ workspace, manager })));
+
 try {
-  await runStepsFromCommandLine([
-    { name: "build and pack", run: buildAndPack },
-    ...packages.flatMap(planPackage),
-  ]);
+  await runChosenSteps(
+    [
+      { name: "build and pack", run: packOnce },
+      ...projects.map(({ workspace, manager }) => ({
+        name: `${basename(workspace.path)}: stranger installs by ${manager}`,
+        run: () => installOnce(workspace, manager),
+      })),
+      ...packages.flatMap(planTarball),
+      ...projects.flatMap(({ workspace, manager }) => planCompilations(workspace, manager)),
+      ...projects.flatMap(({ workspace, manager }) => planDeclarations(workspace, manager)),
+      ...packages.flatMap(planImports),
+      ...(["oldest", "last5", "newest"] as const).map((compiler) => ({
+        name: `wire: guide, TypeScript ${versionOf(wire, compiler)}`,
+        run: () => useProject(wire, "npm", (project) => compileGuide(project, compiler)),
+      })),
+      {
+        name: "wire: README in an empty folder, Node and Vite; first examples of the guide",
+        run: followWire,
+      },
+    ],
+    readCommandLine(),
+    { concurrency: CONCURRENCY },
+  );
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

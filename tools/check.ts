@@ -1,52 +1,89 @@
-/** `npm run check`: everything that can be known without running the tests. `npm run check -- types` runs one step. */
+/**
+ * `npm run check`: everything that can be checked without running the tests, the fastest steps first.
+ * `npm run check -- types` runs one step, `npm run check -- --changed` only what the current change touches.
+ */
 
-import { checkBlocks } from "./docs-blocks.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { listChangedFiles } from "./changed.ts";
+import { checkBlocks, hasPublishedComments, isPage } from "./docs-blocks.ts";
 import { findBreaches } from "./hygiene.ts";
+import { findUndocumented } from "./jsdoc.ts";
 import { findMissing } from "./lock.ts";
 import { findBrokenLinks, findMissingNames } from "./names.ts";
-import { bin, run } from "./process.ts";
-import { listFiles, read } from "./repository.ts";
-import { expectNone, type Outcome, runStepsFromCommandLine, type Step } from "./steps.ts";
+import { bin, run, runOxlint, runTsc } from "./process.ts";
+import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
+import { expectNone, type Outcome, readCommandLine, runChosenSteps, type Step } from "./steps.ts";
+import { findWrongTitles } from "./titles.ts";
+import { findWords, isChecked } from "./words.ts";
 
-const steps: readonly Step[] = [
-  {
-    name: "format and lint",
-    run: () => run(bin("biome"), ["ci", "--colors=off", "--error-on-warnings", "."]),
-  },
-  {
-    name: "types",
-    run: () => run(bin("tsc"), ["--noEmit", "--pretty", "false", "-p", "tsconfig.json"]),
-  },
-  { name: "isomorphic rooms", run: checkIsomorphicRooms },
-  { name: "docs blocks", run: () => checkBlocks(listFiles()) },
-  {
-    name: "promises",
-    run: () => run(bin("oxlint"), ["--type-aware", "--deny-warnings", "--format=unix", "."]),
-  },
-  { name: "unused code", run: () => run(bin("knip"), ["--no-progress", "--no-config-hints"]) },
-  { name: "unused in production", run: checkProduction },
-  { name: "names and links", run: checkNames },
-  { name: "lock file", run: checkLock },
-  { name: "hygiene", run: checkHygiene },
-];
+/** One step runs on one core, so two use the smallest machine that CI has. */
+const CONCURRENCY = 2;
 
-/** Source and dependencies that only tests use. Single names may be exported for a test. */
-function checkProduction(): Promise<Outcome> {
-  const scope = ["--production", "--workspace", "./packages/*", "--files", "--dependencies"];
-  return run(bin("knip"), ["--no-progress", "--no-config-hints", ...scope]);
+interface CheckStep extends Step {
+  /** Whether a change of this file can change the step's outcome. Without it: a change of any file. */
+  readonly concerns?: (file: string) => boolean;
 }
 
-async function checkIsomorphicRooms(): Promise<Outcome> {
-  const project = "tools/tsconfig.isomorphic.json";
-  const { ok, output } = await run(bin("tsc"), ["--pretty", "false", "--listFiles", "-p", project]);
-  const lines = output.split("\n");
-  // Types that come in through an import would make Node's globals known again, and this check blind.
-  const leaks = lines.filter((line) => /\/@types\/(?:node|bun)\/index\.d\.ts$/.test(line));
-  const errors = lines.filter((line) => !/^\S*\.[cm]?tsx?$/.test(line));
-  const advice = "An import in these rooms brings in a runtime's types; use structural types instead:";
-  return leaks.length > 0
-    ? { ok: false, output: [...errors, advice, ...leaks].join("\n") }
-    : { ok, output: errors.join("\n") };
+/** TypeScript or JavaScript. */
+const isScript = (file: string): boolean => /\.[cm]?[jt]sx?$/.test(file);
+const isFormatted = (file: string): boolean => /\.(?:[cm]?[jt]sx?|jsonc?|css|html)$/.test(file);
+const hasBlocks = (file: string): boolean => isPage(file) || hasPublishedComments(file);
+const isSource = (file: string): boolean => isScript(file) && /^packages\/[^/]+\/src\//.test(file);
+/** A change of a tool, of its settings or of the ignored files can change the verdict about every file. */
+const isSetting = (file: string): boolean =>
+  /(?:^|\/)(?:package(?:-lock)?|tsconfig[\w.]*|biome|knip|\.oxlintrc)\.json$/.test(file) ||
+  /^tools\/[^/]+\.ts$|(?:^|\/)\.gitignore$/.test(file);
+
+const commandLine = readCommandLine();
+const changed = commandLine.changed ? listChangedFiles() : undefined;
+const isNarrow = changed !== undefined && !changed.some(isSetting);
+
+/** What a step that looks at single files looks at: all of them, or the changed ones that still exist. */
+const scope = isNarrow ? changed.filter((file) => existsSync(join(root, file))) : listFiles();
+
+const steps: readonly CheckStep[] = [
+  { name: "hygiene", run: checkHygiene },
+  { name: "lock file", run: checkLock },
+  { name: "names and links", run: checkNames },
+  { name: "titles", run: () => expectNone(findWrongTitles({ files: listFiles(), read })) },
+  { name: "words", run: checkWords, concerns: isChecked },
+  { name: "jsdoc", run: checkJsdoc, concerns: isSource },
+  { name: "isomorphic rooms", run: checkIsomorphicRooms, concerns: isSource },
+  { name: "format and lint", run: checkFormat, concerns: isFormatted },
+  {
+    name: "unused code",
+    run: () => runKnip([]),
+    concerns: isScript,
+  },
+  {
+    // Source and dependencies that only tests use. Single names may be exported for a test.
+    name: "unused in production",
+    run: () => runKnip(["--production", "--workspace", "./packages/*", "--files", "--dependencies"]),
+    concerns: isScript,
+  },
+  { name: "types", run: checkTypes, concerns: isScript },
+  { name: "docs blocks", run: () => checkBlocks(scope), concerns: hasBlocks },
+  { name: "promises", run: checkPromises, concerns: isScript },
+];
+
+function checkHygiene(): Outcome {
+  const isText = (text: string): boolean => !text.includes("\0");
+  const problems = scope.flatMap((file) => {
+    const text = read(file);
+    return isText(text) ? findBreaches(file, text) : [];
+  });
+  return expectNone(problems);
+}
+
+function checkLock(): Outcome {
+  const missing = findMissing(JSON.parse(read("package-lock.json")));
+  const problems = missing.map(({ name, parent }) => `package-lock.json: ${parent} needs ${name}.`);
+  return expectNone(
+    problems.length === 0
+      ? []
+      : ["npm ci refuses a lock file without these packages. Run `npm run lock`.", ...problems],
+  );
 }
 
 function checkNames(): Outcome {
@@ -55,21 +92,51 @@ function checkNames(): Outcome {
   return expectNone([...findMissingNames({ files, read }, maps), ...findBrokenLinks({ files, read })]);
 }
 
-function checkLock(): Outcome {
-  const missing = findMissing(JSON.parse(read("package-lock.json")));
-  const names = missing.map(({ name, parent }) => `package-lock.json: ${parent} wants ${name}.`);
+function checkWords(): Outcome {
+  return expectNone(scope.filter(isChecked).flatMap((file) => findWords(file, read(file))));
+}
+
+function checkJsdoc(): Outcome {
+  const problems = findUndocumented({ files: listFiles(), read }, listEntrySources("packages/wire"));
   return expectNone(
-    names.length === 0 ? [] : ["npm ci will refuse these gaps. Run `npm run lock`.", ...names],
+    problems.length === 0 ? [] : [`${problems.length} public names lack JSDoc:`, ...problems],
   );
 }
 
-function checkHygiene(): Outcome {
-  const isText = (text: string): boolean => !text.includes("\0");
-  const problems = listFiles().flatMap((file) => {
-    const text = read(file);
-    return isText(text) ? findBreaches(file, text) : [];
-  });
-  return expectNone(problems);
+async function checkIsomorphicRooms(): Promise<Outcome> {
+  const { ok, output } = await runTsc(["-p", "tools/tsconfig.isomorphic.json", "--listFiles"]);
+  const lines = output.split("\n");
+  // Types that an import brings in would declare Node's globals again and hide every use of them.
+  const leaks = lines.filter((line) => /\/@types\/(?:node|bun)\/index\.d\.ts$/.test(line));
+  const errors = lines.filter((line) => !/^\S*\.[cm]?tsx?$/.test(line));
+  const advice = "An import in these rooms brings in a runtime's types; use structural types instead:";
+  return leaks.length > 0
+    ? { ok: false, output: [...errors, advice, ...leaks].join("\n") }
+    : { ok, output: errors.join("\n") };
 }
 
-await runStepsFromCommandLine(steps);
+function checkFormat(): Promise<Outcome> {
+  const paths = isNarrow ? ["--no-errors-on-unmatched", ...scope.filter(isFormatted)] : ["."];
+  return run(bin("biome"), ["ci", "--colors=off", "--error-on-warnings", "--max-diagnostics=200", ...paths]);
+}
+
+function runKnip(args: readonly string[]): Promise<Outcome> {
+  const cache = ["--cache", "--cache-location", cachePath("knip")];
+  return run(bin("knip"), ["--no-progress", "--no-config-hints", ...cache, ...args]);
+}
+
+function checkTypes(): Promise<Outcome> {
+  const cache = ["--incremental", "--tsBuildInfoFile", cachePath("types.tsbuildinfo")];
+  return runTsc(["--noEmit", "-p", "tsconfig.json", ...cache]);
+}
+
+function checkPromises(): Promise<Outcome> {
+  const paths = isNarrow ? scope.filter(isScript) : ["."];
+  return runOxlint(["--deny-warnings", "--format=unix", ...paths]);
+}
+
+function isNeeded({ concerns }: CheckStep): boolean {
+  return !isNarrow || changed.some((file) => concerns === undefined || concerns(file));
+}
+
+await runChosenSteps(steps, commandLine, { concurrency: CONCURRENCY, isNeeded });

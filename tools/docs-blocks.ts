@@ -1,17 +1,17 @@
-/** Compiles every TypeScript block a reader can copy: in Markdown pages and in the JSDoc of published source. */
+/** Compiles every TypeScript block that a reader can copy: in Markdown pages and in the JSDoc of published source. */
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { findFences } from "./markdown.ts";
-import { bin, run } from "./process.ts";
-import { read, root } from "./repository.ts";
+import { runTsc } from "./process.ts";
+import { cachePath, read, root } from "./repository.ts";
 import { expectNone, type Outcome } from "./steps.ts";
 
 export interface Block {
-  /** The file it was written in, and the line of its first line there. */
+  /** The file that contains the block, and the line on which its code starts. */
   readonly source: string;
   readonly line: number;
-  /** Its own name: blocks of one page import each other by it. */
+  /** A file name, by which blocks of one page import each other. */
   readonly name: string;
   readonly code: string;
 }
@@ -42,7 +42,7 @@ export function extractFromPage(source: string, text: string): Extraction {
 
 /** The blocks inside one source file's JSDoc comments. */
 export function extractFromComments(source: string, text: string): Extraction {
-  // A comment starts its line, so that a glob in a string is not taken for one.
+  // Only a comment at the start of a line counts, because a glob in a string can look like one.
   const comments = Array.from(text.matchAll(/^[ \t]*\/\*\*(?!\/)[\s\S]*?\*\//gm), (match) => ({
     text: match[0]
       .split("\n")
@@ -53,7 +53,7 @@ export function extractFromComments(source: string, text: string): Extraction {
   return collect(source, comments);
 }
 
-/** Extracts, compiles and reports errors at the place the block was written. */
+/** Extracts and compiles the blocks, and reports errors at their place in the page or comment. */
 export async function checkBlocks(files: readonly string[]): Promise<Outcome> {
   const extractions = [
     ...files.filter(isPage).map((file) => extractFromPage(file, read(file))),
@@ -67,13 +67,13 @@ export async function checkBlocks(files: readonly string[]): Promise<Outcome> {
     mkdirSync(dirname(join(root, pathOf(block))), { recursive: true });
     writeFileSync(join(root, pathOf(block)), block.code + importAugmented(block.code));
   }
-  for (const [folder, program] of planPrograms(blocks)) {
-    problems.push(...(await compile(folder, program, blocks)));
+  for (const [index, program] of planPrograms(blocks).entries()) {
+    problems.push(...(await compile(`program-${index}`, program, blocks)));
   }
   return expectNone([...new Set(problems)]);
 }
 
-/** tsc's messages about extracted files, moved to where the blocks were written. */
+/** Replaces the places of extracted files in tsc's messages by those in the pages and comments. */
 export function relocate(output: string, blocks: readonly Block[]): string {
   const byPath = new Map(blocks.map((block) => [pathOf(block), block]));
   return output.replaceAll(/^(?<path>\S.*?)\((?<line>\d+),\d+\): /gm, (whole, path: string, line: string) => {
@@ -114,35 +114,44 @@ function pathOf(block: Block): string {
   return `${FOLDER}/${block.source}/${block.name}`;
 }
 
-/** Augmenting a module does not load it. In a reader's program other files do; in a block this line does. */
+/** A module must be loaded to be augmented. In a reader's program other files import it; a block needs this line. */
 function importAugmented(code: string): string {
   const modules = Array.from(code.matchAll(/^\s*declare module ("[^"]+")/gm), (match) => match[1]);
   return modules.map((name) => `import type {} from ${name};\n`).join("");
 }
 
-/** One program for all pages, but one of its own for each page that adds to a module's or the global types. */
-function planPrograms(blocks: readonly Block[]): Map<string, Block[]> {
-  const augmenting = new Set(
-    blocks.filter(({ code }) => /^\s*declare (?:module|global)\b/m.test(code)).map(({ source }) => source),
-  );
+/**
+ * One program for all pages, except for pages that add to a module's or the global types: those would change
+ * the types of other pages. Such pages share a program only if they add the same.
+ */
+function planPrograms(blocks: readonly Block[]): Block[][] {
+  const additions = new Map<string, string>();
+  for (const { source, code } of blocks) {
+    if (!/^\s*declare (?:module|global)\b/m.test(code)) continue;
+    additions.set(source, (additions.get(source) ?? "") + code);
+  }
   const programs = new Map<string, Block[]>();
   for (const block of blocks) {
-    const folder = augmenting.has(block.source) ? `${FOLDER}/${block.source}` : FOLDER;
-    programs.set(folder, [...(programs.get(folder) ?? []), block]);
+    const added = additions.get(block.source) ?? "";
+    programs.set(added, [...(programs.get(added) ?? []), block]);
   }
-  return programs;
+  return [...programs.values()];
 }
 
-async function compile(folder: string, program: Block[], blocks: readonly Block[]): Promise<string[]> {
-  const project = join(root, folder, "tsconfig.json");
+async function compile(name: string, program: readonly Block[], blocks: readonly Block[]): Promise<string[]> {
+  const project = join(root, FOLDER, `${name}.json`);
   const config = {
     extends: relative(dirname(project), join(root, "tsconfig.json")),
-    // A reader writes `process.env.PORT`; the other strict settings stay.
-    compilerOptions: { noPropertyAccessFromIndexSignature: false },
+    compilerOptions: {
+      // A reader writes `process.env.PORT`; the other strict settings stay.
+      noPropertyAccessFromIndexSignature: false,
+      incremental: true,
+      tsBuildInfoFile: relative(dirname(project), join(root, cachePath(`docs-${name}.tsbuildinfo`))),
+    },
     include: [],
     files: program.map((block) => relative(dirname(project), join(root, pathOf(block)))),
   };
   writeFileSync(project, JSON.stringify(config));
-  const { ok, output } = await run(bin("tsc"), ["--noEmit", "--pretty", "false", "-p", project]);
+  const { ok, output } = await runTsc(["--noEmit", "-p", project]);
   return ok ? [] : [relocate(output, blocks).trim()];
 }

@@ -1,4 +1,4 @@
-/** Checks every file for what must not be committed: machine paths, registry hosts, muted tests, unfinished source. */
+/** Finds what must not be committed: machine paths, registry hosts, muted tests, unfinished source. */
 
 interface Rule {
   readonly about: string;
@@ -17,7 +17,7 @@ const RULES: readonly Rule[] = [
     pattern: /(?<![\w.~})-])\/(?:work|home|root|Users)\/\w/,
   },
   {
-    about: "a package registry; which one to use is each machine's own setting",
+    about: "a package registry; each machine has its own setting for that",
     applies: (file) => !isLock(file),
     pattern: /\bregistry\.[a-z0-9-]+\.[a-z]{2,}|^\s*(?:@[\w-]+:)?registry\s*=/,
   },

@@ -22,7 +22,7 @@ const lock: Lock = {
   },
 };
 
-test("a gap belongs beside the binary that is there", () => {
+test("a missing package is placed beside the binary that is listed", () => {
   expect(findMissing(lock).map(({ path, version }) => `${path}@${version}`)).toEqual([
     "node_modules/@tool/linux-arm64-musl@2.0.0",
     "node_modules/@tool/wasm-wasm32-wasi@2.0.0",
@@ -33,11 +33,11 @@ test("a gap belongs beside the binary that is there", () => {
 describe("a completed lock file", () => {
   const { packages } = complete(lock);
 
-  test("has no gaps", () => {
+  test("lacks no package", () => {
     expect(findMissing({ packages })).toEqual([]);
   });
 
-  test("says where each binary runs, so that npm fetches none for another machine", () => {
+  test("says where each binary runs, so that npm downloads only those for its own platform", () => {
     expect(packages["node_modules/@tool/linux-arm64-musl"]).toEqual({
       version: "2.0.0",
       cpu: ["arm64"],
@@ -54,7 +54,7 @@ describe("a completed lock file", () => {
   });
 });
 
-test("a name that says no platform is refused", () => {
+test("a package whose name contains no platform is refused", () => {
   const packages = { "node_modules/tool": { optionalDependencies: { fsevents: "1.0.0" } } };
-  expect(() => complete({ packages })).toThrow("fsevents does not say for which platform");
+  expect(() => complete({ packages })).toThrow("fsevents contains no platform");
 });

@@ -1,6 +1,6 @@
 /**
- * The lock file's optional packages: one binary per platform. npm leaves out those that the registry in use cannot
- * give, and then `npm ci` refuses the lock file. `npm run lock` writes them in; `npm run check` asks for it.
+ * The lock file's optional packages: one binary per platform. npm omits those that the registry in use does not have,
+ * and then `npm ci` refuses the lock file. `npm run lock` adds them; `npm run check` reports them.
  */
 
 export interface LockEntry {
@@ -22,7 +22,7 @@ export interface Lock {
 export interface MissingPackage {
   readonly name: string;
   readonly version: string;
-  /** The entry that wants it, and the path at which it belongs. */
+  /** The entry that depends on it, and the path at which it belongs. */
   readonly parent: string;
   readonly path: string;
 }
@@ -40,7 +40,7 @@ export function findMissing(lock: Lock): MissingPackage[] {
   });
 }
 
-/** The lock file with the missing entries, in npm's order. They carry no integrity: nothing was there to hash. */
+/** The lock file with the missing entries, in npm's order. They have no integrity, because there was no file to hash. */
 export function complete<L extends Lock>(lock: L): L {
   const packages: Record<string, LockEntry> = { ...lock.packages };
   for (const { name, version, parent, path } of findMissing(lock)) {
@@ -52,22 +52,20 @@ export function complete<L extends Lock>(lock: L): L {
   return { ...lock, packages: Object.fromEntries(sorted) };
 }
 
-/** Where a binary runs, by its name: `@oxlint/binding-linux-arm64-musl`. */
+/** The platform of a binary, from its name: `@oxlint/binding-linux-arm64-musl`. */
 function platformOf(name: string): Platform {
   const [, os] =
     /\b(aix|android|darwin|freebsd|linux|netbsd|openbsd|openharmony|sunos|win32)\b/.exec(name) ?? [];
   const [, cpu] = /-(arm64|arm|ia32|loong64|ppc64|riscv64|s390x|wasm32|x64)\b/.exec(name) ?? [];
   const [, libc] = /-(gnu|musl)/.exec(name) ?? [];
   if (cpu === undefined || (os === undefined && cpu !== "wasm32")) {
-    throw new Error(
-      `The name ${name} does not say for which platform it is: add it to package-lock.json by hand.`,
-    );
+    throw new Error(`The name ${name} contains no platform. Add the package to package-lock.json by hand.`);
   }
   const libraries = { gnu: ["glibc"], musl: ["musl"] }[libc ?? ""];
   return dropUndefined({ cpu: [cpu], os: os === undefined ? undefined : [os], libc: libraries });
 }
 
-/** Where Node would find a package from there: in the nearest folder upwards. */
+/** Where Node finds a package from this folder: in the nearest node_modules upwards. */
 function locate(lock: Lock, from: string, name: string): string | undefined {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/node_modules/")))) {
     const path = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;

@@ -1,4 +1,4 @@
-/** Reads the parts of Markdown the checks need: fenced blocks, inline code, links and heading anchors. */
+/** Reads the parts of Markdown that the checks need: fenced blocks, prose, inline code, links and headings. */
 
 export interface Fence {
   readonly language: string;
@@ -22,6 +22,11 @@ export function findFences(text: string): Fence[] {
   return scan(text).fences;
 }
 
+/** The lines outside fenced blocks. */
+export function listProse(text: string): Place[] {
+  return scan(text).prose;
+}
+
 /** `code` spans outside fenced blocks. */
 export function findInlineCode(text: string): Place[] {
   return findInProse(text, /(?<!`)`([^`]+)`(?!`)/g);
@@ -37,11 +42,16 @@ export function findLinks(text: string): Place[] {
   ];
 }
 
+/** The headings as they are written, without their number signs. */
+export function findHeadings(text: string): Place[] {
+  return findInProse(text, /^#{1,6}\s+(.+?)\s*#*$/g);
+}
+
 /** The `#anchor`s that GitHub gives a page's headings, and explicit ids. */
 export function findAnchors(text: string): Set<string> {
   const anchors = new Set<string>();
   const seen = new Map<string, number>();
-  for (const { text: heading } of findInProse(text, /^#{1,6}\s+(.+?)\s*#*$/g)) {
+  for (const { text: heading } of findHeadings(text)) {
     const slug = heading
       .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
       .toLowerCase()
@@ -56,8 +66,7 @@ export function findAnchors(text: string): Set<string> {
 }
 
 function findInProse(text: string, pattern: RegExp): Place[] {
-  const { prose } = scan(text);
-  return prose.flatMap(({ text: content, line }) =>
+  return listProse(text).flatMap(({ text: content, line }) =>
     Array.from(content.matchAll(pattern), (match) => ({ text: match[1] ?? "", line })),
   );
 }

@@ -18,7 +18,7 @@ describe("names in ARCHITECTURE.md and README.md", () => {
     "packages/wire",
     "packages/wire/src/router/",
     "packages/*/README.md",
-  ])("%s is there", (name) => {
+  ])("%s exists", (name) => {
     expect(missing("ARCHITECTURE.md", `See \`${name}\`.`)).toEqual([]);
   });
 
@@ -30,20 +30,20 @@ describe("names in ARCHITECTURE.md and README.md", () => {
     "packages/gone",
     "packages/wire/src/gone/",
     "docs/*/README.md",
-  ])("%s is missed", (name) => {
+  ])("%s is reported as missing", (name) => {
     expect(missing("ARCHITECTURE.md", `A\n\`${name}\`.`)).toEqual([
       `ARCHITECTURE.md:2: \`${name}\` does not exist in the repository.`,
     ]);
   });
 
   test.for(["@halyard/wire/client", "./client", "npm run check", "application/json", "GET /health", "a / b"])(
-    "%s is not taken for a file",
+    "%s is not treated as a file",
     (text) => {
       expect(missing("ARCHITECTURE.md", `\`${text}\``)).toEqual([]);
     },
   );
 
-  test("a README may name its readers' own files", () => {
+  test("a README may name files in the reader's project", () => {
     expect(missing("README.md", "Put it in `server.ts`.")).toEqual([]);
   });
 });

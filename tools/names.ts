@@ -1,9 +1,9 @@
-/** Checks that what Markdown pages point at is there: files named in the text, and relative links. */
+/** Checks that the files and relative links that Markdown pages name exist. */
 
 import { posix } from "node:path";
 import { findAnchors, findInlineCode, findLinks } from "./markdown.ts";
 
-/** What the checks need to know of the repository. */
+/** The part of the repository that the checks read. */
 export interface Tree {
   readonly files: readonly string[];
   read(file: string): string;
@@ -22,14 +22,14 @@ export function findMissingNames(tree: Tree, pages: readonly string[]): string[]
   );
 }
 
-/** Relative links and anchors that lead nowhere. */
+/** Relative links to files or headings that do not exist. */
 export function findBrokenLinks(tree: Tree): string[] {
   const paths = new Set(tree.files.flatMap(withFolders));
   const anchors = new Map<string, Set<string>>();
   const anchorsOf = (page: string): Set<string> => {
-    const known = anchors.get(page) ?? findAnchors(tree.read(page));
-    anchors.set(page, known);
-    return known;
+    const pageAnchors = anchors.get(page) ?? findAnchors(tree.read(page));
+    anchors.set(page, pageAnchors);
+    return pageAnchors;
   };
   const problems: string[] = [];
   for (const page of tree.files.filter((file) => file.endsWith(".md"))) {
@@ -50,8 +50,8 @@ export function findBrokenLinks(tree: Tree): string[] {
 }
 
 /**
- * A name with a slash is a path if it ends like a file or folder, or starts with a folder of ours.
- * A bare file name is one only in ARCHITECTURE.md: a README also names files of its readers.
+ * A name with a slash is a path if it ends like a file or folder, or starts with a folder of this repository.
+ * A bare file name is a path only in ARCHITECTURE.md: a README also names files in the reader's project.
  */
 function namesPath(page: string, text: string, paths: readonly string[]): boolean {
   if (text.startsWith("@") || text.startsWith(".")) return false;
@@ -60,7 +60,7 @@ function namesPath(page: string, text: string, paths: readonly string[]): boolea
   return FILE.test(text) || FOLDER.test(text) || (paths.includes(first) && /^[\w@.*/-]+$/.test(text));
 }
 
-/** A path may be written from the root or from any folder on: `router/dispatch.ts` is enough where it is clear. */
+/** A path may omit leading folders: `router/dispatch.ts` stands for `packages/wire/src/router/dispatch.ts`. */
 function exists(text: string, paths: readonly string[]): boolean {
   const name = text.replace(/\/$/, "");
   const pattern = new RegExp(

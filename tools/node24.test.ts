@@ -13,14 +13,14 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Puts a command into the machine's `bin` that stands in for the real one. */
+/** Adds a command to `bin` that replaces the real one. */
 function fake(name: string, script: string): void {
   mkdirSync(join(folder, "bin"), { recursive: true });
   writeFileSync(join(folder, "bin", name), `#!/bin/sh\n${script}\n`);
   chmodSync(join(folder, "bin", name), 0o755);
 }
 
-/** Sources the helper with the fakes first on PATH, and prints the version it ends up with. */
+/** Sources the script with the fake commands first on PATH, and prints the version of the Node it chose. */
 function source(): Promise<Finished> {
   const env = { PATH: `${join(folder, "bin")}:/usr/bin:/bin`, XDG_CACHE_HOME: join(folder, "cache") };
   return run("bash", ["-c", "set -euo pipefail; . tools/node24.sh && node -p"], { env });
@@ -33,13 +33,13 @@ mkdir -p "$3/node_modules/.bin"
 printf '#!/bin/sh\\necho 24\\n' > "$3/node_modules/.bin/node"
 chmod +x "$3/node_modules/.bin/node"`;
 
-test("a machine with Node 24 or later keeps its own", async () => {
+test("a machine with Node 24 or later uses its own", async () => {
   fake("node", "echo 26");
   fake("npm", "exit 1");
   expect(await source()).toMatchObject({ ok: true, stdout: "26\n" });
 });
 
-test("an older machine gets one in the cache folder, once", async () => {
+test("a machine with an older Node downloads Node 24 into the cache folder once", async () => {
   fake("node", "echo 20");
   fake("npm", INSTALL);
   expect((await source()).stdout).toBe("24\n");
@@ -48,7 +48,7 @@ test("an older machine gets one in the cache folder, once", async () => {
   expect(existsSync(join(folder, "npm-calls"))).toBe(false);
 });
 
-test("when the download fails, nothing else runs", async () => {
+test("when the download fails, no later command runs", async () => {
   fake("node", "echo 18");
   fake("npm", "exit 1");
   expect(await source()).toMatchObject({ ok: false, stdout: "" });

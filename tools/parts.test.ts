@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { countVitest, type Part, runPart, sum, summarize } from "./parts.ts";
+import { countVitest, type Part, runPart, runPartsTogether, sum, summarize } from "./parts.ts";
 import { root } from "./repository.ts";
 import type { Tally } from "./steps.ts";
 
-const part = (code: string, count?: (report: string) => Tally): Part => ({
+const part = (code: string, count?: (report: string) => Tally, timeoutMs = 60_000): Part => ({
   name: "part",
+  timeoutMs,
   command: process.execPath,
   args: (report) => ["-e", code, report],
   ...(count === undefined ? {} : { count }),
@@ -23,25 +24,25 @@ afterEach(() => {
 
 describe("a part", () => {
   test("counts as one passed when it succeeds", async () => {
-    expect(await runPart(part(""), 60_000)).toMatchObject({ passed: 1, failed: 0 });
+    expect(await runPart(part(""))).toMatchObject({ passed: 1, failed: 0 });
   });
 
   test("counts as one failed when it does not", async () => {
-    expect(await runPart(part("process.exit(1)"), 60_000)).toMatchObject({ passed: 0, failed: 1 });
+    expect(await runPart(part("process.exit(1)"))).toMatchObject({ passed: 0, failed: 1 });
   });
 
-  test("with a report counts what is in it", async () => {
+  test("with a report counts the tests in it", async () => {
     const code = `${report} process.exitCode = 1`;
-    expect(await runPart(part(code, countVitest), 60_000)).toMatchObject({ passed: 7, failed: 2 });
+    expect(await runPart(part(code, countVitest))).toMatchObject({ passed: 7, failed: 2 });
   });
 
-  test("that breaks outside its tests has failed although every test passed", async () => {
+  test("that fails outside its tests has failed even if every test passed", async () => {
     const code = `${write('{"numPassedTests":7,"numFailedTests":0}')} process.exitCode = 1`;
-    expect(await runPart(part(code, countVitest), 60_000)).toMatchObject({ passed: 7, failed: 1 });
+    expect(await runPart(part(code, countVitest))).toMatchObject({ passed: 7, failed: 1 });
   });
 
-  test("that dies before it reports has failed", async () => {
-    expect(await runPart(part("process.exit(1)", countVitest), 60_000)).toMatchObject({
+  test("that ends before it writes its report has failed", async () => {
+    expect(await runPart(part("process.exit(1)", countVitest))).toMatchObject({
       passed: 0,
       failed: 1,
     });
@@ -49,13 +50,31 @@ describe("a part", () => {
 
   test("that hangs is ended and has failed", async () => {
     vi.spyOn(process.stderr, "write").mockReturnValue(true);
-    const result = await runPart(part("setInterval(() => {}, 1e6)"), 500);
+    const result = await runPart(part("setInterval(() => {}, 1e6)", undefined, 500));
     expect(result).toMatchObject({ passed: 0, failed: 1 });
     expect(process.stderr.write).toHaveBeenCalledWith(expect.stringContaining("still running after 0.5 s"));
   });
 });
 
-test("a failed test, and a file that did not load, are named in the summary with the first line of why", () => {
+describe("parts that run side by side", () => {
+  test("keep their order in the results, and show their output when they have ended", async () => {
+    const parts = [
+      part("console.log('slow' + 1); setTimeout(() => {}, 300)"),
+      part("process.exit(1)"),
+      part(""),
+    ];
+    const named = parts.map((each, index) => ({ ...each, name: `part ${index}` }));
+    const results = await runPartsTogether(named, 2);
+    expect(results.map(({ name, failed }) => [name, failed])).toEqual([
+      ["part 0", 0],
+      ["part 1", 1],
+      ["part 2", 0],
+    ]);
+    expect(console.log).toHaveBeenCalledWith(expect.stringMatching(/── part 0 ─+\nslow1$/));
+  });
+});
+
+test("a failed test, and a file that did not load, are named in the summary with the first line of the reason", () => {
   const tally = countVitest(
     JSON.stringify({
       numPassedTests: 3,

@@ -1,4 +1,4 @@
-/** A part is one command of the whole run. Runs parts one after the other, counts and times them, and sums up. */
+/** A part is one command of the whole run. Runs parts, counts and times them, and adds up the results. */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,10 +10,12 @@ import type { Tally } from "./steps.ts";
 export interface Part {
   readonly name: string;
   readonly command: string;
-  /** Given the path at which the part may leave a report. */
+  /** Receives the path of the file to which the part may write a report. */
   readonly args: (report: string) => readonly string[];
   /** Reads the report; without it, or without a report, the part counts as one. */
   readonly count?: (report: string) => Tally;
+  /** A part that runs longer is ended and has failed. */
+  readonly timeoutMs: number;
 }
 
 export interface Result extends Tally {
@@ -21,19 +23,43 @@ export interface Result extends Tally {
   readonly durationMs: number;
 }
 
-/** Runs one part, its output shown as it comes. A part that hangs is ended and has failed. */
-export async function runPart(part: Part, timeoutMs: number): Promise<Result> {
-  console.log(`\n──── ${part.name} ${"─".repeat(Math.max(0, 60 - part.name.length))}`);
+/** Runs one part and shows its output as it comes. */
+export function runPart(part: Part): Promise<Result> {
+  console.log(formatTitle(part));
+  return runAndCount(part, true);
+}
+
+/** Runs parts, at most `concurrency` at a time. Shows the output of each when it has ended. */
+export async function runPartsTogether(parts: readonly Part[], concurrency: number): Promise<Result[]> {
+  const results: Result[] = [];
+  let started = 0;
+  const work = async (): Promise<void> => {
+    for (let index = started++; index < parts.length; index = started++) {
+      const part = parts[index];
+      if (part !== undefined) results[index] = await runAndCount(part, false);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+  return results;
+}
+
+async function runAndCount(part: Part, live: boolean): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), "halyard-ci-"));
   try {
     const report = join(folder, "report.json");
-    const { ok, durationMs } = await run(part.command, part.args(report), { live: true, timeoutMs });
+    const { timeoutMs } = part;
+    const { ok, output, durationMs } = await run(part.command, part.args(report), { live, timeoutMs });
+    if (!live) console.log(`${formatTitle(part)}\n${output.trim()}`);
     const tally = readTally(part, report) ?? { passed: ok ? 1 : 0, failed: ok ? 0 : 1 };
-    // A part that broke outside its tests has failed, whatever its tests say.
+    // A part that failed outside its tests has failed, even if every test passed.
     return { name: part.name, durationMs, ...tally, failed: ok ? tally.failed : Math.max(1, tally.failed) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function formatTitle({ name }: Part): string {
+  return `\n──── ${name} ${"─".repeat(Math.max(0, 60 - name.length))}`;
 }
 
 interface VitestReport {
@@ -51,7 +77,7 @@ interface VitestReport {
   }[];
 }
 
-/** Counts the tests of a vitest JSON report, and names those that failed with the first line of why. */
+/** Counts the tests of a vitest JSON report, and names those that failed with the first line of the reason. */
 export function countVitest(report: string): Tally {
   const { numPassedTests, numFailedTests, testResults = [] }: VitestReport = JSON.parse(report);
   const failures = testResults.flatMap((file) => {
@@ -68,7 +94,7 @@ function firstLine(text = ""): string {
   return text.split("\n", 1)[0] ?? "";
 }
 
-/** A table of the parts, and the line that tools read: `N passed, N failed`, alone and last. */
+/** A table of the parts, and as the last line the one that tools read: `N passed, N failed`. */
 export function summarize(results: readonly Result[]): string {
   const width = Math.max(...results.map((result) => result.name.length), 4) + 2;
   const row = (name: string, ...cells: readonly unknown[]): string =>

@@ -1,4 +1,4 @@
-/** Runs one command to its end: its output, its exit code, and never longer than its deadline. */
+/** Runs one command to its end: its output, its exit code, and never longer than its timeout. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -14,8 +14,9 @@ export interface RunOptions {
 
 export interface Finished {
   readonly ok: boolean;
-  /** What the command wrote to both streams, and to the first alone; empty with `live`. */
+  /** What the command wrote to stdout and stderr; empty with `live`. */
   readonly output: string;
+  /** What the command wrote to stdout alone; empty with `live`. */
   readonly stdout: string;
   readonly durationMs: number;
 }
@@ -23,23 +24,40 @@ export interface Finished {
 const DEFAULT_TIMEOUT_MS = 5 * 60_000;
 const GRACE_MS = 5_000;
 
+/**
+ * tsc and tsgolint are Go programs that end after seconds. Without garbage collection below this limit
+ * they need two thirds of the CPU time.
+ */
+const GO_MEMORY: Readonly<Record<string, string>> = { GOGC: "off", GOMEMLIMIT: "2500MiB" };
+
 /** The command of a development dependency. */
 export function bin(name: string): string {
   return join(root, "node_modules", ".bin", name);
+}
+
+/** Runs TypeScript's compiler. */
+export function runTsc(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  // One thread: several check the same types several times, and the other cores have other steps to run.
+  return run(bin("tsc"), [...args, "--pretty", "false", "--singleThreaded"], { ...options, env: GO_MEMORY });
+}
+
+/** Runs oxlint with the rules that need types. */
+export function runOxlint(args: readonly string[]): Promise<Finished> {
+  return run(bin("oxlint"), ["--type-aware", ...args], { env: GO_MEMORY });
 }
 
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const { cwd = root, env = {}, live = false, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const startedAt = performance.now();
   const stream = live ? "inherit" : "pipe";
-  // A group of its own, so that a deadline also ends what the command has started.
+  // A process group of its own, so that a timeout also ends what the command has started.
   const child = spawn(command, args, {
     cwd,
     env: { ...process.env, ...env },
     stdio: ["ignore", stream, stream],
     detached: true,
   });
-  const forget = endWithUs(child);
+  const stopForwarding = forwardSignals(child);
   const both: Buffer[] = [];
   const first: Buffer[] = [];
   child.stdout?.on("data", (chunk: Buffer) => {
@@ -59,7 +77,7 @@ export function run(command: string, args: readonly string[], options: RunOption
     });
     const finish = (ok: boolean): void => {
       for (const timer of timers) clearTimeout(timer);
-      forget();
+      stopForwarding();
       child.stdout?.destroy();
       child.stderr?.destroy();
       if (live && problem !== "") process.stderr.write(problem);
@@ -75,7 +93,7 @@ export function run(command: string, args: readonly string[], options: RunOption
       finish(false);
     });
     child.on("close", (code) => finish(code === 0));
-    // "close" waits for every holder of the pipes: a server the command left running must not hold us up.
+    // "close" waits until no process holds the pipes; a server that the command left running would delay it.
     child.on("exit", (code) => after(GRACE_MS, () => finish(code === 0)));
   });
 }
@@ -95,8 +113,8 @@ function endGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** A group of its own does not hear our Ctrl-C: pass it on. */
-function endWithUs(child: ChildProcess): () => void {
+/** A Ctrl-C reaches only the terminal's own process group: pass it on. */
+function forwardSignals(child: ChildProcess): () => void {
   const stop = (signal: NodeJS.Signals): void => {
     endGroup(child, signal);
     process.exit(signal === "SIGINT" ? 130 : 143);

@@ -1,10 +1,15 @@
-/** Knows where the repository is and what is in it: files that are or could be committed, workspaces, packages. */
+/** Where the repository is and what it contains: files that are or could be committed, workspaces, packages. */
 
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 
 export const root: string = dirname(import.meta.dirname);
+
+/** Where a tool keeps a file that makes its next run faster: relative to the root, and never needed. */
+export function cachePath(name: string): string {
+  return `node_modules/.cache/halyard/${name}`;
+}
 
 /** The part of a package.json that the tools read. */
 export interface Manifest {
@@ -54,6 +59,17 @@ export function listEntryPoints(manifest: Manifest): string[] {
   return Object.keys(manifest.exports ?? {})
     .filter((key) => key !== "./package.json")
     .map((key) => manifest.name + key.slice(1));
+}
+
+/** The source files of a package's entry points, relative to the root. */
+export function listEntrySources(folder: string): string[] {
+  return Object.values(readManifest(folder).exports ?? {}).flatMap((target) => {
+    const source: unknown =
+      typeof target === "object" && target !== null && "@halyard/source" in target
+        ? target["@halyard/source"]
+        : undefined;
+    return typeof source === "string" ? [posix.join(folder, source)] : [];
+  });
 }
 
 /** Files that are tracked, or new and not ignored, relative to the root. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a fresh clone ready to work in, on any machine that has npm: a new enough Node, then the dependencies.
+# Prepares a fresh clone on any machine that has npm: Node 24 if needed, then the dependencies.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,6 +9,6 @@ npm ci
 echo
 echo "Ready on Node $(node -p process.versions.node)."
 if [ -n "${halyard_node_home:-}" ]; then
-  echo "Your shell's own Node is older. Add this line to its profile:"
+  echo "The Node of your shell is older. Add this line to your shell profile:"
   echo "  export PATH=\"$halyard_node_home/node_modules/.bin:\$PATH\""
 fi

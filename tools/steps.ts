@@ -1,4 +1,4 @@
-/** A step is one named check. Runs steps one after the other, all of them, and says how each went. */
+/** A step is one named check. Runs all steps, a few at a time, and reports them in the order of the list. */
 
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -15,61 +15,111 @@ export interface Step {
   run(): Promise<Outcome> | Outcome;
 }
 
-/** How many passed and failed; `ci` adds these up. */
+/** The numbers of passed and failed steps or tests; `ci` adds them up. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
-  /** What failed, a line each, where the count knows it. */
+  /** One line per failure, where the report names it. */
   readonly failures?: readonly string[];
 }
 
-/** Turns a list of problems into an outcome: none is good. */
+/** The step passes when the list of problems is empty. */
 export function expectNone(problems: readonly string[]): Outcome {
   return { ok: problems.length === 0, output: problems.join("\n") };
 }
 
-/** Runs the steps and prints one line each; an exception fails its step only. */
-export async function runSteps(steps: readonly Step[]): Promise<Tally> {
-  const width = Math.max(...steps.map((step) => step.name.length));
+/**
+ * Runs the steps, at most `concurrency` at a time, and prints a line for each in the order of the list.
+ * An exception fails only the step that threw it.
+ */
+export async function runSteps(steps: readonly Step[], concurrency = 1): Promise<Tally> {
+  const width = Math.max(0, ...steps.map((step) => step.name.length));
   let failed = 0;
-  for (const step of steps) {
-    const startedAt = performance.now();
-    const outcome = await attempt(step);
-    const duration = formatDuration(performance.now() - startedAt).padStart(7);
-    console.log(`${outcome.ok ? "✓" : "✗"} ${step.name.padEnd(width)} ${duration}`);
-    if (outcome.ok) continue;
+  const report = (step: Step, { ok, output, durationMs }: Timed): void => {
+    console.log(`${ok ? "✓" : "✗"} ${step.name.padEnd(width)} ${formatDuration(durationMs).padStart(7)}`);
+    if (ok) return;
     failed += 1;
-    console.log(`\n${outcome.output.trim()}\n`);
-  }
+    console.log(`\n${output.trim()}\n`);
+  };
+
+  const finished = new Map<Step, Timed>();
+  let started = 0;
+  let reported = 0;
+  const work = async (): Promise<void> => {
+    for (let step = steps[started++]; step !== undefined; step = steps[started++]) {
+      finished.set(step, await attempt(step));
+      // Results are printed in order, so a step may have to wait for those before it.
+      for (let next = steps[reported]; next !== undefined; next = steps[reported]) {
+        const outcome = finished.get(next);
+        if (outcome === undefined) break;
+        report(next, outcome);
+        reported += 1;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
   return { passed: steps.length - failed, failed };
 }
 
-/**
- * The command line all check tools share: `[name…]` picks steps whose name starts so, `--report <file>` also
- * writes the tally as JSON.
- */
-export async function runStepsFromCommandLine(steps: readonly Step[]): Promise<void> {
-  const options = { report: { type: "string" } } as const;
+interface Timed extends Outcome {
+  readonly durationMs: number;
+}
+
+export interface CommandLine {
+  /** Steps to run: those whose name starts with one of these, or all when there are none. */
+  readonly names: readonly string[];
+  /** File for the tally, as JSON. */
+  readonly report: string | undefined;
+  /** Check only what the current change touches. */
+  readonly changed: boolean;
+}
+
+/** Reads the command line that the check tools share: `[name…] [--changed] [--report <file>]`. */
+export function readCommandLine(): CommandLine {
+  const options = { report: { type: "string" }, changed: { type: "boolean", default: false } } as const;
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  const tally = await runSteps(choose(steps, positionals));
-  if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(tally));
+  return { names: positionals, report: values.report, changed: values.changed };
+}
+
+export interface ChosenStepsOptions<S extends Step> {
+  readonly concurrency?: number;
+  /** Whether the current change can change the step's outcome. Without it, every step runs. */
+  readonly isNeeded?: (step: S) => boolean;
+}
+
+/** Runs the steps that the command line names, and sets the exit code. Prints which of them are not needed. */
+export async function runChosenSteps<S extends Step>(
+  steps: readonly S[],
+  { names, report }: CommandLine,
+  { concurrency = 1, isNeeded = () => true }: ChosenStepsOptions<S> = {},
+): Promise<void> {
+  const chosen = chooseSteps(steps, names);
+  const skipped = chosen.filter((step) => !isNeeded(step));
+  if (skipped.length > 0) {
+    console.log(`Not concerned by this change: ${skipped.map(({ name }) => name).join(", ")}.`);
+  }
+  const tally = await runSteps(chosen.filter(isNeeded), concurrency);
+  if (report !== undefined) writeFileSync(report, JSON.stringify(tally));
   process.exitCode = tally.failed === 0 ? 0 : 1;
 }
 
-function choose(steps: readonly Step[], names: readonly string[]): readonly Step[] {
+function chooseSteps<S extends Step>(steps: readonly S[], names: readonly string[]): readonly S[] {
   const unknown = names.find((name) => !steps.some((step) => step.name.startsWith(name)));
   if (unknown !== undefined) {
-    const known = steps.map((step) => step.name).join(", ");
-    throw new Error(`There is no step "${unknown}". Steps: ${known}.`);
+    const available = steps.map((step) => step.name).join(", ");
+    throw new Error(`No step is called "${unknown}". Use one of: ${available}.`);
   }
   if (names.length === 0) return steps;
   return steps.filter((step) => names.some((name) => step.name.startsWith(name)));
 }
 
-async function attempt(step: Step): Promise<Outcome> {
+async function attempt(step: Step): Promise<Timed> {
+  const startedAt = performance.now();
+  let outcome: Outcome;
   try {
-    return await step.run();
+    outcome = await step.run();
   } catch (error) {
-    return { ok: false, output: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    outcome = { ok: false, output: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }
+  return { ...outcome, durationMs: performance.now() - startedAt };
 }

@@ -1,14 +1,17 @@
-/** A project that is not ours: installs the packed tarballs, compiles against them and imports them. */
+/** A project outside the repository: installs the packed tarballs, compiles against them and imports them. */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
-import { bin, run } from "./process.ts";
+import { bin, run, runTsc } from "./process.ts";
 import { listEntryPoints, readManifest, root, type Workspace } from "./repository.ts";
 import { expectNone, type Outcome } from "./steps.ts";
 
+/** `newest` is the TypeScript of this repository; the others are installed in the project. */
+export type Compiler = "oldest" | "last5" | "newest";
+
 export interface Compilation {
-  readonly compiler: "oldest" | "newest";
+  readonly compiler: Compiler;
   readonly moduleResolution: "nodenext" | "bundler";
   readonly skipLibCheck: boolean;
 }
@@ -18,11 +21,15 @@ function consumerFolder(workspace: Workspace): string {
   return join(root, "tools", "consumers", basename(workspace.path));
 }
 
+/** Sources that are compiled alone, so that a declaration file can name only what its own imports export. */
+const DECLARATIONS = "declarations";
+
 /** The entry points that the consumer sources do not import. */
 export function findUnusedEntryPoints(workspace: Workspace): string[] {
   const folder = consumerFolder(workspace);
   if (!existsSync(folder)) return [`tools/consumers/${basename(workspace.path)}/ does not exist.`];
   const text = readdirSync(folder)
+    .filter((file) => file !== DECLARATIONS)
     .map((file) => readFileSync(join(folder, file), "utf8"))
     .join("\n");
   return listEntryPoints(workspace.manifest)
@@ -30,18 +37,18 @@ export function findUnusedEntryPoints(workspace: Workspace): string[] {
     .map((entry) => `tools/consumers/${basename(workspace.path)}/ does not import "${entry}".`);
 }
 
-/** npm puts all packages side by side; pnpm lets each see only those it names, which types must survive too. */
+/** npm puts all packages side by side; with pnpm a package finds only those that it declares, types included. */
 export type PackageManager = "npm" | "pnpm";
 
 /**
- * Writes and installs the project in `folder`. Peers come at the exact version the package is developed with,
- * or as the tarball if they are ours.
+ * Writes and installs the project in `folder`. Peers have the exact version that the package is developed with;
+ * those from this repository are installed from their tarballs.
  */
 export async function install(
   workspace: Workspace,
   folder: string,
   tarballs: ReadonlyMap<string, string>,
-  oldestTypescript: string,
+  typescript: Readonly<Record<Exclude<Compiler, "newest">, string>>,
   manager: PackageManager,
 ): Promise<Outcome> {
   mkdirSync(folder, { recursive: true });
@@ -49,7 +56,8 @@ export async function install(
   const { name, peerDependencies = {}, devDependencies = {} } = workspace.manifest;
   const versions: Record<string, string> = {
     "@types/node": readManifest(".").devDependencies?.["@types/node"] ?? "*",
-    "typescript-oldest": `npm:typescript@${oldestTypescript}`,
+    "typescript-oldest": `npm:typescript@${typescript.oldest}`,
+    "typescript-last5": `npm:typescript@${typescript.last5}`,
   };
   for (const dependency of [name, ...Object.keys(peerDependencies)]) {
     const tarball = tarballs.get(dependency);
@@ -79,7 +87,8 @@ const INSTALL: Readonly<Record<PackageManager, readonly [string, readonly string
 
 export async function compile(folder: string, compilation: Compilation): Promise<Outcome> {
   const { compiler, moduleResolution, skipLibCheck } = compilation;
-  const project = join(folder, `tsconfig.${moduleResolution}-${skipLibCheck ? "skip" : "full"}.json`);
+  const name = `${compiler}-${moduleResolution}-${skipLibCheck ? "skip" : "full"}`;
+  const project = join(folder, `tsconfig.${name}.json`);
   const config = {
     compilerOptions: {
       target: "ES2022",
@@ -93,17 +102,65 @@ export async function compile(folder: string, compilation: Compilation): Promise
       noUncheckedIndexedAccess: true,
       exactOptionalPropertyTypes: true,
       skipLibCheck,
-      // What a user exports must have a type that can be written down, from any place a package may be kept in.
+      // A user must be able to emit declarations for exports, wherever the package manager keeps the packages.
       declaration: true,
       emitDeclarationOnly: true,
-      outDir: "types",
+      outDir: `types/${name}`,
     },
     include: ["*.ts", "*.tsx"],
   };
   writeFileSync(project, JSON.stringify(config, null, 2));
-  const oldest = join(folder, "node_modules", "typescript-oldest", "bin", "tsc");
-  const [command, args] = compiler === "oldest" ? [process.execPath, [oldest]] : [bin("tsc"), []];
-  return run(command, [...args, "--pretty", "false", "-p", project], { cwd: folder });
+  return runCompiler(folder, compiler, ["-p", project]);
+}
+
+/** Runs one of the compilers that are installed in the project. */
+export function runCompiler(folder: string, compiler: Compiler, args: readonly string[]): Promise<Outcome> {
+  if (compiler === "newest") return runTsc(args, { cwd: folder });
+  const tsc = join(folder, "node_modules", `typescript-${compiler}`, "bin", "tsc");
+  return run(process.execPath, [tsc, ...args, "--pretty", "false"], { cwd: folder });
+}
+
+/** Whether the package has sources for `compileDeclarations`. */
+export function hasDeclarationSources(workspace: Workspace): boolean {
+  return existsSync(join(consumerFolder(workspace), DECLARATIONS));
+}
+
+/**
+ * Emits the declaration files of packages that use this one. Each source is a `composite` project of its own: in one
+ * project, a source that imports another entry point would provide the names that a declaration file is missing.
+ */
+export async function compileDeclarations(project: string, compiler: Compiler): Promise<Outcome> {
+  const folder = join(project, DECLARATIONS);
+  const names = readdirSync(folder)
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => file.slice(0, -".ts".length));
+  const configOf = (name: string): string => `tsconfig.${compiler}.${name}.json`;
+  for (const name of names) {
+    const imports = readFileSync(join(folder, `${name}.ts`), "utf8").matchAll(/ from "\.\/([\w-]+)\.js"/g);
+    const config = {
+      compilerOptions: {
+        target: "ES2022",
+        lib: ["ES2022", "DOM", "DOM.Iterable", "ESNext.Disposable"],
+        module: "nodenext",
+        moduleDetection: "force",
+        types: ["node"],
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        skipLibCheck: true,
+        composite: true,
+        emitDeclarationOnly: true,
+        outDir: `types-${compiler}`,
+        tsBuildInfoFile: `types-${compiler}/${name}.tsbuildinfo`,
+      },
+      files: [`${name}.ts`],
+      references: [...imports].map(([, imported = ""]) => ({ path: configOf(imported) })),
+    };
+    writeFileSync(join(folder, configOf(name)), JSON.stringify(config, null, 2));
+  }
+  const solution = join(folder, `tsconfig.${compiler}.json`);
+  const references = names.map((name) => ({ path: configOf(name) }));
+  writeFileSync(solution, JSON.stringify({ files: [], references }, null, 2));
+  return runCompiler(project, compiler, ["-b", solution]);
 }
 
 /** Imports every entry point with a real Node of that major version. */
@@ -113,7 +170,7 @@ export async function importEntryPoints(
   major: string,
 ): Promise<Outcome> {
   const entries = listEntryPoints(workspace.manifest);
-  const file = join(folder, "smoke.mjs");
+  const file = join(folder, `smoke-${major}.mjs`);
   const lines = entries.map((entry) => `await import(${JSON.stringify(entry)});`);
   writeFileSync(
     file,
@@ -126,8 +183,17 @@ export async function importEntryPoints(
   );
 }
 
-/** A Node of the wanted major version: the running one, or the npm package `node`, kept in the cache folder. */
-async function findNode(major: string): Promise<string> {
+const nodes = new Map<string, Promise<string>>();
+
+/** Steps run side by side, and two installations in one folder break each other. */
+function findNode(major: string): Promise<string> {
+  const node = nodes.get(major) ?? installNode(major);
+  nodes.set(major, node);
+  return node;
+}
+
+/** A Node of this major version: the running one, or the npm package `node` in the user's cache folder. */
+async function installNode(major: string): Promise<string> {
   if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const folder = join(cache, "halyard", `node-${major}`);

@@ -3,7 +3,7 @@ import { findStrayFiles } from "./tarball.ts";
 
 const GOOD = ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts", "src/index.ts"];
 
-test("a tarball of the built package, its source and its papers is fine", () => {
+test("a tarball may hold the built package, its source, README, license and changelog", () => {
   expect(findStrayFiles([...GOOD, "CHANGELOG.md", "dist/react.js", "src/react.tsx"])).toEqual([]);
 });
 
@@ -19,10 +19,10 @@ test.for([
   expect(findStrayFiles([...GOOD, file])).toContainEqual(expect.stringContaining(file));
 });
 
-test.for(["README.md", "LICENSE", "dist/index.js"])("%s must not be left out", (file) => {
+test.for(["README.md", "LICENSE", "dist/index.js"])("%s must be published", (file) => {
   expect(findStrayFiles(GOOD.filter((name) => name !== file))).toHaveLength(1);
 });
 
-test("output whose source is gone must not be published", () => {
+test("output of a deleted source must not be published", () => {
   expect(findStrayFiles([...GOOD, "dist/old.js"])).toEqual(["dist/old.js has no source in src."]);
 });

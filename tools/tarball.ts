@@ -1,4 +1,4 @@
-/** Packs a package as it would be published, and checks what is in it. */
+/** Packs a package as it would be published, and checks the files in the tarball. */
 
 import { join } from "node:path";
 import { run } from "./process.ts";
@@ -33,7 +33,7 @@ export async function pack(workspace: Workspace, destination: string): Promise<T
   };
 }
 
-/** What is published but should not be, or should be and is not. */
+/** Files that should not be published, and files that should but are missing. */
 export function findStrayFiles(files: readonly string[]): string[] {
   const missing = REQUIRED.filter((file) => !files.includes(file));
   const strays = files.filter((file) => !ALLOWED.test(file) || FORBIDDEN.test(file));
@@ -52,7 +52,7 @@ export function findStrayFiles(files: readonly string[]): string[] {
   ];
 }
 
-/** npm up to 11 prints a list, later ones an object by package name. */
+/** npm up to version 11 prints a list, later versions an object by package name. */
 function readReports(json: unknown): PackReport[] {
   return Array.isArray(json) ? json : Object.values(json as Record<string, PackReport>);
 }

@@ -1,0 +1,78 @@
+/** The examples of wire's guide in a project outside the repository: compiled with each TypeScript, and started. */
+
+import { globSync, mkdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { type Block, extractFromPage } from "./docs-blocks.ts";
+import { startsOrEnds } from "./newcomer.ts";
+import { read, root } from "./repository.ts";
+import type { Outcome } from "./steps.ts";
+import { type Compiler, runCompiler } from "./stranger.ts";
+
+/** Pages whose examples run elsewhere: in Bun, in workerd, in a browser. The README is followed by its commands. */
+const ELSEWHERE: ReadonlySet<string> = new Set(["bun", "cloudflare", "react", "README"]);
+
+/** `serve` listens here unless an example sets another port. */
+const PORT = 3000;
+
+interface Page {
+  readonly name: string;
+  readonly blocks: readonly Block[];
+}
+
+function listPages(): Page[] {
+  return ["packages/wire/README.md", ...globSync("docs/guide/*.md", { cwd: root }).sort()]
+    .filter((path) => !basename(path).startsWith("flags-"))
+    .map((path) => ({ name: basename(path, ".md"), blocks: extractFromPage(path, read(path)).blocks }));
+}
+
+/** Writes the pages into `folder`, where the packages are installed, one folder for each page. */
+function writePages(folder: string): Page[] {
+  const pages = listPages();
+  for (const { name, blocks } of pages) {
+    mkdirSync(join(folder, "guide", name), { recursive: true });
+    for (const block of blocks) writeFileSync(join(folder, "guide", name, block.name), block.code);
+  }
+  return pages;
+}
+
+/** Compiles all examples but those of Bun, whose types are not a peer. */
+export function compileGuide(folder: string, compiler: Compiler): Promise<Outcome> {
+  writePages(folder);
+  const project = join(folder, "guide", `tsconfig.${compiler}.json`);
+  const compilerOptions = {
+    target: "ES2022",
+    lib: ["ES2022", "DOM", "DOM.Iterable", "ESNext.Disposable"],
+    module: "nodenext",
+    moduleDetection: "force",
+    types: ["node"],
+    jsx: "react-jsx",
+    strict: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+  };
+  writeFileSync(
+    project,
+    JSON.stringify({ compilerOptions, include: ["**/*.ts", "**/*.tsx"], exclude: ["bun"] }, null, 2),
+  );
+  return runCompiler(folder, compiler, ["-p", project]);
+}
+
+/** Starts the first example of each page that Node can run. A server must listen; anything else must end with code 0. */
+export async function runGuide(folder: string): Promise<Outcome> {
+  for (const { name, blocks } of writePages(folder)) {
+    const first = ELSEWHERE.has(name) ? undefined : firstProgram(blocks);
+    if (first === undefined) continue;
+    const args = first.endsWith(".test.ts") ? ["--test"] : [];
+    const { ok, output } = await startsOrEnds(first, join(folder, "guide", name), [PORT], args);
+    if (!ok) return { ok, output: `docs/guide/${name}.md: the first example does not run.\n${output}` };
+  }
+  return { ok: true, output: "" };
+}
+
+/** Messages alone do nothing, so the server that uses them is the example. */
+function firstProgram(blocks: readonly Block[]): string | undefined {
+  const [first, ...others] = blocks.map(({ name }) => name);
+  if (first !== "messages.ts") return first;
+  return others.includes("server.ts") ? "server.ts" : first;
+}
