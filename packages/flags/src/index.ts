@@ -1,4 +1,4 @@
-/** Feature flags as a Better Auth plugin: the public names of the server. */
+/** The public names of `@halyard/flags`, the Better Auth plugin for servers. */
 export type {
   BucketBy,
   ConditionOperator,
@@ -81,13 +81,14 @@ export type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "./model/se
 export type { FlagStats, FlagSummary, FlagUsage, FlagVariantStats, StatsWindow } from "./model/stats.ts";
 export type { FeatureFlagStatsQuery, FeatureFlagUsageQuery } from "./model/stats-query.ts";
 export type { FeatureFlagTableNames } from "./model/tables.ts";
-export type { FeatureFlagsEndpoints } from "./server/endpoints.ts";
+export { type FlagAction, featureFlagStatements } from "./server/access/actions.ts";
 export { type AuthWithHandler, withFeatureFlags } from "./server/fast/with-feature-flags.ts";
-export type { FeatureFlagsHealth } from "./server/health.ts";
-export type { LimitRule } from "./server/limits/limits.ts";
+export type { LimitRule, RateLimitQuota } from "./server/limits/limits.ts";
 export type { FeatureFlagsRateLimit } from "./server/limits/options.ts";
-export type { RateLimitQuota } from "./server/limits/rules.ts";
 export type { RateLimitGrant, RateLimitStore, RateLimitWindow } from "./server/limits/store.ts";
+export type { FeatureFlagsEndpoints } from "./server/operations/endpoints.ts";
+export type { FeatureFlagsHealth } from "./server/operations/health.ts";
+export type { FeatureFlagsReadiness } from "./server/operations/readiness.ts";
 export type { FeatureFlagsOptions, PermissionContext } from "./server/options.ts";
 export {
   type AuthWithFlags,
@@ -96,8 +97,6 @@ export {
   type FeatureFlagsPlugin,
   featureFlags,
 } from "./server/plugin.ts";
-export type { FeatureFlagsReadiness } from "./server/readiness.ts";
-export { type FlagAction, featureFlagStatements } from "./server/routes.ts";
 export {
   type AuthWithEvaluation,
   createServerFlags,
@@ -105,13 +104,13 @@ export {
   type ServerReadOptions,
   serializeBootstrap,
 } from "./server/server-flags.ts";
-export { featureFlagsPostgresMigration } from "./store/events/postgres-tables.ts";
-export type { EventSink, EventSinkContext } from "./store/events/sink.ts";
+export { featureFlagsPostgresMigration } from "./store/events/postgres/tables.ts";
+export type { EventSink, EventSinkContext } from "./store/events/sinks/sink.ts";
 export {
   type VerifyWebhookOptions,
   verifyWebhook,
   type WebhookBody,
   type WebhookSinkOptions,
   webhookSink,
-} from "./store/events/webhook.ts";
-export type { PostgresClient, PostgresPool, PostgresQuery, PostgresRows } from "./store/postgres-pool.ts";
+} from "./store/events/sinks/webhook.ts";
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresRows } from "./store/postgres/pool.ts";

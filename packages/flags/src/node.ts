@@ -1,4 +1,4 @@
-/** The fast path for servers on `node:http`. */
+/** The public names of `@halyard/flags/node`: the fast path for servers on `node:http`. */
 import { toNodeHandler as toOrdinaryHandler } from "better-auth/node";
 import { createNodeHandler, type NodeHandler } from "./server/fast/node-handler.ts";
 import { type AuthWithHandler, wrappedOf } from "./server/fast/with-feature-flags.ts";
@@ -6,9 +6,10 @@ import { type AuthWithHandler, wrappedOf } from "./server/fast/with-feature-flag
 export type { AuthWithHandler, NodeHandler };
 
 /**
- * A listener for `node:http`, and for frameworks on it, that answers evaluations and events without building a
- * `Request` and a `Response` for each. Better Auth's own `toNodeHandler` answers everything else.
+ * Creates a listener for `node:http` and frameworks based on it. It answers evaluations and events without creating a
+ * `Request` and a `Response` object. Better Auth's own `toNodeHandler` answers all other requests.
  *
+ * @example
  * ```ts
  * import { createServer } from "node:http";
  * import { featureFlags } from "@halyard/flags";

@@ -1,4 +1,4 @@
-/** What several processes share through Redis. */
+/** The public names of `@halyard/flags/redis`: rate limits that several processes share in Redis. */
 export {
   type BunRedisClient,
   type IoRedisClient,

@@ -1,17 +1,17 @@
-/** What callers are answered, also when the database fails. */
+/** Checks the responses to callers, including those while the database fails. */
 import { FEATURE_FLAG_ERROR_CODES } from "@halyard/flags";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { flag, memoryHost } from "./memory-host.ts";
 
-/** Lets that much time pass on the clock by which snapshots age. */
+/** Advances the clock that measures the age of snapshots. */
 function passMs(ms: number): void {
   const now = performance.now();
   vi.spyOn(performance, "now").mockImplementation(() => now + ms);
   onTestFinished(() => void vi.restoreAllMocks());
 }
 
-describe("answers", () => {
-  test("have the fields that were selected, and always the time", async () => {
+describe("responses", () => {
+  test("have the selected fields and always evaluatedAt", async () => {
     const { auth, evaluate } = await memoryHost();
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
     const fieldsOf = async (body: object) =>
@@ -32,7 +32,7 @@ describe("answers", () => {
     expect(json.metadata).toEqual({ revision: 1 });
   });
 
-  test("for a flag that does not exist are the caller's default, whatever it is", async () => {
+  test("for a flag that does not exist have the caller's default, of any type", async () => {
     const { evaluate } = await memoryHost();
     for (const given of ["x", false, 0, "", { a: [1] }]) {
       const answered = await evaluate({ flagKey: "none", default: given });
@@ -45,7 +45,7 @@ describe("answers", () => {
     }
   });
 
-  test("are not to be kept by any cache in between", async () => {
+  test("forbid caching", async () => {
     const { person, evaluate, call } = await memoryHost();
     const admin = await person("admin", "admin");
     for (const { headers } of [
@@ -57,7 +57,7 @@ describe("answers", () => {
     }
   });
 
-  test("never have the flag's own metadata, name or description", async () => {
+  test("never contain the flag's metadata, name or description", async () => {
     const { auth, evaluate } = await memoryHost();
     await auth.api.createFeatureFlag({
       body: flag({ name: "secret", description: "secret", metadata: { secret: "secret" } }),
@@ -65,7 +65,7 @@ describe("answers", () => {
     expect((await evaluate({ flagKey: "k", contextInResponse: true })).text).not.toContain("secret");
   });
 
-  test("to a bad request say what is wrong, in a body of code, message and details", async () => {
+  test("to an invalid request have code, message and details that name the problem", async () => {
     const { person, createFlag, evaluate } = await memoryHost();
     const admin = await person("admin", "admin");
     const refused = await createFlag(flag({ colour: "red" }), admin);
@@ -80,8 +80,8 @@ describe("answers", () => {
   });
 });
 
-describe("when the database fails", () => {
-  test("evaluation goes on with the last good flags and says that they are stale", async () => {
+describe("while the database fails", () => {
+  test("evaluations use the last snapshot and are marked as stale", async () => {
     const { auth, evaluate, db } = await memoryHost();
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
     await evaluate({ flagKey: "k" });
@@ -92,9 +92,9 @@ describe("when the database fails", () => {
     expect(answered.headers.get("x-feature-flags-stale")).toBe("1");
   });
 
-  test("a node that never had the flags answers with an error, not with the caller's default", async () => {
+  test("a node without a snapshot responds with an error, not with the caller's default", async () => {
     const { person, evaluate, db } = await memoryHost();
-    // Better Auth compares the tables with its schema once, before its first answer.
+    // Better Auth compares the tables with its schema once, before the first response.
     await person("first");
     db.exec("drop table featureFlagRevision");
     const answered = await evaluate({ flagKey: "k", default: true });
@@ -105,7 +105,7 @@ describe("when the database fails", () => {
     });
   });
 
-  test("a signed-in caller whose session cannot be read is an error, never an anonymous caller", async () => {
+  test("a caller whose session cannot be read gets an error and is not treated as an anonymous visitor", async () => {
     const { person, createFlag, evaluate, db } = await memoryHost();
     const admin = await person("admin", "admin");
     db.exec("drop table session");
@@ -123,7 +123,7 @@ describe("when the database fails", () => {
     expect((await evaluate({ flagKey: "k" })).status).toBe(200);
   });
 
-  test("a member whose organizations cannot be read is an error, never somebody without them", async () => {
+  test("a member whose organizations cannot be read gets an error and is not treated as a non-member", async () => {
     const { person, organization, evaluate, call, db } = await memoryHost({ flags: { multiTenant: true } });
     const owner = await person("owner");
     await organization(owner, "own");
@@ -141,7 +141,7 @@ describe("when the database fails", () => {
     }
   });
 
-  test("a stored flag that no write of ours can have made is not served", async () => {
+  test("a stored flag that the plugin cannot have written is not served", async () => {
     const { auth, evaluate, db } = await memoryHost();
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
     await evaluate({ flagKey: "k" });

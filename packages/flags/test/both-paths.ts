@@ -1,4 +1,4 @@
-/** The same requests, by a repeatable chance, to Better Auth and to the fast path: both must give the same bytes. */
+/** Sends the same generated requests to Better Auth and to the fast path, and compares the bytes of the responses. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeFeatureFlags, featureFlags, withFeatureFlags } from "@halyard/flags";
@@ -26,9 +26,9 @@ interface Answered {
 export interface BothPaths {
   readonly host: Host;
   readonly plain: Send;
-  /** By `auth.handler`, and by the raw listener over a real connection. */
+  /** Through `auth.handler`, and through the Node listener over a real connection. */
   readonly fast: { readonly fetch: Send; readonly raw: Send };
-  /** Requests that the fast path has left to Better Auth. */
+  /** Number of requests that the fast path passed on to Better Auth. */
   passedOn(): number;
   close(): Promise<void>;
 }
@@ -40,11 +40,11 @@ export interface PathsOptions {
   readonly limit?: number;
 }
 
-/** Two instances on one database, each with limits of its own, so that both count the same requests. */
+/** Two instances on one database with separate rate limits, so that both count the same requests. */
 export async function startBothPaths(options: PathsOptions = {}): Promise<BothPaths> {
   const { multiTenant = false, cookieCache = false, limit = 1_000_000 } = options;
   const fresh = await freshPostgres();
-  // A connection each, as two processes have.
+  // Separate pools, as separate processes have.
   const [first, second, third] = [fresh.connect(), fresh.connect(), fresh.connect()];
   const host = await startHost({ database: first.database, cookieCache });
   const rule = { max: limit, windowSeconds: 3600 };
@@ -64,7 +64,7 @@ export async function startBothPaths(options: PathsOptions = {}): Promise<BothPa
   };
   const settings = {
     ...host.auth.options,
-    // Both are off in tests by themselves.
+    // Both are off by default in tests.
     rateLimit: { enabled: true },
     advanced: { disableOriginCheck: false },
     plugins: [
@@ -89,11 +89,11 @@ export async function startBothPaths(options: PathsOptions = {}): Promise<BothPa
   const rawUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     host,
-    plain: (asked) => send(asked, host.origin, (request) => plain.handler(request)),
+    plain: (request) => send(request, host.origin, (request) => plain.handler(request)),
     fast: {
-      fetch: (asked) => send(asked, host.origin, (request) => fast.handler(request)),
+      fetch: (request) => send(request, host.origin, (request) => fast.handler(request)),
       raw: async ({ method, path, headers, body }) => {
-        // What `fetch` sends by itself is left out, or it would be there twice.
+        // Leaves out the headers that `fetch` adds, which would be sent twice.
         const { "content-length": _length, ...others } = headers;
         const response = await fetch(`${rawUrl}${path}`, { method, headers: others, ...(body && { body }) });
         return answeredOf(response);
@@ -124,7 +124,7 @@ async function answeredOf(response: Response): Promise<Answered> {
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-/** Who may ask, by the headers they send. */
+/** The callers, by the headers they send. */
 export interface People {
   readonly everyone: readonly Record<string, string>[];
   readonly ids: readonly string[];
@@ -187,7 +187,7 @@ export async function invite(host: Host): Promise<People> {
   };
 }
 
-/** Flags of every kind, and rules, overrides and segments on them. */
+/** Creates flags of every type with rules, overrides and segments. */
 export async function plant({ auth }: Host, { ids, organizations }: People): Promise<string[]> {
   const conditions = { conditions: [{ attribute: "plan", operator: "equals" as const, value: "pro" }] };
   const variants = [
@@ -225,7 +225,7 @@ const TYPES = [
   "",
 ];
 
-/** One request, most of them good. */
+/** Generates a request. Most are valid. */
 function nextRequest(chance: Chance, people: People, keys: readonly string[]): Asked {
   const maybe = <Value>(share: number, value: () => Value) => (chance() < share ? value() : undefined);
   const junk = () => JSON.parse(pick(chance, JUNK)) as unknown;
@@ -246,7 +246,7 @@ function nextRequest(chance: Chance, people: People, keys: readonly string[]): A
     geo: maybe(0.1, () => ({ country: "DE" })),
     unknown: maybe(0.05, junk),
   }));
-  const asked = {
+  const request = {
     context,
     select: maybe(0.5, () =>
       pick(chance, ["full", "value", ["value"], ["variant", "reason", "metadata"], []]),
@@ -267,17 +267,17 @@ function nextRequest(chance: Chance, people: People, keys: readonly string[]): A
     idempotencyKey: maybe(0.2, () => `k${Math.floor(chance() * 50)}`),
   });
   const bodies: Record<string, () => Record<string, unknown>> = {
-    evaluate: () => ({ flagKey: key(), default: maybe(0.3, junk), ...asked }),
+    evaluate: () => ({ flagKey: key(), default: maybe(0.3, junk), ...request }),
     "evaluate-batch": () => ({
       flagKeys: Array.from({ length: Math.floor(chance() * 6) }, key),
       defaults: maybe(0.3, () => ({ missing: junk() })),
-      ...asked,
+      ...request,
     }),
     bootstrap: () => ({
       include: maybe(0.1, () => [key(), key()]),
       prefix: maybe(0.1, () => pick(chance, ["p", "r", ""])),
       includeDisabled: maybe(0.3, () => true),
-      ...asked,
+      ...request,
     }),
     events: event,
     "events/batch": () => ({ events: Array.from({ length: 1 + Math.floor(chance() * 3) }, event) }),
@@ -316,12 +316,12 @@ const COMPARED = [
   "set-auth-token",
 ];
 
-/** What of an answer does not depend on when, and for which of the two, it was made. */
+/** The parts of a response that do not depend on the time or on the instance. */
 function comparable({ status, text, headers }: Answered): unknown {
   const steady = text
     .replaceAll(/"evaluatedAt":"[^"]+"/g, '"evaluatedAt":""')
     .replaceAll(/"(eventId|batchId)":"[^"]{36}"/g, '"$1":""')
-    // The windows of the two began some milliseconds apart.
+    // The windows of the two instances start some milliseconds apart.
     .replaceAll(/"retryAfter":\d+|Wait \d+ s/g, "");
   const compared = COMPARED.map((name) => [
     name,
@@ -340,7 +340,7 @@ export interface Comparison {
   readonly byStatus: Record<number, number>;
 }
 
-/** Sends the same requests to both, one after another; throws at the first that is answered differently. */
+/** Sends the same requests to both paths, one after another, and throws at the first different response. */
 export async function compare(
   paths: BothPaths,
   people: People,
@@ -350,19 +350,19 @@ export async function compare(
   const chance = chanceOf(seed);
   const done: Comparison = { requests: 0, byStatus: {} };
   while (done.requests < requests) {
-    const asked = nextRequest(chance, people, keys);
+    const request = nextRequest(chance, people, keys);
     const isRaw = chance() < 0.3;
     const askFast = isRaw ? paths.fast.raw : paths.fast.fetch;
-    let [expected, given] = [await paths.plain(asked), await askFast(asked)];
-    // On a busy machine one of the two may not have heard of its database for two seconds, and says so.
+    let [expected, given] = [await paths.plain(request), await askFast(request)];
+    // On a busy machine one of the two may be stale, because its last check of the database is over 2 s ago.
     for (let times = 0; times < 20 && isStale(expected) !== isStale(given); times++) {
       await new Promise((resolve) => setTimeout(resolve, 100));
-      [expected, given] = [await paths.plain(asked), await askFast(asked)];
+      [expected, given] = [await paths.plain(request), await askFast(request)];
     }
     const [one, other] = [comparable(expected), comparable(given)].map((answer) => JSON.stringify(answer));
     if (one !== other) {
-      const what = `${JSON.stringify(asked)} (${isRaw ? "raw" : "fetch"}, seed ${seed}, ${done.requests})`;
-      throw new Error(`Not the same answer to ${what}:\nBetter Auth ${one}\nfast path   ${other}`);
+      const what = `${JSON.stringify(request)} (${isRaw ? "raw" : "fetch"}, seed ${seed}, ${done.requests})`;
+      throw new Error(`Different responses to ${what}:\nBetter Auth ${one}\nfast path   ${other}`);
     }
     done.requests += 1;
     done.byStatus[expected.status] = (done.byStatus[expected.status] ?? 0) + 1;

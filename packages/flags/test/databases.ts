@@ -1,4 +1,4 @@
-/** The databases the suites run on: a fresh one each time, and a connection to it for each process a test plays. */
+/** Creates the databases for tests, with one connection for each process that a test simulates. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,17 +8,17 @@ import { createPool, type Pool as MysqlPool } from "mysql2/promise";
 import { type PoolConfig, Pool as PostgresPool } from "pg";
 
 export interface FreshDatabase<Driver> {
-  /** A connection, or a pool of them, of its own, as another process would have. */
+  /** Opens a separate connection or pool, as another process would have. */
   connect(): { database: Driver; close(): Promise<void> };
   drop(): Promise<void>;
 }
 
 export interface PostgresOptions {
-  /** What the server is told on connecting, such as `-c name=value`. */
+  /** Options for the server at connection time, such as `-c name=value`. */
   readonly options?: string;
 }
 
-/** Its connections can be told more than where the database is. */
+/** `connect` accepts settings of the pool. */
 export interface FreshPostgres extends FreshDatabase<PostgresPool> {
   connect(config?: PoolConfig): { database: PostgresPool; close(): Promise<void> };
 }
@@ -33,7 +33,7 @@ export async function freshPostgres({ options }: PostgresOptions = {}): Promise<
         ...(options && { options }),
         ...config,
       });
-      // The pool has ended before its sockets have; one that is cut when the database is dropped is nobody's loss.
+      // Sockets may close after the pool has ended. An error of such a socket when the database is dropped is harmless.
       database.on("error", () => {});
       return { database, close: () => database.end() };
     },

@@ -1,4 +1,4 @@
-/** Better Auth's Drizzle adapter: all of the store with transactions, and nothing but reading without them. */
+/** Better Auth's Drizzle adapter: the whole store with transactions, and only reads without them. */
 import { afterEach, describe, expect, test } from "vitest";
 import { overDrizzle } from "./contract/drizzle.ts";
 import { describeStore } from "./contract/store.ts";
@@ -15,13 +15,13 @@ describeStore(
   { keysThatDifferInCase: "are two flags", nodesThatWriteAtOnce: 2 },
 );
 
-describe("the Drizzle adapter as it is by itself, without transactions", () => {
+describe("the Drizzle adapter with its default, no transactions", () => {
   const cleanUp: (() => Promise<void>)[] = [];
   afterEach(async () => {
     for (const step of cleanUp.splice(0).reverse()) await step();
   });
 
-  test("refuses every write with the remedy, and health says so", async () => {
+  test("refuses every write with the remedy, and health reports it", async () => {
     const host = await openStoreHost({
       open: () => freshPostgres(),
       adapt: (pool, options) => overDrizzle(pool, options, {}),
@@ -31,13 +31,13 @@ describe("the Drizzle adapter as it is by itself, without transactions", () => {
     expect(await store.health("t")).toMatchObject({ transactions: "unproven", revision: 0, stale: false });
     const refused = await refusalOf(store.createFlag(by("t"), flagInput()));
     expect(refused).toMatchObject({ code: "STORAGE_ERROR", status: 500 });
-    expect(refused.message).toContain("does not undo a failed transaction");
+    expect(refused.message).toContain("does not roll back a failed transaction");
     expect(refused.message).toContain("`transaction: true`");
     expect(await store.health("t")).toMatchObject({ transactions: "refused", stale: false });
     expect(await host.adapter.count({ model: "featureFlagRevision" })).toBe(0);
   });
 
-  test("leaves sign-in and evaluation as they are", async () => {
+  test("does not affect sign-in and evaluation", async () => {
     const { connect, drop } = await freshPostgres();
     cleanUp.push(drop);
     const { database: pool, close } = connect();

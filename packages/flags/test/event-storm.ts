@@ -1,18 +1,18 @@
-/** Events over HTTP into several processes that are killed while they come in, and the count of what is stored. */
+/** Sends events over HTTP to several processes that are killed at the same time, and counts the stored events. */
 
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Program, spawnProgram } from "@halyard/services";
 import { Pool } from "pg";
-import { featureFlagsPostgresMigration } from "../src/store/events/postgres-tables.ts";
+import { featureFlagsPostgresMigration } from "../src/store/events/postgres/tables.ts";
 import { createRandom, type Random } from "./engine/random.ts";
 import { startHost } from "./host.ts";
 
 export interface StormOptions {
   /** An empty database. */
   readonly url: string;
-  /** Events to send, those that are sent again included. */
+  /** Number of events to send, including repeated ones. */
   readonly events: number;
   readonly seed: number;
   readonly appKills: number;
@@ -21,7 +21,7 @@ export interface StormOptions {
   readonly killServer?: { readonly times: number; readonly kill: () => Promise<void> };
 }
 
-/** What was done, and what the database has at the end. */
+/** The requests that were sent, and the contents of the database at the end. */
 export interface StormResult {
   readonly sent: number;
   readonly distinct: number;
@@ -33,13 +33,13 @@ export interface StormResult {
   readonly appKills: number;
   readonly connectionKills: number;
   readonly serverKills: number;
-  /** Of the events that were acknowledged. */
+  /** Counts of acknowledged events. */
   readonly missing: number;
   readonly storedTwice: number;
-  /** Events that nobody was told were stored, and which are. */
+  /** Events that are stored without an acknowledgement. */
   readonly abandonedStored: number;
   readonly rowsStored: number;
-  /** Roll-ups that differ from the rows they stand for. */
+  /** Roll-ups that differ from the rows they summarize. */
   readonly wrongRollups: number;
   readonly eventsPerSecond: number;
 }
@@ -47,20 +47,20 @@ export interface StormResult {
 const APPS = 3;
 const CLIENTS = 24;
 const BATCH = 100;
-/** Who sends the same thing at the same moment. */
+/** Number of senders of the same request at the same time. */
 const RACERS = 64;
-/** Of all events, those that are sent again. */
+/** Share of events that are repeated. */
 const AGAIN = 0.3;
 const SERVER = fileURLToPath(new URL("fixtures/event-server.ts", import.meta.url));
 
-/** One request's worth: the numbers of events. */
+/** The events of one request, by number. */
 type Load =
   | { readonly kind: "batch"; readonly numbers: readonly number[]; readonly times: number }
   | { readonly kind: "single"; readonly numbers: readonly [number]; readonly times: number }
   | { readonly kind: "abandoned"; readonly numbers: readonly number[]; readonly times: 1 }
   | { readonly kind: "unkeyed"; readonly numbers: readonly number[]; readonly times: 1 };
 
-/** An event is what its number says, whenever it is sent. */
+/** Derives an event from its number, so that a repeated event is the same. */
 function eventOf(number: number): { flagKey: string; event: string; value: number; idempotencyKey: string } {
   const flagKey = `flag-${number % 20}`;
   const event = number % 3 === 0 ? "view" : "click";
@@ -106,7 +106,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     for (const [index, step] of steps.entries()) {
       const due = ((index + 1) / (steps.length + 1)) * total;
       while (tally.sent < due) await sleep(5);
-      // What is killed after the last answer proves nothing.
+      // A kill after the last response would prove nothing.
       if (tally.sent >= total) return;
       if (step === "app") {
         const victim = random.below(APPS);
@@ -177,13 +177,13 @@ function startApp(url: string): Promise<Program> {
   });
 }
 
-/** New events and old ones, in batches and one by one, most of them once, some 64 times at the same moment. */
+/** Plans new and repeated events, in batches and single requests. Some are sent 64 times at the same time. */
 function planLoads(events: number, random: Random): Load[] {
   const loads: Load[] = [];
-  let known = 0;
+  let sentCount = 0;
   let left = events;
   let again = events * AGAIN;
-  const fresh = (count: number) => Array.from({ length: count }, () => known++);
+  const fresh = (count: number) => Array.from({ length: count }, () => sentCount++);
   function add(load: Load): void {
     loads.push(load);
     left -= load.numbers.length * load.times;
@@ -193,17 +193,17 @@ function planLoads(events: number, random: Random): Load[] {
     const dice = random.next();
     if (dice < 0.01 && again > RACERS * 10) add({ kind: "batch", numbers: fresh(10), times: RACERS });
     else if (dice < 0.03 && again > RACERS) {
-      add({ kind: "single", numbers: [known++], times: RACERS });
+      add({ kind: "single", numbers: [sentCount++], times: RACERS });
     } else if (dice < 0.04) add({ kind: "abandoned", numbers: fresh(BATCH), times: 1 });
     else if (dice < 0.05) add({ kind: "unkeyed", numbers: fresh(BATCH), times: 1 });
-    else if (dice < 0.1) add({ kind: "single", numbers: [known++], times: 1 });
+    else if (dice < 0.1) add({ kind: "single", numbers: [sentCount++], times: 1 });
     else {
-      // Of what is left, as many again as are still to be sent again.
+      // The share of the remaining events that still has to be repeated.
       const share = Math.min(0.9, Math.max(0, again / left));
       const numbers = Array.from({ length: BATCH }, () => {
-        if (known === 0 || !random.chance(share)) return known++;
+        if (sentCount === 0 || !random.chance(share)) return sentCount++;
         again -= 1;
-        return random.below(known);
+        return random.below(sentCount);
       });
       add({ kind: "batch", numbers, times: 1 });
     }
@@ -239,15 +239,15 @@ function requestOf({ kind, numbers }: Load): [path: string, body: string, header
   return ["/events/batch", JSON.stringify({ events }), {}];
 }
 
-/** A batch must have every event of it recorded. */
+/** A batch response must report every event as recorded. */
 function isAccepted({ kind, numbers }: Load, answer: Record<string, unknown>): boolean {
   const { success, failed } = answer;
   const isWhole = kind === "single" ? success === true : success === numbers.length && failed === 0;
-  if (!isWhole) throw new Error(`The answer to ${kind} is wrong: ${JSON.stringify(answer)}`);
+  if (!isWhole) throw new Error(`The response to ${kind} is wrong: ${JSON.stringify(answer)}`);
   return true;
 }
 
-/** The body of a 200; undefined when there was none, for whatever reason. */
+/** The body of a 200; undefined for any failure. */
 function post(
   agent: Agent,
   port: number,
@@ -302,7 +302,7 @@ async function killConnections(pool: Pool): Promise<number> {
 
 interface Stored {
   readonly rows: number;
-  /** How often each is there. */
+  /** How often each event is stored. */
   readonly keyed: ReadonlyMap<number, number>;
   readonly unkeyed: ReadonlyMap<number, number>;
   readonly wrongRollups: number;

@@ -1,12 +1,12 @@
-/** The event log over the adapter, where hosts differ: transactions of their own, and set-ups without any. */
+/** The adapter event log inside transactions of the host, and on set-ups without transactions. */
 import { runWithAdapter, runWithTransaction } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { featureFlags } from "@halyard/flags";
 import { Kysely, PostgresDialect } from "kysely";
 import { afterEach, describe, expect, test } from "vitest";
 import type { EventRow } from "../src/model/event-rows.ts";
-import { createAdapterEventLog } from "../src/store/events/adapter-log.ts";
-import { createTransactions } from "../src/store/transaction.ts";
+import { createAdapterEventLog } from "../src/store/events/adapter/log.ts";
+import { createTransactions } from "../src/store/writes/transaction.ts";
 import { entryOf, HOUR_MS, NOON, newDedupe } from "./contract/event-host.ts";
 import { type DatabaseKind, openStoreHost } from "./contract/store-host.ts";
 import { freshMariadb, freshPostgres } from "./databases.ts";
@@ -33,7 +33,7 @@ describe.each([
   ["SQLite", () => memoryHost()],
   ["PostgreSQL", postgresHost],
 ])("an event inside a transaction of the host's, on %s", (_name, open) => {
-  test("is recorded with it, or not at all", async () => {
+  test("is committed or rolled back with it", async () => {
     const host = await open();
     const record = (event: string) =>
       host.auth.api.createFeatureFlagEvent({
@@ -54,7 +54,7 @@ describe.each([
     expect(usage.events).toBe(3);
   });
 
-  test("keeps evaluations and exposures out of it: they are counted even if it is undone", async () => {
+  test("does not affect evaluations and exposures: they are counted even if it is rolled back", async () => {
     const host = await open();
     const { api } = host.auth;
     const made = await api.createFeatureFlag({
@@ -69,7 +69,7 @@ describe.each([
     expect([stats.evaluations, stats.uniqueUsers]).toEqual([1, 1]);
   });
 
-  test("statistics inside of it are answered, though nothing can be written meanwhile", async () => {
+  test("statistics can be read inside of it", async () => {
     const host = await open();
     const { api } = host.auth;
     const { id } = await api.createFeatureFlag({
@@ -82,7 +82,7 @@ describe.each([
   });
 });
 
-test("where a failed transaction is not undone, events are refused with the remedy, and evaluation goes on", async () => {
+test("where a failed transaction is not rolled back, events are refused with the remedy, and evaluation works", async () => {
   const { connect, drop } = await freshPostgres();
   const { database: pool, close } = connect();
   cleanUp.push(drop, close);
@@ -103,7 +103,7 @@ test.each([{ maxQueued: 0 }, { maxQueued: 1.5 }, { retentionDays: 0 }, { retenti
   },
 );
 
-test("what the database says when it cannot be reached stays on the server", async () => {
+test("errors of an unreachable database are not sent to the client", async () => {
   const host = await memoryHost();
   await host.request("/feature-flags/events", { flagKey: "k", event: "e" });
   host.db.exec('drop table "featureFlagEvent"');
@@ -114,7 +114,7 @@ test("what the database says when it cannot be reached stays on the server", asy
   ]);
 });
 
-/** The adapter, and in its transactions, too, with something that happens after keys have been read the first time. */
+/** Wraps the adapter and its transactions, and runs a callback after the first read of keys. */
 function afterKeys(adapter: DBAdapter, happens: () => Promise<unknown>): DBAdapter {
   let isDone = false;
   const wrap = <Wrapped extends object>(inner: Wrapped): Wrapped =>

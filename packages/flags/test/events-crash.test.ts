@@ -1,4 +1,4 @@
-/** Processes that are killed while they record events, and others that send the same again. */
+/** Processes that are killed while they record events, and processes that repeat their requests. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { createTables } from "../src/model/tables.ts";
 const SENDER = fileURLToPath(new URL("./fixtures/event-sender.ts", import.meta.url));
 const COUNT = 600;
 
-/** Lets a process send that is killed when it has been answered so often; gives what it was answered. */
+/** Starts a sender, kills it after a number of answers, and returns the answers. */
 function sendUntil(path: string, answers: number): Promise<{ lines: string[]; isDone: boolean }> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [SENDER, path, String(COUNT), String(answers)], {
@@ -31,7 +31,7 @@ function sendUntil(path: string, answers: number): Promise<{ lines: string[]; is
   });
 }
 
-test("every event is stored and counted once, whenever the process that recorded it died", async () => {
+test("every event is stored and counted once, even if the process that recorded it was killed", async () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-flags-crash-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const path = join(directory, "app.db");
@@ -51,7 +51,7 @@ test("every event is stored and counted once, whenever the process that recorded
     const { lines, isDone } = await sendUntil(path, answers);
     for (const line of lines) {
       const [number = "", eventId = ""] = line.split(" ");
-      // Whoever was answered before gets the same answer from every process after.
+      // A retry gets the first response again, from every later process.
       expect(answered.get(number) ?? eventId).toBe(eventId);
       answered.set(number, eventId);
     }

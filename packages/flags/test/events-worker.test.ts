@@ -1,8 +1,8 @@
-/** Events on Cloudflare's Workers, where no request may wait for what another has begun. */
+/** Events on Cloudflare Workers, where a request must not wait for work of another request. */
 import { startWorker } from "@halyard/services/worker";
 import { expect, onTestFinished, test } from "vitest";
 
-test("requests that overlap, or end before what they have begun, do not hold up those after them", {
+test("requests that overlap, or end before their work, do not block later requests", {
   timeout: 60_000,
 }, async () => {
   const entry = new URL("./fixtures/events-worker.ts", import.meta.url).pathname;

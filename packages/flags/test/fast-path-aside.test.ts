@@ -1,4 +1,4 @@
-/** Where something of the host's could change an answer, `withFeatureFlags` leaves the answer to Better Auth. */
+/** Checks that the fast path leaves requests to Better Auth if the host could change the response. */
 import { apiKey } from "@better-auth/api-key";
 import { withFeatureFlags } from "@halyard/flags";
 import { type BetterAuthPlugin, betterAuth } from "better-auth";
@@ -23,11 +23,11 @@ const plugin = (fields: Partial<BetterAuthPlugin>): BetterAuthPlugin => ({ id: "
 const before = (matcher: (context: { path?: string; headers?: Headers | undefined }) => boolean) =>
   plugin({ hooks: { before: [{ matcher, handler: nothing }] } });
 
-describe("the fast path is off, says so in the log and in health, and Better Auth answers, where", () => {
+describe("the fast path is off, with the reason in the log and in health, and Better Auth answers if", () => {
   test.each<[string, Parameters<typeof wrapHost>[1], string]>([
-    ["the host has a hook before", { auth: { hooks: { before: nothing } } }, "The host has hooks"],
-    ["the host has a hook after", { auth: { hooks: { after: nothing } } }, "The host has hooks"],
-    ["the host handles errors", { auth: { onAPIError: { onError: () => {} } } }, "onAPIError"],
+    ["the host has a before hook", { auth: { hooks: { before: nothing } } }, "The host has hooks"],
+    ["the host has an after hook", { auth: { hooks: { after: nothing } } }, "The host has hooks"],
+    ["the host has onAPIError", { auth: { onAPIError: { onError: () => {} } } }, "onAPIError"],
     [
       "the base URL depends on the request",
       { auth: { baseURL: { allowedHosts: ["127.0.0.1:*"], fallback: "http://127.0.0.1" } } },
@@ -46,17 +46,17 @@ describe("the fast path is off, says so in the log and in health, and Better Aut
     ],
     ["a plugin's hook runs for all requests", { plugins: [before(() => true)] }, "has a hook"],
     [
-      "a plugin's hook runs for our paths",
+      "a plugin's hook runs for the flags paths",
       { plugins: [before(({ path }) => path?.startsWith("/feature-flags/") === true)] },
       "has a hook",
     ],
     [
-      "a plugin's hook looks for a header",
+      "a plugin's hook reads a header",
       { plugins: [before(({ headers }) => headers?.has("x-tenant") === true)] },
       "has a hook",
     ],
     [
-      "a plugin's hook cannot be asked",
+      "a plugin's hook matcher throws",
       {
         plugins: [
           before(({ headers }) => {
@@ -68,7 +68,7 @@ describe("the fast path is off, says so in the log and in health, and Better Aut
       "has a hook",
     ],
     [
-      "a plugin answers on one of our paths",
+      "a plugin has an endpoint on a flags path",
       {
         plugins: [
           plugin({
@@ -81,7 +81,7 @@ describe("the fast path is off, says so in the log and in health, and Better Aut
       "answers /feature-flags/evaluate itself",
     ],
     [
-      "keys come from elsewhere than x-api-key",
+      "API keys come from another header than x-api-key",
       { plugins: [apiKey({ enableSessionForAPIKeys: true, apiKeyHeaders: "x-other" })] },
       "elsewhere than x-api-key",
     ],
@@ -93,10 +93,14 @@ describe("the fast path is off, says so in the log and in health, and Better Aut
     }
     const shown = await health();
     expect(shown).toMatchObject({ fastPath: "off", fastPathReason: expect.stringContaining(reason) });
-    expect(lines.filter((line) => line.includes("steps aside") && line.includes(reason))).toHaveLength(1);
+    expect(
+      lines.filter(
+        (line) => line.includes("The fast path of withFeatureFlags is off") && line.includes(reason),
+      ),
+    ).toHaveLength(1);
   });
 
-  test("the option fastPath is false; nothing is logged then", async () => {
+  test("the option fastPath is false, which is not logged", async () => {
     const lines: string[] = [];
     const { ask, health } = await wrapHost(host, {
       flags: { fastPath: false },
@@ -107,7 +111,7 @@ describe("the fast path is off, says so in the log and in health, and Better Aut
       fastPath: "off",
       fastPathReason: "The option fastPath is false.",
     });
-    expect(lines.filter((line) => line.includes("steps aside"))).toEqual([]);
+    expect(lines.filter((line) => line.includes("The fast path of withFeatureFlags is off"))).toEqual([]);
   });
 
   test("withFeatureFlags is not used", async () => {
@@ -115,22 +119,22 @@ describe("the fast path is off, says so in the log and in health, and Better Aut
   });
 });
 
-describe("the fast path is on where", () => {
+describe("the fast path is on if", () => {
   test.each<[string, Parameters<typeof wrapHost>[1]]>([
-    ["there is nothing else", {}],
+    ["the host has no other plugins", {}],
     ["plugins have hooks for other paths", { plugins: [before(({ path }) => path === "/sign-in/email")] }],
     [
       "plugins have middlewares for other paths",
       { plugins: [plugin({ middlewares: [{ path: "/sign-in/*", middleware: nothing }] })] },
     ],
     [
-      "plugins of Better Auth only identify, or pass on cookies",
+      "plugins of Better Auth only authenticate or set cookies",
       { plugins: [multiSession(), lastLoginMethod(), oneTimeToken(), nextCookies()] },
     ],
-    ["a captcha guards signing in", { plugins: [captcha({ provider: "hcaptcha", secretKey: "s" })] }],
-    ["sessions are shown in another form", { plugins: [customSession(async ({ user }) => ({ user }))] }],
+    ["a captcha protects sign-in", { plugins: [captcha({ provider: "hcaptcha", secretKey: "s" })] }],
+    ["sessions have custom fields", { plugins: [customSession(async ({ user }) => ({ user }))] }],
     [
-      "it is forced, whatever the host has",
+      "fastPath is force, even with hooks",
       { auth: { hooks: { before: nothing } }, flags: { fastPath: "force" } },
     ],
   ])("%s", async (_what, options) => {
@@ -141,14 +145,14 @@ describe("the fast path is on where", () => {
     expect(await health()).toMatchObject({ fastPath: "on" });
   });
 
-  test("a path that the host has disabled stays disabled, and the others are quick", async () => {
+  test("a path that the host disabled stays disabled, and others use the fast path", async () => {
     const { ask } = await wrapHost(host, { auth: { disabledPaths: ["/feature-flags/evaluate"] } });
     expect(await ask("evaluate", { flagKey: "k" })).toMatchObject({ status: 404, isFast: false });
     await ask("bootstrap", {});
     expect(await ask("bootstrap", {})).toMatchObject({ status: 200, isFast: true });
   });
 
-  test("a path that the host limits by a rule of its own is limited by that, and the others are quick", async () => {
+  test("a path with a rate limit of the host has that limit, and others use the fast path", async () => {
     const customRules = { "/feature-flags/evaluate": { window: 60, max: 2 } };
     const { ask } = await wrapHost(host, { auth: { rateLimit: { enabled: true, customRules } } });
     const statuses = [];
@@ -160,12 +164,12 @@ describe("the fast path is on where", () => {
 });
 
 describe("withFeatureFlags", () => {
-  test("needs the plugin, and says so", () => {
+  test("throws without the plugin", () => {
     const auth = betterAuth({ ...host.auth.options, plugins: [] });
     expect(() => withFeatureFlags(auth)).toThrow("has no featureFlags plugin");
   });
 
-  test("keeps the type of the instance, and everything else of it", async () => {
+  test("keeps the type and the members of the instance", async () => {
     const wrapped = withFeatureFlags(host.auth);
     const typed: typeof host.auth = wrapped;
     expect(typed.api).toBe(host.auth.api);
@@ -189,7 +193,7 @@ describe("withFeatureFlags", () => {
   });
 });
 
-test("a caller who goes away in the middle of a body harms nobody, and is told so should it still listen", async () => {
+test("a caller who disconnects in the middle of a body causes a 400 and no other failure", async () => {
   const { auth } = await wrapHost(host, {});
   const body = new ReadableStream({
     start: (stream) => stream.enqueue(new TextEncoder().encode('{"fla')),

@@ -1,12 +1,12 @@
-/** While the session store cannot be asked: who was checked lately goes on, and nobody else is taken for anybody. */
+/** While the session store does not respond, recently verified callers are served, and others are refused. */
 import { describe, expect, test } from "vitest";
 import { expectAnswersThrough, plantFor, startOutageHost } from "./outage-host.ts";
 
 describe.each([
   ["is cut", "cut"],
   ["hangs", "hold"],
-] as const)("while the line to the session store %s", (_how, what) => {
-  test("whoever was checked lately keeps their answers, marked as stale; others and administration are refused", {
+] as const)("while the connection to the session store %s", (_how, what) => {
+  test("recently verified callers get their values, marked as stale; others and administration are refused", {
     timeout: 90_000,
   }, async () => {
     await expectAnswersThrough(what, 7000);

@@ -1,4 +1,4 @@
-/** The fast path where there is no Node: Bun, and Cloudflare's Workers. */
+/** Checks the fast path on Bun and Cloudflare Workers. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { bunPath } from "@halyard/services";
@@ -9,7 +9,7 @@ const fixture = (name: string): string => new URL(`./fixtures/${name}`, import.m
 
 async function startBun(): Promise<string> {
   const args = ["--conditions=@halyard/source", fixture("fast-path-bun.ts")];
-  // In production no address is made up for callers whose own is not known.
+  // In production, Better Auth does not substitute an address for callers without one.
   const program = spawn(bunPath(), args, { env: { ...process.env, NODE_ENV: "production" } });
   onTestFinished(() => void program.kill());
   program.stderr.pipe(process.stderr);
@@ -27,7 +27,7 @@ describe.each([
   ["Bun", startBun],
   ["workerd", startWorkerd],
 ])("on %s", (_name, start) => {
-  test("evaluations of anybody, and of whoever has signed in, are answered without Better Auth", {
+  test("the fast path answers evaluations of anonymous visitors and signed-in users", {
     timeout: 60_000,
   }, async () => {
     const url = await start();
@@ -57,7 +57,7 @@ describe.each([
     }
     expect((await post("/feature-flags/bootstrap", {}, session)).json.flags.k).toMatchObject({ value: "v" });
     expect(await passedOn()).toBe(before);
-    // Limits count, and what is not ours goes through.
+    // Rate limits apply, and other paths go to Better Auth.
     const statuses = [];
     for (let times = 0; times < 4; times++)
       statuses.push((await post("/feature-flags/bootstrap", {})).status);

@@ -1,4 +1,4 @@
-/** A real application around the plugin: Better Auth on a database, behind a real HTTP server, with people to sign in. */
+/** Starts an application for tests: Better Auth with the plugin on a database, behind an HTTP server, with users. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { apiKey } from "@better-auth/api-key";
@@ -13,30 +13,30 @@ type AdminOptions = Parameters<typeof admin>[0];
 
 export interface HostOptions {
   readonly database: BetterAuthOptions["database"];
-  /** False when another host has made the tables. */
+  /** False if another host has created the tables. Default true. */
   readonly migrate?: boolean;
   readonly admin?: AdminOptions;
   readonly organization?: OrganizationOptions;
   readonly flags?: FeatureFlagsOptions;
-  /** Lets the cookie carry a copy of the session, which Better Auth then believes for five minutes. */
+  /** Caches the session in the cookie, which Better Auth trusts for five minutes. */
   readonly cookieCache?: boolean;
-  /** Lets a key of the key plugin stand for a session of its owner. */
+  /** Lets an API key act as a session of its owner (`enableSessionForAPIKeys`). */
   readonly keysAreSessions?: boolean;
-  /** Better Auth's own: whether requests are limited, and by which rules of the host. */
+  /** Better Auth's option `rateLimit`. */
   readonly rateLimit?: BetterAuthOptions["rateLimit"];
   readonly secondaryStorage?: BetterAuthOptions["secondaryStorage"];
-  /** Gets what the application logs. */
+  /** Called with every log message. */
   readonly log?: (message: string) => void;
 }
 
 export interface Person {
   readonly id: string;
   readonly email: string;
-  /** What the browser would send: the session cookie. */
+  /** The session cookie, as a browser sends it. */
   readonly headers: Record<string, string>;
 }
 
-/** Whatever was answered, an evaluation, an entity, a list or an error: the tests say which fields must be there. */
+/** The body of any response. The tests check which fields it has. */
 // biome-ignore lint/suspicious/noExplicitAny: a test names the fields it expects, at any depth.
 export type AnswerBody = any;
 
@@ -49,14 +49,14 @@ export interface Answer {
 
 export interface RequestOptions {
   readonly as?: { readonly headers: Record<string, string> } | undefined;
-  /** Sent as JSON, or as it is when it is a string. */
+  /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
 }
 
 const PASSWORD = "correct horse battery";
 
-/** The type of its api is the plugin's promise to users, so it is inferred, not written down. */
+/** The type is inferred, because tests check the type of `auth.api` that users get. */
 function createAuth(baseURL: string, options: HostOptions) {
   const { database, cookieCache = false, keysAreSessions = false, log } = options;
   const keys = { rateLimit: { enabled: false }, enableSessionForAPIKeys: keysAreSessions };
@@ -67,7 +67,7 @@ function createAuth(baseURL: string, options: HostOptions) {
     ...(options.rateLimit && { rateLimit: options.rateLimit }),
     ...(options.secondaryStorage && { secondaryStorage: options.secondaryStorage }),
     secret: "a secret that is only good enough for tests, which is all it does",
-    // Hashing for real costs a good part of a second each time.
+    // Real password hashing takes a large part of a second.
     emailAndPassword: {
       enabled: true,
       password: {
@@ -98,19 +98,19 @@ export type Auth = ReturnType<typeof createAuth>;
 export interface Host {
   readonly auth: Auth;
   readonly origin: string;
-  /** The database as the plugin sees it. */
+  /** The database adapter of the plugin. */
   readonly adapter: DBAdapter;
-  /** Any request to a path under `/api/auth`. */
+  /** Sends a request to a path under `/api/auth`. */
   call(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   request(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   createFlag(body: unknown, as?: Person): Promise<Answer>;
   evaluate(body: unknown, as?: Person): Promise<Answer>;
   person(name: string, role?: string): Promise<Person>;
-  /** An organization of the owner's, active in the owner's session. */
+  /** Creates an organization that is active in the owner's session. */
   organization(owner: Person, name: string): Promise<string>;
-  /** A new member, in whose session the organization is active. */
+  /** Adds a member, in whose session the organization is active. */
   join(person: Person, organizationId: string, role?: string): Promise<void>;
-  /** The headers of a server key that belongs to a user or to an organization. */
+  /** Creates an API key of a user or an organization, and returns its headers. */
   key(owner: { userId: string; organizationId?: string }, actions: readonly string[]): Promise<Person>;
   close(): Promise<void>;
 }
@@ -152,7 +152,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     evaluate: (body, as) => request("/feature-flags/evaluate", body, as?.headers),
     async person(name, role) {
       const email = `${name}@example.com`;
-      // Its types know only the built-in roles.
+      // The types permit only the built-in roles.
       const roles = role?.split(",") as "admin"[] | undefined;
       const { user } = await auth.api.createUser({
         body: { email, name, password: PASSWORD, ...(roles && { role: roles }) },
@@ -170,7 +170,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       return made.id;
     },
     async join(person, organizationId, role = "member") {
-      // Its types know only the built-in roles.
+      // The types permit only the built-in roles.
       await auth.api.addMember({ body: { userId: person.id, organizationId, role: role as "member" } });
       await activate(person, organizationId);
     },

@@ -1,4 +1,4 @@
-/** Broken requests are refused and break nothing, on any database. The full number is in `long/malformed.long.test.ts`. */
+/** Checks that malformed requests are refused without side effects, on every database. `long/malformed.long.test.ts` sends more. */
 import { expect, test } from "vitest";
 import { type FreshDatabase, freshMariadb, freshPostgres, freshSqlite } from "./databases.ts";
 import { type HostOptions, startHost } from "./host.ts";
@@ -6,7 +6,7 @@ import { sendMalformed } from "./malformed.ts";
 
 const REFUSALS = 1000;
 
-/** What one database takes, another refuses: NUL, half a surrogate pair, a long line. */
+/** Databases differ in what they refuse: NUL, half a surrogate pair, long text. */
 const DATABASES: readonly (readonly [string, () => Promise<FreshDatabase<HostOptions["database"]>>])[] = [
   ["SQLite", freshSqlite],
   ["PostgreSQL", freshPostgres],
@@ -24,7 +24,7 @@ test.each(DATABASES)(title, { timeout: 120_000 }, async (_name, open) => {
     const seed = Number(process.env["HALYARD_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
     const { refused, accepted } = await sendMalformed(host, admin, REFUSALS, seed);
     expect(refused).toBe(REFUSALS);
-    // Most damage must be noticed, or this test would be about valid requests.
+    // Most requests must be refused, or this test would check valid requests.
     expect(accepted).toBeLessThan(refused);
     expect((await host.evaluate({ flagKey: "k" })).status).toBe(200);
   } finally {

@@ -1,18 +1,18 @@
-/** Requests that no client of ours would send: valid ones, broken in one place or several, by a repeatable chance. */
+/** Generates malformed requests: valid ones with one to three random changes, repeatable by seed. */
 import type { Host, Person } from "./host.ts";
 import { newKey } from "./memory-host.ts";
 
 export interface Tally {
   requests: number;
-  /** Answered with 4xx. */
+  /** Number of requests answered with 4xx. */
   refused: number;
-  /** What was broken did not matter, and the request did what it said. */
+  /** Number of requests that stayed valid and succeeded. */
   accepted: number;
 }
 
 export type Chance = () => number;
 
-/** mulberry32: short, and the same everywhere. */
+/** The generator mulberry32, which is the same on every platform. */
 export function chanceOf(seed: number): Chance {
   let state = seed >>> 0;
   return () => {
@@ -25,7 +25,7 @@ export function chanceOf(seed: number): Chance {
 
 export const pick = <Item>(chance: Chance, items: readonly Item[]): Item => {
   const item = items[Math.floor(chance() * items.length)];
-  if (item === undefined) throw new Error("Nothing to pick from.");
+  if (item === undefined) throw new Error("The list to pick from is empty.");
   return item;
 };
 
@@ -35,7 +35,7 @@ function nest(levels: number): unknown {
   return value;
 }
 
-/** What may stand where something else should; JSON text, so that it can hold what `JSON.stringify` would mend. */
+/** Replacement values as JSON text, which can contain text that `JSON.stringify` would escape. */
 export const JUNK: readonly string[] = [
   "null",
   "true",
@@ -93,7 +93,7 @@ interface Seed {
   readonly asAdmin: boolean;
 }
 
-/** One valid request for everything that takes a body. */
+/** One valid request for every route with a body. */
 async function seedsOf(host: Host): Promise<Seed[]> {
   const { api } = host.auth;
   const conditions = {
@@ -143,7 +143,7 @@ async function seedsOf(host: Host): Promise<Seed[]> {
     device: { type: "mobile", os: "iOS" },
     geo: { country: "DE" },
   };
-  const asked = { context, select: ["value", "reason"], environment: "beta", track: false, debug: true };
+  const evaluation = { context, select: ["value", "reason"], environment: "beta", track: false, debug: true };
   const A = "/feature-flags/admin";
   const open = { method: "POST", asAdmin: false } as const;
   const post = { method: "POST", asAdmin: true } as const;
@@ -152,17 +152,17 @@ async function seedsOf(host: Host): Promise<Seed[]> {
     {
       ...open,
       path: "/feature-flags/evaluate",
-      body: { flagKey: "k", default: { a: [1] }, contextInResponse: true, ...asked },
+      body: { flagKey: "k", default: { a: [1] }, contextInResponse: true, ...evaluation },
     },
     {
       ...open,
       path: "/feature-flags/evaluate-batch",
-      body: { flagKeys: ["k", "l"], defaults: { k: 1 }, contextInResponse: true, ...asked },
+      body: { flagKeys: ["k", "l"], defaults: { k: 1 }, contextInResponse: true, ...evaluation },
     },
     {
       ...open,
       path: "/feature-flags/bootstrap",
-      body: { include: ["k"], prefix: "k", includeDisabled: true, ...asked },
+      body: { include: ["k"], prefix: "k", includeDisabled: true, ...evaluation },
     },
     { ...post, path: `${A}/flags`, body: { key: "k", ...flag } },
     { ...patch, path: `${A}/flags/${id}`, body: flag },
@@ -187,7 +187,7 @@ async function seedsOf(host: Host): Promise<Seed[]> {
   ];
 }
 
-/** The JSON text of the body with one to three of its places broken. */
+/** The JSON text of the body with one to three changes. */
 function brokenBody(chance: Chance, body: object): string {
   const marks = new Map<string, string>();
   const damages = 1 + Math.floor(chance() * 3);
@@ -202,7 +202,7 @@ function brokenBody(chance: Chance, body: object): string {
   return chance() < 0.1 ? brokenText(chance, text) : text;
 }
 
-/** Walks down by chance and puts the mark in place of what it finds, removes it, or adds it beside. */
+/** Walks to a random place and replaces the value there with the mark, removes it, or adds the mark next to it. */
 function replaceSomewhere(chance: Chance, node: unknown, mark: string): unknown {
   if (typeof node !== "object" || node === null || chance() < 0.15) return mark;
   const keys = Object.keys(node);
@@ -265,7 +265,7 @@ function brokenUrl(chance: Chance): string {
   return `/feature-flags/admin/${list}${id}?${query.join("&")}`;
 }
 
-/** Sends broken requests until so many have been refused; throws at the first that the service fails at. */
+/** Sends malformed requests until the given number was refused. Throws at the first response that is a server error. */
 export async function sendMalformed(
   host: Host,
   admin: Person,

@@ -1,9 +1,9 @@
-/** A host for the tests that are about the service and not about a database. */
+/** Starts applications on in-memory databases, for tests that do not depend on the database. */
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { type Host, type HostOptions, startHost } from "./host.ts";
 
-/** A host on a database of its own, in memory, for the length of one test. */
+/** Starts a host with its own in-memory database for one test. */
 export async function memoryHost(
   options: Omit<HostOptions, "database"> = {},
 ): Promise<Host & { db: DatabaseSync }> {
@@ -13,7 +13,7 @@ export async function memoryHost(
   return { ...host, db };
 }
 
-/** A host that the tests of a suite share; `use` is called with it before the first. */
+/** Starts a host for all tests of a suite. Calls `use` with it before the first test. */
 export function suiteHost(
   options: Omit<HostOptions, "database">,
   use: (host: Host) => Promise<void> | void,

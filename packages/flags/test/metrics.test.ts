@@ -1,4 +1,4 @@
-/** What operators are told: metrics over HTTP, by method and through OpenTelemetry. */
+/** Checks the metrics over HTTP, as a server method and through OpenTelemetry. */
 import { readFileSync } from "node:fs";
 import { closeFeatureFlags } from "@halyard/flags";
 import { metrics } from "@opentelemetry/api";
@@ -24,22 +24,22 @@ async function scrape(host: Host, as?: Person): Promise<{ status: number; type: 
   };
 }
 
-/** The samples of a metric with exactly these labels, added up. */
+/** The sum of a metric's samples with these labels. */
 async function read(host: Host, name: string, labels: Record<string, string> = {}): Promise<number> {
   const family = name.replace(/_(?:bucket|sum|count)$/, "");
   const text = await host.auth.api.getFeatureFlagsMetrics();
-  const found = (parsePrometheus(text).get(family) ?? parsePrometheus(text).get(name))?.samples.filter(
+  const samples = (parsePrometheus(text).get(family) ?? parsePrometheus(text).get(name))?.samples.filter(
     (sample) =>
       sample.name === name &&
       Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
   );
-  return found?.reduce((sum, { value }) => sum + value, 0) ?? Number.NaN;
+  return samples?.reduce((sum, { value }) => sum + value, 0) ?? Number.NaN;
 }
 
 const event = (fields: object = {}) => ({ flagKey: "k", event: "clicked", ...fields });
 
 describe("metrics", () => {
-  test("are Prometheus text for whoever may read all flags, a key included, and for nobody else", async () => {
+  test("are Prometheus text for callers who may read all flags, including API keys, and for no other caller", async () => {
     const host = await memoryHost();
     const admin = await host.person("root", "admin");
     const [reading, none] = [
@@ -55,7 +55,7 @@ describe("metrics", () => {
     for (const as of [none, await host.person("user")]) expect((await scrape(host, as)).status).toBe(403);
   });
 
-  test("where there are tenants, are for those who may read them all: not for an organization, nor its keys", async () => {
+  test("with multiTenant are only for callers who may read all tenants, not for an organization or its API keys", async () => {
     const host = await memoryHost({ flags: { multiTenant: true } });
     const [admin, owner] = [await host.person("root", "admin"), await host.person("owner")];
     const organizationId = await host.organization(owner, "own");
@@ -71,21 +71,21 @@ describe("metrics", () => {
     }
   });
 
-  test("every one is described in docs/operations.md, and every one described there exists", async () => {
+  test("are all described in docs/guide/flags-operations.md, and all metrics described there exist", async () => {
     const sinks = [{ name: "warehouse", deliver: async () => undefined }];
-    // Some are there only where there is something to say.
+    // Some metrics exist only with certain options.
     const store = { take: async () => ({ granted: 1, resetMs: undefined }) };
     const host = await memoryHost({
       rateLimit: { enabled: true },
       flags: { events: { sinks }, rateLimit: { store } },
     });
     const names = [...parsePrometheus(await host.auth.api.getFeatureFlagsMetrics()).keys()];
-    const docs = readFileSync(new URL("../../../docs/operations.md", import.meta.url), "utf8");
+    const docs = readFileSync(new URL("../../../docs/guide/flags-operations.md", import.meta.url), "utf8");
     const table = docs.matchAll(/^\| `(halyard_flags_\w+)/gm);
     expect(names.sort()).toEqual([...table].map(([, name]) => name).sort());
   });
 
-  test("evaluations are counted by reason", async () => {
+  test("count evaluations by reason", async () => {
     const host = await memoryHost();
     await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
     await host.auth.api.createFeatureFlag({ body: flag({ key: "off" }) });
@@ -100,7 +100,7 @@ describe("metrics", () => {
     expect(await Promise.all(counts)).toEqual([4, 2, 2, 0]);
   });
 
-  test("requests are counted and timed by operation and status; calls by server code are not", async () => {
+  test("count and time requests by operation and status, but not server calls", async () => {
     const host = await memoryHost();
     const admin = await host.person("root", "admin");
     const count = (operation: string, status: number) =>
@@ -121,7 +121,7 @@ describe("metrics", () => {
     expect(seconds).toBeLessThan(60);
   });
 
-  test("events are counted as accepted or refused", async () => {
+  test("count events as accepted or refused", async () => {
     const host = await memoryHost();
     await host.request("/feature-flags/events", event());
     await host.request("/feature-flags/events", event(), { "idempotency-key": "one" });
@@ -132,7 +132,7 @@ describe("metrics", () => {
     expect(await read(host, "halyard_flags_event_queue_depth")).toBe(0);
   });
 
-  test("requests over the limit are counted by rule; whoever watches is never turned away", async () => {
+  test("count requests over a rate limit by rule, and the metrics route has no limit", async () => {
     const rules = { evaluate: { max: 1, windowSeconds: 60 } };
     const host = await memoryHost({ rateLimit: { enabled: true }, flags: { rateLimit: { rules } } });
     for (let turn = 0; turn < 3; turn++) await host.evaluate({ flagKey: "k" });
@@ -149,7 +149,7 @@ describe("metrics", () => {
     }
   });
 
-  test("losses are shown while there are none", async () => {
+  test("include losses even if they are 0", async () => {
     const text = await (await memoryHost()).auth.api.getFeatureFlagsMetrics();
     const { samples } = parsePrometheus(text).get("halyard_flags_lost_total") ?? { samples: [] };
     expect(samples.map(({ labels, value }) => [labels["what"], value])).toEqual([
@@ -159,7 +159,7 @@ describe("metrics", () => {
     ]);
   });
 
-  test("say how current the flags are", async () => {
+  test("report the age of the snapshots", async () => {
     const host = await memoryHost();
     await host.auth.api.createFeatureFlag({ body: flag() });
     await host.evaluate({ flagKey: "k" });
@@ -169,7 +169,7 @@ describe("metrics", () => {
     expect(await read(host, "halyard_flags_snapshot_age_seconds")).toBeLessThan(20);
   });
 
-  test("name no tenant, no user and no flag", async () => {
+  test("contain no names of tenants, users or flags", async () => {
     const host = await memoryHost({ flags: { multiTenant: true } });
     const owner = await host.person("owner-canary");
     const organizationId = await host.organization(owner, "own");
@@ -196,7 +196,7 @@ describe("OpenTelemetry", () => {
     metrics.disable();
   });
 
-  /** The points of each metric, the newest only. */
+  /** The newest data points of each metric. */
   async function collect() {
     exporter.reset();
     await provider.forceFlush();
@@ -211,7 +211,7 @@ describe("OpenTelemetry", () => {
     );
   }
 
-  test("gets the same metrics under the same names, until the flags are closed", async () => {
+  test("gets the same metrics under the same names until closeFeatureFlags", async () => {
     metrics.setGlobalMeterProvider(provider);
     onTestFinished(() => provider.shutdown());
     const host = await memoryHost();

@@ -1,28 +1,28 @@
-/** A wrapped host whose line to PostgreSQL a test holds, and one beside it whose line nobody touches. */
+/** A host with the fast path whose connection to PostgreSQL the test can cut, and a second host that stays connected. */
 import { createPostgresDatabase } from "@halyard/services";
 import { Pool } from "pg";
 import { expect, onTestFinished } from "vitest";
-import { type Line, openLine } from "./contract/line.ts";
+import { openTcpProxy, type TcpProxy } from "./contract/tcp-proxy.ts";
 import { type Host, type Person, startHost } from "./host.ts";
 import { flag } from "./memory-host.ts";
 import { type WrappedHost, wrapHost } from "./wrapped-host.ts";
 
 export interface OutageHost {
-  /** As another process: it makes the changes. */
+  /** Acts as another process and makes the changes. */
   readonly host: Host;
   readonly pool: Pool;
-  readonly line: Line;
+  readonly line: TcpProxy;
   readonly node: WrappedHost;
-  /** Somebody who has been signed in for long, so that a change of theirs is noticed by the time of it. */
+  /** A user with an old session, so that the time of a change shows that it is new. */
   settled(name: string, role?: string): Promise<Person>;
-  /** Makes all rows as old as those of somebody who has been signed in for long. */
+  /** Changes all rows to the age of an old session. */
   age(): Promise<void>;
 }
 
 function poolOf(connectionString: string): Pool {
   const pool = new Pool({ connectionString, max: 4 });
   pool.on("error", () => {});
-  // Without this, `pg` ends the process when a connection is lost in the middle of a query.
+  // Without a listener, `pg` ends the process if a connection is lost during a query.
   pool.on("connect", (client) => client.on("error", () => {}));
   onTestFinished(() => pool.end());
   return pool;
@@ -34,7 +34,7 @@ export async function startOutageHost(options: Parameters<typeof wrapHost>[1] = 
   const pool = poolOf(url);
   const host = await startHost({ database: pool });
   onTestFinished(host.close);
-  const line = await openLine(url);
+  const line = await openTcpProxy(url);
   onTestFinished(line.close);
   const node = await wrapHost(host, { ...options, auth: { ...options.auth, database: poolOf(line.url) } });
   const age = async () => {
@@ -56,7 +56,7 @@ export async function startOutageHost(options: Parameters<typeof wrapHost>[1] = 
   };
 }
 
-/** A flag that tells whom it was evaluated for. */
+/** A flag whose value names the user it was evaluated for. */
 export async function plantFor({ host }: OutageHost, person: Person): Promise<string> {
   const { id, key } = await host.auth.api.createFeatureFlag({
     body: flag({ enabled: true, defaultValue: "nobody" }),
@@ -65,7 +65,7 @@ export async function plantFor({ host }: OutageHost, person: Person): Promise<st
   return key;
 }
 
-/** Asks again and again for so long; each answer with the time since the start. */
+/** Evaluates repeatedly for the given time, and returns each response with the time since the start. */
 export async function keepAsking(
   { node }: OutageHost,
   key: string,
@@ -82,7 +82,7 @@ export async function keepAsking(
   return answers;
 }
 
-/** Takes the store away for so long from somebody who was checked lately, somebody who was not, and an admin. */
+/** Cuts off the session store for the given time, for a caller in the principal cache, another caller and an admin. */
 export async function expectAnswersThrough(
   what: "cut" | "hold",
   forMs: number,
@@ -113,7 +113,7 @@ export async function expectAnswersThrough(
   for (const refused of await Promise.all([
     ask(unseen.headers),
     node.ask("admin/flags", { key: "new", name: "N", type: "boolean" }, admin.headers),
-    // To speak for others takes a permission, which takes the store.
+    // `evaluate-as` needs a permission check, which needs the store.
     ask(admin.headers, { context: { userId: "other" } }),
   ])) {
     expect(refused).toMatchObject({ status: 503, json: { code: "STORAGE_ERROR" } });

@@ -1,4 +1,4 @@
-/** The database goes away under a running node: evaluation goes on, says that it may be behind, and catches up. */
+/** Checks that a node evaluates from its snapshot while the database is unreachable, and catches up afterwards. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { createPostgresDatabase } from "@halyard/services";
 import { betterAuth } from "better-auth";
@@ -6,31 +6,32 @@ import { getMigrations } from "better-auth/db/migration";
 import { Pool } from "pg";
 import { afterEach, describe, expect, test } from "vitest";
 import { createTables } from "../src/model/tables.ts";
-import { createFlagStore, type FlagStore } from "../src/store/store.ts";
-import { type Line, openLine } from "./contract/line.ts";
+import type { FlagStore } from "../src/store/flag-store.ts";
+import { createFlagStore } from "../src/store/store.ts";
 import { by, flagInput } from "./contract/store-host.ts";
+import { openTcpProxy, type TcpProxy } from "./contract/tcp-proxy.ts";
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
 });
 
-/** A node whose line to the database the test holds, and one beside it whose line nobody touches. */
+/** A node whose connection to the database the test can cut, and a second node that stays connected. */
 async function setUp(): Promise<{
-  line: Line;
+  line: TcpProxy;
   node: FlagStore;
   warnings: string[];
   elsewhere: FlagStore;
 }> {
   const { url, drop } = await createPostgresDatabase();
   cleanUp.push(drop);
-  const line = await openLine(url);
+  const line = await openTcpProxy(url);
   cleanUp.push(line.close);
   const warnings: string[] = [];
   const open = async (connectionString: string, warn: (message: string) => void) => {
     const pool = new Pool({ connectionString, max: 3 });
     pool.on("error", () => {});
-    // Without this, `pg` ends the process when a connection is lost in the middle of a query.
+    // Without a listener, `pg` ends the process if a connection is lost during a query.
     pool.on("connect", (client) => client.on("error", () => {}));
     const options = {
       database: pool,
@@ -55,8 +56,8 @@ async function setUp(): Promise<{
 describe.each([
   ["is cut", "cut"],
   ["hangs", "hold"],
-] as const)("when the line to the database %s", (_how, what) => {
-  test("evaluation goes on at once, stale after two seconds, told of once, and is up to date again soon after", async () => {
+] as const)("while the connection to the database %s", (_how, what) => {
+  test("evaluations continue without delay, are stale after 2 s, log one warning, and become current after the outage", async () => {
     const { line, node, warnings, elsewhere } = await setUp();
     const { key } = await elsewhere.createFlag(by("t"), flagInput({ enabled: true, defaultValue: true }));
     const evaluate = async () => {
@@ -72,7 +73,7 @@ describe.each([
     await expect
       .poll(
         async () => {
-          // It has a snapshot, so it waits for nobody: it is there before anything else could have come.
+          // With a snapshot, the evaluation resolves before any I/O could.
           const turn = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
           const answer = await Promise.race([evaluate(), turn]);
           answers.push([answer?.value, answer?.revision]);
@@ -93,7 +94,7 @@ describe.each([
   }, 60_000);
 });
 
-test("while the line is cut and there is no snapshot, evaluation fails soon and recovers with the line", async () => {
+test("without a snapshot, evaluations fail fast during an outage and recover after it", async () => {
   const { line, node, elsewhere } = await setUp();
   await elsewhere.createFlag(by("t"), flagInput());
   line.cut();

@@ -1,4 +1,4 @@
-/** Every operation × every kind of caller × every tenant, made from the table of routes: what is not granted is denied. */
+/** Checks every operation for every kind of caller and every tenant, generated from the table of routes. */
 import { featureFlagStatements, featureFlags } from "@halyard/flags";
 import { createAccessControl } from "better-auth/plugins/access";
 import { adminAc, defaultStatements, userAc } from "better-auth/plugins/admin/access";
@@ -9,7 +9,6 @@ import {
   ownerAc,
 } from "better-auth/plugins/organization/access";
 import { describe, expect, test } from "vitest";
-import { ROUTES } from "../src/server/routes.ts";
 import type { Host } from "./host.ts";
 import { suiteHost } from "./memory-host.ts";
 import {
@@ -24,6 +23,7 @@ import {
   type Outcome,
   RECIPES,
   ROUTE_NAMES,
+  ROUTES,
   type RouteName,
   type Tenant,
 } from "./permissions-matrix.ts";
@@ -31,7 +31,7 @@ import {
 const ac = createAccessControl({ ...defaultStatements, ...featureFlagStatements });
 const organizationAc = createAccessControl({ ...organizationStatements, ...featureFlagStatements });
 
-/** A role for each action, named after it, beside the usual ones. */
+/** One role per action, in addition to the built-in roles. */
 const appRoles = {
   admin: ac.newRole({ ...adminAc.statements }),
   user: ac.newRole({ ...userAc.statements }),
@@ -49,18 +49,18 @@ const organizationRoles = {
 describe("the table of routes", () => {
   const { endpoints } = featureFlags();
 
-  test("has an entry for every endpoint of the plugin, and no other", () => {
+  test("has an entry for every endpoint of the plugin, and no others", () => {
     expect(Object.keys(ROUTES).sort()).toEqual(Object.keys(endpoints).sort());
   });
 
-  test.each(ROUTE_NAMES)("%s is reached as it says", (name) => {
-    const route: { method: string; path?: string } = ROUTES[name];
+  test.each(ROUTE_NAMES)("lists the path and the method of %s", (name) => {
+    const route = ROUTES[name];
     const { path, options } = endpoints[name];
     expect([options.method, path]).toEqual([route.method, route.path]);
   });
 
-  test("asks for the action that each operation stands for", () => {
-    // From the contract's routes, not from the table: the matrix below only shows that the table is obeyed.
+  test("requires the right action for each operation", () => {
+    // Derived from the names, not from the table, because the matrix below only checks that the table is enforced.
     const actionOf = (name: string): string => {
       if (/^(?:evaluate|bootstrap)|(?:Health|Readiness|Event|EventBatch)$/.test(name)) return "public";
       if (name.includes("Audit")) return "audit";
@@ -72,9 +72,9 @@ describe("the table of routes", () => {
     for (const name of ROUTE_NAMES) expect(ROUTES[name].action, name).toBe(actionOf(name));
   });
 
-  test("only metrics and what is under admin/ are guarded, and all of that", () => {
+  test("protects metrics and every route under admin/, and no others", () => {
     for (const name of ROUTE_NAMES) {
-      const route: { path?: string; action: string } = ROUTES[name];
+      const route = ROUTES[name];
       if (route.path !== undefined) {
         const isGuarded = /^\/feature-flags\/(?:admin\/|metrics$)/.test(route.path);
         expect(route.action === "public", name).toBe(!isGuarded);
@@ -84,7 +84,7 @@ describe("the table of routes", () => {
   });
 });
 
-/** By URL where there is one, and as a method: both must come to the same. */
+/** Calls the operation by URL, if it has one, and as a server method. Both must have the same result. */
 async function outcomes(
   host: Host,
   name: RouteName,
@@ -164,7 +164,7 @@ describe("one tenant", () => {
     });
   });
 
-  test("what was refused has changed nothing", async () => {
+  test("refused requests changed nothing", async () => {
     const { entries } = await host.auth.api.listFeatureFlagAuditEntries({
       query: { flagId: tenant.flagId, limit: 200 },
     });
@@ -316,7 +316,7 @@ describe("many tenants", () => {
     });
   });
 
-  describe("path variants open no door", () => {
+  describe("path variants do not bypass permissions", () => {
     const variants: readonly (readonly [string, (path: string) => string])[] = [
       ["a doubled slash", (path) => path.replace("/feature-flags/", "/feature-flags//")],
       ["a doubled slash further on", (path) => path.replace("/admin/", "/admin//")],

@@ -1,10 +1,15 @@
-/** The material of the permission matrix: who calls, on whose flags, with what, and what the rules say must come of it. */
+/** The callers, tenants, inputs and expected results of the permission matrix. */
 
-import { type FlagAction, ROUTES } from "../src/server/routes.ts";
+import type { FlagAction } from "@halyard/flags";
+import type { AnyOperation } from "../src/server/operations/definition.ts";
+import * as operations from "../src/server/operations/list.ts";
 import type { Host, Person } from "./host.ts";
 import { newKey } from "./memory-host.ts";
 
-export type RouteName = keyof typeof ROUTES;
+export type RouteName = keyof typeof operations;
+export const ROUTES: Readonly<Record<RouteName, Pick<AnyOperation, "method" | "path" | "action">>> = {
+  ...operations,
+};
 export const ROUTE_NAMES: readonly RouteName[] = Object.keys(ROUTES) as RouteName[];
 export const ALL_ACTIONS: readonly FlagAction[] = [
   "read",
@@ -16,11 +21,11 @@ export const ALL_ACTIONS: readonly FlagAction[] = [
   "evaluate-as",
 ];
 
-/** One tenant with something of everything in it, all of it marked. */
+/** A tenant with one entity of each kind, all with a canary text. */
 export interface Tenant {
-  /** Empty for what belongs to no organization. */
+  /** Empty for global entities. */
   readonly organizationId: string;
-  /** Stands in every text of the tenant's; nobody without access may ever be sent it. */
+  /** Part of every text of the tenant. Callers without access must never receive it. */
   readonly canary: string;
   readonly flagId: string;
   readonly flagKey: string;
@@ -67,7 +72,7 @@ export async function fillTenant(
   };
 }
 
-/** How an operation is pointed at a tenant: by an entity of it, by its name in query or body, or not at all. */
+/** How an operation selects a tenant: by an entity, by its id in query or body, or not at all. */
 export type Target = "entity" | "list" | "make" | "service" | "public";
 
 export interface Input {
@@ -84,7 +89,7 @@ interface Recipe {
 const everyone = { conditions: [] };
 const asParams = ({ flagId, ruleId }: Tenant) => ({ flagId, ruleId });
 
-/** One for every route: a route that is not here does not compile. */
+/** One entry per route. A missing route does not compile. */
 export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
   evaluateFeatureFlag: { target: "public", input: ({ flagKey }) => ({ body: { flagKey } }) },
   evaluateFeatureFlags: { target: "public", input: ({ flagKey }) => ({ body: { flagKeys: [flagKey] } }) },
@@ -169,16 +174,16 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
   },
 };
 
-/** Somebody who calls, with what the rules say about them. */
+/** A caller with the permissions it should have. */
 export interface MatrixCaller {
   readonly name: string;
-  /** Undefined: nobody known. */
+  /** Undefined for an anonymous visitor. */
   readonly as?: Person;
-  /** What the role in the application grants. */
+  /** The actions granted by the role in the application. */
   readonly everywhere: readonly FlagAction[];
-  /** What the tie to an organization grants; an organization that is not here is none of theirs. */
+  /** The actions granted in each organization. The caller does not belong to organizations that are not listed. */
   readonly within: Readonly<Record<string, readonly FlagAction[]>>;
-  /** The organization a call without one acts on. */
+  /** The organization of requests that name none. */
   readonly home?: string;
 }
 
@@ -187,7 +192,7 @@ export interface Outcome {
   readonly text: string;
 }
 
-/** Calls the operation by its URL, in process; undefined for one that has none. */
+/** Calls the operation by its URL, in process. Undefined if it has no URL. */
 export async function callByUrl(
   host: Host,
   name: RouteName,
@@ -195,7 +200,7 @@ export async function callByUrl(
   caller: MatrixCaller,
   vary: (path: string) => string = (path) => path,
 ): Promise<Outcome | undefined> {
-  const route: { method: string; path?: string } = ROUTES[name];
+  const route = ROUTES[name];
   if (route.path === undefined) return undefined;
   const path = route.path.replace(/:(\w+)/g, (_match, param: string) => input.params?.[param] ?? "");
   const url = `${host.origin}/api/auth${vary(path)}?${new URLSearchParams(input.query)}`;
@@ -213,7 +218,7 @@ export async function callByUrl(
   return { status: response.status, text: await response.text() };
 }
 
-/** Calls the operation as a method, on behalf of the caller. */
+/** Calls the operation as a server method with the caller's headers. */
 export async function callByMethod(
   host: Host,
   name: RouteName,
@@ -222,14 +227,14 @@ export async function callByMethod(
 ): Promise<Outcome> {
   const methods = host.auth.api as unknown as Record<string, (input: object) => Promise<Response>>;
   const method = methods[name];
-  if (method === undefined) throw new Error(`There is no method ${name}.`);
+  if (method === undefined) throw new Error(`auth.api has no method "${name}".`);
   const response = await method({ ...input, headers: new Headers(caller.as?.headers), asResponse: true });
   return { status: response.status, text: await response.text() };
 }
 
 export const OK = 200;
 
-/** What the rules say: a status, `OK` standing for every success. */
+/** The expected status; `OK` stands for every success. */
 export function expectedStatus(
   name: RouteName,
   caller: MatrixCaller,
@@ -239,7 +244,7 @@ export function expectedStatus(
   const { action } = ROUTES[name];
   const { target } = RECIPES[name];
   if (name === "evaluateOfrepFlagRoute") {
-    // By its specification a flag that the caller does not see is not found.
+    // OFREP requires 404 for a flag that the caller may not see.
     const isSeen = [undefined, "", caller.home].includes(
       options.multiTenant ? tenant.organizationId : undefined,
     );
@@ -263,7 +268,7 @@ export function expectedStatus(
   return isGranted(atHome) ? OK : 403;
 }
 
-/** Whether the caller may be sent anything of the tenant's by this route. */
+/** Whether this route may send the caller data of the tenant. */
 export function maySee(name: RouteName, caller: MatrixCaller, tenant: Tenant, multiTenant: boolean): boolean {
   const { action } = ROUTES[name];
   if (!multiTenant || tenant.organizationId === "") return true;

@@ -1,4 +1,4 @@
-/** Who may do what: server calls, roles, sessions. */
+/** Checks the permissions of server calls, roles, API keys and sessions. */
 import { apiKey } from "@better-auth/api-key";
 import { featureFlagStatements, featureFlags } from "@halyard/flags";
 import { betterAuth } from "better-auth";
@@ -16,7 +16,7 @@ import { describe, expect, test } from "vitest";
 import { flag, memoryDatabase, memoryHost } from "./memory-host.ts";
 
 describe("a server call", () => {
-  test("without headers is trusted; with headers it is whoever they prove", async () => {
+  test("is trusted without headers, and acts for the caller of its headers otherwise", async () => {
     const { auth, person } = await memoryHost();
     const [admin, user] = [await person("admin", "admin"), await person("user")];
     const create = (key: string, headers?: Headers) =>
@@ -33,13 +33,13 @@ describe("a server call", () => {
     });
   });
 
-  test("is refused with the same error as over HTTP", async () => {
+  test("gets the same errors as over HTTP", async () => {
     const { auth, createFlag, person } = await memoryHost();
     const admin = await person("admin", "admin");
     const bad = flag({ defaultValue: 5 });
     const overHttp = await createFlag(bad, admin);
     expect(overHttp.status).toBe(400);
-    // @ts-expect-error not a value of this flag's type, nor of any the method takes
+    // @ts-expect-error a value that no flag type permits
     const method = auth.api.createFeatureFlag({ body: { ...bad, defaultValue: () => 5 } });
     await expect(method).rejects.toMatchObject({ statusCode: 400, body: { code: "VALIDATION_ERROR" } });
     await expect(auth.api.createFeatureFlag({ body: { ...bad, defaultValue: 5 } })).rejects.toMatchObject({
@@ -48,7 +48,7 @@ describe("a server call", () => {
     });
   });
 
-  test("may evaluate for anybody", async () => {
+  test("may evaluate for any user", async () => {
     const { auth } = await memoryHost();
     const context = { userId: "u1", email: "u1@example.com", role: "admin" };
     const result = await auth.api.evaluateFeatureFlag({
@@ -57,7 +57,7 @@ describe("a server call", () => {
     expect(result.context).toEqual(context);
   });
 
-  test("cannot change a flag by changing the value it was given", async () => {
+  test("cannot change a flag by mutating a returned value", async () => {
     const { auth } = await memoryHost();
     await auth.api.createFeatureFlag({
       body: flag({ type: "json", enabled: true, defaultValue: { a: [1] } }),
@@ -68,8 +68,8 @@ describe("a server call", () => {
   });
 });
 
-describe("organization roles made at run time", () => {
-  test("grant what they say, in their organization only, and at once no more when taken away", async () => {
+describe("organization roles created at run time", () => {
+  test("grant their actions in their organization only, and none immediately after they are removed", async () => {
     const ac = createAccessControl({ ...organizationStatements, ...featureFlagStatements });
     const { person, organization, join, call, auth, db } = await memoryHost({
       organization: {
@@ -84,8 +84,8 @@ describe("organization roles made at run time", () => {
       flags: { multiTenant: true },
     });
     const [owner, reader, other] = [await person("owner"), await person("reader"), await person("other")];
-    const [own, foreign] = [await organization(owner, "own"), await organization(other, "foreign")];
-    await join(reader, own);
+    const [home, foreign] = [await organization(owner, "home"), await organization(other, "foreign")];
+    await join(reader, home);
     const setRole = (organizationId: string, permission: string) =>
       db
         .prepare(
@@ -93,16 +93,16 @@ describe("organization roles made at run time", () => {
         )
         .run(crypto.randomUUID(), organizationId, permission, new Date().toISOString());
     db.prepare("update member set role = 'member,reader' where userId = ?").run(reader.id);
-    const { id } = await auth.api.createFeatureFlag({ body: { ...flag(), organizationId: own } });
+    const { id } = await auth.api.createFeatureFlag({ body: { ...flag(), organizationId: home } });
     const path = `/feature-flags/admin/flags/${id}`;
     const read = async () => (await call("GET", path, { as: reader })).status;
     expect(await read()).toBe(403);
     setRole(foreign, JSON.stringify({ featureFlag: ["read"] }));
     expect(await read()).toBe(403);
-    setRole(own, "not JSON");
+    setRole(home, "not JSON");
     expect(await read()).toBe(403);
     db.exec("delete from organizationRole");
-    setRole(own, JSON.stringify({ featureFlag: ["read"] }));
+    setRole(home, JSON.stringify({ featureFlag: ["read"] }));
     expect(await read()).toBe(200);
     expect((await call("PATCH", path, { as: reader, body: { name: "M" } })).status).toBe(403);
     db.exec("delete from organizationRole");
@@ -110,8 +110,8 @@ describe("organization roles made at run time", () => {
   });
 });
 
-describe("a key whose owner cannot be told", () => {
-  test("belongs to nobody: where ids are counted numbers, a user and an organization may share one", async () => {
+describe("an API key with an ambiguous owner", () => {
+  test("has no permissions, because with serial ids a user and an organization may have the same id", async () => {
     const db = memoryDatabase();
     const auth = betterAuth({
       baseURL: "http://localhost:3000",
@@ -137,17 +137,17 @@ describe("a key whose owner cannot be told", () => {
         })
       ).user;
     const [first, second] = [await sign("first"), await sign("second")];
-    const [own, others] = await Promise.all(
+    const [home, others] = await Promise.all(
       ["own", "others"].map((name) =>
         auth.api.createOrganization({ body: { name, slug: name, userId: second.id } }),
       ),
     );
-    expect([first.id, own?.id]).toEqual(["1", "1"]);
+    expect([first.id, home?.id]).toEqual(["1", "1"]);
     const actions = { featureFlag: ["read"] };
     const { key } = await auth.api.createApiKey({
-      body: { userId: second.id, configId: "org", organizationId: own?.id, permissions: actions },
+      body: { userId: second.id, configId: "org", organizationId: home?.id, permissions: actions },
     });
-    for (const organizationId of [own?.id, others?.id, "7", "x"]) {
+    for (const organizationId of [home?.id, others?.id, "7", "x"]) {
       const list = auth.api.listFeatureFlags({ query: { organizationId }, headers: { "x-api-key": key } });
       await expect(list).rejects.toMatchObject({ statusCode: 403 });
     }
@@ -155,7 +155,7 @@ describe("a key whose owner cannot be told", () => {
 });
 
 describe("permissions", () => {
-  test("a role has what its access control grants, alone or among several", async () => {
+  test("a role has the actions of its access control, alone or together with other roles", async () => {
     const ac = createAccessControl({ ...defaultStatements, featureFlag: ["create", "evaluate-as"] });
     const { person, createFlag, evaluate, db } = await memoryHost({
       admin: {
@@ -184,7 +184,7 @@ describe("permissions", () => {
     }
   });
 
-  test("without the admin plugin a role field of the host's own grants nothing", async () => {
+  test("a role field of the host grants nothing without the admin plugin", async () => {
     const db = memoryDatabase();
     const auth = betterAuth({
       baseURL: "http://localhost:3000",
@@ -207,7 +207,7 @@ describe("permissions", () => {
     expect((await auth.api.createFeatureFlag({ body: flag() })).key).toBe("k");
   });
 
-  test("a role taken away counts at once, though the cookie still carries it", async () => {
+  test("a removed role takes effect immediately, even if the cookie still contains it", async () => {
     const { person, createFlag, evaluate, db } = await memoryHost({ cookieCache: true });
     const admin = await person("admin", "admin");
     expect((await createFlag(flag(), admin)).status).toBe(201);
@@ -216,7 +216,7 @@ describe("permissions", () => {
     expect((await evaluate({ flagKey: "k", context: { userId: "other" } }, admin)).status).toBe(403);
   });
 
-  test("a forged or ended session is nobody", async () => {
+  test("a forged or expired session is not authenticated", async () => {
     const { person, createFlag, db } = await memoryHost();
     const admin = await person("admin", "admin");
     const forged = { ...admin, headers: { cookie: "better-auth.session_token=forged.abc" } };

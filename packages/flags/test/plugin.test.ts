@@ -1,4 +1,4 @@
-/** The plugin as its host sees it: names, types, tables. */
+/** Checks the plugin's exported names, types, tables and lifecycle. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -56,7 +56,7 @@ describe("the entry point", () => {
     ]);
   });
 
-  test("names every error code, with a message", () => {
+  test("exports every error code with a message", () => {
     expect(Object.keys(FEATURE_FLAG_ERROR_CODES).sort()).toEqual([
       "EVALUATION_ERROR",
       "FLAG_NOT_FOUND",
@@ -73,13 +73,20 @@ describe("the entry point", () => {
 });
 
 describe("types", () => {
-  test("the plugin's written type is a Better Auth plugin", () => {
+  test("the list of operations exports no name a second time, so that auth.api keeps its doc comments", () => {
+    const list = readFileSync(new URL("../src/server/operations/list.ts", import.meta.url), "utf8");
+    const statements = list.split("\n").filter((line) => /^(?:export|import)/.test(line));
+    expect(statements.length).toBeGreaterThan(10);
+    for (const statement of statements) expect(statement).toMatch(/^export \* from "/);
+  });
+
+  test("the declared type of the plugin is a Better Auth plugin", () => {
     expectTypeOf<FeatureFlagsPlugin>().toExtend<BetterAuthPlugin>();
     expectTypeOf(featureFlags()).toEqualTypeOf<FeatureFlagsPlugin>();
     expect(featureFlags().id).toBe("feature-flags");
   });
 
-  test("auth.api has the methods, with what they take and give", () => {
+  test("auth.api has typed inputs and results for every method", () => {
     type Api = Auth["api"];
     expectTypeOf<Awaited<ReturnType<Api["createFeatureFlag"]>>>().toEqualTypeOf<FeatureFlag>();
     expectTypeOf<FeatureFlag["createdAt"]>().toEqualTypeOf<Date>();
@@ -154,13 +161,13 @@ describe("types", () => {
       await api.getFeatureFlagStats({});
       // @ts-expect-error a flag needs a key
       await api.createFeatureFlag({ body: { name: "N", type: "boolean" } });
-      // @ts-expect-error there is no such type
+      // @ts-expect-error the type does not exist
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "date" } });
-      // @ts-expect-error no such field
+      // @ts-expect-error the field does not exist
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", colour: "red" } });
       // @ts-expect-error a rule needs a priority
       await api.createFeatureFlagRule({ body: { flagId: "f", conditions: { conditions: [] }, value: 1 } });
-      // @ts-expect-error there is no such sort
+      // @ts-expect-error the sort field does not exist
       await api.listFeatureFlags({ query: { sort: "secret" } });
       // @ts-expect-error the flag is in params
       await api.listFeatureFlagRules({ query: {} });
@@ -170,7 +177,7 @@ describe("types", () => {
     expectTypeOf(shapes).returns.toEqualTypeOf<Promise<void>>();
   });
 
-  test("the host's own types survive the plugin", () => {
+  test("the types of other plugins are unchanged", () => {
     type Session = NonNullable<Awaited<ReturnType<Auth["api"]["getSession"]>>>;
     expectTypeOf<Session["user"]["email"]>().toEqualTypeOf<string>();
     expectTypeOf<Session["user"]["role"]>().toEqualTypeOf<string | null | undefined>();
@@ -180,7 +187,7 @@ describe("types", () => {
 
 describe("ids", () => {
   test.each(["serial", "uuid"] as const)(
-    "are ours, whatever form the host's own have: %s",
+    "are UUIDs even if the host generates other ids: %s",
     async (generateId) => {
       const db = memoryDatabase();
       const auth = betterAuth({
@@ -203,7 +210,7 @@ describe("ids", () => {
 });
 
 describe("table and column names", () => {
-  test("can be the host's own", async () => {
+  test("can be chosen by the host", async () => {
     const db = memoryDatabase();
     const auth = betterAuth({
       baseURL: "http://localhost:3000",
@@ -234,11 +241,11 @@ describe("table and column names", () => {
     });
     expect(db.prepare("select flag_key from feature_flag_audit").all()).toHaveLength(1);
 
-    // The names are this plugin's alone: another one made without them has the usual ones.
+    // The names apply to this instance only. Another instance has the default names.
     expect(featureFlags().schema.featureFlag.modelName).toBeUndefined();
   });
 
-  test("a second migration finds nothing to do", async () => {
+  test("need no changes in a second migration", async () => {
     const { auth } = await memoryHost();
     const { toBeCreated, toBeAdded, toBeAddedIndexes } = await getMigrations(auth.options);
     expect([toBeCreated, toBeAdded, toBeAddedIndexes]).toEqual([[], [], []]);
@@ -246,7 +253,7 @@ describe("table and column names", () => {
 });
 
 describe("permission statements", () => {
-  test("are what the host's own access control can be made of", () => {
+  test("can be used in the host's access control", () => {
     const ac = createAccessControl({ ...defaultStatements, ...featureFlagStatements });
     const role = ac.newRole({ featureFlag: ["read", "evaluate-as"] });
     expect(role.authorize({ featureFlag: ["evaluate-as"] }).success).toBe(true);
@@ -255,7 +262,7 @@ describe("permission statements", () => {
 });
 
 describe("health", () => {
-  test("names the version of the package", async () => {
+  test("returns the version of the package", async () => {
     const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
     const { auth } = await memoryHost();
     expect((await auth.api.getFeatureFlagsHealth()).version).toBe(version);
@@ -263,7 +270,7 @@ describe("health", () => {
 });
 
 describe("the OpenAPI document", () => {
-  test("has every route, with what it takes and what it gives", async () => {
+  test("describes the input and the response of every route", async () => {
     const auth = betterAuth({
       baseURL: "http://localhost:3000",
       database: memoryDatabase(),
@@ -302,7 +309,7 @@ interface Operation {
 }
 
 describe("closeFeatureFlags", () => {
-  test("stops the polling; what is in memory answers on", async () => {
+  test("stops polling, and evaluations still use the snapshot", async () => {
     const { auth, evaluate, db } = await memoryHost();
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
     await evaluate({ flagKey: "k" });
@@ -312,7 +319,7 @@ describe("closeFeatureFlags", () => {
     expect(db.isOpen).toBe(true);
   });
 
-  test("is harmless before the first call, and without the plugin", async () => {
+  test("does nothing before the first request, and without the plugin", async () => {
     const options = {
       baseURL: "http://localhost:3000",
       secret: "a secret that is only good enough for tests",
@@ -323,7 +330,7 @@ describe("closeFeatureFlags", () => {
     await closeFeatureFlags(betterAuth({ ...options, plugins: [openAPI()], logger: { disabled: true } }));
   });
 
-  test("is not needed for a process to end", async () => {
+  test("is not required for a process to exit", async () => {
     const script = `
       import { DatabaseSync } from "node:sqlite";
       import { betterAuth } from "better-auth";

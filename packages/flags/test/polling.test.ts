@@ -1,4 +1,4 @@
-/** How a process learns what others have changed. */
+/** The option `pollMs`: how a process notices changes of other processes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startHost } from "./host.ts";
@@ -22,14 +22,14 @@ async function changeElsewhere(
   return { read, metrics: () => second.auth.api.getFeatureFlagsMetrics() };
 }
 
-test("pollMs: a change made elsewhere arrives by itself [Decisions: Reads]", async () => {
+test("pollMs: a change of another process arrives by polling [Decisions: Reads]", async () => {
   const { read, metrics } = await changeElsewhere(20);
-  // Metrics ask nothing of the database, while a read has flags checked that nothing else has kept current.
+  // Metrics do not read the database, while an evaluation would trigger a check.
   await vi.waitFor(async () => expect(await metrics()).toMatch(/^halyard_flags_revision 2$/m), 10_000);
   expect(await read()).toBe("new");
 });
 
-test("pollMs 0: nothing is asked in between, and who asks for flags has them checked [Decisions: Reads]", async () => {
+test("pollMs 0: there is no polling, and an evaluation triggers the check [Decisions: Reads]", async () => {
   const { read } = await changeElsewhere(0);
   // Longer than the default interval.
   await sleep(700);

@@ -1,8 +1,8 @@
-/** LISTEN and NOTIFY between nodes: changes are there at once while it is up, and soon while it is not. */
+/** The PostgreSQL notification bus between processes, and polling while the bus is down. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createPostgresBus } from "../src/store/postgres-bus.ts";
-import type { FlagStore } from "../src/store/store.ts";
+import type { FlagStore } from "../src/store/flag-store.ts";
+import { createPostgresBus } from "../src/store/postgres/bus.ts";
 import { by, flagInput, fresh, openStoreHost, type StoreHost } from "./contract/store-host.ts";
 import { type FreshPostgres, freshPostgres } from "./databases.ts";
 
@@ -23,15 +23,15 @@ afterAll(() => host?.close());
 interface BusNode {
   readonly store: FlagStore;
   readonly warnings: string[];
-  /** What the listening connection calls itself. */
+  /** The application name of the listening connection. */
   readonly name: string;
 }
 
-/** A node with a bus, whose polling would not notice anything before the test is over. */
+/** A process with a bus and a polling interval longer than the test. */
 async function openNode({ pollMs = 600_000, schema = "public", isCut = false } = {}): Promise<BusNode> {
   const name = fresh("bus");
   const { database: pool } = db.connect({
-    // Nobody is there.
+    // No server listens on this port.
     ...(isCut && { connectionString: "postgres://127.0.0.1:1/none" }),
     max: 2,
     application_name: name,
@@ -62,7 +62,7 @@ const until = (state: string, node: BusNode) =>
 const revisionOf = async ({ store }: BusNode, tenant: string) =>
   (await store.snapshot(tenant)).snapshot.revision;
 
-/** How long a revision took to arrive. Reads nothing but memory, as evaluation does. */
+/** Measures how long a revision took to arrive. Reads only memory, like an evaluation. */
 async function arrival(node: BusNode, tenant: string, revision: number): Promise<number> {
   const startedAt = performance.now();
   while ((await revisionOf(node, tenant)) < revision) {
@@ -83,7 +83,7 @@ async function cutBus({ name }: BusNode): Promise<number> {
 }
 
 describe("while the bus is up", () => {
-  test("a change is on the other node long before it would have asked", async () => {
+  test("a change reaches the other process before its next poll", async () => {
     const tenant = fresh("tenant");
     const [writer, reader] = [await openNode(), await openNode()];
     await until("up", writer);
@@ -102,7 +102,7 @@ describe("while the bus is up", () => {
     expect(reader.warnings).toEqual([]);
   }, 60_000);
 
-  test("many changes in a row all arrive, and the last is what is served", async () => {
+  test("many consecutive changes arrive, and the last one is served", async () => {
     const tenant = fresh("tenant");
     const [writer, reader] = [await openNode(), await openNode()];
     await until("up", reader);
@@ -112,7 +112,7 @@ describe("while the bus is up", () => {
     await arrival(reader, tenant, 31);
   });
 
-  test("a message that makes no sense, or promises a revision that is not there, does no harm", async () => {
+  test("an invalid message, or one with a revision that does not exist, has no effect", async () => {
     const tenant = fresh("tenant");
     const [writer, reader] = [await openNode(), await openNode()];
     await until("up", reader);
@@ -129,7 +129,7 @@ describe("while the bus is up", () => {
     expect(reader.warnings).toEqual([]);
   });
 
-  test("an application in another schema is not disturbed", async () => {
+  test("an application in another schema gets no notifications", async () => {
     const tenant = fresh("tenant");
     const { database, close } = db.connect();
     await database.query("create schema another_app");
@@ -146,7 +146,7 @@ describe("while the bus is up", () => {
 });
 
 describe("when the bus is cut", () => {
-  test("health says so, it comes back by itself, and what was missed is read at once", async () => {
+  test("health reports it, the bus reconnects, and missed changes are read immediately", async () => {
     const tenant = fresh("tenant");
     const [writer, reader] = [await openNode(), await openNode()];
     await until("up", writer);
@@ -181,7 +181,7 @@ describe("when the bus is cut", () => {
   });
 });
 
-test("without polling nobody listens, and others are told all the same", async () => {
+test("without polling a process does not listen, but still notifies others", async () => {
   const tenant = fresh("tenant");
   const [writer, reader] = [await openNode({ pollMs: 0 }), await openNode()];
   await until("up", reader);

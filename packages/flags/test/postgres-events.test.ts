@@ -1,12 +1,12 @@
-/** The event log on PostgreSQL: what every log promises, and what holds beyond that. */
+/** The PostgreSQL event log: the contract of all event logs, and its own guarantees. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EventLog } from "../src/store/events/event-log.ts";
-import { featureFlagsPostgresMigration } from "../src/store/events/postgres-tables.ts";
+import { featureFlagsPostgresMigration } from "../src/store/events/postgres/tables.ts";
 import { answerOf, batchOf, DAY, entryOf, NOON, newDedupe } from "./contract/event-host.ts";
 import { describeEventLog } from "./contract/events.ts";
-import { openLine } from "./contract/line.ts";
 import { openPostgresEvents, type PostgresEventHost } from "./contract/postgres-events.ts";
 import { fresh, refusalOf } from "./contract/store-host.ts";
+import { openTcpProxy } from "./contract/tcp-proxy.ts";
 
 describeEventLog("on PostgreSQL itself", openPostgresEvents, { nodesThatWriteAtOnce: 2 });
 
@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => host?.close());
 
-describe("keys on PostgreSQL itself", () => {
-  test("with other bodies at once, over several processes, one wins and all others are conflicts", async () => {
+describe("keys in the PostgreSQL event log", () => {
+  test("with different bodies from concurrent processes: one is stored and the others are conflicts", async () => {
     const tenant = fresh("tenant");
     const nodes = [await host.open(), await host.open(), await host.open()];
     const dedupe = newDedupe();
@@ -33,7 +33,7 @@ describe("keys on PostgreSQL itself", () => {
     expect(await host.counts(tenant)).toEqual([1, 1]);
   });
 
-  test("processes that write the same keys in opposite orders never fail", async () => {
+  test("do not fail when processes write them in opposite orders", async () => {
     const tenant = fresh("tenant");
     const nodes = [await host.open(), await host.open(), await host.open()];
     for (let round = 0; round < 5; round++) {
@@ -47,8 +47,8 @@ describe("keys on PostgreSQL itself", () => {
   });
 });
 
-describe("batches on PostgreSQL itself", () => {
-  test("with another body leave the keys of their events free for others at the same moment", async () => {
+describe("batches in the PostgreSQL event log", () => {
+  test("that are conflicts do not use the keys of their events", async () => {
     const tenant = fresh("tenant");
     const [ofBatch, ofEvent] = [newDedupe(), newDedupe()];
     await log.recordBatch(batchOf([entryOf({ tenant })], { dedupe: ofBatch }));
@@ -60,7 +60,7 @@ describe("batches on PostgreSQL itself", () => {
     expect(await host.counts(tenant)).toEqual([2, 2]);
   });
 
-  test("answer the same again when one of their events had another's key, even when that is forgotten", async () => {
+  test("return the same answer again when an event had a used key, even after that key is deleted", async () => {
     const tenant = fresh("tenant");
     const [ofBatch, used, own] = [newDedupe(), newDedupe(), newDedupe()];
     await log.record(entryOf({ tenant, dedupe: used }));
@@ -76,7 +76,7 @@ describe("batches on PostgreSQL itself", () => {
     expect(await host.counts(tenant)).toEqual([2, 2]);
   });
 
-  test("answer the same again when two of their events had the same key with other bodies", async () => {
+  test("return the same answer again when two of their events had the same key with different bodies", async () => {
     const tenant = fresh("tenant");
     const [ofBatch, own] = [newDedupe(), newDedupe()];
     const send = () => {
@@ -89,7 +89,7 @@ describe("batches on PostgreSQL itself", () => {
     expect(await send()).toEqual({ outcome: "duplicate", answer });
   });
 
-  test("whose process died before it knew of a conflict answer what they would have", async () => {
+  test("whose process died before it stored the answer return the same answer", async () => {
     const tenant = fresh("tenant");
     const [ofBatch, used] = [newDedupe(), newDedupe()];
     await log.record(entryOf({ tenant, dedupe: used }));
@@ -103,7 +103,7 @@ describe("batches on PostgreSQL itself", () => {
     expect(answerOf(await send())).toMatchObject({ success: 1, failed: 1 });
   });
 
-  test("without any event to store are remembered, too", async () => {
+  test("without any event are deduplicated, too", async () => {
     const dedupe = newDedupe();
     const first = await log.recordBatch(batchOf([], { dedupe, failed: 3 }));
     expect(first).toMatchObject({ outcome: "stored", answer: { success: 0, failed: 3 } });
@@ -112,8 +112,8 @@ describe("batches on PostgreSQL itself", () => {
   });
 });
 
-describe("rows on PostgreSQL itself", () => {
-  test("hold every character, whatever it means in an array of PostgreSQL's", async () => {
+describe("rows in the PostgreSQL event log", () => {
+  test("hold every character, including those with a meaning in array literals", async () => {
     const tenant = fresh("tenant");
     const odd = `a"b\\c{d},e 'f' NULL \u{1f6a2}\n`;
     const entries = [
@@ -133,7 +133,7 @@ describe("rows on PostgreSQL itself", () => {
     expect(events.get(odd)?.get(odd)?.count).toBe(1);
   });
 
-  test("that PostgreSQL will not take fail alone", async () => {
+  test("that PostgreSQL rejects do not fail others", async () => {
     const tenant = fresh("tenant");
     const entries = Array.from({ length: 10 }, (_, index) =>
       entryOf({ tenant, userId: index === 4 ? "a\0b" : "u" }),
@@ -144,7 +144,7 @@ describe("rows on PostgreSQL itself", () => {
     expect(await host.counts(tenant)).toEqual([9, 9]);
   });
 
-  test("for sinks are one for each event that is stored and kept, in order, and for no other", async () => {
+  test("for sinks exist once per stored event, in order", async () => {
     const tenant = fresh("tenant");
     const node = await host.open({ outbox: ["one", "two"] });
     const dedupe = newDedupe();
@@ -163,7 +163,7 @@ describe("rows on PostgreSQL itself", () => {
     expect(got("two")).toEqual([...names, "e"]);
   });
 
-  test("that come while others are written are written together", async () => {
+  test("that arrive during a write are written together", async () => {
     const tenant = fresh("tenant");
     await Promise.all(Array.from({ length: 3000 }, () => log.record(entryOf({ tenant }))));
     const { rows } = await host
@@ -177,14 +177,14 @@ describe("rows on PostgreSQL itself", () => {
   });
 });
 
-test("after close, nothing more is taken", async () => {
+test("are refused after close", async () => {
   const node = await host.open();
   await node.close();
   expect(await refusalOf(node.record(entryOf()))).toMatchObject({ code: "STORAGE_ERROR" });
 });
 
 describe("when connections to PostgreSQL break", () => {
-  test("in the middle, everything is still written exactly once, with keys and without", async () => {
+  test("everything is still written exactly once, with and without keys", async () => {
     const tenant = fresh("tenant");
     const name = fresh("breaks");
     const node = await host.open({ pool: host.pool({ application_name: name }) });
@@ -215,7 +215,7 @@ describe("when connections to PostgreSQL break", () => {
             const entry = entryOf({ tenant, ...(dedupe && { dedupe }) });
             const answer = await node.record(entry).catch(() => undefined);
             if (dedupe === undefined) (answer === undefined ? unknown : acknowledged).add(entry.event.id);
-            // Whoever has a key asks until there is an answer; without one, that might write it twice.
+            // With an idempotency key the sender retries until it gets a response; without one, a retry could write twice.
             if (dedupe === undefined || answer !== undefined) break;
           }
         }),
@@ -235,9 +235,9 @@ describe("when connections to PostgreSQL break", () => {
     expect(await host.counts(tenant)).toEqual([rows.length, rows.length]);
   }, 60_000);
 
-  test("for good, callers are told soon; when they are back, so is the log", async () => {
+  test("permanently, callers get an error soon, and the log works again after reconnection", async () => {
     const tenant = fresh("tenant");
-    const line = await openLine(String(host.pool().options.connectionString));
+    const line = await openTcpProxy(String(host.pool().options.connectionString));
     try {
       const node = await host.open({ pool: host.pool({ connectionString: line.url }) });
       await node.record(entryOf({ tenant }));
@@ -254,7 +254,7 @@ describe("when connections to PostgreSQL break", () => {
 });
 
 describe("the tables of the option postgres", () => {
-  test("where they are missing, every error says how to make them", async () => {
+  test("if they are missing, every error says how to create them", async () => {
     const node = await host.open({ pool: host.pool({ options: "-c search_path=nowhere" }) });
     const hour = new Date(NOON).toISOString();
     const calls = [
@@ -272,7 +272,7 @@ describe("the tables of the option postgres", () => {
     }
   });
 
-  test("are made in the schema of the connection, again and again, and at the same time", async () => {
+  test("are created in the schema of the connection, also repeatedly and concurrently", async () => {
     const tenant = fresh("tenant");
     await host.pool().query("create schema elsewhere");
     const pool = host.pool({ options: "-c search_path=elsewhere" });

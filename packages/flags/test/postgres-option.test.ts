@@ -29,8 +29,8 @@ afterAll(async () => {
   await db?.drop();
 });
 
-describe("before the tables are made", () => {
-  test("flags are evaluated and changed, and an event is answered with what to do", async () => {
+describe("before the tables are created", () => {
+  test("flags can be evaluated and changed, and the error of an event says what to do", async () => {
     const admin = await host.person("first", "admin");
     expect((await host.createFlag({ key: "early", name: "N", type: "boolean" }, admin)).status).toBe(201);
     expect((await host.evaluate({ flagKey: "early" })).status).toBe(200);
@@ -66,7 +66,7 @@ describe("with the tables", () => {
     expect(stats.json.byVariant[""].events.click).toEqual({ count: 11, sum: 48, mean: 48 / 11 });
   });
 
-  test("health shows the bus, and a change is on another node without a poll", async () => {
+  test("health shows the bus, and a change reaches another process without polling", async () => {
     const admin = await host.person("another", "admin");
     const { host: other } = await openHost(false);
     const health = () => other.auth.api.getFeatureFlagsHealth();
@@ -84,7 +84,7 @@ describe("with the tables", () => {
     }
   });
 
-  test("a program that does not close its flags ends when it has nothing else to do", {
+  test("a program that does not close the plugin ends when it has no other work", {
     timeout: 60_000,
   }, async () => {
     const program = fileURLToPath(new URL("fixtures/postgres-program.ts", import.meta.url));
@@ -95,10 +95,10 @@ describe("with the tables", () => {
   });
 });
 
-test("anything but a pool of pg is refused at once", () => {
+test("a value that is not a pool of pg is refused immediately", () => {
   for (const postgres of [{}, { query() {} }, "postgres://localhost/app"]) {
     expect(() => featureFlags({ postgres: postgres as never })).toThrow(
-      new TypeError("`postgres` must be a `Pool` of the package `pg`."),
+      new TypeError("The option `postgres` is not a pool. Pass a `Pool` of the package `pg`."),
     );
   }
 });

@@ -12,7 +12,7 @@ const TRAITS: StoreTraits = { keysThatDifferInCase: "are two flags", nodesThatWr
 describeStore("PostgreSQL", { open: () => freshPostgres() }, TRAITS);
 
 // There a writer who waited for another is undone, and has to begin again.
-describe("flags on PostgreSQL set to its strictest isolation", () => {
+describe("flags on PostgreSQL with serializable isolation", () => {
   let host: StoreHost;
   const options = "-c default_transaction_isolation=serializable";
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe.each(["uuid", "serial"] as const)(
   },
 );
 
-describe("flags on PostgreSQL that is asked directly", () => {
+describe("flags on PostgreSQL with direct queries", () => {
   let host: StoreHost;
   beforeAll(async () => {
     host = await openStoreHost({ open: () => freshPostgres(), isAskedDirectly: true });
@@ -44,7 +44,7 @@ describe("flags on PostgreSQL that is asked directly", () => {
   afterAll(() => host?.close());
   describeSnapshots(() => host);
 
-  test("polling notices a change without a question to Better Auth, whatever the tenant is called", async () => {
+  test("polling notices a change without Better Auth's adapter, for all kinds of tenant names", async () => {
     const tenant = fresh('a "tenant", {such} as \\this');
     await host.store.createFlag(by(tenant), flagInput());
     // Its clock stands still, so that nothing but polling has it look.

@@ -1,4 +1,4 @@
-/** A strict reader of Prometheus' text format 0.0.4: whatever a scraper might take amiss throws. */
+/** A strict parser of the Prometheus text format 0.0.4. It throws for anything a scraper might refuse. */
 
 export interface MetricFamily {
   readonly type: string;
@@ -23,10 +23,10 @@ export function parsePrometheus(text: string): Map<string, MetricFamily> {
   for (const line of text.slice(0, -1).split("\n")) {
     const [, kind, name = "", rest = ""] = COMMENT.exec(line) ?? [];
     if (kind === "HELP") {
-      if (helps.has(name)) throw new Error(`HELP twice: ${name}`);
+      if (helps.has(name)) throw new Error(`Duplicate HELP: ${name}`);
       helps.set(name, rest);
     } else if (kind === "TYPE") {
-      if (families.has(name)) throw new Error(`TYPE twice: ${name}`);
+      if (families.has(name)) throw new Error(`Duplicate TYPE: ${name}`);
       current = [name, { type: rest, help: helps.get(name) ?? "", samples: [] }];
       families.set(...current);
     } else {
@@ -45,11 +45,12 @@ function addSample(
 ) {
   const [, name = "", labelText = "", number = ""] = SAMPLE.exec(line) ?? [];
   const suffixes = type === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
-  if (!suffixes.some((suffix) => name === family + suffix)) throw new Error(`Not of ${family}: ${line}`);
+  if (!suffixes.some((suffix) => name === family + suffix))
+    throw new Error(`The sample does not belong to ${family}: ${line}`);
   if (type === "counter" && !name.endsWith("_total")) throw new Error(`A counter without _total: ${line}`);
   const labels = parseLabels(labelText);
   const key = JSON.stringify([name, Object.entries(labels).sort()]);
-  if (seen.has(key)) throw new Error(`Twice: ${line}`);
+  if (seen.has(key)) throw new Error(`Duplicate sample: ${line}`);
   seen.add(key);
   const value = number === "+Inf" ? Number.POSITIVE_INFINITY : Number(number);
   if (Number.isNaN(value)) throw new Error(`Not a number: ${line}`);
@@ -62,7 +63,7 @@ function parseLabels(text: string): Record<string, string> {
   let end = 0;
   while (end < text.length) {
     const [all = "", name = "", value = ""] = LABEL.exec(text) ?? [];
-    if (all === "" || name in labels) throw new Error(`Bad labels: ${text}`);
+    if (all === "" || name in labels) throw new Error(`Invalid labels: ${text}`);
     labels[name] = value.replace(/\\(.)/g, (_, escaped) => (escaped === "n" ? "\n" : escaped));
     end += all.length;
   }
@@ -91,7 +92,7 @@ function checkHistogram(family: string, { samples }: MetricFamily): void {
     });
     const [lastLe, lastValue] = buckets.at(-1) ?? [];
     if (!grows || lastLe !== Number.POSITIVE_INFINITY || lastValue !== count || hasSum !== true) {
-      throw new Error(`Not a histogram: ${family} ${key}`);
+      throw new Error(`Invalid histogram: ${family} ${key}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Rate limits while the Redis that processes share is frozen, dead, and back. */
+/** Checks the rate limits while the shared Redis is frozen or down, and after it recovers. */
 import { redisRateLimitStore } from "@halyard/flags/redis";
 import { type PrivateServer, startRedis } from "@halyard/services";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,22 +12,23 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 
 const outages = {
-  "answers nothing": { begin: async () => redis.pause(), end: async () => redis.resume() },
+  "does not respond": { begin: async () => redis.pause(), end: async () => redis.resume() },
   "has died": { begin: () => redis.kill(), end: () => redis.restart() },
 };
 
 test.each(Object.entries(outages))(
-  "when Redis %s, limits go on by themselves; when it is back, they are shared again",
+  "while Redis %s, the process counts alone, and afterwards limits are shared again",
   async (name, { begin, end }) => {
     const prefix = `${name}:`;
     const client = await connectRedis(redis.url);
-    const said: string[] = [];
+    const messages: string[] = [];
     const host = await memoryHost({
       rateLimit: { enabled: true },
-      log: (message) => said.push(message),
+      log: (message) => messages.push(message),
       flags: { rateLimit: { store: redisRateLimitStore(client, { prefix }), maxWaitMs: 2000 } },
     });
-    const warnings = () => said.filter((message) => /store of the rate limits/.test(message));
+    const warnings = () =>
+      messages.filter((message) => /The rate limit store does not respond/.test(message));
     const evaluate = async (address: string) =>
       (await host.request("/feature-flags/evaluate", { flagKey: "k" }, { "x-forwarded-for": address }))
         .status;

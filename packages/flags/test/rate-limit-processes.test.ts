@@ -1,4 +1,4 @@
-/** Rate limits over two processes: together they never pass more than the limit. */
+/** Checks that two processes together never exceed a rate limit. */
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -21,13 +21,13 @@ const RULES: readonly (readonly [
   ["events", 100, "POST", "events", EVENT],
   ["events/batch", 100, "POST", "events/batch", { events: [EVENT] }],
   ["admin/*", 20, "GET", "admin/flags", undefined],
-  // Those of the reserve come on top of those of administration.
+  // The reserve adds to the admin limit.
   ["admin/* with its reserve", 40, "PATCH", "admin/flags/1", { enabled: false }],
 ];
 
 let lastAddress = 0;
 
-describe.each(["redis", "secondary"])("two processes that count together, by %s", (kind) => {
+describe.each(["redis", "secondary"])("two processes that share a limit in %s", (kind) => {
   let programs: Program[] = [];
 
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe.each(["redis", "secondary"])("two processes that count together, by %s"
   afterAll(() => Promise.all(programs.map((program) => program.stop())));
 
   test.each(RULES)(
-    "pass of 200 parallel calls no more than %s allows",
+    "permit no more of 200 parallel requests than the limit of %s",
     async (_rule, limit, method, path, body) => {
       const address = `203.0.113.${++lastAddress}`;
       const call = (at: number) =>
@@ -57,20 +57,20 @@ describe.each(["redis", "secondary"])("two processes that count together, by %s"
       expect(statuses.filter((status) => ![200, 401, 429].includes(status))).toEqual([]);
       const passed = statuses.filter((status) => status !== 429).length;
       expect(passed).toBeLessThanOrEqual(limit);
-      // Blocks may be lost in a secondary storage, to a process that does not know yet when the window ends: one or two, or
-      // more where a busy machine keeps the other from saying so.
+      // With a secondary storage, a process that does not know the end of the window yet loses its blocks: one or two, or
+      // more on a busy machine.
       expect(passed).toBeGreaterThanOrEqual(
         kind === "redis" || path.startsWith("admin") ? limit : limit * 0.5,
       );
     },
   );
 
-  test("and say nothing of an outage", () => {
-    expect(programs.map((program) => program.output()).join("")).not.toMatch(/store of the rate limits/);
+  test("log no outage", () => {
+    expect(programs.map((program) => program.output()).join("")).not.toMatch(/rate limit store/);
   });
 });
 
-test("a server in production has limits, and says what is not as it should be", async () => {
+test("a server in production has rate limits and warns about its configuration", async () => {
   const { url, prefix } = await createRedisPrefix();
   const program = await spawnProgram({
     command: process.execPath,
@@ -83,13 +83,13 @@ test("a server in production has limits, and says what is not as it should be", 
   const statuses = await Promise.all(
     Array.from({ length: 30 }, () => statusOf(path, "GET", undefined, undefined)),
   );
-  // No header says who calls, so all share one bucket.
+  // No header has an address, so all requests share one bucket.
   expect(statuses.filter((status) => status === 401)).toHaveLength(20);
   expect(program.output().match(/Rate limits are counted in memory/g)).toHaveLength(1);
-  expect(program.output().match(/The address of a caller is not known/g)).toHaveLength(1);
+  expect(program.output().match(/The network address of a caller is unknown/g)).toHaveLength(1);
 });
 
-/** On a connection of its own: one that is kept may be closed by the server just when it is used again. */
+/** Uses a new connection, because the server may close a kept one just when it is used again. */
 function statusOf(url: string, method: string, address: string | undefined, body: unknown): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = {

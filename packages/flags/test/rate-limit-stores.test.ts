@@ -1,4 +1,4 @@
-/** The stores of rate limits, on a real Redis and through each of its clients. */
+/** Checks the rate limit stores on a real Redis, with each client. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -47,7 +47,7 @@ describeRateLimitStore("in the secondary storage of Better Auth", async () => {
   };
 });
 
-test("Bun's own client of Redis will do, too", async () => {
+test("Bun's Redis client is supported", async () => {
   const { url, prefix } = await createRedisPrefix();
   const program = fileURLToPath(new URL("fixtures/bun-redis.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(
@@ -58,6 +58,6 @@ test("Bun's own client of Redis will do, too", async () => {
   expect(JSON.parse(stdout)).toEqual({ granted: 100, isReset: true });
 }, 60_000);
 
-test("what is no client of Redis is refused at once", () => {
-  expect(() => redisRateLimitStore({} as never)).toThrow(/none of node-redis, ioredis or Bun/);
+test("an object that is not a Redis client is refused immediately", () => {
+  expect(() => redisRateLimitStore({} as never)).toThrow(/not from node-redis, ioredis or Bun/);
 });

@@ -1,4 +1,4 @@
-/** Whether a process is sent requests: `GET /feature-flags/ready`. */
+/** Checks `GET /feature-flags/ready`. */
 import { closeFeatureFlags } from "@halyard/flags";
 import { expect, test, vi } from "vitest";
 import { flag, memoryHost } from "./memory-host.ts";
@@ -6,16 +6,16 @@ import { flag, memoryHost } from "./memory-host.ts";
 const PATH = "/feature-flags/ready";
 const READY = [200, { ready: true }];
 
-test("a process that can answer is ready, and says so to everybody", async () => {
+test("a process that can evaluate is ready, for every caller", async () => {
   const host = await memoryHost();
   const { status, json } = await host.call("GET", PATH);
   expect([status, json]).toEqual(READY);
   expect(await host.auth.api.getFeatureFlagsReadiness()).toEqual({ ready: true });
 });
 
-test("without flags and without a database it is not, and says when to ask again but nothing of the database", async () => {
+test("a process without a snapshot and without a database is not ready, and responds with Retry-After and no details", async () => {
   const host = await memoryHost();
-  // Better Auth compares its tables with the database at the first request.
+  // Better Auth compares the tables with its schema at the first request.
   await host.call("GET", "/ok");
   host.db.exec('alter table "featureFlagRevision" rename to "gone"');
   const { status, json, headers, text } = await host.call("GET", PATH);
@@ -26,7 +26,7 @@ test("without flags and without a database it is not, and says when to ask again
   await vi.waitFor(async () => expect((await host.call("GET", PATH)).status).toBe(200), 5_000);
 });
 
-test("a process that has flags stays ready while the database is down: it can answer", async () => {
+test("a process with a snapshot stays ready while the database is down", async () => {
   const host = await memoryHost();
   await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
   await host.evaluate({ flagKey: "k" });
@@ -36,7 +36,7 @@ test("a process that has flags stays ready while the database is down: it can an
   expect((await host.evaluate({ flagKey: "k" })).json.value).toBe("v");
 });
 
-test("after closeFeatureFlags it is not, while what still comes is answered", async () => {
+test("a process is not ready after closeFeatureFlags, but still answers requests", async () => {
   const host = await memoryHost();
   await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
   await closeFeatureFlags(host.auth);
@@ -46,7 +46,7 @@ test("after closeFeatureFlags it is not, while what still comes is answered", as
   expect((await host.call("GET", "/feature-flags/health")).status).toBe(200);
 });
 
-test("closing before the first request counts as well", async () => {
+test("a process that is closed before its first request is not ready", async () => {
   const host = await memoryHost();
   await closeFeatureFlags(host.auth);
   expect((await host.call("GET", PATH)).status).toBe(503);

@@ -1,8 +1,8 @@
-/** A connection to Redis, and a secondary storage of Better Auth on it, as a host would have one. */
+/** Opens a connection to Redis, and a secondary storage for Better Auth on it. */
 import type { BetterAuthOptions } from "better-auth";
 import { createClient } from "redis";
 
-/** One that is lost is made again; nobody's test ends because of it. */
+/** The client reconnects. An error event must not end the test process. */
 export function connectRedis(url: string) {
   return createClient({ url })
     .on("error", () => {})

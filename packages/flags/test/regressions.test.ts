@@ -1,4 +1,4 @@
-/** What was once wrong, and must not be again. */
+/** Checks that fixed bugs stay fixed. */
 import { request as httpRequest } from "node:http";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { describe, expect, expectTypeOf, onTestFinished, test, vi } from "vitest";
@@ -20,16 +20,16 @@ async function postgresHost(options: Omit<HostOptions, "database">): Promise<Hos
   return host;
 }
 
-describe("an owner who evaluates as somebody else", () => {
-  /** Each flag is true for the application's admins, and by an override for the victim. */
+describe("an owner who evaluates as another user", () => {
+  /** Each flag is true for application admins, and for the victim by an override. */
   async function setUp() {
     const host = await memoryHost({ flags: { multiTenant: true } });
     const [root, owner] = [await host.person("root", "admin"), await host.person("owner")];
     const victim = await host.person("victim");
-    const own = await host.organization(owner, "own");
+    const home = await host.organization(owner, "home");
     for (const [key, organizationId] of [
       ["global", ""],
-      ["local", own],
+      ["local", home],
     ] as const) {
       const { id } = await host.auth.api.createFeatureFlag({
         body: { key, name: key, type: "boolean", enabled: true, organizationId },
@@ -40,28 +40,28 @@ describe("an owner who evaluates as somebody else", () => {
       const override = { flagId: id, userId: victim.id, value: true };
       await host.auth.api.createFeatureFlagOverride({ body: override });
     }
-    /** The values over all three endpoints, which must agree. */
+    /** The values of all three endpoints, which must be the same. */
     const values = async (context: object, as: Person) => {
-      const asked = { context: { organizationId: own, ...context }, select: "value" };
+      const request = { context: { organizationId: home, ...context }, select: "value" };
       const batch = await host.call("POST", "/feature-flags/evaluate-batch", {
         as,
-        body: { ...asked, flagKeys: ["global", "local"] },
+        body: { ...request, flagKeys: ["global", "local"] },
       });
-      const bootstrap = await host.call("POST", "/feature-flags/bootstrap", { as, body: asked });
-      const single = await host.evaluate({ ...asked, flagKey: "global" }, as);
+      const bootstrap = await host.call("POST", "/feature-flags/bootstrap", { as, body: request });
+      const single = await host.evaluate({ ...request, flagKey: "global" }, as);
       expect([bootstrap.json.flags, single.json.value]).toEqual([batch.json.flags, batch.json.flags.global]);
       return batch.json.flags;
     };
-    return { ...host, root, owner, victim, own, values };
+    return { ...host, root, owner, victim, home, values };
   }
 
-  test("asks the organization's flags as that person, and those of all organizations as the owner", async () => {
+  test("evaluates the organization's flags as that user, and global flags as the owner", async () => {
     const { owner, victim, values } = await setUp();
     expect(await values({ role: "admin" }, owner)).toEqual({ global: false, local: true });
     expect(await values({ userId: victim.id }, owner)).toEqual({ global: false, local: true });
   });
 
-  test("keeps the own user, email, role and organization role on the flags of all organizations", async () => {
+  test("keeps the owner's user, email, role and organization role for global flags", async () => {
     const { auth, owner } = await setUp();
     const { id } = await auth.api.createFeatureFlag({
       body: flag({ key: "mine", type: "boolean", enabled: true, organizationId: "" }),
@@ -84,15 +84,15 @@ describe("an owner who evaluates as somebody else", () => {
     expect(bootstrap.flags).toEqual({ global: false, local: false, mine: true });
   });
 
-  test("with evaluate-as in the application, or by a key that has it, the claim counts for all flags", async () => {
-    const { root, owner, own, victim, key, values } = await setUp();
+  test("with evaluate-as in the application, or with an API key that has it, the claim applies to all flags", async () => {
+    const { root, owner, home, victim, key, values } = await setUp();
     expect(await values({ role: "admin" }, root)).toEqual({ global: true, local: true });
-    const acting = await key({ userId: owner.id, organizationId: own }, ["evaluate-as"]);
+    const acting = await key({ userId: owner.id, organizationId: home }, ["evaluate-as"]);
     expect(await values({ userId: victim.id }, acting)).toEqual({ global: true, local: true });
   });
 });
 
-describe("an organizationId that no database stores", () => {
+describe("an organizationId that databases cannot store", () => {
   test.each(["a\0b", "\0", "\ud800", "x".repeat(256)])("is refused with 400: %j", async (organizationId) => {
     const { auth, person, evaluate } = await memoryHost({ flags: { multiTenant: true } });
     const root = await person("root", "admin");
@@ -106,7 +106,7 @@ describe("an organizationId that no database stores", () => {
     await expect(method).rejects.toMatchObject({ statusCode: 400, body: refused });
   });
 
-  test("does not keep the flags of others from being polled", async () => {
+  test("does not stop the polling for other tenants", async () => {
     const { auth, adapter } = await postgresHost({});
     const warnings: string[] = [];
     const store = createFlagStore(adapter as DBAdapter, { pollMs: 20, warn: (text) => warnings.push(text) });
@@ -114,7 +114,7 @@ describe("an organizationId that no database stores", () => {
     await store.snapshot("a\0b");
     expect((await store.snapshot("")).snapshot.revision).toBe(0);
     await auth.api.createFeatureFlag({ body: flag() });
-    // Health asks nothing of the database: only a poll can have brought this.
+    // Health does not read the database, so only a poll can have loaded this.
     await vi.waitFor(async () => expect((await store.health("")).revision).toBe(1), 5_000);
     expect([await store.health(""), warnings]).toEqual([
       expect.not.objectContaining({ problem: expect.anything() }),
@@ -124,7 +124,7 @@ describe("an organizationId that no database stores", () => {
 });
 
 describe("a body without a length", () => {
-  /** Sends the pieces and leaves the body open. */
+  /** Sends the chunks and leaves the body open. */
   function sendOpenEnded(host: Host, piece: string, pieces: number) {
     return new Promise<{ status: number | undefined; connection: string | undefined; body: string }>(
       (resolve, reject) => {
@@ -148,7 +148,7 @@ describe("a body without a length", () => {
     );
   }
 
-  test("is refused while it is still being sent, and the connection closed", async () => {
+  test("is refused while it is sent, and the connection is closed", async () => {
     const host = await memoryHost();
     const answered = await sendOpenEnded(host, "x".repeat(64 * KIB), 17);
     expect([answered.status, answered.connection]).toEqual([400, "close"]);
@@ -175,7 +175,7 @@ describe("a body without a length", () => {
       } as RequestInit),
     );
 
-  test("is taken up to the limit, to the last byte, with the headers it came with", async () => {
+  test("is accepted up to the last byte of the limit, with its headers", async () => {
     const host = await memoryHost();
     const body = (bytes: number) => {
       const start = '{"flagKey":"k","contextInResponse":true,"context":{"userId":"é"},"flagKeys":[],"pad":"';
@@ -191,15 +191,15 @@ describe("a body without a length", () => {
     expect((await streamed(host, "evaluate-batch", ...body(256 * KIB + 1))).status).toBe(400);
   });
 
-  test("that breaks off is a bad request, not a fault of the server", async () => {
+  test("that is cut off is a 400, not a server error", async () => {
     const host = await memoryHost();
     const answered = await streamed(host, "evaluate", '{"flagKey"', new Error("gone"));
     expect([answered.status, await answered.json()]).toMatchObject([400, { code: "VALIDATION_ERROR" }]);
   });
 });
 
-describe("a server key", () => {
-  test("that cannot be looked up is an error of storage, not a key that is not valid", async () => {
+describe("an API key", () => {
+  test("that cannot be looked up is a STORAGE_ERROR, not an invalid key", async () => {
     const { person, key, request, call, db } = await memoryHost();
     const { id: userId } = await person("owner");
     const [seen, unseen] = [await key({ userId }, ["read"]), await key({ userId }, ["read"])];
@@ -218,7 +218,7 @@ describe("a server key", () => {
         },
       ]);
     }
-    // One that was valid a moment ago goes on evaluating, and nothing else.
+    // A key in the principal cache may still evaluate, but not administer.
     const goesOn = await evaluate(seen.headers);
     expect([goesOn.status, goesOn.json.metadata.stale]).toEqual([200, true]);
     db.exec("alter table gone rename to apikey");
@@ -237,19 +237,19 @@ describe("a server key", () => {
     }
   };
 
-  test("that has used up its requests for good is not told to try again", async () => {
+  test("that has no requests left gets no Retry-After", async () => {
     const { uses, answered } = await spend({ keysAreSessions: false }, 4);
     expect([uses, answered.status, answered.json.code]).toEqual([4, 429, "RATE_LIMIT_EXCEEDED"]);
     expect([answered.headers.get("retry-after"), answered.json.details]).toEqual([null, undefined]);
   });
 
-  test("that stands for a session, too, counts twice, and is refused in Better Auth's form", async () => {
+  test("that also acts as a session counts twice, and is refused in Better Auth's format", async () => {
     const { uses, answered } = await spend({ keysAreSessions: true }, 4);
     expect([uses, answered.status, answered.json.code]).toEqual([2, 429, "USAGE_EXCEEDED"]);
   });
 });
 
-test("health says what keeps the flags from being refreshed, to those who may read them", async () => {
+test("health names the problem that prevents a refresh, to callers who may read flags", async () => {
   const { auth, person, call, evaluate, db } = await memoryHost({ flags: { pollMs: 20 } });
   const [root, user] = [await person("root", "admin"), await person("user")];
   await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
@@ -257,14 +257,14 @@ test("health says what keeps the flags from being refreshed, to those who may re
   const health = async (as?: Person) => (await call("GET", "/feature-flags/health", { as })).json;
   expect(await health(root)).not.toHaveProperty("problem");
   db.exec(`update featureFlag set defaultValue = '{'; update featureFlagRevision set revision = 2`);
-  const problem = 'What is stored of the flag "k" cannot be used.';
+  const problem = 'The stored data of the flag "k" is invalid.';
   await vi.waitFor(async () => expect((await health(root)).problem).toBe(problem), 5_000);
   expect(await auth.api.getFeatureFlagsHealth()).toMatchObject({ problem });
   for (const as of [user, undefined]) expect(await health(as)).not.toHaveProperty("problem");
 });
 
 describe("debug", () => {
-  test("gives no trace, and the value all the same, to a session that has ended but whose cookie is believed", async () => {
+  test("returns the value without a trace for an expired session whose cookie is still trusted", async () => {
     const { auth, person, evaluate, db } = await memoryHost({ cookieCache: true });
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
     const admin = await person("admin", "admin");
@@ -274,13 +274,13 @@ describe("debug", () => {
     const answered = await ask();
     expect([answered.status, answered.json.value]).toEqual([200, "v"]);
     expect(answered.json.metadata).not.toHaveProperty("trace");
-    // To be somebody else takes more than a cookie.
+    // A claim of another identity needs more than the cached cookie.
     expect((await ask({ context: { userId: "other" } })).status).toBe(401);
     db.exec("drop table session");
     expect((await ask()).json.code).toBe("STORAGE_ERROR");
   });
 
-  test("does so for a key that stands for a session", async () => {
+  test("returns the value without a trace for an API key that acts as a session", async () => {
     const { auth, person, request } = await memoryHost({ keysAreSessions: true });
     await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
     const { key } = await auth.api.createApiKey({ body: { userId: (await person("admin", "admin")).id } });
@@ -290,7 +290,7 @@ describe("debug", () => {
   });
 });
 
-test("where identities are verified, nobody claims a role in an organization without signing in", async () => {
+test("an anonymous visitor cannot claim an organization role if identity is verified", async () => {
   const { evaluate } = await memoryHost({ flags: { identity: "verified" } });
   const claim = (attributes: object) => evaluate({ flagKey: "k", context: { attributes } });
   const refused = await claim({ organizationRole: "owner" });
@@ -298,8 +298,8 @@ test("where identities are verified, nobody claims a role in an organization wit
   expect((await claim({ plan: "pro" })).status).toBe(200);
 });
 
-describe("requests that are not valid", () => {
-  test("a time whose offset brings it outside of the years 0000 to 9999 is refused", async () => {
+describe("invalid requests", () => {
+  test("a time whose offset moves it outside of the years 0000 to 9999 is refused", async () => {
     const { person, call } = await memoryHost();
     const as = await person("admin", "admin");
     const audit = async (query: Record<string, string>) =>
@@ -309,7 +309,7 @@ describe("requests that are not valid", () => {
     expect(await audit({ start: "0000-01-01T00:00:00Z", end: "9999-12-31T23:59:59Z" })).toBe(200);
   });
 
-  test("bucketBy names an attribute in well-formed text", async () => {
+  test("bucketBy with malformed Unicode is refused", async () => {
     const { person, createFlag } = await memoryHost();
     const admin = await person("admin", "admin");
     expect((await createFlag(flag({ bucketBy: "attributes.\ud800x" }), admin)).status).toBe(400);
@@ -318,7 +318,7 @@ describe("requests that are not valid", () => {
     expect([made.status, made.json.bucketBy]).toEqual([201, "attributes.é😀"]);
   });
 
-  test("the error shows the beginning of a long name, not all of it", async () => {
+  test("the error shows only the start of a long name", async () => {
     const { person, createFlag } = await memoryHost();
     const admin = await person("admin", "admin");
     const long = "😀".repeat(10_000);
@@ -326,14 +326,14 @@ describe("requests that are not valid", () => {
     for (const fields of [{ [long]: 1 }, { environments: { [long]: settings } }]) {
       const { status, text } = await createFlag(flag(fields), admin);
       expect([status, text.length < 2_000]).toEqual([400, true]);
-      // JSON escapes half a surrogate pair, and nothing else here.
+      // JSON escapes half a surrogate pair and no other character here.
       expect([text.includes("😀".repeat(50)), text.includes("\\ud")]).toEqual([true, false]);
     }
   });
 });
 
 describe("types and versions of server methods", () => {
-  test("a select that is a list made at run time promises none of its fields", async () => {
+  test("the result of a select with a list of unknown length has only optional fields", async () => {
     const { auth } = await memoryHost();
     const pick = async (select: EvaluationField[]) =>
       auth.api.evaluateFeatureFlag({ body: { flagKey: "k", select } });
@@ -343,7 +343,7 @@ describe("types and versions of server methods", () => {
     expect(picked).not.toHaveProperty("value");
   });
 
-  test("a change of a segment names the version it knows in the body; over HTTP in If-Match only", async () => {
+  test("a segment update takes the expected version in the body as a method, and only in If-Match over HTTP", async () => {
     const { auth, person, call } = await memoryHost();
     const { id } = await auth.api.createFeatureFlagSegment({
       body: { key: "s", conditions: { conditions: [] } },

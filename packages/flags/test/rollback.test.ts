@@ -1,4 +1,4 @@
-/** Set-ups that do not undo a failed transaction: flags cannot be changed there, and everything else goes on. */
+/** Database set-ups that do not roll back a failed transaction: writes are refused, and everything else works. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import type { BetterAuthOptions } from "better-auth";
 import { memoryAdapter } from "better-auth/adapters/memory";
@@ -22,7 +22,7 @@ async function expectRefusal(host: Host): Promise<void> {
     const refused = await host.createFlag(body, admin);
     expect(refused.status).toBe(500);
     expect(refused.json.code).toBe("STORAGE_ERROR");
-    expect(refused.json.message).toContain("does not undo a failed transaction");
+    expect(refused.json.message).toContain("does not roll back a failed transaction");
     expect(refused.json.message).toContain("`transaction: true`");
     expect(refused.json.message).not.toContain("\n");
   }
@@ -33,7 +33,7 @@ async function expectRefusal(host: Host): Promise<void> {
   expect(evaluated.json).toMatchObject({ value: "mine", reason: "not_found" });
 }
 
-describe("where a failed transaction is not undone, creating a flag is refused with the remedy", () => {
+describe("where a failed transaction is not rolled back, creating a flag is refused with the remedy", () => {
   test("Kysely given as { db, type }, which by itself means no transactions", async () => {
     const { connect, drop } = await freshPostgres();
     const { database: pool, close } = connect();

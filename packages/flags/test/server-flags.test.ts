@@ -1,4 +1,4 @@
-/** Flags in server code: typed reads, what a page is rendered with, and declarations that have drifted apart. */
+/** Checks flags in server code: typed reads, the bootstrap of a page, and warnings about wrong declarations. */
 import { createServerFlags, defineFlags, serializeBootstrap } from "@halyard/flags";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Host, type Person, startHost } from "./host.ts";
@@ -18,8 +18,10 @@ suiteHost({}, async (started) => {
   ada = await host.person("ada");
   const make = (fields: object) =>
     host.auth.api.createFeatureFlag({ body: flag({ enabled: true, ...fields }) });
-  const own = await make({ key: "own", defaultValue: "d" });
-  await host.auth.api.createFeatureFlagOverride({ body: { flagId: own.id, userId: ada.id, value: "ada's" } });
+  const overridden = await make({ key: "own", defaultValue: "d" });
+  await host.auth.api.createFeatureFlagOverride({
+    body: { flagId: overridden.id, userId: ada.id, value: "ada's" },
+  });
   await make({ key: "wrong", type: "string", defaultValue: "text" });
   await make({ key: "split", variants: [{ key: "b", weight: 100, value: "v" }] });
   await make({ key: "off", type: "boolean", enabled: false, defaultValue: true });
@@ -41,7 +43,7 @@ const headersOf = (person: Person | undefined, cookies = "") =>
   new Headers({ cookie: [person?.headers["cookie"], cookies].filter(Boolean).join("; ") });
 
 describe("createServerFlags", () => {
-  test("reads for whoever sent the request", async () => {
+  test("evaluates for the caller of the request", async () => {
     const flags = createServerFlags(host.auth, declared);
     expect(await flags.getValue("own", { headers: headersOf(ada) })).toBe("ada's");
     expect(await flags.getValue("own", { headers: headersOf(undefined) })).toBe("d");
@@ -49,7 +51,7 @@ describe("createServerFlags", () => {
     expect(await flags.getValue("own")).toBe("d");
   });
 
-  test("gives declared and callers' defaults for what is not there or not as declared", async () => {
+  test("returns the caller's or the declared default for a flag that does not exist or does not fit its declaration", async () => {
     const flags = createServerFlags(host.auth, declared);
     expect(await flags.getValue("missing")).toBe(7);
     expect(await flags.getValue("missing", {}, 9)).toBe(9);
@@ -60,7 +62,7 @@ describe("createServerFlags", () => {
     expect(await createServerFlags(host.auth).isEnabled("off")).toBe(true);
   });
 
-  test("never throws: a claim that is refused, or no database, gives the default", async () => {
+  test("never throws, and returns the default if the claim is refused or the database fails", async () => {
     const flags = createServerFlags(host.auth, declared);
     const options = { headers: headersOf(ada), context: { userId: "bob" } };
     expect(await flags.getValue("own", options)).toBe("declared");
@@ -70,7 +72,7 @@ describe("createServerFlags", () => {
 });
 
 describe("bootstrap", () => {
-  test("has every flag, also those that are off, and no more of the visitor than the page needs", async () => {
+  test("has every flag, including disabled ones, and only the context that the page needs", async () => {
     const page = await createServerFlags(host.auth).bootstrap({ headers: headersOf(ada) });
     expect(page?.flags["own"]).toEqual({ value: "ada's", reason: "override" });
     expect(page?.flags["off"]).toEqual({ value: true, reason: "disabled" });
@@ -78,7 +80,7 @@ describe("bootstrap", () => {
     expect(JSON.stringify(page)).not.toContain(ada.email);
   });
 
-  test("is for the visitor that the page's cookie names, and makes an id for one who has none", async () => {
+  test("is for the anonymous visitor in the cookie, or for a new id without a cookie", async () => {
     const flags = createServerFlags(host.auth);
     const kept = async (cookies: string) =>
       (await flags.bootstrap({ headers: headersOf(undefined, cookies) }))?.context;
@@ -93,16 +95,16 @@ describe("bootstrap", () => {
     expect(values).toEqual(new Set(["a", "b"]));
   });
 
-  test("names no visitor when it is rendered for no request: all who get the page would share the id", async () => {
+  test("has no anonymous id without headers, because all visitors of a cached page would share it", async () => {
     expect((await createServerFlags(host.auth).bootstrap({}))?.context).toEqual({});
   });
 
-  test("gives undefined and never rejects, whatever it is given as headers", async () => {
+  test("is undefined and never rejects if the headers are invalid", async () => {
     const headers = { cookie: "a=b" } as unknown as Headers;
     expect(await createServerFlags(host.auth).bootstrap({ headers })).toBeUndefined();
   });
 
-  test("as text cannot end the script that it stands in, and reads back as it was", () => {
+  test("is serialized so that it cannot end the script element, and parses to the same value", () => {
     const value = "</script><!-- \u2028 \u2029 &amp;";
     const page = { flags: { "<k>": { value } }, evaluatedAt: "2026-01-01T00:00:00.000Z" };
     const text = serializeBootstrap(page);
@@ -113,23 +115,23 @@ describe("bootstrap", () => {
 });
 
 describe("declared flags", () => {
-  test("are compared with the stored ones when flags are first asked for, and each drift is named", async () => {
-    const said: string[] = [];
+  test("are compared with the stored flags after the first request, and a warning names each difference", async () => {
+    const messages: string[] = [];
     const flags = defineFlags({
       gone: { type: "boolean" },
       k: { type: "number" },
       fine: { type: "string", variants: ["a"] },
       values: { type: "string", values: ["x"], variants: ["a", "c"] },
     });
-    const { auth } = await memoryHost({ flags: { flags }, log: (message) => said.push(message) });
+    const { auth } = await memoryHost({ flags: { flags }, log: (message) => messages.push(message) });
     await auth.api.createFeatureFlag({ body: flag() });
-    const warned = () => said.filter((message) => message.includes("differ"));
+    const warned = () => messages.filter((message) => message.includes("differ"));
     await vi.waitFor(() => expect(warned()).toHaveLength(1), 5_000);
-    expect(warned()[0]).toContain("gone is declared, but there is no such flag");
+    expect(warned()[0]).toContain("gone is declared but does not exist");
   });
 
-  test("name types, values and variants that differ", async () => {
-    const said: string[] = [];
+  test("differ in types, values and variants, and the warning names each", async () => {
+    const messages: string[] = [];
     const database = await memoryHost();
     const variants = [
       { key: "a", weight: 50, value: "x" },
@@ -147,18 +149,18 @@ describe("declared flags", () => {
       database: database.db,
       migrate: false,
       flags: { flags },
-      log: (message) => said.push(message),
+      log: (message) => messages.push(message),
     });
     await again.evaluate({ flagKey: "type" });
-    await vi.waitFor(() => expect(said.join("\n")).toContain("differ"), 5_000);
+    await vi.waitFor(() => expect(messages.join("\n")).toContain("differ"), 5_000);
     await again.close();
-    const drifts = said.find((message) => message.includes("differ"))?.match(/(?<= {2}- ).*/g);
+    const drifts = messages.find((message) => message.includes("differ"))?.match(/(?<= {2}- ).*/g);
     expect(drifts).toEqual([
-      "type is declared as number, but stored as string",
+      "type is declared as number but stored as string",
       'values has the value "z", which is not declared',
       'values has the value "y", which is not declared',
       "values has the variant b, which is not declared",
-      "values is declared with the variant c, which it has not",
+      "values is declared with the variant c, which is not stored",
     ]);
   });
 });

@@ -1,20 +1,20 @@
-/** Whether sessions are as they were, asked of real databases. */
+/** Whether cached sessions still hold, on real databases. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { Pool } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createPrincipals } from "../src/server/fast/principals.ts";
-import { sessionCount } from "../src/server/fast/session-count.ts";
-import { createSessionWatch } from "../src/server/fast/session-watch.ts";
+import { PrincipalCache } from "../src/server/identity/principal-cache.ts";
+import { createSessionChanges } from "../src/server/identity/session-changes.ts";
+import { createValueComparison } from "../src/server/identity/session-values.ts";
+import { createSessionWatch } from "../src/server/identity/session-watch.ts";
+import { HostTables } from "../src/store/postgres/host-tables.ts";
+import { createSessionRowsQuery } from "../src/store/postgres/session-rows.ts";
 import { freshMariadb, freshPostgres, freshSqlite } from "./databases.ts";
 import { type Host, startHost } from "./host.ts";
 
 const HOUR = 3_600_000;
 
-/** A host with people in it, whose clocks a test moves; all rows were changed an hour before. */
-async function setUp(
-  fresh: () => Promise<{ connect(): unknown; drop(): Promise<void> }>,
-  countsByPool: boolean,
-) {
+/** A host with users, and clocks that the test moves. All rows were changed an hour before. */
+async function setUp(fresh: () => Promise<{ connect(): unknown; drop(): Promise<void> }>, usesPool: boolean) {
   const { connect, drop } = (await fresh()) as Awaited<ReturnType<typeof freshSqlite>>;
   onTestFinished(drop);
   const { database, close } = connect();
@@ -25,10 +25,12 @@ async function setUp(
   const clocks = { monotonicMs: () => passedMs, nowMs: () => Date.now() + passedMs };
   const adapter: DBAdapter = host.adapter;
   const fields = { role: true, activeOrganizationId: true };
-  const pool = countsByPool && database instanceof Pool ? database : undefined;
-  const count = sessionCount(await host.auth.$context, pool);
-  const watch = createSessionWatch({ ...clocks, adapter, count, fields, intervalMs: 5 });
-  const principals = createPrincipals({ ...clocks, watch });
+  const pool = usesPool && database instanceof Pool ? database : undefined;
+  const tables = HostTables.on(await host.auth.$context, pool);
+  const changes = createSessionRowsQuery(tables, createSessionChanges(adapter));
+  const findDifferent = createValueComparison(adapter, fields);
+  const watch = createSessionWatch({ ...clocks, changes, findDifferent, intervalMs: 5 });
+  const principals = new PrincipalCache({ ...clocks, watch });
   onTestFinished(() => principals.close());
 
   async function remember(name: string) {
@@ -39,12 +41,7 @@ async function setUp(
       name,
       {
         caller: { kind: "user", user },
-        rows: {
-          token: String(session?.["token"]),
-          userId: person.id,
-          expiresAtMs: clocks.nowMs() + HOUR,
-          touchedAtMs: Date.now(),
-        },
+        rows: { token: String(session?.["token"]), userId: person.id, changedAtMs: Date.now() },
         validUntilMs: clocks.nowMs() + 10 * HOUR,
       },
       principals.now(),
@@ -70,9 +67,9 @@ describe.each([
   ["PostgreSQL, with the option `postgres`", freshPostgres, true],
   ["MariaDB", freshMariadb, false],
   ["SQLite", freshSqlite, false],
-] as const)("on %s", (_name, fresh, countsByPool) => {
-  test("those who are as they were are confirmed, whoever changes or goes is found", async () => {
-    const { host, principals, remember, pass } = await setUp(fresh, countsByPool);
+] as const)("on %s", (_name, fresh, usesPool) => {
+  test("unchanged sessions are confirmed, changed and deleted ones are found", async () => {
+    const { host, principals, remember, pass } = await setUp(fresh, usesPool);
     const [same, changed, signedOut, member] = [
       await remember("same"),
       await remember("changed"),
@@ -85,11 +82,11 @@ describe.each([
     });
     const where = [{ field: "userId", value: member.id }];
     const [row] = await host.adapter.findMany<{ id: string }>({ model: "member", where });
-    member.principal.join(organization, { id: row?.id ?? "", role: "member" });
+    member.principal.addMembership(organization, { id: row?.id ?? "", role: "member" });
     const recallAll = async () => {
       pass(4900);
       const names = ["same", "changed", "signed-out", "member"];
-      const found = await Promise.all(names.map(async (name) => (await principals.recall(name))?.stale));
+      const found = await Promise.all(names.map(async (name) => (await principals.recall(name))?.isStale));
       return Object.fromEntries(names.map((name, at) => [name, found[at] ?? "unknown"]));
     };
     expect(await recallAll()).toEqual({ same: false, changed: false, "signed-out": false, member: false });
@@ -106,23 +103,23 @@ describe.each([
       "signed-out": "unknown",
       member: "unknown",
     });
-    expect(same.principal.isForgotten).toBe(false);
+    expect(same.principal.isRemoved).toBe(false);
   });
 
-  test("every ten minutes their values are compared, too", async () => {
-    const { host, principals, remember, pass } = await setUp(fresh, countsByPool);
+  test("a change that leaves updatedAt as it was is found by comparing values every ten minutes", async () => {
+    const { host, principals, remember, pass } = await setUp(fresh, usesPool);
     const [same, other] = [await remember("same"), await remember("other")];
     const where = [{ field: "id", value: other.id }];
-    // As by hand: the time of the change is not kept.
+    // As by a change by hand, which does not update the time.
     const update = { email: "new@example.com", updatedAt: new Date("2020-01-01") };
     await host.adapter.update({ model: "user", where, update });
-    principals.watch();
+    principals.startWatch();
     for (let minute = 0; minute < 11; minute++) {
       pass(60_000);
       await Promise.all([principals.recall("same"), principals.recall("other")]);
     }
-    await expect.poll(() => other.principal.isForgotten).toBe(true);
-    expect(same.principal.isForgotten).toBe(false);
+    await expect.poll(() => other.principal.isRemoved).toBe(true);
+    expect(same.principal.isRemoved).toBe(false);
     expect(same.principal.comparedAtMs).toBeGreaterThan(HOUR);
   });
 });

@@ -3,11 +3,11 @@ import { featureFlagsPostgresMigration } from "@halyard/flags";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe } from "vitest";
 import type { OutboxRow } from "../src/model/tables.ts";
-import { createAdapterEventLog } from "../src/store/events/adapter-log.ts";
-import { createAdapterOutbox } from "../src/store/events/outbox-adapter.ts";
-import { createPostgresOutbox } from "../src/store/events/outbox-postgres.ts";
-import { createPostgresEventLog } from "../src/store/events/postgres-log.ts";
-import { createTransactions } from "../src/store/transaction.ts";
+import { createAdapterEventLog } from "../src/store/events/adapter/log.ts";
+import { createAdapterOutbox } from "../src/store/events/adapter/outbox.ts";
+import { createPostgresEventLog } from "../src/store/events/postgres/log.ts";
+import { createPostgresOutbox } from "../src/store/events/postgres/outbox.ts";
+import { createTransactions } from "../src/store/writes/transaction.ts";
 import { describeSinks, type SinkHost, type SinkNode } from "./contract/sinks.ts";
 import { type DatabaseKind, openStoreHost, type StoreHost } from "./contract/store-host.ts";
 import { freshMariadb, freshPostgres, freshSqlite } from "./databases.ts";
@@ -45,7 +45,7 @@ describe.each(kinds)("sinks on %s, through the adapter", (_name, kind) => {
   describeSinks(() => sinkHost);
 });
 
-describe("sinks on PostgreSQL, with its own event log", () => {
+describe("sinks on PostgreSQL, with the PostgreSQL event log", () => {
   let host: StoreHost;
   let db: Awaited<ReturnType<typeof freshPostgres>>;
   const pools: { readonly database: Pool; close(): Promise<void> }[] = [];

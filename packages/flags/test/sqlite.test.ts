@@ -10,7 +10,7 @@ describeStore(
   { keysThatDifferInCase: "are two flags", nodesThatWriteAtOnce: 1 },
 );
 
-describe("flags on SQLite, written at random", () => {
+describe("flags on SQLite, with random writes", () => {
   let host: StoreHost;
   beforeAll(async () => {
     host = await openStoreHost({ open: freshSqlite });

@@ -1,4 +1,4 @@
-/** The webhook sink, from the request that stores an event to a receiver that may be anything but well. */
+/** The webhook sink, from the request that stores an event to a receiver that may fail. */
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -35,7 +35,7 @@ interface Received {
   readonly path: string;
 }
 
-/** A receiver that keeps what it was sent, and then behaves as it is told. */
+/** A receiver that records requests and then behaves as the test sets it. */
 async function startReceiver(behave: Behaviour = answer(204)) {
   const received: Received[] = [];
   const receiver = { behave };
@@ -76,7 +76,7 @@ describe("a webhook", () => {
     expect(headers.get("webhook-signature")).toBe(`v1,${hmac}`);
   });
 
-  test("has its own headers once, whatever the host calls those it adds", async () => {
+  test("has its own headers once, even if the host adds headers with the same names", async () => {
     const { received, url } = await startReceiver();
     await send({ url, headers: { "Content-Type": "text/plain", "Webhook-Id": "mine", Authorization: "a" } });
     const [{ headers, body } = { headers: new Headers(), body: "" }] = received;
@@ -88,7 +88,7 @@ describe("a webhook", () => {
     expect(await verifyWebhook({ secret: SECRET, headers, body })).toBeDefined();
   });
 
-  test("takes a secret in the form of Standard Webhooks, and signs with the old and the new one while both are given", async () => {
+  test("accepts a secret in the form of Standard Webhooks, and signs with all given secrets", async () => {
     const { received, url } = await startReceiver();
     const bytes = Buffer.alloc(32, 7);
     const secrets = [`whsec_${bytes.toString("base64")}`, SECRET];
@@ -113,7 +113,7 @@ describe("a webhook", () => {
     expect(received.map(({ path }) => path)).toEqual(["/flag-events"]);
   });
 
-  test("does not wait for a receiver that hangs, nor read all that one sends", async () => {
+  test("does not wait for a receiver that hangs, and does not read a large response", async () => {
     const hanging = await startReceiver(() => undefined);
     await expect(send({ url: hanging.url, timeoutMs: 50 })).rejects.toThrow(/timeout|aborted/i);
     let sent = 0;
@@ -151,7 +151,7 @@ describe("a webhook", () => {
     expect(make).not.toThrow(/password@|short"|example\.com/);
   });
 
-  test("to this machine, or where the host allows it, may go over http:", () => {
+  test("may use http: to this machine, or with allowInsecure", () => {
     for (const url of ["http://localhost:1/", "http://127.0.0.1/", "http://[::1]/"]) {
       expect(webhookSink({ url, secret: SECRET }).name).toBe("webhook");
     }
@@ -170,14 +170,14 @@ describe("verifyWebhook", () => {
     return first;
   }
 
-  test("gives id and events of what the holder of the secret has sent", async () => {
+  test("returns the id and the events of a webhook that was signed with the secret", async () => {
     const webhook = await receive();
     expect(await verifyWebhook({ secret: SECRET, ...webhook })).toEqual({ id: "dlv_1", events: [stored] });
     const old = "another secret, which is on its way out";
     expect(await verifyWebhook({ secret: [old, SECRET], ...webhook })).toBeDefined();
   });
 
-  test("gives nothing for what was changed, comes late or early, or is signed by another", async () => {
+  test("returns undefined for a webhook that was changed, is too old or too new, or has another signature", async () => {
     const { headers, body } = await receive();
     const changed = (name: string, value: string | undefined) => {
       const copy = new Headers(headers);
@@ -228,7 +228,7 @@ const starts: readonly (readonly [string, Start])[] = [
 ];
 
 describe.each(starts)("events of an application with a webhook, on %s", (_name, start) => {
-  test("reach the receiver in order although it fails, hangs and breaks off, each at least once, and metrics tell", async () => {
+  test("reach the receiver in order and at least once although it fails, hangs and disconnects, and metrics count them", async () => {
     const { received, receiver, url } = await startReceiver(answer(503));
     const logged: string[] = [];
     const sinks = [webhookSink({ url, secret: SECRET, timeoutMs: 300 })];
@@ -265,7 +265,7 @@ describe.each(starts)("events of an application with a webhook, on %s", (_name, 
 });
 
 describe("sinks", () => {
-  test("get what waits without a timer where the application asks for it", async () => {
+  test("get waiting events when the application delivers them without a timer", async () => {
     const { received, url } = await startReceiver();
     const host = await memoryHost({ flags: { events: { sinks: [webhookSink({ url, secret: SECRET })] } } });
     await host.auth.api.createFeatureFlagEvent({ body: event("bought") });
@@ -278,10 +278,10 @@ describe("sinks", () => {
     ]);
   });
 
-  test("that cannot be told apart are refused", () => {
+  test("with the same name are refused", () => {
     const sink = (name: string): EventSink => ({ name, deliver: async () => undefined });
     expect(() => featureFlags({ events: { sinks: [sink("a"), sink("a")] } })).toThrow(
-      /Two sinks are called a/,
+      /Two sinks have the name "a"/,
     );
     expect(() => featureFlags({ events: { sinks: [sink("a b")] } })).toThrow(/name/);
   });

@@ -1,4 +1,4 @@
-/** An auth instance that `withFeatureFlags` has wrapped, on the database of a host, and what it leaves to Better Auth. */
+/** Creates an auth instance with the fast path on the database of a host, and counts the requests it passes on. */
 import { closeFeatureFlags, type FeatureFlagsOptions, featureFlags, withFeatureFlags } from "@halyard/flags";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { onTestFinished } from "vitest";
@@ -23,17 +23,17 @@ interface Asked {
   readonly status: number;
   readonly json: Record<string, unknown>;
   readonly headers: Headers;
-  /** Whether Better Auth was not needed. */
+  /** Whether the fast path answered. */
   readonly isFast: boolean;
 }
 
 function createAuth(host: Host, { auth = {}, flags, plugins = [], log }: WrappedOptions, count: () => void) {
-  const own = host.auth.options.plugins.filter(({ id }) => id !== "feature-flags");
+  const hostPlugins = host.auth.options.plugins.filter(({ id }) => id !== "feature-flags");
   const inner = betterAuth({
     ...host.auth.options,
     ...(log && { logger: { level: "warn" as const, log: (_level, message) => log(String(message)) } }),
     ...auth,
-    plugins: [...own, ...plugins, featureFlags(flags)],
+    plugins: [...hostPlugins, ...plugins, featureFlags(flags)],
   });
   const counted = {
     ...inner,

@@ -1,4 +1,4 @@
-/** The helpers of the client, `authClient.featureFlags.*`. */
+/** Implements the client helpers, `authClient.featureFlags.*`. */
 import type { FlagsBootstrap } from "../model/bootstrap.ts";
 import type {
   BooleanFlagKey,
@@ -25,48 +25,48 @@ import { type ControlledFlagValues, createFlagValues, type FlagValues, isBootstr
 import type { Transport } from "./transport.ts";
 
 export type FeatureFlagsClientOptions<Flags extends FlagDeclarations = FlagDeclarations> = {
-  /** The flags that `defineFlags` declared: they type keys, values and variants. */
+  /** The flags declared with `defineFlags`. They type keys, values and variants. Default: any key, `JsonValue`. */
   flags?: Flags | undefined;
-  /** What the server rendered the page with. Reads use it without asking again. */
+  /** The flags the page was rendered with, from `createServerFlags().bootstrap()`. Reads use them without a request. */
   bootstrap?: FlagsBootstrap | undefined;
-  /** What is known of the visitor beside the session. A signed-in user's own fields need not be here. */
+  /** Attributes of the visitor for rules, such as `{ attributes: { plan: "pro" } }`. The session adds the user's fields. */
   context?: ClaimedContext | undefined;
-  /** The deployment ring to evaluate in. */
+  /** The environment to evaluate in, such as `"beta"`. */
   environment?: string | undefined;
   /**
-   * An id for a visitor who has not signed in, for flags with `bucketBy: "anonymousId"`: kept in a first-party cookie
-   * for a year (`true`, the default in a page), one of your own, or none (`false`).
+   * The id of an anonymous visitor, for flags with `bucketBy: "anonymousId"`. `true` (default in a page): a random id in
+   * a first-party cookie, for one year. A string: your own id. `false`: no id.
    */
   anonymousId?: boolean | string | undefined;
-  /** Reports which flags were read, for statistics. Defaults to `true`. */
+  /** Reports which flags were read, for statistics. Default `true`. */
   exposures?: boolean | undefined;
-  /** How long a read waits for the server, in ms. Defaults to 5,000. */
+  /** How long a read waits for the server, in ms. Default 5,000. */
   timeoutMs?: number | undefined;
   /**
-   * Keeps the runtime from ending before events and exposures are sent: `waitUntil` of `cloudflare:workers`. On Workers no
-   * exposures are reported without it.
+   * Keeps the runtime alive until events and exposures are sent: `waitUntil` of `cloudflare:workers`. On Workers,
+   * exposures are reported only with this option.
    */
   waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 };
 
-/** Reads never throw and never reject: without an answer they give the default. */
+/** Reads never throw and never reject. They return the default if the server does not respond. */
 export interface FeatureFlagsActions<Flags extends FlagDeclarations = FlagDeclarations> {
-  /** Whether a boolean flag is on. Defaults to `false` for a flag that does not exist. */
+  /** Whether a boolean flag is on. Default for a flag that does not exist: `false`. */
   isEnabled(key: BooleanFlagKey<Flags>, defaultValue?: boolean): Promise<boolean>;
-  /** The flag's value. The default is for a flag that does not exist, or when nothing is known. */
+  /** The flag's value. The default applies if the flag does not exist or is not loaded. */
   getValue<Key extends FlagKey<Flags>>(key: Key): Promise<ReadValue<Flags, Key>>;
   getValue<Key extends FlagKey<Flags>>(
     key: Key,
     defaultValue: FlagValue<Flags, Key>,
   ): Promise<FlagValue<Flags, Key>>;
-  /** The key of the variant, or null when there is none. */
+  /** The key of the variant, or null if the flag has none. */
   getVariant<Key extends FlagKey<Flags>>(key: Key): Promise<VariantKey<Flags, Key> | null>;
-  /** Asks the server for all flags and gives their values by key. What it gives is what reads use from then on. */
+  /** Fetches all flags and returns their values by key. Later reads use these values. */
   bootstrap(): Promise<FlagValueMap<Flags>>;
   /** @deprecated Use `bootstrap`. */
   getAllFlags(): Promise<FlagValueMap<Flags>>;
 
-  /** Reports an event. Resolves once the server has accepted it or has not; never rejects. */
+  /** Sends an event. Resolves with `success: false` if the server does not accept it; never rejects. */
   track(
     flagKey: FlagKey<Flags>,
     event: string,
@@ -80,35 +80,36 @@ export interface FeatureFlagsActions<Flags extends FlagDeclarations = FlagDeclar
     value?: number | JsonObject,
     options?: TrackOptions,
   ): Promise<TrackResult>;
-  /** Reports up to 1,000 events at once. A batch sent again with its `batchId` counts once. */
+  /** Sends up to 1,000 events in one request. A batch that is repeated with its `batchId` counts once. */
   trackBatch(
     items: readonly (TrackItem & { flag: FlagKey<Flags> })[],
     batchId?: string,
   ): Promise<TrackBatchResult>;
 
-  /** Gives a flag a value in this client only, and only where `NODE_ENV` is `development` or `test`. */
+  /** Overrides a flag in this client only. Works only if `NODE_ENV` is `development` or `test`. */
   setOverride<Key extends FlagKey<Flags>>(flag: Key, value: FlagValue<Flags, Key>): void;
+  /** Removes all overrides of `setOverride`. */
   clearOverrides(): void;
 
-  /** Evaluates for another context from now on: nothing evaluated for the old one is given any more. */
+  /** Changes the context and discards the values of the previous one. */
   setContext(context: ClaimedContext | undefined): void;
-  /** What bindings to a framework are built on. */
+  /** The flag values, for framework bindings. */
   values(): FlagValues;
 }
 
 export interface ActionsControl<Flags extends FlagDeclarations> {
   readonly actions: FeatureFlagsActions<Flags>;
-  /** Somebody else may be signed in now. */
+  /** The signed-in user or the organization may have changed. */
   changeIdentity(): void;
-  /** The same one is signed in, but something about them may have changed. */
+  /** The same user is signed in, but attributes of the user may have changed. */
   refresh(): void;
-  /** The session as it was just read. */
+  /** Compares the session that was just read with the previous one. */
   seeSession(userId: string | undefined, organizationId: string | undefined): void;
 }
 
 const BOOTSTRAP_PATH = "/feature-flags/bootstrap";
 const DEFAULT_TIMEOUT_MS = 5_000;
-/** Better Auth tells of a sign-in a second time, this soon after it. */
+/** Better Auth signals a sign-in twice within this time. */
 const ECHO_MS = 1_000;
 
 export function createActions<Flags extends FlagDeclarations>(
@@ -131,7 +132,7 @@ export function createActions<Flags extends FlagDeclarations>(
     const claimed = currentContext();
     const { data, error } = await transport.request<FlagsBootstrap>(BOOTSTRAP_PATH, {
       body: {
-        // A flag that is turned off must not look like one that does not exist.
+        // Without disabled flags, a read could not distinguish a disabled flag from one that does not exist.
         includeDisabled: true,
         select: ["value", "variant", "reason"],
         ...(claimed && { context: claimed }),
@@ -140,7 +141,7 @@ export function createActions<Flags extends FlagDeclarations>(
       timeoutMs,
     });
     if (error === null && isBootstrap(data)) return data;
-    warnInDevelopment(`Flags could not be fetched: ${error?.message ?? "the answer was not ours"}`);
+    warnInDevelopment(`Flags could not be fetched: ${error?.message ?? "invalid response"}`);
     return undefined;
   }
 
@@ -155,9 +156,9 @@ export function createActions<Flags extends FlagDeclarations>(
   function changeIdentity(): void {
     changedAtMs = now();
     organization = undefined;
-    // Who has just signed in did themselves what the visitor did.
+    // An anonymous visitor who signs in is the same person, so their waiting events stay.
     const owner = values.owner();
-    events.forget(owner === undefined || owner.userId !== undefined);
+    events.reset(owner === undefined || owner.userId !== undefined);
     values.changeOwner();
   }
 
@@ -180,7 +181,7 @@ export function createActions<Flags extends FlagDeclarations>(
 
   function hydrate(bootstrap: FlagsBootstrap): void {
     const rendered = bootstrap?.context?.anonymousId;
-    // Before the first request: the flags of the page were drawn for this id.
+    // Before the first request, because the server evaluated the page's flags for this id.
     if (anonymousId === true && rendered !== undefined) visitor.keep(rendered);
     values.hydrate(bootstrap);
   }
@@ -193,7 +194,7 @@ export function createActions<Flags extends FlagDeclarations>(
       const state = await read(key);
       if (typeof state?.value === "boolean") return state.value;
       if (state !== undefined) {
-        warnInDevelopment(`isEnabled("${key}") asks a flag that is not boolean. It gives the default.`);
+        warnInDevelopment(`isEnabled("${key}"): the flag is not boolean. Use getValue.`);
       }
       return defaultValue ?? values.fallback(key) === true;
     },
@@ -216,14 +217,14 @@ export function createActions<Flags extends FlagDeclarations>(
     clearOverrides: values.clearOverrides,
     setContext(next: ClaimedContext | undefined): void {
       context = next;
-      events.forget(false);
+      events.reset(false);
       values.reset();
     },
     values: () => view,
   };
 
   return {
-    // The implementation knows keys as text; the declared flags make the types narrower.
+    // The implementation uses string keys; the declared flags only narrow the types.
     actions: actions as unknown as FeatureFlagsActions<Flags>,
     changeIdentity,
     refresh() {
@@ -232,7 +233,7 @@ export function createActions<Flags extends FlagDeclarations>(
     seeSession(userId, organizationId) {
       const owner = values.owner();
       const isOther = owner !== undefined && owner.userId !== (context?.userId ?? userId);
-      // Until the session has been read once, what the page was rendered for says where it was.
+      // Before the first read of the session, the page's bootstrap names the organization.
       const rendered = context?.organizationId === undefined ? owner?.organizationId : undefined;
       const before = organization ? organization.id : (rendered ?? organizationId);
       if (isOther || before !== organizationId) changeIdentity();

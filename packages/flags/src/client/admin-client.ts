@@ -1,4 +1,4 @@
-/** The admin helpers, `authClient.featureFlags.admin.*`: a plugin of its own, so that pages without them do not load it. */
+/** Implements the admin helpers, `authClient.featureFlags.admin.*`, as a separate plugin, so that other pages do not load it. */
 import type { AuditEntry } from "../model/audit.ts";
 import type { ExplainFeatureFlagInput, FlagExplanation } from "../model/evaluation.ts";
 import type {
@@ -30,7 +30,7 @@ import {
 
 type Result<Data> = Promise<ClientResult<Data>>;
 
-/** Refuses a change of what is no longer at this version, with 409. */
+/** The expected version. If the stored version differs, the server responds 409 and changes nothing. */
 export type VersionOptions = { version?: number | undefined };
 
 type Series<Stats extends { series: unknown }> = Omit<Stats, "series"> & {
@@ -40,7 +40,7 @@ export type ClientFlagStats = Series<FlagStats>;
 export type ClientFlagUsage = Series<FlagUsage>;
 export type ClientAuditEntry = Omit<AuditEntry, "at"> & { readonly at: Date };
 
-/** Each resolves to Better Auth's `{ data, error }` and never rejects; what has no answer has `data: null`. */
+/** Every helper resolves to Better Auth's `{ data, error }` and never rejects. */
 export interface FeatureFlagsAdminActions {
   flags: {
     create(fields: CreateFeatureFlagInput): Result<FeatureFlag>;
@@ -48,7 +48,7 @@ export interface FeatureFlagsAdminActions {
     get(id: string): Result<FeatureFlag>;
     update(id: string, fields: FeatureFlagPatch, options?: VersionOptions): Result<FeatureFlag>;
     delete(id: string, options?: VersionOptions): Result<null>;
-    /** Says step by step why the flag gives what it gives. */
+    /** Returns each step that led to the flag's value. */
     explain(id: string, input?: ExplainFeatureFlagInput): Result<FlagExplanation>;
   };
   rules: {
@@ -88,7 +88,7 @@ export type FeatureFlagsAdminClientPlugin = {
 const ADMIN = "/feature-flags/admin";
 
 /**
- * The admin helpers, beside `featureFlagsClient()`.
+ * The plugin with the admin helpers. Use it together with `featureFlagsClient()`.
  *
  * @example
  * ```ts
@@ -164,7 +164,7 @@ function ifMatch({ version }: VersionOptions = {}): RequestOptions {
   return version === undefined ? {} : { headers: { "if-match": `"${version}"` } };
 }
 
-/** Our ids need no encoding; a text that is no id of ours must not become another path. */
+/** Ids of this plugin need no encoding. Any other text could change the path, so it becomes an id that does not exist. */
 function part(id: string): string {
   return /^[\w-]+$/.test(id) ? id : "-";
 }

@@ -1,25 +1,25 @@
-/** Who a visitor is before signing in: an id of our own in a first-party cookie, which the server can read, too. */
+/** The id of an anonymous visitor, in a first-party cookie that the server reads as well. */
 import { ANONYMOUS_ID, ANONYMOUS_ID_COOKIE } from "../model/bootstrap.ts";
 import { newId } from "./environment.ts";
 
 const ONE_YEAR_SECONDS = 31_536_000;
 
 export interface AnonymousId {
-  /** The visitor's id, made on first use. Undefined where there is no page: a program is not a visitor. */
+  /** The visitor's id, created on first use. Undefined outside of a page. */
   read(): string | undefined;
-  /** Makes an id the visitor's, unless there is one: the server chooses one for the first page it renders. */
+  /** Stores the id that the server chose for the first page, unless the visitor has one. */
   keep(id: string): void;
 }
 
 export function createAnonymousId(): AnonymousId {
-  /** For pages that may have no cookies, and ids that are none for a cookie. */
+  /** The id of this page if cookies are blocked, or if the id is not a valid cookie value. */
   let chosen: string | undefined;
 
   function keepOr(choose: () => string): string | undefined {
     if (typeof document === "undefined") return undefined;
     try {
-      const kept = ANONYMOUS_ID.exec(document.cookie)?.[1];
-      if (kept !== undefined) return kept;
+      const stored = ANONYMOUS_ID.exec(document.cookie)?.[1];
+      if (stored !== undefined) return stored;
       chosen ??= choose();
       const secure = location.protocol === "https:" ? "; secure" : "";
       const line = `${ANONYMOUS_ID_COOKIE}=${chosen}`;
@@ -28,7 +28,7 @@ export function createAnonymousId(): AnonymousId {
         document.cookie = `${line}; path=/; max-age=${ONE_YEAR_SECONDS}; samesite=lax${secure}`;
       }
     } catch {
-      // A sandboxed frame has no cookies, and says so by throwing.
+      // In a sandboxed frame, access to cookies throws.
       chosen ??= choose();
     }
     return chosen;

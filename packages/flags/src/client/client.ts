@@ -1,4 +1,4 @@
-/** The Better Auth client plugin: flags as one client sees them, kept in step with who is signed in. */
+/** The Better Auth client plugin. It discards flag values when the signed-in user or the organization changes. */
 import type { FlagDeclarations } from "../model/declared.ts";
 import type { FeatureFlagErrorCodes } from "../model/errors.ts";
 import {
@@ -9,7 +9,7 @@ import {
 } from "./actions.ts";
 import { type AuthClientOptions, type AuthFetch, createTransport } from "./transport.ts";
 
-/** What is used of the store of Better Auth's client. */
+/** The part of the Better Auth client's store that the plugin uses. */
 export type AuthClientStore = { listen(signal: string, listener: () => void): void };
 
 /** A finished request of Better Auth's client. */
@@ -27,7 +27,7 @@ export type FeatureFlagsClientPlugin<Flags extends FlagDeclarations = FlagDeclar
   fetchPlugins: { id: string; name: string; hooks: { onSuccess: (finished: FinishedRequest) => void } }[];
 };
 
-/** Requests after which somebody else is signed in, or works in another organization. */
+/** Requests after which another user is signed in or another organization is active. */
 const CHANGES_IDENTITY = new RegExp(
   `/(?:${[
     "sign-(?:in|up|out)",
@@ -44,7 +44,7 @@ const CHANGES_IDENTITY = new RegExp(
 const READS_SESSION = /\/get-session(?:\?|$)/;
 
 /**
- * Feature flags for Better Auth's client.
+ * The plugin that adds `featureFlags` to Better Auth's client.
  *
  * @example
  * ```ts
@@ -60,7 +60,7 @@ const READS_SESSION = /\/get-session(?:\?|$)/;
 export function featureFlagsClient<const Flags extends FlagDeclarations = FlagDeclarations>(
   options: FeatureFlagsClientOptions<Flags> = {},
 ): FeatureFlagsClientPlugin<Flags> {
-  // Better Auth gives fetch plugins no client, and one plugin object may have been given to several.
+  // Better Auth does not tell fetch plugins which client made a request, and several clients may share one plugin object.
   const controls = new Set<WeakRef<ActionsControl<Flags>>>();
 
   function each(act: (control: ActionsControl<Flags>) => void): void {
@@ -87,7 +87,7 @@ export function featureFlagsClient<const Flags extends FlagDeclarations = FlagDe
       controls.add(new WeakRef(control));
       let isFirst = true;
       $store.listen("$sessionSignal", () => {
-        // A new listener is called at once, before anything has happened.
+        // The store calls a new listener immediately, without a change.
         if (!isFirst) control.refresh();
         isFirst = false;
       });

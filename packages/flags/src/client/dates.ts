@@ -1,9 +1,9 @@
-/** Dates in the answers of the admin API: fields of our own entities become dates, values of flags never do. */
+/** Converts the times in responses of the admin API to dates. Values of flags stay unchanged. */
 
 const DATES = ["createdAt", "updatedAt", "expiresAt", "at"];
 const LISTS = ["flags", "rules", "overrides", "segments", "entries", "series"];
 
-/** An entity, or an object with a list of them, with the times in it as dates. */
+/** Returns a copy of the entity, or of an object with lists of entities, with its times as dates. */
 export function reviveDates<Data>(data: Data): Data {
   if (typeof data !== "object" || data === null) return data;
   const revived = { ...data } as Record<string, unknown>;

@@ -1,9 +1,9 @@
-/** What the client asks of where it runs: a page, a worker, a server runtime. */
+/** Platform functions for the client: development mode, timers, page events and random ids. */
 
-// Bundlers replace exactly this expression; where nobody does and there is no `process`, it throws.
+// Bundlers replace exactly this expression. Without a bundler and without `process` it throws.
 declare const process: { readonly env: { readonly NODE_ENV?: string } };
 
-/** True only where `NODE_ENV` says so: unset counts as production. */
+/** True if `NODE_ENV` is `development` or `test`. Unset counts as production. */
 export function isDevelopment(): boolean {
   try {
     const environment = process.env.NODE_ENV;
@@ -13,17 +13,17 @@ export function isDevelopment(): boolean {
   }
 }
 
-const MAX_SAID = 100;
-const said = new Set<string>();
+const MAX_WARNINGS = 100;
+const warnings = new Set<string>();
 
-/** Says it once on the console, in development. */
+/** Logs each message once on the console, in development only. */
 export function warnInDevelopment(message: string): void {
-  if (!isDevelopment() || said.has(message) || said.size >= MAX_SAID) return;
-  said.add(message);
+  if (!isDevelopment() || warnings.has(message) || warnings.size >= MAX_WARNINGS) return;
+  warnings.add(message);
   console.warn(`[feature-flags] ${message}`);
 }
 
-/** Calls back when time has passed, and keeps no process alive until then. */
+/** Calls back after the delay. The timer does not keep the process alive. */
 export function later(callback: () => void, delayMs: number): void {
   const timer: unknown = setTimeout(callback, delayMs);
   if (typeof timer === "object" && timer !== null && "unref" in timer && typeof timer.unref === "function") {
@@ -31,25 +31,25 @@ export function later(callback: () => void, delayMs: number): void {
   }
 }
 
-/** Resolves when time has passed, and keeps no process alive until then. */
+/** Resolves after the delay. The timer does not keep the process alive. */
 export function pause(delayMs: number): Promise<void> {
   return new Promise((resolve) => later(resolve, delayMs));
 }
 
-/** Cloudflare's Workers end what a request has begun with the request, so that nothing else may wait for it. */
+/** Cloudflare Workers cancel a request's pending work when it ends, so no other request may wait for that work. */
 export const areRequestsIsolated: boolean = globalThis.navigator?.userAgent === "Cloudflare-Workers";
 
-/** Calls back whenever the page may be about to go. Never where there is no page. */
+/** Calls back whenever the page may be about to unload. Never calls back outside of a page. */
 export function onPageHide(callback: () => void): void {
   if (typeof document === "undefined") return;
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "hidden") callback();
   });
-  // Not every browser tells of a hidden page before it leaves it.
+  // Not every browser fires `visibilitychange` before it unloads a page.
   addEventListener("pagehide", callback);
 }
 
-/** A random UUID. `crypto.randomUUID` is missing on pages that came over plain HTTP. */
+/** A random UUID. Pages served over plain HTTP have no `crypto.randomUUID`. */
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const hex = Array.from(bytes, (byte, at) => {

@@ -1,4 +1,4 @@
-/** Events on their way to the server: sent together when there are several, and handed to the browser when the page goes. */
+/** Sends events and exposures to the server: in batches, and through the browser's beacon when the page unloads. */
 import type { FlagState } from "../model/bootstrap.ts";
 import type { JsonObject } from "../model/declared.ts";
 import type { ClaimedContext } from "../model/evaluation.ts";
@@ -12,7 +12,7 @@ import { areRequestsIsolated, newId, onPageHide, pause, warnInDevelopment } from
 import type { ClientResult, Transport } from "./transport.ts";
 
 export type TrackOptions = {
-  /** The server counts events with the same key once. A random one when absent. */
+  /** The server counts events with the same key once. Default: a random key. */
   idempotencyKey?: string | undefined;
 };
 
@@ -26,12 +26,12 @@ export type TrackItem = {
 };
 
 /**
- * Whether the server has accepted the event. `eventId` is the server's; for an event that was sent together with others
- * it is the idempotency key it is stored under.
+ * Whether the server accepted the event. `eventId` is the server's id; for an event that was sent in a batch it is the
+ * event's idempotency key.
  */
 export type TrackResult = { readonly success: true; readonly eventId: string } | { readonly success: false };
 
-/** How many events the server has accepted. */
+/** How many events the server accepted and refused. */
 export type TrackBatchResult = {
   readonly success: number;
   readonly failed: number;
@@ -46,23 +46,23 @@ export interface EventSender {
     options?: TrackOptions,
   ): Promise<TrackResult>;
   trackBatch(items: readonly TrackItem[], batchId?: string): Promise<TrackBatchResult>;
-  /** Remembers that a flag's value was given to somebody, and reports it a moment later. */
+  /** Reports that the flag's value was shown to the user, once per flag and variant, after a delay of 1 s. */
   expose(key: string, state: FlagState): void;
-  /** What is seen from now on was not seen before; `isAnother`: and is another's, whom no event that waits is about. */
-  forget(isAnother: boolean): void;
+  /** Starts a new set of exposures. `isOtherUser`: also refuses the events that wait, which belong to the previous user. */
+  reset(isOtherUser: boolean): void;
 }
 
 const EVENT_PATH = "/feature-flags/events";
 const BATCH_PATH = "/feature-flags/events/batch";
 const EXPOSURE_PATH = "/feature-flags/evaluate-batch";
-/** Events of one request. */
+/** Most events of one request. */
 const MAX_TOGETHER = 100;
-/** Events without an answer; one more is refused. */
+/** Most events without a response; further events are refused. */
 const MAX_WAITING = 1_000;
-/** Flags of one request, by the server's limit. */
+/** Most flags of one request; the server's limit. */
 const MAX_EXPOSURES = 100;
 const EXPOSURE_DELAY_MS = 1_000;
-/** A server that does not answer must not hold up all events after. */
+/** A server that does not respond must not block all later events. */
 const TIMEOUT_MS = 30_000;
 
 type Item = FeatureFlagBatchEventInput & { idempotencyKey: string };
@@ -70,23 +70,23 @@ type Waiting = { readonly item: Item; readonly settle: (result: TrackResult) => 
 type Unanswered = { readonly body: FeatureFlagEventBatchInput; isHandedOver: boolean };
 
 export interface EventSenderOptions {
-  /** Whom an event is about, when it happens. */
+  /** The context of an event at the time of tracking. */
   readonly contextOf: () => ClaimedContext | undefined;
-  /** The deployment ring that flags were evaluated in. */
+  /** The environment in which flags are evaluated. */
   readonly environment?: string | undefined;
-  /** Is told of all that is on its way. */
+  /** Called with every request in flight. */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 
 export function createEventSender(transport: Transport, options: EventSenderOptions): EventSender {
   const { contextOf, environment, waitUntil } = options;
   const queue: Waiting[] = [];
-  /** Requests without an answer. Leaving the page may end them, so a copy goes along; the keys make it count once. */
+  /** Requests in flight. An unload may cancel them, so a beacon repeats them; idempotency keys prevent double counts. */
   const unanswered = new Set<Unanswered>();
   const exposed = new Set<string>();
   const unreported = new Set<string>();
-  /** Counts whose events they are. */
-  let person = 0;
+  /** Incremented when another user signs in. */
+  let userNumber = 0;
   let waiting = 0;
   let isSending = false;
   let isWatching = false;
@@ -99,7 +99,7 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
   ): Promise<ClientResult<Data>> {
     const entry: Unanswered = { body: copy, isHandedOver: false };
     if (!areRequestsIsolated) unanswered.add(entry);
-    const result = await keep(transport.request<Data>(path, { body, headers, timeoutMs: TIMEOUT_MS }));
+    const result = await keepAlive(transport.request<Data>(path, { body, headers, timeoutMs: TIMEOUT_MS }));
     unanswered.delete(entry);
     return result;
   }
@@ -112,27 +112,27 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
   }
 
   async function sendTogether(events: readonly Waiting[]): Promise<void> {
-    const mine = person;
+    const mine = userNumber;
     const body = { events: events.map(({ item }) => item) };
     const { data, error } = await post<FeatureFlagEventBatchResult>(BATCH_PATH, body, body);
     if (data?.failed === 0) {
       for (const { item, settle } of events) settle({ success: true, eventId: item.idempotencyKey });
-    } else if (mine !== person || (data === null && error.status !== 400)) {
+    } else if (mine !== userNumber || (data === null && error.status !== 400)) {
       for (const { settle } of events) settle({ success: false });
     } else {
-      // Which of them failed is not said; asked one by one the server tells, and counts none twice.
+      // The response does not name the failed events. Sent one by one they have separate results and still count once.
       for (const event of events) {
-        if (mine === person) await sendOne(event);
+        if (mine === userNumber) await sendOne(event);
         else event.settle({ success: false });
       }
     }
   }
 
-  /** One request at a time: what comes meanwhile goes together with the next. */
+  /** One request at a time. Events tracked in the meantime go into the next request. */
   async function send(): Promise<void> {
     if (isSending) return;
     isSending = true;
-    // What is tracked in the same turn goes together, too.
+    // Waits one microtask, so that events tracked in the same turn share a request.
     await Promise.resolve();
     while (queue.length > 0) {
       const events = queue.splice(0, MAX_TOGETHER);
@@ -158,17 +158,17 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
     }
   }
 
-  /** Reports, in a moment, what was read until then. */
+  /** Reports after a delay, so that flags read shortly after each other share a request. */
   async function reportLater(): Promise<void> {
     await pause(EXPOSURE_DELAY_MS);
-    report((path, body) => void keep(transport.request(path, { body })));
+    report((path, body) => void keepAlive(transport.request(path, { body })));
   }
 
-  function keep<Result>(work: Promise<Result>): Promise<Result> {
+  function keepAlive<Result>(work: Promise<Result>): Promise<Result> {
     try {
       waitUntil?.(work);
     } catch (error) {
-      // It goes on all the same, as long as the runtime lets it.
+      // The request continues for as long as the runtime permits.
       warnInDevelopment(`waitUntil: ${error}`);
     }
     return work;
@@ -201,10 +201,10 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
         ...withContext(),
         idempotencyKey,
       };
-      // What waits for others could wait for a request that has ended.
+      // With isolated requests, the request that an event waits for may have been cancelled.
       if (areRequestsIsolated) return new Promise((settle) => void sendOne({ item, settle }));
       if (waiting >= MAX_WAITING) {
-        warnInDevelopment(`${MAX_WAITING} events wait for the server; the next ones are refused.`);
+        warnInDevelopment(`${MAX_WAITING} events are unacknowledged. Further events are dropped.`);
         return Promise.resolve({ success: false });
       }
       waiting += 1;
@@ -228,26 +228,26 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
       const body = { events, idempotencyKey: batchId };
       const { data, error } = await post<FeatureFlagEventBatchResult>(BATCH_PATH, body, body);
       if (error === null) return data;
-      warnInDevelopment(`A batch of events was not accepted: ${error.message}`);
+      warnInDevelopment(`The batch was not accepted: ${error.message}`);
       return { success: 0, failed: items.length };
     },
     expose(key, { variant = "" }) {
       const mark = `${key}:${variant}`;
       if (exposed.has(mark)) return;
-      if (areRequestsIsolated && !waitUntil) return warnInDevelopment("Exposures need waitUntil.");
+      if (areRequestsIsolated && !waitUntil) return warnInDevelopment("Set waitUntil to report exposures.");
       exposed.add(mark);
       watchPage();
-      if (unreported.size === 0) void keep(reportLater());
+      if (unreported.size === 0) void keepAlive(reportLater());
       unreported.add(key);
     },
-    forget(isAnother) {
-      // The one who saw them has left: reported now, they would be the next one's.
+    reset(isOtherUser) {
+      // Reported now, these exposures would count for the next user.
       exposed.clear();
       unreported.clear();
-      if (!isAnother) return;
-      // Under another name the keys would not make a copy count once.
+      if (!isOtherUser) return;
+      // Idempotency keys are scoped to the user, so another user's beacon would count these events twice.
       for (const entry of unanswered) entry.isHandedOver = true;
-      person += 1;
+      userNumber += 1;
       for (const { settle } of queue.splice(0)) settle({ success: false });
     },
   };

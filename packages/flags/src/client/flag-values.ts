@@ -1,4 +1,4 @@
-/** The values of all flags as one client knows them: asked for once, kept, and told to whoever listens. */
+/** Holds the flag values of one client: fetches them once, caches them and notifies listeners of changes. */
 import type { FlagState, FlagsBootstrap } from "../model/bootstrap.ts";
 import {
   type FlagDeclaration,
@@ -9,51 +9,51 @@ import {
 import { areRequestsIsolated, isDevelopment, later, pause, warnInDevelopment } from "./environment.ts";
 
 /**
- * `loading`: nothing is known yet. `ready`: values are the server's last word. `stale`: the server could not be asked
- * again, the last known values are given. `error`: it could not be asked at all, so reads give defaults.
+ * `loading`: no values yet. `ready`: the values of the last response. `stale`: the last request failed, reads return
+ * the values of an earlier response. `error`: no request has succeeded, reads return defaults.
  */
 export type FlagsStatus = "loading" | "ready" | "stale" | "error";
 
-/** Gets the keys whose values, variants or reasons are others now; none when only the status, or whose they are, is. */
+/** Gets the keys whose value, variant or reason changed; no keys if only the status or the user changed. */
 export type FlagsListener = (changed: readonly string[]) => void;
 
-/** What is known of the flags at one time. */
+/** The flags at one point in time. */
 export interface FlagsReading {
-  /** Undefined for a flag that does not exist, or of which nothing is known, or whose value is not as declared. */
+  /** Undefined if the flag does not exist, is not loaded, or has a value that does not fit its declaration. */
   read(key: string): FlagState | undefined;
-  /** All values by their keys; the same object until one of them changes. */
+  /** All values by key. Returns the same object until a value changes. */
   all(): Readonly<Record<string, JsonValue>>;
   status(): FlagsStatus;
 }
 
-/** What bindings to a framework are built on. */
+/** The interface for framework bindings such as the React hooks. */
 export interface FlagValues extends FlagsReading {
-  /** What a page was rendered with, or nothing, apart from all that this client knows: it may serve many visitors. */
+  /** Only the flags of this bootstrap, without the client's own values: a server's client may serve many visitors. */
   rendered(bootstrap: FlagsBootstrap | undefined): FlagsReading;
   /** The declared default. */
   fallback(key: string): JsonValue | undefined;
-  /** While anybody listens, values are fetched without being asked for. */
+  /** Calls the listener on changes. While there are listeners, the client fetches values without a read. */
   subscribe(listener: FlagsListener): () => void;
-  /** Waits until there are values, or none to be had for now. Never rejects. */
+  /** Resolves when values are loaded, or when the request failed. Never rejects. */
   ready(): Promise<void>;
-  /** Takes what the server rendered a page with, unless something newer is known. Each object is taken once. */
+  /** Uses the flags the page was rendered with, unless newer values are loaded. Uses each object once. */
   hydrate(bootstrap: FlagsBootstrap): void;
-  /** Values may have changed: the next read asks again, and at once if anybody listens. */
+  /** Marks the values as outdated: the next read fetches again, or immediately if there are listeners. */
   invalidate(): void;
-  /** Reports, once, that the flag's value was shown to somebody. */
+  /** Reports once that the flag's value was shown to the user. */
   expose(key: string): void;
 }
 
 export interface ControlledFlagValues extends Omit<FlagValues, "expose"> {
-  /** Whether a value of this flag was set locally. */
+  /** Whether the flag has a local override. */
   isOverridden(key: string): boolean;
-  /** Asks the server, whatever is known. Never rejects. */
+  /** Fetches values even if some are loaded. Never rejects. */
   fetch(): Promise<void>;
-  /** They are another's now: nothing that was known, or is on its way, is given to anybody. */
+  /** Discards all values and the responses of requests in flight. */
   reset(): void;
-  /** Somebody else is signed in: as `reset`, but what a visitor saw who had not signed in stays until there is more. */
+  /** The signed-in user changed: like `reset`, but values of an anonymous visitor stay until the next response. */
   changeOwner(): void;
-  /** Whom the values are for: undefined where that is not known. */
+  /** The user the values were evaluated for; undefined if unknown. */
   owner(): FlagsOwner | undefined;
   override(key: string, value: JsonValue): void;
   clearOverrides(): void;
@@ -62,9 +62,9 @@ export interface ControlledFlagValues extends Omit<FlagValues, "expose"> {
 export type FlagsOwner = NonNullable<FlagsBootstrap["context"]>;
 
 export interface FlagValuesOptions {
-  /** Undefined: no answer. */
+  /** Resolves to undefined if the request failed. */
   readonly fetchFlags: () => Promise<FlagsBootstrap | undefined>;
-  /** How long that may take. */
+  /** Timeout of `fetchFlags`, in ms. */
   readonly timeoutMs: number;
   readonly declared: FlagDeclarations;
   /** Monotonic, in ms. */
@@ -78,53 +78,54 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   const { fetchFlags, timeoutMs, declared, now } = options;
   const listeners = new Set<FlagsListener>();
   const overrides = new Map<string, FlagState>();
-  const taken = new WeakSet<FlagsBootstrap>();
-  let known: ReadonlyMap<string, FlagState> | undefined;
-  /** Of the newest values ever taken; older ones may be another's. */
+  const hydrated = new WeakSet<FlagsBootstrap>();
+  let current: ReadonlyMap<string, FlagState> | undefined;
+  /** Time of the newest values so far. Older values may belong to another user. */
   let evaluatedAt: string | undefined;
   let owner: FlagsOwner | undefined;
-  /** Whether the values are those of a visitor who has signed in since. */
+  /** Whether the values belong to an anonymous visitor who has signed in since. */
   let isKept = false;
-  /** The values by key, until one changes. */
-  let everything: Readonly<Record<string, JsonValue>> | undefined;
-  /** Whether reads may do without asking the server. */
+  /** Cached result of `all`, cleared when a value changes. */
+  let allValues: Readonly<Record<string, JsonValue>> | undefined;
+  /** Whether reads may use the values without a request. */
   let isConfirmed = false;
-  /** Whether only the server can say what is true now: a page may have been rendered before that was so. */
-  let isDoubtful = false;
+  /** Whether only a response may confirm the values: a page may have been rendered before the change. */
+  let needsResponse = false;
   let failures = 0;
   let retryAtMs = 0;
   let isRetrying = false;
-  /** Counts whom the values were for: an answer to another's question is thrown away. */
+  /** Incremented when the user changes. Responses to requests of an earlier generation are discarded. */
   let generation = 0;
-  let asked = 0;
-  let answered = 0;
-  /** An answer to this question, or to one before it, may be out of date. */
-  let doubted = 0;
+  /** Numbers of the last request sent, and of the newest one answered. */
+  let lastSent = 0;
+  let lastAnswered = 0;
+  /** Responses up to this request may be out of date. */
+  let lastDoubted = 0;
   let loading: Promise<void> | undefined;
 
   function status(): FlagsStatus {
-    if (known === undefined) return failures > 0 ? "error" : "loading";
+    if (current === undefined) return failures > 0 ? "error" : "loading";
     return failures > 0 ? "stale" : "ready";
   }
 
-  function tell(changed: readonly string[]): void {
-    if (changed.length > 0) everything = undefined;
+  function notify(changed: readonly string[]): void {
+    if (changed.length > 0) allValues = undefined;
     for (const listener of [...listeners]) listener(changed);
   }
 
-  /** Gives the keys that changed. What did not change stays the same object. */
+  /** Returns the keys that changed. Unchanged states keep their object identity. */
   function accept(bootstrap: FlagsBootstrap): string[] {
-    const before = known ?? new Map<string, FlagState>();
+    const before = current ?? new Map<string, FlagState>();
     const states = new Map<string, FlagState>();
     const changed: string[] = [];
     for (const [key, state] of statesOf(bootstrap, declared)) {
       const old = before.get(key);
-      const kept = old === undefined ? state : keepEqual(old, state);
-      states.set(key, kept);
-      if (kept !== old) changed.push(key);
+      const merged = old === undefined ? state : keepEqual(old, state);
+      states.set(key, merged);
+      if (merged !== old) changed.push(key);
     }
     for (const key of before.keys()) if (!states.has(key)) changed.push(key);
-    known = states;
+    current = states;
     evaluatedAt = bootstrap.evaluatedAt;
     owner = bootstrap.context;
     isKept = false;
@@ -144,38 +145,38 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   function retryIn(delayMs: number): void {
     later(() => {
       const restMs = failures === 0 ? 0 : retryAtMs - now();
-      // It failed again meanwhile, or the timer was early.
+      // Another request failed since, or the timer fired early.
       if (restMs > 0) return retryIn(restMs);
       isRetrying = false;
       if (listeners.size > 0) void ready();
     }, delayMs);
   }
 
-  async function ask(): Promise<void> {
-    const [mine, question, statusBefore, wasKept] = [generation, ++asked, status(), isKept];
-    const answer = await fetchFlags();
-    if (mine !== generation || question < answered) return;
+  async function request(): Promise<void> {
+    const [mine, number, statusBefore, wasKept] = [generation, ++lastSent, status(), isKept];
+    const bootstrap = await fetchFlags();
+    if (mine !== generation || number < lastAnswered) return;
     let changed: readonly string[] = [];
-    if (answer === undefined) {
+    if (bootstrap === undefined) {
       fail();
     } else {
-      changed = accept(answer);
-      answered = question;
-      isConfirmed = question > doubted;
-      isDoubtful = !isConfirmed;
+      changed = accept(bootstrap);
+      lastAnswered = number;
+      isConfirmed = number > lastDoubted;
+      needsResponse = !isConfirmed;
     }
-    if (changed.length > 0 || status() !== statusBefore || isKept !== wasKept) tell(changed);
+    if (changed.length > 0 || status() !== statusBefore || isKept !== wasKept) notify(changed);
   }
 
   function fetch(): Promise<void> {
-    const mine = ask().finally(() => {
+    const mine = request().finally(() => {
       if (loading === mine) loading = undefined;
     });
     loading = mine;
     return mine;
   }
 
-  /** Waits for what another read has begun; where that may have ended with its request, no longer than it may take. */
+  /** Waits for another read's request. With isolated requests it may never settle, so the timeout bounds the wait. */
   async function join(theirs: Promise<void>): Promise<void> {
     if (!areRequestsIsolated) return theirs;
     await Promise.race([theirs, pause(timeoutMs)]);
@@ -187,39 +188,39 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   }
 
   function hydrate(bootstrap: FlagsBootstrap): void {
-    if (!isBootstrap(bootstrap) || taken.has(bootstrap)) return;
-    taken.add(bootstrap);
+    if (!isBootstrap(bootstrap) || hydrated.has(bootstrap)) return;
+    hydrated.add(bootstrap);
     if (evaluatedAt !== undefined && bootstrap.evaluatedAt <= evaluatedAt) return;
     const changed = accept(bootstrap);
-    isConfirmed = !isDoubtful;
-    tell(changed);
+    isConfirmed = !needsResponse;
+    notify(changed);
   }
 
   function drop(keeps: boolean): void {
-    const changed = keeps ? [] : [...(known?.keys() ?? [])];
+    const changed = keeps ? [] : [...(current?.keys() ?? [])];
     const statusBefore = status();
     generation += 1;
     loading = undefined;
     isConfirmed = false;
-    isDoubtful = true;
+    needsResponse = true;
     failures = 0;
     isKept = keeps;
     if (!keeps) {
-      known = undefined;
+      current = undefined;
       owner = undefined;
     }
-    if (!keeps || status() !== statusBefore) tell(changed);
+    if (!keeps || status() !== statusBefore) notify(changed);
     if (listeners.size > 0) void ready();
   }
 
   const isOverridden = (key: string): boolean => overrides.has(key) && isDevelopment();
 
   return {
-    read: (key) => (isOverridden(key) ? overrides.get(key) : known?.get(key)),
+    read: (key) => (isOverridden(key) ? overrides.get(key) : current?.get(key)),
     fallback: (key) => (Object.hasOwn(declared, key) ? declared[key]?.default : undefined),
     all() {
-      everything ??= valuesOf([...(known ?? []), ...(isDevelopment() ? overrides : [])]);
-      return everything;
+      allValues ??= valuesOf([...(current ?? []), ...(isDevelopment() ? overrides : [])]);
+      return allValues;
     },
     rendered(bootstrap) {
       const isGiven = isBootstrap(bootstrap);
@@ -242,28 +243,28 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     isOverridden,
     fetch,
     invalidate() {
-      doubted = asked;
+      lastDoubted = lastSent;
       isConfirmed = false;
-      isDoubtful = true;
+      needsResponse = true;
       if (listeners.size > 0) void ready();
     },
     reset: () => drop(false),
-    // What a visitor saw who had not signed in is nobody else's.
+    // Values of an anonymous visitor reveal nothing about another user.
     changeOwner: () => drop(owner !== undefined && owner.userId === undefined),
     owner: () => (isKept ? undefined : owner),
     override(key, value) {
       overrides.set(key, { value });
-      tell([key]);
+      notify([key]);
     },
     clearOverrides() {
       const changed = [...overrides.keys()];
       overrides.clear();
-      tell(changed);
+      notify(changed);
     },
   };
 }
 
-/** Pages and proxies hand over anything; what is no bootstrap must not end a read. */
+/** Pages and proxies may supply any JSON. An invalid bootstrap must not make a read fail. */
 export function isBootstrap(given: FlagsBootstrap | null | undefined): given is FlagsBootstrap {
   return typeof given?.flags === "object" && given.flags !== null;
 }
@@ -284,22 +285,22 @@ function asDeclared(
   if (declaration === undefined) return state;
   if (!fitsDeclaration(declaration, state.value)) {
     warnInDevelopment(
-      `${key} has a value that is not as declared (${declaration.type}). Reads give defaults.`,
+      `The value of flag "${key}" is not of its declared type ${declaration.type}; reads return the default.`,
     );
     return undefined;
   }
   const { variant, ...others } = state;
   if (variant === undefined || declaration.variants?.includes(variant) !== false) return state;
-  warnInDevelopment(`${key} has the variant ${variant}, which is not declared. Reads give none.`);
+  warnInDevelopment(`Variant "${variant}" of flag "${key}" is not declared; reads return none.`);
   return others;
 }
 
-/** Not an object literal: `__proto__` is a key like any other. */
+/** `Object.fromEntries`, because assignment to `__proto__` would set the prototype. */
 function valuesOf(states: Iterable<[string, FlagState]>): Readonly<Record<string, JsonValue>> {
   return Object.fromEntries([...states].map(([key, { value }]) => [key, value]));
 }
 
-/** The old state, or at least the old value, where the new one is equal to it. */
+/** Returns the old state if it equals the new one, else the new state with the old value if the values are equal. */
 function keepEqual(old: FlagState, state: FlagState): FlagState {
   if (JSON.stringify(old.value) !== JSON.stringify(state.value)) return state;
   if (old.variant === state.variant && old.reason === state.reason) return old;

@@ -1,4 +1,4 @@
-/** Feature flags for Better Auth's client: the public names. */
+/** The public names of `@halyard/flags/client`. */
 export type { FlagState, FlagsBootstrap } from "../model/bootstrap.ts";
 export {
   type BooleanFlagKey,

@@ -1,5 +1,5 @@
 "use client";
-/** React: the flags of a client as hooks that render the same on the server, in the first paint and after hydration. */
+/** React hooks for flags. They render the same on the server, in the first paint and after hydration. */
 import {
   createContext,
   createElement,
@@ -24,7 +24,7 @@ import type {
 } from "../model/declared.ts";
 import type { FlagsReading, FlagsStatus, FlagValues } from "./flag-values.ts";
 
-// The types of hooks that an application exports must have names that it can reach.
+// An application that exports these hooks needs the names of their types.
 export type { FlagState, FlagsBootstrap } from "../model/bootstrap.ts";
 export type {
   FlagKey,
@@ -36,15 +36,15 @@ export type {
 } from "../model/declared.ts";
 export type { FlagsStatus } from "./flag-values.ts";
 
-/** A client with `featureFlagsClient()`, or what `testFlags` gives. */
+/** A client with `featureFlagsClient()`, or the result of `testFlags()`. */
 export type FeatureFlagsReactClient = { readonly featureFlags: { values(): FlagValues } };
 
 export interface FeatureFlagsProviderProps {
-  /** Made once, outside of components. */
+  /** Create it once, outside of components. */
   readonly client: FeatureFlagsReactClient;
-  /** What the server rendered this page with. Without it, hooks give defaults until the first fetch is done. */
+  /** The flags the page was rendered with. Without them, hooks return defaults until the first response. */
   readonly bootstrap?: FlagsBootstrap | undefined;
-  /** Asks the server again once mounted, for pages that were rendered long ago or for nobody. Defaults to `false`. */
+  /** Fetches values again after mounting, for cached or static pages. Default `false`. */
   readonly revalidate?: boolean | undefined;
   readonly children?: ReactNode;
 }
@@ -55,13 +55,13 @@ interface Source {
 }
 
 const hasPage = typeof document !== "undefined";
-/** React before 19 complains of layout effects on a server. Before any effect of a child asks for values. */
+/** A layout effect runs before the effects of children. React 18 warns about layout effects on a server. */
 const useBeforePaint = hasPage ? useLayoutEffect : useEffect;
 
 const SourceContext = createContext<Source | undefined>(undefined);
 
 /**
- * Gives the flags of a client to the hooks below it.
+ * Provides the flags of a client to the hooks in its children.
  *
  * @example
  * ```ts
@@ -82,8 +82,8 @@ const SourceContext = createContext<Source | undefined>(undefined);
 export function FeatureFlagsProvider(props: FeatureFlagsProviderProps): ReactElement {
   const { client, bootstrap, revalidate = false, children } = props;
   const values = client.featureFlags.values();
-  // While rendering, so that nobody sees defaults before what the page brought along. Not where others may be showing
-  // values already, and never on a server, where one client may serve everybody.
+  // Hydrates while rendering, so that the first paint has the page's values and not defaults. Skipped if values are
+  // loaded, and on a server, where one client may serve many users.
   useState(() => {
     if (bootstrap !== undefined && hasPage && values.status() === "loading") values.hydrate(bootstrap);
   });
@@ -97,7 +97,7 @@ export function FeatureFlagsProvider(props: FeatureFlagsProviderProps): ReactEle
   return createElement(SourceContext.Provider, { value: source }, children);
 }
 
-/** The flag's value; renders again when it changes. The default is for a flag of which nothing is known. */
+/** The flag's value. Renders again when it changes. The default applies if the flag does not exist or is not loaded. */
 export function useFeatureFlag(key: string): JsonValue | undefined;
 export function useFeatureFlag(key: string, defaultValue: JsonValue): JsonValue;
 export function useFeatureFlag(key: string, defaultValue?: JsonValue): JsonValue | undefined {
@@ -110,12 +110,12 @@ export function useFeatureFlag(key: string, defaultValue?: JsonValue): JsonValue
   });
 }
 
-/** The values of all flags by their keys; renders again when any of them changes. */
+/** The values of all flags by key. Renders again when any value changes. */
 export function useFeatureFlags(): Readonly<Record<string, JsonValue>> {
   return useReading(({ all }) => all());
 }
 
-/** The variant that the flag has for this user, or undefined. */
+/** The flag's variant for this user, or undefined. */
 export function useVariant(key: string): { readonly key: string } | undefined {
   useExposure(key);
   const variant = useReading(({ read }) => read(key)?.variant);
@@ -124,11 +124,11 @@ export function useVariant(key: string): { readonly key: string } | undefined {
 
 export type FeatureFlagDetails<Value> = Omit<FlagState, "value"> & {
   readonly value: Value;
-  /** Whether the value is a real one: `loading` and `error` say that it is the default. */
+  /** With `loading` and `error`, the value is the default. */
   readonly status: FlagsStatus;
 };
 
-/** The flag's value with all that is known about it. */
+/** The flag's value with variant, reason and status. */
 export function useFeatureFlagDetails(key: string): FeatureFlagDetails<JsonValue | undefined>;
 export function useFeatureFlagDetails(key: string, defaultValue: JsonValue): FeatureFlagDetails<JsonValue>;
 export function useFeatureFlagDetails(
@@ -143,7 +143,7 @@ export function useFeatureFlagDetails(
   return useMemo(() => ({ value: fallback, ...state, status }), [state, status, fallback]);
 }
 
-/** The same hooks, which know the declared flags. */
+/** The hooks with the types of the declared flags. */
 export interface FlagHooks<Flags extends FlagDeclarations> {
   useFeatureFlag<Key extends FlagKey<Flags>>(key: Key): ReadValue<Flags, Key>;
   useFeatureFlag<Key extends FlagKey<Flags>>(
@@ -160,7 +160,7 @@ export interface FlagHooks<Flags extends FlagDeclarations> {
 }
 
 /**
- * The hooks with the types of the declared flags: a wrong key, value or variant does not compile.
+ * Returns the hooks with the types of the declared flags. A wrong key, value or variant does not compile.
  *
  * @example
  * ```ts
@@ -173,7 +173,7 @@ export interface FlagHooks<Flags extends FlagDeclarations> {
  */
 export function createFlagHooks<const Flags extends FlagDeclarations>(_flags: Flags): FlagHooks<Flags> {
   const hooks = { useFeatureFlag, useFeatureFlags, useVariant, useFeatureFlagDetails };
-  // The hooks know keys as text; the declared flags make the types narrower.
+  // The implementation uses string keys; the declared flags only narrow the types.
   return hooks as unknown as FlagHooks<Flags>;
 }
 
@@ -181,7 +181,7 @@ function useSource(): Source {
   const source = useContext(SourceContext);
   if (source === undefined)
     throw new Error(
-      "There are no flags here. Put a <FeatureFlagsProvider client={…}> around this component.",
+      "A feature flag hook needs a provider. Render this component inside <FeatureFlagsProvider client={…}>.",
     );
   return source;
 }
@@ -195,13 +195,13 @@ function useReading<Result>(select: (reading: FlagsReading) => Result): Result {
   );
 }
 
-/** Reports that the flag was shown, once it is on the page. */
+/** Reports the exposure after the component is mounted. */
 function useExposure(key: string): void {
   const { values } = useSource();
   useEffect(() => {
     const expose = (): void => values.expose(key);
     expose();
-    // Again for another variant, and for another user.
+    // Reports again for another variant or another user.
     return values.subscribe(expose);
   }, [values, key]);
 }

@@ -1,25 +1,25 @@
-/** The way to the server: Better Auth's own fetch, with answers that never throw and values that nobody revives. */
+/** Sends requests through Better Auth's fetch. Requests never reject, and values are not converted to dates. */
 
 /**
- * Better Auth's `$fetch`. Structural, because its own type brings in those of server runtimes; what its options are
- * depends on the path, so none of ours is known to be one.
+ * Better Auth's `$fetch`. Declared structurally, because its own type imports types of server runtimes. The type of its
+ * options depends on the path, so it is `never` here.
  */
 export type AuthFetch = (path: string, options: never) => Promise<unknown>;
 
 type Fetched = { readonly data: unknown; readonly error: AnsweredError | null };
 
-/** What is used of the options of Better Auth's client. */
+/** The options of Better Auth's client that are used. */
 export type AuthClientOptions = { readonly fetchOptions?: object | undefined };
 
 export type ClientError = {
-  /** 0: no answer came. */
+  /** The HTTP status, or 0 without a response. */
   readonly status: number;
   readonly code?: string;
   readonly message: string;
   readonly details?: { readonly [key: string]: unknown };
 };
 
-/** As Better Auth's own client answers. */
+/** The result type of Better Auth's client. */
 export type ClientResult<Data> =
   | { readonly data: Data; readonly error: null }
   | { readonly data: null; readonly error: ClientError };
@@ -29,19 +29,19 @@ export interface RequestOptions {
   readonly body?: object;
   readonly query?: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Gives up after this time. */
+  /** Timeout of the request, in ms. Default: none. */
   readonly timeoutMs?: number;
-  /** Goes on when the page is left. */
+  /** Lets the request finish after the page unloads. Default `false`. */
   readonly keepalive?: boolean;
 }
 
 export interface Transport {
   request<Data>(path: string, options?: RequestOptions): Promise<ClientResult<Data>>;
-  /** Hands a POST over to the browser, which sends it even when the page is gone by then. */
+  /** Hands a POST to the browser, which sends it even after the page unloads. */
   beacon(path: string, body: object): void;
 }
 
-/** Headers and schemes that a beacon cannot carry; with none of them, cookies say who is asking. */
+/** Fetch options that a beacon does not support. Without them, cookies alone authenticate the request. */
 const NOT_FOR_BEACONS = ["auth", "headers", "customFetchImpl", "credentials", "onRequest", "plugins"];
 
 export function createTransport($fetch: AuthFetch, options: AuthClientOptions | undefined): Transport {
@@ -68,7 +68,7 @@ export function createTransport($fetch: AuthFetch, options: AuthClientOptions | 
       const { data, error } = (await $fetch(path, fetchOptions as never)) as Fetched;
       return error ? { data: null, error: readError(error) } : { data: data as Data, error: null };
     } catch (error) {
-      const message = `No answer from the server: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `No response from the server: ${error instanceof Error ? error.message : String(error)}`;
       return { data: null, error: { status: 0, message } };
     }
   }
@@ -80,14 +80,14 @@ export function createTransport($fetch: AuthFetch, options: AuthClientOptions | 
         const json = new Blob([JSON.stringify(body)], { type: "application/json" });
         if (hasBeacons && baseUrl !== undefined && navigator.sendBeacon(baseUrl + path, json)) return;
       } catch {
-        // What is no JSON, the request below refuses as it does every other time.
+        // The request below reports a body that is not valid JSON.
       }
       void request(path, { body, keepalive: true });
     },
   };
 }
 
-/** Not Better Auth's own parser, which turns every text that looks like a date into one, inside values, too. */
+/** Replaces Better Auth's parser, which converts strings that look like dates, even in flag values. */
 function parseJson(text: string): unknown {
   return text === "" ? null : JSON.parse(text);
 }

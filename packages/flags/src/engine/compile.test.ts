@@ -43,18 +43,18 @@ describe("the order of evaluation", () => {
     variants: VARIANTS,
   };
 
-  test("a disabled flag gives its default, override or not", () => {
+  test("a disabled flag returns its default value, with or without an override", () => {
     expect(evaluate({ ...all, enabled: false }, {}, { value: "o" })).toEqual({
       value: "default",
       reason: "disabled",
     });
   });
 
-  test("an override goes before the rules", () => {
+  test("an override takes precedence over the rules", () => {
     expect(evaluate(all, {}, { value: "o" })).toEqual({ value: "o", reason: "override" });
   });
 
-  test("an override's variant is given with its value and metadata", () => {
+  test("an override returns its variant with the variant's metadata", () => {
     expect(evaluate(all, {}, { value: "o", variant: "a" })).toEqual({
       value: "o",
       variant: "a",
@@ -63,7 +63,7 @@ describe("the order of evaluation", () => {
     });
   });
 
-  test("the first rule that matches wins", () => {
+  test("the first matching rule decides", () => {
     expect(evaluate(all)).toEqual({ value: "first", reason: "rule_match" });
   });
 
@@ -72,7 +72,7 @@ describe("the order of evaluation", () => {
     expect(evaluate({ rules })).toEqual({ value: "second", reason: "rule_match" });
   });
 
-  test("then the rollout and its variants", () => {
+  test("without a matching rule, the rollout and its variants decide", () => {
     expect(evaluate({ ...all, rules: [] })).toEqual({
       value: expect.stringMatching(/^[AB]$/),
       variant: expect.stringMatching(/^[ab]$/),
@@ -81,7 +81,7 @@ describe("the order of evaluation", () => {
     });
   });
 
-  test("then the default", () => {
+  test("without rules and rollout, the default value is returned", () => {
     expect(evaluate({})).toEqual({ value: "default", reason: "default" });
   });
 });
@@ -92,7 +92,7 @@ describe("values", () => {
     ["string", ""],
     ["number", 0],
     ["json", null],
-  ])("a %s flag without a default gives %j", (type, empty) => {
+  ])("a %s flag without a default value returns %j", (type, empty) => {
     const compiled = compileFlag({ key: "k", type, enabled: true, rules: [] }, NO_SEGMENTS);
     expect(compiled.evaluate({})).toEqual({ value: empty, reason: "default" });
   });
@@ -102,7 +102,7 @@ describe("values", () => {
     ["string", ""],
     ["number", 0],
     ["json", null],
-  ])("a %s rule's %j is a value like any other", (type, value) => {
+  ])("a rule of a %s flag can return %j", (type, value) => {
     const defaultValue = type === "json" ? "d" : { boolean: true, string: "d", number: 1 }[type];
     expect(evaluate({ type, defaultValue, rules: [rule({ value })] })).toEqual({
       value,
@@ -110,7 +110,7 @@ describe("values", () => {
     });
   });
 
-  test("a rule with a variant gives its key, and its value unless the rule has one", () => {
+  test("a rule with a variant returns the variant, and its value unless the rule has its own", () => {
     const { value: _, ...bare } = rule({ variant: "a" });
     expect(evaluate({ variants: VARIANTS, rules: [bare] })).toEqual({
       value: "A",
@@ -125,7 +125,7 @@ describe("values", () => {
     });
   });
 
-  test("in the rollout a boolean flag is true, another its default", () => {
+  test("users in the rollout get true for a boolean flag and the default value for other types", () => {
     expect(evaluate({ type: "boolean", defaultValue: false, rolloutPercentage: 100 })).toEqual({
       value: true,
       reason: "percentage_rollout",
@@ -133,18 +133,18 @@ describe("values", () => {
     expect(evaluate({ rolloutPercentage: 100 })).toEqual({ value: "default", reason: "percentage_rollout" });
   });
 
-  test("outside the rollout is the default, without a variant", () => {
+  test("users outside the rollout get the default value without a variant", () => {
     expect(evaluate({ rolloutPercentage: 0, variants: VARIANTS })).toEqual({
       value: "default",
       reason: "default",
     });
   });
 
-  test("variants without a rollout are for everyone", () => {
+  test("variants without a rollout apply to everyone", () => {
     expect(evaluate({ variants: VARIANTS }).reason).toBe("percentage_rollout");
   });
 
-  test("results cannot be changed by those who get them", () => {
+  test("results are frozen", () => {
     const compiled = compileFlag(flag(), NO_SEGMENTS);
     expect(Object.isFrozen(compiled.evaluate({}))).toBe(true);
   });
@@ -165,23 +165,23 @@ describe("environments", () => {
     ["__proto__", "default", "default"],
     ["off", "off", "disabled"],
     ["all", "default", "percentage_rollout"],
-  ])("%s selects its own settings only", (environment, value, reason) => {
+  ])("the environment %s applies only its own settings", (environment, value, reason) => {
     const context = environment === undefined ? {} : { environment };
     expect(evaluate({ environments, rolloutPercentage: 0 }, context)).toEqual({ value, reason });
   });
 
-  test("__proto__ is an ordinary name", () => {
-    const own = JSON.parse('{"__proto__":{"defaultValue":"proto"}}');
-    expect(evaluate({ environments: own }, { environment: "__proto__" }).value).toBe("proto");
+  test("__proto__ is an ordinary environment name", () => {
+    const withProto = JSON.parse('{"__proto__":{"defaultValue":"proto"}}');
+    expect(evaluate({ environments: withProto }, { environment: "__proto__" }).value).toBe("proto");
   });
 
-  test("an environment may switch a flag on that is off elsewhere", () => {
+  test("an environment can enable a flag that is disabled elsewhere", () => {
     const settings = { enabled: false, environments: { beta: { enabled: true } } };
     expect(evaluate(settings, { environment: "beta" }).reason).toBe("default");
     expect(evaluate(settings, {}).reason).toBe("disabled");
   });
 
-  test("rules go before an environment's settings, and may ask for the environment", () => {
+  test("rules take precedence over environment settings and can compare the environment", () => {
     const conditions: RuleConditions = {
       conditions: [{ attribute: "environment", operator: "equals", value: "all" }],
     };
@@ -198,20 +198,23 @@ describe("bucketBy", () => {
     ["anonymousId", { anonymousId: "id-7" }],
     ["attributes.company", { attributes: { company: "id-7" } }],
     ["attributes.company.id", { attributes: { company: { id: "id-7" } } }],
-  ])("%s names what is hashed, for the rollout, the variants and a rule", (bucketBy, context) => {
-    const same: EvaluationContext = { userId: "id-7" };
-    for (const fields of [
-      { rolloutPercentage: 50 },
-      { variants: VARIANTS },
-      { rules: [rule({ percentage: 50 })] },
-    ] satisfies Partial<FlagDefinition>[]) {
-      for (const key of ["a", "b", "c", "d", "e", "f"]) {
-        expect(evaluate({ ...fields, key, bucketBy }, context)).toEqual(evaluate({ ...fields, key }, same));
+  ])(
+    "%s selects the bucketing id for the rollout, the variants and a rule percentage",
+    (bucketBy, context) => {
+      const same: EvaluationContext = { userId: "id-7" };
+      for (const fields of [
+        { rolloutPercentage: 50 },
+        { variants: VARIANTS },
+        { rules: [rule({ percentage: 50 })] },
+      ] satisfies Partial<FlagDefinition>[]) {
+        for (const key of ["a", "b", "c", "d", "e", "f"]) {
+          expect(evaluate({ ...fields, key, bucketBy }, context)).toEqual(evaluate({ ...fields, key }, same));
+        }
       }
-    }
-  });
+    },
+  );
 
-  test("a number or boolean is hashed as its text, anything else as absent", () => {
+  test("a number or boolean is hashed as text, any other value as an absent id", () => {
     const bucketBy = "attributes.id";
     for (const key of ["a", "b", "c", "d", "e", "f"]) {
       const of = (id: JsonValue) =>
@@ -227,7 +230,7 @@ describe("bucketBy", () => {
 describe("segments", () => {
   const beta: RuleConditions = { conditions: [{ attribute: "beta", operator: "equals", value: true }] };
 
-  test("a segment holds where its conditions do", () => {
+  test("a segment holds when its conditions hold", () => {
     const segments = new Map([["beta", beta]]);
     const use: RuleConditions = { conditions: [{ segment: "beta" }] };
     expect(matches(use, { attributes: { beta: true } }, segments)).toBe(true);
@@ -235,7 +238,7 @@ describe("segments", () => {
     expect(matches({ conditions: [], not: use }, {}, segments)).toBe(true);
   });
 
-  test("segments may name segments", () => {
+  test("segments can refer to segments", () => {
     const segments = new Map<string, RuleConditions>([
       ["outer", { conditions: [{ segment: "beta" }], not: { conditions: [{ segment: "eu" }] } }],
       ["beta", beta],
@@ -246,7 +249,7 @@ describe("segments", () => {
     expect(matches(use, { attributes: { beta: true }, geo: { country: "DE" } }, segments)).toBe(false);
   });
 
-  test("a thicket of segments, each naming the next a hundred times, answers at once", () => {
+  test("10 segments that each refer to the next 100 times are evaluated quickly", () => {
     const segments = new Map<string, RuleConditions>();
     for (let index = 0; index < 9; index++) {
       segments.set(`s${index}`, { conditions: Array(100).fill({ segment: `s${index + 1}` }) });
@@ -257,7 +260,7 @@ describe("segments", () => {
     expect(matches(use, {}, segments)).toBe(false);
   });
 
-  test("a flag compiled after a segment changed uses the new one", () => {
+  test("a flag compiled after a segment changed uses the changed segment", () => {
     const segments = new Map<string, RuleConditions>([["beta", beta]]);
     const use: RuleConditions = { conditions: [{ segment: "beta" }] };
     expect(matches(use, {}, segments)).toBe(false);

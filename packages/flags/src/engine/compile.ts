@@ -1,4 +1,4 @@
-/** Compiles a flag once, so that evaluating it is a call. */
+/** The compiled flag: validates a definition once and builds its decision graph, so that an evaluation only walks it. */
 import {
   bucketPath,
   HASHES,
@@ -33,30 +33,31 @@ import { validate } from "./validate.ts";
 
 /** A flag ready to evaluate. Immutable; shared by all evaluations. */
 export interface CompiledFlag {
-  /** Total: any context gives a result, in bounded time. */
+  /** Returns a result for every context, in bounded time. */
   evaluate(context: EvaluationContext, override?: OverrideDefinition): Evaluation;
-  /** The same answer with every step that led to it. */
+  /** The same result with every step that led to it. */
   explain(context: EvaluationContext, override?: OverrideDefinition): Explanation;
 }
 
-/** Throws when the definition is not one that a write of ours can have made. */
+/** Throws when the definition is invalid. */
 export function compileFlag(definition: FlagDefinition, segments: Segments): CompiledFlag {
   return new Flag(definition, segments);
 }
 
-/** What an environment may change: whether the flag is on, and what comes after its rules. */
+/** The parts of a flag that its environment settings can change. */
 interface Plan {
   readonly enabled: boolean;
   readonly disabled: Evaluation;
+  /** The nodes after the rules: rollout and variants. */
   readonly rest: Node;
 }
 
-/** Where the rules of a flag with environments end: what follows depends on the environment. */
+/** The end of the rules of a flag with environment settings. The plan of the environment continues from here. */
 const REST: Node = mark();
 
-/** A class, so that callers see one kind of object. */
+/** A class, so that V8 sees one object shape at the call sites. */
 class Flag implements CompiledFlag {
-  /** Where the evaluation begins when it needs nothing else: no environment, no memory, no override. */
+  /** The first node of the fast path: no environment settings, no segment memory, no override. */
   readonly #start: Node | undefined;
   readonly #definition: FlagDefinition;
   readonly #segments: Segments;
@@ -115,7 +116,7 @@ function planOf(flag: FlagDefinition): Plan {
   return { enabled: flag.enabled, disabled: defaultResult(flag, "disabled"), rest: restOf(flag) };
 }
 
-/** What follows the rules: the rollout, then the variants of those in it. */
+/** The nodes after the rules: the rollout, then the variants for the users in the rollout. */
 function restOf(flag: FlagDefinition): Node {
   const { rolloutPercentage } = flag;
   const outside = leaf(defaultResult(flag, "default"));
@@ -135,7 +136,7 @@ function variantsOf(flag: FlagDefinition): Node | undefined {
   return new Node(VARIANT, bucketPath(flag.bucketBy), prepareSuffix(variantSuffix(flag)), ends);
 }
 
-/** The rule's result, for the share of those its conditions match that it is for. */
+/** The nodes after a rule's conditions: its percentage, if it has one, then its result. */
 function shareOf(flag: FlagDefinition, rule: RuleDefinition, next: Node): Node {
   const matched = leaf(ruleResult(flag, rule));
   if (rule.percentage === undefined) return matched;

@@ -1,34 +1,22 @@
-/** What evaluation knows: a flag with its rules, the segments they may name, and who is asking. */
+/** The input and output of an evaluation: flag definitions, rules, conditions, segments, contexts and results. */
 import type { JsonObject, JsonValue } from "./json.ts";
+import type { ConditionOperator } from "./operators.ts";
+
+export type { ConditionOperator } from "./operators.ts";
 
 export type FlagType = "boolean" | "string" | "number" | "json";
 
-export type ConditionOperator =
-  | "equals"
-  | "not_equals"
-  | "contains"
-  | "not_contains"
-  | "starts_with"
-  | "ends_with"
-  | "in"
-  | "not_in"
-  | "greater_than"
-  | "less_than"
-  | "greater_than_or_equal"
-  | "less_than_or_equal"
-  | "regex";
-
-/** Compares one attribute of the context, found by its dotted path, with a value. */
+/** Compares one attribute of the context, given by its dotted path, with an operand. */
 export type SimpleCondition = {
   readonly attribute: string;
   readonly operator: ConditionOperator;
   readonly value: JsonValue;
 };
 
-/** Holds where the conditions of the tenant's segment with this key hold. */
+/** Holds when the conditions of the tenant's segment with this key hold. */
 export type SegmentCondition = { readonly segment: string };
 
-/** A group: all of its conditions (`AND`, the default) or any of them (`OR`), and besides not those of `not`. */
+/** A group holds when all (`AND`, the default) or any (`OR`) of its conditions hold and `not` does not. */
 export type RuleConditions = {
   readonly operator?: "AND" | "OR";
   readonly conditions: readonly (SimpleCondition | SegmentCondition | RuleConditions)[];
@@ -40,59 +28,59 @@ export type Variant = {
   /** The weights of a flag's variants sum to 100. */
   readonly weight: number;
   readonly value: JsonValue;
-  /** Given back by evaluation as `metadata.variant`. */
+  /** Returned by an evaluation as `metadata.variant`. */
   readonly metadata?: JsonObject;
 };
 
-/** What a flag does differently in one environment. */
+/** The settings of a flag that replace the flag's own in one environment. */
 export type EnvironmentSettings = {
   readonly enabled?: boolean;
   readonly rolloutPercentage?: number;
   readonly defaultValue?: JsonValue;
 };
 
-/** What the hash of an evaluation is taken of: a field of the context, or an attribute. */
+/** Where the bucketing id comes from: a field of the context, or an attribute. */
 export type BucketBy = "userId" | "organizationId" | "anonymousId" | `attributes.${string}`;
 
-/** What evaluation needs to know of a rule. */
+/** A rule, as evaluation needs it. */
 export interface RuleDefinition {
   readonly id: string;
   readonly enabled: boolean;
   readonly conditions: RuleConditions;
-  /** A rule has a value, or names a variant, or both. */
+  /** A rule has a value, a variant, or both. */
   readonly value?: JsonValue;
   readonly variant?: string;
-  /** The rule matches only this share, 0–100. */
+  /** The percentage of matching users to whom the rule applies, 0–100. */
   readonly percentage?: number;
-  /** Part of the hash that decides `percentage`; stored when the rule is made. */
+  /** Part of the hash input for `percentage`. Stored when the rule is created. */
   readonly salt: string;
 }
 
-/** What evaluation needs to know of a flag. */
+/** A flag, as evaluation needs it. */
 export interface FlagDefinition {
   readonly key: string;
   readonly type: FlagType;
   readonly enabled: boolean;
-  /** Absent: the empty value of the flag's type. */
+  /** When absent: `false`, `""`, `0` or `null`, by type. */
   readonly defaultValue?: JsonValue;
   readonly rolloutPercentage?: number;
   readonly variants?: readonly Variant[];
   readonly environments?: Readonly<Record<string, EnvironmentSettings>>;
-  /** Takes the place of `key` in what is hashed. */
+  /** Replaces `key` in the hash input. */
   readonly salt?: string;
-  /** `userId` when absent. */
+  /** Default `userId`. */
   readonly bucketBy?: BucketBy;
-  /** In the order in which they are tried. */
+  /** In the order of evaluation. */
   readonly rules: readonly RuleDefinition[];
 }
 
-/** A value set for one user, which goes before the rules. Whether it has expired is the caller's to know. */
+/** A value for one user, which takes precedence over the rules. The caller passes only overrides that have not expired. */
 export interface OverrideDefinition {
   readonly value: JsonValue;
   readonly variant?: string;
 }
 
-/** The conditions of the tenant's segments by their keys. */
+/** The conditions of the tenant's segments, by segment key. */
 export type Segments = ReadonlyMap<string, RuleConditions>;
 
 export type DeviceInfo = {
@@ -109,7 +97,7 @@ export type GeoInfo = {
   readonly timezone?: string;
 };
 
-/** Who or what a flag is evaluated for. */
+/** The user, device and attributes that a flag is evaluated for. */
 export type EvaluationContext = {
   readonly userId?: string;
   readonly email?: string;
@@ -122,7 +110,7 @@ export type EvaluationContext = {
   readonly attributes?: JsonObject;
 };
 
-/** Why an evaluation gave the value it gave. */
+/** Why an evaluation returned its value. */
 export type EvaluationReason =
   | "rule_match"
   | "override"
@@ -133,7 +121,7 @@ export type EvaluationReason =
 
 export interface Evaluation {
   readonly value: JsonValue;
-  /** Absent, not undefined, when there is none. */
+  /** The property is absent, not undefined, when there is no variant. */
   readonly variant?: string;
   readonly reason: EvaluationReason;
   /** The chosen variant's own metadata. */

@@ -1,22 +1,22 @@
-/** Equality of JSON values: deep, without coercion, indifferent to the order of an object's keys. */
+/** Deep equality of JSON values, without coercion. The order of object keys does not matter. */
 import { isPlainObject, type JsonObject, type JsonValue } from "./json.ts";
 
 type Entries = readonly (readonly [string, JsonValue])[];
 
-/** A rule's operand is compared again and again and never changes: listing its keys each time would be most of the work. */
-const known = new WeakMap<JsonObject, Entries>();
+/** The entries of operands. An operand never changes, and listing its keys for every comparison would dominate the cost. */
+const cachedEntries = new WeakMap<JsonObject, Entries>();
 
 function entriesOf(operand: JsonObject): Entries {
-  let entries = known.get(operand);
+  let entries = cachedEntries.get(operand);
   if (entries === undefined) {
     entries = Object.entries(operand);
-    known.set(operand, entries);
+    cachedEntries.set(operand, entries);
   }
   return entries;
 }
 
 /**
- * The depth walked is that of `expected`, which is bounded and must not change any more; `actual` may be anything, even
+ * Recurses as deep as `expected`, which has bounded depth and must not change afterwards. `actual` may be anything, even
  * cyclic.
  */
 export function jsonEquals(expected: JsonValue, actual: unknown): boolean {

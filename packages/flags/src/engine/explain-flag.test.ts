@@ -17,7 +17,7 @@ function rule(conditions: RuleConditions, fields: Partial<RuleDefinition> = {}):
 }
 
 describe("explain", () => {
-  test("tells every step in the order of evaluation, and the last one gave the result", () => {
+  test("lists every step in the order of evaluation; the last step determines the result", () => {
     const { result, steps } = explain({
       rules: [rule({ conditions: [] }, { enabled: false }), rule({ conditions: [{ segment: "staff" }] })],
       rolloutPercentage: 0,
@@ -33,7 +33,7 @@ describe("explain", () => {
     expect(result).toEqual({ value: "", reason: "default" });
   });
 
-  test("a disabled flag ends with the first step, and the environment that disables it is named", () => {
+  test("a disabled flag ends at the first step, which names the environment that disables it", () => {
     const { steps } = explain({ environments: { prod: { enabled: false } } }, { environment: "prod" });
     expect(steps).toEqual([{ step: "enabled", outcome: "disabled", detail: { environment: "prod" } }]);
   });
@@ -49,7 +49,7 @@ describe("explain", () => {
     });
   });
 
-  test("each condition shows both operands and its outcome, in groups, not and segments", () => {
+  test("each condition shows its operands and result, inside groups, not and segments", () => {
     const conditions: RuleConditions = {
       operator: "OR",
       conditions: [
@@ -96,7 +96,7 @@ describe("explain", () => {
                 holds: true,
                 conditions: { operator: "AND", holds: true, conditions: [staff] },
               },
-              // Told once.
+              // Traced once.
               { segment: "staff", holds: true },
             ],
           },
@@ -105,7 +105,7 @@ describe("explain", () => {
     });
   });
 
-  test("a regex that did not match because the text is too long says so", () => {
+  test("a regex that does not match because the text is too long has a note about it", () => {
     const conditions: RuleConditions = { conditions: [{ attribute: "x", operator: "regex", value: "a" }] };
     const noteFor = (x: string) =>
       JSON.stringify(explain({ rules: [rule(conditions)] }, { attributes: { x } }).steps[2]);
@@ -113,7 +113,7 @@ describe("explain", () => {
     expect(noteFor("b".repeat(256))).not.toContain("note");
   });
 
-  test("bucketing shows what was hashed, the hash, the bucket in percent and the threshold", () => {
+  test("a rollout shows the hash input, the hash, the bucket in percent and the threshold", () => {
     const { steps } = explain({ rolloutPercentage: 50, salt: "pepper" }, { userId: "u" });
     const hash = murmur3("u:pepper");
     expect(steps[2]?.detail).toEqual({
@@ -127,7 +127,7 @@ describe("explain", () => {
     });
   });
 
-  test("a rule outside its percentage shows its own hash", () => {
+  test("a user outside the percentage of a rule sees the hash of that rule", () => {
     const { steps } = explain(
       { rules: [rule({ conditions: [] }, { percentage: 0 })], bucketBy: "attributes.company.id" },
       { attributes: { company: { id: 7 } } },
@@ -138,7 +138,7 @@ describe("explain", () => {
     });
   });
 
-  test("the variant shows the shares it was chosen from", () => {
+  test("the variant step shows the weight and threshold of every variant", () => {
     const variants = [
       { key: "a", weight: 25, value: "A" },
       { key: "b", weight: 75, value: "B" },
@@ -160,7 +160,7 @@ describe("explain", () => {
     });
   });
 
-  test("is JSON, even where server code put something else into the context", () => {
+  test("is JSON even when server code puts other values into the context", () => {
     const conditions: RuleConditions = { conditions: [{ attribute: "x", operator: "equals", value: 1 }] };
     const attributes = { x: (() => 1) as unknown as string };
     const { steps } = explain({ rules: [rule(conditions)] }, { attributes });

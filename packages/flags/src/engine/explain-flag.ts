@@ -1,4 +1,4 @@
-/** Evaluates a flag step by step from its definition and tells about each step. Slow, and apart from the quick way. */
+/** The tracing evaluator: evaluates a flag from its definition and records each step. Slow, and independent of the graph. */
 import {
   bucketId,
   bucketPath,
@@ -38,12 +38,12 @@ export function explainFlag(
   override: OverrideDefinition | undefined,
 ): Explanation {
   const flag = inEnvironment(definition, context.environment);
-  const explained = new Explained(flag, segments, context);
-  const result = explained.decide(override, flag === definition ? undefined : context.environment);
-  return { result, steps: explained.steps };
+  const evaluator = new TracingEvaluator(flag, segments, context);
+  const result = evaluator.evaluate(override, flag === definition ? undefined : context.environment);
+  return { result, steps: evaluator.steps };
 }
 
-class Explained {
+class TracingEvaluator {
   readonly steps: ExplanationStep[] = [];
   readonly #flag: FlagDefinition;
   readonly #context: EvaluationContext;
@@ -55,43 +55,47 @@ class Explained {
     this.#tracer = new Tracer(segments, context);
   }
 
-  /** `environment` is the one whose settings apply, if any. */
-  decide(override: OverrideDefinition | undefined, environment: string | undefined): Evaluation {
+  /** `environment` is the environment whose settings apply, if any. */
+  evaluate(override: OverrideDefinition | undefined, environment: string | undefined): Evaluation {
     const flag = this.#flag;
     const settings: JsonObject = environment === undefined ? {} : { environment };
-    this.#say("enabled", flag.enabled ? "enabled" : "disabled", settings);
+    this.#record("enabled", flag.enabled ? "enabled" : "disabled", settings);
     if (!flag.enabled) return defaultResult(flag, "disabled");
-    this.#say("override", override === undefined ? "none" : "applied", {});
+    this.#record("override", override === undefined ? "none" : "applied", {});
     if (override !== undefined) return overrideResult(flag, override);
     for (const rule of flag.rules) if (this.#matches(rule)) return ruleResult(flag, rule);
-    return this.#roll();
+    return this.#rollout();
   }
 
   #matches(rule: RuleDefinition): boolean {
     const { id, percentage } = rule;
     if (!rule.enabled) {
-      this.#say("rule", "skipped", { rule: id, why: "the rule is disabled" });
+      this.#record("rule", "skipped", { rule: id, why: "the rule is disabled" });
       return false;
     }
     const conditions = this.#tracer.group(rule.conditions);
     if (!conditions.holds) {
-      this.#say("rule", "not_matched", { rule: id, conditions });
+      this.#record("rule", "not_matched", { rule: id, conditions });
       return false;
     }
     if (percentage === undefined) {
-      this.#say("rule", "matched", { rule: id, conditions });
+      this.#record("rule", "matched", { rule: id, conditions });
       return true;
     }
     const share = this.#bucket(ruleSuffix(this.#flag, rule), percentage);
-    this.#say("rule", share.included ? "matched" : "outside_percentage", { rule: id, conditions, ...share });
+    this.#record("rule", share.included ? "matched" : "outside_percentage", {
+      rule: id,
+      conditions,
+      ...share,
+    });
     return share.included;
   }
 
-  #roll(): Evaluation {
+  #rollout(): Evaluation {
     const { rolloutPercentage, variants = [] } = this.#flag;
     if (rolloutPercentage !== undefined) {
       const share = this.#bucket(rolloutSuffix(this.#flag), rolloutPercentage);
-      this.#say("rollout", share.included ? "included" : "excluded", share);
+      this.#record("rollout", share.included ? "included" : "excluded", share);
       if (!share.included) return this.#default();
     }
     if (variants.length > 0) return this.#variant(variants);
@@ -103,18 +107,19 @@ class Explained {
     const thresholds = variantThresholds(variants.map(({ weight }) => weight));
     const index = thresholds.findIndex((threshold) => hashed.hash < threshold);
     const variant = variants[index];
-    if (variant === undefined) throw new Error("The last variant takes every hash.");
+    if (variant === undefined)
+      throw new Error(`No variant covers the hash ${hashed.hash}. The last threshold must be ${HASHES}.`);
     const shares = variants.map(({ key, weight }, place) => ({
       variant: key,
       weight,
       threshold: thresholds[place] ?? HASHES,
     }));
-    this.#say("variant", variant.key, { ...hashed, shares });
+    this.#record("variant", variant.key, { ...hashed, shares });
     return variantResult(variant);
   }
 
   #default(): Evaluation {
-    this.#say("default", "default", {});
+    this.#record("default", "default", {});
     return defaultResult(this.#flag, "default");
   }
 
@@ -131,7 +136,7 @@ class Explained {
     return { bucketBy, input, hash, bucket: (hash / HASHES) * 100 };
   }
 
-  #say(step: ExplanationStep["step"], outcome: string, detail: JsonObject): void {
+  #record(step: ExplanationStep["step"], outcome: string, detail: JsonObject): void {
     this.steps.push({ step, outcome, detail });
   }
 }

@@ -1,8 +1,8 @@
-/** Why an evaluation gave what it gave: each step, each condition's operands and outcome, hash, bucket and threshold. */
+/** The explanation of an evaluation: its steps, with the operands and result of each condition, hashes and thresholds. */
 import type { Evaluation } from "./definition.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What a step of an evaluation decided, in the order of evaluation; the last one gave the result. */
+/** One step of an evaluation. Steps are in the order of evaluation; the last one determined the result. */
 export type ExplanationStep = {
   readonly step: "enabled" | "override" | "rule" | "rollout" | "variant" | "default";
   /**

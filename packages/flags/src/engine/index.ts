@@ -1,4 +1,4 @@
-/** Evaluation by itself: pure, the same on every runtime. The public names of `@halyard/flags/engine`. */
+/** The public names of `@halyard/flags/engine`: pure evaluation, which gives the same results on every runtime. */
 export { type CompiledFlag, compileFlag } from "./compile.ts";
 export {
   type CheckedConditions,

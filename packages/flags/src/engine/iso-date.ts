@@ -1,4 +1,4 @@
-/** Instants written as ISO 8601, for the order operators. Not `Date.parse`: it accepts much else and asks the local time zone. */
+/** Parsing of ISO 8601 dates for comparisons. `Date.parse` accepts other formats and uses the local time zone. */
 
 const SHAPE =
   /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|([+-])(\d{2}):(\d{2}))?)?$/;
@@ -6,8 +6,8 @@ const LONGEST = "2026-01-01T00:00:00.000000000+00:00".length;
 const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
- * Milliseconds since 1970, or `undefined` for text that is not an ISO date, or a date-time in the extended format
- * (`2026-01-02T03:04:05.678Z`, seconds optional). Without an offset it is UTC, so that every machine agrees.
+ * Parses a date (`2026-01-02`) or a date-time in the extended format (`2026-01-02T03:04:05.678Z`, seconds optional).
+ * Without an offset the time is UTC, so that every machine agrees. Returns milliseconds since 1970, or `undefined`.
  */
 export function parseIsoDate(text: string): number | undefined {
   if (text.length > LONGEST) return undefined;
@@ -30,7 +30,7 @@ function daysIn(year: number, month: number): number {
   return month === 2 && leap ? 29 : (DAYS_IN_MONTH[month - 1] ?? 0);
 }
 
-/** Days from 1970-01-01. The year is counted from March, so that the leap day is its last. */
+/** Days from 1970-01-01. The year starts in March here, so that the leap day is its last day. */
 function daysBefore(year: number, month: number, day: number): number {
   const shiftedYear = month > 2 ? year : year - 1;
   const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;

@@ -9,7 +9,7 @@ function nested(levels: number): unknown {
 }
 
 describe("isJsonValue", () => {
-  test("whatever JSON.parse gives is a JSON value", () => {
+  test("every result of JSON.parse is a JSON value", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 5 }), (text) => {
         expect(isJsonValue(JSON.parse(text))).toBe(true);
@@ -32,11 +32,11 @@ describe("isJsonValue", () => {
     ["a class instance", new (class Point {})()],
     ["undefined inside an object", { a: undefined }],
     ["a hole in an array", new Array(1)],
-  ])("%s is not", (_name, value) => {
+  ])("%s is not a JSON value", (_name, value) => {
     expect(isJsonValue(value)).toBe(false);
   });
 
-  test("nesting is accepted up to the limit and refused beyond, cycles included", () => {
+  test("nesting is accepted up to the limit and rejected beyond it, including cycles", () => {
     expect(isJsonValue(nested(MAX_JSON_DEPTH))).toBe(true);
     expect(isJsonValue(nested(MAX_JSON_DEPTH + 1))).toBe(false);
     const cycle: unknown[] = [];

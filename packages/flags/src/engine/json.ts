@@ -1,6 +1,6 @@
-/** What a flag's value may be: JSON, and nothing that JSON would change on its way. */
+/** JSON values: their types, and the check that serialisation does not change a value. */
 
-/** A JSON value. Values handed out by the service are frozen, so the type is read-only all the way down. */
+/** A JSON value. Values returned by the service are frozen, so the type is deeply read-only. */
 export type JsonValue =
   | string
   | number
@@ -11,7 +11,7 @@ export type JsonValue =
 
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/** Deep enough for any real configuration, shallow enough that no walk over it exhausts the stack. */
+/** Bounds recursion over a value, so that it cannot exhaust the stack. */
 export const MAX_JSON_DEPTH: number = 64;
 
 /** True for object literals and `JSON.parse` results of any realm; false for arrays, dates, maps and class instances. */
@@ -21,13 +21,13 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** True when writing `value` as JSON and reading it back gives the same value, within `MAX_JSON_DEPTH` levels. */
+/** True when serialising and parsing `value` as JSON gives the same value, and it has at most `levelsLeft` levels. */
 export function isJsonValue(value: unknown, levelsLeft: number = MAX_JSON_DEPTH): value is JsonValue {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);
   if (levelsLeft === 0) return false;
   if (Array.isArray(value)) {
-    // Not `every`: it skips the holes of a sparse array, which JSON would turn into null.
+    // Not `every`, which skips the holes of a sparse array; JSON turns them into null.
     for (const item of value) if (!isJsonValue(item, levelsLeft - 1)) return false;
     return true;
   }

@@ -11,18 +11,18 @@ describe("murmur3", () => {
     ["test", 0xba6bd213],
     ["Hello, world!", 0xc0363e43],
     ["The quick brown fox jumps over the lazy dog", 0x2e4ff723],
-  ])("of %j is the published %i", (input, hash) => {
+  ])("the hash of %j is the published value %i", (input, hash) => {
     expect(murmur3(input)).toBe(hash);
   });
 
-  test("takes half a surrogate pair as U+FFFD", () => {
+  test("hashes a lone surrogate as U+FFFD", () => {
     expect(murmur3("a\ud800b")).toBe(murmur3("a\ufffdb"));
     expect(murmur3("\udc00")).toBe(murmur3("\ufffd"));
   });
 });
 
 describe("murmur3After", () => {
-  test("is murmur3 of id and suffix, whatever both are", () => {
+  test("equals murmur3 of id and suffix for any id and suffix", () => {
     fc.assert(
       fc.property(fc.oneof(ascii, text), fc.oneof(ascii, text), (id, suffix) => {
         expect(murmur3After(id, prepareSuffix(suffix))).toBe(murmur3(id + suffix));
@@ -31,7 +31,7 @@ describe("murmur3After", () => {
     );
   });
 
-  test("joins a surrogate pair that the seam between id and suffix cuts", () => {
+  test("hashes a surrogate pair that is split between id and suffix as one character", () => {
     expect(murmur3After("a\ud83d", prepareSuffix("\ude00:key"))).toBe(murmur3("a😀:key"));
   });
 });

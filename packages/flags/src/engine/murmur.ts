@@ -1,4 +1,4 @@
-/** MurmurHash3 (x86, 32 bits, seed 0): of bytes, and of an id followed by a suffix known beforehand. */
+/** MurmurHash3 (x86, 32 bits, seed 0) of a text, and a faster variant for an id followed by a precomputed suffix. */
 
 const C1 = 0xcc9e2d51;
 const C2 = 0x1b873593;
@@ -6,7 +6,7 @@ const C3 = 0xe6546b64;
 
 const encoder = new TextEncoder();
 
-/** The hash of the text's UTF-8 bytes, as an unsigned number. Half a surrogate pair counts as U+FFFD. */
+/** The hash of the text's UTF-8 bytes, as an unsigned integer. A lone surrogate is hashed as U+FFFD. */
 export function murmur3(text: string): number {
   const bytes = encoder.encode(text);
   const { length } = bytes;
@@ -18,17 +18,17 @@ export function murmur3(text: string): number {
 }
 
 /**
- * What follows the id in the text that is hashed, prepared for each of the four places in a word where an id may end:
- * [first bytes, which complete the id's last word; number of whole words; mixed rest; mixed words…], four times.
+ * The precomputed suffix of a hash input. An id can end at 4 offsets within a 4-byte word, so `words` has 4 sections:
+ * [first bytes, which complete the id's last word; number of whole words; mixed remainder; mixed words…].
  */
 export interface Suffix {
   readonly text: string;
   readonly byteLength: number;
-  /** Empty when the text is too short to complete every word. Not an `Int32Array`: that is three pieces of memory. */
+  /** Empty when the text has fewer than four bytes. A plain array takes one allocation, an `Int32Array` three. */
   readonly words: readonly number[];
-  /** Numbers in `words` for each place. */
+  /** The length of one section of `words`. */
   readonly stride: number;
-  /** The hash of the suffix alone, for the many who have no id. */
+  /** The hash of the suffix alone, for an empty id. */
   readonly alone: number;
 }
 
@@ -54,7 +54,7 @@ export function prepareSuffix(text: string): Suffix {
   return { text, byteLength: length, words, stride, alone: murmur3(text) };
 }
 
-/** `murmur3(id + suffix.text)`; while the id is ASCII that text is not made, and nearly nothing depends on its length. */
+/** Equals `murmur3(id + suffix.text)`. For an ASCII id of 4 or more characters it does not build that text. */
 export function murmur3After(id: string, suffix: Suffix): number {
   const { length } = id;
   const { words } = suffix;
@@ -63,34 +63,34 @@ export function murmur3After(id: string, suffix: Suffix): number {
   }
   const end = length & ~3;
   let hash = 0;
-  let seen = 0;
+  let allBits = 0;
   for (let index = 0; index < end; index += WORD) {
     const a = id.charCodeAt(index);
     const b = id.charCodeAt(index + 1);
     const c = id.charCodeAt(index + 2);
     const d = id.charCodeAt(index + 3);
-    seen |= a | b | c | d;
+    allBits |= a | b | c | d;
     hash = join(hash, mix(a | (b << 8) | (c << 16) | (d << 24)));
   }
   const filled = length & 3;
   let last = 0;
-  // One branch, not one for each byte: most ids of an application are of one length, and then it costs nothing.
+  // One branch instead of one per byte: most ids of an application have the same length, so the CPU predicts it.
   if (filled !== 0) {
     const b = id.charCodeAt(length - 3);
     const c = id.charCodeAt(length - 2);
     const d = id.charCodeAt(length - 1);
-    seen |= b | c | d;
+    allBits |= b | c | d;
     last = (b | (c << 8) | (d << 16)) >>> (8 * (3 - filled));
   }
-  if (seen > 0x7f) return murmur3(id + suffix.text);
+  if (allBits > 0x7f) return murmur3(id + suffix.text);
   const at = filled * suffix.stride;
   hash = join(hash, mix(last | (words[at] as number)));
   const limit = at + 3 + (words[at + 1] as number);
-  for (let place = at + 3; place < limit; place++) hash = join(hash, words[place] as number);
+  for (let index = at + 3; index < limit; index++) hash = join(hash, words[index] as number);
   return finish(hash ^ (words[at + 2] as number), length + suffix.byteLength);
 }
 
-/** Little endian. */
+/** Reads `count` bytes as a little-endian integer. */
 function word(bytes: Uint8Array, at: number, count: number): number {
   let value = 0;
   for (let index = 0; index < count; index++) value |= (bytes[at + index] as number) << (8 * index);

@@ -1,4 +1,4 @@
-/** What an evaluation can give: the results of a flag, the same on the quick way to them and on the explained one. */
+/** The possible results of a flag, shared by the decision graph and the tracing evaluator. */
 import type {
   Evaluation,
   EvaluationReason,
@@ -17,7 +17,7 @@ const EMPTY_VALUES: Readonly<Record<FlagType, JsonValue>> = {
   json: null,
 };
 
-/** The flag as it is in an environment, whose settings go before the flag's own. */
+/** The flag with the settings of the environment applied. */
 export function inEnvironment(flag: FlagDefinition, environment: unknown): FlagDefinition {
   const { environments } = flag;
   if (typeof environment !== "string" || environments === undefined) return flag;
@@ -35,7 +35,7 @@ export function defaultResult(flag: FlagDefinition, reason: EvaluationReason): E
   return resultOf(flag.defaultValue === undefined ? EMPTY_VALUES[flag.type] : flag.defaultValue, reason);
 }
 
-/** For those in the rollout of a flag without variants. */
+/** The result for users in the rollout of a flag without variants. */
 export function rolloutResult(flag: FlagDefinition): Evaluation {
   if (flag.type === "boolean") return resultOf(true, "percentage_rollout");
   return defaultResult(flag, "percentage_rollout");
@@ -45,11 +45,12 @@ export function variantResult(variant: Variant): Evaluation {
   return resultOf(variant.value, "percentage_rollout", variant.key, variant);
 }
 
-/** A rule's own value goes before its variant's. */
+/** A rule's own value takes precedence over the value of its variant. */
 export function ruleResult(flag: FlagDefinition, rule: RuleDefinition): Evaluation {
   const variant = variantNamed(flag, rule.variant);
   const value = rule.value === undefined ? variant?.value : rule.value;
-  if (value === undefined) throw new Error(`The rule ${rule.id} has neither a value nor a variant.`);
+  if (value === undefined)
+    throw new Error(`Rule ${rule.id} has no value and no variant. Give it one of them.`);
   return resultOf(value, "rule_match", rule.variant, variant);
 }
 
@@ -61,7 +62,7 @@ function variantNamed({ variants }: FlagDefinition, key: string | undefined): Va
   return key === undefined ? undefined : variants?.find((variant) => variant.key === key);
 }
 
-/** Frozen, because one object answers many evaluations. */
+/** Frozen, because many evaluations return the same object. */
 function resultOf(
   value: JsonValue,
   reason: EvaluationReason,

@@ -77,7 +77,7 @@ describe("paths", () => {
     for (const value of ["", 0, null, {}, []]) expect(matches(one(path, value), context)).toBe(false);
   });
 
-  test("what stands on a class instance's prototype is not read", () => {
+  test("properties of class instances are not read", () => {
     class Person {
       readonly own = "own";
       get plan() {
@@ -102,25 +102,28 @@ describe("paths", () => {
 
   test.each<[string, unknown]>([
     ["without a prototype", Object.assign(Object.create(null), { plan: "pro" })],
-    ["of another realm", runInNewContext('({ plan: "pro" })')],
-  ])("attributes %s are read like any others", (_, attributes) => {
-    const given = { attributes: attributes as JsonObject };
-    expect(matches(one("plan", "pro"), given)).toBe(true);
-    expect(matches(one("toString", "pro"), given)).toBe(false);
+    ["from another realm", runInNewContext('({ plan: "pro" })')],
+  ])("attributes of an object %s are read", (_, attributes) => {
+    const context = { attributes: attributes as JsonObject };
+    expect(matches(one("plan", "pro"), context)).toBe(true);
+    expect(matches(one("toString", "pro"), context)).toBe(false);
   });
 
-  test.each<[unknown]>([[null], ["text"], [7], [[1]]])("attributes that are %j have none", (attributes) => {
-    const given = { attributes } as unknown as EvaluationContext;
-    expect(matches(one("length", 1), given)).toBe(false);
-    expect(matches({ conditions: [], not: one("plan", "pro") }, given)).toBe(true);
-  });
+  test.each<[unknown]>([[null], ["text"], [7], [[1]]])(
+    "attributes that are %j have no values",
+    (attributes) => {
+      const context = { attributes } as unknown as EvaluationContext;
+      expect(matches(one("length", 1), context)).toBe(false);
+      expect(matches({ conditions: [], not: one("plan", "pro") }, context)).toBe(true);
+    },
+  );
 
-  test("what another realm's objects inherit is not read", () => {
+  test("properties inherited from another realm's Object.prototype are not read", () => {
     const attributes: JsonObject = runInNewContext('Object.prototype.plan = "pro"; ({})');
     expect(matches(one("plan", "pro"), { attributes })).toBe(false);
   });
 
-  test("each of many names is read", () => {
+  test("attributes are read by any of 30 names", () => {
     const names = Array.from({ length: 30 }, (_, index) => `name-${index}`);
     const attributes = Object.fromEntries(names.map((name, index) => [name, index]));
     for (const [index, name] of names.entries()) {
@@ -130,22 +133,22 @@ describe("paths", () => {
     }
   });
 
-  test("a polluted Object.prototype is not read, not even by a flag that was asked before", () => {
+  test("a polluted Object.prototype is not read, even by a flag that was evaluated before", () => {
     const prototype = Object.prototype as unknown as Record<string, unknown>;
-    // Names of which some are the first of this process, and read in another way than the others.
+    // The first attribute names of a process have slots and are read differently from the others.
     for (const path of ["plan", "polluted", ...Array.from({ length: 10 }, (_, index) => `late-${index}`)]) {
       const compiled = compile(one(path, "yes"));
-      const asked = (attributes: JsonObject) => compiled.evaluate({ attributes }).reason;
-      expect(asked({ [path]: "yes" })).toBe("rule_match");
+      const reasonFor = (attributes: JsonObject) => compiled.evaluate({ attributes }).reason;
+      expect(reasonFor({ [path]: "yes" })).toBe("rule_match");
       prototype[path] = "yes";
       try {
-        expect(asked({})).toBe("default");
-        expect(asked({ [path]: "yes" })).toBe("rule_match");
+        expect(reasonFor({})).toBe("default");
+        expect(reasonFor({ [path]: "yes" })).toBe("rule_match");
         expect(matches(one(`x.${path}`, "yes"), { attributes: { x: {} } })).toBe(false);
       } finally {
         delete prototype[path];
       }
-      expect(asked({})).toBe("default");
+      expect(reasonFor({})).toBe("default");
     }
   });
 });

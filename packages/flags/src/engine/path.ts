@@ -1,4 +1,4 @@
-/** Attributes of a context: where a dotted path begins, and how it is followed without ever leaving own JSON data. */
+/** Attribute paths: parsing of dotted paths, and reads that follow only own properties of plain objects. */
 import type { EvaluationContext } from "./definition.ts";
 import { isPlainObject } from "./json.ts";
 
@@ -15,7 +15,7 @@ export type Root =
 
 export interface Path {
   readonly root: Root;
-  /** What is read of the root, one own property after the other; empty for the root itself. */
+  /** The property names to follow from the root; empty for the root itself. */
   readonly steps: readonly string[];
 }
 
@@ -29,7 +29,7 @@ const FIELDS: ReadonlySet<string> = new Set<Root>([
 ]);
 const OBJECTS: ReadonlySet<string> = new Set<Root>(["device", "geo", "attributes"]);
 
-/** A name that is no root reads `attributes.<name>`; so do `device`, `geo` and `attributes` with nothing after them. */
+/** A path that does not start with a root reads `attributes.<path>`. So does a bare `device`, `geo` or `attributes`. */
 export function parsePath(path: string): Path {
   if (FIELDS.has(path)) return { root: path as Root, steps: [] };
   const steps = path.split(".");
@@ -38,14 +38,14 @@ export function parsePath(path: string): Path {
   return { root: "attributes", steps };
 }
 
-/** What is at the path; `undefined` when it is missing. */
+/** The value at the path, or `undefined` when it is missing. */
 export function readPath(context: EvaluationContext, { root, steps }: Path): unknown {
   let value: unknown = context[root];
   for (const step of steps) value = readOwn(value, step);
   return value;
 }
 
-/** One step: strings, arrays and class instances have no properties for a path to find. */
+/** A path does not read properties of strings, arrays or class instances. */
 function readOwn(value: unknown, name: string): unknown {
   return isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

@@ -1,29 +1,28 @@
-/** Regular expressions that cannot stall: an engine linear in pattern and input, and bounds on both. */
+/** Regular expressions with bounded time: RE2 is linear in pattern and input, and both have a maximum size. */
 import { RE2JS } from "re2js";
 
-/** Longer patterns are refused. */
+/** Characters. Validation rejects longer patterns. */
 export const MAX_PATTERN_LENGTH: number = 256;
-/** Longer inputs do not match. */
+/** Characters. Longer inputs do not match. */
 export const MAX_INPUT_LENGTH: number = 256;
 /**
- * Instructions of the compiled program. A search takes at most so many steps for each character of the input, so this
- * and the length of the input bound its time; a counted repetition such as `{1,200}` is what makes programs large.
- * Also the largest program for which the engine keeps no memory between searches.
+ * Instructions of the compiled program. A search takes at most this many steps per input character. Counted repetitions
+ * such as `{1,200}` make programs large. Up to this size, RE2 keeps no memory between searches.
  */
 export const MAX_PATTERN_SIZE: number = 500;
 
 export interface Pattern {
   readonly size: number;
-  /** An unanchored search. */
+  /** Searches anywhere in the input. */
   matches(input: string): boolean;
 }
 
-/** Throws with the engine's reason when it is not a pattern of the engine's syntax. */
+/** Throws RE2's error when the pattern is not valid RE2 syntax. */
 export function compilePattern(source: string): Pattern {
   const program = RE2JS.compile(source);
   return {
     size: program.programSize(),
-    // Not `test`: it builds an automaton that grows with the inputs seen, to 8 MB for each pattern.
+    // Not `test`, which caches an automaton that can grow to 8 MB per pattern.
     matches: (input) => input.length <= MAX_INPUT_LENGTH && program.matcher(input).find(),
   };
 }

@@ -1,10 +1,10 @@
-/** What is wrong with conditions. */
+/** The validation problem of conditions. */
 
 export interface ConditionProblem {
-  /** What is wrong and what to do, to follow the place: `must be …`. */
+  /** What is wrong and what to change, as the rest of a sentence that starts with `path`: `must be …`. */
   readonly problem: string;
-  /** Where in the tree, such as `conditions.0.value`; empty for the tree itself. */
+  /** The path of the value in the conditions, such as `conditions.0.value`; empty for the whole. */
   readonly path: string;
-  /** The limit that was passed, when it is one. */
+  /** The limit that was exceeded, if any. */
   readonly limit?: number;
 }

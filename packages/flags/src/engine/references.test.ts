@@ -7,7 +7,7 @@ const patterns = (count: number, pattern = "a"): RuleConditions => ({
   conditions: Array.from({ length: count }, () => ({ attribute: "x", operator: "regex", value: pattern })),
 });
 
-/** `s0` names `s1`, which names `s2`, and so on. */
+/** `s0` refers to `s1`, which refers to `s2`, and so on. */
 function chain(length: number): Segments {
   return new Map(
     Array.from({ length }, (_, index) => [
@@ -18,7 +18,7 @@ function chain(length: number): Segments {
 }
 
 describe("checkReferences", () => {
-  test("finds nothing wrong with segments that exist", () => {
+  test("accepts segments that exist", () => {
     const segments = new Map([
       ["a", names("b")],
       ["b", patterns(2)],
@@ -26,9 +26,9 @@ describe("checkReferences", () => {
     expect(checkReferences([names("a", "b", "a"), patterns(6)], segments)).toBeUndefined();
   });
 
-  test("a segment that does not exist is named with the way to it", () => {
+  test("reports a missing segment with the chain of segments that leads to it", () => {
     expect(checkReferences([names("a")], new Map([["a", names("gone")]]))).toEqual({
-      problem: 'there is no segment "gone"',
+      problem: 'the segment "gone" does not exist',
       path: "a.gone",
     });
   });
@@ -36,43 +36,43 @@ describe("checkReferences", () => {
   test.each<[string, Segments, string]>([
     ["itself", new Map([["a", names("a")]]), "a.a"],
     [
-      "another that names it",
+      "another segment that refers back to it",
       new Map([
         ["a", names("b")],
         ["b", { conditions: [], not: names("a") }],
       ]),
       "a.b.a",
     ],
-  ])("a segment that names %s is a circle", (_name, segments, path) => {
+  ])("a segment that refers to %s is rejected as a circular reference", (_name, segments, path) => {
     expect(checkReferences([names("a")], segments)).toMatchObject({ path });
   });
 
-  test("segments may be 10 levels deep and no more", () => {
+  test("segments may be nested at most 10 levels deep", () => {
     expect(checkReferences([names("s0")], chain(10))).toBeUndefined();
     expect(checkReferences([names("s0")], chain(11))).toMatchObject({ limit: 10 });
-    // Also when the deep part was seen before on a shorter way.
+    // Also when a shorter path has reached the deep segments before.
     expect(checkReferences([names("s1", "s0")], chain(11))).toMatchObject({ limit: 10 });
   });
 
-  test("a flag may have 8 regex conditions, its segments' included, each segment once", () => {
+  test("a flag may have 8 regex conditions, including those of its segments, counted once per segment", () => {
     const segments = new Map([["a", patterns(4)]]);
     expect(checkReferences([patterns(4), names("a", "a")], segments)).toBeUndefined();
     expect(checkReferences([patterns(5), names("a")], segments)).toMatchObject({ limit: 8, path: "a" });
   });
 
-  test("the patterns of a flag together may have 500 instructions", () => {
+  test("the patterns of a flag may compile to at most 500 instructions in total", () => {
     expect(checkReferences([patterns(4, "a{110}")], new Map())).toBeUndefined();
     expect(checkReferences([patterns(5, "a{110}")], new Map())).toMatchObject({ limit: 500 });
   });
 
-  test("a thicket of segments, each naming the next twice, is checked at once", () => {
-    const thicket = new Map(
+  test("10 segments that each refer to the next 100 times are checked quickly", () => {
+    const segments = new Map(
       Array.from({ length: 10 }, (_, index): [string, RuleConditions] => [
         `s${index}`,
         index < 9 ? names(...Array(100).fill(`s${index + 1}`)) : names(),
       ]),
     );
-    expect(checkReferences([names("s0")], thicket)).toBeUndefined();
+    expect(checkReferences([names("s0")], segments)).toBeUndefined();
   });
 });
 
@@ -82,13 +82,13 @@ describe("countRegex and segmentsOf", () => {
     not: { conditions: [{ segment: "a" }, ...patterns(1).conditions] },
   };
 
-  test("count in groups and in not", () => {
+  test("include nested groups and not", () => {
     expect(countRegex(tree)).toBe(3);
     expect(segmentsOf(tree)).toEqual(new Set(["a", "b"]));
   });
 });
 
-test("a flag may have 100 rules and 2,000 conditions and groups in all, those of its segments included", () => {
+test("a flag may have 100 rules, and 2,000 conditions and groups including those of its segments", () => {
   const wide = (count: number): RuleConditions => ({
     conditions: Array.from({ length: count - 1 }, () => ({ attribute: "x", operator: "equals", value: 1 })),
   });

@@ -1,33 +1,34 @@
-/** What conditions refer to beyond themselves: segments, and the patterns that are limited for a flag as a whole. */
+/** The references of conditions to segments, and the limits that apply to a flag together with its segments. */
 import type { RuleConditions, Segments } from "./definition.ts";
+import { takesPattern } from "./operators.ts";
 import { compilePattern, MAX_PATTERN_SIZE } from "./pattern.ts";
 import type { ConditionProblem } from "./problem.ts";
 
-/** `regex` conditions of a flag, those of the segments it uses included. */
+/** `regex` conditions of a flag, including those of its segments. */
 export const MAX_REGEX_CONDITIONS: number = 8;
-/** Rules of a flag: an evaluation may have to try them all. */
+/** Rules of a flag. An evaluation may have to try all of them. */
 const MAX_RULES = 100;
-/** Conditions and groups of a flag's rules together, those of the segments it uses included. */
+/** Conditions and groups of all rules of a flag, including those of its segments. */
 const MAX_NODES = 2_000;
-/** Segments that name segments that name segments. */
+/** Levels of segments that refer to segments. */
 const MAX_SEGMENT_DEPTH = 10;
 
-/** What a tree has itself, without what the segments it names have. */
+/** Counts for one tree of conditions, without the segments it refers to. */
 interface Facts {
-  /** With repetition. */
+  /** Segment keys, with duplicates. */
   readonly segments: readonly string[];
   readonly patterns: number;
   readonly nodes: number;
-  /** Of all its patterns, compiled. */
+  /** Instructions of all its compiled patterns. */
   readonly patternSize: number;
 }
 
-/** Trees do not change, and a segment's is asked about for every flag that uses it. */
-const known = new WeakMap<RuleConditions, Facts>();
+/** Cached because trees do not change, and every flag that uses a segment needs the counts of its tree. */
+const cachedFacts = new WeakMap<RuleConditions, Facts>();
 
 function factsOf(tree: RuleConditions): Facts {
-  const facts = known.get(tree) ?? gather(tree);
-  known.set(tree, facts);
+  const facts = cachedFacts.get(tree) ?? gather(tree);
+  cachedFacts.set(tree, facts);
   return facts;
 }
 
@@ -41,7 +42,7 @@ function gather(tree: RuleConditions): Facts {
       if (!("conditions" in member)) nodes += 1;
       if ("conditions" in member) visit(member);
       else if ("segment" in member) segments.push(member.segment);
-      else if (member.operator === "regex") patterns.push(String(member.value));
+      else if (takesPattern(member.operator)) patterns.push(String(member.value));
     }
     if (not !== undefined) visit(not);
   };
@@ -50,20 +51,20 @@ function gather(tree: RuleConditions): Facts {
   return { segments, nodes, patterns: patterns.length, patternSize };
 }
 
-/** How many `regex` conditions the tree has itself. */
+/** The number of `regex` conditions in the tree, without the segments it refers to. */
 export function countRegex(conditions: RuleConditions): number {
   return factsOf(conditions).patterns;
 }
 
-/** The keys of the segments that the tree names itself. */
+/** The keys of the segments that the tree refers to directly. */
 export function segmentsOf(conditions: RuleConditions): ReadonlySet<string> {
   return new Set(factsOf(conditions).segments);
 }
 
 /**
- * What is wrong with checked conditions of one flag's rules taken together, or of one segment: a segment that does not
- * exist, segments that name each other in a circle or too deeply, too many or too large patterns. `path` is the keys of
- * the segments that lead to the problem.
+ * Checks the conditions of all rules of a flag, or of one segment, for missing segments, circular references and the
+ * limits of a flag. The conditions must have passed `checkConditions`. `path` is the chain of segment keys that leads to
+ * the problem.
  */
 export function checkReferences(
   trees: readonly RuleConditions[],
@@ -73,29 +74,29 @@ export function checkReferences(
   return "problem" in reach ? reach : undefined;
 }
 
-/** What the conditions of a flag's rules lead to. */
+/** The segments that the rules of a flag use. */
 export interface Reach {
-  /** All segments, those that segments name included, each once and after those that it names. */
+  /** All segments, direct and indirect, each once and after the segments it refers to. */
   readonly segments: readonly string[];
-  /** Whether an evaluation may come to the same segment on two ways. */
+  /** Whether one evaluation may reach the same segment more than once. */
   readonly repeats: boolean;
 }
 
 export function follow(trees: readonly RuleConditions[], segments: Segments): Reach | ConditionProblem {
-  if (trees.length > MAX_RULES) return limited([], MAX_RULES, "rules in a flag");
+  if (trees.length > MAX_RULES) return limited([], `the flag has ${trees.length} rules`, MAX_RULES);
   const search = new Search(segments);
   for (const tree of trees) {
     const problem = search.enter(tree, []);
     if (problem !== undefined) return problem;
   }
-  return { segments: [...search.found.keys()], repeats: search.names > search.found.size };
+  return { segments: [...search.levels.keys()], repeats: search.references > search.levels.size };
 }
 
 class Search {
-  /** Each finished segment with the levels of segments below it. */
-  readonly found: Map<string, number> = new Map();
-  /** How often a segment is named, in trees that are entered once each. */
-  names = 0;
+  /** Each finished segment, with the number of segment levels below it. */
+  readonly levels: Map<string, number> = new Map();
+  /** The number of references to segments. Each tree is entered once. */
+  references = 0;
   readonly #segments: Segments;
   #nodes = 0;
   #patterns = 0;
@@ -107,18 +108,22 @@ class Search {
 
   enter(tree: RuleConditions, trail: readonly string[]): ConditionProblem | undefined {
     const facts = factsOf(tree);
-    this.names += facts.segments.length;
+    this.references += facts.segments.length;
     this.#nodes += facts.nodes;
     if (this.#nodes > MAX_NODES) {
-      return limited(trail, MAX_NODES, "conditions and groups in a flag, those of segments included");
+      return limited(trail, "the flag and its segments have too many conditions and groups", MAX_NODES);
     }
     this.#patterns += facts.patterns;
     this.#patternSize += facts.patternSize;
     if (this.#patterns > MAX_REGEX_CONDITIONS) {
-      return limited(trail, MAX_REGEX_CONDITIONS, "regex conditions in a flag, those of segments included");
+      return limited(trail, "the flag and its segments have too many regex conditions", MAX_REGEX_CONDITIONS);
     }
     if (this.#patternSize > MAX_PATTERN_SIZE) {
-      return limited(trail, MAX_PATTERN_SIZE, "instructions in all compiled patterns of a flag together");
+      return limited(
+        trail,
+        "the regex patterns of the flag compile to too many instructions",
+        MAX_PATTERN_SIZE,
+      );
     }
     for (const key of new Set(facts.segments)) {
       const problem = this.#follow(key, [...trail, key]);
@@ -129,23 +134,26 @@ class Search {
 
   #follow(key: string, trail: readonly string[]): ConditionProblem | undefined {
     if (trail.indexOf(key) < trail.length - 1) {
-      return { problem: `the segment "${key}" leads back to itself`, path: trail.join(".") };
+      return {
+        problem: `the segment "${key}" refers to itself, directly or through other segments`,
+        path: trail.join("."),
+      };
     }
-    const below = this.found.get(key) ?? 0;
-    if (trail.length + below > MAX_SEGMENT_DEPTH) {
-      return limited(trail, MAX_SEGMENT_DEPTH, "levels of segments that name segments");
+    const levelsBelow = this.levels.get(key) ?? 0;
+    if (trail.length + levelsBelow > MAX_SEGMENT_DEPTH) {
+      return limited(trail, `the segment "${key}" is nested too deeply in segments`, MAX_SEGMENT_DEPTH);
     }
-    if (this.found.has(key)) return undefined;
+    if (this.levels.has(key)) return undefined;
     const tree = this.#segments.get(key);
-    if (tree === undefined) return { problem: `there is no segment "${key}"`, path: trail.join(".") };
+    if (tree === undefined) return { problem: `the segment "${key}" does not exist`, path: trail.join(".") };
     const problem = this.enter(tree, trail);
     if (problem !== undefined) return problem;
-    const levels = factsOf(tree).segments.map((name) => 1 + (this.found.get(name) ?? 0));
-    this.found.set(key, Math.max(0, ...levels));
+    const below = factsOf(tree).segments.map((name) => 1 + (this.levels.get(name) ?? 0));
+    this.levels.set(key, Math.max(0, ...below));
     return undefined;
   }
 }
 
-function limited(trail: readonly string[], limit: number, what: string): ConditionProblem {
-  return { problem: `there may be ${limit} ${what}`, path: trail.join("."), limit };
+function limited(trail: readonly string[], what: string, limit: number): ConditionProblem {
+  return { problem: `${what}; the limit is ${limit}`, path: trail.join("."), limit };
 }

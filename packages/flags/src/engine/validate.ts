@@ -1,4 +1,4 @@
-/** Refuses a definition that no write of ours can have made, so that a damaged one never answers anybody. */
+/** Validation of a flag definition before it is compiled, so that damaged data is never evaluated. */
 import { weightsAddUp } from "./bucket.ts";
 import { checkConditions } from "./conditions.ts";
 import type { FlagDefinition, FlagType, RuleConditions, RuleDefinition, Segments } from "./definition.ts";
@@ -14,68 +14,80 @@ export interface ValidRule {
 }
 
 export interface Validated {
-  /** The rules that are enabled, in their order, with their conditions checked. */
+  /** The enabled rules in order, with validated conditions. */
   readonly rules: readonly ValidRule[];
   readonly reach: Reach;
 }
 
-/** Throws with the flag's key and what is wrong. */
+/** Throws an error with the flag's key and the problem. */
 export function validate(flag: FlagDefinition, segments: Segments): Validated {
-  const demand = (holds: boolean, what: string): void => {
-    if (!holds) throw new Error(`The flag "${flag.key}" is not valid: ${what}.`);
+  const demand = (holds: boolean, problem: string): void => {
+    if (!holds) throw new Error(`The flag "${flag.key}" is not valid: ${problem}.`);
   };
   const fits = (value: JsonValue | undefined, what: string): void =>
-    demand(value === undefined || fitsType(flag.type, value), `${what} does not fit the type ${flag.type}`);
+    demand(
+      value === undefined || fitsType(flag.type, value),
+      `${what} must be a value of the type ${flag.type}`,
+    );
 
-  demand(typeof flag.key === "string" && flag.key !== "", "it has no key");
-  demand(TYPES.has(flag.type), `its type is ${String(flag.type)}`);
-  demand(typeof flag.enabled === "boolean", "enabled is not true or false");
-  demand(flag.salt === undefined || typeof flag.salt === "string", "its salt is not text");
-  demand(isBucketBy(flag.bucketBy), `bucketBy is ${String(flag.bucketBy)}`);
-  demand(isRollout(flag.rolloutPercentage), "rolloutPercentage is not a whole number from 0 to 100");
+  demand(typeof flag.key === "string" && flag.key !== "", "key must be a string that is not empty");
+  demand(TYPES.has(flag.type), `type must be boolean, string, number or json, not ${String(flag.type)}`);
+  demand(typeof flag.enabled === "boolean", "enabled must be true or false");
+  demand(flag.salt === undefined || typeof flag.salt === "string", "salt must be a string");
+  demand(
+    isBucketBy(flag.bucketBy),
+    `bucketBy must be userId, organizationId, anonymousId or attributes.<path>, not ${String(flag.bucketBy)}`,
+  );
+  demand(isRollout(flag.rolloutPercentage), "rolloutPercentage must be a whole number from 0 to 100");
   fits(flag.defaultValue, "defaultValue");
 
   const { variants = [], environments = {}, rules } = flag;
   const keys = new Set(variants.map(({ key }) => key));
-  demand(keys.size === variants.length, "two variants have the same key");
+  demand(keys.size === variants.length, "each variant must have a different key");
   for (const { key, weight, value, metadata } of variants) {
-    demand(typeof key === "string", "a variant has no key");
-    demand(isShare(weight), `the weight of variant "${key}" is not a number from 0 to 100`);
+    demand(typeof key === "string", "the key of a variant must be a string");
+    demand(isShare(weight), `the weight of variant "${key}" must be a number from 0 to 100`);
     demand(value !== undefined, `variant "${key}" has no value`);
     fits(value, `the value of variant "${key}"`);
     demand(
       metadata === undefined || isPlainObject(metadata),
-      `the metadata of variant "${key}" is no object`,
+      `the metadata of variant "${key}" must be an object`,
     );
   }
   const weight = variants.reduce((sum, variant) => sum + variant.weight, 0);
-  demand(variants.length === 0 || weightsAddUp(weight), `the weights sum to ${weight}`);
+  demand(
+    variants.length === 0 || weightsAddUp(weight),
+    `the weights of the variants must sum to 100; they sum to ${weight}`,
+  );
 
   for (const [name, settings] of Object.entries(environments)) {
-    demand(isPlainObject(settings), `environment "${name}" is no object`);
+    demand(isPlainObject(settings), `the settings of environment "${name}" must be an object`);
     const { enabled, rolloutPercentage, defaultValue } = settings;
     demand(
       enabled === undefined || typeof enabled === "boolean",
-      `enabled in "${name}" is not true or false`,
+      `enabled of environment "${name}" must be true or false`,
     );
     demand(
       isRollout(rolloutPercentage),
-      `rolloutPercentage in "${name}" is not a whole number from 0 to 100`,
+      `rolloutPercentage of environment "${name}" must be a whole number from 0 to 100`,
     );
-    fits(defaultValue, `defaultValue in "${name}"`);
+    fits(defaultValue, `defaultValue of environment "${name}"`);
   }
 
   const valid: ValidRule[] = [];
   for (const rule of rules) {
     const name = `rule ${rule.id}`;
-    demand(typeof rule.enabled === "boolean", `enabled of ${name} is not true or false`);
-    demand(typeof rule.salt === "string", `${name} has no salt`);
+    demand(typeof rule.enabled === "boolean", `enabled of ${name} must be true or false`);
+    demand(typeof rule.salt === "string", `the salt of ${name} must be a string`);
     demand(
       rule.percentage === undefined || isShare(rule.percentage),
-      `percentage of ${name} is not 0 to 100`,
+      `percentage of ${name} must be a number from 0 to 100`,
     );
     demand(rule.value !== undefined || rule.variant !== undefined, `${name} has no value and no variant`);
-    demand(rule.variant === undefined || keys.has(rule.variant), `${name} names a variant there is not`);
+    demand(
+      rule.variant === undefined || keys.has(rule.variant),
+      `${name} refers to a variant that the flag does not have: "${rule.variant}"`,
+    );
     fits(rule.value, `the value of ${name}`);
     const checked = checkConditions(rule.conditions);
     if ("problem" in checked) {

@@ -1,4 +1,4 @@
-/** The audit entry: who changed what, chained by hash so that a later edit of the log shows. */
+/** The audit entry: who changed what. Entries form a hash chain, so that a later edit of the log is detectable. */
 import type { JsonValue } from "../engine/json.ts";
 
 /** Who made a change: a signed-in user, a server key, or the application's own server code. */
@@ -14,21 +14,21 @@ export type AuditAction =
   | "override.deleted"
   | `segment.${Verb}`;
 
-/** Where a change came from, as far as the call says. */
+/** The origin of a change, as far as the request states it. */
 export type Origin = { readonly ip?: string; readonly userAgent?: string; readonly requestId?: string };
 
-/** As callers get it. */
+/** An audit entry as the API returns it. */
 export type AuditEntry = {
   /** UUID v7. */
   readonly id: string;
-  /** The revision of the tenant's flags that this change made; one entry per revision. */
+  /** The revision of the tenant's flags that this change created. There is one entry per revision. */
   readonly revision: number;
-  /** ISO 8601, UTC. Kept as text because it is part of what is hashed. */
+  /** ISO 8601, UTC. Stored as text because it is part of the hash input. */
   readonly at: string;
   readonly action: AuditAction;
   readonly actor: Actor;
   readonly organizationId?: string;
-  /** Empty for a segment, which belongs to no flag. */
+  /** Empty for a segment, because a segment does not belong to a flag. */
   readonly flagId: string;
   readonly flagKey: string;
   readonly entityId: string;
@@ -38,12 +38,12 @@ export type AuditEntry = {
   readonly ip?: string;
   readonly userAgent?: string;
   readonly requestId?: string;
-  /** The hash of the entry before, empty for the first. */
+  /** The hash of the previous entry; empty for the first. */
   readonly prevHash: string;
   readonly hash: string;
 };
 
-/** An entry as it is stored and hashed: flat, its entities as JSON text. */
+/** An entry as it is stored and hashed: flat, with the entities as JSON text. */
 export interface AuditRecord {
   readonly id: string;
   readonly tenant: string;

@@ -1,8 +1,8 @@
-/** All flags as a page gets them from the server: what a client is started with, and what it fetches. */
+/** The bootstrap: the values of all flags for one user, embedded in a page by the server or fetched by the client. */
 import type { EvaluationReason } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
 
-/** What is known of one flag. */
+/** The evaluated state of one flag. */
 export type FlagState = {
   readonly value: JsonValue;
   readonly variant?: string;
@@ -13,7 +13,7 @@ export type FlagsBootstrap = {
   readonly flags: { readonly [key: string]: FlagState };
   /** ISO 8601, UTC. */
   readonly evaluatedAt: string;
-  /** Whom the flags were evaluated for. */
+  /** The user that the flags were evaluated for. */
   readonly context?: {
     readonly userId?: string;
     readonly organizationId?: string;
@@ -21,7 +21,7 @@ export type FlagsBootstrap = {
   };
 };
 
-/** The cookie that keeps a visitor's `anonymousId`; the page writes it, and the server may read it. */
+/** The cookie that stores a visitor's `anonymousId`. The client writes it; the server may read it. */
 export const ANONYMOUS_ID_COOKIE: string = "halyard_anonymous_id";
-/** Finds the id in a line of cookies. */
+/** Matches the id in a `Cookie` header or `document.cookie`. */
 export const ANONYMOUS_ID: RegExp = new RegExp(`(?:^|; *)${ANONYMOUS_ID_COOKIE}=([\\w-]{1,128})(?:;|$)`);

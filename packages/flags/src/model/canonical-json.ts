@@ -1,14 +1,14 @@
-/** JSON as text that is the same for the same value, in whatever order its keys came. */
+/** Canonical JSON: equal values give equal text, regardless of the order of object keys. */
 import { isPlainObject, MAX_JSON_DEPTH } from "../engine/json.ts";
 
-/** Nothing JSON can be: what is nested deeper than any request may be is not looked at. */
+/** Stands for values nested deeper than a request may be. It is not valid JSON, so it equals no other value. */
 const TOO_DEEP = "…";
 
 export function canonicalJson(value: unknown, levelsLeft: number = MAX_JSON_DEPTH): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (levelsLeft === 0) return TOO_DEEP;
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, levelsLeft - 1)).join(",")}]`;
-  // A date, and whatever else server code may pass.
+  // Dates and other objects that server code may pass.
   if (!isPlainObject(value)) return JSON.stringify(value) ?? "null";
   const fields = Object.entries(value)
     .filter(([, field]) => field !== undefined)

@@ -6,11 +6,11 @@ export type { JsonObject, JsonValue } from "../engine/json.ts";
 
 type Declaration<Type extends FlagType, Value extends JsonValue> = {
   readonly type: Type;
-  /** What a read gives that knows nothing of the flag and brings no default of its own. */
+  /** Returned by a read without its own default while the flag has no value. */
   readonly default?: Value;
-  /** The only values the flag has. */
+  /** The only values the flag may have. */
   readonly values?: readonly Value[];
-  /** The keys of its variants. */
+  /** The keys of the flag's variants. */
   readonly variants?: readonly string[];
 };
 
@@ -44,7 +44,7 @@ export function defineFlags<const Flags extends FlagDeclarations>(flags: Flags):
 
 export type FlagKey<Flags extends FlagDeclarations> = keyof Flags & string;
 
-/** Keys of flags that are on or off. Any key where nothing is declared. */
+/** Keys of boolean flags. Any key when no flags are declared. */
 export type BooleanFlagKey<Flags extends FlagDeclarations> = {
   [Key in FlagKey<Flags>]: string extends Key ? Key : Flags[Key] extends { type: "boolean" } ? Key : never;
 }[FlagKey<Flags>];
@@ -61,7 +61,7 @@ type ValueOf<Declared> = Declared extends { values: readonly (infer Value)[] }
 
 type Primitives = { boolean: boolean; string: string; number: number };
 
-/** A value written down in a declaration stands for its type. */
+/** A default value in a declaration stands for its type. */
 type Widened<Value> = Value extends boolean
   ? boolean
   : Value extends string
@@ -80,21 +80,21 @@ export type VariantKey<Flags extends FlagDeclarations, Key extends FlagKey<Flags
   ? Variant
   : string;
 
-/** What a read gives without a default of its own. */
+/** The result type of a read without its own default. */
 export type ReadValue<Flags extends FlagDeclarations, Key extends FlagKey<Flags>> = Flags[Key] extends {
   default: JsonValue;
 }
   ? FlagValue<Flags, Key>
   : FlagValue<Flags, Key> | undefined;
 
-/** The values of all flags by their keys; one that does not exist is absent. */
+/** The values of all flags by key. A flag that does not exist is absent. */
 export type FlagValueMap<Flags extends FlagDeclarations> = {
   readonly [Key in FlagKey<Flags>]?: FlagValue<Flags, Key>;
 };
 
-/** Whether a value is one that the declaration allows. */
+/** Whether the declaration allows the value. */
 export function fitsDeclaration({ type, values }: FlagDeclaration, value: JsonValue): boolean {
   if (type !== "json" && typeof value !== type) return false;
-  // Values of json flags are compared by nobody: their order of keys means nothing.
+  // Values of json flags are not compared, because the order of their keys has no meaning.
   return type === "json" || values === undefined || values.some((allowed) => allowed === value);
 }

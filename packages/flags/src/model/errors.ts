@@ -1,4 +1,4 @@
-/** The one table of error codes, and the error that carries one of them through the service. */
+/** The table of error codes, and the error class that carries one of them. */
 import { defineErrorCodes } from "@better-auth/core/utils/error-codes";
 
 export type FeatureFlagErrorCode =
@@ -14,7 +14,7 @@ export type FeatureFlagErrorCodes = {
   readonly [Code in FeatureFlagErrorCode]: { readonly code: Code; message: string };
 };
 
-/** Every code the service answers with, and what it means. */
+/** Every error code of the service, with its default message. */
 export const FEATURE_FLAG_ERROR_CODES: FeatureFlagErrorCodes = defineErrorCodes({
   FLAG_NOT_FOUND: "The feature flag does not exist.",
   INVALID_FLAG_TYPE: "The flag type is unknown, or a value does not fit it.",
@@ -39,8 +39,8 @@ const STATUSES: Readonly<Record<FeatureFlagErrorCode, ErrorStatus>> = {
 
 export interface FeatureFlagErrorOptions {
   /**
-   * Where it differs from the code's usual one: 401 for a caller nobody knows, 409 for a conflict, 503 for a caller who
-   * cannot be identified now.
+   * When it differs from the default status of the code: 401 for an unauthenticated caller, 409 for a conflict, 503 when
+   * the caller cannot be authenticated at the moment.
    */
   readonly status?: ErrorStatus;
   /** Sent to the caller. */
@@ -66,7 +66,7 @@ export class FeatureFlagError extends Error {
     this.details = options.details;
   }
 
-  /** The error itself when it is one of ours; anything else becomes the cause of an error with this code. */
+  /** Returns a FeatureFlagError unchanged. Any other error becomes the cause of a new one with this code. */
   static wrap(error: unknown, code: FeatureFlagErrorCode): FeatureFlagError {
     return error instanceof FeatureFlagError
       ? error

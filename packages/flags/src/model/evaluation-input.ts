@@ -1,4 +1,4 @@
-/** The bodies that ask for evaluations. Unknown keys are ignored, so that a newer client can talk to an older server. */
+/** Request bodies of evaluations. Unknown keys are ignored, so that a newer client works with an older server. */
 import * as z from "zod";
 import { isJsonValue, isPlainObject, type JsonObject } from "../engine/json.ts";
 import type {
@@ -8,23 +8,23 @@ import type {
   EvaluateFeatureFlagsInput,
   ExplainFeatureFlagInput,
 } from "./evaluation.ts";
-import { json, jsonBytes, jsonObject, line, MAX_LINE, overLimit, parse } from "./inputs.ts";
+import { exceedsJsonBytes, json, jsonObject, line, MAX_LINE, overLimit, parse } from "./inputs.ts";
 
 const MAX_CONTEXT_BYTES = 16 * 1024;
-/** Levels of nesting, the context itself being the first. */
+/** Levels of nesting, counting the context itself as the first. */
 const MAX_CONTEXT_DEPTH = 8;
 const MAX_BATCH_FLAGS = 100;
 
 const optionalText = z.string().optional();
 
-/** Only that it is an object: how deep it may be is a limit, not a matter of form. */
-const attributes = z.custom<JsonObject>(isPlainObject, "must be an object");
+/** Checks only that it is an object. `withinContext` checks its depth, because exceeding a limit is a different error. */
+const attributes = z.custom<JsonObject>(isPlainObject, "must be an object").meta({ type: "object" });
 
 export const claimedContext: z.ZodType<ClaimedContext> = z.object({
   userId: optionalText,
   email: optionalText,
   role: optionalText,
-  // It selects whose flags are read, so it is what a column can hold.
+  // It selects the tenant whose flags are read, so it must fit a database column.
   organizationId: line.optional(),
   anonymousId: optionalText,
   attributes: attributes.optional(),
@@ -54,69 +54,73 @@ const common = {
   debug: z.boolean().optional(),
 };
 
-const single: z.ZodType<EvaluateFeatureFlagInput> = z.object({
+export const evaluateBody: z.ZodType<EvaluateFeatureFlagInput> = z.object({
   ...common,
   flagKey: z.string(),
   default: json.optional(),
   contextInResponse: z.boolean().optional(),
 });
 
-const batch: z.ZodType<EvaluateFeatureFlagsInput> = z.object({
+export const batchBody: z.ZodType<EvaluateFeatureFlagsInput> = z.object({
   ...common,
   flagKeys: z.array(z.string()),
   defaults: jsonObject.optional(),
   contextInResponse: z.boolean().optional(),
 });
 
-const bootstrap: z.ZodType<BootstrapFeatureFlagsInput> = z.object({
+export const bootstrapBody: z.ZodType<BootstrapFeatureFlagsInput> = z.object({
   ...common,
   include: z.array(z.string()).optional(),
   prefix: z.string().optional(),
   includeDisabled: z.boolean().optional(),
 });
 
-const explain: z.ZodType<ExplainFeatureFlagInput> = z.strictObject({
+export const explainBody: z.ZodType<ExplainFeatureFlagInput> = z.strictObject({
   context: claimedContext.optional(),
   environment: common.environment,
 });
 
 export function parseEvaluateInput(body: unknown): EvaluateFeatureFlagInput {
-  return withinContext(parse(single, body));
+  return withinContext(parse(evaluateBody, body));
 }
 
 export function parseBatchInput(body: unknown): EvaluateFeatureFlagsInput {
   if (isPlainObject(body) && Array.isArray(body["flagKeys"]) && body["flagKeys"].length > MAX_BATCH_FLAGS) {
     throw overLimit(
-      "flagKeys names too many flags.",
+      "flagKeys has too many keys.",
       MAX_BATCH_FLAGS,
-      "Ask for the rest in another call, or for all of them with bootstrap.",
+      "Request the rest in another call, or request all flags with bootstrap.",
     );
   }
-  return withinContext(parse(batch, body));
+  return withinContext(parse(batchBody, body));
 }
 
-/** Every field is optional, and so is the body. */
+/** Every field is optional, and so is the whole body. */
 export function parseBootstrapInput(body: unknown = {}): BootstrapFeatureFlagsInput {
-  return withinContext(parse(bootstrap, body));
+  return withinContext(parse(bootstrapBody, body));
 }
 
 export function parseExplainInput(body: unknown = {}): ExplainFeatureFlagInput {
-  return withinContext(parse(explain, body));
+  return withinContext(parse(explainBody, body));
 }
 
-/** Refuses a context that is too large or too deep. */
+/** Throws when the context is too large or nested too deeply. */
 export function withinContext<Input extends { context?: ClaimedContext | undefined }>(input: Input): Input {
   if (input.context === undefined) return input;
-  if (jsonBytes(input.context) > MAX_CONTEXT_BYTES) {
+  if (exceedsJsonBytes(input.context, MAX_CONTEXT_BYTES)) {
     throw overLimit(
-      "The context is too large as JSON, in bytes.",
+      "The context has too many bytes as JSON.",
       MAX_CONTEXT_BYTES,
-      "Send only what rules use.",
+      "Send only the attributes that rules use.",
     );
   }
-  const given = input.context.attributes;
-  if (given === undefined || isJsonValue(given, MAX_CONTEXT_DEPTH - 1)) return input;
-  // Depth, or something that is no JSON at all, which only server code can pass.
+  const { attributes: sent } = input.context;
+  if (sent === undefined || isJsonValue(sent, MAX_CONTEXT_DEPTH - 1)) return input;
+  // Either too deep, or not JSON at all, which only server code can pass.
   parse(z.object({ context: z.object({ attributes: jsonObject }) }), input);
-  throw overLimit("The context is nested too deep, in levels.", MAX_CONTEXT_DEPTH, "Flatten its attributes.");
+  throw overLimit(
+    "The context has too many levels of nesting.",
+    MAX_CONTEXT_DEPTH,
+    "Flatten its attributes.",
+  );
 }

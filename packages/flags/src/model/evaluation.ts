@@ -1,25 +1,25 @@
-/** What an evaluation is asked and what it answers, as callers see both. */
+/** The requests and responses of evaluations, as callers see them. */
 import type { DeviceInfo, EvaluationContext, EvaluationReason, GeoInfo } from "../engine/definition.ts";
 import type { ExplanationStep } from "../engine/explain.ts";
 import type { JsonObject, JsonValue } from "../engine/json.ts";
 
-/** The part of a result a caller may ask for by name. */
+/** A field of a result that `select` can name. */
 export type EvaluationField = "value" | "variant" | "reason" | "metadata";
 
-/** `full`: every field. `value`: the value alone. A list: those fields. */
+/** `full`: every field. `value`: only the value. A list: the listed fields. */
 export type EvaluationSelect = "value" | "full" | readonly EvaluationField[];
 
 /**
- * Who a flag is evaluated for, as the caller says. A signed-in caller is evaluated as the session's user: the fields
- * may be left out, or must equal the session's.
+ * The context that the caller sends. A signed-in caller is evaluated as the session's user: each identity field must be
+ * absent or equal the session's.
  */
 export type ClaimedContext = {
   userId?: string | undefined;
   email?: string | undefined;
   role?: string | undefined;
-  /** One the signed-in user belongs to; the session's active one when absent. */
+  /** An organization of the signed-in user. Default: the session's active organization. */
   organizationId?: string | undefined;
-  /** Somebody who has not signed in, known by an id of the application's own. */
+  /** An id that the application gives to an anonymous visitor. */
   anonymousId?: string | undefined;
   attributes?: JsonObject | undefined;
   device?: DeviceInfo | undefined;
@@ -30,9 +30,9 @@ type EvaluationInput<Select extends EvaluationSelect> = {
   context?: ClaimedContext | undefined;
   /** Defaults to `full`. */
   select?: Select | undefined;
-  /** The deployment ring to evaluate in; the header `x-deployment-ring` goes before it. */
+  /** The environment (deployment ring) to evaluate in. The header `x-deployment-ring` takes precedence. */
   environment?: string | undefined;
-  /** Records that the caller was shown each flag that is answered: once per user, flag, variant and day. */
+  /** Records an exposure for each returned flag, once per user, flag, variant and day. */
   track?: boolean | undefined;
   /** Adds `metadata.trace`, for server calls and callers with `featureFlag: ["read"]`. */
   debug?: boolean | undefined;
@@ -41,7 +41,7 @@ type EvaluationInput<Select extends EvaluationSelect> = {
 export type EvaluateFeatureFlagInput<Select extends EvaluationSelect = EvaluationSelect> =
   EvaluationInput<Select> & {
     flagKey: string;
-    /** The answer for a flag that does not exist; `null` when absent. */
+    /** The value for a flag that does not exist. Default `null`. */
     default?: JsonValue | undefined;
     /** Adds the context the flag was evaluated for. Defaults to `false`. */
     contextInResponse?: boolean | undefined;
@@ -51,7 +51,7 @@ export type EvaluateFeatureFlagsInput<Select extends EvaluationSelect = Evaluati
   EvaluationInput<Select> & {
     /** At most 100. */
     flagKeys: readonly string[];
-    /** The answers for flags that do not exist; `null` where absent. */
+    /** The values for flags that do not exist, by key. Default `null` each. */
     defaults?: JsonObject | undefined;
     /** Adds the context the flags were evaluated for. Defaults to `true`. */
     contextInResponse?: boolean | undefined;
@@ -61,32 +61,32 @@ export type BootstrapFeatureFlagsInput<Select extends EvaluationSelect = Evaluat
   EvaluationInput<Select> & {
     /** Only these keys. */
     include?: readonly string[] | undefined;
-    /** Only keys that start so. */
+    /** Only keys with this prefix. */
     prefix?: string | undefined;
-    /** Disabled flags too, with their default value and reason `disabled`. Defaults to `false`. */
+    /** Includes disabled flags, with their default value and the reason `disabled`. Defaults to `false`. */
     includeDisabled?: boolean | undefined;
   };
 
-/** What an explanation is asked for. */
+/** The request body of an explanation. */
 export type ExplainFeatureFlagInput = {
   context?: ClaimedContext | undefined;
   environment?: string | undefined;
 };
 
 export type EvaluationMetadata = {
-  /** The revision of the flags that answered. */
+  /** The revision of the flags that were evaluated. */
   readonly revision: number;
-  /** Present while the database cannot be asked whether there is a newer one. */
+  /** Present while the database is unreachable, so that a newer revision may exist. */
   readonly stale?: true;
-  /** Present when the caller asked for an environment it may not claim. */
+  /** Present when the server ignored the requested environment, because the caller may not claim it. */
   readonly environmentIgnored?: true;
-  /** How the answer came about, when asked for with `debug`. */
+  /** The steps of the evaluation, when requested with `debug`. */
   readonly trace?: readonly ExplanationStep[];
   /** The chosen variant's own metadata. */
   readonly variant?: JsonObject;
 };
 
-/** Every field an evaluation can have; which of them a caller gets is up to its `select`. */
+/** All fields of a result. `select` decides which of them the response contains. */
 export type EvaluationFields = {
   readonly value: JsonValue;
   readonly variant?: string;
@@ -100,7 +100,7 @@ type Selected<Select extends EvaluationSelect> = Select extends readonly Evaluat
     ? Pick<EvaluationFields, "value">
     : EvaluationFields;
 
-/** A list made at run time may lack any of the fields its type allows. */
+/** A list built at run time may lack any of the fields that its type allows. */
 type SelectedFields<Fields extends readonly EvaluationField[]> = number extends Fields["length"]
   ? Partial<Pick<EvaluationFields, Fields[number]>>
   : Pick<EvaluationFields, Fields[number]>;
@@ -108,16 +108,16 @@ type SelectedFields<Fields extends readonly EvaluationField[]> = number extends 
 type Always = {
   /** ISO 8601, UTC. */
   readonly evaluatedAt: string;
-  /** The context the flag was evaluated for, when asked for with `contextInResponse`. */
+  /** The context the flag was evaluated for, when requested with `contextInResponse`. */
   readonly context?: EvaluationContext;
 };
 
 export type EvaluationResult<Select extends EvaluationSelect = "full"> = Selected<Select> & Always;
 
-/** The result for a `select` that is not known until the call. */
+/** The result for a `select` that is not known at compile time. */
 export type AnyEvaluationResult = Partial<EvaluationFields> & Always;
 
-/** Per flag: the value alone for `select: "value"`, else an object with the selected fields. */
+/** By flag key: the value itself for `select: "value"`, otherwise an object with the selected fields. */
 export type EvaluationMap<Select extends EvaluationSelect> = {
   readonly [key: string]: Select extends "value" ? JsonValue : Selected<Select>;
 };
@@ -130,14 +130,14 @@ export type BootstrapResult<Select extends EvaluationSelect = "full"> = BatchRes
   readonly context: EvaluationContext;
 };
 
-/** The results for a `select` that is not known until the call. */
+/** The results for a `select` that is not known at compile time. */
 export type AnyBatchResult = {
   readonly flags: { readonly [key: string]: JsonValue | Partial<EvaluationFields> };
 } & Always;
 
 export type AnyBootstrapResult = AnyBatchResult & { readonly context: EvaluationContext };
 
-/** An answer and every step that led to it. */
+/** A result and every step that led to it. */
 export type FlagExplanation = {
   readonly result: EvaluationFields;
   readonly steps: readonly ExplanationStep[];

@@ -1,4 +1,4 @@
-/** The bodies that bring events. Unknown keys are ignored, so that a newer client can talk to an older server. */
+/** Request bodies of events. Unknown keys are ignored, so that a newer client works with an older server. */
 import * as z from "zod";
 import { isPlainObject, type JsonObject } from "../engine/json.ts";
 import type { ClaimedContext } from "./evaluation.ts";
@@ -21,7 +21,7 @@ const MAX_PROPERTIES_BYTES = 16 * 1024;
 const MAX_AGE_MS = 48 * 60 * 60 * 1000;
 const MAX_AHEAD_MS = 5 * 60 * 1000;
 
-/** Not the pattern of a flag's key: an event may be about a flag of another system. As long as one, for the index. */
+/** Not the pattern of a flag's key, because an event may be about a flag of another system. The length fits the index. */
 const flagKey = name.refine((value) => value.length <= MAX_KEY, `must have at most ${MAX_KEY} characters`);
 const sampleRate = z.number().min(0).max(1);
 
@@ -37,7 +37,7 @@ const fields = {
 
 const single = z.object(fields);
 const item = z.object({ ...fields, idempotencyKey: name.optional() });
-/** A batch whose events have not been looked at yet. */
+/** A batch whose events have not been validated yet. */
 export interface EventBatchInput {
   readonly events: readonly unknown[];
   readonly sampleRate?: number | undefined;
@@ -50,7 +50,15 @@ const batch: z.ZodType<EventBatchInput> = z.object({
   idempotencyKey: name.optional(),
 });
 
-/** A checked event. */
+export const eventBody: z.ZodType = single;
+/** The documented form of a batch. At run time each event is validated by itself. */
+export const eventBatchBody: z.ZodType = z.object({
+  events: z.array(item).min(1).max(MAX_EVENTS),
+  sampleRate: sampleRate.optional(),
+  idempotencyKey: name.optional(),
+});
+
+/** A validated event. */
 export interface EventInput {
   readonly flagKey: string;
   readonly event: string;
@@ -63,7 +71,7 @@ export interface EventInput {
   readonly idempotencyKey?: string;
 }
 
-/** When a request came, by the wall clock. */
+/** The time of receipt of a request, by the wall clock. */
 export interface Receipt {
   readonly ms: number;
   /** The same as ISO 8601, in UTC. */
@@ -72,14 +80,14 @@ export interface Receipt {
 
 let lastReceipt: Receipt = { ms: 0, at: new Date(0).toISOString() };
 
-/** Under load many requests come in the same millisecond, and its text takes longer than their checks. */
+/** Cached, because under load many requests arrive in one millisecond and formatting it costs more than validation. */
 export function receiptOf(ms: number): Receipt {
   if (ms !== lastReceipt.ms) lastReceipt = { ms, at: new Date(ms).toISOString() };
   return lastReceipt;
 }
 
 export function parseEventInput(body: unknown, receipt: Receipt): EventInput {
-  // The key of a single event is in a header.
+  // The idempotency key of a single event is in a header.
   const isPlain = isUsual(body) && body.idempotencyKey === undefined;
   return inputOf(isPlain ? body : withinLimits(parse(single, body)), receipt);
 }
@@ -88,25 +96,27 @@ export function parseBatchEventInput(body: unknown, receipt: Receipt): EventInpu
   return inputOf(isUsual(body) ? body : withinLimits(parse(item, body)), receipt);
 }
 
-/** The batch, with its events as they came: one that is wrong fails by itself. */
+/** Returns the batch with its events unvalidated, so that an invalid event does not fail the others. */
 export function parseEventBatchInput(body: unknown): EventBatchInput {
   if (isPlainObject(body) && Array.isArray(body["events"]) && body["events"].length > MAX_EVENTS) {
-    throw overLimit("events has too many events.", MAX_EVENTS, "Send the rest in another call.");
+    throw overLimit("The batch has too many events.", MAX_EVENTS, "Send the rest in another call.");
   }
   return parse(batch, body);
 }
 
-/** The header's value; null for none. */
+/** `header` is the value of the `Idempotency-Key` header, or null. */
 export function parseIdempotencyKey(header: string | null): string | undefined {
   if (header === null) return undefined;
   const result = name.safeParse(header);
   if (result.success) return result.data;
-  throw invalid([{ path: "Idempotency-Key", message: "must have 1–255 characters, without NUL" }]);
+  throw invalid([
+    { path: "Idempotency-Key", message: "must have 1–255 characters of well-formed Unicode without NUL" },
+  ]);
 }
 
 type Item = z.output<typeof item>;
 
-/** What the schemas take as it is, and is within all limits, told by a few comparisons. They decide on all else. */
+/** A fast check for bodies that the schemas accept unchanged and that are within all limits. The schemas check the rest. */
 function isUsual(body: unknown): body is Item {
   if (!isPlainObject(body) || body["timestamp"] !== undefined || body["context"] !== undefined) return false;
   const { flagKey, event, value, properties, sampleRate, idempotencyKey } = body;
@@ -125,7 +135,7 @@ function isShare(value: unknown): boolean {
   return typeof value === "number" && value >= 0 && value <= 1;
 }
 
-/** Flat, and too short to be too large: no character takes more than 6 bytes, no scalar more than 30 characters. */
+/** Flat and certainly within the limit: a character takes at most 6 bytes as JSON, another scalar at most 30 characters. */
 function isSmall(properties: unknown): boolean {
   if (!isPlainObject(properties)) return false;
   let characters = 0;
@@ -141,8 +151,8 @@ function isSmall(properties: unknown): boolean {
 function withinLimits(given: Item): Item {
   const { properties } = withinContext(given);
   if (typeof properties === "object" && jsonBytes(properties) > MAX_PROPERTIES_BYTES) {
-    const what = "The properties are too large as JSON, in bytes.";
-    throw overLimit(what, MAX_PROPERTIES_BYTES, "Send only what is counted.");
+    const what = "The properties have too many bytes as JSON.";
+    throw overLimit(what, MAX_PROPERTIES_BYTES, "Send fewer or shorter properties.");
   }
   return given;
 }
@@ -150,7 +160,9 @@ function withinLimits(given: Item): Item {
 function inputOf(given: Item, receipt: Receipt): EventInput {
   const { flagKey, event, value, properties, sampleRate, context, idempotencyKey } = given;
   if (value !== undefined && typeof properties === "number") {
-    throw invalid([{ path: "properties", message: "is a number, and so is value; give one of them" }]);
+    throw invalid([
+      { path: "properties", message: "is a number and value is set too; set only one of them" },
+    ]);
   }
   const number = typeof properties === "number" ? properties : value;
   return {

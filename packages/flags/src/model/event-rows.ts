@@ -1,4 +1,4 @@
-/** The rows that hold events, what was counted of them, and evaluations. The tables are among the others. */
+/** The database rows of events, exposures and their roll-ups. `tables.ts` declares the tables. */
 
 /** An analytics event. Its id begins with the time of receipt. */
 export type EventRow = {
@@ -7,7 +7,7 @@ export type EventRow = {
   tenant: string;
   flagKey: string;
   event: string;
-  /** A number may have a fraction, so it is text. */
+  /** Text, because a number may have a fraction. */
   value: string | null;
   properties: string | null;
   userId: string | null;
@@ -19,7 +19,7 @@ export type EventRow = {
   idempotencyKey: string | null;
 };
 
-/** An idempotency key that was used, and what was answered. */
+/** A used idempotency key, with the response. */
 export type EventKeyRow = {
   id: string;
   keyHash: string;
@@ -29,11 +29,11 @@ export type EventKeyRow = {
   expiresAt: string;
 };
 
-/** Somebody was shown a variant of a flag on a day. Its id begins with the time. */
+/** An exposure: a user saw a variant of a flag on a day. Its id begins with the time. */
 export type ExposureRow = {
   id: string;
   exposureId: string;
-  /** The SHA-256 of all that makes it the same exposure. */
+  /** The SHA-256 of the fields that identify an exposure. */
   exposureHash: string;
   tenant: string;
   flagKey: string;
@@ -42,8 +42,8 @@ export type ExposureRow = {
 };
 
 /*
- * Roll-ups: their ids begin with the hour, so that they are in its order. Counts are in millionths, because an event
- * that was sampled stands for a fraction of many; `bigint` columns, never beyond what a JavaScript number holds.
+ * Roll-ups: their ids begin with the hour, so that they sort by time. Counts are in millionths, because a sampled event
+ * counts as 1 / sampleRate events. The columns are `bigint`, within the safe integers of JavaScript.
  */
 
 /** Events of one name with one variant of a flag in one hour. */
@@ -55,9 +55,9 @@ export type EventCountRow = {
   variant: string;
   event: string;
   count: number;
-  /** Those that have a value. */
+  /** The events that have a value. */
   valued: number;
-  /** The sum of the values: whole units, and millionths beside them. */
+  /** The sum of the values: whole units plus millionths. */
   sumUnits: number;
   sumMillionths: number;
 };

@@ -1,4 +1,4 @@
-/** Analytics events: what callers send, what is stored, and what they are answered. */
+/** Analytics events: request bodies, responses, and the stored form. */
 import type { JsonObject } from "../engine/json.ts";
 import type { ClaimedContext } from "./evaluation.ts";
 
@@ -8,13 +8,13 @@ export type FeatureFlagEventInput = {
   event: string;
   /** Stored as the event's value. */
   value?: number | undefined;
-  /** A number is stored as the event's value, unless `value` is given, too: then it is refused. */
+  /** A number is stored as the event's value. The server rejects a number together with `value`. */
   properties?: number | JsonObject | undefined;
   /** RFC 3339. At most 48 hours old, at most 5 minutes ahead. Defaults to the time of receipt. */
   timestamp?: string | undefined;
-  /** The share of such events that is kept, 0 to 1. Statistics divide by it. */
+  /** The share of such events that the server keeps, 0 to 1. Statistics divide by it. */
   sampleRate?: number | undefined;
-  /** Who the event is about, as in an evaluation. */
+  /** The context of the event, as in an evaluation. */
   context?: ClaimedContext | undefined;
 };
 
@@ -23,7 +23,7 @@ export type FeatureFlagBatchEventInput = FeatureFlagEventInput & { idempotencyKe
 
 export type FeatureFlagEventBatchInput = {
   events: FeatureFlagBatchEventInput[];
-  /** For the events that name none. */
+  /** The default for events without their own. */
   sampleRate?: number | undefined;
   idempotencyKey?: string | undefined;
 };
@@ -32,7 +32,7 @@ export type FeatureFlagEventResult = { success: boolean; eventId: string };
 
 export type FeatureFlagEventBatchResult = { success: number; failed: number; batchId: string };
 
-/** An event as it is stored, and as sinks get it. */
+/** An event as it is stored and as sinks receive it. */
 export type StoredFlagEvent = {
   readonly id: string;
   readonly flagKey: string;
@@ -41,7 +41,7 @@ export type StoredFlagEvent = {
   readonly properties?: JsonObject;
   readonly userId?: string;
   readonly organizationId?: string;
-  /** The one the flag evaluated to for the caller at receipt. */
+  /** The variant that the flag had for the user at the time of receipt. */
   readonly variant?: string;
   /** ISO 8601. */
   readonly at: string;

@@ -1,4 +1,4 @@
-/** The bodies that make and change a flag. */
+/** Request bodies that create and update a flag. */
 import * as z from "zod";
 import { weightsAddUp } from "../engine/bucket.ts";
 import type { BucketBy, EnvironmentSettings, FlagType, Variant } from "../engine/definition.ts";
@@ -20,10 +20,10 @@ import {
   wholePercentage,
 } from "./inputs.ts";
 
-/** What a change of a flag through the server method holds. */
+/** The input of the server method that updates a flag. */
 export type UpdateFeatureFlagInput = FeatureFlagPatch & {
   id: string;
-  /** The change is refused with 409 when the flag has another version. */
+  /** The update fails with 409 when the flag has another version. */
   version?: number | undefined;
 };
 
@@ -43,7 +43,8 @@ const variant: z.ZodType<Variant> = z.strictObject({
 const variants: z.ZodType<readonly Variant[]> = z.array(variant).superRefine((list, check) => {
   const total = list.reduce((sum, { weight }) => sum + weight, 0);
   if (!weightsAddUp(total)) check.addIssue(`weights must sum to 100; they sum to ${total}`);
-  if (new Set(list.map((one) => one.key)).size < list.length) check.addIssue("each key may occur once");
+  if (new Set(list.map((one) => one.key)).size < list.length)
+    check.addIssue("each variant must have a different key");
 });
 
 const settings: z.ZodType<EnvironmentSettings> = z.strictObject({
@@ -52,7 +53,7 @@ const settings: z.ZodType<EnvironmentSettings> = z.strictObject({
   defaultValue: json.optional(),
 }) as z.ZodType<EnvironmentSettings>;
 
-/** By hand, because `__proto__` is a name like any other. */
+/** Not `z.record`, because `__proto__` is a valid environment name. */
 const environments: z.ZodType<Readonly<Record<string, EnvironmentSettings>>> = z
   .custom<Record<string, unknown>>(isPlainObject, "must be an object of settings by environment")
   .transform((given, check) => {
@@ -66,21 +67,26 @@ const environments: z.ZodType<Readonly<Record<string, EnvironmentSettings>>> = z
       }
     }
     return Object.fromEntries(entries);
-  }) as unknown as z.ZodType<Readonly<Record<string, EnvironmentSettings>>>;
+  })
+  .meta({ type: "object" }) as unknown as z.ZodType<Readonly<Record<string, EnvironmentSettings>>>;
 
-const bucketBy: z.ZodType<BucketBy> = z.custom<BucketBy>(
-  (value) =>
-    typeof value === "string" &&
-    (["userId", "organizationId", "anonymousId"].includes(value) ||
-      (/^attributes\..{1,200}$/s.test(value) && isWellFormed(value))),
-  "must be userId, organizationId, anonymousId or attributes.<path>",
-);
+const bucketBy: z.ZodType<BucketBy> = z
+  .custom<BucketBy>(
+    (value) =>
+      typeof value === "string" &&
+      (["userId", "organizationId", "anonymousId"].includes(value) ||
+        (/^attributes\..{1,200}$/s.test(value) && isWellFormed(value))),
+    "must be userId, organizationId, anonymousId or attributes.<path>",
+  )
+  .meta({ type: "string" });
 
 const visibility = z.enum(["public", "server"]);
-// Only its absence is judged by the schema: an unknown type has an error code of its own.
-const type = z.custom<unknown>((value) => value !== undefined, `is required: ${FLAG_TYPES.join(", ")}`);
+// The schema checks only that it is present, because an unknown type has its own error code.
+const type = z
+  .custom<unknown>((value) => value !== undefined, `is required; use one of ${FLAG_TYPES.join(", ")}`)
+  .meta({ type: "string", enum: [...FLAG_TYPES] });
 
-const createBody = z.strictObject({
+const createFields = z.strictObject({
   key,
   name,
   description: text.optional(),
@@ -97,11 +103,14 @@ const createBody = z.strictObject({
   metadata: jsonObject.optional(),
 });
 
-const patchBody = z.strictObject({
+const patchFields = z.strictObject({
   key: key.optional(),
   name: name.optional(),
   description: text.nullish(),
-  type: z.unknown().optional(),
+  type: z
+    .unknown()
+    .optional()
+    .meta({ type: "string", enum: [...FLAG_TYPES] }),
   enabled: z.boolean().optional(),
   defaultValue: json.optional(),
   rolloutPercentage: wholePercentage.nullish(),
@@ -113,29 +122,36 @@ const patchBody = z.strictObject({
   metadata: jsonObject.nullish(),
 });
 
-/** Whether its values fit the type is for the store to say, which asks it of every write. */
+export const createFlagBody: z.ZodType = createFields;
+export const flagPatchBody: z.ZodType = patchFields;
+
+/** Does not check that the values fit the type: the store checks it on every write. */
 export function parseCreateInput(body: unknown): CreateFeatureFlagInput {
-  const { type: given, ...input } = parse(createBody, body);
+  const { type: given, ...input } = parse(createFields, body);
   return withinSize({ ...input, type: knownType(given) });
 }
 
 export function parseFlagPatch(body: unknown): FeatureFlagPatch {
-  const { type: given, ...input } = parse(patchBody, body);
+  const { type: given, ...input } = parse(patchFields, body);
   return withinSize({ ...input, ...(given !== undefined && { type: knownType(given) }) });
 }
 
 function knownType(given: unknown): FlagType {
   if (isFlagType(given)) return given;
-  throw new FeatureFlagError("INVALID_FLAG_TYPE", `Unknown flag type. Use ${FLAG_TYPES.join(", ")}.`, {
-    details: { field: "type" },
-  });
+  throw new FeatureFlagError(
+    "INVALID_FLAG_TYPE",
+    `The flag type is unknown. Use one of ${FLAG_TYPES.join(", ")}.`,
+    {
+      details: { field: "type" },
+    },
+  );
 }
 
 function withinSize<Input>(input: Input): Input {
   if (jsonBytes(input) <= MAX_FLAG_BYTES) return input;
   throw overLimit(
-    "The flag is too large as JSON, in bytes.",
+    "The flag has too many bytes as JSON.",
     MAX_FLAG_BYTES,
-    "Keep large data elsewhere and store its address.",
+    "Store large data elsewhere and put its URL into the flag.",
   );
 }

@@ -1,9 +1,9 @@
-/** The flag as the service keeps it and returns it. */
+/** The feature flag: its stored form, and the inputs that create and update it. */
 import type { BucketBy, EnvironmentSettings, FlagType, Variant } from "../engine/definition.ts";
 import type { JsonObject, JsonValue } from "../engine/json.ts";
 import type { FlagSummary } from "./stats.ts";
 
-/** Whether browsers may see a flag (`public`), or only server code and keys (`server`). */
+/** `public`: browsers may evaluate the flag. `server`: only server code and API keys may. */
 export type FlagVisibility = "public" | "server";
 
 export type FeatureFlag = {
@@ -13,34 +13,34 @@ export type FeatureFlag = {
   readonly name: string;
   readonly description?: string;
   readonly type: FlagType;
-  /** While false, evaluation gives `defaultValue` with reason `disabled`. */
+  /** While false, evaluation returns `defaultValue` with the reason `disabled`. */
   readonly enabled: boolean;
   /** Absent: `false`, `""`, `0` or `null`, by type. */
   readonly defaultValue?: JsonValue;
   /** A whole number from 0 to 100. */
   readonly rolloutPercentage?: number;
-  /** The tenant where `multiTenant` is on, a label where it is off. */
+  /** The tenant when `multiTenant` is on; only a label when it is off. */
   readonly organizationId?: string;
   readonly variants?: readonly Variant[];
   readonly environments?: Readonly<Record<string, EnvironmentSettings>>;
-  /** Takes the place of `key` in bucketing, so that a renamed flag keeps its users where they are. */
+  /** Replaces `key` in bucketing, so that a renamed flag keeps its users in their buckets. */
   readonly salt?: string;
   readonly bucketBy?: BucketBy;
   readonly visibility: FlagVisibility;
-  /** The bucketing algorithm the flag was made with. */
+  /** The version of the bucketing algorithm. */
   readonly algo: 1;
   /** Free-form notes for people and tools; evaluation neither reads nor returns them. */
   readonly metadata?: JsonObject;
-  /** Counts the changes to this flag, from 1. */
+  /** Starts at 1 and increases with every change of the flag. */
   readonly version: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
 
-/** A flag of a list; `stats` where it was asked for. */
+/** A flag in a list, with `stats` when requested. */
 export type ListedFeatureFlag = FeatureFlag & { readonly stats?: FlagSummary };
 
-/** The tenant of flags that belong to no organization. */
+/** The tenant of flags without an organization. */
 export const NO_TENANT: string = "";
 
 export const FLAG_TYPES: readonly FlagType[] = ["boolean", "string", "number", "json"];
@@ -49,12 +49,12 @@ export function isFlagType(value: unknown): value is FlagType {
   return FLAG_TYPES.some((type) => type === value);
 }
 
-/** Whether a JSON value may be a value of a flag of this type. */
+/** Whether a flag of this type may have the value. */
 export function fitsType(type: FlagType, value: JsonValue): boolean {
   return type === "json" || typeof value === type;
 }
 
-/** What a new flag may be given. */
+/** The input that creates a flag. */
 export type CreateFeatureFlagInput = {
   /** 1–128 characters of `A-Z a-z 0-9 _ -`. */
   key: string;
@@ -67,7 +67,7 @@ export type CreateFeatureFlagInput = {
   defaultValue?: JsonValue | undefined;
   /** A whole number from 0 to 100. */
   rolloutPercentage?: number | undefined;
-  /** Required where `multiTenant` is on; `""` makes a flag for all organizations. */
+  /** Required when `multiTenant` is on; `""` creates a flag for all organizations. */
   organizationId?: string | undefined;
   /** Their weights sum to 100. */
   variants?: readonly Variant[] | undefined;
@@ -78,7 +78,7 @@ export type CreateFeatureFlagInput = {
   metadata?: JsonObject | undefined;
 };
 
-/** What a change of a flag may hold; an absent field stays as it is, `null` clears an optional one. */
+/** The input that updates a flag. An absent field keeps its value; `null` clears an optional field. */
 export type FeatureFlagPatch = {
   key?: string | undefined;
   name?: string | undefined;

@@ -1,4 +1,4 @@
-/** What the bodies of all requests have in common: the pieces they are made of, and the errors for the others. */
+/** The schemas and validation errors that all request bodies share. */
 import * as z from "zod";
 import type { RuleConditions } from "../engine/definition.ts";
 import { parseIsoDate } from "../engine/iso-date.ts";
@@ -11,20 +11,20 @@ import {
 } from "../engine/json.ts";
 import { FeatureFlagError } from "./errors.ts";
 
-/** What one column of text holds on every database, in characters. */
+/** The length of an indexed text column on every database, in characters. */
 export const MAX_LINE: number = 255;
 
-/** As much of the caller's own names as an error shows, in characters. */
+/** The maximum length of text from the request that an error repeats, in characters. */
 const MAX_ECHO = 200;
 
-/** Text that every database gives back as it was: PostgreSQL refuses NUL, and half a surrogate pair is not UTF-8. */
+/** Text that every database stores unchanged: PostgreSQL rejects NUL, and a lone surrogate is not valid UTF-8. */
 const WELL_FORMED = /^[^\0\p{Surrogate}]*$/u;
 
 export function isWellFormed(value: string): boolean {
   return WELL_FORMED.test(value);
 }
 
-/** The text as every database can hold it. */
+/** The text with U+FFFD in place of characters that a database may reject. */
 export function storableText(value: string): string {
   return isWellFormed(value) ? value : value.replace(/[\0\p{Surrogate}]/gu, "\uFFFD");
 }
@@ -33,13 +33,13 @@ export const text: z.ZodType<string> = z
   .string()
   .regex(WELL_FORMED, "must be well-formed Unicode without NUL");
 
-/** Text that is looked up, sorted by, or shown in a line. */
+/** Text for an indexed or sorted column. */
 export const line: z.ZodType<string> = z
   .string()
   .max(MAX_LINE)
   .regex(WELL_FORMED, "must be well-formed Unicode without NUL");
 
-/** A line that says something. */
+/** A line that is not empty. */
 export const name: z.ZodType<string> = z
   .string()
   .min(1)
@@ -51,21 +51,26 @@ export const key: z.ZodType<string> = z
   .regex(/^[A-Za-z0-9_-]{1,128}$/, "must be 1–128 characters of A-Z, a-z, 0-9, _ and -");
 
 const NOT_JSON = `must be JSON, at most ${MAX_JSON_DEPTH} levels deep`;
-export const json: z.ZodType<JsonValue> = z.custom<JsonValue>((value) => isJsonValue(value), NOT_JSON);
-export const jsonObject: z.ZodType<JsonObject> = z.custom<JsonObject>(
-  (value) => isPlainObject(value) && isJsonValue(value),
-  `must be an object; it ${NOT_JSON}`,
-);
+// `meta` is for OpenAPI: a custom check has no JSON Schema of its own.
+export const json: z.ZodType<JsonValue> = z
+  .custom<JsonValue>((value) => isJsonValue(value), NOT_JSON)
+  .meta({ description: "Any JSON value" });
+export const jsonObject: z.ZodType<JsonObject> = z
+  .custom<JsonObject>(
+    (value) => isPlainObject(value) && isJsonValue(value),
+    `must be an object; it ${NOT_JSON}`,
+  )
+  .meta({ type: "object" });
 
-/** A whole number of percent. */
+/** A whole number from 0 to 100. */
 export const wholePercentage: z.ZodType<number> = z.number().int().min(0).max(100);
 export const percentage: z.ZodType<number> = z.number().min(0).max(100);
 
-export const NOT_TIME: string = "must be a time as ISO 8601, such as 2030-01-31T12:00:00Z";
+export const NOT_TIME: string = "must be a time in ISO 8601, such as 2030-01-31T12:00:00Z";
 
 /**
- * A time as ISO 8601, given back in UTC. Times are stored and compared as text, in which only the years 0000–9999 have
- * four digits; the offset of a time can bring it outside of them.
+ * Converts a time in ISO 8601 to UTC. Times are stored and compared as text, which requires four-digit years; an offset
+ * can move a time outside the years 0000–9999.
  */
 export function utcTime(value: string): string | undefined {
   const ms = parseIsoDate(value);
@@ -73,20 +78,25 @@ export function utcTime(value: string): string | undefined {
   return /^\d{4}-/.test(utc) ? utc : undefined;
 }
 
-export const isoTime: z.ZodType<string, unknown> = z.unknown().transform((value, check) => {
-  const utc = typeof value === "string" ? utcTime(value) : undefined;
-  if (utc !== undefined) return utc;
-  check.addIssue(NOT_TIME);
-  return z.NEVER;
-});
+export const isoTime: z.ZodType<string, unknown> = z
+  .unknown()
+  .transform((value, check) => {
+    const utc = typeof value === "string" ? utcTime(value) : undefined;
+    if (utc !== undefined) return utc;
+    check.addIssue(NOT_TIME);
+    return z.NEVER;
+  })
+  .meta({ type: "string", format: "date-time" });
 
-/** Only that it is an object: what is in it is judged against the engine's own rules, by `checkedConditions`. */
-export const conditions: z.ZodType<RuleConditions> = z.custom<RuleConditions>(
-  (value) => isPlainObject(value) && isJsonValue(value),
-  `must be a group of conditions; it ${NOT_JSON}`,
-);
+/** Checks only that it is a JSON object. `checkedConditions` validates the contents. */
+export const conditions: z.ZodType<RuleConditions> = z
+  .custom<RuleConditions>(
+    (value) => isPlainObject(value) && isJsonValue(value),
+    `must be a group of conditions; it ${NOT_JSON}`,
+  )
+  .meta({ type: "object" });
 
-/** The body if it fits the schema. */
+/** Returns the parsed body, or throws `VALIDATION_ERROR`. */
 export function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
   const result = schema.safeParse(body);
   if (result.success) return result.data;
@@ -95,7 +105,7 @@ export function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output 
   );
 }
 
-/** The error for a request that does not say what it should; `path` is where, empty for the request as a whole. */
+/** The error for an invalid request. `path` is the path of the invalid field, empty for the whole request. */
 export function invalid(issues: readonly { path: string; message: string }[]): FeatureFlagError {
   const shown = issues.slice(0, 20).map(({ path, message }) => ({ path: cut(path), message }));
   const reasons = shown.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
@@ -104,25 +114,41 @@ export function invalid(issues: readonly { path: string; message: string }[]): F
   });
 }
 
-/** What the caller made up, such as an unknown key, is echoed as far as it helps to find it. */
+/** Shortens text from the request, such as an unknown key. */
 function cut(text: string): string {
   if (text.length <= MAX_ECHO) return text;
-  // By code points: half a surrogate pair is no text.
+  // By code points, so that no surrogate pair is split.
   return `${[...text.slice(0, MAX_ECHO)].slice(0, -1).join("")}…`;
 }
 
-/** The error for a request that asks for more than the service gives. */
+/** The error for a request that exceeds a limit. */
 export function overLimit(what: string, limit: number, advice: string): FeatureFlagError {
   return new FeatureFlagError("VALIDATION_ERROR", `${what} The limit is ${limit}. ${advice}`, {
     details: { limit },
   });
 }
 
-/** How large a value is as JSON text in UTF-8; infinite when it cannot be written as JSON. */
+const encoder = new TextEncoder();
+
+/** The size of a value as JSON in UTF-8 bytes; infinite when it cannot be serialised. */
 export function jsonBytes(value: unknown): number {
   try {
-    return new TextEncoder().encode(JSON.stringify(value) ?? "").length;
+    return encoder.encode(JSON.stringify(value) ?? "").length;
   } catch {
     return Number.POSITIVE_INFINITY;
   }
 }
+
+/** Whether a value is larger than the limit as JSON in UTF-8 bytes. Most values are too short to need encoding. */
+export function exceedsJsonBytes(value: unknown, limit: number): boolean {
+  try {
+    const { length } = JSON.stringify(value) ?? "";
+    if (length * MAX_UTF8_BYTES <= limit) return false;
+  } catch {
+    return true;
+  }
+  return jsonBytes(value) > limit;
+}
+
+/** Bytes in UTF-8 of one UTF-16 code unit, at most. */
+const MAX_UTF8_BYTES = 3;

@@ -1,4 +1,4 @@
-/** The queries of lists: strings from a URL, or values from server code, read alike. */
+/** Query parameters of lists: strings from a URL, or typed values from server code. */
 
 import type { FlagType } from "../engine/definition.ts";
 import { FLAG_TYPES } from "./flag.ts";
@@ -18,47 +18,47 @@ import {
 type SortInput<Sort extends string> = Sort | `-${Sort}`;
 
 type PageInput<Sort extends string> = {
-  /** Where `multiTenant` is on: the organization whose entries are wanted. */
+  /** The organization whose entries are listed, when `multiTenant` is on. */
   organizationId?: string | undefined;
-  /** The `nextCursor` of the page before. */
+  /** The `nextCursor` of the previous page. */
   cursor?: string | undefined;
-  /** From 1 to 200, 50 when absent; a number beyond is brought inside. */
+  /** 1 to 200, default 50. Other numbers are clamped. */
   limit?: number | undefined;
-  /** A field, with `-` before it for descending; `createdAt` when absent. */
+  /** A field, with the prefix `-` for descending order. Default `createdAt`. */
   sort?: SortInput<Sort> | undefined;
 };
 
-/** What a list of flags can be asked for. */
+/** The query of a list of flags. */
 export type ListFeatureFlagsQuery = PageInput<FlagSort> & {
-  /** A part of key, name or description, in any case. */
+  /** A substring of key, name or description, case-insensitive. */
   q?: string | undefined;
   type?: FlagType | undefined;
   enabled?: boolean | undefined;
-  /** The beginning of the key. */
+  /** The prefix of the key. */
   prefix?: string | undefined;
-  /** Adds to each flag how often it was evaluated in the last 24 hours, and for how many users. */
+  /** Adds the evaluations and unique users of the last 24 hours to each flag. */
   include?: "stats" | undefined;
 };
 
-/** What a list of overrides can be asked for. */
+/** The query of a list of overrides. */
 export type ListFeatureFlagOverridesQuery = PageInput<OverrideSort> & {
   flagId?: string | undefined;
   userId?: string | undefined;
-  /** A part of the user's id or the reason, in any case. */
+  /** A substring of the user's id or the reason, case-insensitive. */
   q?: string | undefined;
 };
 
-/** What a list of segments can be asked for. */
+/** The query of a list of segments. */
 export type ListFeatureFlagSegmentsQuery = PageInput<"key" | "createdAt">;
 
-/** What the audit log can be asked for. */
+/** The query of the audit log. */
 export type ListFeatureFlagAuditEntriesQuery = {
   organizationId?: string | undefined;
   flagId?: string | undefined;
-  /** Who made the change. */
+  /** The id of the actor. */
   userId?: string | undefined;
   action?: AuditQuery["action"] | undefined;
-  /** ISO 8601; `start` is included, `end` is not. */
+  /** ISO 8601. `start` is inclusive, `end` is exclusive. */
   start?: string | undefined;
   end?: string | undefined;
   limit?: number | undefined;
@@ -112,24 +112,24 @@ export function parseAuditQuery(query: unknown): AuditQuery {
   };
 }
 
-/** The organization a list names. Read before all else, because it decides whether the caller may ask at all. */
+/** The organization in the query. Read before the other parameters, because authorization depends on it. */
 export function parseQueriedOrganization(query: unknown): string | undefined {
   return readerOf(query).line("organizationId");
 }
 
 function page<Sort extends string>(read: QueryReader, sorts: readonly Sort[]): PageQuery<Sort> {
-  const given = read.line("sort") ?? "createdAt";
-  const descending = given.startsWith("-");
-  const field = descending ? given.slice(1) : given;
-  const sort = sorts.find((known) => known === field);
+  const order = read.line("sort") ?? "createdAt";
+  const descending = order.startsWith("-");
+  const field = descending ? order.slice(1) : order;
+  const sort = sorts.find((candidate) => candidate === field);
   if (sort === undefined)
-    throw wrong("sort", `must be one of ${sorts.join(", ")}, with - before it for descending`);
+    throw wrong("sort", `must be one of ${sorts.join(", ")}, with the prefix - for descending order`);
   return { limit: limitOf(read), ...present("cursor", read.text("cursor", 4096)), sort, descending };
 }
 
 function limitOf(read: QueryReader): number {
-  const given = read.integer("limit") ?? DEFAULT_PAGE_LIMIT;
-  return Math.min(Math.max(given, 1), MAX_PAGE_LIMIT);
+  const requested = read.integer("limit") ?? DEFAULT_PAGE_LIMIT;
+  return Math.min(Math.max(requested, 1), MAX_PAGE_LIMIT);
 }
 
 export interface QueryReader {
@@ -138,21 +138,21 @@ export interface QueryReader {
   integer(field: string): number | undefined;
   boolean(field: string): boolean | undefined;
   oneOf<Value extends string>(field: string, values: readonly Value[]): Value | undefined;
-  /** A time, given back in UTC. */
+  /** A time in ISO 8601, converted to UTC. */
   time(field: string): string | undefined;
 }
 
 export function readerOf(query: unknown): QueryReader {
-  const given = (field: string): unknown =>
-    // Own fields only: `?__proto__=` and the like end up in the prototype of what the router parsed.
+  const parameter = (field: string): unknown =>
+    // Own fields only, because a router may put `?__proto__=` into the prototype of the parsed query.
     typeof query === "object" && query !== null && Object.hasOwn(query, field)
       ? (query as Record<string, unknown>)[field]
       : undefined;
 
   const text = (field: string, maxLength: number): string | undefined => {
-    const value = given(field);
+    const value = parameter(field);
     if (value === undefined) return undefined;
-    if (typeof value !== "string") throw wrong(field, "must be text, given once");
+    if (typeof value !== "string") throw wrong(field, "must be a string and may occur only once");
     if (value.length > maxLength) throw wrong(field, `must have at most ${maxLength} characters`);
     if (!isWellFormed(value)) throw wrong(field, "must be well-formed Unicode without NUL");
     return value;
@@ -163,7 +163,7 @@ export function readerOf(query: unknown): QueryReader {
     text,
     line,
     integer(field) {
-      const value = given(field);
+      const value = parameter(field);
       if (value === undefined) return undefined;
       const number = typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
       if (typeof number !== "number" || !Number.isSafeInteger(number))
@@ -171,7 +171,7 @@ export function readerOf(query: unknown): QueryReader {
       return number;
     },
     boolean(field) {
-      const value = given(field);
+      const value = parameter(field);
       if (value === undefined || typeof value === "boolean") return value;
       if (value !== "true" && value !== "false") throw wrong(field, "must be true or false");
       return value === "true";
@@ -179,9 +179,9 @@ export function readerOf(query: unknown): QueryReader {
     oneOf(field, values) {
       const value = line(field);
       if (value === undefined) return undefined;
-      const found = values.find((known) => known === value);
-      if (found === undefined) throw wrong(field, `must be one of ${values.join(", ")}`);
-      return found;
+      const match = values.find((candidate) => candidate === value);
+      if (match === undefined) throw wrong(field, `must be one of ${values.join(", ")}`);
+      return match;
     },
     time(field) {
       const value = line(field);

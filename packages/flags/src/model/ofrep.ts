@@ -1,4 +1,4 @@
-/** What OFREP, the OpenFeature Remote Evaluation Protocol, is asked and answers. */
+/** Requests and responses of OFREP, the OpenFeature Remote Evaluation Protocol. */
 import type { JsonValue } from "../engine/json.ts";
 import type { OpenFeatureReason } from "./openfeature.ts";
 

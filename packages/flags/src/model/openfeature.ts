@@ -1,18 +1,24 @@
-/** OpenFeature's words for ours: its evaluation context, its reasons, its error codes. */
+/** Mapping between this service and OpenFeature: evaluation contexts and reasons. */
 import type { EvaluationReason } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
 import type { ClaimedContext } from "./evaluation.ts";
 
-/** As OpenFeature and OFREP know it. */
+/** An evaluation context of OpenFeature or OFREP. */
 export type OpenFeatureContext = { readonly [key: string]: unknown };
 
 const TEXTS = ["email", "role", "organizationId", "anonymousId"] as const;
 const OBJECTS = ["device", "geo"] as const;
-const OURS: ReadonlySet<string> = new Set([...TEXTS, ...OBJECTS, "targetingKey", "userId", "attributes"]);
+const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
+  ...TEXTS,
+  ...OBJECTS,
+  "targetingKey",
+  "userId",
+  "attributes",
+]);
 
 /**
- * The same as our context: `targetingKey` is the user's id, our own fields keep their names, the rest are attributes.
- * What is not as we expect is passed on, for the service to refuse.
+ * Converts an OpenFeature context: `targetingKey` becomes `userId`, the fields of our context keep their names, and all
+ * others become attributes. Values of the wrong type are passed on, so that the server rejects them.
  */
 export function claimOf(context: OpenFeatureContext): ClaimedContext {
   const { targetingKey, userId = targetingKey, attributes } = context;
@@ -21,7 +27,9 @@ export function claimOf(context: OpenFeatureContext): ClaimedContext {
   for (const field of [...TEXTS, ...OBJECTS]) {
     if (context[field] !== undefined) claim[field] = plain(context[field]);
   }
-  const others = Object.entries(context).filter(([key, value]) => !OURS.has(key) && value !== undefined);
+  const others = Object.entries(context).filter(
+    ([key, value]) => !CONTEXT_FIELDS.has(key) && value !== undefined,
+  );
   const all = [...entriesOf(attributes), ...others].map(([key, value]) => [key, plain(value)] as const);
   if (all.length > 0) claim["attributes"] = Object.fromEntries(all);
   return claim;
@@ -31,7 +39,7 @@ function entriesOf(attributes: unknown): [string, unknown][] {
   return typeof attributes === "object" && attributes !== null ? Object.entries(attributes) : [];
 }
 
-/** OpenFeature contexts may hold dates, at any depth. */
+/** OpenFeature contexts may contain dates at any depth; JSON turns them into strings. */
 function plain(value: unknown): JsonValue {
   return JSON.parse(JSON.stringify(value) ?? "null");
 }

@@ -1,9 +1,9 @@
-/** The body that makes an override. */
+/** The request body that creates an override. */
 import * as z from "zod";
 import { isoTime, json, name, parse, text } from "./inputs.ts";
 import type { FlagOverrideInput } from "./override.ts";
 
-const createBody = z.strictObject({
+export const createOverrideBody: z.ZodType<FlagOverrideInput> = z.strictObject({
   flagId: name,
   userId: name,
   value: json,
@@ -13,7 +13,7 @@ const createBody = z.strictObject({
   expiresAt: isoTime.optional(),
 });
 
-/** Whether `expiresAt` has passed is for the store to say, which has the clock. */
+/** Does not check that `expiresAt` is in the future: the store has the clock and checks it. */
 export function parseOverrideInput(body: unknown): FlagOverrideInput {
-  return parse(createBody, body);
+  return parse(createOverrideBody, body);
 }

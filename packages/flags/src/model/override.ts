@@ -1,4 +1,4 @@
-/** The override: a flag's value for one user, whatever the rules say. */
+/** The override: a flag's value for one user, which takes precedence over the rules. */
 import type { JsonValue } from "../engine/json.ts";
 
 export type FlagOverride = {
@@ -6,17 +6,17 @@ export type FlagOverride = {
   readonly flagId: string;
   readonly userId: string;
   readonly value: JsonValue;
-  /** One of the flag's variants, given back with the value. */
+  /** One of the flag's variants, returned with the value. */
   readonly variant?: string;
-  /** A disabled override is as if absent. */
+  /** A disabled override has no effect. */
   readonly enabled: boolean;
   readonly reason?: string;
-  /** From then on the override is as if absent. */
+  /** After this time the override has no effect. */
   readonly expiresAt?: Date;
   readonly createdAt: Date;
 };
 
-/** What a new override may be given. */
+/** The input that creates an override. */
 export type FlagOverrideInput = {
   flagId: string;
   userId: string;

@@ -1,10 +1,10 @@
-/** A page of a list: how much of it there is, and where the next one starts. */
+/** Pagination of lists: pages, cursors and validated list queries. */
 import type { FlagType } from "../engine/definition.ts";
 
 export type Page = {
-  /** Present when there is more; pass it back as `cursor`. Opaque. */
+  /** Present when there are more entries. Opaque; pass it as `cursor`. */
   readonly nextCursor?: string;
-  /** The limit that was used. */
+  /** The limit that was applied. */
   readonly limit: number;
   readonly hasMore: boolean;
 };
@@ -12,7 +12,7 @@ export type Page = {
 export const DEFAULT_PAGE_LIMIT: number = 50;
 export const MAX_PAGE_LIMIT: number = 200;
 
-/** A checked list query: what to sort by, and where to go on. */
+/** A validated list query. */
 export interface PageQuery<Sort extends string> {
   readonly limit: number;
   readonly cursor?: string;
@@ -24,32 +24,32 @@ export type FlagSort = "key" | "name" | "type" | "enabled" | "createdAt" | "upda
 export type OverrideSort = "userId" | "createdAt" | "expiresAt";
 
 export interface FlagListQuery extends PageQuery<FlagSort> {
-  /** A part of key, name or description, in any case. */
+  /** A substring of key, name or description, case-insensitive. */
   readonly q?: string;
   readonly type?: FlagType;
   readonly enabled?: boolean;
   readonly prefix?: string;
   readonly include?: "stats";
-  /** The label, where the application is not multi-tenant. */
+  /** The label of the flag, when `multiTenant` is off. */
   readonly organizationId?: string;
 }
 
 export interface OverrideListQuery extends PageQuery<OverrideSort> {
   readonly flagId?: string;
   readonly userId?: string;
-  /** A part of the user's id or the reason, in any case. */
+  /** A substring of the user's id or the reason, case-insensitive. */
   readonly q?: string;
 }
 
 export type SegmentListQuery = PageQuery<"key" | "createdAt">;
 
-/** A checked query of the audit log, which is given newest first. */
+/** A validated query of the audit log, which is sorted newest first. */
 export interface AuditQuery {
   readonly flagId?: string;
   /** The actor's id. */
   readonly userId?: string;
   readonly action?: "create" | "update" | "delete" | "evaluate";
-  /** ISO 8601; `start` is included, `end` is not. */
+  /** ISO 8601. `start` is inclusive, `end` is exclusive. */
   readonly start?: string;
   readonly end?: string;
   readonly limit: number;

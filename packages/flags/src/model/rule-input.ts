@@ -1,4 +1,4 @@
-/** The bodies that make and change a targeting rule. */
+/** Request bodies that create and update a targeting rule. */
 import * as z from "zod";
 import { checkConditions } from "../engine/conditions.ts";
 import type { RuleConditions } from "../engine/definition.ts";
@@ -6,10 +6,10 @@ import { FeatureFlagError } from "./errors.ts";
 import { conditions, invalid, json, name, parse, percentage } from "./inputs.ts";
 import type { FlagRuleInput, FlagRulePatch } from "./rule.ts";
 
-/** What a new rule through the server method is given. */
+/** The input of the server method that creates a rule. */
 export type CreateFeatureFlagRuleInput = FlagRuleInput & { flagId: string };
 
-const createBody = z.strictObject({
+const createFields = z.strictObject({
   priority: z.number(),
   conditions,
   name: name.optional(),
@@ -19,7 +19,7 @@ const createBody = z.strictObject({
   enabled: z.boolean().optional(),
 });
 
-const patchBody = z.strictObject({
+const patchFields = z.strictObject({
   priority: z.number().optional(),
   name: name.nullish(),
   conditions: conditions.optional(),
@@ -29,22 +29,27 @@ const patchBody = z.strictObject({
   enabled: z.boolean().optional(),
 });
 
+export const createRuleBody: z.ZodType = createFields;
+export const rulePatchBody: z.ZodType = patchFields;
+
 export function parseRuleInput(body: unknown): FlagRuleInput {
-  const input = parse(createBody, body);
+  const input = parse(createFields, body);
   if (input.value === undefined && input.variant === undefined) {
-    throw invalid([{ path: "value", message: "a rule needs a value, or the variant that has one" }]);
+    throw invalid([
+      { path: "value", message: "is required unless the rule has a variant; set value or variant" },
+    ]);
   }
   return { ...input, conditions: checkedConditions(input.conditions) };
 }
 
 export function parseRulePatch(body: unknown): FlagRulePatch {
-  const patch = parse(patchBody, body);
+  const patch = parse(patchFields, body);
   return patch.conditions === undefined
     ? patch
     : { ...patch, conditions: checkedConditions(patch.conditions) };
 }
 
-/** The conditions if the engine can evaluate them. */
+/** Returns validated conditions, or throws `VALIDATION_ERROR`. */
 export function checkedConditions(given: RuleConditions): RuleConditions {
   const checked = checkConditions(given);
   if (!("problem" in checked)) return checked.conditions;

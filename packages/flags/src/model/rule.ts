@@ -1,27 +1,27 @@
-/** The targeting rule as the service keeps it and returns it. */
+/** The targeting rule: its stored form, and the inputs that create and update it. */
 import type { RuleConditions } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
 
 export type FlagRule = {
   readonly id: string;
   readonly flagId: string;
-  /** Rules are tried by ascending priority, then in the order they were made. */
+  /** Rules are evaluated by ascending priority, then in the order of creation. */
   readonly priority: number;
   readonly name?: string;
   readonly conditions: RuleConditions;
-  /** A rule has a value, or names one of the flag's variants, or both. */
+  /** A rule has a value, one of the flag's variants, or both. */
   readonly value?: JsonValue;
   readonly variant?: string;
-  /** The rule matches only this share of those its conditions match, 0–100. */
+  /** The percentage of matching users to whom the rule applies, 0–100. */
   readonly percentage?: number;
   /** A disabled rule is skipped. */
   readonly enabled: boolean;
-  /** Counts the changes to this rule, from 1. */
+  /** Starts at 1 and increases with every change of the rule. */
   readonly version: number;
   readonly createdAt: Date;
 };
 
-/** What a new rule may be given. */
+/** The input that creates a rule. */
 export type FlagRuleInput = {
   priority: number;
   name?: string | undefined;
@@ -33,7 +33,7 @@ export type FlagRuleInput = {
   enabled?: boolean | undefined;
 };
 
-/** What a change of a rule may hold; an absent field stays as it is, `null` clears an optional one. */
+/** The input that updates a rule. An absent field keeps its value; `null` clears an optional field. */
 export type FlagRulePatch = {
   priority?: number | undefined;
   name?: string | null | undefined;

@@ -1,4 +1,4 @@
-/** The segment: conditions with a name, for any rule of the same tenant to use. */
+/** The segment: named conditions that the rules of the same tenant can refer to. */
 import type { RuleConditions } from "../engine/definition.ts";
 
 export type FlagSegment = {
@@ -8,22 +8,22 @@ export type FlagSegment = {
   readonly name?: string;
   readonly conditions: RuleConditions;
   readonly organizationId?: string;
-  /** Counts the changes to this segment, from 1. */
+  /** Starts at 1 and increases with every change of the segment. */
   readonly version: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
 
-/** What a new segment may be given. */
+/** The input that creates a segment. */
 export type FlagSegmentInput = {
   key: string;
   name?: string | undefined;
   conditions: RuleConditions;
-  /** Required where `multiTenant` is on; `""` makes a segment of the flags for all organizations. */
+  /** Required when `multiTenant` is on; `""` creates a segment for the flags of all organizations. */
   organizationId?: string | undefined;
 };
 
-/** What a change of a segment may hold; an absent field stays as it is. */
+/** The input that updates a segment. An absent field keeps its value. */
 export type FlagSegmentPatch = {
   name?: string | null | undefined;
   conditions?: RuleConditions | undefined;

@@ -1,35 +1,35 @@
-/** The window of time that statistics are asked for. */
+/** The time window of a statistics request. */
 import { invalid, overLimit } from "./inputs.ts";
 import { readerOf } from "./list-query.ts";
 import type { StatsWindow } from "./stats.ts";
 
-/** What statistics of a flag can be asked for. */
+/** The query of the statistics of a flag. */
 export type FeatureFlagStatsQuery = {
-  /** ISO 8601; `start` is included, `end` is not. Absent: the 7 days before `end`, and now. */
+  /** ISO 8601. `start` is inclusive, `end` is exclusive. Defaults: `end` is now, `start` is 7 days before `end`. */
   start?: string | undefined;
   end?: string | undefined;
 };
 
-/** What statistics of all flags can be asked for. */
+/** The query of the statistics of all flags. */
 export type FeatureFlagUsageQuery = FeatureFlagStatsQuery & {
-  /** Where `multiTenant` is on: the organization whose flags are meant. */
+  /** The organization whose flags are counted, when `multiTenant` is on. */
   organizationId?: string | undefined;
 };
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const DEFAULT_DAYS = 7;
-/** As long as counts are kept. */
+/** The retention of roll-ups. */
 const MAX_DAYS = 400;
 
 export function parseWindow(query: unknown, nowMs: number): StatsWindow {
   const read = readerOf(query);
-  // Until now, and `end` is not included: what was counted in this very millisecond is.
+  // `end` is exclusive, so one is added to include the current millisecond.
   const end = read.time("end") ?? new Date(nowMs + 1).toISOString();
   const start = read.time("start") ?? new Date(Date.parse(end) - DEFAULT_DAYS * DAY_MS).toISOString();
   const lengthMs = Date.parse(end) - Date.parse(start);
   if (lengthMs <= 0) throw invalid([{ path: "end", message: "must be later than start" }]);
   if (lengthMs > MAX_DAYS * DAY_MS) {
-    throw overLimit("The time from start to end is too long, in days.", MAX_DAYS, "Ask for less at once.");
+    throw overLimit("The time from start to end has too many days.", MAX_DAYS, "Request a shorter time.");
   }
   return { start, end };
 }

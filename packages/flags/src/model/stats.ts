@@ -1,4 +1,4 @@
-/** Statistics of a flag and of all flags, as callers get them. */
+/** Statistics of a flag and of all flags, as the API returns them. */
 import type { EvaluationReason } from "../engine/definition.ts";
 
 /** `start` inclusive, `end` exclusive. ISO 8601. */
@@ -16,13 +16,13 @@ export type FlagStats = {
   evaluations: number;
   uniqueUsers: number;
   byReason: Partial<Record<EvaluationReason, number>>;
-  /** By variant key; `""` for what has none. */
+  /** By variant key; `""` for evaluations and events without a variant. */
   byVariant: Record<string, FlagVariantStats>;
-  /** By the hour. */
+  /** One entry per hour. */
   series: { at: string; evaluations: number }[];
 };
 
-/** What `include=stats` adds to each flag of a list: the last 24 hours. */
+/** The figures of the last 24 hours that `include=stats` adds to each flag of a list. */
 export type FlagSummary = { evaluations: number; uniqueUsers: number };
 
 export type FlagUsage = {

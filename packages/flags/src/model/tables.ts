@@ -1,15 +1,15 @@
-/** The plugin's tables in the host's database, and the rows they hold. */
+/** The plugin's tables in the application's database, and the types of their rows. */
 import type { DBFieldAttribute, DBTableIndex } from "@better-auth/core/db";
 import type { AuditRecord } from "./audit.ts";
 import type { EvaluationCountRow, EventCountRow, EventKeyRow, EventRow, ExposureRow } from "./event-rows.ts";
 
 /*
- * What every table does alike:
- * - The ids that callers see are UUIDs of our own beside the host's `id`, whose form and column type the host decides:
- *   asking for a malformed one finds nothing, where the host's column might raise an error.
- * - `tenant` is an organization's id where the application is multi-tenant, else empty: a unique index takes no nulls.
- * - Values, conditions and numbers that may have a fraction are JSON text of our own: Better Auth's `json` type changes
- *   some values, and its `number` type is an integer column.
+ * Rules for every table:
+ * - The ids that callers see are our own UUIDs, in a column beside the application's `id`. The application decides the
+ *   form of `id`, and a query with a malformed `id` may raise a database error; a malformed UUID finds nothing.
+ * - `tenant` is an organization's id when `multiTenant` is on, otherwise empty, because a unique index ignores nulls.
+ * - Values, conditions and numbers with a fraction are stored as JSON text: Better Auth's `json` type changes some values,
+ *   and its `number` type is an integer column.
  */
 
 /** A flag. */
@@ -17,7 +17,7 @@ export type FlagRow = {
   id: string;
   flagId: string;
   tenant: string;
-  /** A label where the application is not multi-tenant. */
+  /** A label, when `multiTenant` is off. */
   organizationId: string | null;
   key: string;
   name: string;
@@ -51,10 +51,10 @@ export type RuleRow = {
   variant: string | null;
   percentage: string | null;
   enabled: boolean;
-  /** Part of the hash that decides `percentage`. */
+  /** Part of the hash input for `percentage`. */
   salt: string;
   version: number;
-  /** The revision that made the rule: the order of rules with the same priority. */
+  /** The revision that created the rule. It orders rules with the same priority. */
   position: number;
   createdAt: Date;
 };
@@ -66,18 +66,18 @@ export type OverrideRow = {
   tenant: string;
   flagId: string;
   userId: string;
-  /** The SHA-256 of `userId`, because some collations take `Ann` and `ann` for the same user. */
+  /** The SHA-256 of `userId`, because some collations treat `Ann` and `ann` as equal. */
   userHash: string;
   value: string;
   variant: string | null;
   enabled: boolean;
   reason: string | null;
-  /** ISO 8601 text: MySQL's timestamps end in 2038. */
+  /** ISO 8601 text, because MySQL's timestamps end in 2038. */
   expiresAt: string | null;
   createdAt: Date;
 };
 
-/** Conditions with a name. */
+/** A segment. */
 export type SegmentRow = {
   id: string;
   segmentId: string;
@@ -91,13 +91,13 @@ export type SegmentRow = {
   updatedAt: Date;
 };
 
-/** How often the flags of a tenant have changed, and where its audit chain ends. */
+/** The revision of a tenant's flags, and the last hash of its audit chain. */
 export type RevisionRow = { id: string; tenant: string; revision: number; auditHash: string };
 
 /** An audit entry. */
 export type AuditRow = Omit<AuditRecord, "id"> & { id: string; entryId: string; hash: string };
 
-/** An event on its way to a sink. */
+/** An event that waits for delivery to a sink. */
 export type OutboxRow = {
   id: string;
   /** The order of delivery. */
@@ -108,7 +108,7 @@ export type OutboxRow = {
   enqueuedAt: string;
 };
 
-/** Work that one node at a time does: whose it is, and a number that its holder advances while it lives. */
+/** A lease on work that one process at a time does. The holder increases `beat` while it is alive. */
 export type LeaseRow = { id: string; name: string; holder: string; beat: number };
 
 type Rows = {
@@ -137,7 +137,7 @@ export type FeatureFlagTables = {
   };
 };
 
-/** Other names for the tables and columns. */
+/** The application's own names for the tables and columns. */
 export type FeatureFlagTableNames = {
   [Table in TableName]?: {
     modelName?: string | undefined;
@@ -145,7 +145,7 @@ export type FeatureFlagTableNames = {
   };
 };
 
-/** Without a length, MySQL gives a string column the type `text`, which can be neither indexed nor sorted by. */
+/** Without `sortable`, a string column has the type `text` on MySQL, which can be neither indexed nor sorted. */
 const line: DBFieldAttribute = { type: "string", required: true, sortable: true };
 const optionalLine: DBFieldAttribute = { type: "string", required: false, sortable: true };
 const uniqueLine: DBFieldAttribute = { type: "string", required: true, unique: true };
@@ -157,7 +157,7 @@ const bigInteger: DBFieldAttribute = { type: "number", bigint: true, required: t
 const boolean: DBFieldAttribute = { type: "boolean", required: true };
 const date: DBFieldAttribute = { type: "date", required: true, defaultValue: () => new Date() };
 
-/** Built anew for each plugin, because Better Auth writes a host's own names into it. */
+/** Creates new objects for each plugin, because Better Auth writes the application's own names into them. */
 export function createTables(): FeatureFlagTables {
   return {
     featureFlag: {

@@ -1,9 +1,9 @@
-/** What an evaluation of ours is in OpenFeature's words, on the server and in a page alike. */
+/** Converts evaluations to OpenFeature's resolution details, for the server provider and the web provider. */
 import type { EvaluationReason } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
 import { OPENFEATURE_REASONS } from "../model/openfeature.ts";
 
-/** The kinds of value OpenFeature asks for. */
+/** The value types of OpenFeature. */
 export type ValueKind = "boolean" | "string" | "number" | "object";
 
 export type ErrorName =
@@ -13,7 +13,7 @@ export type ErrorName =
   | "INVALID_CONTEXT"
   | "GENERAL";
 
-/** OpenFeature's resolution details, with its enums as the text they are. */
+/** OpenFeature's resolution details, with its enums as plain strings. */
 export interface Resolution {
   readonly value: JsonValue;
   readonly reason: string;
@@ -23,19 +23,33 @@ export interface Resolution {
   readonly flagMetadata?: Record<string, string | number | boolean>;
 }
 
-interface Found {
+interface Evaluation {
   readonly value: JsonValue;
   readonly variant?: string;
   readonly reason?: EvaluationReason;
   readonly flagMetadata?: Record<string, string | number | boolean>;
 }
 
-/** The value if it is of the kind that was asked for, else the default and why. */
-export function resolve(key: string, kind: ValueKind, defaultValue: JsonValue, found: Found): Resolution {
-  const { value, variant, reason = "default", flagMetadata } = found;
-  if (reason === "not_found") return refuse(defaultValue, "FLAG_NOT_FOUND", `There is no flag ${key}.`);
+/** Returns the value if it has the requested type, else the default with the error. */
+export function resolve(
+  key: string,
+  kind: ValueKind,
+  defaultValue: JsonValue,
+  evaluation: Evaluation,
+): Resolution {
+  const { value, variant, reason = "default", flagMetadata } = evaluation;
+  if (reason === "not_found")
+    return refuse(
+      defaultValue,
+      "FLAG_NOT_FOUND",
+      `The flag "${key}" does not exist. Create it, or check the key.`,
+    );
   if (typeof value !== kind) {
-    return refuse(defaultValue, "TYPE_MISMATCH", `${key} is of the type ${typeof value}, not ${kind}.`);
+    return refuse(
+      defaultValue,
+      "TYPE_MISMATCH",
+      `The flag "${key}" has a value of type ${typeof value}, not ${kind}. Read it with the method for its type.`,
+    );
   }
   return {
     value,
@@ -49,17 +63,17 @@ export function refuse(defaultValue: JsonValue, errorCode: ErrorName, errorMessa
   return { value: defaultValue, reason: "ERROR", errorCode, errorMessage };
 }
 
-/** What a tracked event is about: OpenFeature's events name no flag, ours do. */
+/** Reads the flag, value and properties from the details of a tracked event. Events of OpenFeature do not name a flag. */
 export function readTracking(
   event: string,
   details: { readonly [key: string]: unknown },
 ): { flagKey: string; event: string; value?: number; properties?: { [key: string]: JsonValue } } | undefined {
   const { flagKey, value, ...others } = details;
   if (typeof flagKey !== "string") {
-    console.warn(`[feature-flags] The event ${event} was not tracked: its details name no flagKey.`);
+    console.warn(`[feature-flags] The event "${event}" was not tracked. Add flagKey to its details.`);
     return undefined;
   }
-  // Dates and the like become what JSON makes of them.
+  // Converts dates and other values to JSON.
   const properties = JSON.parse(JSON.stringify(others));
   return {
     flagKey,

@@ -1,4 +1,4 @@
-/** OpenFeature on the server: a provider that evaluates in process, as trusted code. */
+/** The OpenFeature provider for servers. It evaluates in process, as a server call. */
 import {
   type EvaluationContext,
   OpenFeatureEventEmitter,
@@ -23,17 +23,17 @@ export type OpenFeatureAuth = {
 };
 
 export type ServerProviderOptions = {
-  /** The deployment ring to evaluate in. */
+  /** The environment to evaluate in, such as `"beta"`. */
   environment?: string | undefined;
-  /** How often, in ms, the provider looks whether flags have changed, to say so. Defaults to 1,000; 0 turns it off. */
+  /** How often the provider checks for changes to emit events, in ms. Default 1,000; 0 turns the check off. */
   pollMs?: number | undefined;
 };
 
 const DEFAULT_POLL_MS = 1_000;
 
 /**
- * A provider for `@openfeature/server-sdk`. `targetingKey` is the user's id; `email`, `role`, `organizationId`,
- * `anonymousId`, `device` and `geo` are what they are in our context, and everything else is an attribute.
+ * Creates a provider for `@openfeature/server-sdk`. `targetingKey` is the user's id. `email`, `role`, `organizationId`,
+ * `anonymousId`, `device` and `geo` are fields of the evaluation context; every other field becomes an attribute.
  *
  * @example
  * ```ts
@@ -56,16 +56,19 @@ export function createServerProvider(
   let timer: ReturnType<typeof setInterval> | undefined;
   let revision: number | undefined;
   let isStale = false;
-  let isLooking = false;
+  let isChecking = false;
 
-  async function look(): Promise<void> {
-    if (isLooking) return;
-    isLooking = true;
+  async function checkHealth(): Promise<void> {
+    if (isChecking) return;
+    isChecking = true;
     try {
       const health = await api.getFeatureFlagsHealth();
-      // Without figures there is no answer from the database at all.
+      // Without details, health could not read the database.
       const stale = health.stale ?? health.status !== "ok";
-      if (stale && !isStale) events.emit(ProviderEvents.Stale, { message: "The database cannot be asked." });
+      if (stale && !isStale)
+        events.emit(ProviderEvents.Stale, {
+          message: "The database does not respond. Evaluations use the last snapshot.",
+        });
       if (!stale && isStale) events.emit(ProviderEvents.Ready);
       isStale = stale;
       if (health.revision === undefined) return;
@@ -74,9 +77,9 @@ export function createServerProvider(
       }
       revision = health.revision;
     } catch {
-      // Evaluations say what is wrong; here there is only nothing to tell.
+      // Evaluations report the error. Without a health result there is no event to emit.
     } finally {
-      isLooking = false;
+      isChecking = false;
     }
   }
 
@@ -98,7 +101,7 @@ export function createServerProvider(
     }
   }
 
-  /** The SDK's enums are text; only its types know them by other names. */
+  /** The SDK's enums are strings at run time, so only the type changes. */
   const as = <Value>(resolution: Promise<Resolution>): Promise<ResolutionDetails<Value>> =>
     resolution as Promise<unknown> as Promise<ResolutionDetails<Value>>;
 
@@ -107,11 +110,11 @@ export function createServerProvider(
     runsOn: "server",
     events,
     async initialize() {
-      await look();
+      await checkHealth();
       clearInterval(timer);
       if (pollMs === 0) return;
-      timer = setInterval(() => void look(), pollMs);
-      // Only Node and Bun have it, and only there does a timer keep the process alive.
+      timer = setInterval(() => void checkHealth(), pollMs);
+      // Only timers of Node and Bun keep the process alive and have `unref`.
       if (typeof timer === "object") timer.unref();
     },
     async onClose() {
@@ -128,7 +131,7 @@ export function createServerProvider(
       api
         .createFeatureFlagEvent({ body: { ...tracked, context: claimOf(context) } })
         .catch((error: unknown) =>
-          console.warn(`[feature-flags] The event ${event} was not tracked.`, error),
+          console.warn(`[feature-flags] The event "${event}" was not tracked.`, error),
         );
     },
   };

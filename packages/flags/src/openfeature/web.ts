@@ -1,4 +1,4 @@
-/** OpenFeature in a page: a provider on the flags of a Better Auth client. */
+/** The OpenFeature provider for pages. It reads the flags of a Better Auth client. */
 import {
   type EvaluationContext,
   OpenFeatureEventEmitter,
@@ -14,7 +14,7 @@ import type { ClaimedContext } from "../model/evaluation.ts";
 import { claimOf } from "../model/openfeature.ts";
 import { type Resolution, readTracking, refuse, resolve, type ValueKind } from "./resolution.ts";
 
-/** A client with `featureFlagsClient()`, or what `testFlags` gives. */
+/** A client with `featureFlagsClient()`, or the result of `testFlags()`. */
 export type OpenFeatureClient = {
   readonly featureFlags: {
     values(): FlagValues;
@@ -24,8 +24,8 @@ export type OpenFeatureClient = {
 };
 
 /**
- * A provider for `@openfeature/web-sdk`. Who is signed in is known from the session; a `targetingKey` that is not the
- * signed-in user's id is refused by the server.
+ * Creates a provider for `@openfeature/web-sdk`. The session identifies the user. The server refuses a `targetingKey` that
+ * is not the signed-in user's id.
  *
  * @example
  * ```ts
@@ -45,17 +45,17 @@ export function createWebProvider(client: OpenFeatureClient): Provider {
   const events = new OpenFeatureEventEmitter();
   let unsubscribe: (() => void) | undefined;
   let status: FlagsStatus = "loading";
-  /** While the SDK waits for another context it tells of the change by itself. */
+  /** Number of context changes in progress. The SDK emits the events of a context change itself. */
   let reconciling = 0;
 
-  function tell(changed: readonly string[]): void {
+  function emitChanges(changed: readonly string[]): void {
     const [before, now] = [status, values.status()];
     status = now;
     if (reconciling > 0) return;
     if (now !== before && now === "stale")
-      events.emit(ProviderEvents.Stale, { message: "No answer from the server." });
+      events.emit(ProviderEvents.Stale, { message: "No response from the server." });
     if (now !== before && now === "error")
-      events.emit(ProviderEvents.Error, { message: "No answer from the server." });
+      events.emit(ProviderEvents.Error, { message: "No response from the server." });
     if (now !== before && now === "ready") events.emit(ProviderEvents.Ready);
     if (changed.length > 0) events.emit(ProviderEvents.ConfigurationChanged, { flagsChanged: [...changed] });
   }
@@ -63,23 +63,28 @@ export function createWebProvider(client: OpenFeatureClient): Provider {
   async function load(): Promise<void> {
     await values.ready();
     if (values.status() === "error")
-      throw new Error("The flags could not be fetched. They are asked for again.");
+      throw new Error("The flags could not be fetched. The client retries automatically.");
   }
 
   function evaluate(key: string, kind: ValueKind, defaultValue: JsonValue): Resolution {
-    const known = values.status();
-    if (known === "loading" || known === "error") {
-      return refuse(defaultValue, "PROVIDER_NOT_READY", "The flags have not been fetched.");
+    const loadStatus = values.status();
+    if (loadStatus === "loading" || loadStatus === "error") {
+      return refuse(
+        defaultValue,
+        "PROVIDER_NOT_READY",
+        "The flags are not loaded yet. Wait for the provider with setProviderAndWait().",
+      );
     }
+    loadStatus satisfies "ready" | "stale";
     const state = values.read(key);
     values.expose(key);
     const resolution = resolve(key, kind, defaultValue, state ?? { value: null, reason: "not_found" });
-    return known === "stale" && resolution.errorCode === undefined
+    return loadStatus === "stale" && resolution.errorCode === undefined
       ? { ...resolution, reason: "STALE" }
       : resolution;
   }
 
-  /** The SDK's enums are text; only its types know them by other names. */
+  /** The SDK's enums are strings at run time, so only the type changes. */
   const as = <Value>(resolution: Resolution): ResolutionDetails<Value> =>
     resolution as unknown as ResolutionDetails<Value>;
 
@@ -94,7 +99,7 @@ export function createWebProvider(client: OpenFeatureClient): Provider {
       } finally {
         status = values.status();
         unsubscribe?.();
-        unsubscribe = values.subscribe(tell);
+        unsubscribe = values.subscribe(emitChanges);
       }
     },
     async onContextChange(_before: EvaluationContext, context: EvaluationContext) {

@@ -1,14 +1,14 @@
-/** The parts of a service that count and record: the event log, and the queues before it. */
+/** Creates the event log, the queues in front of it, and the sinks behind it. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
-import { createAdapterEventLog } from "../store/events/adapter-log.ts";
+import { createAdapterEventLog } from "../store/events/adapter/log.ts";
+import { createAdapterOutbox } from "../store/events/adapter/outbox.ts";
 import { createExposures } from "../store/events/exposures.ts";
-import { createAdapterOutbox } from "../store/events/outbox-adapter.ts";
-import { createPostgresOutbox } from "../store/events/outbox-postgres.ts";
-import { createPostgresEventLog } from "../store/events/postgres-log.ts";
-import { createSinks } from "../store/events/sink.ts";
+import { createPostgresEventLog } from "../store/events/postgres/log.ts";
+import { createPostgresOutbox } from "../store/events/postgres/outbox.ts";
+import { createSinks } from "../store/events/sinks/sinks.ts";
 import { createTally } from "../store/events/tally.ts";
-import type { Transactions } from "../store/transaction.ts";
-import type { Meter } from "./meter.ts";
+import type { Transactions } from "../store/writes/transaction.ts";
+import type { Meter } from "./metrics/meter.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 import type { Service } from "./service.ts";
 
@@ -22,13 +22,15 @@ export interface AnalyticsContext {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Refuses settings that nothing could be kept with. */
+/** Throws for invalid settings of `events`. */
 export function checkEventOptions({ maxQueued = 1, retentionDays = 1 }: EventOptions = {}): void {
   if (!Number.isSafeInteger(maxQueued) || maxQueued < 1) {
-    throw new TypeError(`featureFlags: events.maxQueued is ${maxQueued}. Give a whole number from 1.`);
+    throw new TypeError(`featureFlags: events.maxQueued is ${maxQueued}. Set it to a whole number from 1.`);
   }
   if (!Number.isFinite(retentionDays) || retentionDays <= 0) {
-    throw new TypeError(`featureFlags: events.retentionDays is ${retentionDays}. Give a number above 0.`);
+    throw new TypeError(
+      `featureFlags: events.retentionDays is ${retentionDays}. Set it to a number above 0.`,
+    );
   }
 }
 
@@ -52,7 +54,7 @@ export function createAnalytics(
   };
 }
 
-/** Writes what has been counted and recorded, and stops. */
+/** Writes the counts and exposures that are still in memory, and stops. */
 export async function closeAnalytics({ tally, exposures, events, sinks }: Analytics): Promise<void> {
   await Promise.all([tally.close(), exposures.close()]);
   await events.close();

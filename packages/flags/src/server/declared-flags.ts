@@ -1,19 +1,19 @@
-/** Flags declared in code beside those that are stored: says where the two have drifted apart. */
+/** Compares the flags declared in code with the stored flags, and logs the differences. */
 import { type FlagDeclaration, type FlagDeclarations, fitsDeclaration } from "../model/declared.ts";
 import type { FeatureFlag } from "../model/flag.ts";
 import { MAX_PAGE_LIMIT } from "../model/page.ts";
 import type { Service } from "./service.ts";
 
-/** As many as a log should hold. */
+/** Most differences that one log entry names. */
 const MAX_NAMED = 50;
 
-/** Lets a script that makes the flags do so, and the first request be answered. */
+/** Gives a script time to create the flags, and does not delay the first request. */
 const DELAY_MS = 1_000;
 
-/** Looks in the background, a moment later, and warns of what it finds. */
+/** Compares in the background after a delay of 1 s. */
 export function checkDeclaredFlags(service: Service, declared: FlagDeclarations): void {
   const timer = setTimeout(() => void check(service, declared), DELAY_MS);
-  // Only Node and Bun have it, and only there does a timer keep the process alive.
+  // Only timers of Node and Bun keep the process alive and have `unref`.
   if (typeof timer === "object") timer.unref();
 }
 
@@ -23,9 +23,11 @@ async function check(service: Service, declared: FlagDeclarations): Promise<void
     if (drifts.length === 0) return;
     const named = drifts.slice(0, MAX_NAMED).map((drift) => `\n  - ${drift}`);
     const rest = drifts.length > MAX_NAMED ? `\n  and ${drifts.length - MAX_NAMED} more` : "";
-    service.warnOnce(`Declared and stored flags differ:${named.join("")}${rest}`);
+    service.warnOnce(
+      `Declared and stored flags differ. Change the declaration or the stored flag:${named.join("")}${rest}`,
+    );
   } catch {
-    // Whoever needs the database finds out by themselves; there is only nothing to compare with.
+    // Without the database there is nothing to compare. Requests report the failure.
   }
 }
 
@@ -45,13 +47,13 @@ async function findStored({ store }: Service): Promise<FeatureFlag[]> {
   return stored;
 }
 
-/** A sentence for each. A key may be stored several times, once per organization. */
+/** One sentence per difference. Several organizations may have a flag with the same key. */
 function findDrifts(declared: FlagDeclarations, stored: readonly FeatureFlag[]): string[] {
   const byKey = new Map<string, FeatureFlag[]>();
   for (const flag of stored) byKey.set(flag.key, [...(byKey.get(flag.key) ?? []), flag]);
   return Object.entries(declared).flatMap(([key, declaration]) => {
     const flags = byKey.get(key);
-    if (flags === undefined) return [`${key} is declared, but there is no such flag`];
+    if (flags === undefined) return [`${key} is declared but does not exist`];
     return [...new Set(flags.flatMap((flag) => driftsOf(declaration, flag)))].map(
       (drift) => `${key} ${drift}`,
     );
@@ -60,19 +62,19 @@ function findDrifts(declared: FlagDeclarations, stored: readonly FeatureFlag[]):
 
 function driftsOf(declaration: FlagDeclaration, flag: FeatureFlag): string[] {
   const { type, defaultValue, variants = [] } = flag;
-  if (type !== declaration.type) return [`is declared as ${declaration.type}, but stored as ${type}`];
+  if (type !== declaration.type) return [`is declared as ${declaration.type} but stored as ${type}`];
   const drifts: string[] = [];
   const values = [defaultValue, ...variants.map(({ value }) => value)];
   for (const value of values) {
     if (value !== undefined && !fitsDeclaration(declaration, value))
       drifts.push(`has the value ${JSON.stringify(value)}, which is not declared`);
   }
-  const known = declaration.variants;
-  if (known === undefined) return drifts;
+  const declaredVariants = declaration.variants;
+  if (declaredVariants === undefined) return drifts;
   const keys = variants.map((variant) => variant.key);
   for (const key of keys)
-    if (!known.includes(key)) drifts.push(`has the variant ${key}, which is not declared`);
-  for (const key of known)
-    if (!keys.includes(key)) drifts.push(`is declared with the variant ${key}, which it has not`);
+    if (!declaredVariants.includes(key)) drifts.push(`has the variant ${key}, which is not declared`);
+  for (const key of declaredVariants)
+    if (!keys.includes(key)) drifts.push(`is declared with the variant ${key}, which is not stored`);
   return drifts;
 }

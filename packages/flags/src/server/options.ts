@@ -1,62 +1,63 @@
-/** What a host can set. */
+/** The options of `featureFlags()`. */
 import type { FlagDeclarations } from "../model/declared.ts";
 import type { FlagVisibility } from "../model/flag.ts";
 import type { FeatureFlagTableNames } from "../model/tables.ts";
-import type { EventSink } from "../store/events/sink.ts";
-import type { PostgresPool } from "../store/postgres-pool.ts";
+import type { EventSink } from "../store/events/sinks/sink.ts";
+import type { PostgresPool } from "../store/postgres/pool.ts";
+import type { FlagAction } from "./access/actions.ts";
 import type { FeatureFlagsRateLimit } from "./limits/options.ts";
-import type { FlagAction } from "./routes.ts";
 
-/** Who asks for an action, and on whose flags. */
+/** The caller of an action, and the organization whose flags it concerns. */
 export type PermissionContext = {
-  /** The signed-in user, unless a key makes the call. */
+  /** The signed-in user. Absent if the request has an API key. */
   readonly user?: { readonly id: string; readonly email: string; readonly role?: string };
-  /** The server key that makes the call, with the actions it was given. */
+  /** The API key of the request, with the actions it was given. */
   readonly key?: { readonly id: string; readonly actions: readonly string[] };
-  /** Where `multiTenant` is on: the organization the flags belong to; absent for those of all organizations. */
+  /** With `multiTenant`: the organization the flags belong to. Absent for global flags. */
   readonly organizationId?: string;
   readonly headers: Headers;
 };
 
 export type FeatureFlagsOptions = {
   /**
-   * The flags that `defineFlags` declared. A second after flags are first asked for they are compared with those that are
-   * stored, and a warning names each that differs.
+   * The flags declared with `defineFlags`. One second after the first request they are compared with the stored flags,
+   * and a warning names each difference. Default: no comparison.
    */
   flags?: FlagDeclarations | undefined;
   /**
-   * Gives every organization flags of its own, which nobody else sees. Needs Better Auth's organization plugin.
-   * Defaults to `false`: one set of flags, and `organizationId` is a label.
+   * Gives every organization its own flags, which other organizations cannot see. Needs Better Auth's organization
+   * plugin. Default `false`: one set of flags, and `organizationId` is only a label.
    */
   multiTenant?: boolean | undefined;
   /**
-   * Whether a caller without a session may say who it is (`claimed`, the default), or such a claim over HTTP is
-   * answered with 401 (`verified`).
+   * Whether an anonymous visitor may claim an identity over HTTP, such as a `userId` in the context. `claimed` (default):
+   * the claim is used. `verified`: the request is answered with 401.
    */
   identity?: "claimed" | "verified" | undefined;
   environments?:
     | {
-        /** The environment of evaluations that name none. */
+        /** The environment of requests that name none. Default: none. */
         default?: string | undefined;
-        /** The only environments that callers other than server code and keys may ask for. Absent: any. */
+        /** The environments that users and anonymous visitors may request. Default: any. Server calls and API keys may request any. */
         claimable?: readonly string[] | undefined;
       }
     | undefined;
-  /** The visibility of flags that are made without one. Defaults to `public`. */
+  /** The visibility of flags created without one. Default `public`. */
   defaultVisibility?: FlagVisibility | undefined;
   context?:
     | {
         /**
-         * Fills `device` and `geo` from request headers where the caller gives none. The headers are as trustworthy
-         * as the proxy that sets them. Defaults to `false`.
+         * Fills `device` and `geo` from request headers if the caller does not send them. Use it only behind a proxy
+         * that sets these headers. Default `false`.
          */
         collect?: boolean | undefined;
       }
     | undefined;
   /**
-   * Decides what a signed-in user or a key may do, in place of roles and access control. It is never asked for
-   * anonymous callers, who may administer nothing, nor for server code, which may do all.
+   * Decides what a signed-in user or an API key may do, instead of roles and access control. It is not called for
+   * anonymous visitors, who have no permissions, nor for server calls, which have all.
    *
+   * @example
    * ```ts
    * import { featureFlags } from "@halyard/flags";
    *
@@ -66,24 +67,25 @@ export type FeatureFlagsOptions = {
   permission?: ((context: PermissionContext, action: FlagAction) => boolean | Promise<boolean>) | undefined;
   events?:
     | {
-        /** Days that events and exposures are kept; hourly counts are kept for 400. Defaults to 90. */
+        /** Days until events and exposures are deleted. Default 90. Hourly counts are kept for 400 days. */
         retentionDays?: number | undefined;
-        /** Events that may wait to be written, before more are answered with 429. Defaults to 10,000. */
+        /** Most events that may wait to be written; further events are answered with 429. Default 10,000. */
         maxQueued?: number | undefined;
-        /** Where events go onwards, at least once and in order; `webhookSink` is built in. */
+        /** Destinations that get every event at least once and in order, such as `webhookSink()`. Default: none. */
         sinks?: readonly EventSink[] | undefined;
       }
     | undefined;
   /**
-   * How often, in ms, this process asks the database whether flags have changed elsewhere. Defaults to 500. 0 turns
-   * it off: flags are then checked when they are asked for and the last check is over a second old.
+   * How often this process checks the database for changes by other processes, in ms. Default 500. With 0, an evaluation
+   * checks if the last check is more than 1 s ago.
    */
   pollMs?: number | undefined;
   /**
-   * A `Pool` of the package `pg` on the database that the flags are in. Events are then written in groups, twenty times
-   * as many a second, and nodes hear of each other's changes at once. Needs the tables of
-   * `featureFlagsPostgresMigration`.
+   * A `Pool` of the package `pg` for the database with the flags. Events are then written in groups, which raises the
+   * throughput about twentyfold, and other processes are notified of changes immediately. Needs the tables of
+   * `featureFlagsPostgresMigration`. Default: Better Auth's adapter writes events, and other processes poll.
    *
+   * @example
    * ```ts
    * import { featureFlags } from "@halyard/flags";
    * import { betterAuth } from "better-auth";
@@ -95,9 +97,10 @@ export type FeatureFlagsOptions = {
    */
   postgres?: PostgresPool | undefined;
   /**
-   * Rate limits of requests over HTTP. They are on where Better Auth's own are: in production, elsewhere when its
+   * Rate limits for requests over HTTP. They are on if Better Auth's own limits are: in production, or if its
    * `rateLimit.enabled` is set. `false` turns them off.
    *
+   * @example
    * ```ts
    * import { featureFlags } from "@halyard/flags";
    *
@@ -106,13 +109,15 @@ export type FeatureFlagsOptions = {
    */
   rateLimit?: FeatureFlagsRateLimit | undefined;
   /**
-   * For `withFeatureFlags`: `false` leaves all requests to Better Auth. `force` answers even where the host's hooks, or
-   * another plugin, could change an answer; they then do not run for evaluations and events.
+   * For `withFeatureFlags`. Default: the fast path answers unless hooks or another plugin could change the response.
+   * `false`: Better Auth answers all requests. `force`: the fast path always answers, and hooks and other plugins do not
+   * run for evaluations and events.
    */
   fastPath?: "force" | false | undefined;
   /**
-   * Other names for the plugin's tables and columns.
+   * Other names for the plugin's tables and columns. Default: the names of the models, such as `featureFlag`.
    *
+   * @example
    * ```ts
    * import { featureFlags } from "@halyard/flags";
    *

@@ -1,4 +1,4 @@
-/** Flags on the server with the types that were declared, and what a page is rendered with. */
+/** Reads flags in server code with their declared types, and collects the flags a page is rendered with. */
 import { ANONYMOUS_ID, type FlagState, type FlagsBootstrap } from "../model/bootstrap.ts";
 import {
   type BooleanFlagKey,
@@ -11,23 +11,24 @@ import {
   type VariantKey,
 } from "../model/declared.ts";
 import type { ClaimedContext } from "../model/evaluation.ts";
-import type { FeatureFlagsEndpoints } from "./endpoints.ts";
+import type { FeatureFlagsEndpoints } from "./operations/endpoints.ts";
 
-/** The part of an auth instance that is needed to evaluate its flags. */
+/** The part of an auth instance that evaluates flags. */
 export type AuthWithEvaluation = {
   readonly api: Pick<FeatureFlagsEndpoints, "evaluateFeatureFlag" | "bootstrapFeatureFlags">;
 };
 
-/** For whom a flag is read. */
+/** The caller a flag is evaluated for. */
 export type ServerReadOptions = {
-  /** Of the request that is being answered: the session in them decides who is asking. */
+  /** Headers of the incoming request. Their session or API key identifies the caller. */
   headers?: Headers | undefined;
-  /** Beside the session; without `headers` it may say anything. */
+  /** Additional context, such as attributes. Without `headers`, every field is used as given. */
   context?: ClaimedContext | undefined;
+  /** The environment to evaluate in, such as `"beta"`. */
   environment?: string | undefined;
 };
 
-/** Reads never throw: without an answer they give the default, and say why on the console. */
+/** Reads never throw. If an evaluation fails, they return the default and log the error on the console. */
 export interface ServerFlags<Flags extends FlagDeclarations> {
   isEnabled(
     key: BooleanFlagKey<Flags>,
@@ -44,12 +45,12 @@ export interface ServerFlags<Flags extends FlagDeclarations> {
     key: Key,
     options?: ServerReadOptions,
   ): Promise<VariantKey<Flags, Key> | null>;
-  /** All flags for the page that is being rendered; undefined when there is no answer. */
+  /** All flags for the page that is being rendered; undefined if the evaluation fails. */
   bootstrap(options: ServerReadOptions): Promise<FlagsBootstrap | undefined>;
 }
 
 /**
- * Reads flags in server code, typed by what `defineFlags` declared.
+ * Creates helpers that read flags in server code, with the types declared with `defineFlags`.
  *
  * @example
  * ```ts
@@ -83,7 +84,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
       if (reason === "not_found" || (declaration && !fitsDeclaration(declaration, value))) return undefined;
       return { value, ...(variant !== undefined && { variant }), reason };
     } catch (error) {
-      console.error(`[feature-flags] ${key} could not be evaluated; its default was given.`, error);
+      console.error(`[feature-flags] The flag "${key}" could not be evaluated. The default is used.`, error);
       return undefined;
     }
   }
@@ -105,13 +106,14 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
     },
     async getVariant(key: string, options?: ServerReadOptions): Promise<string | null> {
       const variant = (await read(key, options))?.variant;
-      const known = declarationOf(key)?.variants;
-      return variant === undefined || known?.includes(variant) === false ? null : variant;
+      const declaredVariants = declarationOf(key)?.variants;
+      return variant === undefined || declaredVariants?.includes(variant) === false ? null : variant;
     },
     async bootstrap(options: ServerReadOptions): Promise<FlagsBootstrap | undefined> {
       try {
         const { headers, context, environment } = withVisitor(options);
-        // A visitor without an id gets one here, and the page keeps it. What is rendered for no request is for many.
+        // The server chooses the id of a new anonymous visitor, and the page stores it. Without headers, the page may be
+        // cached for many visitors, so it gets no id.
         const anonymousId = context?.anonymousId ?? (headers && crypto.randomUUID());
         const visitor = anonymousId === undefined ? {} : { anonymousId };
         const answer = await api.bootstrapFeatureFlags({
@@ -123,7 +125,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
           },
           ...(headers && { headers }),
         });
-        // Not all of the context: the page has no use for the rest of it.
+        // The page needs only these fields of the context.
         const { userId, organizationId } = answer.context;
         return {
           flags: answer.flags,
@@ -135,25 +137,28 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
           },
         };
       } catch (error) {
-        console.error("[feature-flags] A page is rendered without flags.", error);
+        console.error(
+          "[feature-flags] The flags could not be evaluated. The page is rendered with defaults.",
+          error,
+        );
         return undefined;
       }
     },
   };
-  // The implementation knows keys as text; the declared flags make the types narrower.
+  // The implementation uses string keys; the declared flags only narrow the types.
   return flags as unknown as ServerFlags<Flags>;
 }
 
-/** The visitor is who the page's cookie says, unless the caller knows better. */
+/** Adds the anonymous visitor's id from the cookie, unless the context has one. */
 function withVisitor(options: ServerReadOptions): ServerReadOptions {
   const { headers, context } = options;
-  const kept = ANONYMOUS_ID.exec(headers?.get("cookie") ?? "")?.[1];
-  return kept === undefined ? options : { ...options, context: { anonymousId: kept, ...context } };
+  const anonymousId = ANONYMOUS_ID.exec(headers?.get("cookie") ?? "")?.[1];
+  return anonymousId === undefined ? options : { ...options, context: { anonymousId, ...context } };
 }
 
 /**
- * What a page is rendered with, as text for a `<script type="application/json">` or a script's right-hand side: nothing
- * in it can end the element or the statement.
+ * Serializes the flags of a page for a `<script type="application/json">` element or the right-hand side of a script
+ * statement. The text cannot end the element or the statement.
  */
 export function serializeBootstrap(bootstrap: FlagsBootstrap | undefined): string {
   return JSON.stringify(bootstrap ?? null).replace(

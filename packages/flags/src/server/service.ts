@@ -1,37 +1,38 @@
-/** What every operation works with: the store of one auth instance, and the host's options. */
+/** The dependencies of every operation: the store, the options and the counters of one auth instance. */
 import type { EventLog } from "../store/events/event-log.ts";
 import type { Exposures } from "../store/events/exposures.ts";
-import type { Sinks } from "../store/events/sink.ts";
+import type { Sinks } from "../store/events/sinks/sinks.ts";
 import type { Tally } from "../store/events/tally.ts";
-import type { FlagStore } from "../store/store.ts";
-import type { Principals } from "./fast/principals.ts";
+import type { FlagStore } from "../store/flag-store.ts";
+import type { Identities } from "./identity/identities.ts";
 import type { Limits } from "./limits/limits.ts";
-import type { ReadableMeter } from "./meter.ts";
-import type { Telemetry } from "./metrics-telemetry.ts";
+import type { ReadableMeter } from "./metrics/meter.ts";
+import type { Telemetry } from "./metrics/telemetry.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 
-/** `off` says why. */
+/** Whether the fast path is on, and the reason if it is off. */
 export type FastPathState = { readonly state: "on" } | { readonly state: "off"; readonly reason: string };
 
 export interface Service {
   readonly store: FlagStore;
   readonly options: FeatureFlagsOptions;
   readonly meter: ReadableMeter;
-  readonly limits: Limits;
+  /** Undefined when rate limits are off. */
+  readonly limits: Limits | undefined;
   readonly events: EventLog;
-  /** Counts evaluations: `count` for each flag that is answered, `touch` once per request. */
+  /** Counts evaluations: `count` for each evaluated flag, `touch` once per request. */
   readonly tally: Tally;
-  /** What `track: true` records. */
+  /** Records the exposures of `track: true`. */
   readonly exposures: Exposures;
-  /** Where events go onwards. */
+  /** Delivers stored events to sinks. */
   readonly sinks: Sinks;
   readonly telemetry: Telemetry;
-  /** Whether requests are answered before Better Auth is entered. Set by `withFeatureFlags`. */
+  /** Whether the fast path answers requests before Better Auth runs. Set by `withFeatureFlags`. */
   fastPath: FastPathState;
-  /** Callers whose credentials were checked lately. */
-  readonly principals: Principals;
-  /** After `closeFeatureFlags`: no new requests are wanted, those that come are answered. */
+  /** Identifies callers, and remembers those that Better Auth verified recently. */
+  readonly identities: Identities;
+  /** True after `closeFeatureFlags`. Readiness is then 503, and requests that still arrive are answered. */
   isClosed(): boolean;
-  /** Says it in the log, the first time it is said. */
+  /** Logs each message once. */
   warnOnce(message: string): void;
 }

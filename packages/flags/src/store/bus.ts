@@ -1,20 +1,20 @@
-/** The seam of the bus by which nodes tell each other that flags have changed. It makes it quick; polling makes it right. */
+/** The contract of the notification bus: processes announce committed changes on it. Polling finds what the bus misses. */
 
 export type BusState = "off" | "up" | "down";
 
 export interface Bus {
-  /** Tells all nodes, this one included. Returns at once, and what fails is left to polling. */
+  /** Notifies all processes, including this one. Returns immediately; polling covers failures. */
   publish(tenant: string, revision: number): void;
-  /** Whether this node hears the others. */
+  /** `up` while this process receives notifications. */
   state(): BusState;
   close(): Promise<void>;
 }
 
-/** What a node does with what it hears. */
+/** Receives the notifications of a bus. */
 export interface BusListener {
-  /** A change was committed, somewhere. */
+  /** A process has committed a change. */
   changed(tenant: string, revision: number): void;
-  /** Connected, for the first time or anew: what was said before has not been heard. */
+  /** Connected or reconnected. Earlier notifications were missed. */
   connected(): void;
 }
 

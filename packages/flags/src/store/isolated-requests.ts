@@ -1,6 +1,6 @@
-/** Cloudflare's Workers end what a request has begun with the request, so that nothing else may wait for it. */
+/** Detects Cloudflare Workers, which stop all work of a request when the request ends. */
 
-/** Whether work cannot be shared between requests. */
+/** Whether a request must not wait for work that another request has started. */
 export function areRequestsIsolated(): boolean {
   return globalThis.navigator?.userAgent === "Cloudflare-Workers";
 }

@@ -22,18 +22,18 @@ async function hashesOf(texts: readonly string[]) {
 }
 
 describe("the hash of a text", () => {
-  test("is that of the standard", async () => {
+  test("matches the test vectors of the standard", async () => {
     const { hashed } = await hashesOf(["abc"]);
     expect(hashed).toEqual(["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"]);
   });
 
-  test("is the same at once as by the web's own way, half surrogate pairs included", async () => {
+  test("is the same with Node's crypto as with WebCrypto, also for lone surrogates", async () => {
     const { hashed, expected } = await hashesOf(TEXTS);
     expect(hashed).toEqual(expected);
   });
 
   test.each([undefined, {}, { getBuiltinModule: () => undefined }])(
-    "is the same where the runtime has no way of its own: %o",
+    "is the same on a runtime without Node's crypto: %o",
     async (process) => {
       const { hashed: before } = await hashesOf(TEXTS);
       vi.resetModules();

@@ -1,184 +1,44 @@
-/** The store: everything the server asks of the database, and the only way it gets there. */
+/** Builds the flag store: connects snapshots, writes, lists and the notification bus to the host's database adapter. */
 import { getCurrentAdapter } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
-import type { CompiledFlag } from "../engine/compile.ts";
-import type { OverrideDefinition } from "../engine/definition.ts";
-import type { Actor, AuditEntry, Origin } from "../model/audit.ts";
 import { FeatureFlagError } from "../model/errors.ts";
-import {
-  type CreateFeatureFlagInput,
-  type FeatureFlag,
-  type FeatureFlagPatch,
-  NO_TENANT,
-} from "../model/flag.ts";
-import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
-import type { AuditQuery, FlagListQuery, OverrideListQuery, Page, SegmentListQuery } from "../model/page.ts";
-import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
-import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
-import { listAudit, verifyAudit } from "./audit.ts";
-import type { BusState, ConnectBus } from "./bus.ts";
-import type { EvaluationCounter } from "./events/evaluation-counter.ts";
-import { type FlagLine, visitFlags } from "./flag-lines.ts";
-import { readFlag } from "./flags.ts";
-import type { HostTables } from "./host-tables.ts";
-import { listFlags, listOverrides, listSegments } from "./lists.ts";
-import { readRevision, readRevisions, readRevisionsDirectly } from "./revision.ts";
-import { type Adapter, findRow } from "./rows.ts";
-import { readRules } from "./rules.ts";
-import { readSegment } from "./segments.ts";
-import { createSnapshots } from "./snapshot.ts";
-import type { SnapshotFigures } from "./snapshot-health.ts";
-import { loadSnapshot, type TenantSnapshot } from "./tenant-snapshot.ts";
-import { createTransactions, type TransactionState, type Transactions } from "./transaction.ts";
+import { NO_TENANT } from "../model/flag.ts";
+import type { ConnectBus } from "./bus.ts";
+import type { FlagStore, WriteScope } from "./flag-store.ts";
+import type { HostTables } from "./postgres/host-tables.ts";
+import { visitFlags } from "./rows/flag-headers.ts";
+import { readFlag } from "./rows/flags.ts";
+import { listFlags, listOverrides, listSegments } from "./rows/lists.ts";
+import { type Adapter, findRow } from "./rows/queries.ts";
+import { readRules } from "./rows/rules.ts";
+import { readSegment } from "./rows/segments.ts";
+import { createChangeChecks } from "./snapshot/change-checks.ts";
+import { createSnapshots } from "./snapshot/snapshots.ts";
+import { loadSnapshot, type TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
 import { within } from "./wait.ts";
-import { createWaking } from "./waking.ts";
-import { type Change, type WriteContext, type Writer, write } from "./write.ts";
-import { createFlag, deleteFlag, updateFlag } from "./write-flags.ts";
-import { createOverride, deleteOverride } from "./write-overrides.ts";
-import { createRule, deleteRule, updateRule } from "./write-rules.ts";
-import { createSegment, deleteSegment, updateSegment } from "./write-segments.ts";
-
-/** Whose flags a write is about, who makes it, and from where. */
-export interface WriteScope {
-  /** An organization's id where the application is multi-tenant, else `NO_TENANT`. */
-  readonly tenant: string;
-  readonly actor: Actor;
-  readonly origin: Origin;
-}
-
-/** The tenants a list covers: one, or all of them. */
-export type TenantFilter = { readonly tenant: string } | "all";
-
-/** A flag as evaluation uses it. */
-export interface SnapshotFlag {
-  readonly flag: FeatureFlag;
-  readonly compiled: CompiledFlag;
-  /** The tally's own: made with the first evaluation that is counted. */
-  counter: EvaluationCounter | undefined;
-}
-
-/** A tenant's flags at one revision. Immutable. */
-export interface Snapshot {
-  readonly revision: number;
-  /** By key, in the order of the keys. */
-  readonly flags: ReadonlyMap<string, SnapshotFlag>;
-  /** The override of a user for a flag, if it is enabled and has not expired at this wall-clock time. */
-  override(flagId: string, userId: string, nowMs: number): OverrideDefinition | undefined;
-}
-
-export interface SnapshotReading {
-  readonly snapshot: Snapshot;
-  /** The database could not be asked for a newer revision for more than two seconds. */
-  readonly stale: boolean;
-}
-
-export interface StoreHealth {
-  readonly revision: number;
-  /** Since the database was last asked and agreed; null when there is no snapshot, or one that must be read anew. */
-  readonly snapshotAgeMs: number | null;
-  readonly stale: boolean;
-  /** What keeps the snapshot from being refreshed, while something does. Without internals. */
-  readonly problem?: string;
-  /** Whether the database undoes a failed transaction; without that, every write is refused. */
-  readonly transactions: TransactionState;
-  /** Whether changes elsewhere are heard of at once (`up`), or by polling alone. */
-  readonly bus: BusState;
-}
-
-/** What metrics say of the flags in memory. */
-export interface StoreFigures extends SnapshotFigures {
-  /** Of the flags that belong to no organization. */
-  readonly revision: number;
-  readonly bus: BusState;
-}
-
-/** What `verifyAudit` found: a whole chain, or the first revision at which it breaks. */
-export type AuditVerdict =
-  | { readonly ok: true; readonly entries: number }
-  | { readonly ok: false; readonly revision: number; readonly problem: string };
-
-/**
- * Every method rejects with a `FeatureFlagError`. A write is committed with its audit entry and its revision, and this
- * node's snapshot has it, before the method resolves. A `version` that is not the entity's own is a 409.
- */
-export interface FlagStore {
-  /**
-   * What evaluation reads: from memory, at most a second behind the database. A caller that has seen `minRevision`
-   * gets nothing older, unless the database cannot be read within a second.
-   */
-  snapshot(tenant: string, minRevision?: number): Promise<SnapshotReading>;
-  /** The same from memory; undefined where the database must be asked first. */
-  peek(tenant: string): SnapshotReading | undefined;
-  /** The tenant an entity belongs to, undefined when there is no such entity: authorization asks this first. */
-  tenantOf(entity: "flag" | "override" | "segment", id: string): Promise<string | undefined>;
-
-  createFlag(scope: WriteScope, input: CreateFeatureFlagInput): Promise<FeatureFlag>;
-  getFlag(tenant: string, id: string): Promise<FeatureFlag>;
-  listFlags(tenants: TenantFilter, query: FlagListQuery): Promise<{ flags: FeatureFlag[]; page: Page }>;
-  /** Calls `visit` with every flag, a chunk of them at a time. */
-  visitFlags(tenants: TenantFilter, visit: (flag: FlagLine) => void): Promise<void>;
-  updateFlag(scope: WriteScope, id: string, patch: FeatureFlagPatch, version?: number): Promise<FeatureFlag>;
-  /** Deletes its rules and overrides with it. */
-  deleteFlag(scope: WriteScope, id: string, version?: number): Promise<void>;
-
-  /** In the order in which evaluation tries them. */
-  listRules(tenant: string, flagId: string): Promise<FlagRule[]>;
-  createRule(scope: WriteScope, flagId: string, input: FlagRuleInput): Promise<FlagRule>;
-  updateRule(
-    scope: WriteScope,
-    flagId: string,
-    ruleId: string,
-    patch: FlagRulePatch,
-    version?: number,
-  ): Promise<FlagRule>;
-  deleteRule(scope: WriteScope, flagId: string, ruleId: string, version?: number): Promise<void>;
-
-  createOverride(scope: WriteScope, input: FlagOverrideInput): Promise<FlagOverride>;
-  listOverrides(
-    tenants: TenantFilter,
-    query: OverrideListQuery,
-  ): Promise<{ overrides: FlagOverride[]; page: Page }>;
-  deleteOverride(scope: WriteScope, id: string): Promise<void>;
-
-  createSegment(scope: WriteScope, input: FlagSegmentInput): Promise<FlagSegment>;
-  getSegment(tenant: string, id: string): Promise<FlagSegment>;
-  listSegments(
-    tenants: TenantFilter,
-    query: SegmentListQuery,
-  ): Promise<{ segments: FlagSegment[]; page: Page }>;
-  updateSegment(
-    scope: WriteScope,
-    id: string,
-    patch: FlagSegmentPatch,
-    version?: number,
-  ): Promise<FlagSegment>;
-  deleteSegment(scope: WriteScope, id: string, version?: number): Promise<void>;
-
-  /** Newest first. */
-  listAudit(tenants: TenantFilter, query: AuditQuery): Promise<AuditEntry[]>;
-  /** Walks a tenant's chain and says where it breaks, if it does. */
-  verifyAudit(tenant: string): Promise<AuditVerdict>;
-
-  health(tenant: string): Promise<StoreHealth>;
-  figures(): StoreFigures;
-  /** Stops all background work. The store answers on, from the database and from what it has in memory. */
-  close(): Promise<void>;
-}
+import { listAudit, verifyAudit } from "./writes/audit.ts";
+import { readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
+import { createTransactions, type Transactions } from "./writes/transaction.ts";
+import { type Change, type WriteContext, type Writer, write } from "./writes/write.ts";
+import { createFlag, deleteFlag, updateFlag } from "./writes/write-flags.ts";
+import { createOverride, deleteOverride } from "./writes/write-overrides.ts";
+import { createRule, deleteRule, updateRule } from "./writes/write-rules.ts";
+import { createSegment, deleteSegment, updateSegment } from "./writes/write-segments.ts";
 
 export interface FlagStoreOptions {
-  /** Told once per outage, not once per caller. */
+  /** Called once per outage, not once per caller. */
   readonly warn: (message: string, error: unknown) => void;
-  /** How often the database is asked for new revisions. Defaults to 500 ms; 0 turns the asking off. */
+  /** Interval at which the database is polled for new revisions. Default 500 ms; 0 turns polling off. */
   readonly pollMs?: number | undefined;
-  /** Those of the adapter, where others use them, too. */
+  /** Default: transactions of `adapter`. Pass them to share the result of the rollback test. */
   readonly transactions?: Transactions | undefined;
-  /** Absent: everything is asked of the adapter. */
+  /** For frequent queries on PostgreSQL without the adapter. Default: the adapter runs all queries. */
   readonly tables?: HostTables | undefined;
-  /** How nodes tell each other of changes. Absent: polling alone. */
+  /** Connects the bus on which processes announce changes. Default: polling only. */
   readonly connectBus?: ConnectBus | undefined;
-  /** Overrides a tenant may have. Defaults to 100,000, as many as fit in memory well. */
+  /** Overrides that a tenant may have. Default 100,000, which fit in memory. */
   readonly maxOverrides?: number | undefined;
-  /** Monotonic, for ages and intervals. */
+  /** Monotonic time, for ages and intervals. */
   readonly monotonicMs?: (() => number) | undefined;
   /** Wall-clock time, for stored times and the expiry of overrides. */
   readonly nowMs?: (() => number) | undefined;
@@ -186,7 +46,7 @@ export interface FlagStoreOptions {
 
 const MAX_OVERRIDES = 100_000;
 const POLL_MS = 500;
-/** Whoever asks for health wants to know soon. */
+/** The longest that a health check waits for a snapshot. */
 const HEALTH_WAIT_MS = 1000;
 
 export function createFlagStore(
@@ -206,17 +66,17 @@ export function createFlagStore(
     {
       readRevision: (tenant) => readRevision(adapter, tenant),
       readRevisions(tenants) {
-        const ordinary = () => readRevisions(adapter, tenants);
+        const throughAdapter = () => readRevisions(adapter, tenants);
         return tables === undefined
-          ? ordinary()
-          : tables.ask(() => readRevisionsDirectly(tables, tenants), ordinary);
+          ? throughAdapter()
+          : tables.ask(() => readRevisionsDirectly(tables, tenants), throughAdapter);
       },
-      load: (tenant, revision, known) => loadSnapshot(adapter, tenant, revision, known),
+      load: (tenant, end, previous) => loadSnapshot(adapter, tenant, end, previous),
     },
     { warn, monotonicMs, pollMs },
   );
   const bus = connectBus?.({
-    changed: createWaking({ check: snapshots.wake, monotonicMs }),
+    changed: createChangeChecks({ check: snapshots.wake, monotonicMs }),
     connected: () => void snapshots.poll(),
   });
   const writer: Writer = { adapter, transactions, nowMs, committed };
@@ -226,7 +86,7 @@ export function createFlagStore(
     return snapshots.refresh(tenant, revision);
   }
 
-  /** Whatever the database throws leaves the store as a STORAGE_ERROR. */
+  /** Wraps errors of the database as STORAGE_ERROR. */
   async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
@@ -235,7 +95,7 @@ export function createFlagStore(
     }
   }
 
-  /** Inside a transaction of the host's, reads see what it has written; and SQLite has no second connection. */
+  /** Inside a transaction of the host, reads must see its writes, and SQLite has no second connection. */
   function read<Result>(work: (current: Adapter) => Promise<Result>): Promise<Result> {
     return guarded(async () => work(await getCurrentAdapter(adapter)));
   }
@@ -254,7 +114,7 @@ export function createFlagStore(
         if (fresh !== undefined) return fresh;
         const current = await getCurrentAdapter(adapter);
         if (current === adapter) return snapshots.get(tenant, minRevision);
-        // What is read inside a transaction of the host's may yet be undone, so it is used once and not kept.
+        // The host may still roll back what is read inside its transaction, so this snapshot is not kept.
         const snapshot = await loadSnapshot(current, tenant, await readRevision(current, tenant));
         return { snapshot, stale: false };
       }),
@@ -297,8 +157,10 @@ export function createFlagStore(
     verifyAudit: (tenant) => read((current) => verifyAudit(current, tenant)),
 
     async health(tenant) {
-      // Without a snapshot there is nothing to be healthy; whether one can be had shows in what follows.
-      await within(snapshots.get(tenant), HEALTH_WAIT_MS, "There was no answer yet.").catch(() => undefined);
+      // The result of this read shows in the fields below.
+      await within(snapshots.get(tenant), HEALTH_WAIT_MS, "The database has not answered yet.").catch(
+        () => undefined,
+      );
       const state = { transactions: transactions.state(), bus: bus?.state() ?? "off" };
       return { ...snapshots.health(tenant), ...state };
     },

@@ -25,6 +25,6 @@ test("every random digit takes every value it may", () => {
   }
 });
 
-test("a later UUID sorts behind an earlier one", () => {
+test("a later UUID sorts after an earlier one", () => {
   expect(uuidV7(MS) < uuidV7(MS + 1)).toBe(true);
 });

@@ -1,8 +1,8 @@
-/** UUID v7, time-ordered, for events and the entries of the audit log. */
+/** Makes UUIDs of version 7, which sort by time. */
 
 const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** Random bytes are drawn many at a time: asking for them costs more than they do. */
+/** Random bytes for many UUIDs: the call costs more than the bytes. */
 const random = new Uint8Array(4096);
 const RANDOM_BYTES = 10;
 let used = random.length;

@@ -1,6 +1,6 @@
-/** Waiting, but not for ever, and without keeping a process alive. */
+/** Timers that do not keep a process alive, deadlines, and a concurrency limit. */
 
-/** Settles as `work` does, or rejects after `timeoutMs`; the work itself goes on. */
+/** Settles like `work`, or rejects after `timeoutMs`. The work is not cancelled. */
 export function within<Result>(work: Promise<Result>, timeoutMs: number, message: string): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = later(() => reject(new Error(message)), timeoutMs);
@@ -12,13 +12,13 @@ export function sleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
-/** Runs so many at a time; the others wait for their turn, first come, first served. */
+/** Runs at most `max` at a time; the others wait in the order of their calls. */
 export function createLimit(max: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (work) => {
     if (running < max) running += 1;
-    // Whoever ends hands its place on, so the number stays as it is.
+    // Finished work passes its place on to the next, so `running` does not change.
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await work();
@@ -30,7 +30,7 @@ export function createLimit(max: number): <Result>(work: () => Promise<Result>) 
   };
 }
 
-/** Runs `work` again and again, each time this long after the last has ended. */
+/** Runs `work` repeatedly, each time `intervalMs` after the previous run has ended. */
 export function repeat(intervalMs: number, work: () => Promise<void>): { stop(): void } {
   let stopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -47,10 +47,10 @@ export function repeat(intervalMs: number, work: () => Promise<void>): { stop():
   };
 }
 
-/** Runs `work` once, and keeps no process alive for it. */
+/** Runs `work` once, without keeping the process alive for it. */
 export function later(work: () => void, delayMs: number): ReturnType<typeof setTimeout> {
   const timer = setTimeout(work, delayMs);
-  // Only Node and Bun have it, and only there does a timer keep the process alive.
+  // Only Node and Bun have `unref`, and only there a timer keeps the process alive.
   if (typeof timer === "object") timer.unref();
   return timer;
 }

@@ -1,40 +1,40 @@
-/** Flags for users' own tests and for Storybook: a client without a server. */
+/** A client without a server, for tests of applications and for Storybook. */
 import { createActions, type FeatureFlagsActions } from "../client/actions.ts";
 import type { ClientResult, RequestOptions, Transport } from "../client/transport.ts";
 import type { FlagState, FlagsBootstrap } from "../model/bootstrap.ts";
 import type { FlagDeclarations, FlagKey, FlagValue, FlagValueMap, VariantKey } from "../model/declared.ts";
 
 export type TestFlagsOptions<Flags extends FlagDeclarations> = {
-  /** The flags that `defineFlags` declared. */
+  /** The flags declared with `defineFlags`. They type keys, values and variants. */
   flags?: Flags | undefined;
-  /** The variants of the flags that have one. */
+  /** The variants by flag key. Default: no variants. */
   variants?: { readonly [Key in FlagKey<Flags>]?: VariantKey<Flags, Key> } | undefined;
 };
 
-/** An event as it was tracked. */
+/** An event that was tracked with the test client. */
 export type TrackedEvent = {
   readonly flagKey: string;
   readonly event: string;
   readonly properties?: unknown;
 };
 
-/** Stands in for a Better Auth client with `featureFlagsClient()`. */
+/** Replaces a Better Auth client with `featureFlagsClient()`. */
 export interface TestFlags<Flags extends FlagDeclarations = FlagDeclarations> {
   readonly featureFlags: FeatureFlagsActions<Flags>;
-  /** Changes a flag's value, as the server would. */
+  /** Changes a flag's value, as a change on the server does. */
   set<Key extends FlagKey<Flags>>(
     key: Key,
     value: FlagValue<Flags, Key>,
     variant?: VariantKey<Flags, Key>,
   ): void;
-  /** Deletes a flag. */
+  /** Deletes the flag, so that reads return the default. */
   remove(key: FlagKey<Flags>): void;
   /** The events tracked so far. */
   readonly tracked: readonly TrackedEvent[];
 }
 
 /**
- * A client whose flags have these values at once; all others do not exist.
+ * Creates a client whose flags have these values immediately. No other flags exist.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export function testFlags<const Flags extends FlagDeclarations = FlagDeclaration
 
   const bootstrap = (): FlagsBootstrap => ({
     flags: Object.fromEntries(states),
-    // Only the order counts: what is newer replaces what is known.
+    // Only the order matters: a newer bootstrap replaces the older one.
     evaluatedAt: new Date(++changes).toISOString(),
   });
 
@@ -103,7 +103,7 @@ export function testFlags<const Flags extends FlagDeclarations = FlagDeclaration
   return {
     featureFlags: {
       ...actions,
-      // There is no server to render for others: what this client has is what a page is rendered with.
+      // A test has no server rendering, so a page renders with this client's own values.
       values: () => Object.assign(view, { rendered: () => view }),
     },
     set(key, value, variant) {

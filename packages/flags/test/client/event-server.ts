@@ -1,4 +1,4 @@
-/** A server that takes events as the service does: accepted once per idempotency key, refused one by one. */
+/** A server that accepts events as the real one does: once per idempotency key, with a result for each event. */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -15,11 +15,11 @@ interface Batch {
 
 export interface EventServer {
   readonly origin: string;
-  /** What is stored: every event once. */
+  /** The stored events, each once. */
   readonly stored: ReceivedEvent[];
-  /** The paths that were asked for, with their bodies. */
+  /** The paths and bodies of the requests. */
   readonly requests: { readonly path: string; readonly body: unknown }[];
-  /** Answers wait for this. */
+  /** Responses wait for this promise. */
   hold: Promise<void> | undefined;
   close(): Promise<void>;
 }
@@ -33,9 +33,9 @@ export async function startEventServer(): Promise<EventServer> {
   const state: { hold: Promise<void> | undefined } = { hold: undefined };
 
   function store(key: string | undefined, event: ReceivedEvent): object | undefined {
-    const known = key === undefined ? undefined : answers.get(key);
-    if (known !== undefined) return known;
-    // A name that the tests use for an event that does not pass validation.
+    const earlier = key === undefined ? undefined : answers.get(key);
+    if (earlier !== undefined) return earlier;
+    // The tests use this name for an event that fails validation.
     if (event.event === "invalid") return undefined;
     stored.push(event);
     const answer = { success: true, eventId: `event-${stored.length}` };
@@ -53,8 +53,8 @@ export async function startEventServer(): Promise<EventServer> {
     if (path === "/feature-flags/events/batch") {
       const { events, idempotencyKey } = body as Batch;
       const batchId = idempotencyKey ?? `unnamed-${requests.length}`;
-      const known = answers.get(`batch ${batchId}`);
-      if (known !== undefined) return { status: 200, body: known };
+      const earlier = answers.get(`batch ${batchId}`);
+      if (earlier !== undefined) return { status: 200, body: earlier };
       const accepted = events.filter(
         ({ idempotencyKey, ...event }) => store(idempotencyKey, event) !== undefined,
       );

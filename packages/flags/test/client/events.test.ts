@@ -1,4 +1,4 @@
-/** Events reach the server once, together where they can, and never make the caller's code fail. */
+/** Checks that events reach the server once, share requests, and never make the caller's code fail. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type EventServer, startEventServer } from "./event-server.ts";
 import { bootstrapAnswer, createClient, gate } from "./kit.ts";
@@ -22,7 +22,7 @@ afterEach(() => {
 const paths = () => server.requests.map(({ path }) => path);
 
 describe("track", () => {
-  test("sends number, object or nothing, and gives the server's id", async () => {
+  test("sends a number, an object or no value, and returns the server's id", async () => {
     const { flags } = createClient(server.origin);
     const first = await flags.track("f", "clicked", 3);
     await flags.track("f", "clicked", { a: 1 });
@@ -37,7 +37,7 @@ describe("track", () => {
     ]);
   });
 
-  test("with the same idempotency key counts once, and both get the same id", async () => {
+  test("counts once per idempotency key, and both calls return the same id", async () => {
     const { flags } = createClient(server.origin);
     const options = { idempotencyKey: "once" };
     const [first, second] = [
@@ -48,7 +48,7 @@ describe("track", () => {
     expect(server.stored).toHaveLength(1);
   });
 
-  test("sends events of one turn together, and those that come meanwhile with the next", async () => {
+  test("sends events of one turn in one request, and events tracked in the meantime in the next", async () => {
     const { flags } = createClient(server.origin);
     const held = gate();
     server.hold = held.opened;
@@ -68,7 +68,7 @@ describe("track", () => {
     ]);
   });
 
-  test("tells of events sent together which of them failed, and stores none twice", async () => {
+  test("reports which events of a shared request failed, and stores none twice", async () => {
     const { flags } = createClient(server.origin);
     const results = await Promise.all([
       flags.track("f", "good"),
@@ -79,7 +79,7 @@ describe("track", () => {
     expect(server.stored.map(({ event }) => event)).toEqual(["good", "better"]);
   });
 
-  test("says what it is about: the context goes along", async () => {
+  test("sends the context with the event", async () => {
     const { flags } = createClient(server.origin, {
       anonymousId: "visitor",
       context: { attributes: { a: 1 } },
@@ -88,7 +88,7 @@ describe("track", () => {
     expect(server.stored[0]?.["context"]).toEqual({ anonymousId: "visitor", attributes: { a: 1 } });
   });
 
-  test("gives success: false without an answer, for one event and for several, and never rejects", async () => {
+  test("resolves with success: false without a response, for one event and for several, and never rejects", async () => {
     const { flags, network } = createClient(server.origin);
     network.isDown = true;
     expect(await flags.track("f", "e")).toEqual({ success: false });
@@ -102,7 +102,7 @@ describe("track", () => {
     expect(await flags.track("f", "e", cyclic as never)).toEqual({ success: false });
   });
 
-  test("refuses more than 1,000 events without an answer", async () => {
+  test("refuses further events while 1,000 wait for a response", async () => {
     const { flags } = createClient(server.origin);
     const held = gate();
     server.hold = held.opened;
@@ -114,7 +114,7 @@ describe("track", () => {
 });
 
 describe("trackBatch", () => {
-  test("sends all items at once and says how many were accepted", async () => {
+  test("sends all items in one request and returns how many were accepted", async () => {
     const { flags } = createClient(server.origin);
     const timestamp = new Date("2026-11-15T10:00:00Z");
     const items = [
@@ -138,7 +138,7 @@ describe("trackBatch", () => {
     ]);
   });
 
-  test("counts once when sent again with its id", async () => {
+  test("counts once if it is repeated with its id", async () => {
     const { flags } = createClient(server.origin);
     const items = [{ flag: "f", event: "b" }];
     const first = await flags.trackBatch(items, "batch-2");
@@ -146,7 +146,7 @@ describe("trackBatch", () => {
     expect(server.stored).toHaveLength(1);
   });
 
-  test("gives all as failed without an answer, and asks nothing for no items", async () => {
+  test("returns all items as failed without a response, and sends no request for no items", async () => {
     const { flags, network } = createClient(server.origin);
     expect(await flags.trackBatch([])).toMatchObject({ success: 0, failed: 0 });
     expect(network.paths).toEqual([]);
@@ -159,7 +159,7 @@ describe("trackBatch", () => {
   });
 });
 
-test("a waitUntil that throws, as an unbound one does, costs neither reads nor events", async () => {
+test("a waitUntil that throws, as an unbound one does, affects neither reads nor events", async () => {
   const waitUntil = (): never => {
     throw new TypeError("Illegal invocation");
   };
@@ -185,7 +185,7 @@ describe("exposures", () => {
     return { ...made, exposed };
   }
 
-  test("are of the flags that were read, once each, never of all that were fetched", async () => {
+  test("are reported once for each flag that was read, not for all that were fetched", async () => {
     const { flags, exposed } = reader();
     await flags.getValue("a");
     await flags.isEnabled("b");
@@ -202,7 +202,7 @@ describe("exposures", () => {
     expect(exposed()).toHaveLength(1);
   });
 
-  test("are not of values that were set locally, and not at all when turned off", async () => {
+  test("are not reported for local overrides, and never if turned off", async () => {
     const { flags, exposed } = reader();
     flags.setOverride("a", 2);
     await flags.getValue("a");

@@ -1,4 +1,4 @@
-/** Pages without cookies, answers that are not ours, servers that are silent: reads and events settle all the same. */
+/** Checks that reads and events settle on pages without cookies, with invalid responses and with silent servers. */
 import { type FlagsBootstrap, featureFlagsClient } from "@halyard/flags/client";
 import { createAuthClient } from "better-auth/client";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A page whose cookies are as given. */
+/** A page with the given cookies. */
 function stubPage(cookies: { get(): string; set(line: string): void }): void {
   const document = { addEventListener: () => undefined };
   Object.defineProperty(document, "cookie", cookies);
@@ -33,12 +33,12 @@ function reader(options: Parameters<typeof createClient>[1] = {}) {
   return { ...made, ids };
 }
 
-describe("the visitor's id", () => {
+describe("the anonymous visitor's id", () => {
   const throwing = () => {
     throw new DOMException("The document is sandboxed.", "SecurityError");
   };
 
-  test("stays the same on a page whose cookies throw, and nothing fails", async () => {
+  test("stays the same on a page whose cookies throw, without an error", async () => {
     stubPage({ get: throwing, set: throwing });
     const { flags, ids } = reader();
     expect(await flags.getValue("a")).toBe(1);
@@ -47,7 +47,7 @@ describe("the visitor's id", () => {
     expect(new Set(ids()).size).toBe(1);
   });
 
-  test("stays the same on a page that keeps no cookies", async () => {
+  test("stays the same on a page that does not store cookies", async () => {
     stubPage({ get: () => "", set: () => undefined });
     const { flags, ids } = reader();
     await flags.bootstrap();
@@ -56,7 +56,7 @@ describe("the visitor's id", () => {
   });
 
   test.for(["user.1", "a; domain=example", "x".repeat(129)])(
-    "is the one that the page was rendered for, even if no cookie can hold it: %s",
+    "is the id that the page was rendered for, even if it is not a valid cookie value: %s",
     async (anonymousId) => {
       const lines: string[] = [];
       stubPage({ get: () => lines.join("; "), set: (line) => lines.push(line.split(";", 1)[0] ?? "") });
@@ -72,7 +72,7 @@ describe("the visitor's id", () => {
   );
 });
 
-describe("what is no bootstrap", () => {
+describe("an invalid bootstrap", () => {
   test.for([
     '{"flags":null}',
     '{"flags":{"a":null}}',
@@ -81,14 +81,14 @@ describe("what is no bootstrap", () => {
     '"text"',
     "[]",
     "{}",
-  ])("gives the default when the server answers it: %s", async (answer) => {
+  ])("makes reads return the default if it comes from the server: %s", async (answer) => {
     const { flags, network } = reader();
     network.intercept = () => new Response(answer, { headers: { "content-type": "application/json" } });
     expect(await flags.getValue("a", "default")).toBe("default");
   });
 
-  test("is not taken from a page that was rendered without flags", async () => {
-    // What `JSON.parse` makes of a page without a bootstrap; its type says nothing.
+  test("is ignored if it comes from a page that was rendered without flags", async () => {
+    // `JSON.parse` returns null for a page without a bootstrap, and its type permits that.
     const bootstrap: FlagsBootstrap = JSON.parse("null");
     const { flags } = reader({ bootstrap });
     flags.values().hydrate(bootstrap);
@@ -98,8 +98,8 @@ describe("what is no bootstrap", () => {
   });
 });
 
-describe("a server that comes back", () => {
-  test("is asked again by itself, also when somebody asked in vain meanwhile", async () => {
+describe("a server that recovers", () => {
+  test("is asked again automatically, even if a read failed in the meantime", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const { flags, network } = reader();
     network.isDown = true;
@@ -113,7 +113,7 @@ describe("a server that comes back", () => {
   });
 });
 
-test("an event that is never answered is given up, and those after it are sent", async () => {
+test("an event without a response times out, and later events are sent", async () => {
   const timeouts: number[] = [];
   const controllers: AbortController[] = [];
   vi.spyOn(AbortSignal, "timeout").mockImplementation((delayMs) => {
@@ -138,15 +138,15 @@ test("an event that is never answered is given up, and those after it are sent",
 });
 
 test.for([
-  ["is a beacon where cookies say who is asking", {}, 1],
+  ["uses a beacon if cookies authenticate the request", {}, 1],
   [
-    "is no beacon where a header does, which beacons cannot have",
+    "uses a request if a header authenticates it, because beacons have no headers",
     { auth: { type: "Bearer", token: "t" } },
     0,
   ],
-  ["nor where a hook may add one", { onRequest: () => undefined }, 0],
-  ["nor where a plugin of the client's fetch may", { plugins: [] }, 0],
-] as const)("what is sent when the page is left %s", async ([, fetchOptions, beacons]) => {
+  ["uses a request if a hook may add a header", { onRequest: () => undefined }, 0],
+  ["uses a request if a fetch plugin may add a header", { plugins: [] }, 0],
+] as const)("a page that unloads %s", async ([, fetchOptions, beacons]) => {
   const listeners: (() => void)[] = [];
   stubPage({ get: () => "", set: () => undefined });
   vi.stubGlobal("addEventListener", (_name: string, listener: () => void) => listeners.push(listener));

@@ -1,4 +1,4 @@
-/** Whoever signs in, out or elsewhere while answers are on their way: nothing of the one before reaches them. */
+/** Checks that a user who signs in or out while requests are in flight never gets values of the previous user. */
 import type { FlagsBootstrap } from "@halyard/flags/client";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { BOOTSTRAP, bootstrapAnswer, createClient, gate } from "./kit.ts";
@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A client whose server answers with the flags of whoever is signed in, for as long as it is up. */
+/** A client whose server returns the flags of the signed-in user while it is up. */
 function withServer(options: Parameters<typeof createClient>[1] = {}) {
   const made = createClient(ORIGIN, { exposures: false, ...options });
   const server = {
@@ -54,8 +54,8 @@ const rendered = (
   context: { ...(userId && { userId }), ...(organizationId && { organizationId }) },
 });
 
-describe("an answer that is on its way", () => {
-  test("to somebody who has signed in and out again is shown to nobody", async () => {
+describe("a response that is in flight", () => {
+  test("is discarded after its user has signed out and in again", async () => {
     const { flags, server, post, network } = withServer();
     const values = flags.values();
     const seen = new Set<unknown>();
@@ -75,7 +75,7 @@ describe("an answer that is on its way", () => {
   });
 });
 
-describe("requests after which somebody else is signed in", () => {
+describe("requests that change the signed-in user", () => {
   test.for([
     "/multi-session/set-active",
     "/multi-session/revoke",
@@ -91,7 +91,7 @@ describe("requests after which somebody else is signed in", () => {
     "/organization/leave",
     "/organization/accept-invitation",
     "/admin/impersonate-user",
-  ])("leave nothing of the one before, even without a network: %s", async (path) => {
+  ])("discard the previous user's values, even without a network: %s", async (path) => {
     const { flags, server, post, network } = withServer();
     server.userId = "ada";
     expect(await flags.getValue("whose")).toBe("ada");
@@ -102,7 +102,7 @@ describe("requests after which somebody else is signed in", () => {
   });
 
   test.for(["/update-user", "/organization/list", "/verify-password", "/two-factor/enable"])(
-    "are not those that only look like it: %s",
+    "do not include similar paths: %s",
     async (path) => {
       const { flags, server, post } = withServer();
       server.userId = "ada";
@@ -114,7 +114,7 @@ describe("requests after which somebody else is signed in", () => {
 });
 
 describe("the session", () => {
-  test("that is read before the new values are there costs no second fetch", async () => {
+  test("causes no second fetch if it is read before the new values have arrived", async () => {
     const { client, flags, server, post, network } = withServer();
     flags.values().subscribe(() => undefined);
     await flags.getValue("whose");
@@ -129,7 +129,7 @@ describe("the session", () => {
     expect(network.count(BOOTSTRAP)).toBe(2);
   });
 
-  test("of another organization than the page was rendered for is noticed the first time it is read", async () => {
+  test("of another organization than the page was rendered for discards the values when it is first read", async () => {
     const bootstrap = rendered("ada", "2026-01-01T00:00:00.000Z", "acme");
     const { client, flags, server } = withServer({ bootstrap });
     Object.assign(server, { userId: "ada", organizationId: "globex" });
@@ -139,7 +139,7 @@ describe("the session", () => {
     expect(await flags.getValue("where")).toBe("globex");
   });
 
-  test("of one who evaluates for somebody else does not take the values away", async () => {
+  test("of a user who evaluates as another user does not discard the values", async () => {
     const { client, flags, server, network } = withServer({ context: { userId: "bob" } });
     server.userId = "bob";
     await flags.getValue("whose");
@@ -150,8 +150,8 @@ describe("the session", () => {
   });
 });
 
-describe("a page that was rendered for the one before", () => {
-  test("is not taken when it comes back after they have signed out", async () => {
+describe("a page that was rendered for the previous user", () => {
+  test("is ignored if it is shown again after that user signed out", async () => {
     const { flags, server, post, network } = withServer();
     const before = new Date(Date.now() - 60_000).toISOString();
     server.userId = "ada";
@@ -164,7 +164,7 @@ describe("a page that was rendered for the one before", () => {
     expect(network.count(BOOTSTRAP)).toBe(2);
   });
 
-  test("answers no read once somebody else may be signed in", async () => {
+  test("is not used for reads after the signed-in user may have changed", async () => {
     const { flags, server, post } = withServer({
       bootstrap: rendered(undefined, "2026-01-01T00:00:00.000Z"),
     });
@@ -176,7 +176,7 @@ describe("a page that was rendered for the one before", () => {
 });
 
 describe("events", () => {
-  test("that wait when another signs in are refused, not counted as theirs", async () => {
+  test("that wait when another user signs in are refused and do not count for that user", async () => {
     const { flags, server, post, network } = withServer();
     server.userId = "ada";
     await flags.getValue("whose");
@@ -196,7 +196,7 @@ describe("events", () => {
     expect(network.count("/feature-flags/events")).toBe(1);
   });
 
-  test("of a visitor who signs in meanwhile are sent all the same", async () => {
+  test("of an anonymous visitor who signs in are still sent", async () => {
     const { flags, post, network } = withServer();
     await flags.getValue("whose");
     const held = gate();
@@ -213,7 +213,7 @@ describe("events", () => {
     expect([await first, await second]).toMatchObject([{ success: true }, { success: true }]);
   });
 
-  test("exposures are reported again for another context, in the environment that was read", async () => {
+  test("that report exposures are sent again for another context, in the environment of the read", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const made = createClient(ORIGIN, { context: { userId: "ada" }, environment: "beta" });
     made.network.intercept = () => bootstrapAnswer({ a: 1 });

@@ -1,4 +1,4 @@
-/** Whoever is signed in gets their own values: never those of the one before, whatever is kept or on its way. */
+/** Checks that the client returns the signed-in user's values and never those of the previous user. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Host, Person } from "../host.ts";
 import { flag, suiteHost } from "../memory-host.ts";
@@ -45,7 +45,7 @@ const signIn = (client: ReturnType<typeof createClient>["client"], { email }: Pe
   client.signIn.email({ email, password: PASSWORD });
 
 describe("signing in and out", () => {
-  test("changes what the very next read gives", async () => {
+  test("changes the result of the next read", async () => {
     const { client, flags, visitor } = createClient(host.origin);
     expect(await flags.getValue("whose")).toBe("nobody's");
     await signIn(client, ada);
@@ -57,7 +57,7 @@ describe("signing in and out", () => {
     expect(await flags.getValue("whose")).toBe("bob's");
   });
 
-  test("takes away what listeners had before anything new is known", async () => {
+  test("removes the old values from listeners before new ones arrive", async () => {
     const { client, flags, network } = createClient(host.origin, { visitor: { headers: ada.headers } });
     const values = flags.values();
     const seen: unknown[] = [];
@@ -70,7 +70,7 @@ describe("signing in and out", () => {
     await vi.waitFor(() => expect(values.status()).toBe("ready"), 10_000);
   });
 
-  test("leaves what a visitor saw on the page until their own values are there, but gives it to no read", async () => {
+  test("keeps an anonymous visitor's values on the page until new ones arrive, but not for reads", async () => {
     const { client, flags, network } = createClient(host.origin);
     const values = flags.values();
     const seen: unknown[] = [];
@@ -87,7 +87,7 @@ describe("signing in and out", () => {
     expect(seen).toEqual(["nobody's", "ada's"]);
   });
 
-  test("throws away an answer that was asked for by the one before", async () => {
+  test("discards the response to a request of the previous user", async () => {
     const visitor: Visitor = { headers: ada.headers };
     const { client, flags, network } = createClient(host.origin, { visitor });
     const held = gate();
@@ -106,7 +106,7 @@ describe("signing in and out", () => {
     expect(await flags.getValue("whose")).toBe("nobody's");
   });
 
-  test("in another tab is noticed when the session is read", async () => {
+  test("in another tab takes effect when the session is read", async () => {
     const visitor: Visitor = { headers: ada.headers };
     const { client, flags } = createClient(host.origin, { visitor });
     expect(await flags.getValue("whose")).toBe("ada's");
@@ -115,13 +115,13 @@ describe("signing in and out", () => {
     expect(await flags.getValue("whose")).toBe("bob's");
   });
 
-  test("asks once more, not once per read or signal, and a session that stays costs nothing", async () => {
+  test("causes one request, not one per read or signal, and an unchanged session causes none", async () => {
     const { client, flags, network } = createClient(host.origin);
     flags.values().subscribe(() => undefined);
     await flags.getValue("whose");
     await signIn(client, ada);
     await Promise.all([flags.getValue("whose"), flags.getValue("organization")]);
-    // Better Auth tells of a sign-in again, a moment later.
+    // Better Auth signals a sign-in a second time shortly after.
     await new Promise((resolve) => setTimeout(resolve, 50));
     await client.getSession();
     await client.getSession();
@@ -129,7 +129,7 @@ describe("signing in and out", () => {
     expect(network.count(BOOTSTRAP)).toBe(2);
   });
 
-  test("does not disturb a page that was rendered for the one who is signed in", async () => {
+  test("does not affect a page that was rendered for the signed-in user", async () => {
     const bootstrap = {
       flags: { whose: { value: "ada's" } },
       evaluatedAt: "2026-01-01T00:00:00.000Z",
@@ -145,8 +145,8 @@ describe("signing in and out", () => {
   });
 });
 
-describe("another organization", () => {
-  test("has its own values from the next read on", async () => {
+describe("changing the organization", () => {
+  test("changes the values from the next read on", async () => {
     const visitor: Visitor = { headers: ada.headers };
     const { client, flags } = createClient(host.origin, { visitor });
     await client.$fetch("/organization/set-active", { method: "POST", body: { organizationId: acme } });
@@ -155,7 +155,7 @@ describe("another organization", () => {
     expect(await flags.getValue("organization")).toBe("globex's");
   });
 
-  test("that the session moved to elsewhere is noticed when the session is read", async () => {
+  test("in another tab takes effect when the session is read", async () => {
     const { client, flags } = createClient(host.origin, { visitor: { headers: ada.headers } });
     const activate = (organizationId: string) =>
       host.auth.api.setActiveOrganization({ body: { organizationId }, headers: new Headers(ada.headers) });
@@ -168,14 +168,14 @@ describe("another organization", () => {
   });
 });
 
-describe("whatever the client sends", () => {
+describe("the context of the client", () => {
   test.for([
     ["another user's id", () => ({ userId: ada.id })],
-    ["another's e-mail address", () => ({ email: ada.email })],
+    ["another user's email address", () => ({ email: ada.email })],
     ["another role", () => ({ role: "admin" })],
-    ["an organization that is not theirs", () => ({ organizationId: acme })],
+    ["an organization they do not belong to", () => ({ organizationId: acme })],
     ["a role in an organization", () => ({ attributes: { organizationRole: "owner" } })],
-  ] as const)("a signed-in user who claims %s gets no value of theirs", async ([, contextOf]) => {
+  ] as const)("gives a signed-in user who claims %s no values of that claim", async ([, contextOf]) => {
     const { flags } = createClient(host.origin, { visitor: { headers: bob.headers }, context: contextOf() });
     expect(await flags.getValue("whose", "default")).toBe("default");
     expect(await flags.getValue("organization", "default")).toBe("default");
@@ -184,7 +184,7 @@ describe("whatever the client sends", () => {
     expect(await flags.getValue("whose")).toBe("bob's");
   });
 
-  test("a new context leaves nothing of the old one", async () => {
+  test("discards the values of the previous context when it changes", async () => {
     const { flags, network } = createClient(host.origin, { context: { userId: ada.id } });
     expect(await flags.getValue("whose")).toBe("ada's");
     flags.setContext({ userId: bob.id });

@@ -1,4 +1,4 @@
-/** Better Auth clients as a browser would have them, acting as somebody, on a network that the test can cut. */
+/** Better Auth clients with the session of a user, on a network that the test can cut. */
 import { featureFlagsAdminClient } from "@halyard/flags/admin-client";
 import {
   type FeatureFlagsClientOptions,
@@ -8,18 +8,18 @@ import {
 import { createAuthClient } from "better-auth/client";
 
 export interface Visitor {
-  /** What the browser would send. Changed by whoever signs in or out. */
+  /** The headers of the browser. Signing in or out changes them. */
   headers?: Record<string, string> | undefined;
 }
 
 export interface Network {
-  /** The paths that were asked for, without `/api/auth`. */
+  /** The paths of the requests, without `/api/auth`. */
   readonly paths: string[];
-  /** The bodies that were sent, by the same index. */
+  /** The bodies of the requests, at the same index. */
   readonly bodies: unknown[];
-  /** Answers in place of the server, where it gives something. */
+  /** Responds instead of the server if it returns a response. */
   intercept: ((path: string, init: RequestInit) => Promise<Response> | Response | undefined) | undefined;
-  /** Whether every request fails as without a network. */
+  /** Whether every request fails, as without a network. */
   isDown: boolean;
   count(path: string): number;
 }
@@ -37,7 +37,7 @@ export function createNetwork(): Network {
 
 export const BOOTSTRAP = "/feature-flags/bootstrap";
 
-/** A client whose session is the visitor's. */
+/** A client with the visitor's session. */
 export function createClient<const Flags extends FlagDeclarations = FlagDeclarations>(
   origin: string,
   options: FeatureFlagsClientOptions<Flags> & { visitor?: Visitor; network?: Network } = {},
@@ -63,7 +63,7 @@ export function createClient<const Flags extends FlagDeclarations = FlagDeclarat
         for (const [name, value] of Object.entries(visitor.headers ?? {})) headers.set(name, value);
         const response = await fetch(request, { headers });
         const cookies = response.headers.getSetCookie();
-        // As a browser keeps them.
+        // Stores cookies as a browser does.
         if (cookies.length > 0)
           visitor.headers = { cookie: cookies.map((line) => line.split(";", 1)[0]).join("; ") };
         return response;
@@ -73,7 +73,7 @@ export function createClient<const Flags extends FlagDeclarations = FlagDeclarat
   return { client, flags: client.featureFlags, network, visitor };
 }
 
-/** An answer to a bootstrap. */
+/** The response to a bootstrap. */
 export function bootstrapAnswer(
   values: Record<string, unknown>,
   { userId, evaluatedAt = new Date().toISOString() }: { userId?: string; evaluatedAt?: string } = {},

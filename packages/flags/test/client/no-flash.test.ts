@@ -1,8 +1,8 @@
-/** No flash: what the server rendered is what is painted first and what is there after hydration, on a slow network. */
+/** Checks that a page shows the server's values in the first paint and after hydration, even on a slow network. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServerFlags, serializeBootstrap } from "@halyard/flags";
-import { launchChromium } from "@halyard/services";
+import { launchChromium, sized } from "@halyard/services";
 import { fromNodeHeaders, toNodeHandler } from "better-auth/node";
 import { build } from "esbuild";
 import { createElement } from "react";
@@ -15,8 +15,8 @@ import { suiteHost } from "../memory-host.ts";
 type Browser = Awaited<ReturnType<typeof launchChromium>>;
 type Context = Awaited<ReturnType<Browser["newContext"]>>;
 
-/** Half before, half after the flags are turned off. */
-const LOADS = 50;
+/** Page loads: half before and half after the flags are turned off. */
+const LOADS = sized(50, 20);
 const AT_ONCE = 5;
 const SLOW = { offline: false, latency: 60, downloadThroughput: 500_000, uploadThroughput: 100_000 };
 
@@ -92,10 +92,12 @@ afterAll(async () => {
   await new Promise((resolve) => server?.close(resolve));
 });
 
-/** Runs in the page, before anything of it: notes every state of the flags from the first frame on. */
+/** Runs in the page before its own scripts, and records every state of the flags from the first frame on. */
 function watchFlags(): void {
   const seen = new Set<string>();
   const look = (): void => {
+    // Before the parser reaches this element, which follows the list, the last flag may lack its text. No script has run.
+    if (document.getElementById("flags") === null) return;
     const flags = [...document.querySelectorAll<HTMLElement>("[data-flag]")];
     if (flags.length === 20)
       seen.add(flags.map((flag) => `${flag.textContent} ${flag.style.background}`).join("\n"));
@@ -118,7 +120,7 @@ interface Load {
   readonly html: string[];
   readonly seen: string[];
   readonly complaints: string[];
-  /** At the first paint, and after hydration and a slow answer from the server. */
+  /** At the first paint, and after hydration and a slow response. */
   readonly pictures: readonly Buffer[];
 }
 
@@ -141,7 +143,7 @@ async function load(context: Context, takesPictures: boolean): Promise<Load> {
   }
   await page.locator("body[data-hydrated]").waitFor();
   await (await answered).finished();
-  // Two frames, for React to have shown what came.
+  // Waits two frames, so that React has rendered the response.
   await page.evaluate(
     () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
   );
@@ -154,7 +156,7 @@ async function load(context: Context, takesPictures: boolean): Promise<Load> {
 
 const withQuotes = (html: string): string => html.replaceAll("&quot;", '"');
 
-/** Loads the page again and again, by visitors who come back, and holds each load to what the server said. */
+/** Loads the page repeatedly, with returning visitors, and compares each load with the server's values. */
 async function loadAll(contexts: readonly Context[], total: number): Promise<Load[]> {
   const loads: Load[] = [];
   for (let done = 0; done < total; done += contexts.length) {
@@ -167,15 +169,14 @@ function check(loads: readonly Load[]): void {
   for (const { html, seen, complaints, pictures } of loads) {
     expect(complaints).toEqual([]);
     expect(html).toHaveLength(20);
-    expect(seen).toHaveLength(1);
-    expect(seen[0]?.replaceAll(/ rgb\([^)]*\)/g, "")).toBe(html.join("\n"));
+    expect(seen.map((state) => state.replaceAll(/ rgb\([^)]*\)/g, ""))).toEqual([html.join("\n")]);
     const [first, last] = pictures;
     if (first !== undefined && last !== undefined) expect(first.equals(last)).toBe(true);
   }
 }
 
 describe("a page with 20 flags on a slow network", () => {
-  test(`shows one state only in ${LOADS} loads, also after the flags are turned off`, async () => {
+  test(`shows one state only in ${LOADS} loads, even after the flags are turned off`, async () => {
     const contexts = await Promise.all(Array.from({ length: AT_ONCE }, () => browser.newContext()));
     // Two of the visitors are signed in.
     for (const context of contexts.slice(0, 2)) {
@@ -191,5 +192,5 @@ describe("a page with 20 flags on a slow network", () => {
     check(off);
     expect(off.every(({ html }) => html.every((text) => /(false|"off") - ready$/.test(text)))).toBe(true);
     expect(on.length + off.length).toBe(LOADS);
-  }, 240_000);
+  }, 480_000);
 });

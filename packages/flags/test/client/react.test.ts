@@ -1,4 +1,4 @@
-/** The hooks: on a server, where they show what the page was given, and in a browser, where they follow the client. */
+/** Checks the hooks on a server, with the page's bootstrap, and in a browser, with a client. */
 import { type FlagsBootstrap, featureFlagsClient } from "@halyard/flags/client";
 import {
   FeatureFlagsProvider,
@@ -45,7 +45,7 @@ const render = (
 };
 
 describe("on a server", () => {
-  test("the hooks show what the page was given", () => {
+  test("the hooks return the values of the page's bootstrap", () => {
     const client = createAuthClient({ baseURL: "http://app.test", plugins: [featureFlagsClient()] });
     expect(render(client, bootstrap)).toEqual([
       "rendered",
@@ -59,12 +59,12 @@ describe("on a server", () => {
     ]);
   });
 
-  test("without it they show defaults, and that nothing is known", () => {
+  test("without a bootstrap the hooks return defaults and the status loading", () => {
     const { client } = createClient("http://app.test");
     expect(render(client)).toEqual(["default", "default", null, {}, null, "default", "loading", null]);
   });
 
-  test("one client for all requests never shows one visitor what was for another", async () => {
+  test("one client for all requests never shows a visitor the values of another", async () => {
     const { client, flags, network } = createClient("http://app.test");
     network.intercept = () => bootstrapAnswer({ a: "fetched for somebody" });
     await flags.getValue("a");
@@ -76,7 +76,7 @@ describe("on a server", () => {
     expect(await flags.getValue("a")).toBe("fetched for somebody");
   });
 
-  test("a hook without a provider says what is missing", () => {
+  test("a hook without a provider throws an error that names the provider", () => {
     expect(() => renderToString(createElement(Hooks))).toThrow("<FeatureFlagsProvider client={…}>");
   });
 });
@@ -92,7 +92,7 @@ describe("in a browser, under StrictMode", () => {
   let values: Record<string, unknown>;
   let answer: Promise<void> | undefined;
   const complaints: string[] = [];
-  const asked: { path: string; body: unknown }[] = [];
+  const requests: { path: string; body: unknown }[] = [];
 
   beforeAll(async () => {
     const bundle = await build({
@@ -117,17 +117,17 @@ describe("in a browser, under StrictMode", () => {
     values = { a: "one", b: { deep: true }, c: 3 };
     answer = undefined;
     complaints.length = 0;
-    asked.length = 0;
+    requests.length = 0;
     server.requests.length = 0;
     server.stored.length = 0;
     server.hold = undefined;
     page = await browser.newPage();
     page.on("console", (entry) => void (entry.type() === "error" && complaints.push(entry.text())));
     page.on("pageerror", (error) => complaints.push(String(error)));
-    // Everything but events, which a page that is left sends where Playwright does not look.
+    // All requests but events: Playwright does not intercept the beacons of a page that unloads.
     await page.route(/\/api\/auth\/(?!feature-flags\/events)/, async (route) => {
       const path = new URL(route.request().url()).pathname.replace("/api/auth", "");
-      asked.push({ path, body: route.request().postDataJSON() });
+      requests.push({ path, body: route.request().postDataJSON() });
       await answer;
       if (path === BOOTSTRAP) {
         const { flags } = (await bootstrapAnswer(values).json()) as FlagsBootstrap;
@@ -151,11 +151,11 @@ describe("in a browser, under StrictMode", () => {
       timeout: 10_000,
       interval: 20,
     });
-  const fetches = () => asked.filter(({ path }) => path === BOOTSTRAP).length;
+  const fetches = () => requests.filter(({ path }) => path === BOOTSTRAP).length;
   const renders = () => page.evaluate("({ ...renders })") as Promise<Record<string, number>>;
   const refetch = () => page.evaluate("client.featureFlags.bootstrap()");
 
-  test("any number of hooks make one fetch, and loading can be told from a value", async () => {
+  test("any number of hooks cause one fetch, and the status shows that it is loading", async () => {
     const held = gate();
     answer = held.opened;
     await show("details");
@@ -169,7 +169,7 @@ describe("in a browser, under StrictMode", () => {
     expect(fetches()).toBe(1);
   });
 
-  test("a component renders again only when a flag that it reads has changed", async () => {
+  test("a component renders again only when a flag it reads has changed", async () => {
     await show("each");
     await reads("a", '"one"');
     await reads("b", '{"deep":true}');
@@ -186,7 +186,7 @@ describe("in a browser, under StrictMode", () => {
     expect(await renders()).toEqual({ ...before, b: (before["b"] ?? 0) + 2 });
   });
 
-  test("useFeatureFlags follows all flags", async () => {
+  test("useFeatureFlags renders again when any flag changes", async () => {
     await show("all");
     await reads("all", '{"a":"one","b":{"deep":true},"c":3}');
     values = { d: "only", a: "one" };
@@ -194,7 +194,7 @@ describe("in a browser, under StrictMode", () => {
     await reads("all", '{"d":"only","a":"one"}');
   });
 
-  test("what the page was given is shown at once, and nothing is asked for", async () => {
+  test("the values of the page's bootstrap show immediately, without a request", async () => {
     await show("details", bootstrap);
     expect(await page.textContent("#details")).toBe(
       '{"value":"rendered","variant":"v","reason":"rule_match","status":"ready"}',
@@ -205,7 +205,7 @@ describe("in a browser, under StrictMode", () => {
     await reads("details", '{"value":"navigated","status":"ready"}');
   });
 
-  test("local overrides show at once in development, and end", async () => {
+  test("local overrides show immediately in development, until they are cleared", async () => {
     await show("each");
     await reads("a", '"one"');
     await page.evaluate('client.featureFlags.setOverride("a", "local")');
@@ -214,7 +214,7 @@ describe("in a browser, under StrictMode", () => {
     await reads("a", '"one"');
   });
 
-  test("after a sign-out nothing of before is shown, not even what the page was given", async () => {
+  test("after a sign-out no earlier values show, not even those of the page's bootstrap", async () => {
     await show("details", bootstrap);
     const held = gate();
     const [signOut] = [page.evaluate("client.signOut()")];
@@ -227,19 +227,19 @@ describe("in a browser, under StrictMode", () => {
     await reads("details", '{"value":"one","reason":"default","variant":"one","status":"ready"}');
   });
 
-  test("exposures are of the flags on the page, and not reported twice", async () => {
+  test("exposures are reported once for each flag on the page", async () => {
     await show("each");
     await reads("a", '"one"');
     await vi.waitFor(
-      () => expect(asked.some(({ path }) => path === "/feature-flags/evaluate-batch")).toBe(true),
+      () => expect(requests.some(({ path }) => path === "/feature-flags/evaluate-batch")).toBe(true),
       10_000,
     );
-    const exposures = asked.filter(({ path }) => path === "/feature-flags/evaluate-batch");
+    const exposures = requests.filter(({ path }) => path === "/feature-flags/evaluate-batch");
     expect(exposures).toMatchObject([{ body: { flagKeys: ["a", "b"], track: true } }]);
   });
 
-  test("exposures are reported again when another variant is shown", async () => {
-    const reported = () => asked.filter(({ path }) => path === "/feature-flags/evaluate-batch");
+  test("exposures are reported again if another variant shows", async () => {
+    const reported = () => requests.filter(({ path }) => path === "/feature-flags/evaluate-batch");
     await show("each");
     await reads("a", '"one"');
     await vi.waitFor(() => expect(reported()).toHaveLength(1), 10_000);
@@ -250,7 +250,7 @@ describe("in a browser, under StrictMode", () => {
     expect(reported()[1]).toMatchObject({ body: { flagKeys: ["a"] } });
   });
 
-  test("a second provider hands newer values to hooks that are already on the page", async () => {
+  test("a second provider updates hooks that are already on the page", async () => {
     await show("each");
     await reads("a", '"one"');
     await show("nested");
@@ -258,20 +258,20 @@ describe("in a browser, under StrictMode", () => {
     await reads("n", '"nested"');
   });
 
-  test("a visitor has one id, in a cookie, and every request carries it", async () => {
+  test("an anonymous visitor has one id, in a cookie and in every request", async () => {
     await show("each");
     await reads("a", '"one"');
     const cookie = (await page.context().cookies()).find(({ name }) => name === "halyard_anonymous_id");
     expect(cookie?.value).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
     await refetch();
-    expect(asked.filter(({ path }) => path === BOOTSTRAP)).toMatchObject([
+    expect(requests.filter(({ path }) => path === BOOTSTRAP)).toMatchObject([
       { body: { context: { anonymousId: cookie?.value } } },
       { body: { context: { anonymousId: cookie?.value } } },
     ]);
   });
 
-  test("events without an answer are handed to the browser when the page is left, and stored once", async () => {
-    // The page before may still report what it showed.
+  test("events without a response are handed to the browser when the page unloads, and stored once", async () => {
+    // The previous page may still report its exposures.
     const sent = () => server.requests.filter(({ path }) => path.startsWith("/feature-flags/events"));
     await page.evaluate('client.featureFlags.track("f", "first")');
     const held = gate();
@@ -282,8 +282,8 @@ describe("in a browser, under StrictMode", () => {
     await vi.waitFor(() => expect(sent()).toHaveLength(3), 10_000);
     await page.evaluate('void client.featureFlags.track("f", "waiting")');
     await page.goto("about:blank");
-    // The page may still run for a moment. Answered then, or told that its requests have ended, it sends what waits itself,
-    // too: under the same key, so that it counts once.
+    // The page may still run for a moment and send the waiting events itself. They have the same keys, so they count
+    // once.
     const handedOver = () =>
       sent()
         .slice(3)

@@ -1,4 +1,4 @@
-/** What reads give: the newest value that is known, and never an error. */
+/** Checks that reads return the newest available value and never fail. */
 import { defineFlags, type FlagsBootstrap } from "@halyard/flags/client";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { BOOTSTRAP, bootstrapAnswer, createClient, createNetwork, gate } from "./kit.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A client whose server gives these values. */
+/** A client whose server returns these values. */
 function withValues(values: Record<string, unknown>, options = {}) {
   const made = createClient(ORIGIN, { exposures: false, ...options });
   made.network.intercept = () => bootstrapAnswer(values);
@@ -29,8 +29,8 @@ const rendered = (
   evaluatedAt,
 });
 
-describe("one fetch", () => {
-  test("serves any number of reads at once and afterwards", async () => {
+describe("the first fetch", () => {
+  test("serves any number of concurrent and later reads", async () => {
     const { flags, network } = withValues({ on: true, text: "t" });
     const reads = Array.from({ length: 50 }, (_, at) =>
       at % 2 ? flags.getValue("text") : flags.isEnabled("on"),
@@ -40,13 +40,13 @@ describe("one fetch", () => {
     expect(network.paths).toEqual([BOOTSTRAP]);
   });
 
-  test("asks for disabled flags too, so that none looks as if it did not exist", async () => {
+  test("includes disabled flags, so that reads can distinguish them from flags that do not exist", async () => {
     const { flags, network } = withValues({});
     await flags.getValue("x");
     expect(network.bodies[0]).toEqual({ includeDisabled: true, select: ["value", "variant", "reason"] });
   });
 
-  test("sends context, environment and the visitor's id", async () => {
+  test("sends the context, the environment and the anonymous visitor's id", async () => {
     const context = { attributes: { plan: "pro" } };
     const { flags, network } = withValues({}, { context, environment: "beta", anonymousId: "visitor-1" });
     await flags.getValue("x");
@@ -56,7 +56,7 @@ describe("one fetch", () => {
     });
   });
 
-  test("is replaced by every bootstrap(), which always asks", async () => {
+  test("is replaced by every bootstrap(), which always sends a request", async () => {
     const { flags, network } = withValues({ a: 1 });
     expect(await flags.bootstrap()).toEqual({ a: 1 });
     network.intercept = () => bootstrapAnswer({ a: 2 });
@@ -68,7 +68,7 @@ describe("one fetch", () => {
 });
 
 describe("a value", () => {
-  test("of the caller's default is only for a flag that does not exist", async () => {
+  test("is the caller's default only for a flag that does not exist", async () => {
     const { flags } = withValues({ off: false, zero: 0, empty: "", nothing: null });
     expect(await flags.isEnabled("off", true)).toBe(false);
     expect(await flags.getValue("zero", 5)).toBe(0);
@@ -79,14 +79,14 @@ describe("a value", () => {
     expect(await flags.isEnabled("unknown")).toBe(false);
   });
 
-  test("that is not boolean makes isEnabled give the default, and warn in development", async () => {
+  test("that is not boolean makes isEnabled return the default and warn in development", async () => {
     const { flags } = withValues({ text: "true", one: 1 });
     expect(await flags.isEnabled("text")).toBe(false);
     expect(await flags.isEnabled("one", true)).toBe(true);
     expect(console.warn).toHaveBeenCalledWith(expect.stringContaining('isEnabled("text")'));
   });
 
-  test("looks like any other under names that objects have by themselves", async () => {
+  test("is read correctly under the name of a prototype member", async () => {
     const { flags, network } = withValues({});
     network.intercept = () =>
       new Response(
@@ -104,7 +104,7 @@ describe("a value", () => {
     ]);
   });
 
-  test("that is not as declared is as if absent, a variant too, and both are warned of", async () => {
+  test("or a variant that does not fit its declaration is ignored with a warning", async () => {
     const declared = defineFlags({
       limit: { type: "number", default: 7 },
       search: { type: "string", values: ["a", "b"], default: "a" },
@@ -126,14 +126,11 @@ describe("a value", () => {
   });
 });
 
-describe("without an answer", () => {
+describe("without a response", () => {
   test.for([
     ["no network", () => Promise.reject(new TypeError("fetch failed"))],
     ["an error", () => Response.json({ code: "STORAGE_ERROR", message: "m" }, { status: 500 })],
-    [
-      "something that is not ours",
-      () => new Response("<h1>Hello</h1>", { headers: { "content-type": "text/html" } }),
-    ],
+    ["an invalid body", () => new Response("<h1>Hello</h1>", { headers: { "content-type": "text/html" } })],
     ["broken JSON", () => new Response("{", { headers: { "content-type": "application/json" } })],
     ["a list", () => Response.json([1])],
   ] as const)("but %s, reads give the declared or the caller's default", async ([, intercept]) => {
@@ -148,7 +145,7 @@ describe("without an answer", () => {
     expect(flags.values().status()).toBe("error");
   });
 
-  test("in time, reads give the default", async () => {
+  test("in time, reads return the default", async () => {
     const never = gate();
     const { flags, network } = createClient(ORIGIN, { timeoutMs: 30 });
     network.intercept = (_path, { signal }) =>
@@ -157,7 +154,7 @@ describe("without an answer", () => {
     never.open();
   });
 
-  test("reads do not ask again at once, but later, and then less and less often", async () => {
+  test("reads retry after a delay that grows with each failure", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
     const { flags, network } = createClient(ORIGIN);
     network.isDown = true;
@@ -175,7 +172,7 @@ describe("without an answer", () => {
     expect(await flags.getValue("x")).toBe("there");
   });
 
-  test("the last known values stay, marked stale, until the server answers again", async () => {
+  test("the last values stay, with the status stale, until the server responds again", async () => {
     const { flags, network } = withValues({ a: "known" });
     expect(await flags.getValue("a")).toBe("known");
     network.isDown = true;
@@ -188,14 +185,14 @@ describe("without an answer", () => {
   });
 });
 
-describe("what the server rendered the page with", () => {
-  test("is read without asking", async () => {
+describe("the page's bootstrap", () => {
+  test("is read without a request", async () => {
     const { flags, network } = withValues({}, { bootstrap: rendered({ a: "rendered" }) });
     expect(await flags.getValue("a")).toBe("rendered");
     expect([network.paths, flags.values().status()]).toEqual([[], "ready"]);
   });
 
-  test("gives way to what was fetched, and stays where the server cannot be asked", async () => {
+  test("is replaced by fetched values, and stays if the server does not respond", async () => {
     const { flags, network } = withValues({ a: "fetched" }, { bootstrap: rendered({ a: "rendered" }) });
     network.isDown = true;
     expect(await flags.bootstrap()).toEqual({ a: "rendered" });
@@ -209,7 +206,7 @@ describe("what the server rendered the page with", () => {
 });
 
 describe("listeners", () => {
-  test("are told what changed, and nothing when nothing did", async () => {
+  test("get the keys that changed, and are not called without a change", async () => {
     const { flags, network } = withValues({ a: 1, b: { deep: [1] }, c: "gone soon" });
     await flags.bootstrap();
     const values = flags.values();
@@ -229,7 +226,7 @@ describe("listeners", () => {
     expect(told).toHaveLength(1);
   });
 
-  test("make the client ask by itself, and ask again after a failure", async () => {
+  test("make the client fetch without a read, and again after a failure", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
     const { flags, network } = withValues({ a: 1 });
     network.isDown = true;
@@ -244,7 +241,7 @@ describe("listeners", () => {
 });
 
 describe("local overrides", () => {
-  test("take effect at once, ask nobody, and end with clearOverrides", async () => {
+  test("take effect immediately, without a request, until clearOverrides", async () => {
     const { flags, network } = withValues({ a: "server" });
     await flags.getValue("a");
     expect(flags.setOverride("a", "local")).toBeUndefined();
@@ -257,12 +254,15 @@ describe("local overrides", () => {
     expect(network.count(BOOTSTRAP)).toBe(1);
   });
 
-  test.for(["production", "staging", "", undefined])("are dead where NODE_ENV is %s", async (environment) => {
-    const { flags } = withValues({ a: "server" });
-    flags.setOverride("a", "set in development");
-    vi.stubEnv("NODE_ENV", environment);
-    flags.setOverride("a", "local");
-    expect(await flags.getValue("a")).toBe("server");
-    expect(flags.values().all()).toEqual({ a: "server" });
-  });
+  test.for(["production", "staging", "", undefined])(
+    "have no effect if NODE_ENV is %s",
+    async (environment) => {
+      const { flags } = withValues({ a: "server" });
+      flags.setOverride("a", "set in development");
+      vi.stubEnv("NODE_ENV", environment);
+      flags.setOverride("a", "local");
+      expect(await flags.getValue("a")).toBe("server");
+      expect(flags.values().all()).toEqual({ a: "server" });
+    },
+  );
 });

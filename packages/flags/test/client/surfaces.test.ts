@@ -1,4 +1,4 @@
-/** Every way to a flag's value gives the same one: HTTP, server methods, client, React, OFREP and OpenFeature. */
+/** Checks that HTTP, server methods, client, React, OFREP and OpenFeature return the same value of a flag. */
 import { createServerFlags } from "@halyard/flags";
 import { createServerProvider } from "@halyard/flags/openfeature";
 import { createWebProvider } from "@halyard/flags/openfeature/web";
@@ -26,7 +26,7 @@ const flags: { readonly id: string; readonly key: string }[] = [];
 suiteHost({}, async (started) => {
   host = started;
   const { api } = host.auth;
-  // The last first: a segment names only later ones.
+  // In reverse order, because a segment refers only to later ones.
   for (const [key, conditions] of [...generator.flag().segments].reverse()) {
     const usable = JSON.stringify(conditions).includes("\\ud800") ? { conditions: [] } : conditions;
     await api.createFeatureFlagSegment({ body: { key, conditions: usable } });
@@ -36,7 +36,7 @@ suiteHost({}, async (started) => {
     const { rules, environments: _environments, ...fields } = flag;
     const key = `flag-${flags.length}`;
     try {
-      // Some of what is generated is more than a write may hold: another one then.
+      // Some generated flags are over the size limit, so another one is generated.
       const { id } = await api.createFeatureFlag({ body: { ...fields, key, name: key } });
       flags.push({ id, key });
       for (const [priority, { id: _id, salt: _salt, ...rule }] of rules.entries()) {
@@ -57,7 +57,7 @@ afterAll(async () => {
   await WebOpenFeature.close();
 });
 
-/** What a visitor may claim, as text that survives its way. Every visitor has an id. */
+/** A generated claim of a visitor, with text that survives JSON and headers. Every visitor has an id. */
 function claim(): Omit<EvaluationContext, "environment"> {
   const {
     environment: _environment,
@@ -91,7 +91,7 @@ const openFeatureContext = ({ userId, ...others }: EvaluationContext) => ({
   ...others,
 });
 
-/** Asks by the type of the value, which OpenFeature wants to know beforehand. */
+/** Calls the OpenFeature method for the type of the value. */
 const kindOf = (value: unknown) => {
   const kind = typeof value;
   return kind === "boolean"
@@ -103,8 +103,8 @@ const kindOf = (value: unknown) => {
         : "Object";
 };
 
-function Read({ name, found }: { readonly name: string; readonly found: Map<string, Seen> }): null {
-  found.set(name, { value: useFeatureFlag(name), variant: useVariant(name)?.key ?? null });
+function Read({ name, results }: { readonly name: string; readonly results: Map<string, Seen> }): null {
+  results.set(name, { value: useFeatureFlag(name), variant: useVariant(name)?.key ?? null });
   return null;
 }
 
@@ -139,10 +139,10 @@ const SURFACES: Readonly<Record<string, Surface>> = {
   React: async (context) => {
     const bootstrap = await createServerFlags(host.auth).bootstrap({ context });
     const { client } = createClient(host.origin);
-    const found = new Map<string, Seen>();
-    const readers = flags.map(({ key }) => createElement(Read, { key, name: key, found }));
+    const results = new Map<string, Seen>();
+    const readers = flags.map(({ key }) => createElement(Read, { key, name: key, results }));
     renderToString(createElement(FeatureFlagsProvider, { client, bootstrap }, readers));
-    return found;
+    return results;
   },
   "OFREP, one by one": (context) =>
     perFlag(async (key) => {
@@ -183,7 +183,7 @@ const SURFACES: Readonly<Record<string, Surface>> = {
   },
 };
 
-describe("every surface agrees", () => {
+describe("every surface returns the same values", () => {
   const contexts = Array.from({ length: CONTEXTS }, claim);
   const reasons = new Set<string>();
 
@@ -192,10 +192,10 @@ describe("every surface agrees", () => {
       const wanted = await perFlag(async (flagKey) => seen((await host.evaluate({ flagKey, context })).json));
       for (const { reason } of wanted.values()) reasons.add(reason ?? "");
       for (const [name, surface] of Object.entries(SURFACES)) {
-        const found = await surface(context);
+        const results = await surface(context);
         for (const { key } of flags) {
           const expected = wanted.get(key);
-          const { reason = expected?.reason, ...given } = found.get(key) ?? {
+          const { reason = expected?.reason, ...given } = results.get(key) ?? {
             value: undefined,
             variant: null,
           };
@@ -210,7 +210,7 @@ describe("every surface agrees", () => {
     expect([...reasons].sort()).toEqual(expect.arrayContaining(["DEFAULT", "SPLIT"]));
   }, 120_000);
 
-  test("after they are turned off", async () => {
+  test("after flags are turned off", async () => {
     for (const { id } of flags) await host.auth.api.updateFeatureFlag({ body: { id, enabled: false } });
     reasons.clear();
     await agree();

@@ -1,4 +1,4 @@
-/** `testFlags`: flags for users' own tests, without a server. */
+/** Checks `testFlags`, the client without a server for tests of applications. */
 import { defineFlags } from "@halyard/flags/client";
 import {
   FeatureFlagsProvider,
@@ -12,7 +12,7 @@ import { renderToString } from "react-dom/server";
 import { describe, expect, test, vi } from "vitest";
 
 describe("testFlags", () => {
-  test("gives the values at once, and defaults for all others", async () => {
+  test("returns the values immediately, and defaults for all other flags", async () => {
     const { featureFlags } = testFlags(
       { on: true, text: "t", object: { a: 1 } },
       { variants: { text: "v" } },
@@ -26,7 +26,7 @@ describe("testFlags", () => {
     expect(await testFlags().featureFlags.bootstrap()).toEqual({});
   });
 
-  test("changes and removes values, and tells those who listen", async () => {
+  test("changes and removes values, and notifies listeners", async () => {
     const client = testFlags({ a: 1, b: 2 });
     const told = vi.fn();
     client.featureFlags.values().subscribe(told);
@@ -38,7 +38,7 @@ describe("testFlags", () => {
     expect(await client.featureFlags.getVariant("a")).toBe("v");
   });
 
-  test("keeps what was tracked", async () => {
+  test("records tracked events", async () => {
     const { featureFlags, tracked } = testFlags({ a: true });
     expect(await featureFlags.track("a", "clicked", 3)).toEqual({ success: true, eventId: "test-1" });
     await featureFlags.trackBatch([{ flag: "a", event: "shown" }], "batch");
@@ -48,14 +48,14 @@ describe("testFlags", () => {
     ]);
   });
 
-  test("knows declared flags, and holds values to them", async () => {
+  test("uses declared flags, and ignores values that do not fit them", async () => {
     const flags = defineFlags({ limit: { type: "number", default: 7 }, beta: { type: "boolean" } });
     const { featureFlags } = testFlags({ beta: true }, { flags });
     expect(await featureFlags.getValue("limit")).toBe(7);
     expect(await featureFlags.isEnabled("beta")).toBe(true);
   });
 
-  test("renders, on a server too", () => {
+  test("renders in React, including on a server", () => {
     const client = testFlags({ a: "given" }, { variants: { a: "v" } });
     const html = renderToString(createElement(FeatureFlagsProvider, { client }, createElement(Shown)));
     expect(html).toBe("<p>given v ready</p>");

@@ -1,4 +1,4 @@
-/** What the compiler knows of declared flags: a wrong key, value or variant does not compile. */
+/** Checks the types of declared flags: a wrong key, value or variant does not compile. */
 
 import { createServerFlags, type FeatureFlagsEndpoints } from "@halyard/flags";
 import { featureFlagsAdminClient } from "@halyard/flags/admin-client";
@@ -44,7 +44,7 @@ type Helpers = typeof typed.featureFlags;
 type Value<Key extends keyof typeof flags> = Awaited<ReturnType<typeof read<Key>>>;
 const read = <Key extends keyof typeof flags>(key: Key) => typed.featureFlags.getValue(key);
 
-/** Compiled, never run. */
+/** Compiled but never run. */
 function neverRun(_: () => unknown): void {}
 
 describe("declared flags", () => {
@@ -74,9 +74,9 @@ describe("declared flags", () => {
 
   test("refuse a wrong key, value or default", () => {
     neverRun(async () => {
-      // @ts-expect-error there is no such flag
+      // @ts-expect-error the flag does not exist
       await typed.featureFlags.isEnabled("new-chekout");
-      // @ts-expect-error it is not on or off
+      // @ts-expect-error the flag is not boolean
       await typed.featureFlags.isEnabled("limit");
       // @ts-expect-error a default of another type
       await typed.featureFlags.getValue("limit", "3");
@@ -86,13 +86,13 @@ describe("declared flags", () => {
       if ((await typed.featureFlags.getVariant("search")) === "treatment") return;
       // @ts-expect-error a value of another type
       typed.featureFlags.setOverride("limit", true);
-      // @ts-expect-error there is no such flag
+      // @ts-expect-error the flag does not exist
       await typed.featureFlags.track("nope", "clicked");
-      // @ts-expect-error there is no such flag
+      // @ts-expect-error the flag does not exist
       await typed.featureFlags.trackBatch([{ flag: "nope", event: "clicked" }]);
       // @ts-expect-error a default that is not of the declared type
       defineFlags({ broken: { type: "number", default: "1" } });
-      // @ts-expect-error a type that there is not
+      // @ts-expect-error the type does not exist
       defineFlags({ broken: { type: "integer" } });
       // @ts-expect-error a value of another type
       testFlags({ limit: "3" }, { flags });
@@ -111,11 +111,11 @@ describe("declared flags", () => {
       expectTypeOf(hooks.useFeatureFlags().search).toEqualTypeOf<"keyword" | "semantic" | undefined>();
       expectTypeOf(hooks.useFeatureFlagDetails("limit", 3).value).toEqualTypeOf<number>();
       expectTypeOf(useFeatureFlag("anything at all", false)).toEqualTypeOf<JsonValue>();
-      // @ts-expect-error there is no such flag
+      // @ts-expect-error the flag does not exist
       hooks.useFeatureFlag("new-chekout");
       // @ts-expect-error a default of another type
       hooks.useFeatureFlag("limit", "3");
-      // @ts-expect-error there is no such flag
+      // @ts-expect-error the flag does not exist
       hooks.useVariant("nope");
       // @ts-expect-error not one of its variants
       return hooks.useVariant("search")?.key === "treatment";
@@ -129,14 +129,14 @@ describe("declared flags", () => {
       expectTypeOf(await server.isEnabled("beta")).toEqualTypeOf<boolean>();
       expectTypeOf(await server.getValue("search", {}, "keyword")).toEqualTypeOf<"keyword" | "semantic">();
       expectTypeOf(await server.getVariant("search")).toEqualTypeOf<"control" | "semantic" | null>();
-      // @ts-expect-error there is no such flag
+      // @ts-expect-error the flag does not exist
       await server.isEnabled("new-chekout");
       // @ts-expect-error a default of another type
       await server.getValue("limit", {}, "3");
     });
   });
 
-  test("without a declaration any key will do, and values are JSON", () => {
+  test("accept any key and return JSON without a declaration", () => {
     neverRun(async () => {
       expectTypeOf(await untyped.featureFlags.getValue("x")).toEqualTypeOf<JsonValue | undefined>();
       expectTypeOf(await untyped.featureFlags.getValue("x", 3)).toEqualTypeOf<JsonValue>();
@@ -147,7 +147,7 @@ describe("declared flags", () => {
 });
 
 describe("the plugins", () => {
-  test("are plugins of Better Auth's client, plain and for React, beside others", () => {
+  test("are accepted by Better Auth's clients, plain and for React, together with other plugins", () => {
     expectTypeOf(featureFlagsClient()).toExtend<BetterAuthClientPlugin>();
     expectTypeOf(featureFlagsAdminClient()).toExtend<BetterAuthClientPlugin>();
     expectTypeOf<Helpers>().toExtend<FeatureFlagsActions<typeof flags>>();
@@ -156,13 +156,13 @@ describe("the plugins", () => {
     expectTypeOf(untyped.signIn.email).toBeFunction();
   });
 
-  test("give the admin helpers only with the admin plugin", () => {
+  test("provide admin helpers only with the admin plugin", () => {
     expectTypeOf(typed.featureFlags.admin.flags.create).toBeFunction();
-    // @ts-expect-error there are none
+    // @ts-expect-error there are no admin helpers
     neverRun(() => untyped.featureFlags.admin);
   });
 
-  test("name the service's error codes", () => {
+  test("type the error codes of the server", () => {
     expectTypeOf(typed.$ERROR_CODES.FLAG_NOT_FOUND.code).toEqualTypeOf<"FLAG_NOT_FOUND">();
   });
 });

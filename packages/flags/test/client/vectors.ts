@@ -1,4 +1,4 @@
-/** The frozen vectors, and all kinds of flags, as a client reads them over `fetch` from a real server; runs on every runtime. */
+/** Reads the golden vectors, and flags of every type, through a client from a real server. Runs on every runtime. */
 import { type FeatureFlagsClientOptions, featureFlagsClient } from "@halyard/flags/client";
 import { createAuthClient } from "better-auth/client";
 import { golden, type Outcome } from "../engine/golden.ts";
@@ -10,7 +10,7 @@ export interface VectorServers {
   readonly variants: string;
 }
 
-/** Users and their answers to each call, as text. */
+/** Users and the results of each call, as text. */
 export type Answers = Readonly<Record<string, unknown>>;
 
 export function clientOf(
@@ -25,7 +25,7 @@ export function clientOf(
   }).featureFlags;
 }
 
-/** A client for each of the frozen ids, held against what is frozen for it. */
+/** Creates a client for each golden id and compares its values with the golden ones. */
 export async function runClientVectors(
   servers: VectorServers,
 ): Promise<Pick<Outcome, "checked" | "failures">> {
@@ -52,7 +52,7 @@ export async function runClientVectors(
   return { checked, failures };
 }
 
-/** Every way to read, of every kind of flag that `kindsOfFlags` has. */
+/** Reads every flag of `kindsOfFlags` with every helper. */
 export async function readEverything(origin: string, headers: Record<string, string>): Promise<Answers> {
   const context = { attributes: { plan: "pro", email: "ann@example.com" } };
   const flags = clientOf(origin, { context }, headers);

@@ -1,4 +1,4 @@
-/** The client on Cloudflare's Workers, over `fetch`, against a real server. */
+/** Checks the client on Cloudflare Workers against a real server. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { startWorker, type Worker } from "@halyard/services/worker";
@@ -52,9 +52,9 @@ suiteHost({}, async (made) => {
   await made.auth.api.createFeatureFlagRule({
     body: { flagId: byRule.id, priority: 1, conditions, value: "a rule" },
   });
-  const own = await make(made, { key: "own", defaultValue: "everybody's" });
+  const overridden = await make(made, { key: "own", defaultValue: "everybody's" });
   await made.auth.api.createFeatureFlagOverride({
-    body: { flagId: own.id, userId: ada.id, value: "ada's" },
+    body: { flagId: overridden.id, userId: ada.id, value: "ada's" },
   });
 });
 
@@ -72,7 +72,7 @@ async function ask(path: string, question: object): Promise<unknown> {
   return response.json();
 }
 
-/** The server behind a line that takes its time; tells what was asked over it. */
+/** A slow proxy to the server that records the requests. */
 async function slowLine(delayMs: number): Promise<{ origin: string; paths: string[] }> {
   const paths: string[] = [];
   async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -88,7 +88,7 @@ async function slowLine(delayMs: number): Promise<{ origin: string; paths: strin
     response.writeHead(answer.status, { "content-type": "application/json" });
     response.end(await answer.text());
   }
-  // Whoever asked may be gone by now, which is what the tests are about.
+  // The client may have disconnected by now, which is what the tests check.
   const line = createServer((request, response) => void passOn(request, response).catch(() => undefined));
   await new Promise<void>((resolve) => line.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
@@ -99,14 +99,14 @@ async function slowLine(delayMs: number): Promise<{ origin: string; paths: strin
 }
 
 describe("a client in a worker", () => {
-  test("gives every user what is frozen for them, as one on Node does", { timeout: 60_000 }, async () => {
+  test("returns the golden value for every user, as on Node", { timeout: 60_000 }, async () => {
     const servers = { rollouts: rollouts.origin, variants: variants.origin };
     const there = await ask("/vectors", { servers });
     expect(there).toEqual({ checked: golden.ids.length * 48, failures: [] });
     expect(await runClientVectors(servers)).toEqual(there);
   });
 
-  test("reads flags of every kind, for visitors and for whoever has signed in, as one on Node does", async () => {
+  test("reads flags of every type, for anonymous visitors and signed-in users, as on Node", async () => {
     for (const headers of [{}, ada.headers]) {
       const there = await ask("/everything", { server: host.origin, headers });
       expect(there).toEqual(JSON.parse(JSON.stringify(await readEverything(host.origin, headers))));
@@ -123,13 +123,13 @@ describe("a client in a worker", () => {
     });
   });
 
-  test("gives the default in time when no answer comes", async () => {
+  test("returns the default after the timeout without a response", async () => {
     const { origin } = await slowLine(5_000);
     expect(await ask("/default", { server: origin })).toBe("mine");
     expect(await ask("/default", { server: "http://127.0.0.1:1" })).toBe("mine");
   });
 
-  test("reports exposures and events after the answer where waitUntil keeps the request, and no exposures elsewhere", async () => {
+  test("reports exposures and events after the response with waitUntil, and no exposures without it", async () => {
     const { origin, paths } = await slowLine(50);
     for (const path of ["/no-exposures", "/exposures"])
       expect(await ask(path, { server: origin })).toBe("2026-01-01T00:00:00.000Z");
@@ -139,12 +139,12 @@ describe("a client in a worker", () => {
       .toEqual(["bootstrap", "bootstrap", "evaluate-batch", "events"]);
   });
 
-  test("that requests share does not hang when one of them ends before its answer came", async () => {
+  test("does not hang if requests share it and one of them ends before its response", async () => {
     const { origin, paths } = await slowLine(300);
     expect(await ask("/abandoned", { server: origin })).toBe("answered before anything came back");
     const together = await Promise.all([1, 2, 3].map(() => ask("/shared", { server: origin })));
     expect(together).toEqual(Array(3).fill(["2026-01-01T00:00:00.000Z", true]));
-    // The one that was abandoned, and another, which one of the three asked for and the two others waited for.
+    // The abandoned fetch, and a second one that one of the three requests started and the other two waited for.
     expect(paths.filter((path) => path === "bootstrap")).toHaveLength(2);
   });
 });

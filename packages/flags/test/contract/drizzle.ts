@@ -1,4 +1,4 @@
-/** Better Auth's Drizzle adapter over a PostgreSQL pool, with a schema made from the host's own options. */
+/** Better Auth's Drizzle adapter over a PostgreSQL pool, with a schema made from the host's options. */
 import type { BetterAuthOptions } from "better-auth";
 import { drizzleAdapter } from "better-auth/adapters/drizzle";
 import { getAuthTables } from "better-auth/db";
@@ -8,7 +8,7 @@ import type { Pool } from "pg";
 import type { Database } from "./store-host.ts";
 
 export interface DrizzleOptions {
-  /** Absent: as the adapter has it by itself, which is without transactions. */
+  /** Default: the adapter's own default, which is no transactions. */
   readonly transaction?: boolean;
 }
 
@@ -27,7 +27,7 @@ export function overDrizzle(
   });
 }
 
-/** What `auth generate` writes into a file, made at run time. */
+/** Builds at run time what `auth generate` writes into a file. */
 function schemaOf(options: BetterAuthOptions) {
   return Object.fromEntries(
     Object.values(getAuthTables(options)).map(({ modelName, fields }) => {

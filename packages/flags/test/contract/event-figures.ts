@@ -1,4 +1,4 @@
-/** What every event log promises of statistics: evaluations, exposures, and what is told of both and of events. */
+/** The contract of every event log for statistics: evaluations, exposures and events. */
 import { expect, test } from "vitest";
 import type { EvaluationCount, Exposure } from "../../src/store/events/event-log.ts";
 import { DAY, DAY_MS, type EventLogTraits, entryOf, HOUR_MS, NOON } from "./event-host.ts";
@@ -66,7 +66,7 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     );
   });
 
-  test("counts with an id are added once, however often, and by however many at once", async () => {
+  test("counts with an id are added once, even if several processes repeat them", async () => {
     const tenant = fresh("tenant");
     const second = nodesThatWriteAtOnce === 2 ? await host().open({ nowMs: () => NOON }) : log();
     const [one, other] = [crypto.randomUUID(), crypto.randomUUID()];
@@ -94,7 +94,7 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     expect(uniqueUsers).toBe(2);
   });
 
-  test("the same exposure from many sides at once is one", async () => {
+  test("concurrent calls with the same exposure store it once", async () => {
     const tenant = fresh("tenant");
     const second = nodesThatWriteAtOnce === 2 ? await host().open({ nowMs: () => NOON }) : log();
     const users = Array.from({ length: 20 }, (_, index) => shown(tenant, { userId: `user-${index}` }));
@@ -118,7 +118,7 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     expect(figures.events.size).toBe(0);
   });
 
-  test("events are told by variant and name, in the hour they happened", async () => {
+  test("events are counted by variant and name, in the hour of the event", async () => {
     const tenant = fresh("tenant");
     await log().record(entryOf({ tenant, variant: "a", value: 1 }));
     await log().record(entryOf({ tenant, variant: "a", value: 2 }));
@@ -132,7 +132,7 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     expect(events.has("")).toBe(false);
   });
 
-  test("a window has the hours it touches, and ends before its end", async () => {
+  test("a window includes the hours that it overlaps, and its end is exclusive", async () => {
     const tenant = fresh("tenant");
     await log().count([counted(tenant), counted(tenant, { hour: NEXT_HOUR, count: 10 })]);
     const until = async (startMs: number, endMs: number) =>
@@ -145,7 +145,7 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     expect(await until(hourMs + 1000, hourMs + HOUR_MS)).toBe(1);
   });
 
-  test("summaries are those of the flags that were asked for", async () => {
+  test("summaries contain exactly the requested flags", async () => {
     const tenant = fresh("tenant");
     await log().count([
       counted(tenant, { flagKey: "a", count: 2 }),
@@ -168,7 +168,7 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     expect((await log().summaries(tenant, [], DAY)).size).toBe(0);
   });
 
-  test("usage is that of one tenant, or of all", async () => {
+  test("usage covers one tenant or all tenants", async () => {
     const [one, other] = [fresh("tenant"), fresh("tenant")];
     const past = Date.parse("2029-01-10T05:10:00.000Z");
     const hour = "2029-01-10T05:00:00.000Z";

@@ -1,8 +1,8 @@
-/** An event log on a real database, with nothing of the server around it, and the events to record there. */
+/** Opens an event log on a real database without the server, and builds events for it. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import type { FeatureFlagEventBatchResult, StoredFlagEvent } from "../../src/model/event.ts";
 import type { EventRow } from "../../src/model/event-rows.ts";
-import { createAdapterEventLog } from "../../src/store/events/adapter-log.ts";
+import { createAdapterEventLog } from "../../src/store/events/adapter/log.ts";
 import type {
   BatchRecorded,
   Dedupe,
@@ -10,8 +10,8 @@ import type {
   EventEntry,
   EventLog,
 } from "../../src/store/events/event-log.ts";
-import { createTransactions } from "../../src/store/transaction.ts";
 import { uuidV7 } from "../../src/store/uuid.ts";
+import { createTransactions } from "../../src/store/writes/transaction.ts";
 import { type DatabaseKind, fresh, openStoreHost } from "./store-host.ts";
 
 export interface EventLogSettings {
@@ -20,15 +20,15 @@ export interface EventLogSettings {
   readonly retentionDays?: number;
 }
 
-/** How the suites get at one kind of event log. */
+/** Access of the suites to one kind of event log. */
 export interface EventLogHost {
-  /** A log with connections of its own, as another process would have. */
+  /** Opens a log with its own connections, like another process. */
   open(settings?: EventLogSettings): Promise<EventLog>;
-  /** What is stored for a tenant, oldest first. */
+  /** The stored events of a tenant, oldest first. */
   stored(tenant: string): Promise<StoredFlagEvent[]>;
-  /** Idempotency keys that take up space. */
+  /** The number of stored idempotency keys. */
   keyCount(): Promise<number>;
-  /** Closes every log, too. */
+  /** Also closes every log. */
   close(): Promise<void>;
 }
 
@@ -120,7 +120,7 @@ export function entryOf({
 
 const hash = (text: string) => Buffer.from(text.padEnd(32, ".")).toString("hex").slice(0, 64);
 
-/** A key nobody has used, sent with a body; `again` is the same key with the same or another body. */
+/** An unused key with a body; `again` is the same key with the same or another body. */
 export function newDedupe(body = "body"): Dedupe & { again(body: string): Dedupe } {
   const keyHash = hash(`${fresh("key")}-${crypto.randomUUID()}`);
   const again = (other: string) => ({ keyHash, bodyHash: hash(other) });
@@ -131,7 +131,7 @@ export function batchOf(entries: readonly EventEntry[], fields: Partial<EventBat
   return { entries, failed: 0, batchId: crypto.randomUUID(), ...fields };
 }
 
-/** What a batch was answered. */
+/** The answer to a batch. */
 export function answerOf(recorded: BatchRecorded): FeatureFlagEventBatchResult {
   if (recorded.outcome === "conflict") throw new Error("The batch was in conflict.");
   return recorded.answer;

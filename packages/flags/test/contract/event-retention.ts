@@ -1,4 +1,4 @@
-/** What every event log promises of forgetting: what is past its time, and nothing else. */
+/** The contract of every event log for retention: it deletes expired rows and nothing else. */
 import { expect, test } from "vitest";
 import type { EvaluationCount } from "../../src/store/events/event-log.ts";
 import { batchOf, DAY_MS, entryOf, HOUR_MS, NOON, newDedupe } from "./event-host.ts";
@@ -6,7 +6,7 @@ import type { EventNodes } from "./events.ts";
 import { fresh } from "./store-host.ts";
 
 export function describeRetention({ host }: EventNodes): void {
-  test("a sweep deletes events, exposures, keys and roll-ups that are past their time", async () => {
+  test("a sweep deletes events, exposures, keys and roll-ups past their retention", async () => {
     let nowMs = NOON;
     const own = await host().open({ nowMs: () => nowMs, retentionDays: 30 });
     const tenant = fresh("tenant");
@@ -39,7 +39,7 @@ export function describeRetention({ host }: EventNodes): void {
     expect(await host().keyCount()).toBe(0);
   });
 
-  test("a sweep gets through more than it deletes at a time", async () => {
+  test("a sweep deletes more rows than one chunk", async () => {
     const own = await host().open({ nowMs: () => NOON, retentionDays: 30 });
     const tenant = fresh("tenant");
     const atMs = NOON - 31 * DAY_MS;

@@ -1,4 +1,4 @@
-/** What every event log promises of recording: the suite that each of them runs. */
+/** The contract of every event log for recording. Each log runs this suite. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EventLog, FlagFigures } from "../../src/store/events/event-log.ts";
 import { describeFigures } from "./event-figures.ts";
@@ -49,7 +49,7 @@ function clicksIn(figures: FlagFigures, variant = "", event = "click") {
 }
 
 function describeRecording({ host, log }: EventNodes): void {
-  test("an event is stored as it was given", async () => {
+  test("an event is stored unchanged", async () => {
     const tenant = fresh("tenant");
     const entry = entryOf({
       tenant,
@@ -69,7 +69,7 @@ function describeRecording({ host, log }: EventNodes): void {
     expect(await host().stored(tenant)).toEqual([entry.event]);
   });
 
-  test("what an event leaves out is left out", async () => {
+  test("optional fields that are absent stay absent", async () => {
     const tenant = fresh("tenant");
     const entry = entryOf({ tenant });
     await log().record(entry);
@@ -86,14 +86,14 @@ function describeRecording({ host, log }: EventNodes): void {
     expect(clicksIn(await log().flagFigures(tenant, "flag", DAY))).toEqual({ count: 5, sum: 1.8, valued: 4 });
   });
 
-  test("an event that was sampled counts for those that were not kept", async () => {
+  test("a sampled event is weighted by its sample rate", async () => {
     const tenant = fresh("tenant");
     await log().record(entryOf({ tenant, sampleRate: 0.25, value: 3 }));
     await log().record(entryOf({ tenant, value: 1 }));
     expect(clicksIn(await log().flagFigures(tenant, "flag", DAY))).toEqual({ count: 5, sum: 13, valued: 5 });
   });
 
-  test("an event that was sampled out is answered and leaves nothing", async () => {
+  test("an event that is sampled out is answered and stores nothing", async () => {
     const tenant = fresh("tenant");
     const entry = entryOf({ tenant, isKept: false });
     expect(await log().record(entry)).toEqual({ outcome: "stored", eventId: entry.event.id });
@@ -101,7 +101,7 @@ function describeRecording({ host, log }: EventNodes): void {
     expect((await log().flagFigures(tenant, "flag", DAY)).events.size).toBe(0);
   });
 
-  test("no value is too large to be recorded, and none spoils what comes after it", async () => {
+  test("the largest values are recorded, and do not affect later ones", async () => {
     const tenant = fresh("tenant");
     for (const value of [Number.MAX_VALUE, Number.MAX_VALUE, 1e15, 1]) {
       await log().record(entryOf({ tenant, value, sampleRate: 0.001 }));
@@ -114,7 +114,7 @@ function describeRecording({ host, log }: EventNodes): void {
 }
 
 function describeIdempotency({ host, log }: EventNodes, { nodesThatWriteAtOnce }: EventLogTraits): void {
-  test("the same key with the same body gives the first answer and is counted once", async () => {
+  test("the same key with the same body returns the first answer and is counted once", async () => {
     const tenant = fresh("tenant");
     const dedupe = newDedupe();
     const first = entryOf({ tenant, dedupe });
@@ -127,7 +127,7 @@ function describeIdempotency({ host, log }: EventNodes, { nodesThatWriteAtOnce }
     expect(clicksIn(await log().flagFigures(tenant, "flag", DAY)).count).toBe(1);
   });
 
-  test("the same key with another body is a conflict and leaves nothing", async () => {
+  test("the same key with another body is a conflict and stores nothing", async () => {
     const tenant = fresh("tenant");
     const dedupe = newDedupe();
     await log().record(entryOf({ tenant, dedupe }));
@@ -167,7 +167,7 @@ function describeIdempotency({ host, log }: EventNodes, { nodesThatWriteAtOnce }
     },
   );
 
-  test("of many keys at once, each with two bodies, one body each is stored", async () => {
+  test("of concurrent requests with two bodies per key, one body per key is stored", async () => {
     const tenant = fresh("tenant");
     const dedupes = Array.from({ length: 20 }, () => newDedupe());
     const requests = dedupes.flatMap((dedupe) => [
@@ -186,7 +186,7 @@ function describeIdempotency({ host, log }: EventNodes, { nodesThatWriteAtOnce }
     expect(await host().stored(tenant)).toHaveLength(20);
   });
 
-  test("a key is valid for 48 hours, and then as if it had never been used", async () => {
+  test("a key is valid for 48 hours and can be used again afterwards", async () => {
     let nowMs = NOON;
     const own = await host().open({ nowMs: () => nowMs });
     const tenant = fresh("tenant");
@@ -204,7 +204,7 @@ function describeIdempotency({ host, log }: EventNodes, { nodesThatWriteAtOnce }
 }
 
 function describeBatches({ host, log }: EventNodes, { nodesThatWriteAtOnce }: EventLogTraits): void {
-  test("a batch stores its events and counts those that had failed before", async () => {
+  test("a batch stores its events and counts items that failed validation", async () => {
     const tenant = fresh("tenant");
     const entries = [entryOf({ tenant }), entryOf({ tenant, isKept: false }), entryOf({ tenant })];
     const batch = batchOf(entries, { failed: 2 });
@@ -223,7 +223,7 @@ function describeBatches({ host, log }: EventNodes, { nodesThatWriteAtOnce }: Ev
     });
   });
 
-  test("the same key gives the first answer and adds nothing; with another body it is a conflict", async () => {
+  test("the same batch key returns the first answer and adds nothing; with another body it is a conflict", async () => {
     const tenant = fresh("tenant");
     const dedupe = newDedupe();
     const first = batchOf([entryOf({ tenant }), entryOf({ tenant })], { failed: 1, dedupe });
@@ -252,7 +252,7 @@ function describeBatches({ host, log }: EventNodes, { nodesThatWriteAtOnce }: Ev
     expect(clicksIn(await log().flagFigures(tenant, "flag", DAY)).count).toBe(3);
   });
 
-  test("the same batch, many times at once, is recorded once", async () => {
+  test("concurrent requests with the same batch record it once", async () => {
     const tenant = fresh("tenant");
     const dedupe = newDedupe();
     const keys = Array.from({ length: 5 }, () => newDedupe());
@@ -269,7 +269,7 @@ function describeBatches({ host, log }: EventNodes, { nodesThatWriteAtOnce }: Ev
     expect(await host().stored(tenant)).toHaveLength(5);
   });
 
-  test("a batch of 1,000 events is stored whole", async () => {
+  test("a batch of 1,000 events is stored completely", async () => {
     const tenant = fresh("tenant");
     const entries = Array.from({ length: 1000 }, (_, index) => entryOf({ tenant, event: `e${index % 7}` }));
     expect(answerOf(await log().recordBatch(batchOf(entries))).success).toBe(1000);
@@ -280,7 +280,7 @@ function describeBatches({ host, log }: EventNodes, { nodesThatWriteAtOnce }: Ev
 }
 
 function describeQueue({ host, log }: EventNodes): void {
-  test("what finds no room in the queue is answered with 429, and what was accepted is stored", async () => {
+  test("requests that do not fit into the queue get 429, and accepted ones are stored", async () => {
     const tenant = fresh("tenant");
     const small = await host().open({ nowMs: () => NOON, maxQueued: 10 });
     const settled = await Promise.allSettled(
@@ -304,7 +304,7 @@ function describeQueue({ host, log }: EventNodes): void {
     expect(answerOf(await small.recordBatch(batch)).success).toBe(30);
   });
 
-  test("closing waits for what was accepted", async () => {
+  test("close waits for accepted requests", async () => {
     const tenant = fresh("tenant");
     const own = await host().open({ nowMs: () => NOON });
     await own.record(entryOf({ tenant }));
@@ -316,7 +316,7 @@ function describeQueue({ host, log }: EventNodes): void {
     await recorded;
   });
 
-  test("nothing is waiting once everything is answered", async () => {
+  test("the queue is empty when every request is answered", async () => {
     await Promise.all(Array.from({ length: 20 }, () => log().record(entryOf({ tenant: fresh("tenant") }))));
     expect(log().depth()).toBe(0);
   });

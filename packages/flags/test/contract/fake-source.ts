@@ -1,9 +1,8 @@
-/** A database that can be made slow, wrong or absent at will. */
-
-import type { BadSnapshot } from "../../src/store/bad-snapshot.ts";
-import type { ChainEnd } from "../../src/store/revision.ts";
-import type { SnapshotSource } from "../../src/store/snapshot.ts";
-import type { Snapshot } from "../../src/store/store.ts";
+/** A fake source of snapshots that tests can delay, break or take away. */
+import type { Snapshot } from "../../src/store/flag-store.ts";
+import type { BadSnapshot } from "../../src/store/snapshot/errors.ts";
+import type { SnapshotSource } from "../../src/store/snapshot/snapshots.ts";
+import type { ChainEnd } from "../../src/store/writes/revision.ts";
 
 type FakeSnapshot = Snapshot & ChainEnd;
 
@@ -13,10 +12,10 @@ const snapshotOf = (end: ChainEnd): FakeSnapshot => ({
   override: () => undefined,
 });
 
-/** A database whose every read the test can count, hold back or fail. */
+/** Counts every read; a test can delay it or let it fail. */
 export class FakeSource implements SnapshotSource<FakeSnapshot> {
   revision = 0;
-  /** Which of all possible histories this is. */
+  /** The name of the history. Change it to simulate a restored backup. */
   history = "h";
   revisionReads = 0;
   loads = 0;
@@ -67,7 +66,7 @@ export class FakeSource implements SnapshotSource<FakeSnapshot> {
   reads(): [number, number] {
     return [this.revisionReads, this.loads];
   }
-  /** Lets nothing through until it is called. */
+  /** Blocks reads until the returned function is called. */
   hold(gate: "gate" | "pollGate" | "loadGate" = "gate"): () => void {
     let open = () => {};
     this[gate] = new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** What the store promises of flags. */
+/** The contract of the store for flags. */
 import { describe, expect, test } from "vitest";
 import type { FlagType } from "../../src/engine/definition.ts";
 import type { JsonValue } from "../../src/engine/json.ts";
@@ -7,9 +7,9 @@ import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./sto
 import { VALUES } from "./values.ts";
 
 export interface StoreTraits {
-  /** Whether `Beta` may stand beside `beta`: the collation of the key column decides. */
+  /** Whether `Beta` and `beta` can both exist. The collation of the key column decides. */
   readonly keysThatDifferInCase: "are two flags" | "are in conflict";
-  /** SQLite's driver waits for a lock with the whole process, and so for ever for a lock of the same process. */
+  /** SQLite's driver blocks the process while it waits for a lock, so it deadlocks on a lock of the same process. */
   readonly nodesThatWriteAtOnce: 1 | 2;
 }
 
@@ -30,7 +30,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
       },
     );
 
-    test("every field is stored and returned, and the same by every way", async () => {
+    test("every field is stored, and every read returns the same", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       const fields = flagInput({
@@ -86,7 +86,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
       );
     });
 
-    test("a key is taken once per tenant", async () => {
+    test("a key is unique per tenant", async () => {
       const [one, two] = [fresh("tenant"), fresh("tenant")];
       const { store } = host();
       const input = flagInput();
@@ -164,7 +164,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
       },
     );
 
-    test("another tenant's flag does not exist, whoever asks for it by its id", async () => {
+    test("a flag of another tenant is not found by its id", async () => {
       const [mine, theirs] = [fresh("tenant"), fresh("tenant")];
       const { store } = host();
       const flag = await store.createFlag(by(theirs), flagInput());
@@ -199,7 +199,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
     });
 
     describe("a change", () => {
-      test("touches only what it names; null clears an optional field", async () => {
+      test("changes only the given fields; null clears an optional field", async () => {
         const tenant = fresh("tenant");
         const { store } = host();
         const flag = await store.createFlag(
@@ -230,7 +230,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
         expect(await store.getFlag(tenant, flag.id)).toEqual(changed);
       });
 
-      test("that changes nothing still is a write", async () => {
+      test("without a difference is still a write", async () => {
         const tenant = fresh("tenant");
         const { store } = host();
         const flag = await store.createFlag(by(tenant), flagInput());
@@ -281,7 +281,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
         expect(await refusalOf(store.updateFlag(by(tenant), id, patch))).toMatchObject(expected);
       });
 
-      test("a new type is refused while any stored value does not fit it, and taken when all do", async () => {
+      test("a new type is refused while a stored value does not fit it, and accepted otherwise", async () => {
         const tenant = fresh("tenant");
         const { store } = host();
         const scope = by(tenant);
@@ -305,7 +305,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
       });
     });
 
-    test("a variant that a rule or an override names cannot be removed", async () => {
+    test("a variant that a rule or an override uses cannot be removed", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       const scope = by(tenant);

@@ -1,18 +1,19 @@
-/** Whatever is written, a snapshot that followed the changes is the one that is read as a whole. */
+/** The contract of the store for snapshots that follow the audit log: they equal snapshots that read all rows. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createFlagStore, type FlagStore } from "../../src/store/store.ts";
+import type { FlagStore } from "../../src/store/flag-store.ts";
+import { createFlagStore } from "../../src/store/store.ts";
 import { afterEveryRead, by, everyone, fresh, type Node, type StoreHost } from "./store-host.ts";
 
 const USERS = ["u", "v", "w"];
 const PAGE = { limit: 200, sort: "createdAt", descending: false } as const;
 
-/** One step of a random walk: what to do, and to which of the entities there are. */
+/** One step of a random walk: an action and the entity it changes. */
 type Step = readonly [action: number, target: number];
 
 export function describeFollowing(host: () => StoreHost): void {
-  describe("a node that follows the changes", () => {
-    test("has the flags, rules, segments and overrides of one that reads everything anew", async () => {
+  describe("a process that follows the changes", () => {
+    test("has the same flags, rules, segments and overrides as one that reads all rows", async () => {
       const writer = await host().another();
       const follower = await host().another();
       const step = fc.tuple(fc.nat(ACTIONS.length - 1), fc.nat(1000));
@@ -38,8 +39,8 @@ export function describeFollowing(host: () => StoreHost): void {
     });
   });
 
-  describe("a node that reads while others write", () => {
-    test("has exactly what was there at the revision it has", async () => {
+  describe("a process that reads while others write", () => {
+    test("has exactly the state of its revision", async () => {
       const writer = await host().another();
       const node = await host().another();
       const step = fc.tuple(fc.nat(ACTIONS.length - 1), fc.nat(1000));
@@ -74,7 +75,7 @@ export function describeFollowing(host: () => StoreHost): void {
       await node.close();
     });
 
-    test("and has the flags already reads what has changed, and nothing else", async () => {
+    test("reads only the changes if it has a snapshot", async () => {
       const tenant = fresh("tenant");
       const { store, another } = host();
       const node = await another();
@@ -94,7 +95,7 @@ export function describeFollowing(host: () => StoreHost): void {
   });
 
   async function view({ store }: Pick<Node, "store">, tenant: string) {
-    // Never reached, so the newest is read first.
+    // Never reached, so the newest revision is read first.
     const { snapshot } = await store.snapshot(tenant, Number.MAX_SAFE_INTEGER);
     const contexts = USERS.map((userId) => ({ userId }));
     return {
@@ -159,7 +160,7 @@ const ACTIONS: readonly Action[] = [
   async (store, tenant, target) => {
     const flag = await flagOf(store, tenant, target);
     const userId = pick(USERS, target) ?? "u";
-    // A second one for the same user is refused, which changes nothing.
+    // A second override for the same user is refused.
     const input = { flagId: flag?.id ?? "", userId, value: target, enabled: target % 4 > 0 };
     await store.createOverride(by(tenant), input).catch(() => undefined);
   },

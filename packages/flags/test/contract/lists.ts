@@ -1,4 +1,4 @@
-/** What the store promises of lists: exact filters, a total order, and pages that writes do not disturb. */
+/** The contract of the store for lists: exact filters, a total order, and pages that concurrent writes do not disturb. */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { FlagListQuery, FlagSort, OverrideListQuery, Page } from "../../src/model/page.ts";
 import { by, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
@@ -34,7 +34,7 @@ export function describeLists(host: () => StoreHost): void {
     const list = async (query: Partial<FlagListQuery>) =>
       (await host().store.listFlags({ tenant }, { ...FIRST, ...query })).flags.map(({ key }) => key);
 
-    test("of flags are filtered exactly, with no letter standing for another", async () => {
+    test("of flags are filtered exactly, without wildcards", async () => {
       expect(await list({})).toEqual([...flagIds.keys()].sort());
       expect(await list({ prefix: "a_" })).toEqual(["a_b"]);
       expect(await list({ prefix: "A" })).toEqual([]);
@@ -64,14 +64,14 @@ export function describeLists(host: () => StoreHost): void {
       },
     );
 
-    test("by creation come in the order of the times of creation", async () => {
+    test("sorted by creation are in the order of creation", async () => {
       const query = { limit: 200, sort: "createdAt", descending: false } as const;
       const { flags } = await host().store.listFlags({ tenant }, query);
       const times = flags.map(({ createdAt }) => createdAt.getTime());
       expect(times).toEqual([...times].sort((a, b) => a - b));
     });
 
-    test("go on where they were when flags are made and deleted in between", async () => {
+    test("continue at the cursor when flags are created and deleted between pages", async () => {
       const own = fresh("tenant");
       const { store } = host();
       const make = (key: string) => store.createFlag(by(own), flagInput({ key }));
@@ -89,7 +89,7 @@ export function describeLists(host: () => StoreHost): void {
       expect(second.page).toEqual({ limit: 2, hasMore: false });
     });
 
-    test("refuse a cursor they did not give, or gave for another order", async () => {
+    test("refuse an unknown cursor and a cursor of another order", async () => {
       const { store } = host();
       const { page } = await store.listFlags({ tenant }, { ...FIRST, limit: 1 });
       const given = page.nextCursor ?? "";
@@ -115,7 +115,7 @@ export function describeLists(host: () => StoreHost): void {
       }
     });
 
-    test("of all tenants cover all of them, of one only its own", async () => {
+    test("cover all tenants, or only the given one", async () => {
       const { store } = host();
       expect(await list({ q: "theirs" })).toEqual([]);
       const found = await walk(50, async (cursor) => {
@@ -131,7 +131,7 @@ export function describeLists(host: () => StoreHost): void {
       expect(new Set(found).size).toBeGreaterThan(flagIds.size);
     });
 
-    test("of overrides are filtered by flag, user and text, and sorted, those that never expire last", async () => {
+    test("of overrides are filtered by flag, user and text, and sorted with those that never expire last", async () => {
       const own = fresh("tenant");
       const { store } = host();
       const one = await store.createFlag(by(own), flagInput());
@@ -175,7 +175,7 @@ export function describeLists(host: () => StoreHost): void {
       }
     });
 
-    test("of segments come by key or by creation", async () => {
+    test("of segments are sorted by key or by creation", async () => {
       const own = fresh("tenant");
       const { store } = host();
       for (const key of ["b", "a", "c"])
@@ -189,7 +189,7 @@ export function describeLists(host: () => StoreHost): void {
   });
 }
 
-/** All items of a list, page by page; no page but the last may be short. */
+/** Reads all pages of a list. Only the last page may be short. */
 async function walk<Item>(
   limit: number,
   read: (cursor: string | undefined) => Promise<{ items: Item[]; page: Page }>,

@@ -1,4 +1,4 @@
-/** What the store promises of overrides and their expiry. */
+/** The contract of the store for overrides and their expiry. */
 import { describe, expect, test } from "vitest";
 import type { OverrideRow } from "../../src/model/tables.ts";
 import { by, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
@@ -6,7 +6,7 @@ import { by, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts
 const MINUTE = 60_000;
 
 export function describeOverrides(host: () => StoreHost): void {
-  /** A store whose clock the test moves, on the same database. */
+  /** A store on the same database whose clock the test sets. */
   async function setUp({ maxOverrides }: { maxOverrides?: number } = {}) {
     const clock = { nowMs: Date.UTC(2030, 0, 1) };
     const node = await host().another({ nowMs: () => clock.nowMs, maxOverrides });
@@ -83,7 +83,7 @@ export function describeOverrides(host: () => StoreHost): void {
       await close();
     });
 
-    test("a second one for the same flag and user is a conflict, a disabled one is as if absent", async () => {
+    test("a second override for the same flag and user is a conflict, and a disabled one is ignored", async () => {
       const { create, override, store, scope, close } = await setUp();
       const first = await create("u", { enabled: false });
       expect(await override("u")).toBeUndefined();
@@ -98,7 +98,7 @@ export function describeOverrides(host: () => StoreHost): void {
       await close();
     });
 
-    test("values must fit the flag, variants must be its own, expiry must lie ahead", async () => {
+    test("values must fit the flag, variants must exist, and the expiry must be in the future", async () => {
       const { create, inMs, close } = await setUp();
       expect(await refusalOf(create("u", { value: "1" }))).toMatchObject({
         code: "INVALID_FLAG_TYPE",
@@ -119,7 +119,7 @@ export function describeOverrides(host: () => StoreHost): void {
       await close();
     });
 
-    test("an expired one is as if absent, and gives way to a new one", async () => {
+    test("an expired override is ignored, and a new one can replace it", async () => {
       const { create, override, clock, inMs, actions, store, tenant, rows, close } = await setUp();
       const old = await create("u", { expiresAt: inMs(MINUTE) });
       clock.nowMs += MINUTE - 1;
@@ -143,7 +143,7 @@ export function describeOverrides(host: () => StoreHost): void {
       await close();
     });
 
-    test("expired ones that have not been swept yet are not listed, not found, and in nobody's way", async () => {
+    test("expired overrides that are not deleted yet are not listed, not found, and block nothing", async () => {
       const { create, clock, inMs, store, tenant, scope, flag, rows, close } = await setUp();
       await store.updateFlag(scope, flag.id, { variants: [{ key: "v", weight: 100, value: 1 }] });
       const made = [];
@@ -172,7 +172,7 @@ export function describeOverrides(host: () => StoreHost): void {
       await close();
     });
 
-    test("expired ones are swept by the tenant's next writes, a few at a time, each with its audit entry", async () => {
+    test("expired overrides are deleted by the tenant's next writes, a few at a time, each with its audit entry", async () => {
       const { create, clock, inMs, store, tenant, scope, flag, rows, override, close } = await setUp();
       for (let user = 0; user < 25; user++) await create(`u${user}`, { expiresAt: inMs(MINUTE) });
       await create("stays");
@@ -188,7 +188,7 @@ export function describeOverrides(host: () => StoreHost): void {
       await close();
     });
 
-    test("an expired one that somebody has damaged keeps no change from being made, and goes to the log as it is", async () => {
+    test("an expired override with a damaged row blocks no write, and is logged as it is", async () => {
       const { create, clock, inMs, store, tenant, scope, flag, rows, close } = await setUp();
       const { id } = await create("u", { expiresAt: inMs(MINUTE) });
       const where = [{ field: "overrideId", value: id }];
@@ -202,7 +202,7 @@ export function describeOverrides(host: () => StoreHost): void {
       await close();
     });
 
-    test("a tenant has room for so many, and another tenant for its own", async () => {
+    test("the limit of overrides applies to each tenant separately", async () => {
       const { create, store, scope, flag, clock, inMs, close } = await setUp({ maxOverrides: 3 });
       const first = await create("a");
       await create("b");

@@ -1,17 +1,17 @@
-/** The event log on PostgreSQL itself, for the suite of all logs and for its own tests. */
+/** Opens the PostgreSQL event log for the suite of all event logs and for its own tests. */
 import type { Pool, PoolConfig } from "pg";
 import type { StoredFlagEvent } from "../../src/model/event.ts";
 import type { EventLog } from "../../src/store/events/event-log.ts";
-import { createPostgresEventLog, type PostgresEventLogOptions } from "../../src/store/events/postgres-log.ts";
-import { featureFlagsPostgresMigration } from "../../src/store/events/postgres-tables.ts";
+import { createPostgresEventLog, type PostgresEventLogOptions } from "../../src/store/events/postgres/log.ts";
+import { featureFlagsPostgresMigration } from "../../src/store/events/postgres/tables.ts";
 import { freshPostgres } from "../databases.ts";
 import { type EventLogHost, NOON } from "./event-host.ts";
 
 export interface PostgresEventHost extends EventLogHost {
   open(options?: Partial<PostgresEventLogOptions>): Promise<EventLog>;
-  /** Connections of its own, as another process would have. */
+  /** Opens a pool with its own connections, like another process. */
   pool(config?: PoolConfig): Pool;
-  /** A tenant's events, and how many its roll-ups count. */
+  /** The stored events of a tenant, and the count in its roll-ups. */
   counts(tenant: string): Promise<[stored: number, rolledUp: number]>;
 }
 

@@ -1,9 +1,9 @@
-/** What every store of rate limits promises. */
+/** The contract of every rate limit store. */
 import type { RateLimitStore } from "@halyard/flags";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 export interface OpenStore {
-  /** Two stores as two processes would have them. */
+  /** Two stores, as in two processes. */
   readonly stores: readonly [RateLimitStore, RateLimitStore];
   close(): Promise<void>;
 }
@@ -12,7 +12,7 @@ let count = 0;
 const newBucket = () => `evaluate:address:2001:db8::${++count}`;
 
 export function describeRateLimitStore(name: string, open: () => Promise<OpenStore>): void {
-  describe(`a store of rate limits, ${name}`, () => {
+  describe(`a rate limit store, ${name}`, () => {
     let opened: OpenStore;
     let one: RateLimitStore;
     let two: RateLimitStore;
@@ -26,7 +26,7 @@ export function describeRateLimitStore(name: string, open: () => Promise<OpenSto
     const sum = (grants: readonly { granted: number }[]) =>
       grants.reduce((total, { granted }) => total + granted, 0);
 
-    test("gives what is asked for until nothing is left, to whoever asks", async () => {
+    test("grants requests of all processes until the limit is used up", async () => {
       const bucket = newBucket();
       expect((await one.take(bucket, 60, minute)).granted).toBe(60);
       expect((await two.take(bucket, 30, minute)).granted).toBe(30);
@@ -35,7 +35,7 @@ export function describeRateLimitStore(name: string, open: () => Promise<OpenSto
       expect((await one.take(newBucket(), 10, minute)).granted).toBe(10);
     });
 
-    test("gives takers at the same time exactly the limit, all together", async () => {
+    test("grants concurrent requests exactly the limit in total", async () => {
       for (const window of [
         minute,
         { max: 105, windowSeconds: 60, blockSize: 10 },
@@ -49,7 +49,7 @@ export function describeRateLimitStore(name: string, open: () => Promise<OpenSto
       }
     });
 
-    test("says when the window ends, and starts a new one after that", async () => {
+    test("returns the end of the window, and starts a new window after it", async () => {
       const bucket = newBucket();
       const short = { max: 5, windowSeconds: 1, blockSize: 1 };
       const startedAtMs = performance.now();
@@ -62,7 +62,7 @@ export function describeRateLimitStore(name: string, open: () => Promise<OpenSto
       expect(performance.now() - startedAtMs).toBeGreaterThan(900);
     });
 
-    test("does not lengthen a window by taking from it", async () => {
+    test("does not extend a window when requests take from it", async () => {
       const bucket = newBucket();
       const first = await one.take(bucket, 10, minute);
       await expect

@@ -1,4 +1,4 @@
-/** What the store promises of rules and of the segments they name. */
+/** The contract of the store for rules and segments. */
 import { describe, expect, test } from "vitest";
 import type { RuleConditions } from "../../src/engine/definition.ts";
 import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
@@ -59,7 +59,7 @@ export function describeRules(host: () => StoreHost): void {
       );
     });
 
-    test("are listed and tried by priority, and those of one priority in the order they were made", async () => {
+    test("are listed and evaluated by priority, and by creation within a priority", async () => {
       const { tenant, store, scope, flag, evaluate } = await setUp({ type: "number" });
       for (const [priority, value] of [
         [2, 1],
@@ -81,7 +81,7 @@ export function describeRules(host: () => StoreHost): void {
       expect(await evaluate({})).toMatchObject({ value: 4 });
     });
 
-    test("a change touches only what it names, and counts the version", async () => {
+    test("a change changes only the given fields, and increments the version", async () => {
       const { tenant, store, scope, flag } = await setUp({
         variants: [{ key: "v", weight: 100, value: true }],
       });
@@ -150,7 +150,7 @@ export function describeRules(host: () => StoreHost): void {
       expect(await store.listRules(tenant, flag.id)).toEqual([]);
     });
 
-    test("conditions that the engine would not take are refused, whoever let them through", async () => {
+    test("conditions that the engine rejects are refused, even if validation let them through", async () => {
       const { tenant, store, scope, flag } = await setUp();
       const conditions = { conditions: [{ attribute: "a", operator: "is", value: 1 }] } as never;
       const refusal = await refusalOf(
@@ -162,7 +162,7 @@ export function describeRules(host: () => StoreHost): void {
   });
 
   describe("segments", () => {
-    test("every field is stored and returned; a change touches only what it names", async () => {
+    test("every field is stored and returned; a change changes only the given fields", async () => {
       const { tenant, store, scope } = await setUp();
       const input = { key: "beta", name: "Betä", conditions: country("NO"), organizationId: tenant };
       const segment = await store.createSegment(scope, input);
@@ -181,7 +181,7 @@ export function describeRules(host: () => StoreHost): void {
       });
     });
 
-    test("a change of a segment changes the answers of the flags that use it, by whatever way", async () => {
+    test("a change of a segment changes the flags that use it, directly or through others", async () => {
       const { store, scope, flag, evaluate } = await setUp();
       const inner = await store.createSegment(scope, { key: "inner", conditions: country("NO") });
       await store.createSegment(scope, { key: "outer", conditions: named("inner") });
@@ -192,7 +192,7 @@ export function describeRules(host: () => StoreHost): void {
       expect(await evaluate({ geo: { country: "SE" } })).toMatchObject({ value: true });
     });
 
-    test("one that is not there cannot be named, by a rule or by a segment, nor can another tenant's", async () => {
+    test("a rule or a segment cannot use a missing segment or one of another tenant", async () => {
       const { store, scope, flag } = await setUp();
       await store.createSegment(by(fresh("tenant")), { key: "theirs", conditions: everyone });
       for (const key of ["nobody", "theirs", "__proto__"]) {
@@ -206,7 +206,7 @@ export function describeRules(host: () => StoreHost): void {
       }
     });
 
-    test("circles are refused", async () => {
+    test("cycles of segments are refused", async () => {
       const { store, scope } = await setUp();
       expect(
         await refusalOf(store.createSegment(scope, { key: "self", conditions: named("self") })),
@@ -223,7 +223,7 @@ export function describeRules(host: () => StoreHost): void {
       });
     });
 
-    test("one that is still used cannot be deleted", async () => {
+    test("a segment in use cannot be deleted", async () => {
       const { tenant, store, scope, flag } = await setUp();
       const inner = await store.createSegment(scope, { key: "inner", conditions: everyone });
       const outer = await store.createSegment(scope, { key: "outer", conditions: named("inner") });
@@ -241,7 +241,7 @@ export function describeRules(host: () => StoreHost): void {
       expect((await refusalOf(store.getSegment(tenant, inner.id))).status).toBe(404);
     });
 
-    test("a flag has at most 8 regex conditions, those of its segments included", async () => {
+    test("a flag has at most 8 regex conditions, including those of its segments", async () => {
       const { store, scope, flag } = await setUp();
       const segment = await store.createSegment(scope, { key: "s", conditions: patterns(3) });
       const rule = (conditions: RuleConditions) => ({ priority: 1, conditions, value: true });

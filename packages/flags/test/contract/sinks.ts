@@ -1,26 +1,27 @@
-/** What is promised of events on their way to sinks, on any database. */
+/** The contract of sinks and the outbox on every database. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { StoredFlagEvent } from "../../src/model/event.ts";
 import type { EventLog } from "../../src/store/events/event-log.ts";
-import type { Outbox } from "../../src/store/events/outbox.ts";
-import { createSinks, type EventSink, type Sinks } from "../../src/store/events/sink.ts";
-import { LEASE_MS } from "../../src/store/lease.ts";
-import type { Adapter } from "../../src/store/rows.ts";
+import { LEASE_MS } from "../../src/store/events/sinks/lease.ts";
+import type { Outbox } from "../../src/store/events/sinks/outbox.ts";
+import type { EventSink } from "../../src/store/events/sinks/sink.ts";
+import { createSinks, type Sinks } from "../../src/store/events/sinks/sinks.ts";
+import type { Adapter } from "../../src/store/rows/queries.ts";
 import { sha256 } from "../../src/store/sha256.ts";
 import { uuidV7 } from "../../src/store/uuid.ts";
 import { fresh } from "./store-host.ts";
 
-/** A process: its own connection, and with it its own view of the outbox. */
+/** A process with its own connection and outbox. */
 export interface SinkNode {
   readonly adapter: Adapter;
   readonly outbox: Outbox;
-  /** The event log of a service with these sinks. */
+  /** Opens the event log of a service with these sinks. */
   log(sinks: readonly string[]): EventLog;
 }
 
 export interface SinkHost {
   another(): Promise<SinkNode>;
-  /** Puts an entry there that no event log has written. */
+  /** Inserts an entry that no event log has written. */
   damage(sink: string): Promise<void>;
 }
 
@@ -41,7 +42,7 @@ interface TestNode {
 }
 
 export function describeSinks(host: () => SinkHost): void {
-  /** A sink that keeps what it is given, or fails as it is told to. */
+  /** A sink that records its events, or fails on demand. */
   function createSink(name = fresh("sink")) {
     const attempts: Attempt[] = [];
     const arrived: string[] = [];
@@ -91,7 +92,7 @@ export function describeSinks(host: () => SinkHost): void {
     return { id, flagKey: "k", event: "clicked", at, receivedAt: at, sampleRate: 1, ...fields };
   };
 
-  /** Stores events as one batch after the other, and gives their ids in that order. */
+  /** Stores events in consecutive batches, and returns their ids in that order. */
   async function store(log: EventLog, ...sizes: readonly number[]): Promise<string[]> {
     const ids: string[] = [];
     for (const size of sizes) {
@@ -111,7 +112,7 @@ export function describeSinks(host: () => SinkHost): void {
   }
 
   describe("events for a sink", () => {
-    test("arrive once each, as they were stored and in that order, at most 500 at a time", async () => {
+    test("are delivered once each, in the order of storage, at most 500 at a time", async () => {
       const { sink, attempts, arrived } = createSink();
       const { sinks, log } = await open(sink);
       const ids = await store(log, 1, 700, 1, 2);
@@ -122,7 +123,7 @@ export function describeSinks(host: () => SinkHost): void {
       expect(attempts).toHaveLength(2);
     });
 
-    test("are what was stored, to the last field", async () => {
+    test("have every stored field", async () => {
       const { sink } = createSink();
       const got: StoredFlagEvent[] = [];
       const { sinks, log } = await open({
@@ -159,7 +160,7 @@ export function describeSinks(host: () => SinkHost): void {
       expect(arrived).toEqual([first.id]);
     });
 
-    test("each get to every sink, and one that fails does not hold up another", async () => {
+    test("reach every sink, and a failing sink does not delay another", async () => {
       const [good, bad] = [createSink(), createSink()];
       bad.behaviour.fails = true;
       const { sinks, node, clock } = await startNode([bad.sink, good.sink]);
@@ -174,7 +175,7 @@ export function describeSinks(host: () => SinkHost): void {
       expect([good.arrived, bad.arrived]).toEqual([ids, ids]);
     });
 
-    test("that were refused are tried again under the same id, later and later, before any that came after", async () => {
+    test("that failed are retried under the same id, with growing delays, before later events", async () => {
       const { sink, attempts, arrived, behaviour } = createSink();
       behaviour.fails = true;
       const { sinks, log, clock, warnings } = await open(sink);
@@ -200,7 +201,7 @@ export function describeSinks(host: () => SinkHost): void {
       expect(warnings).toHaveLength(1);
     });
 
-    test("are delivered by one node at a time, and by the next as soon as the first is closed", async () => {
+    test("are delivered by one process at a time, and by the next one after the first is closed", async () => {
       const { sink, arrived } = createSink();
       const first = await open(sink, 5);
       const ids = await store(first.log, 1);
@@ -216,7 +217,7 @@ export function describeSinks(host: () => SinkHost): void {
       expect(arrived).toEqual(ids);
     });
 
-    test("are delivered by processes that live for one call each", async () => {
+    test("are delivered by processes that end after one call", async () => {
       const { sink, arrived } = createSink();
       const ids: string[] = [];
       for (let call = 0; call < 3; call++) {
@@ -227,7 +228,7 @@ export function describeSinks(host: () => SinkHost): void {
       expect(arrived).toEqual(ids);
     });
 
-    test("are taken over after five minutes by a process that has never seen the one that is gone", async () => {
+    test("are taken over after five minutes by a process that never saw the dead one alive", async () => {
       const { sink, attempts, behaviour } = createSink();
       const { promise, resolve } = Promise.withResolvers<void>();
       const first = await open(sink);
@@ -246,13 +247,13 @@ export function describeSinks(host: () => SinkHost): void {
       await dying;
     });
 
-    test("are taken over from a node that is gone; what it may have delivered is delivered again, under the same id", async () => {
+    test("are taken over from a dead process, and its last batch is delivered again under the same id", async () => {
       const { sink, attempts, behaviour } = createSink();
       const { promise, resolve } = Promise.withResolvers<void>();
       const first = await open(sink);
       const ids = await store(first.log, 3);
       behaviour.gate = promise;
-      // It has sent them and hears nothing more: as if it had been killed there.
+      // The process sends the batch and gets no response, as if it had been killed there.
       const dying = first.sinks.deliver();
       await expect.poll(() => attempts.length, { timeout: 10_000 }).toBe(1);
       const second = await open(sink);
@@ -268,7 +269,7 @@ export function describeSinks(host: () => SinkHost): void {
       await dying;
     });
 
-    test("that nobody could deliver for 48 hours are given up and counted; younger ones are not", async () => {
+    test("that could not be delivered for 48 hours are dropped and counted; younger ones are kept", async () => {
       const { sink, attempts, arrived, behaviour } = createSink();
       behaviour.fails = true;
       const { sinks, log, clock, losses, gauges } = await open(sink);
@@ -292,7 +293,7 @@ export function describeSinks(host: () => SinkHost): void {
       expect(gauges.get("sink_backlog_events")?.()).toBe(0);
     });
 
-    test("are not held up by an entry that nobody can read; it is counted as lost", async () => {
+    test("are not blocked by an unreadable entry, which is counted as lost", async () => {
       const { sink, arrived } = createSink();
       const { sinks, log, losses } = await open(sink);
       await host().damage(sink.name);

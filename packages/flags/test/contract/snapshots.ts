@@ -1,11 +1,12 @@
-/** What the store promises of what evaluation reads. */
+/** The contract of the store for snapshots. */
 import { describe, expect, test } from "vitest";
 import { type AuditRow, createTables } from "../../src/model/tables.ts";
-import { createFlagStore, type SnapshotReading } from "../../src/store/store.ts";
+import type { SnapshotReading } from "../../src/store/flag-store.ts";
+import { createFlagStore } from "../../src/store/store.ts";
 import { afterEveryRead, by, everyone, flagInput, fresh, type Node, type StoreHost } from "./store-host.ts";
 
 export function describeSnapshots(host: () => StoreHost): void {
-  /** What an evaluation on a node sees of a tenant's flags, without what differs from node to node. */
+  /** A tenant's flags as an evaluation sees them, without fields that differ between processes. */
   async function view({ store }: Pick<Node, "store">, tenant: string, minRevision?: number) {
     const { snapshot, stale } = await store.snapshot(tenant, minRevision);
     const flags = [...snapshot.flags].map(([key, { flag, compiled }]) => [
@@ -18,7 +19,7 @@ export function describeSnapshots(host: () => StoreHost): void {
   }
 
   describe("the snapshot", () => {
-    test("has its flags in the order of their keys, whatever the keys are", async () => {
+    test("has its flags sorted by key, for all kinds of keys", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       for (const key of ["b", "__proto__", "a", "constructor", "_"]) {
@@ -29,7 +30,7 @@ export function describeSnapshots(host: () => StoreHost): void {
       );
     });
 
-    test("has every write on the same node as soon as it is answered, and is not changed by it", async () => {
+    test("contains every write of the same process once it is answered; older snapshots do not change", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       const before = (await store.snapshot(tenant)).snapshot;
@@ -43,7 +44,7 @@ export function describeSnapshots(host: () => StoreHost): void {
       });
     });
 
-    test("is the same whether it was read as a whole or followed the changes", async () => {
+    test("is the same after reading all rows as after following the changes", async () => {
       const tenant = fresh("tenant");
       const { store, another } = host();
       const scope = by(tenant);
@@ -86,7 +87,7 @@ export function describeSnapshots(host: () => StoreHost): void {
       await follower.close();
     });
 
-    test("of another node is at least as new as the revision its caller has seen", async () => {
+    test("of another process is at least as new as the revision that its caller has seen", async () => {
       const tenant = fresh("tenant");
       const { store, another } = host();
       const second = await another();
@@ -96,12 +97,12 @@ export function describeSnapshots(host: () => StoreHost): void {
         const { revision } = await view(second, tenant, write);
         expect(revision).toBeGreaterThanOrEqual(write);
       }
-      // A revision that nobody has reached is not waited for.
+      // The store does not wait for a revision that does not exist.
       expect(await view(second, tenant, 1_000_000)).toMatchObject({ revision: 5, stale: false });
       await second.close();
     });
 
-    test("of another node that polls has the change without being asked twice", async () => {
+    test("of another process that polls has the change at its first use", async () => {
       const tenant = fresh("tenant");
       const { store, another } = host();
       const second = await another({ pollMs: 20, monotonicMs: () => 0 });
@@ -112,7 +113,7 @@ export function describeSnapshots(host: () => StoreHost): void {
       await second.close();
     });
 
-    test("with a row in it that no write of ours can have made is refused, and the old one stays", async () => {
+    test("with an invalid row is refused, and the old one stays", async () => {
       const tenant = fresh("tenant");
       const { store, adapter, another } = host();
       const second = await another();
@@ -148,7 +149,7 @@ export function describeSnapshots(host: () => StoreHost): void {
       await third.close();
     });
 
-    test("read while others write is exactly what was there at its revision", async () => {
+    test("that is read during writes has exactly the state of its revision", async () => {
       const tenant = fresh("tenant");
       const { store, another } = host();
       const scope = by(tenant);
@@ -184,7 +185,7 @@ export function describeSnapshots(host: () => StoreHost): void {
       await node.close();
     });
 
-    test("of a node that is there while the database is put back to a copy has nothing of what was undone", async () => {
+    test("of a running process has nothing of the lost changes after a backup was restored", async () => {
       const { adapter, another } = host();
       const tables = Object.entries(createTables()).flatMap(([model, { fields }]) =>
         "tenant" in fields ? [model] : [],
@@ -220,34 +221,37 @@ export function describeSnapshots(host: () => StoreHost): void {
 
     test.each([
       ["an override's value of another type", "featureFlagOverride", { value: '"<script>"' }],
-      ["an override's variant there is not", "featureFlagOverride", { variant: "gone" }],
-      ["an override's expiry that is no time", "featureFlagOverride", { expiresAt: "soon" }],
-      ["an override's value that is no JSON", "featureFlagOverride", { value: "tru" }],
-      ["a rule's priority that is no number", "featureFlagRule", { priority: '"x"' }],
+      ["an override's variant that does not exist", "featureFlagOverride", { variant: "gone" }],
+      ["an override's expiry that is not a time", "featureFlagOverride", { expiresAt: "soon" }],
+      ["an override's value that is not JSON", "featureFlagOverride", { value: "tru" }],
+      ["a rule's priority that is not a number", "featureFlagRule", { priority: '"x"' }],
       [
-        "a segment too deep to walk",
+        "a segment that is nested too deeply",
         "featureFlagSegment",
         { conditions: `${"[".repeat(2e4)}${"]".repeat(2e4)}` },
       ],
-    ])("with %s is refused as what it is, and is nobody else's trouble", async (_what, model, update) => {
-      const [tenant, other] = [fresh("tenant"), fresh("tenant")];
-      const { store, adapter, another } = host();
-      const { id } = await store.createFlag(by(tenant), flagInput({ enabled: true }));
-      await store.createOverride(by(tenant), { flagId: id, userId: "u", value: true });
-      await store.createRule(by(tenant), id, { priority: 1, conditions: everyone, value: true });
-      await store.createSegment(by(tenant), { key: "s", conditions: everyone });
-      await adapter.update({ model, where: [{ field: "tenant", value: tenant }], update });
-      const reader = await another();
-      await expect(reader.store.snapshot(tenant)).rejects.toMatchObject({ code: "STORAGE_ERROR" });
-      expect((await reader.store.health(tenant)).problem).toMatch(
-        /The (override|rule)|of the segment|of the override/,
-      );
-      expect(await view(reader, other)).toMatchObject({ revision: 0, stale: false });
-      expect(await reader.store.health(other)).not.toHaveProperty("problem");
-      await reader.close();
-    });
+    ])(
+      "with %s is refused with the cause, and does not affect other tenants",
+      async (_what, model, update) => {
+        const [tenant, other] = [fresh("tenant"), fresh("tenant")];
+        const { store, adapter, another } = host();
+        const { id } = await store.createFlag(by(tenant), flagInput({ enabled: true }));
+        await store.createOverride(by(tenant), { flagId: id, userId: "u", value: true });
+        await store.createRule(by(tenant), id, { priority: 1, conditions: everyone, value: true });
+        await store.createSegment(by(tenant), { key: "s", conditions: everyone });
+        await adapter.update({ model, where: [{ field: "tenant", value: tenant }], update });
+        const reader = await another();
+        await expect(reader.store.snapshot(tenant)).rejects.toMatchObject({ code: "STORAGE_ERROR" });
+        expect((await reader.store.health(tenant)).problem).toMatch(
+          /The (override|rule)|of the segment|of the override/,
+        );
+        expect(await view(reader, other)).toMatchObject({ revision: 0, stale: false });
+        expect(await reader.store.health(other)).not.toHaveProperty("problem");
+        await reader.close();
+      },
+    );
 
-    test("of one tenant has nothing of another's", async () => {
+    test("of one tenant has no flags of another", async () => {
       const [mine, theirs] = [fresh("tenant"), fresh("tenant")];
       const { store } = host();
       const flag = await store.createFlag(by(theirs), flagInput());

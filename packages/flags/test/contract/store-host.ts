@@ -1,4 +1,4 @@
-/** A store on a real database, with nothing of the server around it. */
+/** Opens a store on a real database without the server. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
@@ -7,25 +7,21 @@ import { SYSTEM } from "../../src/model/audit.ts";
 import { FeatureFlagError } from "../../src/model/errors.ts";
 import type { CreateFeatureFlagInput } from "../../src/model/flag.ts";
 import { createTables } from "../../src/model/tables.ts";
-import { HostTables } from "../../src/store/host-tables.ts";
-import {
-  createFlagStore,
-  type FlagStore,
-  type FlagStoreOptions,
-  type WriteScope,
-} from "../../src/store/store.ts";
+import type { FlagStore, WriteScope } from "../../src/store/flag-store.ts";
+import { HostTables } from "../../src/store/postgres/host-tables.ts";
+import { createFlagStore, type FlagStoreOptions } from "../../src/store/store.ts";
 import type { FreshDatabase } from "../databases.ts";
 
 export type Database = BetterAuthOptions["database"];
 
-/** How to reach one kind of database. */
+/** Access to one kind of database. */
 export interface DatabaseKind {
   open(): Promise<FreshDatabase<Database>>;
-  /** Puts another adapter than the built-in one over the driver; the tables are made by the built-in one. */
+  /** Replaces the built-in adapter. The built-in adapter still creates the tables. */
   adapt?(driver: Database, options: BetterAuthOptions): Database;
-  /** The form of the ids that the host gives its rows. Absent: random text. */
+  /** The form of the host's row ids. Default: random text. */
   readonly generateId?: "uuid" | "serial";
-  /** Whether what is asked again and again is asked of PostgreSQL itself. */
+  /** Whether frequent queries go to PostgreSQL without the adapter. */
   readonly isAskedDirectly?: boolean;
 }
 
@@ -33,7 +29,7 @@ export interface StoreHost {
   readonly adapter: DBAdapter;
   readonly store: FlagStore;
   readonly warnings: string[];
-  /** Another store on a connection of its own, as another process would have. */
+  /** Opens another store with its own connection, like another process. */
   another(options?: Partial<FlagStoreOptions>): Promise<Node>;
   close(): Promise<void>;
 }
@@ -67,7 +63,7 @@ export async function openStoreHost(kind: DatabaseKind): Promise<StoreHost> {
     const adapter = context.adapter as DBAdapter;
     const pool = kind.isAskedDirectly && database instanceof Pool ? database : undefined;
     const warnings: string[] = [];
-    // Only the tests that are about it poll, so that nothing else is quick because of it.
+    // Only tests of polling poll, so that polling does not hide a missing refresh.
     const store = createFlagStore(adapter, {
       pollMs: 0,
       tables: HostTables.on(context, pool),
@@ -116,7 +112,7 @@ export const flagInput = (fields: Partial<CreateFeatureFlagInput> = {}): CreateF
 
 export const everyone = { conditions: [] };
 
-/** What a call was refused with. */
+/** The error of a refused call. */
 export async function refusalOf(
   call: Promise<unknown>,
 ): Promise<Pick<FeatureFlagError, "code" | "status" | "details" | "message">> {
@@ -129,7 +125,7 @@ export async function refusalOf(
   throw new Error("The call was not refused.");
 }
 
-/** The same database, with something happening between each read of several rows and the next. */
+/** Wraps an adapter and calls `happens` after every `findMany`. */
 export function afterEveryRead(adapter: DBAdapter, happens: (model: string) => Promise<void>): DBAdapter {
   return {
     ...adapter,

@@ -1,4 +1,4 @@
-/** What the store promises on every database: the suite that each of them runs. */
+/** The contract of the store. Every database runs this suite. */
 import { afterAll, beforeAll, describe } from "vitest";
 import { describeFlags, type StoreTraits } from "./flags.ts";
 import { describeLists } from "./lists.ts";

@@ -1,4 +1,4 @@
-/** Every kind of value that some database, driver or JSON column is known to change. */
+/** Values that databases, drivers and JSON columns are known to change. */
 export const VALUES: readonly (readonly ["boolean" | "string" | "number" | "json", unknown])[] = [
   ["boolean", true],
   ["boolean", false],

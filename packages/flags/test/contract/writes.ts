@@ -1,12 +1,12 @@
-/** What the store promises of every write: all of it or nothing, one after the other, each with its audit entry. */
+/** The contract of the store for writes: atomic, serialized per tenant, each with its audit entry. */
 import { createHash } from "node:crypto";
 import { runWithTransaction } from "@better-auth/core/context";
 import { describe, expect, test } from "vitest";
 import type { AuditRow, FlagRow, RevisionRow } from "../../src/model/tables.ts";
-import { replaceFlag } from "../../src/store/flags.ts";
-import { replaceRule } from "../../src/store/rules.ts";
-import { replaceSegment } from "../../src/store/segments.ts";
-import { createTransactions } from "../../src/store/transaction.ts";
+import { replaceFlag } from "../../src/store/rows/flags.ts";
+import { replaceRule } from "../../src/store/rows/rules.ts";
+import { replaceSegment } from "../../src/store/rows/segments.ts";
+import { createTransactions } from "../../src/store/writes/transaction.ts";
 import type { StoreTraits } from "./flags.ts";
 import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
 
@@ -25,7 +25,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
     });
 
   describe("a write", () => {
-    test("the very first ones to a tenant, all at once, all succeed", async () => {
+    test("concurrent first writes of a tenant all succeed", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       await Promise.all(Array.from({ length: 6 }, () => store.createFlag(by(tenant), flagInput())));
@@ -33,7 +33,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 6 });
     });
 
-    test("of one key by many at once succeeds once, and the others are told of the conflict", async () => {
+    test("of one key by concurrent writers succeeds once, and the others get a conflict", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       const input = flagInput();
@@ -47,7 +47,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect(await flagRows(tenant)).toHaveLength(1);
     });
 
-    test("of one flag by 50 at once, all with the same version: one wins, the others get 409", async () => {
+    test("of one flag by 50 concurrent writers with the same version succeeds once, and the others get 409", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       const { id } = await store.createFlag(by(tenant), flagInput());
@@ -67,7 +67,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 4 });
     });
 
-    test("of different fields at once, without a version, all survive", async () => {
+    test("of different fields by concurrent writers without a version keeps all changes", async () => {
       const tenant = fresh("tenant");
       const { store, another } = host();
       const second = await another();
@@ -92,7 +92,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       await second.close();
     });
 
-    test("to one tenant's flags does not fail because of one to another's, however many there are at once", async () => {
+    test("to one tenant does not fail because of concurrent writes to other tenants", async () => {
       const { store } = host();
       const tenants = Array.from({ length: 8 }, () => fresh("tenant"));
       await Promise.all(
@@ -111,7 +111,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       }
     });
 
-    test("that fails in the middle leaves nothing behind", async () => {
+    test("that fails leaves no rows behind", async () => {
       const tenant = fresh("tenant");
       const { store, adapter } = host();
       const kept = await store.createFlag(by(tenant), flagInput());
@@ -142,7 +142,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect(await revisionRows(tenant)).toMatchObject([{ revision: 1 }]);
     });
 
-    test("of what somebody has changed past the line of writers is a 409, and writes nothing over", async () => {
+    test("of a row that another program has changed is a 409, and overwrites nothing", async () => {
       const tenant = fresh("tenant");
       const { store, adapter } = host();
       const flag = await store.createFlag(by(tenant), flagInput());
@@ -169,7 +169,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect(await store.getSegment(tenant, segment.id)).not.toMatchObject({ name: "mine" });
     });
 
-    test("that deletes a flag somebody has damaged goes through, and the log has the row as it was", async () => {
+    test("that deletes a flag with a damaged row succeeds, and the log has the row as it was", async () => {
       const tenant = fresh("tenant");
       const { store, adapter } = host();
       const { id, key } = await store.createFlag(by(tenant), flagInput({ defaultValue: true }));
@@ -182,7 +182,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect((await store.snapshot(tenant)).snapshot.flags.size).toBe(0);
     });
 
-    test("inside a transaction of the host's own is undone with it", async () => {
+    test("inside a transaction of the host is rolled back with it", async () => {
       const tenant = fresh("tenant");
       const { store, adapter } = host();
       await store.createFlag(by(tenant), flagInput());
@@ -200,7 +200,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect((await store.snapshot(tenant)).snapshot.flags.has(input.key)).toBe(true);
     });
 
-    test("inside a transaction of the host's own is refused while rollback is unproven; evaluation works there", async () => {
+    test("inside a transaction of the host is refused while rollback is unproven; evaluation works there", async () => {
       const tenant = fresh("tenant");
       const { store, another } = host();
       const { key } = await store.createFlag(by(tenant), flagInput());
@@ -218,7 +218,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
   });
 
   describe("the audit log", () => {
-    test("has one entry per revision, each chained to the one before", async () => {
+    test("has one entry per revision, each with the hash of the previous one", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       const scope = by(tenant);
@@ -278,7 +278,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: entries.length });
     });
 
-    test("says who changed what, from where, and what it was before and after", async () => {
+    test("has the actor, the origin, and the entity before and after the change", async () => {
       const tenant = fresh("tenant");
       const { store } = host();
       const origin = { ip: "::1", userAgent: "ü".repeat(2000), requestId: "r-1" };

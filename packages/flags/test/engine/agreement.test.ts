@@ -6,11 +6,11 @@ import { referenceEvaluate } from "./reference.ts";
 
 const FLAGS = 40_000;
 const CONTEXTS = 5;
-/** Explaining is slow: so many flags do without. */
-const EXPLAINED = 4;
+/** Explaining is slow, so only one flag in 4 is explained. */
+const EXPLAIN_EVERY = 4;
 
 describe("evaluation", () => {
-  test("200,000 generated flags and contexts give what the plain reference gives, and explain gives the same", () => {
+  test("evaluate and explain agree with the reference implementation on 200,000 generated evaluations", () => {
     const seed = seedOfRun();
     const generator = new Generator(createRandom(seed));
     const reasons = new Map<string, number>();
@@ -22,10 +22,10 @@ describe("evaluation", () => {
         const override = generator.override();
         const result = compiled.evaluate(context, override);
         const hint = () => JSON.stringify({ seed, flag, segments: [...segments], context, override });
-        const wanted = referenceEvaluate(flag, segments, context, override);
-        // Vitest's comparison takes 20 times as long as everything else here: it is for those that differ.
-        if (text(result) !== text(wanted)) expect(result, hint()).toEqual(wanted);
-        if (index % EXPLAINED === 0) {
+        const expected = referenceEvaluate(flag, segments, context, override);
+        // Vitest's comparison takes 20 times as long as the rest, so it runs only for results that differ.
+        if (text(result) !== text(expected)) expect(result, hint()).toEqual(expected);
+        if (index % EXPLAIN_EVERY === 0) {
           const explained = compiled.explain(context, override);
           if (text(explained.result) !== text(result)) expect(explained.result, hint()).toEqual(result);
           if (explained.steps.length === 0) expect.unreachable(hint());
@@ -33,14 +33,14 @@ describe("evaluation", () => {
         reasons.set(result.reason, (reasons.get(result.reason) ?? 0) + 1);
       }
     }
-    // The data would prove little if it did not lead everywhere.
+    // The test proves little unless the generated data reaches every reason.
     for (const reason of ["rule_match", "override", "percentage_rollout", "default", "disabled"]) {
       expect(reasons.get(reason), reason).toBeGreaterThan((FLAGS * CONTEXTS) / 100);
     }
   }, 60_000);
 });
 
-/** With its keys in order. */
+/** JSON with sorted keys. */
 function text(result: object): string {
   const entries = Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify(entries);

@@ -1,7 +1,8 @@
 import { type CompiledFlag, compileFlag, type FlagDefinition } from "@halyard/flags/engine";
+import { sized } from "@halyard/services";
 import { describe, expect, test } from "vitest";
 
-const USERS = 1_000_000;
+const USERS = sized(1_000_000, 200_000);
 
 const NO_SEGMENTS = new Map();
 const VARIANTS = [
@@ -22,8 +23,8 @@ function rolledOut(key: string, rolloutPercentage: number): (userId: string) => 
   return (userId) => flag.evaluate({ userId }).reason === "percentage_rollout";
 }
 
-describe("over 1,000,000 users", () => {
-  test("a rollout's share is within 0.3 points of its percentage", () => {
+describe(`over ${USERS} users`, () => {
+  test("a rollout includes its percentage of users within 0.3 percentage points", () => {
     for (const percentage of [1, 10, 50, 90]) {
       const isIn = rolledOut(`share-${percentage}`, percentage);
       let count = 0;
@@ -32,7 +33,7 @@ describe("over 1,000,000 users", () => {
     }
   });
 
-  test("variants and a rule's percentage have their shares within 0.3 points", () => {
+  test("variants and a rule's percentage get their shares within 0.3 percentage points", () => {
     const conditions = { conditions: [] };
     const flag = compile({
       variants: VARIANTS,
@@ -68,7 +69,7 @@ describe("over 1,000,000 users", () => {
 describe("a growing rollout", () => {
   const steps = [0, 1, 5, 20, 21, 60, 100];
 
-  test("keeps everybody in who was in", () => {
+  test("keeps every user who was included", () => {
     const rollouts = steps.map((percentage) => rolledOut("growing", percentage));
     for (let user = 0; user < USERS; user++) {
       let wasIn = false;
@@ -81,16 +82,16 @@ describe("a growing rollout", () => {
     }
   });
 
-  test("moves nobody to another variant", () => {
+  test("moves no user to another variant", () => {
     const flags = steps.map((rolloutPercentage) => compile({ variants: VARIANTS, rolloutPercentage }));
     for (let user = 0; user < USERS; user++) {
-      const given = flags.map((flag) => flag.evaluate({ userId: `user-${user}` }).variant);
-      const seen = new Set(given.filter((variant) => variant !== undefined));
-      if (seen.size !== 1) expect.unreachable(`user-${user} was in ${[...seen].join(", ")}`);
+      const variants = flags.map((flag) => flag.evaluate({ userId: `user-${user}` }).variant);
+      const distinct = new Set(variants.filter((variant) => variant !== undefined));
+      if (distinct.size !== 1) expect.unreachable(`user-${user} was in ${[...distinct].join(", ")}`);
     }
   });
 
-  test("of a rule keeps everybody in who was in", () => {
+  test("of a rule keeps every user who was included", () => {
     const flags = [0, 0.5, 10, 33.3, 100].map((percentage) =>
       compile({
         rules: [
@@ -99,15 +100,15 @@ describe("a growing rollout", () => {
       }),
     );
     for (let user = 0; user < USERS; user++) {
-      const given = flags.map((flag) => flag.evaluate({ userId: `user-${user}` }).reason === "rule_match");
-      if (given.lastIndexOf(false) > given.indexOf(true) && given.includes(true)) {
+      const included = flags.map((flag) => flag.evaluate({ userId: `user-${user}` }).reason === "rule_match");
+      if (included.lastIndexOf(false) > included.indexOf(true) && included.includes(true)) {
         expect.unreachable(`user-${user} left`);
       }
     }
   });
 });
 
-/** The correlation of two lists of 0 and 1. */
+/** The correlation of two lists of 0 and 1 (phi coefficient). */
 function phi(first: Uint8Array, second: Uint8Array): number {
   const counts = [0, 0, 0, 0];
   for (let index = 0; index < first.length; index++) {

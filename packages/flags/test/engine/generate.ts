@@ -1,4 +1,4 @@
-/** Flags, segments and contexts at random, from few words, so that conditions meet what they ask about. */
+/** Random flags, segments and contexts from a small vocabulary, so that conditions often match. */
 import type {
   ConditionOperator,
   EvaluationContext,
@@ -15,7 +15,7 @@ import type {
 } from "@halyard/flags/engine";
 import type { Random } from "./random.ts";
 
-const OPERATORS: readonly ConditionOperator[] = [
+export const GENERATED_OPERATORS: readonly ConditionOperator[] = [
   "equals",
   "not_equals",
   "contains",
@@ -66,7 +66,7 @@ export interface Generated {
 
 export class Generator {
   readonly #random: Random;
-  /** So many regex conditions a flag still may have. */
+  /** The number of regex conditions that the flag may still have. */
   #patternsLeft = 0;
 
   constructor(random: Random) {
@@ -76,7 +76,7 @@ export class Generator {
   flag(): Generated {
     const random = this.#random;
     this.#patternsLeft = MAX_REGEX;
-    // A segment names only later ones, so there is no circle.
+    // A segment refers only to later ones, so that there is no circular reference.
     const segments = new Map(
       SEGMENT_KEYS.map((key, index) => [key, this.#group(2, SEGMENT_KEYS.slice(index + 1))]),
     );
@@ -204,13 +204,13 @@ export class Generator {
   #condition(): SimpleCondition {
     const random = this.#random;
     const attribute = random.pick(PATHS);
-    const operator = random.pick(OPERATORS);
+    const operator = random.pick(GENERATED_OPERATORS);
     if (operator === "in" || operator === "not_in") {
       return { attribute, operator, value: random.list(random.below(12), () => this.#json()) };
     }
     if (operator !== "regex") {
       const value = this.#json();
-      // The longest text that may be looked for.
+      // The longest text that contains accepts.
       const isPart = operator.endsWith("contains") && typeof value === "string";
       return { attribute, operator, value: isPart ? value.slice(0, 256) : value };
     }

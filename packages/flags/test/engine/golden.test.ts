@@ -12,25 +12,25 @@ const fixture = (name: string): string => new URL(`../fixtures/${name}`, import.
 describe("bucketing", () => {
   const here = runGolden();
 
-  test("gives the frozen vectors on Node", () => {
+  test("matches the frozen vectors on Node", () => {
     expect(here.failures).toEqual([]);
     expect(here.checked).toBe(2_958);
   });
 
-  test("has vectors that are the published hash of the UTF-8 bytes of id, key and what follows", () => {
+  test("uses vectors that equal the published hash of the UTF-8 bytes of id, key and suffix", () => {
     for (const { key, rollout, variant, rule } of golden.hashes) {
       const hashes = (rest: string) => golden.ids.map((id) => referenceHash(`${id}:${key}${rest}`));
       expect([rollout, variant, rule]).toEqual([hashes(""), hashes(":variant"), hashes(":rule:s1")]);
     }
   });
 
-  test("and everything else gives the same on Bun", async () => {
+  test("and evaluation give the same results on Bun", async () => {
     const args = ["--conditions=@halyard/source", fixture("golden-program.ts")];
     const { stdout } = await promisify(execFile)(bunPath(), args, { timeout: 30_000 });
     expect(JSON.parse(stdout)).toEqual(here);
   }, 40_000);
 
-  test("and everything else gives the same on workerd", async () => {
+  test("and evaluation give the same results on workerd", async () => {
     const worker = await startWorker({ entry: fixture("golden-worker.ts") });
     try {
       const response = await fetch(worker.url.replace("ws:", "http:"));
@@ -40,7 +40,7 @@ describe("bucketing", () => {
     }
   }, 40_000);
 
-  test("and everything else gives the same in Chromium", async () => {
+  test("and evaluation give the same results in Chromium", async () => {
     const { outputFiles } = await build({
       entryPoints: [fixture("golden-page.ts")],
       bundle: true,

@@ -1,10 +1,10 @@
-/** The frozen vectors of bucketing, and the engine held against them; runs on every runtime. */
+/** Compares the engine with the frozen bucketing vectors. Runs on every runtime. */
 import { type CompiledFlag, compileFlag, type FlagDefinition, murmur3 } from "@halyard/flags/engine";
 import vectors from "../golden/bucketing.json" with { type: "json" };
 import { Generator } from "./generate.ts";
 import { createRandom } from "./random.ts";
 
-/** Half a surrogate pair is not JSON to every reader: an id with one is written as its UTF-16 units. */
+/** Some JSON parsers reject a lone surrogate, so an id with one is stored as UTF-16 code units. */
 const ids = vectors.ids.map((id) => (typeof id === "string" ? id : String.fromCharCode(...id.utf16)));
 
 export const golden = { ...vectors, ids };
@@ -14,19 +14,19 @@ const CONTEXTS = 5;
 const SEED = 20_261_115;
 
 export interface Outcome {
-  /** Vectors held against the engine. */
+  /** The number of vectors compared. */
   readonly checked: number;
   readonly failures: readonly string[];
-  /** One number for the results of many generated evaluations: the same wherever they are the same. */
+  /** A hash of the results of many generated evaluations, to compare runtimes. */
   readonly digest: number;
 }
 
 export function runGolden(): Outcome {
   let checked = 0;
   const failures: string[] = [];
-  const check = (what: string, got: unknown, wanted: unknown): void => {
+  const check = (what: string, actual: unknown, expected: unknown): void => {
     checked += 1;
-    if (got !== wanted) failures.push(`${what}: ${String(got)} instead of ${String(wanted)}`);
+    if (actual !== expected) failures.push(`${what}: ${String(actual)} instead of ${String(expected)}`);
   };
   for (const { key, rollout, variant, rule } of golden.hashes) {
     ids.forEach((id, index) => {

@@ -1,4 +1,4 @@
-/** Numbers that a seed decides, for data that must be the same in every run and on every runtime. */
+/** Seeded random numbers, for data that must be the same in every run and on every runtime. */
 
 export interface Random {
   /** From 0, below 1. */
@@ -25,14 +25,14 @@ export function createRandom(seed: number): Random {
     chance: (probability) => next() < probability,
     pick: (items) => {
       const item = items[below(items.length)];
-      if (item === undefined) throw new Error("There is nothing to pick from.");
+      if (item === undefined) throw new Error("The list to pick from is empty.");
       return item;
     },
     list: (length, make) => Array.from({ length }, make),
   };
 }
 
-/** The seed of this run: HALYARD_SEED repeats one. */
+/** The seed of this run. Set HALYARD_SEED to repeat a run. */
 export function seedOfRun(): number {
   const given = process.env["HALYARD_SEED"];
   return given === undefined ? Math.floor(Math.random() * 2 ** 32) : Number(given);

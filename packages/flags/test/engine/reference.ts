@@ -1,6 +1,6 @@
 /**
- * Evaluation written down as plainly as the decisions state it, and apart from the engine: it shares no code with it.
- * Slow on purpose; what the engine gives must be what this gives.
+ * The reference implementation of evaluation: simple, slow, and without any code of the engine. The engine must return
+ * the same results.
  */
 import type {
   Evaluation,
@@ -112,7 +112,7 @@ function holdsSimple(
     case "ends_with":
       return both && actual.endsWith(operand);
     case "regex":
-      // The generated patterns mean the same to JavaScript and to RE2.
+      // The generated patterns have the same meaning in JavaScript and RE2.
       return both && actual.length <= 256 && new RegExp(operand, "u").test(actual);
     default: {
       const [left, right] = both ? [instant(actual), instant(operand)] : [actual, operand];
@@ -155,7 +155,7 @@ function canonical(value: Json): string {
   return `{${entries.sort().join(",")}}`;
 }
 
-/** MurmurHash3 x86 32 as its author published it, byte by byte, in whole numbers. */
+/** MurmurHash3 x86 32 as published by its author. */
 export function referenceHash(text: string): number {
   const bytes = new TextEncoder().encode(text);
   const rotate = (value: number, bits: number): number => (value << bits) | (value >>> (32 - bits));

@@ -1,3 +1,4 @@
+/** Measures concurrent writes with If-Match: one wins, and without it no field is lost. */
 import { recordEvidence } from "@halyard/services/evidence";
 import { afterAll, describe, expect, test } from "vitest";
 import type { RevisionRow } from "../../src/model/tables.ts";
@@ -12,7 +13,7 @@ const WRITERS = 50;
 interface Setting {
   readonly name: string;
   readonly open: () => Promise<FreshDatabase<Database>>;
-  /** SQLite's driver waits for a lock with the whole process, and so for ever for a lock of the same process. */
+  /** SQLite's driver blocks the process while it waits for a lock, so two nodes in one process would deadlock. */
   readonly nodes: 1 | 2;
 }
 
@@ -44,7 +45,7 @@ describe.each(SETTINGS)("writes at once on $name", ({ name, open, nodes }) => {
 
 async function run(hosts: readonly Host[]): Promise<Record<string, number | string>> {
   const [first] = hosts;
-  if (first === undefined) throw new Error("There is no host.");
+  if (first === undefined) throw new Error("No host was started.");
   const admin = await first.person("admin", "admin");
   const { json } = await first.createFlag({ key: "contested", name: "N", type: "string" }, admin);
   const path = `/feature-flags/admin/flags/${json.id}`;

@@ -1,4 +1,4 @@
-/** A million events while applications, connections and the database itself are killed. */
+/** Sends a million events while applications, connections and the database are killed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type PrivateServer, startPostgres } from "@halyard/services";
 import { recordEvidence } from "@halyard/services/evidence";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { seedOfRun } from "../engine/random.ts";
 import { runStorm } from "../event-storm.ts";
 
-/** HALYARD_EVENTS makes it smaller, and then nothing is written down. */
+/** HALYARD_EVENTS reduces the number; the evidence is then not written. */
 const FULL = 1_000_000;
 const EVENTS = Number(process.env["HALYARD_EVENTS"] ?? FULL);
 const KILLS = { app: 20, connection: 40, server: 5 };
@@ -69,7 +69,7 @@ test(title, { timeout: 3_600_000 }, async () => {
   }
 });
 
-/** Some of its processes may outlive the main one by a moment, and while they do it does not start. */
+/** PostgreSQL does not start while child processes of the killed server are still running. */
 async function restart(server: PrivateServer): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,4 +1,4 @@
-/** The fast path at full number: 50,000 requests to both paths, and a minute without the session store. */
+/** Checks the fast path with 50,000 requests to both paths, and with a minute without the session store. */
 import { recordEvidence } from "@halyard/services/evidence";
 import { expect, test } from "vitest";
 import { compare, invite, type PathsOptions, plant, startBothPaths } from "../both-paths.ts";

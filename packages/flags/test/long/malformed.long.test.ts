@@ -1,4 +1,4 @@
-/** Broken requests at full number: refused, and bounded in memory. */
+/** Checks that a large number of malformed requests is refused, with bounded memory. */
 import { DatabaseSync } from "node:sqlite";
 import { recordEvidence } from "@halyard/services/evidence";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ test(title, { timeout: 1_800_000 }, async () => {
   const total = { requests: 0, refused: 0, accepted: 0 };
   const heaps: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    // A new host each time: requests whose damage did not matter make flags and rules, and those stay.
+    // A new host each time, because malformed requests that stay valid create flags and rules.
     const db = new DatabaseSync(":memory:");
     const host = await startHost({ database: db });
     const admin = await host.person("admin", "admin");

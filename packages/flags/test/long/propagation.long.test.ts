@@ -1,8 +1,8 @@
-/** How soon a change is on all nodes, and how soon without the bus. */
+/** Measures how long a change takes to reach all nodes, with and without the bus. */
 import { recordEvidence } from "@halyard/services/evidence";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ConnectBus } from "../../src/store/bus.ts";
-import { createPostgresBus } from "../../src/store/postgres-bus.ts";
+import { createPostgresBus } from "../../src/store/postgres/bus.ts";
 import { by, flagInput, type Node, openStoreHost } from "../contract/store-host.ts";
 import { freshPostgres } from "../databases.ts";
 
@@ -46,7 +46,7 @@ async function measure(
   [writer, ...others]: readonly Node[],
   writes: number,
 ): Promise<Record<string, number>> {
-  if (writer === undefined) throw new Error("There is no node.");
+  if (writer === undefined) throw new Error("No node was started.");
   const flag = await writer.store.createFlag(by("t"), flagInput());
   for (const { store } of others) await store.snapshot("t");
   const delays: number[] = [];
@@ -55,7 +55,7 @@ async function measure(
     await writer.store.updateFlag(by("t"), flag.id, { name: `n${write}` });
     const answeredAt = performance.now();
     const revision = write + 2;
-    // The writer has it before it answers.
+    // The writing node has the change before it responds.
     if ((await writer.store.snapshot("t")).snapshot.revision < revision) behind += 1;
     const left = new Set(others);
     while (left.size > 0) {

@@ -1,4 +1,5 @@
-/** OFREP as its specification has it: https://github.com/open-feature/protocol, service/openapi.yaml. */
+/** Checks OFREP against its specification: https://github.com/open-feature/protocol, service/openapi.yaml. */
+import { APIError } from "better-auth/api";
 import { describe, expect, test } from "vitest";
 import type { Answer, Host, Person } from "../host.ts";
 import { flag, memoryHost, suiteHost } from "../memory-host.ts";
@@ -18,8 +19,8 @@ suiteHost({}, async (started) => {
   await api.createFeatureFlagRule({
     body: { flagId: targeted.id, priority: 1, conditions, value: "for pros" },
   });
-  const own = await make({ key: "own", type: "string", defaultValue: "d" });
-  await api.createFeatureFlagOverride({ body: { flagId: own.id, userId: ada.id, value: "ada's" } });
+  const overridden = await make({ key: "own", type: "string", defaultValue: "d" });
+  await api.createFeatureFlagOverride({ body: { flagId: overridden.id, userId: ada.id, value: "ada's" } });
   await make({ key: "split", type: "number", variants: [{ key: "v", weight: 100, value: 1.5 }] });
   await make({ key: "object", type: "json", defaultValue: { a: ["2026-01-01T00:00:00.000Z"] } });
   await make({ key: "off", type: "boolean", enabled: false, defaultValue: true });
@@ -47,12 +48,12 @@ describe("a single flag", () => {
     ["targeted", { plan: "free" }, "d", "DEFAULT"],
     ["object", undefined, { a: ["2026-01-01T00:00:00.000Z"] }, "DEFAULT"],
     ["off", { targetingKey: "x" }, true, "DISABLED"],
-  ] as const)("%s for %j is %j by %s", async ([key, context, value, reason]) => {
+  ] as const)("named %s for %j has the value %j and the reason %s", async ([key, context, value, reason]) => {
     const { status, json } = await one(key, context);
     expect([status, json]).toMatchObject([200, { key, value, reason }]);
   });
 
-  test("takes the targeting key for the user's id", async () => {
+  test("uses the targeting key as the user's id", async () => {
     expect((await one("own", { targetingKey: ada.id })).json).toMatchObject({
       value: "ada's",
       reason: "TARGETING_MATCH",
@@ -70,16 +71,16 @@ describe("a single flag", () => {
   });
 
   test.for([
-    ["a context that is none", { context: "text" }],
-    ["a targeting key that is no text", { context: { targetingKey: 5 } }],
-    ["a body that is none", [1]],
+    ["a context that is not an object", { context: "text" }],
+    ["a targeting key that is not a string", { context: { targetingKey: 5 } }],
+    ["a body that is not an object", [1]],
   ] as const)("is 400 with the key and a code for %s", async ([, body]) => {
     const { status, json } = await host.call("POST", `${PATH}/own`, { body });
     expect(status).toBe(400);
     expect(json).toEqual({ key: "own", errorCode: "INVALID_CONTEXT", errorDetails: expect.any(String) });
   });
 
-  test("is evaluated in the ring that the header names", async () => {
+  test("is evaluated in the environment that the header names", async () => {
     const made = await memoryHost();
     await made.auth.api.createFeatureFlag({
       body: flag({ enabled: true, environments: { beta: { defaultValue: "beta's" } }, defaultValue: "d" }),
@@ -88,14 +89,14 @@ describe("a single flag", () => {
     expect((await made.call("POST", `${PATH}/k`, { body: {}, headers })).json.value).toBe("beta's");
   });
 
-  test("is 400 when the body is over its limit, before it is read", async () => {
+  test("is 400 if the body is over the limit, before it is read", async () => {
     const body = { context: { attributes: { text: "x".repeat(70_000) } } };
     expect((await host.call("POST", `${PATH}/own`, { body })).status).toBe(400);
   });
 });
 
 describe("all flags", () => {
-  test("are all that the caller may see, those that are off too", async () => {
+  test("are all flags the caller may see, including disabled ones", async () => {
     const { status, json } = await all({ plan: "pro" });
     expect(status).toBe(200);
     expect(json.flags.map((entry: { key: string; reason: string }) => [entry.key, entry.reason])).toEqual([
@@ -107,12 +108,12 @@ describe("all flags", () => {
     ]);
   });
 
-  test("are not sent again to who has them: 304, without a body", async () => {
+  test("are 304 without a body for a caller who has them", async () => {
     const first = await all({ plan: "pro" });
     const etag = first.headers.get("etag") ?? "";
     expect(etag).toMatch(/^"[\da-f]{64}"$/);
-    for (const known of [etag, `"other", ${etag}`, `W/${etag}`, "*"]) {
-      const again = await all({ plan: "pro" }, { "if-none-match": known });
+    for (const match of [etag, `"other", ${etag}`, `W/${etag}`, "*"]) {
+      const again = await all({ plan: "pro" }, { "if-none-match": match });
       expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", etag]);
     }
     expect((await all({ plan: "pro" }, { "if-none-match": '"other"' })).status).toBe(200);
@@ -120,18 +121,18 @@ describe("all flags", () => {
 
   test("are sent again for another context, another user and another revision", async () => {
     const etag = (await all({ targetingKey: "x" })).headers.get("etag") ?? "";
-    const known = { "if-none-match": etag };
-    expect((await all({ targetingKey: "x" }, known)).status).toBe(304);
-    expect((await all({ targetingKey: "y" }, known)).status).toBe(200);
-    expect((await all({ targetingKey: "x", plan: "pro" }, known)).status).toBe(200);
+    const ifUnchanged = { "if-none-match": etag };
+    expect((await all({ targetingKey: "x" }, ifUnchanged)).status).toBe(304);
+    expect((await all({ targetingKey: "y" }, ifUnchanged)).status).toBe(200);
+    expect((await all({ targetingKey: "x", plan: "pro" }, ifUnchanged)).status).toBe(200);
     const ofAda = (await all({}, ada.headers)).headers.get("etag") ?? "";
     expect((await all({}, { ...ada.headers, "if-none-match": ofAda })).status).toBe(304);
     expect((await all({}, { ...bob.headers, "if-none-match": ofAda })).status).toBe(200);
     await host.auth.api.createFeatureFlag({ body: flag({ key: "new", enabled: true }) });
-    expect((await all({ targetingKey: "x" }, known)).status).toBe(200);
+    expect((await all({ targetingKey: "x" }, ifUnchanged)).status).toBe(200);
   });
 
-  test("are sent again when an override has expired, which makes no revision", async () => {
+  test("are sent again after an override has expired, which does not change the revision", async () => {
     const { auth, call } = await memoryHost();
     const made = await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "d" }) });
     const expiresAt = new Date(Date.now() + 3_000).toISOString();
@@ -141,22 +142,22 @@ describe("all flags", () => {
     const body = { context: { targetingKey: "u" } };
     const first = await call("POST", PATH, { body });
     expect(first.json.flags[0].value).toBe("o");
-    const known = { "if-none-match": first.headers.get("etag") ?? "" };
+    const ifUnchanged = { "if-none-match": first.headers.get("etag") ?? "" };
     await expect
-      .poll(async () => (await call("POST", PATH, { body, headers: known })).json?.flags[0].value, {
+      .poll(async () => (await call("POST", PATH, { body, headers: ifUnchanged })).json?.flags[0].value, {
         timeout: 10_000,
       })
       .toBe("d");
   });
 
-  test("are 400 with a code for a context that is none", async () => {
+  test("are 400 with a code for an invalid context", async () => {
     const { status, json } = await host.call("POST", PATH, { body: { context: 5 } });
     expect([status, json]).toEqual([400, { errorCode: "INVALID_CONTEXT", errorDetails: expect.any(String) }]);
   });
 });
 
-describe("who is asking", () => {
-  test("is the signed-in user, who may name nobody else", async () => {
+describe("the caller", () => {
+  test("is the signed-in user, who may not claim to be another user", async () => {
     expect((await one("own", {}, ada.headers)).json.value).toBe("ada's");
     expect((await one("own", { targetingKey: ada.id }, ada.headers)).json.value).toBe("ada's");
     for (const answer of [
@@ -171,7 +172,7 @@ describe("who is asking", () => {
     }
   });
 
-  test("may be a server key that evaluates for others", async () => {
+  test("may be an API key that evaluates for other users", async () => {
     const key = await host.key({ userId: bob.id }, ["evaluate-as"]);
     expect((await one("own", { targetingKey: ada.id }, key.headers)).json.value).toBe("ada's");
     expect((await one("hidden", {}, key.headers)).status).toBe(200);
@@ -180,9 +181,25 @@ describe("who is asking", () => {
     expect((await one("own", {}, { "x-api-key": "nonsense" })).status).toBe(401);
   });
 
-  test("must be known where identities are verified", async () => {
+  test("must be authenticated if identity is verified", async () => {
     const verified = await memoryHost({ flags: { identity: "verified" } });
     const answer = await verified.call("POST", PATH, { body: { context: { targetingKey: "x" } } });
     expect(answer.status).toBe(401);
+  });
+
+  test("gets the status of an APIError that the host's permission throws, in the format of OFREP", async () => {
+    const strict = await memoryHost({
+      flags: {
+        permission: () => {
+          throw new APIError("FORBIDDEN", { message: "Ask an administrator." });
+        },
+      },
+    });
+    const person = await strict.person("cy");
+    const answer = await strict.call("POST", `${PATH}/any`, {
+      body: { context: { targetingKey: "another user" } },
+      headers: person.headers,
+    });
+    expect([answer.status, answer.json]).toEqual([403, { errorDetails: "Ask an administrator." }]);
   });
 });

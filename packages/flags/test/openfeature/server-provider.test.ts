@@ -1,4 +1,4 @@
-/** The server provider, driven through OpenFeature's own SDK: its specification, sections 1, 2, 4 and 5. */
+/** Checks the server provider through OpenFeature's SDK: values, hooks, events and tracking. */
 import { createServerProvider } from "@halyard/flags/openfeature";
 import {
   type Client,
@@ -54,7 +54,7 @@ beforeAll(async () => {
 afterAll(() => OpenFeature.close());
 
 describe("evaluation", () => {
-  test("gives values of every type", async () => {
+  test("returns values of every type", async () => {
     expect(await client.getBooleanValue("boolean", false)).toBe(true);
     expect(await client.getStringValue("string", "")).toBe("s");
     expect(await client.getNumberValue("number", 0)).toBe(1.5);
@@ -65,7 +65,7 @@ describe("evaluation", () => {
     expect(await client.getStringValue("hidden", "")).toBe("server's own");
   });
 
-  test("says why, which variant, and of which revision", async () => {
+  test("returns the reason, the variant and the revision", async () => {
     expect(await client.getStringDetails("split", "")).toEqual({
       flagKey: "split",
       value: "v",
@@ -80,17 +80,17 @@ describe("evaluation", () => {
   test.for<[string, EvaluationContext, string]>([
     ["the targeting key", { targetingKey: "ada" }, "ada's"],
     ["an attribute", { plan: "pro" }, "rule 0"],
-    ["a field of ours", { organizationId: "acme" }, "rule 1"],
+    ["a context field", { organizationId: "acme" }, "rule 1"],
     ["a nested attribute", { nested: { deep: "yes" } }, "rule 2"],
-    ["a place", { geo: { country: "NO" } }, "rule 3"],
+    ["a country", { geo: { country: "NO" } }, "rule 3"],
     ["a date", { since: new Date("2026-01-01T00:00:00Z") }, "rule 4"],
-    ["nothing", {}, "d"],
+    ["an empty context", {}, "d"],
   ])("evaluates for %s", async ([, context, value]) => {
     const details = await client.getStringDetails("targeted", "", context);
     expect(details).toMatchObject({ value, reason: value === "d" ? "DEFAULT" : "TARGETING_MATCH" });
   });
 
-  test("gives the default and a code when something is wrong, and never throws", async () => {
+  test("returns the default and an error code on failure, and never throws", async () => {
     expect(await client.getBooleanDetails("unknown", true)).toMatchObject({
       value: true,
       reason: "ERROR",
@@ -111,7 +111,7 @@ describe("evaluation", () => {
     });
   });
 
-  test("runs the SDK's hooks around it, with what it found", async () => {
+  test("runs the SDK's hooks with the resolution details", async () => {
     const calls: string[] = [];
     const hook: Hook = {
       before: ({ flagKey }) => {
@@ -128,7 +128,7 @@ describe("evaluation", () => {
 });
 
 describe("events", () => {
-  test("say when flags have changed", async () => {
+  test("report changed flags", async () => {
     const changed = vi.fn();
     client.addHandler(ProviderEvents.ConfigurationChanged, changed);
     await host.auth.api.createFeatureFlag({ body: flag({ key: newKey() }) });
@@ -137,7 +137,7 @@ describe("events", () => {
     expect(client.providerStatus).toBe(ProviderStatus.READY);
   });
 
-  test("say when flags may be out of date, and when no longer", async () => {
+  test("report that flags are stale, and that they are current again", async () => {
     let stale = false;
     const api = {
       ...host.auth.api,
@@ -153,7 +153,7 @@ describe("events", () => {
 });
 
 describe("a provider", () => {
-  test("without figures is stale, and tells of no new revision", async () => {
+  test("is stale without details in health, and reports no new revision", async () => {
     const changed = vi.fn();
     let isDown = false;
     const getFeatureFlagsHealth = vi.fn(async () =>
@@ -170,7 +170,7 @@ describe("a provider", () => {
     expect(changed).not.toHaveBeenCalled();
   });
 
-  test("starts where timers are numbers, as in workers, and asks one at a time", async () => {
+  test("starts on platforms whose timers are numbers, and checks health once at a time", async () => {
     const ticks: (() => void)[] = [];
     const interval = vi.spyOn(globalThis, "setInterval").mockImplementation(((tick: () => void) => {
       ticks.push(tick);
@@ -188,7 +188,7 @@ describe("a provider", () => {
 });
 
 describe("tracking", () => {
-  test("reports events that name a flag, for whom they are about", async () => {
+  test("sends events that name a flag, for the user of the context", async () => {
     const createFeatureFlagEvent = vi.fn(async () => ({ success: true }));
     const api = { ...host.auth.api, createFeatureFlagEvent };
     await OpenFeature.setProviderAndWait("tracking", createServerProvider({ api }, { pollMs: 0 }));

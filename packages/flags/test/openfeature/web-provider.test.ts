@@ -1,4 +1,4 @@
-/** The web provider, driven through OpenFeature's own SDK: static context, events, reconciliation. */
+/** Checks the web provider through OpenFeature's SDK: values, context changes, events and tracking. */
 import { createWebProvider } from "@halyard/flags/openfeature/web";
 import { testFlags } from "@halyard/flags/testing";
 import { OpenFeature, ProviderEvents, ProviderStatus } from "@openfeature/web-sdk";
@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 afterAll(() => OpenFeature.close());
 
-/** A provider of its own for each test, under a domain of its own. */
+/** Creates a separate provider and domain for each test. */
 async function start(options: Parameters<typeof createClient>[1] = {}) {
   const domain = newKey("domain");
   const made = createClient(host.origin, { exposures: false, ...options });
@@ -49,7 +49,7 @@ async function start(options: Parameters<typeof createClient>[1] = {}) {
 }
 
 describe("evaluation", () => {
-  test("gives values of every type, why and which variant, without asking again", async () => {
+  test("returns values of every type with reason and variant, without another request", async () => {
     const { open, network } = await start();
     expect(open.getBooleanValue("boolean", false)).toBe(true);
     expect(open.getNumberValue("number", 0)).toBe(1.5);
@@ -64,7 +64,7 @@ describe("evaluation", () => {
     expect(network.paths).toEqual([BOOTSTRAP]);
   });
 
-  test("gives the default and a code when something is wrong", async () => {
+  test("returns the default and an error code on failure", async () => {
     const { open } = await start();
     expect(open.getBooleanDetails("unknown", true)).toMatchObject({
       value: true,
@@ -73,7 +73,7 @@ describe("evaluation", () => {
     expect(open.getBooleanDetails("number", true)).toMatchObject({ value: true, errorCode: "TYPE_MISMATCH" });
   });
 
-  test("is for the session's user", async () => {
+  test("uses the session's user", async () => {
     const { open } = await start({ visitor: { headers: ada.headers } });
     expect(open.getStringDetails("targeted", "")).toMatchObject({
       value: "ada's",
@@ -83,7 +83,7 @@ describe("evaluation", () => {
 });
 
 describe("a change of context", () => {
-  test("is reconciled before it counts, and tells of itself", async () => {
+  test("is reconciled before it takes effect, and emits an event", async () => {
     const { open, domain } = await start();
     const changed = vi.fn();
     open.addHandler(ProviderEvents.ContextChanged, changed);
@@ -94,7 +94,7 @@ describe("a change of context", () => {
     expect(open.getStringValue("targeted", "")).toBe("d");
   });
 
-  test("gives nothing of the old context meanwhile", async () => {
+  test("returns no values of the previous context in the meantime", async () => {
     const { open, domain, network } = await start();
     const held = gate();
     network.intercept = () => held.opened.then(() => Response.json({}, { status: 500 }));
@@ -105,7 +105,7 @@ describe("a change of context", () => {
     expect(open.providerStatus).toBe(ProviderStatus.ERROR);
   });
 
-  test("to another user is refused by the server, and gives defaults", async () => {
+  test("to another user is refused by the server, and reads return defaults", async () => {
     const bob = await host.person(newKey("bob"));
     const { open, domain } = await start({ visitor: { headers: bob.headers } });
     expect(open.getStringValue("targeted", "")).toBe("d");
@@ -127,7 +127,7 @@ describe("events", () => {
     expect(changed).toHaveBeenCalledWith(expect.objectContaining({ flagsChanged: [key] }));
   });
 
-  test("say when the server does not answer, and when it does again", async () => {
+  test("report that the server does not respond, and that it responds again", async () => {
     const { open, flags, network } = await start();
     network.isDown = true;
     await flags.bootstrap();
@@ -138,7 +138,7 @@ describe("events", () => {
     expect(open.providerStatus).toBe(ProviderStatus.READY);
   });
 
-  test("a provider that finds no server is in error, gives defaults, and recovers", async () => {
+  test("report an error if there is no server, reads return defaults, and the provider recovers", async () => {
     const domain = newKey("domain");
     const { client, network, flags } = createClient(host.origin, { exposures: false });
     network.isDown = true;
@@ -155,7 +155,7 @@ describe("events", () => {
   });
 });
 
-test("tracking reports events that name a flag", async () => {
+test("tracking sends events that name a flag", async () => {
   const client = testFlags({ split: "v" });
   const domain = newKey("domain");
   await OpenFeature.setProviderAndWait(domain, createWebProvider(client));

@@ -1,9 +1,9 @@
-/** The two ways to every operation, REST and the flat server methods, told apart by nothing but how they are called. */
+/** Calls every operation over HTTP or through the server methods, behind one interface, so that tests run on both. */
 import { type Answer, answerOf, type Host, type Person } from "../host.ts";
 
 type Fields = Record<string, unknown>;
 
-/** One way to the operations; every answer is a status, headers and JSON. */
+/** One way to call the operations. Every response is a status, headers and JSON. */
 export interface Way {
   evaluate(body: unknown, headers?: Record<string, string>): Promise<Answer>;
   batch(body: unknown, headers?: Record<string, string>): Promise<Answer>;
@@ -61,7 +61,7 @@ function overHttp({ host, admin }: Ways): Way {
   };
 }
 
-/** A method as the test calls it: with inputs that its type would refuse, too. */
+/** A server method without its input type, because tests also send invalid input. */
 type Loose = (input: Fields) => Promise<Response>;
 
 function throughMethods({ host }: Ways): Way {
@@ -92,7 +92,7 @@ function throughMethods({ host }: Ways): Way {
   };
 }
 
-/** For `describe.each`: both ways, with the names that test reports show. */
+/** Both ways with their names, for `describe.each`. */
 export const WAYS: readonly (readonly [string, (ways: Ways) => Way])[] = [
   ["over HTTP", overHttp],
   ["through the server methods", throughMethods],

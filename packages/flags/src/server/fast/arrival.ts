@@ -1,22 +1,22 @@
-/** A request as the fast path sees it, whatever server it came to. */
+/** A request as the fast path reads it, on any server. */
 
 export interface Arrival {
   /** Reads a header by its name in lower case. */
   get(name: string): string | null;
-  /** All headers, for operations that want them so. */
+  /** All headers; building them may cost time. */
   readonly headers: Headers;
-  /** The address at the other end of the connection, where it is known. */
+  /** The peer's network address, where the server provides it. */
   readonly socketAddress: string | undefined;
 }
 
 export interface FastAnswer {
   readonly status: number;
   readonly body: string;
-  /** Names and values in turn, beside those that all answers have. */
+  /** Alternating names and values, in addition to `USUAL_HEADERS`. */
   readonly headers: readonly string[];
 }
 
-/** What every answer of ours has. */
+/** The headers of every answer. */
 export const USUAL_HEADERS: readonly string[] = [
   "content-type",
   "application/json",
@@ -26,7 +26,7 @@ export const USUAL_HEADERS: readonly string[] = [
   "no-cache",
 ];
 
-/** As Better Auth takes a media type for JSON, and accepts it. */
+/** Whether Better Auth accepts the media type as JSON. */
 export function isJson(contentType: string | null): boolean {
   if (contentType === "application/json") return true;
   if (contentType === null) return false;

@@ -1,30 +1,30 @@
-/** The answer to a bootstrap as JSON, put together from pieces that stay the same from one request to the next. */
+/** The JSON text of a bootstrap, joined from pieces that stay the same between requests. */
 import type { Evaluation } from "../../engine/definition.ts";
 import type { BootstrapFeatureFlagsInput } from "../../model/evaluation.ts";
-import type { Snapshot, SnapshotFlag } from "../../store/store.ts";
-import { bootstrapResult } from "../evaluate.ts";
-import { findFlag, isVisible } from "../flags-read.ts";
-import { evaluateInRound, noteAnswer, type Round } from "../round.ts";
+import type { Snapshot, SnapshotFlag } from "../../store/flag-store.ts";
+import { findInLayers, isVisible } from "../evaluation/flags.ts";
+import { bootstrapResult } from "../evaluation/results.ts";
+import { countEvaluation, type EvaluationScope, evaluateFlag } from "../evaluation/scope.ts";
 
-/** The same text as that of the ordinary result. */
-export function bootstrapText(round: Round, input: BootstrapFeatureFlagsInput): string {
+/** The same text as `JSON.stringify` of the ordinary result. */
+export function bootstrapText(scope: EvaluationScope, input: BootstrapFeatureFlagsInput): string {
   const { select = "full" } = input;
-  if (input.include !== undefined || typeof select !== "string" || round.traceable.size > 0) {
-    return JSON.stringify(bootstrapResult(round, input));
+  if (input.include !== undefined || typeof select !== "string" || scope.traceable.size > 0) {
+    return JSON.stringify(bootstrapResult(scope, input));
   }
-  const flags = flagsText(round, input, select === "value");
-  if (flags === undefined) return JSON.stringify(bootstrapResult(round, input));
-  const context = JSON.stringify(round.context);
-  return `{"flags":{${flags}},"evaluatedAt":"${round.evaluatedAt}","context":${context}}`;
+  const flags = flagsText(scope, input, select === "value");
+  if (flags === undefined) return JSON.stringify(bootstrapResult(scope, input));
+  const context = JSON.stringify(scope.context);
+  return `{"flags":{${flags}},"evaluatedAt":"${scope.evaluatedAt}","context":${context}}`;
 }
 
 function flagsText(
-  round: Round,
+  scope: EvaluationScope,
   { prefix = "", includeDisabled = false }: BootstrapFeatureFlagsInput,
   isValueOnly: boolean,
 ): string | undefined {
-  const { layers } = round.reading;
-  const metadata = metadataText(round);
+  const { layers } = scope.reading;
+  const metadata = metadataText(scope);
   let text = "";
   let isFirstLayer = true;
   for (const layer of layers) {
@@ -32,11 +32,12 @@ function flagsText(
     if (pieces === undefined) return undefined;
     for (const piece of pieces) {
       const { found } = piece;
-      if (!isVisible(found, round.seesServerFlags) || !found.flag.key.startsWith(prefix)) continue;
-      if (!isFirstLayer && findFlag(layers, found.flag.key, round.seesServerFlags)?.found !== found) continue;
-      const answer = evaluateInRound(round, layer, found);
+      if (!isVisible(found, scope.seesServerFlags) || !found.flag.key.startsWith(prefix)) continue;
+      if (!isFirstLayer && findInLayers(layers, found.flag.key, scope.seesServerFlags)?.found !== found)
+        continue;
+      const answer = evaluateFlag(scope, layer, found);
       if (answer.reason === "disabled" && !includeDisabled) continue;
-      noteAnswer(round, layer, found, answer);
+      countEvaluation(scope, layer, found, answer);
       const flag = isValueOnly ? piece.value(answer) : piece.full(answer, metadata);
       text += text === "" ? flag.slice(1) : flag;
     }
@@ -45,27 +46,27 @@ function flagsText(
   return text;
 }
 
-/** The usual metadata, which all requests until the next change have in common. */
-let usual = { revision: -1, text: "" };
+/** The metadata that all requests share until the next change of flags. */
+let shared = { revision: -1, text: "" };
 
 /** Without its closing brace. */
-function metadataText({ metadata }: Round): string {
+function metadataText({ metadata }: EvaluationScope): string {
   const { revision, stale, environmentIgnored } = metadata;
   if (stale === true || environmentIgnored === true) return JSON.stringify(metadata).slice(0, -1);
-  if (usual.revision !== revision) usual = { revision, text: `{"revision":${revision}` };
-  return usual.text;
+  if (shared.revision !== revision) shared = { revision, text: `{"revision":${revision}` };
+  return shared.text;
 }
 
-/** Answers whose text is kept for one flag. It has so many at most, unless it has very many variants and rules. */
+/** Texts that are kept for one flag; most flags have fewer distinct evaluations. */
 const MAX_KEPT = 64;
 
-/** The texts of a flag's answers, each with a comma before it. */
+/** The texts of a flag's evaluations, each with a comma before it. */
 class FlagPiece {
   readonly found: SnapshotFlag;
   readonly #key: string;
   readonly #values = new Map<Evaluation, string>();
   readonly #fulls = new Map<Evaluation, string>();
-  /** That of the texts in `#fulls`. */
+  /** The metadata in the texts of `#fulls`. */
   #metadata = "";
 
   constructor(found: SnapshotFlag) {
@@ -74,8 +75,8 @@ class FlagPiece {
   }
 
   value(answer: Evaluation): string {
-    const known = this.#values.get(answer);
-    if (known !== undefined) return known;
+    const cached = this.#values.get(answer);
+    if (cached !== undefined) return cached;
     return keep(this.#values, answer, this.#key + JSON.stringify(answer.value));
   }
 
@@ -84,13 +85,13 @@ class FlagPiece {
       this.#fulls.clear();
       this.#metadata = metadata;
     }
-    const known = this.#fulls.get(answer);
-    if (known !== undefined) return known;
+    const cached = this.#fulls.get(answer);
+    if (cached !== undefined) return cached;
     const { value, variant, reason, variantMetadata } = answer;
     const chosen = variant === undefined ? "" : `,"variant":${JSON.stringify(variant)}`;
-    const own = variantMetadata === undefined ? "" : `,"variant":${JSON.stringify(variantMetadata)}`;
+    const ofVariant = variantMetadata === undefined ? "" : `,"variant":${JSON.stringify(variantMetadata)}`;
     const fields = `{"value":${JSON.stringify(value)}${chosen},"reason":"${reason}"`;
-    return keep(this.#fulls, answer, `${this.#key}${fields},"metadata":${metadata}${own}}}`);
+    return keep(this.#fulls, answer, `${this.#key}${fields},"metadata":${metadata}${ofVariant}}}`);
   }
 }
 
@@ -102,20 +103,20 @@ function keep(texts: Map<Evaluation, string>, answer: Evaluation, text: string):
   return text;
 }
 
-const prepared = new WeakMap<Snapshot, readonly FlagPiece[] | "unordered">();
+const piecesBySnapshot = new WeakMap<Snapshot, readonly FlagPiece[] | "unordered">();
 
-/** Undefined where an object would not have the flags in their order. */
+/** Undefined when an object would list the flags in another order. */
 function piecesOf(snapshot: Snapshot): readonly FlagPiece[] | undefined {
-  let pieces = prepared.get(snapshot);
+  let pieces = piecesBySnapshot.get(snapshot);
   if (pieces === undefined) {
     const isOrdered = ![...snapshot.flags.keys()].some(isIndex);
     pieces = isOrdered ? [...snapshot.flags.values()].map((found) => new FlagPiece(found)) : "unordered";
-    prepared.set(snapshot, pieces);
+    piecesBySnapshot.set(snapshot, pieces);
   }
   return pieces === "unordered" ? undefined : pieces;
 }
 
-/** Objects have such properties first, in the order of the numbers. */
+/** Objects list integer-like keys first, in numeric order. */
 function isIndex(key: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) < 2 ** 32 - 1;
 }

@@ -1,45 +1,53 @@
-/** Answers evaluations and events before Better Auth is entered, wherever the answer does not depend on it. */
+/** Answers evaluations and events without Better Auth, wherever the answer does not depend on it. */
 import { isAPIError } from "better-auth/api";
 import { isPlainObject } from "../../engine/json.ts";
 import { parseBatchInput } from "../../model/evaluation-input.ts";
-import { bodyLimitOf } from "../body-limit.ts";
-import { type Call, refusalOf } from "../call.ts";
-import { batchResult, singleResult } from "../evaluate.ts";
-import { createEvent, createEventBatch } from "../events.ts";
-import { REVISION_HEADER, STALE_HEADER } from "../flags-read.ts";
+import type { OperationFacts } from "../call.ts";
+import { REVISION_HEADER, STALE_HEADER } from "../evaluation/flags.ts";
+import { batchResult, singleResult } from "../evaluation/results.ts";
+import {
+  type EvaluationInput,
+  type EvaluationScope,
+  openScope,
+  peekScope,
+  planScope,
+  type ScopePlan,
+} from "../evaluation/scope.ts";
+import { MAX_BODY_BYTES } from "../http/body-limit.ts";
+import { answer, refusalOf } from "../http/errors.ts";
+import type { HostContext } from "../http/host-request.ts";
+import { type KnownCaller, recallCaller } from "../identity/known-caller.ts";
+import { RequestIdentity } from "../identity/request-identity.ts";
 import { tooMany, WITHOUT_ADDRESS } from "../limits/admit.ts";
 import type { LimitVerdict } from "../limits/limits.ts";
-import { NO_LIMITS } from "../limits/memory-limits.ts";
 import { addressPrincipal, knownPrincipal } from "../limits/principal.ts";
-import { RULE_OF, ruleFor } from "../limits/rules.ts";
-import {
-  type KnownRound,
-  planKnownRound,
-  type Round,
-  type RoundInput,
-  startKnownRound,
-  startRound,
-} from "../round.ts";
-import { ROUTES } from "../routes.ts";
+import { ruleFor } from "../limits/rules.ts";
+import { bootstrapFeatureFlags, evaluateFeatureFlag, evaluateFeatureFlags } from "../operations/evaluate.ts";
+import { createFeatureFlagEvent, createFeatureFlagEventBatch } from "../operations/events.ts";
 import type { Service } from "../service.ts";
 import type { Arrival, FastAnswer } from "./arrival.ts";
 import { bootstrapText } from "./bootstrap-text.ts";
-import { readCredential } from "./credentials.ts";
-import { FastCall } from "./fast-call.ts";
-import { principalsOf } from "./host-principals.ts";
-import { ANONYMOUS, callerOf, type FastCaller } from "./known-caller.ts";
+import { FastRequest } from "./fast-request.ts";
 import { createOriginCheck } from "./origin.ts";
 import { readBootstrapInput, readEvaluateInput } from "./quick-input.ts";
 
-/** The operations that can be answered here. */
-export const FAST_OPERATIONS = [
-  "evaluateFeatureFlag",
-  "evaluateFeatureFlags",
-  "bootstrapFeatureFlags",
-  "createFeatureFlagEvent",
-  "createFeatureFlagEventBatch",
-] as const;
-export type FastOperation = (typeof FAST_OPERATIONS)[number];
+/** The operations that the fast path can answer. */
+export interface FastOperations {
+  readonly evaluateFeatureFlag: typeof evaluateFeatureFlag;
+  readonly evaluateFeatureFlags: typeof evaluateFeatureFlags;
+  readonly bootstrapFeatureFlags: typeof bootstrapFeatureFlags;
+  readonly createFeatureFlagEvent: typeof createFeatureFlagEvent;
+  readonly createFeatureFlagEventBatch: typeof createFeatureFlagEventBatch;
+}
+export type FastOperation = keyof FastOperations;
+
+export const FAST_OPERATIONS: FastOperations = {
+  evaluateFeatureFlag,
+  evaluateFeatureFlags,
+  bootstrapFeatureFlags,
+  createFeatureFlagEvent,
+  createFeatureFlagEventBatch,
+};
 
 export interface FastRoute {
   readonly name: FastOperation;
@@ -47,24 +55,19 @@ export interface FastRoute {
   readonly isOriginTrusted: (header: (name: string) => string | null) => boolean;
 }
 
-/** Wherever it gives `undefined`, Better Auth has to answer. */
+/** A result of `undefined` means that Better Auth must answer. */
 export interface FastPath {
   routeAt(pathname: string): FastRoute | undefined;
-  identify(route: FastRoute, arrival: Arrival): FastCaller | undefined | Promise<FastCaller | undefined>;
-  answer(
-    route: FastRoute,
-    arrival: Arrival,
-    caller: FastCaller,
-    text: string,
-  ): FastAnswer | undefined | Promise<FastAnswer | undefined>;
+  identify(route: FastRoute, arrival: Arrival): KnownCaller | undefined | Promise<KnownCaller | undefined>;
+  answer(route: FastRoute, arrival: Arrival, caller: KnownCaller, text: string): Answered;
 }
 
-interface FastRequest {
+interface ParsedRequest {
   readonly name: FastOperation;
   readonly arrival: Arrival;
-  readonly caller: FastCaller;
+  readonly caller: KnownCaller;
   readonly body: unknown;
-  /** Of the body's text. */
+  /** Length of the body's text. */
   readonly length: number;
 }
 
@@ -72,34 +75,43 @@ type Answered = FastAnswer | undefined | Promise<FastAnswer | undefined>;
 
 export function createFastPath(
   service: Service,
-  context: Call["context"],
+  context: HostContext,
   operations: readonly FastOperation[],
 ): FastPath {
-  const principals = principalsOf({ context });
-  const routes = new Map(operations.map((name) => [prefixOf(context) + ROUTES[name].path, routeOf(name)]));
-  principals.watch();
+  const { identities } = service;
+  const prefix = prefixOf(context);
+  const routes = new Map(operations.map((name) => [prefix + FAST_OPERATIONS[name].path, routeOf(name)]));
+  identities.principals.startWatch();
 
   function routeOf(name: FastOperation): FastRoute {
-    const { path } = ROUTES[name];
-    return { name, maxBytes: bodyLimitOf(path), isOriginTrusted: createOriginCheck(context, path) };
+    const { path, maxBodyBytes = MAX_BODY_BYTES } = FAST_OPERATIONS[name];
+    return { name, maxBytes: maxBodyBytes, isOriginTrusted: createOriginCheck(context, path) };
   }
 
-  /** Counts a request, as the ordinary path does, and answers it if it may be. */
-  function admitted({ name, arrival, caller: { caller } }: FastRequest, work: () => Answered): Answered {
-    const operationRule = RULE_OF[name];
-    if (service.limits === NO_LIMITS || operationRule === "none") return work();
+  /** Counts a request against its rate limit, as the ordinary path does, and runs the work if it is allowed. */
+  function admitted({ name, arrival, caller: { caller } }: ParsedRequest, work: () => Answered): Answered {
+    const { rateLimit } = FAST_OPERATIONS[name];
+    const { limits } = service;
+    if (limits === undefined || rateLimit === "none") return work();
     const principal =
       knownPrincipal(caller) ??
       addressPrincipal((header) => arrival.get(header), context.options, arrival.socketAddress);
     if (principal.kind === "nobody") service.warnOnce(WITHOUT_ADDRESS);
-    const rule = ruleFor(operationRule, principal);
-    const verdict = service.limits.consume(rule, principal);
-    const go = (known: LimitVerdict) => {
-      if (known.allowed) return work();
+    const rule = ruleFor(rateLimit, principal);
+    const verdict = limits.consume(rule, principal);
+    const proceed = (decided: LimitVerdict) => {
+      if (decided.allowed) return work();
       service.meter.limited(rule);
-      return refused(tooMany(known.retryAfterSeconds));
+      return refused(tooMany(decided.retryAfterSeconds));
     };
-    return verdict instanceof Promise ? verdict.then(go) : go(verdict);
+    return verdict instanceof Promise ? verdict.then(proceed) : proceed(verdict);
+  }
+
+  /** The call as operations expect it, with the caller from the principal cache. */
+  function callOf<Facts extends OperationFacts>({ arrival, caller, body }: ParsedRequest, operation: Facts) {
+    const request = new FastRequest(context, arrival, body);
+    const identity = new RequestIdentity(request, identities, caller);
+    return { service, request, headers: arrival, identity, operation };
   }
 
   function refused(error: unknown): FastAnswer {
@@ -108,73 +120,72 @@ export function createFastPath(
     return { status, body: JSON.stringify(body), headers };
   }
 
-  function evaluation<Input extends RoundInput>(
-    request: FastRequest,
-    read: (body: unknown, length: number) => Input,
-    write: (round: Round, input: Input) => string,
+  function evaluation<Input extends EvaluationInput>(
+    request: ParsedRequest,
+    parse: (body: unknown, length: number) => Input,
+    write: (scope: EvaluationScope, input: Input) => string,
   ): Answered {
-    const { arrival, caller, body, length } = request;
+    const { name, arrival, caller, body, length } = request;
     let input: Input;
-    let plan: KnownRound | undefined;
+    let plan: ScopePlan | undefined;
     try {
-      input = read(body, length);
-      plan = planKnownRound(service, arrival, caller, input);
+      input = parse(body, length);
+      plan = planScope(service, arrival, caller, input);
     } catch (error) {
       return admitted(request, () => refused(error));
     }
     if (plan === undefined) return undefined;
-    const known = plan;
+    const planned = plan;
     return admitted(request, () => {
       try {
-        const round = startKnownRound(service, arrival, known);
-        if (round !== undefined) return evaluated(round, write(round, input));
+        const scope = peekScope(service, arrival, planned);
+        if (scope !== undefined) return evaluated(scope, write(scope, input));
       } catch (error) {
         return refused(error);
       }
-      const call = new FastCall(context, arrival, caller, body);
-      return startRound(service, call, input)
-        .then((round) => evaluated(round, write(round, input)))
+      return openScope(callOf(request, FAST_OPERATIONS[name]), input)
+        .then((scope) => evaluated(scope, write(scope, input)))
         .catch(refused);
     });
   }
 
-  /** The operation decides everything, as on the ordinary path. */
+  /** Runs the operation itself, as the ordinary path does. */
   function event(
-    request: FastRequest,
-    operation: (service: Service, call: Call) => Promise<object>,
+    request: ParsedRequest,
+    operation: typeof createFeatureFlagEvent | typeof createFeatureFlagEventBatch,
   ): Answered {
-    const { arrival, caller, body } = request;
-    // Whether somebody may speak for another takes a permission.
-    if (caller.caller.kind !== "anonymous" && claimsSomebody(body)) return undefined;
+    const { caller, body } = request;
+    // A claim about another user needs a permission, which Better Auth's path checks.
+    if (caller.caller.kind !== "anonymous" && hasClaim(body)) return undefined;
     return admitted(request, async () => {
-      const call = new FastCall(context, arrival, caller, body);
+      const call = callOf(request, operation);
       try {
-        const result = await operation(service, call);
-        return { status: 200, body: JSON.stringify(result), headers: call.answerHeaders };
+        const result = await answer<object>(call.request, "STORAGE_ERROR", () => operation.run(call));
+        return { status: 200, body: JSON.stringify(result), headers: call.request.answerHeaders };
       } catch (error) {
         if (!isAPIError(error)) return refused(error);
-        const { answerHeaders: headers } = call;
+        const { answerHeaders: headers } = call.request;
         return { status: error.statusCode, body: JSON.stringify(error.body), headers };
       }
     });
   }
 
-  function run(request: FastRequest): Answered {
+  function run(request: ParsedRequest): Answered {
     switch (request.name) {
       case "evaluateFeatureFlag":
-        return evaluation(request, readEvaluateInput, (round, input) =>
-          JSON.stringify(singleResult(round, input)),
+        return evaluation(request, readEvaluateInput, (scope, input) =>
+          JSON.stringify(singleResult(scope, input)),
         );
       case "evaluateFeatureFlags":
-        return evaluation(request, parseBatchInput, (round, input) =>
-          JSON.stringify(batchResult(round, input)),
+        return evaluation(request, parseBatchInput, (scope, input) =>
+          JSON.stringify(batchResult(scope, input)),
         );
       case "bootstrapFeatureFlags":
         return evaluation(request, readBootstrapInput, bootstrapText);
       case "createFeatureFlagEvent":
-        return event(request, createEvent);
+        return event(request, createFeatureFlagEvent);
       case "createFeatureFlagEventBatch":
-        return event(request, createEventBatch);
+        return event(request, createFeatureFlagEventBatch);
     }
   }
 
@@ -188,12 +199,7 @@ export function createFastPath(
     identify({ isOriginTrusted }, arrival) {
       const header = (name: string) => arrival.get(name);
       if (!isOriginTrusted(header)) return undefined;
-      const credential = readCredential(principals.names, header);
-      if (credential === "none") return ANONYMOUS;
-      if (credential === "unclear") return undefined;
-      const recalled = principals.recall(credential.proof);
-      if (recalled instanceof Promise) return recalled.then((found) => found && callerOf(found));
-      return recalled && callerOf(recalled);
+      return recallCaller(identities, header);
     },
     answer({ name }, arrival, caller, text) {
       const startedAtMs = performance.now();
@@ -211,10 +217,10 @@ export function createFastPath(
   };
 }
 
-/** Fields in which Better Auth expects a URL that it trusts, whatever is asked for. */
+/** Fields in which Better Auth expects a trusted URL, in any request. */
 const REDIRECTS = ["callbackURL", "redirectTo", "errorCallbackURL", "newUserCallbackURL"];
 
-function evaluated({ reading }: Round, body: string): FastAnswer {
+function evaluated({ reading }: EvaluationScope, body: string): FastAnswer {
   const revision = String(reading.revision);
   const headers = reading.stale
     ? [REVISION_HEADER, revision, STALE_HEADER, "1"]
@@ -222,7 +228,7 @@ function evaluated({ reading }: Round, body: string): FastAnswer {
   return { status: 200, body, headers };
 }
 
-function claimsSomebody(body: unknown): boolean {
+function hasClaim(body: unknown): boolean {
   if (!isPlainObject(body)) return false;
   const { context, events } = body;
   if (context !== undefined) return true;
@@ -231,8 +237,8 @@ function claimsSomebody(body: unknown): boolean {
   );
 }
 
-/** What comes before the paths of endpoints. */
-function prefixOf({ baseURL, options }: Call["context"]): string {
+/** The part of the path before that of an endpoint. */
+function prefixOf({ baseURL, options }: HostContext): string {
   const path = baseURL === "" ? (options.basePath ?? "/api/auth") : new URL(baseURL).pathname;
   return path.replace(/\/+$/, "");
 }

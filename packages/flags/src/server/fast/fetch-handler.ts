@@ -1,12 +1,12 @@
-/** The fast path for servers that speak in `Request` and `Response`. */
-import { answerBrokenOff } from "../body-limit.ts";
+/** The fast path on servers that use `Request` and `Response`. */
+import { answerBrokenOff } from "../http/body-limit.ts";
 import { type Arrival, type FastAnswer, isJson, USUAL_HEADERS } from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
 import type { HostPath } from "./host-path.ts";
 
 export type FetchHandler = (request: Request, server?: unknown) => Promise<Response>;
 
-/** Answers what it can, and leaves the rest to `ordinary`. */
+/** Answers what the fast path can; `ordinary` answers the rest. */
 export function createFetchHandler(
   host: HostPath,
   ordinary: (request: Request) => Promise<Response>,
@@ -30,14 +30,14 @@ async function serve(
   const arrival = new FetchArrival(request, server);
   const caller = await fast.identify(route, arrival);
   if (caller === undefined) return ordinary(request);
-  // Whoever goes away in the middle of a body makes this fail, and nobody else.
+  // A client that disconnects mid-body makes only its own request fail.
   const text = request.body === null ? "" : await request.text().catch(() => undefined);
   if (text === undefined) return answerBrokenOff();
   const answer = await fast.answer(route, arrival, caller, text);
   return answer === undefined ? ordinary(again(request, text)) : responseOf(answer);
 }
 
-/** A body that says how large it is, and is JSON; or none at all. */
+/** Whether the body is JSON with a `content-length`, or empty. */
 function isReadable({ maxBytes }: FastRoute, request: Request): boolean {
   if (request.body === null) return true;
   const announced = request.headers.get("content-length");
@@ -45,22 +45,22 @@ function isReadable({ maxBytes }: FastRoute, request: Request): boolean {
   return isJson(request.headers.get("content-type"));
 }
 
-/** As it is written: a path that would have to be decoded, or has a query, is none of ours. */
+/** The path as written, undecoded and with its query: the fast path matches exact paths only. */
 function pathnameOf(url: string): string {
   const start = url.indexOf("/", url.indexOf("://") + 3);
   return start === -1 ? "" : url.slice(start);
 }
 
-/** The same request for somebody else to read. */
+/** The same request with an unread body. */
 function again(request: Request, text: string): Request {
   const { method, headers, signal } = request;
   return new Request(request.url, { method, headers, signal, ...(text !== "" && { body: text }) });
 }
 
-/** Given as an object, headers cost half of what they do as pairs. None of ours comes twice. */
-function responseOf({ status, body, headers: own }: FastAnswer): Response {
+/** Headers as an object cost half as much as pairs. No name occurs twice. */
+function responseOf({ status, body, headers: added }: FastAnswer): Response {
   const headers: Record<string, string> = { ...USUAL };
-  for (let at = 0; at < own.length; at += 2) headers[own[at] ?? ""] = own[at + 1] ?? "";
+  for (let at = 0; at < added.length; at += 2) headers[added[at] ?? ""] = added[at + 1] ?? "";
   return new Response(body, { status, headers });
 }
 
@@ -83,7 +83,7 @@ class FetchArrival implements Arrival {
     return this.headers.get(name);
   }
 
-  /** Bun's server knows it. */
+  /** Bun's server provides it. */
   get socketAddress(): string | undefined {
     const server = this.#server;
     if (typeof server !== "object" || server === null || !("requestIP" in server)) return undefined;

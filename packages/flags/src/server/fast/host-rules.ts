@@ -1,15 +1,14 @@
-/** What of the host's could change an answer of ours, so that Better Auth must give it. */
-import type { Call } from "../call.ts";
+/** Host features that force a request through Better Auth. */
+import type { HostContext } from "../http/host-request.ts";
 import { hostRuleFor } from "../limits/host.ts";
 
-type Context = Call["context"];
-type Plugin = NonNullable<Context["options"]["plugins"]>[number];
+type Plugin = NonNullable<HostContext["options"]["plugins"]>[number];
 type Hook = NonNullable<NonNullable<Plugin["hooks"]>["before"]>[number];
 type HookContext = Parameters<Hook["matcher"]>[0];
 
 /**
- * Plugins whose hooks run for every request and do nothing to ours: they find out who is calling, which the fast path
- * does by the same headers, or pass on cookies, of which our answers have none.
+ * Plugins whose hooks run for every request but do not change the answers of flags: they identify the caller, which the
+ * fast path does by the same headers, or forward cookies, of which these answers have none.
  */
 const HARMLESS_HOOKS: ReadonlySet<string> = new Set([
   "bearer",
@@ -22,9 +21,9 @@ const HARMLESS_HOOKS: ReadonlySet<string> = new Set([
   "tanstack-start-cookies-solid",
 ]);
 
-/** Why nothing may be answered before Better Auth is entered; undefined when all may. `own` is our plugin. */
+/** Why the fast path must stay off; undefined when it may answer. `own` is the featureFlags plugin. */
 export function reasonToStepAside(
-  context: Context,
+  context: HostContext,
   own: object,
   paths: readonly string[],
 ): string | undefined {
@@ -43,14 +42,14 @@ export function reasonToStepAside(
   return undefined;
 }
 
-/** Why Better Auth must answer this path; undefined when it need not. */
-export function reasonForPath({ options, rateLimit }: Context, path: string): string | undefined {
+/** Why Better Auth must answer this path; undefined when the fast path may. */
+export function reasonForPath({ options, rateLimit }: HostContext, path: string): string | undefined {
   if (options.disabledPaths?.includes(path) === true) return "disabledPaths names it";
   if (rateLimit.enabled && hostRuleFor(options, path) !== undefined) return "rateLimit.customRules limits it";
   return undefined;
 }
 
-function reasonOf(plugin: Plugin, context: Context, paths: readonly string[]): string | undefined {
+function reasonOf(plugin: Plugin, context: HostContext, paths: readonly string[]): string | undefined {
   if (plugin.onRequest !== undefined && !isCaptchaElsewhere(plugin, paths)) return "has onRequest";
   if (plugin.onResponse !== undefined) return "has onResponse";
   for (const { path } of plugin.middlewares ?? []) {
@@ -72,7 +71,7 @@ function reasonOf(plugin: Plugin, context: Context, paths: readonly string[]): s
     : undefined;
 }
 
-/** It looks only at the paths it is told of, and by default at none of ours. */
+/** The captcha plugin checks only the paths it is configured with, by default none of flags. */
 function isCaptchaElsewhere({ id, options }: Plugin, paths: readonly string[]): boolean {
   if (id !== "captcha" || options === undefined) return false;
   const endpoints: unknown = options["endpoints"] ?? [];
@@ -83,10 +82,10 @@ function isCaptchaElsewhere({ id, options }: Plugin, paths: readonly string[]): 
 }
 
 /**
- * Asks a hook whether it would run, for a request without headers, and for one that has every header but `except`. A
- * hook that cannot be asked might.
+ * Calls a hook's matcher for a request without headers, and for one that has every header but `except`. A matcher that
+ * throws counts as a match.
  */
-function couldMatch(hook: Hook, context: Context, paths: readonly string[], except?: string): boolean {
+function couldMatch(hook: Hook, context: HostContext, paths: readonly string[], except?: string): boolean {
   const everyHeader = new EveryHeader(except);
   for (const path of paths) {
     for (const headers of [new Headers(), everyHeader]) {

@@ -1,4 +1,4 @@
-/** The fast path for `node:http`, without a `Request` or `Response` in between. */
+/** The fast path on `node:http`, without building a `Request` or `Response`. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Arrival, type FastAnswer, isJson, USUAL_HEADERS } from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
@@ -6,10 +6,10 @@ import type { HostPath } from "./host-path.ts";
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** What frameworks add to a request: where it was mounted, and a body that has been read. */
+/** What frameworks add to a request: the path it was mounted at, and a parsed body. */
 type Mounted = IncomingMessage & { baseUrl?: unknown; body?: unknown };
 
-/** Answers what it can, and leaves the rest to `ordinary`. */
+/** Answers what the fast path can; `ordinary` answers the rest. */
 export function createNodeHandler(host: HostPath, ordinary: NodeHandler): NodeHandler {
   return (request, response) => {
     const fast = host.current;
@@ -32,12 +32,12 @@ async function serve(
   const caller = identified instanceof Promise ? await identified : identified;
   if (caller === undefined) return ordinary(request, response);
   const text = await readText(request);
-  // Whoever has gone away is told nothing.
+  // The client has disconnected.
   if (text === undefined) return undefined;
   const answered = fast.answer(route, arrival, caller, text);
   const answer = answered instanceof Promise ? await answered : answered;
   if (answer !== undefined) return send(response, answer);
-  // What has been read is taken from here by Better Auth.
+  // Better Auth reads the body from here.
   if (text !== "") (request as Mounted).body = text;
   return ordinary(request, response);
 }
@@ -47,7 +47,7 @@ function pathnameOf(request: Mounted): string {
   return typeof baseUrl === "string" ? baseUrl + url : url;
 }
 
-/** A body that nobody has read, says how large it is, and is JSON; or none at all. */
+/** Whether the body is unread JSON with a `content-length`, or empty. */
 function isReadable({ maxBytes }: FastRoute, request: Mounted): boolean {
   if (request.body !== undefined || request.readableEnded || !request.readable) return false;
   const announced = request.headers["content-length"];
@@ -55,7 +55,7 @@ function isReadable({ maxBytes }: FastRoute, request: Mounted): boolean {
   return announced === "0" || isJson(request.headers["content-type"] ?? null);
 }
 
-/** The body as text; undefined when it ends too early. */
+/** The body as text; undefined when it ends early. */
 function readText(request: IncomingMessage): Promise<string | undefined> {
   return new Promise((resolve) => {
     let first: Buffer | undefined;
@@ -76,7 +76,7 @@ function readText(request: IncomingMessage): Promise<string | undefined> {
 function send(response: ServerResponse, { status, body, headers }: FastAnswer): void {
   const bytes = Buffer.byteLength(body);
   response.writeHead(status, [...USUAL_HEADERS, "content-length", String(bytes), ...headers]);
-  // A character in each byte is ASCII, which is copied as it is.
+  // One byte per character means ASCII, which needs no encoding.
   response.end(body, bytes === body.length ? "latin1" : "utf8");
 }
 
@@ -107,7 +107,7 @@ class NodeArrival implements Arrival {
 function headersOf({ headers }: IncomingMessage): Headers {
   const made = new Headers();
   for (const [name, value] of Object.entries(headers)) {
-    // HTTP/2 has its own among them.
+    // Pseudo-headers of HTTP/2.
     if (value === undefined || name.startsWith(":")) continue;
     made.set(name, typeof value === "string" ? value : value.join(", "));
   }

@@ -1,12 +1,12 @@
-/** Whether Better Auth would accept the origin of a request with cookies. Where that is not sure, it is asked. */
-import type { Call } from "../call.ts";
-import type { ReadHeader } from "./credentials.ts";
+/** Whether Better Auth would accept the origin of a request with cookies. When in doubt, Better Auth decides. */
+import type { HostContext } from "../http/host-request.ts";
+import type { ReadHeader } from "../identity/credentials.ts";
 
 /** Origins remembered as trusted. */
 const MAX_ORIGINS = 1000;
 
-/** A function that says yes only when Better Auth would, for requests to this path of ours. */
-export function createOriginCheck(context: Call["context"], path: string): (header: ReadHeader) => boolean {
+/** A function that accepts a request to this path only when Better Auth would. */
+export function createOriginCheck(context: HostContext, path: string): (header: ReadHeader) => boolean {
   if (isUnchecked(context, path)) return () => true;
   const isTrusted = trustOf(context);
   const trusted = new Set<string>();
@@ -22,7 +22,7 @@ export function createOriginCheck(context: Call["context"], path: string): (head
   };
 }
 
-function isUnchecked({ skipCSRFCheck, skipOriginCheck }: Call["context"], path: string): boolean {
+function isUnchecked({ skipCSRFCheck, skipOriginCheck }: HostContext, path: string): boolean {
   if (skipCSRFCheck || skipOriginCheck === true) return true;
   if (!Array.isArray(skipOriginCheck)) return false;
   return skipOriginCheck.some((skipped) => {
@@ -31,8 +31,8 @@ function isUnchecked({ skipCSRFCheck, skipOriginCheck }: Call["context"], path: 
   });
 }
 
-/** What Better Auth trusts for every request; a function of the host's may trust more, and is asked by Better Auth. */
-function trustOf(context: Call["context"]): (origin: string) => boolean {
+/** The origins that Better Auth trusts for every request. A host's function may trust more; only Better Auth calls it. */
+function trustOf(context: HostContext): (origin: string) => boolean {
   if (typeof context.options.trustedOrigins !== "function") {
     return (origin) => context.isTrustedOrigin(origin, { allowRelativePaths: false });
   }

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseBootstrapInput, parseEvaluateInput } from "../../model/evaluation-input.ts";
-import { present } from "../context.ts";
+import { present } from "../evaluation/context.ts";
 import { readBootstrapInput, readEvaluateInput } from "./quick-input.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 });
 const text = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom("x".repeat(300), "\ud800", "\0", ""));
-const or = <Value>(usual: fc.Arbitrary<Value>) =>
-  fc.oneof({ weight: 6, arbitrary: usual }, { weight: 1, arbitrary: json });
+const or = <Value>(common: fc.Arbitrary<Value>) =>
+  fc.oneof({ weight: 6, arbitrary: common }, { weight: 1, arbitrary: json });
 const number = fc.oneof(fc.double(), fc.constantFrom(1e20, Number.MAX_VALUE));
 
 const context = fc.record(
@@ -24,7 +24,7 @@ const context = fc.record(
   },
   { requiredKeys: [] },
 );
-const usual = {
+const common = {
   context: or(context),
   select: or(fc.constantFrom("full", "value", ["value"], [])),
   environment: or(text),
@@ -33,15 +33,15 @@ const usual = {
   unknown: json,
 };
 const single = fc.record(
-  { ...usual, flagKey: or(text), default: json, contextInResponse: or(fc.boolean()) },
+  { ...common, flagKey: or(text), default: json, contextInResponse: or(fc.boolean()) },
   { requiredKeys: ["flagKey"] },
 );
 const bootstrap = fc.record(
-  { ...usual, include: or(fc.array(text)), prefix: or(text), includeDisabled: or(fc.boolean()) },
+  { ...common, include: or(fc.array(text)), prefix: or(text), includeDisabled: or(fc.boolean()) },
   { requiredKeys: [] },
 );
 
-/** What is used of an input, or the error. */
+/** The fields that evaluations read, or the error. */
 function outcome<Input extends { context?: Parameters<typeof present>[0] | undefined }>(
   read: () => Input,
   fields: readonly (keyof Input)[],
@@ -55,14 +55,14 @@ function outcome<Input extends { context?: Parameters<typeof present>[0] | undef
   }
 }
 
-describe("a body that is told by comparisons", () => {
-  const common = ["select", "environment", "track", "debug"] as const;
+describe("a body that needs no schema", () => {
+  const shared = ["select", "environment", "track", "debug"] as const;
 
-  test("of one flag is taken, and refused, as the schema does", () => {
+  test("of one flag is accepted and refused as the schema does", () => {
     fc.assert(
       fc.property(or(single), (given) => {
         const raw = JSON.stringify(given) ?? "null";
-        const fields = [...common, "flagKey", "default", "contextInResponse"] as const;
+        const fields = [...shared, "flagKey", "default", "contextInResponse"] as const;
         const body: unknown = JSON.parse(raw);
         expect(outcome(() => readEvaluateInput(body, raw.length), fields)).toEqual(
           outcome(() => parseEvaluateInput(body), fields),
@@ -72,11 +72,11 @@ describe("a body that is told by comparisons", () => {
     );
   });
 
-  test("of a bootstrap is taken, and refused, as the schema does", () => {
+  test("of a bootstrap is accepted and refused as the schema does", () => {
     fc.assert(
       fc.property(or(bootstrap), (given) => {
         const raw = JSON.stringify(given) ?? "null";
-        const fields = [...common, "include", "prefix", "includeDisabled"] as const;
+        const fields = [...shared, "include", "prefix", "includeDisabled"] as const;
         const body: unknown = JSON.parse(raw);
         expect(outcome(() => readBootstrapInput(body, raw.length), fields)).toEqual(
           outcome(() => parseBootstrapInput(body), fields),
@@ -86,12 +86,12 @@ describe("a body that is told by comparisons", () => {
     );
   });
 
-  test("is left to the schema when it is large: its context may be over the limit", () => {
+  test("is small: the schema checks a large one against the limit of the context", () => {
     const body = { context: { attributes: { long: "x".repeat(17_000) } } };
-    expect(() => readBootstrapInput(body, JSON.stringify(body).length)).toThrow("too large");
+    expect(() => readBootstrapInput(body, JSON.stringify(body).length)).toThrow("too many bytes");
   });
 
-  test("is refused when a number in it is none", () => {
+  test("has finite numbers only", () => {
     const body: unknown = JSON.parse('{"context":{"attributes":{"n":1e999}}}');
     expect(() => readBootstrapInput(body, 40)).toThrow("not valid");
   });

@@ -1,10 +1,10 @@
-/** `withFeatureFlags`: an auth instance that answers for flags before Better Auth is entered. */
-import type { Call } from "../call.ts";
+/** `withFeatureFlags`: an auth instance that answers evaluations and events on the fast path. */
+import type { HostContext } from "../http/host-request.ts";
 import { findService } from "../plugin.ts";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { type HostPath, openHostPath } from "./host-path.ts";
 
-/** The part of an auth instance that is needed to answer in its place. */
+/** The members of an auth instance that the fast path needs. */
 export type AuthWithHandler = {
   handler: (request: Request) => Promise<Response>;
   readonly options: { readonly plugins?: readonly object[] | undefined };
@@ -13,16 +13,16 @@ export type AuthWithHandler = {
 
 export interface Wrapped {
   readonly host: HostPath;
-  /** As it was. */
+  /** The auth instance's own handler. */
   readonly ordinary: (request: Request) => Promise<Response>;
 }
 
 const wrapped = new WeakMap<object, Wrapped>();
 
 /**
- * The same auth instance, which answers evaluations and events on the same URLs many times as fast. Better Auth
- * answers everything else, and identifies everybody who has not been seen lately. Where the host has hooks, or another
- * plugin could change an answer, it steps aside and says so in the log.
+ * The same auth instance, answering evaluations and events on the same URLs many times faster. Better Auth answers
+ * everything else, and verifies callers that are not in the principal cache. When the host has hooks, or another plugin
+ * could change an answer, the fast path stays off and logs why.
  *
  * ```ts
  * import { featureFlags, withFeatureFlags } from "@halyard/flags";
@@ -34,14 +34,14 @@ const wrapped = new WeakMap<object, Wrapped>();
  */
 export function withFeatureFlags<Auth extends AuthWithHandler>(auth: Auth): Auth {
   if (wrapped.has(auth)) return auth;
-  const own = wrap(auth);
-  const handler: FetchHandler = createFetchHandler(own.host, own.ordinary);
-  const made = { ...auth, handler, ...("fetch" in auth && { fetch: handler }) };
-  wrapped.set(made, own);
-  return made;
+  const wrapping = wrap(auth);
+  const handler: FetchHandler = createFetchHandler(wrapping.host, wrapping.ordinary);
+  const fastAuth = { ...auth, handler, ...("fetch" in auth && { fetch: handler }) };
+  wrapped.set(fastAuth, wrapping);
+  return fastAuth;
 }
 
-/** The fast path of an auth instance, its own where `withFeatureFlags` has made it. */
+/** The fast path of an auth instance: the one that `withFeatureFlags` created, else a new one. */
 export function wrappedOf(auth: AuthWithHandler): Wrapped {
   return wrapped.get(auth) ?? wrap(auth);
 }
@@ -57,11 +57,11 @@ function wrap(auth: AuthWithHandler): Wrapped {
   const host: HostPath = { current: undefined };
   auth.$context.then(
     (context) => {
-      // The type of an auth instance does not say what its context is to its plugins.
-      const own = context as Call["context"];
-      host.current = openHostPath(serviceOf({ context: own }), own, plugin);
+      // The type of an auth instance does not declare its context as plugins see it.
+      const hostContext = context as HostContext;
+      host.current = openHostPath(serviceOf({ context: hostContext }), hostContext, plugin);
     },
-    // Better Auth tells whoever asks it.
+    // Better Auth reports this failure to every request.
     () => undefined,
   );
   return { host, ordinary: auth.handler };

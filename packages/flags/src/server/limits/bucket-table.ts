@@ -1,69 +1,69 @@
-/** The buckets of one process: found and made in constant time, a bounded number of them, without a timer. */
+/** Stores the rate limit buckets of one process: constant-time access, a bounded number of buckets, no timer. */
 import type { LimitPrincipal, LimitRule } from "./limits.ts";
 
-/** What one principal has used of one rule since the window began. */
+/** The use of one rule by one principal in the current window. */
 export interface Bucket {
   readonly rule: LimitRule;
   readonly kind: LimitPrincipal["kind"];
   readonly id: string;
   used: number;
   endsAtMs: number;
-  /** Nothing is left of it until its window ends. */
+  /** The limit is reached until the window ends. */
   spent: boolean;
-  /** Where it stands among those that began before and after it. */
+  /** Neighbours in the queue, which is in the order of window start. */
   older: Bucket | undefined;
   newer: Bucket | undefined;
 }
 
 export interface BucketTable {
-  /** The principal's bucket as it is now: a new window where there was none or it has ended. */
+  /** Returns the principal's bucket. Starts a new window when the principal has no open one. */
   at(rule: LimitRule, principal: LimitPrincipal, windowMs: number, nowMs: number): Bucket;
-  /** Says that nothing is left of a bucket, which makes it the last to be forgotten. */
+  /** Marks a bucket as spent. Spent buckets are evicted last. */
   markSpent(bucket: Bucket): void;
   readonly size: number;
 }
 
 export interface BucketTableOptions {
   readonly maxBuckets: number;
-  /** Called when a window that has not ended, and of which nothing is left, had to be forgotten. */
-  readonly onForgotten: () => void;
+  /** Called when a spent bucket is evicted before its window ends. */
+  readonly onEvicted: () => void;
 }
 
-/** All who have no address. */
+/** The shared id of callers without an address. */
 const NOBODY = "";
 
-export function createBucketTable({ maxBuckets, onForgotten }: BucketTableOptions): BucketTable {
-  // By rule, kind and id, so that no key has to be put together on the way to an answer.
-  const homes = new Map<LimitRule, Record<LimitPrincipal["kind"], Map<string, Bucket>>>();
+export function createBucketTable({ maxBuckets, onEvicted }: BucketTableOptions): BucketTable {
+  // Nested by rule, kind and id, so that a request does not build a key string.
+  const bucketsByRule = new Map<LimitRule, Record<LimitPrincipal["kind"], Map<string, Bucket>>>();
   const open = createQueue();
   const spent = createQueue();
   let size = 0;
 
-  function homeOf(rule: LimitRule, kind: LimitPrincipal["kind"]): Map<string, Bucket> {
-    let home = homes.get(rule);
-    if (home === undefined) {
-      home = { user: new Map(), key: new Map(), address: new Map(), nobody: new Map() };
-      homes.set(rule, home);
+  function bucketsOf(rule: LimitRule, kind: LimitPrincipal["kind"]): Map<string, Bucket> {
+    let byKind = bucketsByRule.get(rule);
+    if (byKind === undefined) {
+      byKind = { user: new Map(), key: new Map(), address: new Map(), nobody: new Map() };
+      bucketsByRule.set(rule, byKind);
     }
-    return home[kind];
+    return byKind[kind];
   }
 
-  function forget(bucket: Bucket): void {
+  function evict(bucket: Bucket): void {
     queueOf(bucket).remove(bucket);
-    homeOf(bucket.rule, bucket.kind).delete(bucket.id);
+    bucketsOf(bucket.rule, bucket.kind).delete(bucket.id);
     size--;
   }
 
-  /** The oldest window goes first; one of which nothing is left, only when there is no other. */
+  /** Evicts the oldest window. Spent buckets are evicted only if there are no others. */
   function makeRoom(nowMs: number): void {
     for (const { oldest } of [open, spent]) {
-      if (oldest !== undefined && oldest.endsAtMs <= nowMs) forget(oldest);
+      if (oldest !== undefined && oldest.endsAtMs <= nowMs) evict(oldest);
     }
     if (size < maxBuckets) return;
     const oldest = open.oldest ?? spent.oldest;
     if (oldest === undefined) return;
-    forget(oldest);
-    if (oldest.spent && oldest.endsAtMs > nowMs) onForgotten();
+    evict(oldest);
+    if (oldest.spent && oldest.endsAtMs > nowMs) onEvicted();
   }
 
   const queueOf = (bucket: Bucket) => (bucket.spent ? spent : open);
@@ -71,16 +71,16 @@ export function createBucketTable({ maxBuckets, onForgotten }: BucketTableOption
   return {
     at(rule, principal, windowMs, nowMs) {
       const id = principal.kind === "nobody" ? NOBODY : principal.id;
-      const home = homeOf(rule, principal.kind);
-      const known = home.get(id);
-      if (known !== undefined) {
-        if (nowMs < known.endsAtMs) return known;
-        queueOf(known).remove(known);
-        known.used = 0;
-        known.endsAtMs = nowMs + windowMs;
-        known.spent = false;
-        open.append(known);
-        return known;
+      const buckets = bucketsOf(rule, principal.kind);
+      const existing = buckets.get(id);
+      if (existing !== undefined) {
+        if (nowMs < existing.endsAtMs) return existing;
+        queueOf(existing).remove(existing);
+        existing.used = 0;
+        existing.endsAtMs = nowMs + windowMs;
+        existing.spent = false;
+        open.append(existing);
+        return existing;
       }
       makeRoom(nowMs);
       const bucket: Bucket = {
@@ -93,15 +93,15 @@ export function createBucketTable({ maxBuckets, onForgotten }: BucketTableOption
         older: undefined,
         newer: undefined,
       };
-      home.set(id, bucket);
+      buckets.set(id, bucket);
       open.append(bucket);
       size++;
       return bucket;
     },
     markSpent(bucket) {
       if (bucket.spent) return;
-      // One that was forgotten meanwhile stands in no queue.
-      const isKept = homeOf(bucket.rule, bucket.kind).get(bucket.id) === bucket;
+      // A bucket that was evicted since is in no queue.
+      const isKept = bucketsOf(bucket.rule, bucket.kind).get(bucket.id) === bucket;
       if (isKept) open.remove(bucket);
       bucket.spent = true;
       if (isKept) spent.append(bucket);
@@ -112,7 +112,7 @@ export function createBucketTable({ maxBuckets, onForgotten }: BucketTableOption
   };
 }
 
-/** Buckets in the order of their windows. A `Map` would do, but looks for its first entry among all that were removed. */
+/** A linked list of buckets in the order of window start. Finding the first entry of a `Map` is slow after many removals. */
 interface Queue {
   readonly oldest: Bucket | undefined;
   append(bucket: Bucket): void;

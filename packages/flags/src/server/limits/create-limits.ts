@@ -1,8 +1,10 @@
-/** Makes the limits of an auth instance from the plugin's option and from what its host has set. */
+/** Creates the limits of an auth instance from the option `rateLimit` and the settings of Better Auth. */
 import type { AuthContext } from "@better-auth/core";
-import type { Meter } from "../meter.ts";
+import { isProduction } from "@better-auth/core/env";
+import type { Meter } from "../metrics/meter.ts";
+import { type HostRateLimit, withoutPluginPaths } from "./host.ts";
 import type { Limits } from "./limits.ts";
-import { createMemoryLimits, NO_LIMITS } from "./memory-limits.ts";
+import { createMemoryLimits } from "./memory-limits.ts";
 import type { FeatureFlagsRateLimit } from "./options.ts";
 import { createQuotas } from "./rules.ts";
 import { createSecondaryStore } from "./secondary-store.ts";
@@ -11,7 +13,7 @@ import type { RateLimitStore } from "./store.ts";
 
 const MAX_WAIT_MS = 100;
 
-/** The part of Better Auth's context that is looked at. */
+/** The part of Better Auth's context that is used. */
 export type LimitsContext = Pick<AuthContext, "options" | "rateLimit" | "secondaryStorage">;
 
 export interface LimitsHost {
@@ -21,20 +23,23 @@ export interface LimitsHost {
   readonly warnOnce: (message: string) => void;
 }
 
-/** Checks the option at once; the limits are made for each auth instance. */
-export function prepareLimits(option: FeatureFlagsRateLimit | undefined): (host: LimitsHost) => Limits {
-  if (option === false) return () => NO_LIMITS;
+/** Creates the limits of one auth instance; undefined when rate limits are off. */
+export type LimitsFactory = (host: LimitsHost) => Limits | undefined;
+
+/** Validates the option immediately. */
+export function prepareLimits(option: FeatureFlagsRateLimit | undefined): LimitsFactory {
+  if (option === false) return () => undefined;
   const { rules, keys, maxWaitMs = MAX_WAIT_MS } = option ?? {};
   const quotaOf = createQuotas({ rules, keys });
   if (!(maxWaitMs >= 1)) {
-    throw new TypeError(`featureFlags: rateLimit.maxWaitMs is ${maxWaitMs}. Give a number from 1.`);
+    throw new TypeError(`featureFlags: rateLimit.maxWaitMs is ${maxWaitMs}. Set it to a number from 1.`);
   }
   return ({ context, meter, warn, warnOnce }) => {
-    if (!context.rateLimit.enabled) return NO_LIMITS;
+    if (!context.rateLimit.enabled) return undefined;
     const store = storeOf(option, context);
     if (store === undefined) return createMemoryLimits({ quotaOf, warnOnce });
     const limits = createSharedLimits({ quotaOf, store, maxWaitMs, warn, warnOnce });
-    const help = "1 while the shared store of the rate limits fails and this process counts by itself.";
+    const help = "1 while the shared store of the rate limits fails and this process counts alone.";
     meter.observe("rate_limit_store_down", help, () => (limits.isAlone ? 1 : 0));
     return limits;
   };
@@ -50,21 +55,34 @@ function storeOf(
   return context.options.rateLimit?.storage === "memory" ? undefined : createSecondaryStore(secondaryStorage);
 }
 
-/** Storages written for older versions of Better Auth cannot. */
+/** Storages for older versions of Better Auth have no `increment`. */
 function canCount(storage: object): boolean {
   return "increment" in storage && typeof storage.increment === "function";
 }
 
-/** What a host should know at its start, in production. */
+/** The warning to log at startup in production, if any. */
 export function limitsAdvice(
   option: FeatureFlagsRateLimit | undefined,
   context: LimitsContext,
   hasBus: boolean,
 ): string | undefined {
   if (option === false || !context.rateLimit.enabled) {
-    return "Rate limits are off: one caller can use up this server. Set rateLimit, unless something before this server limits requests.";
+    return "Rate limits are off: one caller can overload this server. Set rateLimit, unless a proxy limits requests.";
   }
   if (storeOf(option, context) !== undefined) return undefined;
   if (!hasBus && context.secondaryStorage === undefined) return undefined;
-  return "Rate limits are counted in memory, so each process allows the full limit. Set rateLimit.store, or give Better Auth a secondaryStorage that has increment.";
+  return "Rate limits are counted in memory, so each process permits the full limit. Set rateLimit.store, or give Better Auth a secondaryStorage with increment.";
+}
+
+/** The change of Better Auth's context at startup. */
+export type LimitsInit = { context: { rateLimit: HostRateLimit } };
+
+export function initLimits(
+  option: FeatureFlagsRateLimit | undefined,
+  context: AuthContext,
+  hasBus: boolean,
+): LimitsInit {
+  const advice = isProduction ? limitsAdvice(option, context, hasBus) : undefined;
+  if (advice !== undefined) context.logger.warn(`[feature-flags] ${advice}`);
+  return { context: { rateLimit: withoutPluginPaths(context.rateLimit) } };
 }

@@ -1,7 +1,8 @@
+/** Checks how the rate limits of the host and of the plugin work together. */
 import type { AuthContext } from "@better-auth/core";
 import { describe, expect, test } from "vitest";
-import { limitsAdvice } from "./create-limits.ts";
-import { hostRuleFor, initLimits } from "./host.ts";
+import { initLimits, limitsAdvice } from "./create-limits.ts";
+import { hostRuleFor } from "./host.ts";
 
 type Rules = NonNullable<AuthContext["rateLimit"]["customRules"]>;
 const RULE = { window: 60, max: 3 };
@@ -11,8 +12,8 @@ function rulesAfterInit(customRules?: Rules): Rules | undefined {
   return initLimits(undefined, { rateLimit } as AuthContext, false).context.rateLimit.customRules;
 }
 
-describe("Better Auth's own limiter", () => {
-  test("leaves our paths to us, after whatever the host has ruled", () => {
+describe("Better Auth's rate limiter", () => {
+  test("is turned off for the plugin's paths, after the host's rules", () => {
     expect(Object.entries(rulesAfterInit({ "/feature-flags/*": RULE }) ?? {})).toEqual([
       ["/feature-flags/*", RULE],
       ["/feature-flags/**", false],
@@ -21,7 +22,7 @@ describe("Better Auth's own limiter", () => {
     expect(rulesAfterInit()).toEqual({ "/feature-flags/**": false, "/ofrep/**": false });
   });
 
-  test("keeps a rule of the host for all our paths", () => {
+  test("keeps a rule of the host for all paths of the plugin", () => {
     expect(rulesAfterInit({ "/feature-flags/**": RULE })).toEqual({
       "/feature-flags/**": RULE,
       "/ofrep/**": false,
@@ -29,7 +30,7 @@ describe("Better Auth's own limiter", () => {
   });
 });
 
-test("the host's rule for a path is the first that matches", () => {
+test("the host's rule for a path is the first one that matches", () => {
   const options = {
     rateLimit: {
       customRules: { "/feature-flags/evaluate": RULE, "/feature-flags/admin/*": RULE, "/sign-in/*": RULE },
@@ -44,7 +45,7 @@ test("the host's rule for a path is the first that matches", () => {
 });
 
 test.each([
-  // `**` within a part is no more than `*`: Better Auth does not apply such a rule further down, so neither is it ours.
+  // Within a segment, Better Auth treats `**` like `*`, so such a rule does not match deeper paths.
   ["/feature-flags/admin**", "/feature-flags/admin", true],
   ["/feature-flags/admin**", "/feature-flags/admin/flags", false],
   ["/feature-flags/**/rules", "/feature-flags/rules", true],
@@ -54,23 +55,23 @@ test.each([
   ["/feature-flags/event?/*", "/feature-flags/events/batch", true],
   [String.raw`/feature-flags/\*`, "/feature-flags/evaluate", false],
   ["/feature.flags/*", "/feature-flags/evaluate", false],
-])("Better Auth's pattern %s for %s: %s", (pattern, path, isMatch) => {
+])("the pattern %s matches the path %s: %s", (pattern, path, isMatch) => {
   const options = { rateLimit: { customRules: { [pattern]: RULE } } };
   expect(hostRuleFor(options, path)).toBe(isMatch ? pattern : undefined);
 });
 
-describe("in production a host is advised", () => {
+describe("a host in production is warned", () => {
   const context = (fields: object, enabled = true) =>
     ({ options: {}, rateLimit: { enabled }, ...fields }) as AuthContext;
   const storage = { increment: () => 1, get: () => null, set: () => null };
 
-  test("when its limits are off", () => {
+  test("if its rate limits are off", () => {
     expect(limitsAdvice(false, context({}), false)).toMatch(/Rate limits are off/);
     expect(limitsAdvice({}, context({}, false), false)).toMatch(/Rate limits are off/);
     expect(limitsAdvice({}, context({}), false)).toBeUndefined();
   });
 
-  test("when several processes would count each for itself", () => {
+  test("if each of several processes counts alone", () => {
     expect(limitsAdvice({}, context({}), true)).toMatch(/in memory/);
     expect(limitsAdvice({}, context({ secondaryStorage: {} }), false)).toMatch(/in memory/);
     const memory = { secondaryStorage: storage, options: { rateLimit: { storage: "memory" } } };

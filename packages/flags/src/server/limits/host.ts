@@ -1,55 +1,41 @@
-/** How the limits of the plugin and those of its host stand to each other. */
+/** Keeps Better Auth's rate limiter away from the plugin's paths, except for rules the host made for them. */
 import type { AuthContext, BetterAuthOptions } from "@better-auth/core";
-import { isProduction } from "@better-auth/core/env";
 import { normalizePathname } from "@better-auth/core/utils/url";
-import type { Call } from "../call.ts";
-import { limitsAdvice } from "./create-limits.ts";
-import type { FeatureFlagsRateLimit } from "./options.ts";
+import type { HostRequest } from "../http/host-request.ts";
 
-/** What all paths of the plugin begin with. */
-const OURS = ["/feature-flags", "/ofrep"];
+/** The prefixes of the plugin's paths. */
+const PREFIXES = ["/feature-flags", "/ofrep"];
 
-type HostRateLimit = AuthContext["rateLimit"];
-
-/** What is changed in the context of Better Auth at its start. */
-export type LimitsInit = { context: { rateLimit: HostRateLimit } };
-
-export function initLimits(
-  option: FeatureFlagsRateLimit | undefined,
-  context: AuthContext,
-  hasBus: boolean,
-): LimitsInit {
-  const advice = isProduction ? limitsAdvice(option, context, hasBus) : undefined;
-  if (advice !== undefined) context.logger.warn(`[feature-flags] ${advice}`);
-  return { context: { rateLimit: withoutOurPaths(context.rateLimit) } };
-}
+export type HostRateLimit = AuthContext["rateLimit"];
 
 /**
- * Better Auth's limiter counts by address and exact path and answers in another form, so it leaves our paths to us.
- * The host's own rules come first, and Better Auth takes the first that matches.
+ * Better Auth's limiter counts by address and exact path and has another error format, so it is turned off for the
+ * plugin's paths. The host's rules come first, because Better Auth applies the first rule that matches.
  */
-function withoutOurPaths(rateLimit: HostRateLimit): HostRateLimit {
+export function withoutPluginPaths(rateLimit: HostRateLimit): HostRateLimit {
   const { customRules = {} } = rateLimit;
-  const ours = OURS.map((prefix) => `${prefix}/**`).filter((pattern) => !Object.hasOwn(customRules, pattern));
-  const off = Object.fromEntries(ours.map((pattern) => [pattern, false as const]));
+  const patterns = PREFIXES.map((prefix) => `${prefix}/**`).filter(
+    (pattern) => !Object.hasOwn(customRules, pattern),
+  );
+  const off = Object.fromEntries(patterns.map((pattern) => [pattern, false as const]));
   return { ...rateLimit, customRules: { ...customRules, ...off } };
 }
 
-/** The host's own rule for a path, by its pattern, if Better Auth would apply one. */
+/** The pattern of the host's rule that Better Auth applies to a path, if any. */
 export function hostRuleFor({ rateLimit }: BetterAuthOptions, path: string): string | undefined {
   return Object.keys(rateLimit?.customRules ?? {}).find((pattern) =>
     pattern.includes("*") ? globOf(pattern).test(path) : pattern === path,
   );
 }
 
-/** Whether the host has made a rule for just this path of ours. It then decides alone. */
-export function isLimitedByHost({ context, request }: Call): boolean {
+/** Whether the host has a rule for this path of the plugin. That rule then replaces the plugin's limits. */
+export function isLimitedByHost({ context, request }: HostRequest): boolean {
   if (context.options.rateLimit?.customRules === undefined) return false;
-  // Only what has come through Better Auth has a URL; what has not, no rule of the host can match.
+  // Only requests through Better Auth have a URL, and the host's rules apply only to these.
   if (request === undefined || !("url" in request) || typeof request.url !== "string") return false;
   const path = normalizePathname(request.url, new URL(context.baseURL).pathname);
   const rule = hostRuleFor(context.options, path);
-  return rule !== undefined && OURS.some((prefix) => rule.startsWith(prefix));
+  return rule !== undefined && PREFIXES.some((prefix) => rule.startsWith(prefix));
 }
 
 const SLASH = String.raw`[/\\]`;
@@ -57,8 +43,8 @@ const OTHER = String.raw`[^/\\]`;
 const ANYTHING = "[^]*";
 
 /**
- * As Better Auth reads a pattern: `*` and `?` within a part of the path, `**` as a whole part for any parts, none
- * included, and `\` before what is meant as it is.
+ * Converts a pattern as Better Auth does: `*` and `?` match within one path segment, `**` as a whole segment matches any
+ * number of segments, and `\` escapes a character.
  */
 function globOf(pattern: string): RegExp {
   const parts = pattern.split("/");
@@ -73,7 +59,7 @@ function globOf(pattern: string): RegExp {
   return new RegExp(`^${sources.join("")}$`);
 }
 
-/** What comes between a part and the next; before `**` that is its own matter. */
+/** The separator after a segment. `**` includes its own separators. */
 function endOf(next: string | undefined): string {
   if (next === "**") return "";
   return next === undefined ? `${SLASH}*` : `${SLASH}+`;

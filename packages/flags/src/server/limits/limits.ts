@@ -1,6 +1,6 @@
-/** The seam of rate limiting: who is counted, by which rule, and what they are told. */
+/** The interface of rate limiting: rules, quotas, principals and verdicts. */
 
-/** Each has a bucket of its own per principal. `off` is the reserve for turning a flag off. */
+/** Every principal has one bucket per rule. `off` is the reserve for disabling a flag. */
 export type LimitRule =
   | "evaluate"
   | "evaluate-batch"
@@ -11,7 +11,10 @@ export type LimitRule =
   | "admin"
   | "off";
 
-/** Whom a bucket belongs to. `nobody`: no address is known, so all such callers share one. */
+/** How many requests a bucket permits in a window, which starts with the first request. */
+export type RateLimitQuota = { readonly max: number; readonly windowSeconds: number };
+
+/** The owner of a bucket. `nobody`: callers without a known address, who share one bucket. */
 export type LimitPrincipal =
   | { readonly kind: "user" | "key" | "address"; readonly id: string }
   | { readonly kind: "nobody" };
@@ -21,7 +24,7 @@ export type LimitVerdict =
   | { readonly allowed: false; readonly retryAfterSeconds: number };
 
 export interface Limits {
-  /** Counts a call. Synchronous wherever no other node has to be asked. Never rejects. */
+  /** Counts a request. Synchronous unless it has to wait for the shared store. Never rejects. */
   consume(rule: LimitRule, principal: LimitPrincipal): LimitVerdict | Promise<LimitVerdict>;
   close(): Promise<void>;
 }

@@ -1,3 +1,4 @@
+/** Checks the rate limits of one process. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LimitPrincipal, LimitRule, LimitVerdict } from "./limits.ts";
@@ -23,11 +24,11 @@ function start({ quotas = {}, maxBuckets = 100 }: { quotas?: QuotaOptions; maxBu
 }
 
 describe("a bucket", () => {
-  test.each(Object.entries(DEFAULT_QUOTAS))("of %s allows its limit and not one more", (rule, { max }) => {
+  test.each(Object.entries(DEFAULT_QUOTAS))("of the rule %s permits exactly its limit", (rule, { max }) => {
     expect(start().spend(rule as LimitRule, max + 100)).toBe(max);
   });
 
-  test("has a window that begins with its first call and does not refill before it ends", () => {
+  test("has a window that starts with the first request and does not refill before it ends", () => {
     const { clock, ask, spend } = start();
     spend("admin", 1);
     clock.nowMs += 59_000;
@@ -38,7 +39,7 @@ describe("a bucket", () => {
     expect(spend("admin", 30)).toBe(20);
   });
 
-  test("says in whole seconds, rounded up, when its window ends", () => {
+  test("returns the time until its window ends in whole seconds, rounded up", () => {
     const { clock, ask, spend } = start();
     spend("admin", 20);
     expect(ask("admin")).toEqual({ allowed: false, retryAfterSeconds: 60 });
@@ -48,7 +49,7 @@ describe("a bucket", () => {
     expect(ask("admin")).toEqual({ allowed: false, retryAfterSeconds: 1 });
   });
 
-  test("never says less than a second or more than a window, even on a clock that jumps", () => {
+  test("returns at least one second and at most the window, even if the clock jumps", () => {
     const { clock, ask, spend } = start();
     spend("admin", 20);
     clock.nowMs -= 3_600_000;
@@ -57,7 +58,7 @@ describe("a bucket", () => {
     expect(spend("admin", 30)).toBe(20);
   });
 
-  test("is one principal's alone, also where a user, a key and an address have the same id", () => {
+  test("belongs to one principal, even if a user, an API key and an address have the same id", () => {
     const { spend } = start();
     spend("evaluate", 100);
     expect(spend("evaluate", 1)).toBe(0);
@@ -68,15 +69,15 @@ describe("a bucket", () => {
   });
 });
 
-describe("the limits", () => {
-  test("are those of the host where it sets some, and none where it says false", () => {
+describe("the rate limits", () => {
+  test("are those the host sets, and none for a rule that is false", () => {
     const { spend } = start({
       quotas: { rules: { evaluate: { max: 3, windowSeconds: 1 }, admin: false } },
     });
     expect([spend("evaluate", 9), spend("admin", 1000)]).toEqual([3, 1000]);
   });
 
-  test("do not concern keys, unless the host sets one for them", () => {
+  test("do not apply to API keys unless the host sets a limit for them", () => {
     const key: LimitPrincipal = { kind: "key", id: "k" };
     expect(start().spend("admin", 1000, key)).toBe(1000);
     const limited = start({ quotas: { keys: { max: 5, windowSeconds: 60 } } });
@@ -94,8 +95,8 @@ describe("the limits", () => {
   });
 });
 
-describe("when there are too many buckets", () => {
-  test("the oldest window is forgotten, but none of which nothing is left", () => {
+describe("with too many buckets", () => {
+  test("the oldest window is evicted, but no spent one", () => {
     const { warnings, spend } = start({ maxBuckets: 3 });
     spend("admin", 20, address("spent"));
     spend("admin", 5, address("oldest"));
@@ -107,7 +108,7 @@ describe("when there are too many buckets", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("and nothing is left of any of them, the oldest starts anew, which is said", () => {
+  test("the oldest is evicted and a warning is logged if all are spent", () => {
     const { warnings, spend } = start({ maxBuckets: 2 });
     for (const id of ["a", "b", "c"]) spend("admin", 20, address(id));
     expect(spend("admin", 1, address("c"))).toBe(0);
@@ -116,7 +117,7 @@ describe("when there are too many buckets", () => {
     expect(spend("admin", 1, address("a"))).toBe(1);
   });
 
-  test("windows that have ended go first", () => {
+  test("windows that have ended are evicted first", () => {
     const { clock, warnings, spend } = start({ maxBuckets: 2 });
     spend("admin", 20, address("a"));
     clock.nowMs += 60_000;
@@ -127,7 +128,7 @@ describe("when there are too many buckets", () => {
   });
 });
 
-test("whoever calls whenever, no window has more calls than its limit", () => {
+test("no window permits more requests than its limit, for any sequence of requests", () => {
   const steps = fc.array(
     fc.record({ id: fc.constantFrom("a", "b", "c"), waitMs: fc.integer({ min: 0, max: 2500 }) }),
     { maxLength: 200 },
@@ -139,8 +140,8 @@ test("whoever calls whenever, no window has more calls than its limit", () => {
       for (const { id, waitMs } of calls) {
         clock.nowMs += waitMs;
         const window = windows.get(id);
-        const known = window && clock.nowMs < window.endsAtMs ? window : undefined;
-        const current = known ?? { endsAtMs: clock.nowMs + 5000, used: 0 };
+        const openWindow = window && clock.nowMs < window.endsAtMs ? window : undefined;
+        const current = openWindow ?? { endsAtMs: clock.nowMs + 5000, used: 0 };
         windows.set(id, current);
         const isExpected = current.used < 3;
         expect(spend("evaluate", 1, address(id))).toBe(isExpected ? 1 : 0);

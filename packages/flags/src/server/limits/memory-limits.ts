@@ -1,4 +1,4 @@
-/** Rate limits of one process, counted in its memory. */
+/** Rate limits of one process, counted in memory. */
 import { createBucketTable } from "./bucket-table.ts";
 import type { Limits, LimitVerdict } from "./limits.ts";
 import type { QuotaOf } from "./rules.ts";
@@ -14,12 +14,9 @@ export interface MemoryLimitsOptions {
 
 export const ALLOWED: LimitVerdict = { allowed: true };
 
-/** For hosts without limits. */
-export const NO_LIMITS: Limits = { consume: () => ALLOWED, close: async () => {} };
-
 export function createMemoryLimits(options: MemoryLimitsOptions): Limits {
   const { quotaOf, warnOnce, monotonicMs = () => performance.now(), maxBuckets = MAX_BUCKETS } = options;
-  const table = createBucketTable({ maxBuckets, onForgotten: () => warnOnce(forgottenWarning(maxBuckets)) });
+  const table = createBucketTable({ maxBuckets, onEvicted: () => warnOnce(evictionWarning(maxBuckets)) });
   return {
     consume(rule, principal) {
       const quota = quotaOf(rule, principal.kind);
@@ -36,12 +33,12 @@ export function createMemoryLimits(options: MemoryLimitsOptions): Limits {
   };
 }
 
-/** Whole seconds until the window ends: never 0, and never more than a window, whatever a clock says. */
+/** Whole seconds until the window ends: at least 1 and at most the window, even if the clock jumps. */
 export function refusal(leftMs: number, windowMs: number): LimitVerdict {
   const withinMs = Math.min(Math.max(leftMs, 1), windowMs);
   return { allowed: false, retryAfterSeconds: Math.ceil(withinMs / 1000) };
 }
 
-export function forgottenWarning(maxBuckets: number): string {
-  return `More than ${maxBuckets} callers are over their rate limit at once; the oldest of them start anew. Block them before they reach this server.`;
+export function evictionWarning(maxBuckets: number): string {
+  return `More than ${maxBuckets} callers are over their rate limit at the same time, so the oldest limits are reset. Block these callers at a proxy.`;
 }

@@ -1,6 +1,5 @@
-/** What a host can set about rate limits. */
-import type { LimitRule } from "./limits.ts";
-import type { RateLimitQuota } from "./rules.ts";
+/** The option `rateLimit`. */
+import type { LimitRule, RateLimitQuota } from "./limits.ts";
 import type { RateLimitStore } from "./store.ts";
 
 /** `false` turns all limits off. */
@@ -8,17 +7,17 @@ export type FeatureFlagsRateLimit =
   | false
   | {
       /**
-       * Limits in place of the built-in ones, each for one rule and one caller; `false` takes one away. `off` is the
-       * reserve for turning a flag off.
+       * Limits that replace the built-in ones, for each rule and caller. `false` removes a limit. `off` is the reserve for
+       * disabling a flag. Default: the built-in limits, such as 100 evaluations in 60 s.
        */
       rules?: { [Rule in LimitRule]?: RateLimitQuota | false | undefined } | undefined;
-      /** A limit for each server key and rule. Without it, keys have none. */
+      /** A limit for each API key and rule. Default: API keys have no limit. */
       keys?: RateLimitQuota | undefined;
       /**
-       * Where several processes count together. Defaults to the secondary storage of Better Auth where the host has
-       * one, else to the memory of each process.
+       * The store in which several processes count together. Default: the secondary storage of Better Auth if the host
+       * has one, else the memory of each process.
        */
       store?: RateLimitStore | undefined;
-      /** How long, in ms, a call may wait for the store before this process counts by itself. Defaults to 100. */
+      /** How long a request waits for the store before this process counts alone, in ms. Default 100. */
       maxWaitMs?: number | undefined;
     };

@@ -1,7 +1,8 @@
+/** Checks which principal an address counts as. */
 import { describe, expect, test, vi } from "vitest";
 import { addressPrincipal } from "./principal.ts";
 
-// Without a header it answers as in production, not as in a test, where it takes all requests for local ones.
+// Without a header, Better Auth behaves as in production. In tests it would treat all requests as local.
 vi.mock("@better-auth/core/utils/ip", async (importOriginal) => ({
   ...(await importOriginal<typeof import("@better-auth/core/utils/ip")>()),
   getIP: () => null,
@@ -32,18 +33,18 @@ describe("an address", () => {
         "0::ffff:192.0.2.1",
       ],
     ],
-  ])("of %s is the same in every spelling", (_name, spellings) => {
+  ])("of %s is the same in every notation", (_name, spellings) => {
     expect([...ids(spellings)]).toHaveLength(1);
   });
 
-  test("of IPv6 stands for its network of /64, or of what the host has set", () => {
+  test("of IPv6 counts as its /64 network, or as the network of ipv6Subnet", () => {
     expect([...ids(["2001:db8:0:1::1", "2001:db8:0:1:ffff::9"])]).toHaveLength(1);
     expect([...ids(["2001:db8:0:1::1", "2001:db8:0:2::1"])]).toHaveLength(2);
     const whole = { ipv6Subnet: 128 };
     expect(from("2001:db8:0:1::1", whole)).not.toEqual(from("2001:db8:0:1::2", whole));
   });
 
-  test("is the first one that no trusted proxy has", () => {
+  test("is the first one that does not belong to a trusted proxy", () => {
     const trustedProxies = ["10.0.0.0/8"];
     expect(from("203.0.113.9, 198.51.100.7, 10.0.0.2", { trustedProxies })).toEqual({
       kind: "address",
@@ -61,7 +62,7 @@ describe("without a header", () => {
     expect(without("fe80::1%eth0")).toEqual(without("fe80::2%eth1"));
   });
 
-  test("callers without any address are nobody, and so are all where the host tracks no addresses", () => {
+  test("callers without an address share one bucket, and so do all callers if the host does not track addresses", () => {
     expect(without()).toEqual({ kind: "nobody" });
     expect(without("")).toEqual({ kind: "nobody" });
     expect(without("192.0.2.1", { disableIpTracking: true })).toEqual({ kind: "nobody" });

@@ -1,18 +1,18 @@
-/** Counting in Redis: one script, on one key, by the clock of Redis alone. */
+/** A rate limit store on Redis: one script on one key, with the clock of Redis. */
 import type { RateLimitStore } from "./store.ts";
 
-/** The part of ioredis that is used; its clusters have it, too. */
+/** The part of ioredis that is used. Cluster clients have it as well. */
 export interface IoRedisClient {
   call(command: string, ...args: string[]): Promise<unknown>;
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/** The part of node-redis that is used; its clusters have it, too. */
+/** The part of node-redis that is used. Cluster clients have it as well. */
 export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
-/** The part of Bun's own client that is used. */
+/** The part of Bun's client that is used. */
 export interface BunRedisClient {
   send(command: string, args: string[]): Promise<unknown>;
 }
@@ -20,11 +20,11 @@ export interface BunRedisClient {
 export type RateLimitRedisClient = NodeRedisClient | IoRedisClient | BunRedisClient;
 
 export type RedisRateLimitOptions = {
-  /** What the names of all keys begin with. Defaults to `halyard:flags:limit:`. */
+  /** Prefix of all keys. Default `halyard:flags:limit:`. */
   prefix?: string | undefined;
 };
 
-/** Gives up to ARGV[1] of the ARGV[2] tokens that a window of ARGV[3] ms has, and says when it ends. */
+/** Grants up to ARGV[1] of the ARGV[2] tokens of a window of ARGV[3] ms, and returns its remaining time. */
 const TAKE = `
 local window = tonumber(ARGV[3])
 local left = redis.call('PTTL', KEYS[1])
@@ -38,9 +38,10 @@ return { granted, left }
 `;
 
 /**
- * Rate limits that all processes with the same Redis keep together. The client is one of node-redis, ioredis or Bun,
- * connected and closed by you.
+ * Creates a store for rate limits that all processes with the same Redis share. The client is one of node-redis, ioredis
+ * or Bun; the application connects and closes it.
  *
+ * @example
  * ```ts
  * import { featureFlags } from "@halyard/flags";
  * import { redisRateLimitStore } from "@halyard/flags/redis";
@@ -56,10 +57,12 @@ export function redisRateLimitStore(
   const run = runnerOf(client);
   return {
     async take(bucket, tokens, { max, windowSeconds }) {
-      const answered = await run(`${prefix}${bucket}`, [tokens, max, windowSeconds * 1000].map(String));
-      const [granted, resetMs] = Array.isArray(answered) ? answered.map(Number) : [];
+      const reply = await run(`${prefix}${bucket}`, [tokens, max, windowSeconds * 1000].map(String));
+      const [granted, resetMs] = Array.isArray(reply) ? reply.map(Number) : [];
       if (granted === undefined || resetMs === undefined) {
-        throw new TypeError("Redis did not answer the script of the rate limits with two numbers.");
+        throw new TypeError(
+          `Redis replied ${JSON.stringify(reply)} to the rate limit script instead of two numbers. Check that the client returns arrays.`,
+        );
       }
       return { granted, resetMs };
     },
@@ -69,11 +72,11 @@ export function redisRateLimitStore(
 type Runner = (key: string, args: string[]) => Promise<unknown>;
 
 function runnerOf(client: RateLimitRedisClient): Runner {
-  // All three have `eval`, each with arguments of its own; only Bun's has `send`, and only ioredis `call`.
+  // All three clients have `eval` with different parameters. Only Bun's has `send`, and only ioredis has `call`.
   if ("send" in client) return (key, args) => client.send("EVAL", [TAKE, "1", key, ...args]);
   if ("call" in client) return (key, args) => client.eval(TAKE, 1, key, ...args);
   if ("eval" in client) return (key, args) => client.eval(TAKE, { keys: [key], arguments: args });
   throw new TypeError(
-    "redisRateLimitStore: the client is none of node-redis, ioredis or Bun. Give one of these, or write a RateLimitStore.",
+    "redisRateLimitStore: the client is not from node-redis, ioredis or Bun. Pass one of these, or implement RateLimitStore.",
   );
 }

@@ -1,9 +1,5 @@
-/** Which rule an operation counts against, and how much each rule allows. */
-import type { Routed } from "../endpoints.ts";
-import type { LimitPrincipal, LimitRule } from "./limits.ts";
-
-/** How many calls a bucket allows in a window that starts with its first. */
-export type RateLimitQuota = { readonly max: number; readonly windowSeconds: number };
+/** The rate-limit rules that operations name, and how many calls each allows. */
+import type { LimitPrincipal, LimitRule, RateLimitQuota } from "./limits.ts";
 
 const PER_MINUTE = 60;
 
@@ -18,59 +14,16 @@ export const DEFAULT_QUOTAS: Readonly<Record<LimitRule, RateLimitQuota>> = {
   off: { max: 20, windowSeconds: PER_MINUTE },
 };
 
-/** `off` and `bootstrap-anonymous` are no operation's own: what is asked, and by whom, makes it one of these. */
+/** The rules that an operation can name. `off` and `bootstrap-anonymous` follow from the request and its caller. */
 export type OperationRule = Exclude<LimitRule, "off" | "bootstrap-anonymous">;
 
-/**
- * The rule of every operation that has a URL; a new one must be given its own here. `none`: whoever watches the
- * service must not be turned away when it is busy.
- */
-export const RULE_OF: Readonly<Record<Routed, OperationRule | "none">> = {
-  evaluateFeatureFlag: "evaluate",
-  evaluateFeatureFlags: "evaluate-batch",
-  bootstrapFeatureFlags: "bootstrap",
-  createFeatureFlagEvent: "events",
-  createFeatureFlagEventBatch: "events-batch",
-  evaluateOfrepFlagRoute: "evaluate",
-  evaluateOfrepFlagsRoute: "bootstrap",
-  getFeatureFlagsHealth: "none",
-  getFeatureFlagsReadiness: "none",
-  getFeatureFlagsMetrics: "none",
-
-  listFeatureFlags: "admin",
-  createFeatureFlag: "admin",
-  getFeatureFlagRoute: "admin",
-  updateFeatureFlagRoute: "admin",
-  deleteFeatureFlagRoute: "admin",
-  explainFeatureFlag: "admin",
-  getFeatureFlagStats: "admin",
-  getFeatureFlagUsage: "admin",
-
-  listFeatureFlagRules: "admin",
-  createFeatureFlagRuleRoute: "admin",
-  updateFeatureFlagRuleRoute: "admin",
-  deleteFeatureFlagRuleRoute: "admin",
-
-  listFeatureFlagOverrides: "admin",
-  createFeatureFlagOverride: "admin",
-  deleteFeatureFlagOverrideRoute: "admin",
-
-  listFeatureFlagSegments: "admin",
-  createFeatureFlagSegment: "admin",
-  getFeatureFlagSegment: "admin",
-  updateFeatureFlagSegment: "admin",
-  deleteFeatureFlagSegment: "admin",
-
-  listFeatureFlagAuditEntries: "admin",
-};
-
-/** Whoever bootstraps without being known shares an address with others, and gets the larger limit for it. */
+/** Anonymous callers share an address with others, so their bootstraps have a larger limit. */
 export function ruleFor(rule: OperationRule, principal: LimitPrincipal): LimitRule {
   const isKnown = principal.kind === "user" || principal.kind === "key";
   return rule === "bootstrap" && !isKnown ? "bootstrap-anonymous" : rule;
 }
 
-/** What is allowed to whom; undefined is without a limit. */
+/** The quota of a rule for a kind of caller; undefined for no limit. */
 export type QuotaOf = (rule: LimitRule, kind: LimitPrincipal["kind"]) => RateLimitQuota | undefined;
 
 export interface QuotaOptions {

@@ -1,17 +1,17 @@
-/** Counting in the secondary storage of Better Auth, which can add one and no more: so it counts blocks. */
+/** A rate limit store on Better Auth's secondary storage. The storage can only increment by one, so the store counts blocks. */
 import type { SecondaryStorage } from "@better-auth/core/db";
 import type { RateLimitStore } from "./store.ts";
 
 const PREFIX = "feature-flags:limit:";
-/** How often, and how long apart, the end of a window is looked for that another process has only just begun. */
-const LOOKS = 3;
-const LOOK_AGAIN_MS = 10;
+/** How often, and at which interval, the store reads the end of a window that another process has just started. */
+const MAX_READS = 3;
+const READ_INTERVAL_MS = 10;
 
 type Storage = Pick<SecondaryStorage, "get" | "set" | "increment">;
 
-/** The counter itself cannot be asked how long it lives, so the process that began a window says when it ends. */
+/** The storage cannot return the remaining time of a counter, so the process that starts a window stores its end. */
 export function createSecondaryStore(storage: Storage, wallMs: () => number = Date.now): RateLimitStore {
-  /** Undefined: not said yet, or only of the window before. */
+  /** Undefined if the end is not stored yet, or belongs to the previous window. */
   async function leftMs(end: string, nowMs: number, windowMs: number): Promise<number | undefined> {
     const left = Number(await storage.get(end)) - nowMs;
     return left > 0 && left <= windowMs ? left : undefined;
@@ -20,7 +20,7 @@ export function createSecondaryStore(storage: Storage, wallMs: () => number = Da
   return {
     async take(bucket, tokens, { max, windowSeconds, blockSize }) {
       const counter = `${PREFIX}${bucket}`;
-      // Before the bucket's name: after it, it would be the name of another bucket.
+      // A prefix, because a suffix could be part of another bucket's name.
       const end = `${PREFIX}end:${bucket}`;
       const nowMs = wallMs();
       const windowMs = windowSeconds * 1000;
@@ -36,8 +36,8 @@ export function createSecondaryStore(storage: Storage, wallMs: () => number = Da
         return { granted, resetMs: windowMs };
       }
       let resetMs = await leftMs(end, nowMs, windowMs);
-      for (let looks = 1; looks < LOOKS && resetMs === undefined && granted > 0; looks++) {
-        await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      for (let reads = 1; reads < MAX_READS && resetMs === undefined && granted > 0; reads++) {
+        await new Promise((resolve) => setTimeout(resolve, READ_INTERVAL_MS));
         resetMs = await leftMs(end, nowMs, windowMs);
       }
       return { granted, resetMs };

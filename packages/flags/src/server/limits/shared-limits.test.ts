@@ -1,3 +1,4 @@
+/** Checks the rate limits that several processes share. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LimitPrincipal, LimitRule, LimitVerdict } from "./limits.ts";
 import { createQuotas } from "./rules.ts";
@@ -6,9 +7,9 @@ import type { RateLimitStore } from "./store.ts";
 
 const USER: LimitPrincipal = { kind: "user", id: "u" };
 
-/** A store on the test's clock, which can be made slow, silent or broken, and remembers what it was asked. */
+/** A store on the test's clock that can be slow, silent or broken, and records the requested tokens. */
 interface FakeStore extends RateLimitStore {
-  asked: number[];
+  requested: number[];
   mode: "up" | "broken" | "silent";
   knowsEnd: boolean;
   delayMs: number;
@@ -17,12 +18,12 @@ interface FakeStore extends RateLimitStore {
 function fakeStore(clock: { nowMs: number }): FakeStore {
   const windows = new Map<string, { used: number; endsAtMs: number }>();
   const fake: FakeStore = {
-    asked: [],
+    requested: [],
     mode: "up",
     knowsEnd: true,
     delayMs: 0,
     async take(bucket, tokens, { max, windowSeconds }) {
-      fake.asked.push(tokens);
+      fake.requested.push(tokens);
       if (fake.mode === "broken") throw new Error("the store is broken");
       if (fake.mode === "silent") return new Promise(() => {});
       let window = windows.get(bucket);
@@ -52,7 +53,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-/** Moves both clocks. */
+/** Advances both clocks. */
 async function pass(ms: number): Promise<void> {
   clock.nowMs += ms;
   await vi.advanceTimersByTimeAsync(ms);
@@ -81,7 +82,7 @@ function node() {
 const isNow = (verdict: LimitVerdict | Promise<LimitVerdict>) => !(verdict instanceof Promise);
 
 describe("tokens", () => {
-  test("are taken in blocks of a tenth, ahead of need, so that only the first call waits", async () => {
+  test("are taken in blocks of a tenth, in advance, so that only the first request waits", async () => {
     const one = node();
     const first = one.ask("evaluate");
     expect(isNow(first)).toBe(false);
@@ -92,26 +93,26 @@ describe("tokens", () => {
       expect([isNow(verdict), await verdict]).toEqual([true, { allowed: true }]);
       await pass(1);
     }
-    expect(store.asked.every((tokens) => tokens === 10)).toBe(true);
+    expect(store.requested.every((tokens) => tokens === 10)).toBe(true);
     expect(isNow(one.ask("evaluate"))).toBe(true);
     expect(await one.ask("evaluate")).toEqual({ allowed: false, retryAfterSeconds: 60 });
   });
 
-  test("for a burst are asked for at once, and nobody waits for more than two answers", async () => {
+  test("for a burst are taken together, and no request waits for more than two responses", async () => {
     const one = node();
     expect(await one.spend("evaluate", 200)).toBe(100);
-    expect(store.asked).toEqual([10, 90]);
+    expect(store.requested).toEqual([10, 90]);
   });
 
-  test("of administration are taken one by one", async () => {
+  test("of admin requests are taken one by one", async () => {
     const one = node();
     for (let call = 0; call < 20; call++) expect(await one.spend("admin", 1)).toBe(1);
-    expect(store.asked).toEqual(Array(20).fill(1));
+    expect(store.requested).toEqual(Array(20).fill(1));
     expect(await one.spend("admin", 1)).toBe(0);
   });
 
   test.each<LimitRule>(["evaluate", "evaluate-batch", "events", "admin", "off"])(
-    "of %s are never more than the limit, over any number of nodes",
+    "of the rule %s never exceed the limit, for any number of nodes",
     async (rule) => {
       const nodes = [node(), node(), node()];
       const counts = await Promise.all(nodes.map(({ spend }) => spend(rule, 1200)));
@@ -120,7 +121,7 @@ describe("tokens", () => {
     },
   );
 
-  test("that are left when the window ends are lost", async () => {
+  test("that are unused expire with the window", async () => {
     const [one, two] = [node(), node()];
     await one.spend("evaluate", 3);
     await pass(30_000);
@@ -130,7 +131,7 @@ describe("tokens", () => {
     expect(counts).toEqual([100, 0]);
   });
 
-  test("of a store that does not know when its window ends are not kept", async () => {
+  test("are not kept if the store does not return the end of its window", async () => {
     store.knowsEnd = false;
     const one = node();
     for (let call = 0; call < 10; call++) expect(await one.spend("evaluate", 1)).toBe(1);
@@ -140,20 +141,20 @@ describe("tokens", () => {
   });
 });
 
-describe("a bucket of which nothing is left", () => {
-  test("refuses at once and without asking, until the store's window ends", async () => {
+describe("a spent bucket", () => {
+  test("refuses immediately, without a call of the store, until the store's window ends", async () => {
     await node().spend("evaluate", 100);
     await pass(20_000);
     const late = node();
     expect(await late.spend("evaluate", 1)).toBe(0);
-    const asked = store.asked.length;
+    const requestsBefore = store.requested.length;
     expect(await late.ask("evaluate")).toEqual({ allowed: false, retryAfterSeconds: 40 });
-    expect(store.asked).toHaveLength(asked);
+    expect(store.requested).toHaveLength(requestsBefore);
     await pass(40_000);
     expect(await late.spend("evaluate", 1)).toBe(1);
   });
 
-  test("lets no more callers wait than could pass", async () => {
+  test("lets no more requests wait than the limit permits", async () => {
     store.delayMs = 50;
     const one = node();
     const verdicts = Array.from({ length: 500 }, () => one.ask("admin"));
@@ -164,17 +165,17 @@ describe("a bucket of which nothing is left", () => {
 });
 
 describe("while the store", () => {
-  test.each(["broken", "silent"] as const)("is %s, each node goes on up to the full limit", async (mode) => {
+  test.each(["broken", "silent"] as const)("is %s, each node permits the full limit", async (mode) => {
     store.mode = mode;
     const one = node();
     expect(await one.spend("evaluate", 150)).toBe(100);
     expect(await one.spend("admin", 50)).toBe(20);
     expect(one.limits.isAlone).toBe(true);
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatch(/store of the rate limits/);
+    expect(warnings[0]).toMatch(/The rate limit store does not respond/);
   });
 
-  test("is silent, a call waits for 100 ms once, and after that no call waits", async () => {
+  test("is silent, one request waits for 100 ms, and later requests do not wait", async () => {
     store.mode = "silent";
     const one = node();
     const first = one.ask("evaluate");
@@ -187,7 +188,7 @@ describe("while the store", () => {
     for (const rule of ["evaluate", "admin", "events"] as const) expect(isNow(one.ask(rule))).toBe(true);
   });
 
-  test("was away, it is asked again within a second, and another outage is said again", async () => {
+  test("was down, it is tried again within a second, and another outage is logged again", async () => {
     store.mode = "broken";
     const one = node();
     await one.spend("evaluate", 5);
@@ -201,7 +202,7 @@ describe("while the store", () => {
     expect(warnings).toHaveLength(2);
   });
 
-  test("comes and goes, a node alone never passes more than the limit", async () => {
+  test("fails and recovers repeatedly, one node never permits more than the limit", async () => {
     const one = node();
     store.mode = "broken";
     expect(await one.spend("evaluate", 96)).toBe(96);
@@ -211,21 +212,21 @@ describe("while the store", () => {
     expect(await one.spend("evaluate", 50)).toBe(3);
   });
 
-  test("is away, it is asked once in a second and not for every call", async () => {
+  test("is down, it is tried once per second and not for every request", async () => {
     store.mode = "broken";
     const one = node();
     for (let call = 0; call < 50; call++) {
       await one.ask("evaluate");
       await pass(100);
     }
-    expect(store.asked.length).toBeLessThanOrEqual(7);
+    expect(store.requested.length).toBeLessThanOrEqual(7);
   });
 
   test.each([
     { granted: Number.NaN, resetMs: 1 },
     { granted: 10, resetMs: Number.NaN },
     { granted: 10, resetMs: -1 },
-  ])("gives nonsense, as %o, it counts as broken", async (nonsense) => {
+  ])("returns an invalid result such as %o, it counts as broken", async (nonsense) => {
     vi.spyOn(store, "take").mockResolvedValue(nonsense);
     const one = node();
     expect(await one.spend("evaluate", 150)).toBe(100);
@@ -233,15 +234,15 @@ describe("while the store", () => {
   });
 });
 
-test("tokens that are left when a window ends do not count in the next, though more were asked for just before", async () => {
+test("unused tokens expire with the window, even if more were requested just before its end", async () => {
   const one = node();
   await one.spend("evaluate", 4);
   await pass(59_980);
-  // The fifth call asks for more. The question arrives when the window is over.
+  // The fifth request takes more tokens. The store gets that call after the window has ended.
   const { take } = store;
-  vi.spyOn(store, "take").mockImplementationOnce(async (...asked) => {
+  vi.spyOn(store, "take").mockImplementationOnce(async (...request) => {
     await new Promise((resolve) => setTimeout(resolve, 50));
-    return take(...asked);
+    return take(...request);
   });
   expect(await one.ask("evaluate")).toEqual({ allowed: true });
   await pass(60);
@@ -249,29 +250,29 @@ test("tokens that are left when a window ends do not count in the next, though m
   expect(others + (await one.spend("evaluate", 200))).toBe(100);
 });
 
-describe("where a request may not wait for what another has begun", () => {
+describe("with isolated requests", () => {
   beforeEach(() => void vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" }));
   afterEach(() => void vi.unstubAllGlobals());
 
-  test("each call that finds no token asks by itself, and none behind its answer", async () => {
+  test("each request without a token calls the store itself, and none calls it after its response", async () => {
     const one = node();
     const verdicts = [one.ask("evaluate"), one.ask("evaluate")];
-    expect(store.asked).toEqual([10, 10]);
+    expect(store.requested).toEqual([10, 10]);
     await pass(1);
     expect(await Promise.all(verdicts)).toEqual([{ allowed: true }, { allowed: true }]);
     for (let call = 0; call < 18; call++) expect(isNow(one.ask("evaluate"))).toBe(true);
-    expect(store.asked).toEqual([10, 10]);
+    expect(store.requested).toEqual([10, 10]);
     expect(await one.spend("evaluate", 200)).toBe(80);
   });
 
-  test("a call whose question is never answered, because its request was ended, keeps no other waiting", async () => {
+  test("a request that was cancelled while it waited for the store does not block other requests", async () => {
     vi.spyOn(store, "take").mockReturnValueOnce(new Promise(() => {}));
     const one = node();
     void one.ask("evaluate");
     expect(await one.spend("evaluate", 1)).toBe(1);
   });
 
-  test("a store that was away is tried by a call that waits for it", async () => {
+  test("a store that was down is tried by a request that waits for it", async () => {
     store.mode = "broken";
     const one = node();
     expect(await one.spend("evaluate", 5)).toBe(5);

@@ -1,14 +1,13 @@
 /**
- * Rate limits that several processes keep together. Each takes tokens from the shared store in blocks and hands them
- * out by itself, so that the sum never exceeds the limit and a call waits only where no token is at hand: on the
- * first one of a window, and in a burst that outruns the next block. What is left of a block when its window ends is
- * lost.
+ * Rate limits that several processes share. Each process takes blocks of tokens from the store and spends them locally,
+ * so the processes together never exceed the limit, and a request waits only if its process has no token. Unused tokens
+ * expire with the window.
  */
 import { areRequestsIsolated } from "../../store/isolated-requests.ts";
 import { type Bucket, createBucketTable } from "./bucket-table.ts";
-import type { LimitRule, Limits, LimitVerdict } from "./limits.ts";
-import { ALLOWED, forgottenWarning, MAX_BUCKETS, refusal } from "./memory-limits.ts";
-import type { QuotaOf, RateLimitQuota } from "./rules.ts";
+import type { LimitRule, Limits, LimitVerdict, RateLimitQuota } from "./limits.ts";
+import { ALLOWED, evictionWarning, MAX_BUCKETS, refusal } from "./memory-limits.ts";
+import type { QuotaOf } from "./rules.ts";
 import type { RateLimitGrant, RateLimitStore, RateLimitWindow } from "./store.ts";
 import { createStoreWatch } from "./store-watch.ts";
 
@@ -22,23 +21,23 @@ export interface SharedLimitsOptions {
 }
 
 export interface SharedLimits extends Limits {
-  /** The store fails, and this process counts by itself. */
+  /** The store fails, and this process counts alone. */
   readonly isAlone: boolean;
 }
 
-/** What this process holds of a bucket. */
+/** The tokens of a bucket that this process holds. */
 interface Lease {
   tokens: number;
-  /** When the tokens are void. */
+  /** When the tokens expire. */
   endsAtMs: number;
-  /** Callers without a token, in the order in which they came. */
+  /** Requests without a token, in the order of arrival. */
   waiting: Waiting;
-  isAsking: boolean;
+  isTaking: boolean;
 }
 
 type Waiting = ((verdict: LimitVerdict) => void)[];
 
-/** These cost the database something, so every call is counted where all can see it. */
+/** These requests cause database writes, so every request is counted in the store. */
 const EXACT: ReadonlySet<LimitRule> = new Set(["admin", "off"]);
 const BLOCKS_PER_WINDOW = 10;
 
@@ -46,17 +45,17 @@ export function createSharedLimits(options: SharedLimitsOptions): SharedLimits {
   const { quotaOf, store, maxWaitMs, warn, warnOnce, monotonicMs = () => performance.now() } = options;
   const table = createBucketTable({
     maxBuckets: MAX_BUCKETS,
-    onForgotten: () => warnOnce(forgottenWarning(MAX_BUCKETS)),
+    onEvicted: () => warnOnce(evictionWarning(MAX_BUCKETS)),
   });
   const leases = new WeakMap<Bucket, Lease>();
   const watch = createStoreWatch({ store, maxWaitMs, monotonicMs, warn });
-  // There, every request asks for itself, and nothing is asked behind an answer.
+  // With isolated requests, every request takes its own tokens, and no request starts work after its response.
   const isolated = areRequestsIsolated();
 
   function leaseOf(bucket: Bucket, nowMs: number): Lease {
     let lease = leases.get(bucket);
     if (lease === undefined) {
-      lease = { tokens: 0, endsAtMs: 0, waiting: [], isAsking: false };
+      lease = { tokens: 0, endsAtMs: 0, waiting: [], isTaking: false };
       leases.set(bucket, lease);
     }
     if (nowMs >= lease.endsAtMs) lease.tokens = 0;
@@ -69,21 +68,26 @@ export function createSharedLimits(options: SharedLimitsOptions): SharedLimits {
     return ALLOWED;
   }
 
-  /** For when the store fails: the full limit, for this process. */
+  /** Used while the store fails: this process permits the full limit. */
   function passAlone(bucket: Bucket, quota: RateLimitQuota, nowMs: number): LimitVerdict {
     return bucket.used < quota.max ? pass(bucket, quota) : refuse(bucket, quota, nowMs);
   }
 
-  /** `waiting`: those for whom it is asked. */
-  async function ask(bucket: Bucket, lease: Lease, quota: RateLimitQuota, waiting: Waiting): Promise<void> {
-    lease.isAsking = !isolated;
+  /** Takes tokens for the waiting requests. */
+  async function takeTokens(
+    bucket: Bucket,
+    lease: Lease,
+    quota: RateLimitQuota,
+    waiting: Waiting,
+  ): Promise<void> {
+    lease.isTaking = !isolated;
     const window = windowOf(bucket.rule, quota);
     const { blockSize } = window;
     const blocks = Math.max(1, Math.ceil(waiting.length / blockSize));
     const tokens = Math.min(blocks * blockSize, quota.max);
     const sentAtMs = monotonicMs();
     const grant = await watch.take(nameOf(bucket), tokens, window);
-    lease.isAsking = false;
+    lease.isTaking = false;
     if (grant === undefined) {
       const nowMs = monotonicMs();
       for (const resolve of waiting.splice(0)) resolve(passAlone(bucket, quota, nowMs));
@@ -92,17 +96,17 @@ export function createSharedLimits(options: SharedLimitsOptions): SharedLimits {
     const isEmpty = grant.granted < tokens;
     receive(bucket, lease, quota, grant, isEmpty, sentAtMs);
     handOut(bucket, lease, quota, waiting);
-    // Without its end, the window may be over at any time: the next call asks again.
+    // If the end of the window is unknown, tokens may expire at any time, so they are not kept.
     if (grant.resetMs === undefined) lease.tokens = 0;
     if (waiting.length === 0) return;
-    if (!isEmpty) return ask(bucket, lease, quota, waiting);
+    if (!isEmpty) return takeTokens(bucket, lease, quota, waiting);
     const nowMs = monotonicMs();
     for (const resolve of waiting.splice(0)) resolve(refuse(bucket, quota, nowMs));
   }
 
-  /** For whoever comes next. */
-  function askBehind(bucket: Bucket, lease: Lease, quota: RateLimitQuota): void {
-    void ask(bucket, lease, quota, lease.waiting);
+  /** Takes tokens for later requests, in the background. */
+  function takeAhead(bucket: Bucket, lease: Lease, quota: RateLimitQuota): void {
+    void takeTokens(bucket, lease, quota, lease.waiting);
   }
 
   function receive(
@@ -113,9 +117,9 @@ export function createSharedLimits(options: SharedLimitsOptions): SharedLimits {
     isEmpty: boolean,
     sentAtMs: number,
   ): void {
-    // What was left is of a window that has ended meanwhile.
+    // The remaining tokens belong to a window that has ended since.
     if (monotonicMs() >= lease.endsAtMs) lease.tokens = 0;
-    // From when it was asked, not answered: better too early than into the next window.
+    // Measured from the time of the request, so that the lease never reaches into the next window.
     lease.endsAtMs = sentAtMs + (resetMs ?? quota.windowSeconds * 1000);
     bucket.endsAtMs = Math.min(bucket.endsAtMs, lease.endsAtMs);
     lease.tokens += granted;
@@ -136,26 +140,26 @@ export function createSharedLimits(options: SharedLimitsOptions): SharedLimits {
       const nowMs = monotonicMs();
       const bucket = table.at(rule, principal, quota.windowSeconds * 1000, nowMs);
       const lease = leaseOf(bucket, nowMs);
-      // A process that has counted by itself for a while has passed more than it has had tokens for.
+      // While the store failed, this process may have permitted more requests than it had tokens for.
       if (lease.tokens > 0 && bucket.used < quota.max) {
         lease.tokens--;
         const isLow = !isolated && !EXACT.has(rule) && lease.tokens <= blockSizeOf(rule, quota) / 2;
         const verdict = pass(bucket, quota);
-        if (isLow && !bucket.spent && !lease.isAsking && !watch.isDown) askBehind(bucket, lease, quota);
+        if (isLow && !bucket.spent && !lease.isTaking && !watch.isDown) takeAhead(bucket, lease, quota);
         return verdict;
       }
-      // Whoever comes after as many as may pass would wait in vain.
+      // More waiting requests than the limit permits would only be refused later.
       if (bucket.spent || bucket.used + lease.waiting.length >= quota.max)
         return refuse(bucket, quota, nowMs);
       if (watch.isDown) {
-        const isTry = watch.isTimeToTry() && !lease.isAsking;
-        if (isTry && !isolated) askBehind(bucket, lease, quota);
+        const isTry = watch.isTimeToTry() && !lease.isTaking;
+        if (isTry && !isolated) takeAhead(bucket, lease, quota);
         if (!(isTry && isolated)) return passAlone(bucket, quota, nowMs);
       }
       return new Promise((resolve) => {
         const waiting = isolated ? [] : lease.waiting;
         waiting.push(resolve);
-        if (!lease.isAsking) void ask(bucket, lease, quota, waiting);
+        if (!lease.isTaking) void takeTokens(bucket, lease, quota, waiting);
       });
     },
     get isAlone() {
@@ -173,7 +177,7 @@ function windowOf(rule: LimitRule, quota: RateLimitQuota): RateLimitWindow {
   return { ...quota, blockSize: blockSizeOf(rule, quota) };
 }
 
-/** The same in every process, so that a store may count blocks. */
+/** Must be the same in every process, because a store may count blocks. */
 function blockSizeOf(rule: LimitRule, { max }: RateLimitQuota): number {
   return EXACT.has(rule) ? 1 : Math.max(1, Math.floor(max / BLOCKS_PER_WINDOW));
 }

@@ -1,7 +1,7 @@
-/** Asks the shared store, never for longer than a caller may wait, and knows when there is no use in asking. */
+/** Calls the shared store with a timeout, and tracks whether the store is down. */
 import type { RateLimitGrant, RateLimitStore, RateLimitWindow } from "./store.ts";
 
-/** How often a store that failed is tried again; no call waits for that. */
+/** Interval between attempts while the store is down, in ms. */
 const RETRY_MS = 1000;
 
 export interface StoreWatchOptions {
@@ -12,10 +12,10 @@ export interface StoreWatchOptions {
 }
 
 export interface StoreWatch {
-  /** Undefined: the store failed, or took too long, and what it may still grant is lost. Never rejects. */
+  /** Undefined if the store failed or timed out; tokens it grants later are lost. Never rejects. */
   take(bucket: string, tokens: number, window: RateLimitWindow): Promise<RateLimitGrant | undefined>;
   readonly isDown: boolean;
-  /** True once in a while as long as the store is down. */
+  /** True once per retry interval while the store is down. */
   isTimeToTry(): boolean;
 }
 
@@ -28,7 +28,7 @@ export function createStoreWatch({ store, maxWaitMs, monotonicMs, warn }: StoreW
     if (isDown) return;
     isDown = true;
     warn(
-      "The store of the rate limits does not answer. Until it does, this process counts by itself, up to the full limits.",
+      "The rate limit store does not respond. Until it does, this process counts alone, up to the full limits. Check the store.",
       error,
     );
   }
@@ -38,8 +38,10 @@ export function createStoreWatch({ store, maxWaitMs, monotonicMs, warn }: StoreW
       try {
         const grant = await within(maxWaitMs, () => store.take(bucket, tokens, window));
         const { granted, resetMs = 0 } = grant;
-        if (!(granted >= 0)) throw new TypeError(`It granted ${granted} tokens.`);
-        if (!(resetMs >= 0)) throw new TypeError(`Its window ends in ${resetMs} ms.`);
+        if (!(granted >= 0))
+          throw new TypeError(`The rate limit store granted ${granted} tokens. It must grant 0 or more.`);
+        if (!(resetMs >= 0))
+          throw new TypeError(`The rate limit store returned resetMs ${resetMs}. It must be 0 or more.`);
         isDown = false;
         return grant;
       } catch (error) {
@@ -58,16 +60,16 @@ export function createStoreWatch({ store, maxWaitMs, monotonicMs, warn }: StoreW
   };
 }
 
-function within<Result>(timeoutMs: number, ask: () => Promise<Result>): Promise<Result> {
+function within<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const giveUp = () => reject(new Error(`No answer within ${timeoutMs} ms.`));
-    // A busy process sees its timers before the answers that have come meanwhile; they get their chance.
+    const giveUp = () => reject(new Error(`No response within ${timeoutMs} ms.`));
+    // A busy process runs overdue timers before responses that have arrived, so a second timer lets these go first.
     let timer = unref(
       setTimeout(() => {
         timer = unref(setTimeout(giveUp, 1));
       }, timeoutMs),
     );
-    ask()
+    call()
       .then(resolve, reject)
       .finally(() => clearTimeout(timer));
   });
@@ -75,7 +77,7 @@ function within<Result>(timeoutMs: number, ask: () => Promise<Result>): Promise<
 
 type Timer = ReturnType<typeof setTimeout>;
 
-/** Nobody's exit waits for a store. Not every platform has timers that can be told so. */
+/** Lets the process exit while the store is called. Not every platform's timers have `unref`. */
 function unref(timer: Timer): Timer {
   if (typeof timer === "object" && "unref" in timer) timer.unref();
   return timer;

@@ -1,23 +1,24 @@
-/** The seam to where several processes count together. */
+/** The interface of the store in which several processes count together. */
 
-/** What a bucket of the store allows. */
+/** The limit of a bucket. */
 export type RateLimitWindow = {
+  /** Tokens per window. */
   readonly max: number;
-  /** How long the window lasts; it starts with the first token taken. */
+  /** Length of the window, in seconds. It starts with the first token taken. */
   readonly windowSeconds: number;
-  /** `tokens` is a multiple of this, except where it is `max`. */
+  /** `tokens` is a multiple of this, or `max`. */
   readonly blockSize: number;
 };
 
 export type RateLimitGrant = {
-  /** As many tokens as were asked for or, when they are the last of the window, fewer. */
+  /** The requested number of tokens, or fewer if the window has no more. */
   readonly granted: number;
-  /** How long the window still lasts, at most. Undefined where it is not known; what is left over is then not kept. */
+  /** Remaining time of the window, in ms, at most. Undefined if unknown; unused tokens are then discarded. */
   readonly resetMs: number | undefined;
 };
 
-/** Counts for several processes. `redisRateLimitStore` of `@halyard/flags/redis` is one. */
+/** Counts requests for several processes. `redisRateLimitStore()` of `@halyard/flags/redis` creates one. */
 export interface RateLimitStore {
-  /** Takes tokens from a bucket: in one step, so that all takers together never get more than `max` in a window. */
+  /** Takes tokens from a bucket, atomically: all processes together never get more than `max` in a window. */
   take(bucket: string, tokens: number, window: RateLimitWindow): Promise<RateLimitGrant>;
 }

@@ -1,16 +1,16 @@
-/** Evaluations of one flag that have not been written yet, by reason. */
+/** Counts the evaluations of one flag by reason until they are written. */
 import type { EvaluationReason } from "../../engine/definition.ts";
 
-/** Every reason but `not_found`: what does not exist is not counted. */
+/** Every reason except `not_found`, which is not counted. */
 export type CountedReason = Exclude<EvaluationReason, "not_found">;
 
 export type ReasonCounts = { [Reason in CountedReason]: number };
 
-/** Plain fields, not private ones and no map: adding to one of them is on the path of every evaluation. */
+/** Public fields instead of a map, because every evaluation increments one. */
 export class EvaluationCounter {
   readonly tenant: string;
   readonly flagKey: string;
-  /** The tally knows that there is something to write. */
+  /** Whether the tally has this counter in its list. */
   isListed = false;
   ruleMatch = 0;
   override = 0;
@@ -29,9 +29,10 @@ export class EvaluationCounter {
     else if (reason === "percentage_rollout") this.rollout += 1;
     else if (reason === "disabled") this.disabled += 1;
     else if (reason === "override") this.override += 1;
+    else reason satisfies "not_found";
   }
 
-  /** What was counted since the last time. */
+  /** Returns the counts since the last call and resets them. */
   take(): ReasonCounts {
     const counts: ReasonCounts = {
       rule_match: this.ruleMatch,

@@ -1,8 +1,8 @@
-/** The seam between the service and the place where events, exposures and counts are kept. */
+/** The contract of the event log, which stores events, exposures and evaluation counts. */
 import type { EvaluationReason } from "../../engine/definition.ts";
 import type { FeatureFlagEventBatchResult, StoredFlagEvent } from "../../model/event.ts";
 
-/** An idempotency key within its scope, and the body it was first sent with. Both are SHA-256, in hex. */
+/** An idempotency key in its scope, and the body it was sent with, as SHA-256 in hex. */
 export interface Dedupe {
   readonly keyHash: string;
   readonly bodyHash: string;
@@ -11,14 +11,14 @@ export interface Dedupe {
 export interface EventEntry {
   readonly tenant: string;
   readonly event: StoredFlagEvent;
-  /** False: sampled out. Its key is remembered, the event is not. */
+  /** False if the event is sampled out. Its key is stored, the event is not. */
   readonly isKept: boolean;
   readonly dedupe?: Dedupe;
 }
 
 /**
- * `stored`: for the first time, or sampled out. `duplicate`: the key was used with this body, and `eventId` is that of
- * the first. `conflict`: it was used with another.
+ * `stored`: the event is new, or sampled out. `duplicate`: the key was used with the same body; `eventId` is that of the
+ * first event. `conflict`: the key was used with another body.
  */
 export interface Recorded {
   readonly outcome: "stored" | "duplicate" | "conflict";
@@ -27,33 +27,33 @@ export interface Recorded {
 
 export interface EventBatch {
   readonly entries: readonly EventEntry[];
-  /** Items that failed before they came here; they count in the answer. */
+  /** Items that failed validation. They count in the answer. */
   readonly failed: number;
   readonly batchId: string;
   readonly dedupe?: Dedupe;
 }
 
-/** For a `duplicate` the answer is that of the first time. */
+/** A `duplicate` has the answer of the first request. */
 export type BatchRecorded =
   | { readonly outcome: "stored" | "duplicate"; readonly answer: FeatureFlagEventBatchResult }
   | { readonly outcome: "conflict" };
 
-/** Somebody was shown a variant of a flag. Counted once per user, flag, variant and day. */
+/** A user saw a variant of a flag. Counted once per user, flag, variant and day. */
 export interface Exposure {
   readonly tenant: string;
   readonly flagKey: string;
-  /** `""` for none. */
+  /** `""` without a variant. */
   readonly variant: string;
-  /** The user, else the anonymous id, else `""`: all that nobody knows count as one. */
+  /** The user's id, or the anonymous id, or `""`. All visitors without an id count as one. */
   readonly userId: string;
   readonly atMs: number;
 }
 
-/** Evaluations of a flag in one hour that ended with one reason. */
+/** The number of evaluations of a flag in one hour with one reason. */
 export interface EvaluationCount {
   readonly tenant: string;
   readonly flagKey: string;
-  /** The hour's start, ISO 8601. */
+  /** Start of the hour, ISO 8601. */
   readonly hour: string;
   readonly reason: EvaluationReason;
   readonly count: number;
@@ -68,11 +68,11 @@ export interface FigureWindow {
 /** Evaluations and exposed users of one flag. */
 export interface FlagFigures {
   readonly byReason: ReadonlyMap<EvaluationReason, number>;
-  /** Evaluations by the hour's start. */
+  /** Evaluations by start of the hour. */
   readonly byHour: ReadonlyMap<string, number>;
   readonly uniqueUsers: number;
   readonly exposures: ReadonlyMap<string, { readonly exposures: number; readonly uniqueUsers: number }>;
-  /** By variant, then by event name. Sampled events count for those that were not kept. */
+  /** By variant, then by event name. Sampled events are weighted by their sample rate. */
   readonly events: ReadonlyMap<
     string,
     ReadonlyMap<string, { readonly count: number; readonly sum: number; readonly valued: number }>
@@ -92,15 +92,15 @@ export interface UsageFigures {
 }
 
 /**
- * What is recorded is committed before the promise resolves, with its hourly roll-up, or not at all. Every method
- * rejects with a `FeatureFlagError`: 429 when too much is waiting to be written.
+ * `record` and `recordBatch` resolve after the events and their hourly roll-ups are committed together. Every method
+ * rejects with a `FeatureFlagError`: 429 if too many events wait to be written.
  */
 export interface EventLog {
   record(entry: EventEntry): Promise<Recorded>;
   recordBatch(batch: EventBatch): Promise<BatchRecorded>;
-  /** One row per user, flag, variant and day, however often it is called. */
+  /** Stores one row per user, flag, variant and day, even if it is called repeatedly. */
   expose(exposures: readonly Exposure[]): Promise<void>;
-  /** Adds to the hourly roll-ups: once for an id, a UUID, however often it is called with it within two days. */
+  /** Adds to the hourly roll-ups. Repeated calls with the same `id` (a UUID) within 48 h add once. */
   count(counts: readonly EvaluationCount[], id?: string): Promise<void>;
 
   flagFigures(tenant: string, flagKey: string, window: FigureWindow): Promise<FlagFigures>;
@@ -112,10 +112,10 @@ export interface EventLog {
   ): Promise<ReadonlyMap<string, { readonly evaluations: number; readonly uniqueUsers: number }>>;
   usageFigures(tenant: string | "all", window: FigureWindow): Promise<UsageFigures>;
 
-  /** Deletes what is past its retention, a bounded number of rows at a time. */
+  /** Deletes rows that are past their retention, in chunks. */
   sweep(nowMs: number): Promise<void>;
-  /** Requests that wait to be committed. */
+  /** Requests that are not committed yet. */
   depth(): number;
-  /** Waits for what was accepted, and stops. */
+  /** Waits for accepted requests and stops background work. */
   close(): Promise<void>;
 }

@@ -61,14 +61,14 @@ describe("exposures", () => {
     expect(written).toEqual(different.map(shown));
   });
 
-  test("are written by themselves, behind the one who adds them", async () => {
+  test("are written in the background", async () => {
     const { exposures, written } = setUp();
     exposures.add(shown());
     expect(written).toEqual([]);
     await expect.poll(() => written.length).toBe(1);
   });
 
-  test("that find no room are counted, and may be added again later", async () => {
+  test("that do not fit into the queue are counted as lost, and can be added again later", async () => {
     const set = setUp({ maxQueued: 2 });
     set.fails = true;
     for (const userId of ["a", "b", "c", "d"]) set.exposures.add(shown({ userId }));
@@ -81,7 +81,7 @@ describe("exposures", () => {
     expect(set.written.map(({ userId }) => userId)).toEqual(["a", "b", "c"]);
   });
 
-  test("that could not be written are kept, and tried again by themselves", async () => {
+  test("that could not be written are kept and retried", async () => {
     const set = setUp();
     set.fails = true;
     set.exposures.add(shown());
@@ -90,14 +90,14 @@ describe("exposures", () => {
     await expect.poll(() => set.written.length, { timeout: 10_000 }).toBe(1);
   });
 
-  test("are remembered up to a number; beyond it the oldest are sent once more", async () => {
+  test("are deduplicated up to a limit; above it the oldest are written again", async () => {
     const { exposures, written } = setUp({ maxRemembered: 2 });
     for (const userId of ["a", "b", "c", "d", "d", "e", "a"]) exposures.add(shown({ userId }));
     await exposures.flush();
     expect(written.map(({ userId }) => userId)).toEqual(["a", "b", "c", "d", "e", "a"]);
   });
 
-  test("are written when it is closed, or counted as lost", async () => {
+  test("are written on close, or counted as lost", async () => {
     const set = setUp();
     set.exposures.add(shown());
     await set.exposures.close();
@@ -116,7 +116,7 @@ describe("exposures", () => {
     expect(written[0]?.userId).toBe("a\ufffd\ufffd");
   });
 
-  test("of long user ids are told apart, and take no more room than others", async () => {
+  test("with long user ids stay distinct, and the ids are shortened", async () => {
     const { exposures, written } = setUp();
     const long = "\ud83d\ude00".repeat(8000);
     // The first two differ only at the end, the third is cut in the middle of a character.

@@ -1,4 +1,4 @@
-/** Exposures on their way to the event log: each once per user, flag, variant and day, and written behind the response. */
+/** Queues exposures and writes them in the background, once per user, flag, variant and day. */
 import { murmur3 } from "../../engine/murmur.ts";
 import { MAX_LINE, storableText } from "../../model/inputs.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
@@ -7,11 +7,11 @@ import type { EventLog, Exposure } from "./event-log.ts";
 import { DAY_MS } from "./hour.ts";
 
 export interface Exposures {
-  /** Somebody was shown a variant. Returns at once; what has been recorded today is not recorded again. */
+  /** Adds an exposure unless it was recorded today. Returns immediately. */
   add(exposure: Exposure): void;
-  /** Writes what waits. Never rejects: what could not be written is kept and tried again. */
+  /** Writes the queue. Never rejects: exposures that cannot be written are kept and retried. */
   flush(): Promise<void>;
-  /** Exposures that wait to be written. */
+  /** Exposures in the queue. */
   depth(): number;
   close(): Promise<void>;
 }
@@ -19,16 +19,16 @@ export interface Exposures {
 export interface ExposuresOptions {
   readonly log: Pick<EventLog, "expose">;
   readonly warn: (message: string, error: unknown) => void;
-  /** Exposures that could not be kept. */
+  /** Called with the number of exposures that were dropped. */
   readonly lost: (count: number) => void;
   readonly maxQueued?: number | undefined;
-  /** Exposures remembered as recorded: twice as many, in two halves. */
+  /** Exposures in each of the two generations of the deduplication cache. */
   readonly maxRemembered?: number | undefined;
 }
 
 const MAX_QUEUED = 10_000;
 const MAX_REMEMBERED = 50_000;
-/** Written at a time, in one transaction. */
+/** Exposures per transaction. */
 const CHUNK = 200;
 const RETRY_MS = 1000;
 
@@ -41,23 +41,23 @@ export function createExposures({
 }: ExposuresOptions): Exposures {
   const isolated = areRequestsIsolated();
   let queue: Exposure[] = [];
-  // The newer half and the older one, which is forgotten when the newer is full.
+  // Two generations: when the newer one is full, the older one is evicted.
   let recent = new Set<string>();
   let older = new Set<string>();
   let day = 0;
-  /** The last of the long user ids: one request shows its user many flags. */
-  let long = { userId: "", short: "" };
+  /** The last long user id that was shortened: one request often exposes many flags to one user. */
+  let lastLongId = { userId: "", short: "" };
   let isStarting = false;
   let isFailing = false;
   let isClosed = false;
   let writing: Promise<void> | undefined;
 
-  /** A long id by its beginning and hashes: a few callers could fill memory and database with them. */
-  function exposed(exposure: Exposure): Exposure {
+  /** Shortens long user ids, so that a few callers cannot fill memory and database with them. */
+  function withStorableUser(exposure: Exposure): Exposure {
     const { userId } = exposure;
     if (userId.length <= MAX_LINE) return { ...exposure, userId: storableText(userId) };
-    if (long.userId !== userId) long = { userId, short: shorten(userId) };
-    return { ...exposure, userId: long.short };
+    if (lastLongId.userId !== userId) lastLongId = { userId, short: shorten(userId) };
+    return { ...exposure, userId: lastLongId.short };
   }
 
   function isNew({ tenant, flagKey, variant, userId, atMs }: Exposure): boolean {
@@ -69,7 +69,7 @@ export function createExposures({
     }
     const key = JSON.stringify([today, tenant, flagKey, variant, userId]);
     if (recent.has(key) || older.has(key)) return false;
-    // Whoever finds no place in the queue is not remembered either, so that the next time may be in luck.
+    // An exposure that does not fit into the queue is not cached, so that it can be added again later.
     if (queue.length >= maxQueued) return true;
     if (recent.size >= maxRemembered) {
       older = recent;
@@ -80,7 +80,7 @@ export function createExposures({
   }
 
   async function write(): Promise<void> {
-    // What the same request adds is written together.
+    // Exposures of the same request are written together.
     isStarting = true;
     await Promise.resolve();
     isStarting = false;
@@ -88,12 +88,12 @@ export function createExposures({
       const chunk = queue.slice(0, CHUNK);
       try {
         await log.expose(chunk);
-        // Another request may have written some of them meanwhile, which does no harm.
+        // A concurrent request may have written some of them too; the log stores them once.
         const written = new Set(chunk);
         queue = queue.filter((exposure) => !written.has(exposure));
         isFailing = false;
       } catch (error) {
-        if (!isFailing) warn("Exposures cannot be recorded now; they are kept and written later.", error);
+        if (!isFailing) warn("Exposures cannot be recorded now. They are kept and retried.", error);
         isFailing = true;
         if (!isClosed) later(() => void flush(), RETRY_MS);
         return;
@@ -110,21 +110,21 @@ export function createExposures({
 
   async function flush(): Promise<void> {
     if (isolated) return write();
-    // What comes while the last of the others is being written is not seen by those who write it.
+    // A running write does not see exposures that are added after its last chunk.
     do await start();
     while (queue.length > 0 && !isFailing);
   }
 
   return {
-    add(given) {
-      const exposure = exposed(given);
+    add(original) {
+      const exposure = withStorableUser(original);
       if (!isNew(exposure)) return;
       if (queue.length >= maxQueued) {
         lost(1);
         return;
       }
       queue.push(exposure);
-      // While the log fails, its timer tries again, or whoever comes after it where there are no timers.
+      // During an outage the timer retries. Where timers do not run, every full chunk does.
       if (!isStarting && writing === undefined && (!isFailing || queue.length % CHUNK === 0)) void flush();
     },
     flush,
@@ -139,9 +139,9 @@ export function createExposures({
   };
 }
 
-const BEGINNING = 200;
+const PREFIX_LENGTH = 200;
 
 function shorten(userId: string): string {
   const hashes = [userId, `…${userId}`].map((text) => murmur3(text).toString(16).padStart(8, "0"));
-  return `${storableText(userId.slice(0, BEGINNING))}…${hashes.join("")}`;
+  return `${storableText(userId.slice(0, PREFIX_LENGTH))}…${hashes.join("")}`;
 }

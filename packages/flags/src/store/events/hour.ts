@@ -1,4 +1,4 @@
-/** The hours that roll-ups are kept by, and the days that exposures count once in. */
+/** Hours for roll-ups and days for exposures, in UTC. */
 
 export const HOUR_MS: number = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
@@ -13,7 +13,7 @@ export function hourOf(ms: number): string {
   return new Date(hourStart(ms)).toISOString();
 }
 
-/** The day in UTC, as in 2030-01-31. */
+/** The day in UTC, for example 2030-01-31. */
 export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { SnapshotFlag } from "../store.ts";
+import type { SnapshotFlag } from "../flag-store.ts";
 import type { EvaluationCount } from "./event-log.ts";
 import { createTally, type Tally, type TallyOptions } from "./tally.ts";
 
@@ -75,14 +75,14 @@ describe("the tally", () => {
     expect(written).toHaveLength(1);
   });
 
-  test("brings together what one flag was counted for in several snapshots", async () => {
+  test("adds up the counts of one flag in several snapshots", async () => {
     const { tally, written } = setUp();
     for (let revision = 0; revision < 5; revision++) tally.count("t", flagOf("a"), "default");
     await tally.flush();
     expect(written.flat().map(({ count }) => count)).toEqual([5]);
   });
 
-  test("goes on counting with the same flag after it was written", async () => {
+  test("continues to count a flag after it was written", async () => {
     const { tally, written } = setUp();
     const flag = flagOf("a");
     tally.count("t", flag, "default");
@@ -92,7 +92,7 @@ describe("the tally", () => {
     expect(total(written)).toBe(2);
   });
 
-  test("keeps what could not be written, with its hour, and says so once", async () => {
+  test("keeps counts that could not be written, with their hour, and logs it once", async () => {
     const set = setUp();
     const flag = flagOf("a");
     set.fails = true;
@@ -112,7 +112,7 @@ describe("the tally", () => {
     expect(set.tally.depth()).toBe(0);
   });
 
-  test("writes what failed again as it was and with the same id, so that it adds up once", async () => {
+  test("retries failed counts unchanged and with the same id, so that they are added once", async () => {
     const set = setUp();
     set.fails = true;
     set.tally.count("t", flagOf("a"), "default");
@@ -127,7 +127,7 @@ describe("the tally", () => {
     expect(total(set.written)).toBe(2);
   });
 
-  test("writes many flags a part at a time, and only what failed again", async () => {
+  test("writes many flags in chunks, and retries only the failed chunk", async () => {
     const set = setUp();
     for (let index = 0; index < 450; index++) set.tally.count("t", flagOf(`f${index}`), "default");
     await set.tally.flush();
@@ -135,7 +135,7 @@ describe("the tally", () => {
     expect(total(set.written)).toBe(450);
   });
 
-  test("keeps a bounded number of flags, and counts what it could not keep", async () => {
+  test("keeps a bounded number of flags, and counts dropped evaluations as lost", async () => {
     const set = setUp({ maxPending: 2 });
     set.fails = true;
     for (const key of ["a", "b", "c", "c", "d"]) set.tally.count("t", flagOf(key), "default");
@@ -144,7 +144,7 @@ describe("the tally", () => {
     expect(set.tally.depth()).toBe(2);
   });
 
-  test("a caller who waits while something is written gets what was counted before it asked", async () => {
+  test("a flush during a write includes everything that was counted before the call", async () => {
     const { tally, written } = setUp();
     const flag = flagOf("a");
     tally.count("t", flag, "default");
@@ -154,7 +154,7 @@ describe("the tally", () => {
     expect(total(written)).toBe(2);
   });
 
-  test("writes what is overdue with the next request where no timer runs", async () => {
+  test("writes overdue counts at the next request where no timer runs", async () => {
     const set = setUp({ flushMs: 10_000 });
     set.tally.count("t", flagOf("a"), "default");
     set.tally.touch();
@@ -167,7 +167,7 @@ describe("the tally", () => {
     await expect.poll(() => total(set.written)).toBe(1);
   });
 
-  test("writes by its timer, and everything when it is closed", async () => {
+  test("writes by its timer, and everything on close", async () => {
     const set = setUp({ flushMs: 5 });
     const flag = flagOf("a");
     set.tally.count("t", flag, "default");
@@ -177,7 +177,7 @@ describe("the tally", () => {
     expect(total(set.written)).toBe(2);
   });
 
-  test("counts as lost what cannot be written when it is closed", async () => {
+  test("counts evaluations that cannot be written on close as lost", async () => {
     const set = setUp();
     set.fails = true;
     for (const key of ["a", "a", "b"]) set.tally.count("t", flagOf(key), "default");

@@ -1,43 +1,43 @@
-/** Evaluations are counted in memory and written to the hourly roll-ups every ten seconds. */
+/** Counts evaluations in memory and writes them to the hourly roll-ups every 10 s. */
 import type { EvaluationReason } from "../../engine/definition.ts";
+import type { SnapshotFlag } from "../flag-store.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
-import type { SnapshotFlag } from "../store.ts";
 import { repeat } from "../wait.ts";
 import { type CountedReason, EvaluationCounter, type ReasonCounts } from "./evaluation-counter.ts";
 import type { EvaluationCount, EventLog } from "./event-log.ts";
 import { hourOf } from "./hour.ts";
 
 export interface Tally {
-  /** One evaluation of a flag that was answered, on the hot path. `tenant` is the one whose snapshot has the flag. */
-  count(tenant: string, found: SnapshotFlag, reason: EvaluationReason): void;
-  /** Once per request: writes what is overdue where no timer does it. */
+  /** Counts one evaluation. Every evaluation calls it. `tenant` is the tenant of the snapshot. */
+  count(tenant: string, flag: SnapshotFlag, reason: EvaluationReason): void;
+  /** Called once per request. Starts an overdue write where timers do not run. */
   touch(): void;
-  /** Writes what has been counted. Never rejects: what could not be written is kept and tried again. */
+  /** Writes the counts. Never rejects: counts that cannot be written are kept and retried. */
   flush(): Promise<void>;
-  /** Flags whose evaluations wait to be written. */
+  /** Flags with counts that are not written yet. */
   depth(): number;
   close(): Promise<void>;
 }
 
 export interface TallyOptions {
   readonly log: Pick<EventLog, "count">;
-  /** Told once per outage. */
+  /** Called once per outage. */
   readonly warn: (message: string, error: unknown) => void;
-  /** Evaluations that could not be kept. */
+  /** Called with the number of evaluations that were dropped. */
   readonly lost: (count: number) => void;
   readonly flushMs?: number | undefined;
-  /** Flags and hours that may wait to be written. */
+  /** Pairs of flag and hour that may wait to be written. */
   readonly maxPending?: number | undefined;
-  /** Wall-clock time: in which hour an evaluation counts. */
+  /** Wall-clock time. It decides the hour of an evaluation. */
   readonly nowMs?: (() => number) | undefined;
   readonly monotonicMs?: (() => number) | undefined;
 }
 
 const FLUSH_MS = 10_000;
 const MAX_PENDING = 100_000;
-/** Counters before they are gathered: a new snapshot brings new ones. */
+/** Counters in the list before they are collected. Every new snapshot has new counters. */
 const MAX_LISTED = 20_000;
-/** Flags that are written at a time, in one transaction. */
+/** Flags per transaction. */
 const CHUNK = 200;
 
 interface PendingFlag {
@@ -47,7 +47,7 @@ interface PendingFlag {
   readonly counts: ReasonCounts;
 }
 
-/** What is written together, and again with the same id until that is known to have been done: it adds up once. */
+/** A chunk of counts. Retries use the same id, so that the log adds them once. */
 interface Part {
   readonly id: string;
   readonly flags: readonly PendingFlag[];
@@ -72,9 +72,9 @@ export function createTally({
   let next: Promise<void> | undefined;
   const isolated = areRequestsIsolated();
 
-  function attach(tenant: string, found: SnapshotFlag): EvaluationCounter {
-    const counter = new EvaluationCounter(tenant, found.flag.key);
-    found.counter = counter;
+  function attach(tenant: string, flag: SnapshotFlag): EvaluationCounter {
+    const counter = new EvaluationCounter(tenant, flag.flag.key);
+    flag.counter = counter;
     return counter;
   }
 
@@ -84,7 +84,7 @@ export function createTally({
     if (listed.length >= MAX_LISTED) gather();
   }
 
-  /** Brings together what was counted for the same flag in different snapshots. */
+  /** Adds up the counts of the same flag in different snapshots. */
   function gather(): void {
     const hour = hourOf(nowMs());
     const counters = listed;
@@ -98,9 +98,9 @@ export function createTally({
 
   function keep(flag: PendingFlag): void {
     const key = JSON.stringify([flag.hour, flag.tenant, flag.flagKey]);
-    const known = pending.get(key);
-    if (known !== undefined) {
-      for (const [reason, count] of entriesOf(flag.counts)) known.counts[reason] += count;
+    const pendingFlag = pending.get(key);
+    if (pendingFlag !== undefined) {
+      for (const [reason, count] of entriesOf(flag.counts)) pendingFlag.counts[reason] += count;
     } else if (pending.size < maxPending) pending.set(key, flag);
     else lost(totalOf(flag));
   }
@@ -126,7 +126,7 @@ export function createTally({
         if (unsettled === part) unsettled = undefined;
         isFailing = false;
       } catch (error) {
-        if (!isFailing) warn("Evaluations cannot be counted now; they are kept and written later.", error);
+        if (!isFailing) warn("Evaluation counts cannot be written now. They are kept and retried.", error);
         isFailing = true;
         return;
       }
@@ -140,7 +140,7 @@ export function createTally({
     return running;
   }
 
-  /** A caller who comes while something is written gets the next turn, which has what was counted meanwhile. */
+  /** A call during a write waits for the next write, which includes the counts up to this call. */
   function flush(): Promise<void> {
     if (isolated) return write();
     if (running === undefined) return start();
@@ -154,8 +154,8 @@ export function createTally({
   const timer = repeat(flushMs, flush);
 
   return {
-    count(tenant, found, reason) {
-      const counter = found.counter ?? attach(tenant, found);
+    count(tenant, flag, reason) {
+      const counter = flag.counter ?? attach(tenant, flag);
       counter.add(reason);
       if (!counter.isListed) list(counter);
     },

@@ -1,0 +1,165 @@
+/** Admits the calls of operations: finds the tenant, requires the action, and gives the scope of reads and writes. */
+import { getIP } from "better-auth/api";
+import { type Actor, type Origin, SYSTEM } from "../../model/audit.ts";
+import { FeatureFlagError } from "../../model/errors.ts";
+import { NO_TENANT } from "../../model/flag.ts";
+import { invalid, isWellFormed, MAX_LINE } from "../../model/inputs.ts";
+import { parseQueriedOrganization } from "../../model/list-query.ts";
+import type { TenantFilter, WriteScope } from "../../store/flag-store.ts";
+import { notFound } from "../../store/rows/entity.ts";
+import type { GuardedCall } from "../call.ts";
+import type { HostRequest } from "../http/host-request.ts";
+import type { Caller } from "../identity/caller.ts";
+import type { ServerKey } from "../identity/keys.ts";
+import { headersOf, isServerCall } from "../identity/request.ts";
+import type { FlagAction } from "./actions.ts";
+import { judge } from "./permission.ts";
+
+export type Entity = "flag" | "override" | "segment";
+
+/**
+ * Admits a call on one flag, override or segment. `readId` runs after the caller is identified, so that an anonymous
+ * caller does not learn what a valid request looks like.
+ */
+export async function admitToEntity(
+  call: GuardedCall,
+  entity: Entity,
+  readId: () => string,
+): Promise<{ readonly scope: WriteScope; readonly id: string }> {
+  const { service, request } = call;
+  const { action } = call.operation;
+  const caller = await call.identity.administrator();
+  if (service.options.multiTenant !== true) {
+    await requireGranted(call, caller, NO_TENANT);
+    return { scope: scopeOf(request, caller, NO_TENANT), id: possibleId(entity, readId()) };
+  }
+  const id = possibleId(entity, readId());
+  const tenant = await service.store.tenantOf(entity, id);
+  const verdict = tenant === undefined ? "hidden" : await judge(call, caller, action, tenant);
+  if (tenant === undefined || verdict === "hidden") throw notFound(entity);
+  if (verdict === "denied") throw denied(action);
+  verdict satisfies "granted";
+  return { scope: scopeOf(request, caller, tenant), id };
+}
+
+/** Admits a call that creates something for the organization in its body. */
+export async function admitToOrganization(call: GuardedCall, organizationId: unknown): Promise<WriteScope> {
+  const { service, request } = call;
+  const caller = await call.identity.administrator();
+  if (service.options.multiTenant !== true) {
+    await requireGranted(call, caller, NO_TENANT);
+    return scopeOf(request, caller, NO_TENANT);
+  }
+  if (typeof organizationId === "string") {
+    await requireGranted(call, caller, organizationId);
+    return scopeOf(request, caller, organizationId);
+  }
+  const home = caller.kind === "server" ? undefined : await call.identity.homeOf(caller);
+  await requireGranted(call, caller, home ?? NO_TENANT);
+  const message = 'is required where multiTenant is on; "" is for all organizations';
+  throw invalid([{ path: "organizationId", message }]);
+}
+
+/**
+ * Admits a call on a list, and gives the tenants whose entries it covers. Without `multiTenant`, `organizationId` in the
+ * query is a label.
+ */
+export async function admitToList(
+  call: GuardedCall,
+): Promise<{ readonly tenants: TenantFilter; readonly label?: string }> {
+  const { service, request } = call;
+  const { action } = call.operation;
+  const caller = await call.identity.administrator();
+  if (service.options.multiTenant !== true) {
+    await requireGranted(call, caller, NO_TENANT);
+    const label = parseQueriedOrganization(request.query);
+    return { tenants: { tenant: NO_TENANT }, ...(label !== undefined && { label }) };
+  }
+  const named = parseQueriedOrganization(request.query);
+  if (named !== undefined) {
+    await requireGranted(call, caller, named);
+    return { tenants: { tenant: named } };
+  }
+  const everywhere = await judge(call, caller, action, NO_TENANT);
+  if (everywhere === "granted") return { tenants: "all" };
+  const home = caller.kind === "server" ? undefined : await call.identity.homeOf(caller);
+  if (home === undefined) {
+    if (everywhere === "denied") throw denied(action);
+    const message = "is required, because no organization is active in the session";
+    throw invalid([{ path: "organizationId", message }]);
+  }
+  await requireGranted(call, caller, home);
+  return { tenants: { tenant: home } };
+}
+
+/** The same for lists whose entries have no label. */
+export async function admitToTenants(call: GuardedCall): Promise<TenantFilter> {
+  const { tenants, label } = await admitToList(call);
+  if (label === undefined) return tenants;
+  throw invalid([{ path: "organizationId", message: "needs the option multiTenant; leave it out" }]);
+}
+
+/** Admits a call about the service as a whole: the action is required on global flags. */
+export async function admitToService(call: GuardedCall): Promise<void> {
+  const { action } = call.operation;
+  const caller = await call.identity.administrator();
+  if ((await judge(call, caller, action, NO_TENANT)) === "granted") return;
+  if (caller.kind === "key" && (await reachesAll(call, caller.key))) return;
+  throw denied(action);
+}
+
+/** With `multiTenant`, a user's key reaches all tenants if the user does; its own permissions still decide. */
+async function reachesAll(call: GuardedCall, { actions, ownerId }: ServerKey): Promise<boolean> {
+  const { service, request, operation } = call;
+  const { action } = operation;
+  if (service.options.multiTenant !== true || !actions.includes(action)) return false;
+  const [owner, isOrganization] = await Promise.all([
+    request.context.internalAdapter.findUserById(ownerId),
+    call.identity.organizationExists(ownerId),
+  ]);
+  if (owner === null || isOrganization) return false;
+  const role: unknown = "role" in owner ? owner.role : undefined;
+  const user = { id: owner.id, email: owner.email, ...(typeof role === "string" && { role }) };
+  return (await judge(call, { kind: "user", user }, action, NO_TENANT)) === "granted";
+}
+
+async function requireGranted(call: GuardedCall, caller: Caller, tenant: string): Promise<void> {
+  const { action } = call.operation;
+  if ((await judge(call, caller, action, tenant)) !== "granted") throw denied(action);
+}
+
+function denied(action: FlagAction): FeatureFlagError {
+  return new FeatureFlagError(
+    "PERMISSION_DENIED",
+    `This needs the role admin, or a role or key that grants featureFlag: ["${action}"] here.`,
+  );
+}
+
+/** An id that the server never issues is not looked up in the database. */
+export function possibleId(entity: Entity | "rule", id: string): string {
+  if (id.length > MAX_LINE || !isWellFormed(id)) throw notFound(entity);
+  return id;
+}
+
+function scopeOf(
+  request: HostRequest,
+  caller: Exclude<Caller, { kind: "anonymous" }>,
+  tenant: string,
+): WriteScope {
+  return { tenant, actor: actorOf(caller), origin: originOf(request) };
+}
+
+function actorOf(caller: Exclude<Caller, { kind: "anonymous" }>): Actor {
+  if (caller.kind === "server") return SYSTEM;
+  return caller.kind === "key" ? { type: "key", id: caller.key.id } : { type: "user", id: caller.user.id };
+}
+
+/** Where a change came from, for the audit log. */
+function originOf(request: HostRequest): Origin {
+  if (isServerCall(request)) return {};
+  const headers = headersOf(request);
+  const ip = getIP(headers, request.context.options);
+  const userAgent = headers.get("user-agent")?.slice(0, MAX_LINE);
+  const requestId = headers.get("x-request-id")?.slice(0, MAX_LINE);
+  return { ...(ip && { ip }), ...(userAgent && { userAgent }), ...(requestId && { requestId }) };
+}

@@ -1,0 +1,119 @@
+/** The results of evaluation requests, shaped as the caller selected. */
+import type { JsonValue } from "../../engine/json.ts";
+import type {
+  AnyBatchResult,
+  AnyBootstrapResult,
+  AnyEvaluationResult,
+  BootstrapFeatureFlagsInput,
+  EvaluateFeatureFlagInput,
+  EvaluateFeatureFlagsInput,
+  EvaluationField,
+  EvaluationFields,
+  EvaluationSelect,
+} from "../../model/evaluation.ts";
+import type { FlagHit } from "./flags.ts";
+import {
+  allFlags,
+  countEvaluation,
+  countMissing,
+  type EvaluationScope,
+  evaluateFlag,
+  explainFlag,
+  findFlag,
+  namedFlags,
+} from "./scope.ts";
+
+export function singleResult(scope: EvaluationScope, input: EvaluateFeatureFlagInput): AnyEvaluationResult {
+  const fields = evaluateKey(scope, input.flagKey, input.default ?? null);
+  return {
+    ...select(fields, input.select),
+    evaluatedAt: scope.evaluatedAt,
+    ...(input.contextInResponse === true && { context: scope.context }),
+  };
+}
+
+export function batchResult(scope: EvaluationScope, input: EvaluateFeatureFlagsInput): AnyBatchResult {
+  const { defaults = {} } = input;
+  const entries = input.flagKeys.map((key) => {
+    const fallback = Object.hasOwn(defaults, key) ? (defaults[key] ?? null) : null;
+    return [key, selectInMap(evaluateKey(scope, key, fallback), input.select)] as const;
+  });
+  return {
+    flags: Object.fromEntries(entries),
+    evaluatedAt: scope.evaluatedAt,
+    ...(input.contextInResponse !== false && { context: scope.context }),
+  };
+}
+
+export function bootstrapResult(
+  scope: EvaluationScope,
+  input: BootstrapFeatureFlagsInput,
+): AnyBootstrapResult {
+  const { prefix = "", includeDisabled = false } = input;
+  const entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
+  for (const hit of input.include === undefined ? allFlags(scope) : namedFlags(scope, input.include)) {
+    const { key } = hit.found.flag;
+    if (!key.startsWith(prefix)) continue;
+    const fields = evaluateHit(scope, hit, includeDisabled);
+    if (fields !== undefined) entries.push([key, selectInMap(fields, input.select)]);
+  }
+  // Not an object literal: `__proto__` is a key like any other.
+  return { flags: Object.fromEntries(entries), evaluatedAt: scope.evaluatedAt, context: scope.context };
+}
+
+function evaluateKey(scope: EvaluationScope, key: string, fallback: JsonValue): EvaluationFields {
+  const hit = findFlag(scope, key);
+  const fields = hit && evaluateHit(scope, hit, true);
+  if (fields !== undefined) return fields;
+  countMissing(scope);
+  return { value: fallback, reason: "not_found", metadata: scope.metadata };
+}
+
+/** Undefined for a disabled flag when those are left out. */
+function evaluateHit(
+  scope: EvaluationScope,
+  hit: FlagHit,
+  includeDisabled: boolean,
+): EvaluationFields | undefined {
+  const { metadata } = scope;
+  const { layer, found } = hit;
+  const trace = scope.traceable.has(layer.tenant) ? explainFlag(scope, layer, found) : undefined;
+  const evaluation = trace?.result ?? evaluateFlag(scope, layer, found);
+  const { value, variant, reason, variantMetadata } = evaluation;
+  if (reason === "disabled" && !includeDisabled) return undefined;
+  countEvaluation(scope, layer, found, evaluation);
+  return {
+    value,
+    ...(variant !== undefined && { variant }),
+    reason,
+    metadata:
+      variantMetadata === undefined && trace === undefined
+        ? metadata
+        : {
+            ...metadata,
+            ...(trace && { trace: trace.steps }),
+            ...(variantMetadata && { variant: variantMetadata }),
+          },
+  };
+}
+
+function select(fields: EvaluationFields, wanted: EvaluationSelect = "full"): Partial<EvaluationFields> {
+  if (wanted === "full") return fields;
+  if (wanted === "value") return { value: fields.value };
+  wanted satisfies readonly EvaluationField[];
+  const has = (field: EvaluationField) => wanted.includes(field);
+  return {
+    ...(has("value") && { value: fields.value }),
+    ...(has("variant") && fields.variant !== undefined && { variant: fields.variant }),
+    ...(has("reason") && { reason: fields.reason }),
+    ...(has("metadata") && { metadata: fields.metadata }),
+  };
+}
+
+/** In a map of several flags, `select: "value"` gives the bare value. */
+function selectInMap(
+  fields: EvaluationFields,
+  wanted: EvaluationSelect | undefined,
+): JsonValue | Partial<EvaluationFields> {
+  return wanted === "value" ? fields.value : select(fields, wanted);
+}

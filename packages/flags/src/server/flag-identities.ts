@@ -1,0 +1,18 @@
+/** What the flags of one auth instance need to identify their callers. */
+import { HostTables } from "../store/postgres/host-tables.ts";
+import type { PostgresPool } from "../store/postgres/pool.ts";
+import { createSessionRowsQuery } from "../store/postgres/session-rows.ts";
+import { createIdentities, type Identities } from "./identity/identities.ts";
+import type { HostContext } from "./identity/request.ts";
+
+/** Headers that tell how to evaluate, not for whom. */
+const NEUTRAL_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "x-deployment-ring"]);
+
+export function createFlagIdentities(context: HostContext, postgres: PostgresPool | undefined): Identities {
+  const tables = HostTables.on(context, postgres);
+  return createIdentities(context, {
+    keyResource: "featureFlag",
+    neutralHeaders: NEUTRAL_HEADERS,
+    sessionChanges: (byAdapter) => createSessionRowsQuery(tables, byAdapter),
+  });
+}

@@ -1,0 +1,56 @@
+/** A caller whose credentials Better Auth has verified, with what was found out since. */
+import type { Principal } from "./caller.ts";
+import type { SessionRows } from "./session.ts";
+
+/** A membership that can be checked again by the id of its row. */
+export interface CachedMembership {
+  readonly id: string;
+  readonly role: string;
+}
+
+export interface PrincipalFacts {
+  readonly caller: Principal;
+  /** Absent for API keys, and for sessions whose changes the database does not show. */
+  readonly rows?: SessionRows | undefined;
+  /** Wall-clock time from which Better Auth must see the credentials again. */
+  readonly validUntilMs: number;
+}
+
+/** `unclear`: the owner's id exists as a user and as an organization, or as neither. */
+export type KeyOwner = "user" | "organization" | "unclear";
+
+/** The time a verification began, by both clocks. */
+export interface CheckTime {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export class CachedPrincipal {
+  readonly cacheKey: string;
+  readonly caller: Principal;
+  readonly rows: SessionRows | undefined;
+  readonly validUntilMs: number;
+  /** By organization; undefined until one is known. An organization that is missing here may still have the user as a member. */
+  memberships: Map<string, CachedMembership> | undefined;
+  keyOwner: KeyOwner | undefined;
+  confirmedAt: CheckTime;
+  /** When the values of its rows were last compared, by the monotonic clock. */
+  comparedAtMs: number;
+  usedAtMs: number;
+  isRemoved = false;
+
+  constructor(cacheKey: string, { caller, rows, validUntilMs }: PrincipalFacts, confirmedAt: CheckTime) {
+    this.cacheKey = cacheKey;
+    this.caller = caller;
+    this.rows = rows;
+    this.validUntilMs = validUntilMs;
+    this.confirmedAt = confirmedAt;
+    this.comparedAtMs = confirmedAt.monotonicMs;
+    this.usedAtMs = confirmedAt.monotonicMs;
+  }
+
+  addMembership(organizationId: string, membership: CachedMembership): void {
+    this.memberships ??= new Map();
+    this.memberships.set(organizationId, membership);
+  }
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "vitest";
+import { type CredentialNames, readCredentials } from "./credentials.ts";
+
+const NAMES: CredentialNames = {
+  sessionToken: "better-auth.session_token",
+  sessionData: "better-auth.session_data",
+  dontRemember: "better-auth.dont_remember",
+  hasCookieCache: false,
+  readsAuthorization: true,
+  keyHeaders: ["x-api-key"],
+};
+
+const read = (headers: Record<string, string>, names: Partial<CredentialNames> = {}) =>
+  readCredentials({ ...NAMES, ...names }, (name) => headers[name]);
+const cookie = (text: string, names?: Partial<CredentialNames>) => read({ cookie: text }, names);
+
+describe("the credentials of a request as one cache key", () => {
+  test("are the session cookie, regardless of other cookies", () => {
+    const sessionOnly = cookie("better-auth.session_token=abc.def%3D");
+    expect(sessionOnly).toEqual({ cacheKey: "better-auth.session_token=abc.def%3D" });
+    for (const others of [
+      "theme=dark; better-auth.session_token=abc.def%3D",
+      "better-auth.session_token=abc.def%3D; theme=dark",
+      "a=1;better-auth.session_token=abc.def%3D;b=2",
+      "__Secure-better-auth.session_token=x; better-auth.session_token=abc.def%3D",
+      "better-auth.session_token_multi-x=y; better-auth.session_token=abc.def%3D",
+    ]) {
+      expect(cookie(others)).toEqual(sessionOnly);
+    }
+  });
+
+  test("are `none` without a session cookie, a bearer token or an API key", () => {
+    for (const headers of [{}, { cookie: "" }, { cookie: "theme=dark" }, { origin: "https://a.example" }]) {
+      expect(read(headers)).toBe("none");
+    }
+    expect(read({ authorization: "Basic x" }, { readsAuthorization: false })).toBe("none");
+    expect(read({ "x-api-key": "k" }, { keyHeaders: [] })).toBe("none");
+  });
+
+  test("are `unclear` where Better Auth might parse the cookies differently", () => {
+    for (const text of [
+      "better-auth.session_token=a; better-auth.session_token=b",
+      "better-auth.session_token =a",
+      "\u00a0better-auth.session_token=a",
+      "x=better-auth.session_token=a",
+      "junk better-auth.session_token=a",
+      "better-auth.session_token",
+      // Better Auth deletes a copy of the session that it does not use.
+      "better-auth.session_token=a; better-auth.session_data=b",
+      "better-auth.session_data=b",
+    ]) {
+      expect(cookie(text), text).toBe("unclear");
+    }
+  });
+
+  test("include the cookie's copy of the session and the cookie that prevents its renewal", () => {
+    const all = [
+      cookie("better-auth.session_token=a; better-auth.session_data=b", { hasCookieCache: true }),
+      cookie("better-auth.session_token=a; better-auth.session_data=c", { hasCookieCache: true }),
+      cookie("better-auth.session_token=a; better-auth.session_data.0=b; better-auth.session_data.1=c", {
+        hasCookieCache: true,
+      }),
+      cookie("better-auth.session_token=a; better-auth.dont_remember=true.x"),
+      cookie("better-auth.session_token=a"),
+    ];
+    expect(new Set(all.map((credentials) => JSON.stringify(credentials))).size).toBe(all.length);
+    expect(all).not.toContain("unclear");
+  });
+
+  test("differ between a bearer token, an API key and a cookie with the same text, alone and combined", () => {
+    const text = "better-auth.session_token=a";
+    const all = [
+      { cookie: text },
+      { authorization: text },
+      { "x-api-key": text },
+      { cookie: text, authorization: text },
+      { cookie: text, "x-api-key": text },
+      { authorization: text, "x-api-key": text },
+    ].map((headers) => JSON.stringify(read(headers)));
+    expect(new Set(all).size).toBe(all.length);
+  });
+});

@@ -1,0 +1,35 @@
+/** The one error of this folder: the caller could not be identified. */
+
+export type IdentityProblem =
+  /** The operation needs a signed-in user or an API key, and the request has neither. */
+  | "not-signed-in"
+  | "invalid-key"
+  /** The API key has used up its requests. */
+  | "key-exhausted"
+  /** The database with sessions, keys or organizations did not answer. */
+  | "unavailable";
+
+export interface IdentityErrorOptions {
+  readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
+
+export class IdentityError extends Error {
+  override readonly name = "IdentityError";
+  readonly problem: IdentityProblem;
+  /** Undefined when a retry does not help, or when it is not known when it will. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(problem: IdentityProblem, message: string, options: IdentityErrorOptions = {}) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.problem = problem;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+const RETRY_AFTER_SECONDS = 5;
+
+/** A caller who cannot be identified is never treated as an anonymous visitor: the request fails with this. */
+export function unavailable(message: string, cause?: unknown): IdentityError {
+  return new IdentityError("unavailable", message, { retryAfterSeconds: RETRY_AFTER_SECONDS, cause });
+}

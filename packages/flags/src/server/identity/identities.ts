@@ -1,0 +1,68 @@
+/** What identifies the callers of one auth instance: its principal cache, its credentials and its options. */
+import { type CredentialNames, credentialNames } from "./credentials.ts";
+import { PrincipalCache } from "./principal-cache.ts";
+import type { HostContext } from "./request.ts";
+import { hasSessionStore } from "./session.ts";
+import { createSessionChanges, type SessionChanges } from "./session-changes.ts";
+import { createValueComparison } from "./session-values.ts";
+import { createSessionWatch, type SessionWatch } from "./session-watch.ts";
+
+export interface IdentityOptions {
+  /** The resource on which an API key must grant actions to identify a caller. */
+  readonly keyResource: string;
+  /** Headers, in lower case, that do not identify a caller. */
+  readonly neutralHeaders: ReadonlySet<string>;
+  /** Replaces the queries for changed sessions, which go through Better Auth's adapter by default. */
+  readonly sessionChanges?: ((byAdapter: SessionChanges) => SessionChanges) | undefined;
+}
+
+export interface Identities {
+  readonly principals: PrincipalCache;
+  readonly credentials: CredentialNames;
+  readonly keyResource: string;
+  readonly neutralHeaders: ReadonlySet<string>;
+}
+
+/** By the adapter, which is the same object for every request to an auth instance. */
+const instances = new WeakMap<object, Identities>();
+
+/** One auth instance has one principal cache: a second call returns the first result. */
+export function createIdentities(context: HostContext, options: IdentityOptions): Identities {
+  const existing = findIdentities(context);
+  if (existing !== undefined) return existing;
+  const { keyResource, neutralHeaders } = options;
+  const identities: Identities = {
+    principals: new PrincipalCache({ watch: createWatch(context, options) }),
+    credentials: credentialNames(context),
+    keyResource,
+    neutralHeaders,
+  };
+  instances.set(context.adapter, identities);
+  return identities;
+}
+
+/** Undefined before `createIdentities`. */
+export function findIdentities({ adapter }: HostContext): Identities | undefined {
+  return instances.get(adapter);
+}
+
+/** Undefined where sessions are not, or not only, in the database. */
+function createWatch(context: HostContext, { sessionChanges }: IdentityOptions): SessionWatch | undefined {
+  const { adapter, options, tables } = context;
+  const isInDatabase = hasSessionStore(context) && options.secondaryStorage === undefined;
+  if (!isInDatabase || options.session?.cookieCache?.enabled === true || isWorkers()) return undefined;
+  const byAdapter = createSessionChanges(adapter);
+  const hasField = (model: string, field: string) => tables[model]?.fields[field] !== undefined;
+  return createSessionWatch({
+    changes: sessionChanges === undefined ? byAdapter : sessionChanges(byAdapter),
+    findDifferent: createValueComparison(adapter, {
+      role: hasField("user", "role"),
+      activeOrganizationId: hasField("session", "activeOrganizationId"),
+    }),
+  });
+}
+
+/** Cloudflare Workers have no timers between requests, and a request may not wait for another request's query. */
+function isWorkers(): boolean {
+  return globalThis.navigator?.userAgent === "Cloudflare-Workers";
+}

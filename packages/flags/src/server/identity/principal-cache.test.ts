@@ -1,0 +1,274 @@
+import type { Where } from "@better-auth/core/db/adapter";
+import { describe, expect, test } from "vitest";
+import { PrincipalCache } from "./principal-cache.ts";
+import { createSessionChanges } from "./session-changes.ts";
+import { createValueComparison } from "./session-values.ts";
+import { createSessionWatch } from "./session-watch.ts";
+
+type Row = Record<string, unknown>;
+
+const START = Date.parse("2026-06-01T12:00:00Z");
+const HOUR = 3_600_000;
+
+/** An in-memory database that records its queries, and two clocks. */
+function setUp({ maxValues = Number.POSITIVE_INFINITY } = {}) {
+  let passedMs = 0;
+  let isDown = false;
+  const queries: { model: string; values: number }[] = [];
+  const tables: Record<string, Row[]> = { session: [], user: [], member: [] };
+
+  const fits = (row: Row, { field, operator = "eq", value }: Where) => {
+    const stored = row[field];
+    if (operator === "in") return Array.isArray(value) && (value as unknown[]).includes(stored);
+    if (operator === "lt") return value instanceof Date && stored instanceof Date && stored < value;
+    return stored === value;
+  };
+  const find = async (model: string, where: readonly Where[]) => {
+    const values = where.flatMap(({ value }) => (Array.isArray(value) ? [value.length] : [])).at(0) ?? 1;
+    queries.push({ model, values });
+    if (isDown) throw new Error("down");
+    if (values > maxValues) throw new Error("too many values");
+    return (tables[model] ?? []).filter((row) => where.every((one) => fits(row, one)));
+  };
+  const count = async ({ model, where = [] }: { model: string; where?: Where[] | undefined }) =>
+    (await find(model, where)).length;
+  const clocks = { monotonicMs: () => passedMs, nowMs: () => START + passedMs };
+  const findMany = async <T>({ model, where = [] }: { model: string; where?: Where[] | undefined }) =>
+    (await find(model, where)) as T[];
+  const watch = createSessionWatch({
+    ...clocks,
+    changes: createSessionChanges({ count, findMany }),
+    findDifferent: createValueComparison({ findMany }, { role: true, activeOrganizationId: true }),
+    intervalMs: 1,
+  });
+  const principals = new PrincipalCache({ ...clocks, watch });
+
+  /** A user whose rows changed an hour ago and whose session was verified now. */
+  function signIn(name: string, changedAgoMs = HOUR) {
+    const updatedAt = new Date(clocks.nowMs() - changedAgoMs);
+    tables["session"]?.push({ token: `token-${name}`, updatedAt, activeOrganizationId: null });
+    tables["user"]?.push({ id: name, email: `${name}@example.com`, role: "user", updatedAt });
+    return principals.remember(
+      name,
+      {
+        caller: { kind: "user", user: { id: name, email: `${name}@example.com`, role: "user" } },
+        rows: { token: `token-${name}`, userId: name, changedAtMs: updatedAt.getTime() },
+        validUntilMs: clocks.nowMs() + HOUR,
+      },
+      principals.now(),
+    );
+  }
+  return {
+    principals,
+    watch,
+    tables,
+    queries,
+    signIn,
+    pass: (ms: number) => {
+      passedMs += ms;
+    },
+    setDown: (down: boolean) => {
+      isDown = down;
+    },
+    change: (model: string, field: string, value: unknown, to: Row) => {
+      const row = tables[model]?.find((one) => one[field] === value);
+      Object.assign(row ?? {}, to);
+    },
+    remove: (model: string, field: string, value: unknown) => {
+      tables[model] = (tables[model] ?? []).filter((row) => row[field] !== value);
+    },
+  };
+}
+
+describe("a verified caller", () => {
+  test("is recalled without a query for 4.8 s, and then by counting the rows of the session", async () => {
+    const { principals, queries, signIn, pass } = setUp();
+    signIn("ann");
+    expect(principals.recall("ann")).toMatchObject({ isStale: false });
+    expect(queries).toEqual([]);
+    pass(5000);
+    expect(await principals.recall("ann")).toMatchObject({ isStale: false });
+    expect(queries.map(({ model }) => model)).toEqual(["session", "user"]);
+    expect(principals.recall("ann")).not.toBeInstanceOf(Promise);
+  });
+
+  test.each([
+    ["the session is gone", (at: ReturnType<typeof setUp>) => at.remove("session", "token", "token-ann")],
+    ["the user is gone", (at: ReturnType<typeof setUp>) => at.remove("user", "id", "ann")],
+    [
+      "the session has changed",
+      (at: ReturnType<typeof setUp>) =>
+        at.change("session", "token", "token-ann", { updatedAt: new Date(START + 2000) }),
+    ],
+    [
+      "the user has changed",
+      (at: ReturnType<typeof setUp>) => at.change("user", "id", "ann", { updatedAt: new Date(START + 2000) }),
+    ],
+  ])("must be verified again when %s", async (_what, happen) => {
+    const at = setUp();
+    at.signIn("ann");
+    at.signIn("bob");
+    happen(at);
+    at.pass(4900);
+    const [ann, bob] = await Promise.all([at.principals.recall("ann"), at.principals.recall("bob")]);
+    expect(ann).toBeUndefined();
+    expect(bob).toMatchObject({ isStale: false });
+    expect(at.principals.recall("ann")).toBeUndefined();
+  });
+
+  test("must be verified again when a membership has changed or ended", async () => {
+    for (const happen of ["change", "remove"] as const) {
+      const at = setUp();
+      const ann = at.signIn("ann");
+      at.tables["member"]?.push({ id: "m1", role: "owner" });
+      ann.addMembership("organization", { id: "m1", role: "owner" });
+      at.pass(4900);
+      expect(await at.principals.recall("ann")).toMatchObject({ isStale: false });
+      if (happen === "change") at.change("member", "id", "m1", { role: "member" });
+      else at.remove("member", "id", "m1");
+      at.pass(4900);
+      expect(await at.principals.recall("ann")).toBeUndefined();
+    }
+  });
+
+  test("must be verified again after a change so recent that clock skew could hide the next one", async () => {
+    const { principals, queries, signIn, pass } = setUp();
+    signIn("ann", 5000);
+    pass(4900);
+    expect(principals.recall("ann")).toBeUndefined();
+    expect(queries).toEqual([]);
+  });
+
+  test("is removed when the session expires or Better Auth must renew it", () => {
+    const { principals, signIn, pass } = setUp();
+    signIn("ann");
+    pass(HOUR);
+    expect(principals.recall("ann")).toBeUndefined();
+    expect(principals.size).toBe(0);
+  });
+
+  test("is removed at once when this process ends the session or changes the user", () => {
+    const { principals, signIn } = setUp();
+    signIn("ann");
+    signIn("bob");
+    principals.removeSession("token-ann");
+    principals.removeUser("bob");
+    expect([principals.recall("ann"), principals.recall("bob"), principals.size]).toEqual([
+      undefined,
+      undefined,
+      0,
+    ]);
+  });
+});
+
+test("waiting requests share their queries, and a change among thousands is found by a few queries", async () => {
+  const { principals, queries, signIn, pass, remove } = setUp();
+  for (let user = 0; user < 3000; user++) signIn(`p${user}`);
+  pass(4900);
+  remove("session", "token", "token-p1234");
+  const all = await Promise.all(Array.from({ length: 3000 }, (_, user) => principals.recall(`p${user}`)));
+  expect(all.flatMap((found, user) => (found === undefined ? [user] : []))).toEqual([1234]);
+  // One batch with the first caller alone, then one with all others: two counts each, and one read of the sessions.
+  expect(queries.map(({ values }) => values)).toEqual([1, 1, 2999, 2999, 2999]);
+});
+
+test("a change is found in a batch with a session that changed later", async () => {
+  const { principals, signIn, pass, change } = setUp();
+  signIn("first");
+  signIn("ann");
+  pass(30_000);
+  signIn("bob", 15_000);
+  change("session", "token", "token-ann", { updatedAt: new Date(START + 10_000) });
+  pass(4900);
+  // The first request starts a batch of its own; the other two share the next one.
+  const recalled = await Promise.all(["first", "ann", "bob"].map((name) => principals.recall(name)));
+  expect(recalled.map((found) => found?.isStale)).toEqual([false, undefined, false]);
+});
+
+test("a database that refuses many parameters gets smaller queries and does not count as down", async () => {
+  const { principals, queries, signIn, pass } = setUp({ maxValues: 100 });
+  for (let user = 0; user < 500; user++) signIn(`p${user}`);
+  pass(4900);
+  const all = await Promise.all(Array.from({ length: 500 }, (_, user) => principals.recall(`p${user}`)));
+  expect(all.every((found) => found?.isStale === false)).toBe(true);
+  pass(4900);
+  queries.length = 0;
+  await Promise.all(Array.from({ length: 500 }, (_, user) => principals.recall(`p${user}`)));
+  expect(Math.max(...queries.map(({ values }) => values))).toBeLessThanOrEqual(100);
+});
+
+test("while the session store is down, the last verification counts for at most ten minutes, marked as stale", async () => {
+  const { principals, signIn, pass, setDown, queries } = setUp();
+  signIn("ann");
+  setDown(true);
+  pass(5000);
+  expect(await principals.recall("ann")).toMatchObject({ isStale: true });
+  // A request does not wait for a session store that is known to be down.
+  const queriesBefore = queries.length;
+  expect(principals.recall("ann")).toMatchObject({ isStale: true });
+  expect(queries).toHaveLength(queriesBefore);
+  pass(9 * 60_000);
+  expect(principals.recall("ann")).toMatchObject({ isStale: true });
+  // The query in the background fails, too.
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  setDown(false);
+  pass(2000);
+  void principals.recall("ann");
+  await expect.poll(() => principals.recall("ann")).toMatchObject({ isStale: false });
+  setDown(true);
+  pass(10 * 60_000 + 1);
+  expect(await principals.recall("ann")).toBeUndefined();
+  expect(principals.recallStale("ann")).toBeUndefined();
+});
+
+test("sessions in use are checked in the background in one batch; unused ones are not", async () => {
+  const { principals, queries, signIn, pass, remove } = setUp();
+  for (let user = 0; user < 50; user++) signIn(`p${user}`);
+  pass(61_000);
+  for (let user = 50; user < 100; user++) signIn(`p${user}`);
+  pass(3000);
+  remove("session", "token", "token-p60");
+  principals.startWatch();
+  await expect.poll(() => principals.size).toBe(99);
+  principals.close();
+  expect(queries.every(({ values }) => values <= 50)).toBe(true);
+  pass(3000);
+  expect(principals.recall("p51")).toMatchObject({ isStale: false });
+});
+
+test("a change that leaves updatedAt as it was is found within ten minutes of use", async () => {
+  const { principals, signIn, pass, change } = setUp();
+  signIn("ann");
+  change("user", "id", "ann", { role: "admin" });
+  principals.startWatch();
+  for (let minute = 0; minute < 11; minute++) {
+    pass(60_000);
+    await principals.recall("ann");
+  }
+  await expect.poll(() => principals.size).toBe(0);
+  principals.close();
+});
+
+test("a full cache evicts the least recently used caller", () => {
+  let passedMs = 0;
+  const principals = new PrincipalCache({
+    maxPrincipals: 2,
+    monotonicMs: () => passedMs,
+    nowMs: () => START,
+  });
+  const remember = (name: string) => {
+    const user = { id: name, email: "" };
+    const facts = { caller: { kind: "user" as const, user }, validUntilMs: START + HOUR };
+    principals.remember(name, facts, principals.now());
+    passedMs += 1500;
+  };
+  remember("ann");
+  remember("bob");
+  void principals.recall("ann");
+  remember("cat");
+  expect(principals.size).toBe(2);
+  expect([principals.recallStale("bob"), principals.recallStale("ann")?.cacheKey]).toEqual([
+    undefined,
+    "ann",
+  ]);
+});

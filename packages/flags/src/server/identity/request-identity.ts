@@ -1,0 +1,215 @@
+/** Who makes one request: found out once, for its rate limit, its operation and its response. */
+import type { CachedPrincipal, CheckTime, KeyOwner, PrincipalFacts } from "./cached-principal.ts";
+import type { Caller, Client, Principal } from "./caller.ts";
+import { readCredentials } from "./credentials.ts";
+import { IdentityError } from "./errors.ts";
+import type { Identities } from "./identities.ts";
+import { readKey, type ServerKey } from "./keys.ts";
+import type { KnownCaller, OrganizationTie } from "./known-caller.ts";
+import { mayExist, organizationExists, organizationsUnavailable, readMembership } from "./organizations.ts";
+import { type IdentityRequest, isServerCall, isServerEvaluation } from "./request.ts";
+import { readSession } from "./session.ts";
+
+const SERVER: Extract<Caller, { kind: "server" }> = { kind: "server" };
+const ANONYMOUS: Extract<Caller, { kind: "anonymous" }> = { kind: "anonymous" };
+
+/** Deadline for the session store. */
+const WAIT_MS = 10_000;
+/** The same for an evaluation that can use the last verified caller instead. */
+const SHORT_WAIT_MS = 1000;
+
+export class RequestIdentity {
+  readonly #request: IdentityRequest;
+  readonly #identities: Identities;
+  /** From the cookie's copy of the session, where there is one. */
+  #likely: Promise<Client> | undefined;
+  /** From the session store. */
+  #confirmed: Promise<Client> | undefined;
+  #roles: Map<string, Promise<string | undefined>> | undefined;
+  #principal: CachedPrincipal | undefined;
+  #isStale = false;
+
+  /** `known`: the caller that the fast path has already taken from the principal cache. */
+  constructor(request: IdentityRequest, identities: Identities, known?: KnownCaller) {
+    this.#request = request;
+    this.#identities = identities;
+    if (known === undefined) return;
+    this.#likely = Promise.resolve(known.caller);
+    this.#principal = known.principal;
+    this.#isStale = known.isStale;
+  }
+
+  /** The session store did not respond, and the caller is the last verified one. */
+  get isStale(): boolean {
+    return this.#isStale;
+  }
+
+  /** The caller of an evaluation. */
+  async evaluator(): Promise<Caller> {
+    if (isServerEvaluation(this.#request, this.#identities.neutralHeaders)) return SERVER;
+    this.#likely ??= this.#confirmed ?? this.#identify(false);
+    return this.#likely;
+  }
+
+  /** The caller of an operation that needs a permission: never anonymous, and read from the session store. */
+  async administrator(): Promise<Exclude<Caller, { kind: "anonymous" }>> {
+    if (isServerCall(this.#request)) return SERVER;
+    this.#confirmed ??= this.#identify(true);
+    const caller = await this.#confirmed;
+    if (caller.kind === "anonymous") throw notSignedIn();
+    return caller;
+  }
+
+  /** Reads the caller's session from the session store, as everything that needs a permission requires. */
+  async confirm(caller: Principal): Promise<Principal> {
+    const confirmed = await this.confirmIfKnown(caller);
+    if (confirmed === undefined) throw notSignedIn();
+    return confirmed;
+  }
+
+  /** The same, undefined when the session store does not have the session. Rejects when the store fails. */
+  async confirmIfKnown(caller: Principal): Promise<Principal | undefined> {
+    return caller.kind === "key" ? caller : this.#readUser(true);
+  }
+
+  /** Undefined when the caller does not belong to the organization. */
+  async tieTo(caller: Principal, organizationId: string): Promise<OrganizationTie | undefined> {
+    if (caller.kind === "user") {
+      const role = await this.roleIn(caller.user.id, organizationId);
+      return role === undefined ? undefined : { role };
+    }
+    const { ownerId } = caller.key;
+    const owner = await this.#ownerOf(caller.key);
+    if (owner === "organization") return ownerId === organizationId ? {} : undefined;
+    // A user's key belongs to the user's organizations, with its own permissions instead of the user's role.
+    if (owner === "user" && (await this.roleIn(ownerId, organizationId)) !== undefined) return {};
+    return undefined;
+  }
+
+  /** The organization a request acts on when it names none. */
+  async homeOf(caller: Principal): Promise<string | undefined> {
+    if (caller.kind === "key") {
+      return (await this.#ownerOf(caller.key)) === "organization" ? caller.key.ownerId : undefined;
+    }
+    const active = caller.user.activeOrganizationId;
+    // A session keeps its active organization when the user is removed from it.
+    if (active === undefined || (await this.roleIn(caller.user.id, active)) === undefined) return undefined;
+    return active;
+  }
+
+  /** Undefined for a user who is not a member. */
+  roleIn(userId: string, organizationId: string): Promise<string | undefined> {
+    this.#roles ??= new Map();
+    const key = JSON.stringify([userId, organizationId]);
+    const role = this.#roles.get(key) ?? this.#readRole(userId, organizationId);
+    this.#roles.set(key, role);
+    return role;
+  }
+
+  organizationExists(organizationId: string): Promise<boolean> {
+    return organizationExists(this.#request.context, organizationId);
+  }
+
+  async #identify(isAuthoritative: boolean): Promise<Client> {
+    return (await this.#readKey(isAuthoritative)) ?? (await this.#readUser(isAuthoritative)) ?? ANONYMOUS;
+  }
+
+  async #readKey(isAuthoritative: boolean): Promise<Principal | undefined> {
+    const startedAt = this.#identities.principals.now();
+    try {
+      const verified = await readKey(this.#request, this.#identities.keyResource);
+      if (verified === undefined) return undefined;
+      const { key, validUntilMs } = verified;
+      const caller: Principal = { kind: "key", key };
+      if (validUntilMs !== undefined) this.#remember({ caller, validUntilMs }, startedAt);
+      return caller;
+    } catch (error) {
+      return this.#fallBack("key", isAuthoritative, error);
+    }
+  }
+
+  async #readUser(isAuthoritative: boolean): Promise<Principal | undefined> {
+    const { principals, credentials } = this.#identities;
+    const startedAt = principals.now();
+    try {
+      const session = await readSession(this.#request, {
+        isAuthoritative,
+        waitMs: () => (!isAuthoritative && this.#lastVerified() !== undefined ? SHORT_WAIT_MS : WAIT_MS),
+        dontRememberCookie: credentials.dontRemember,
+      });
+      if (session === undefined) return undefined;
+      const caller: Principal = { kind: "user", user: session.user };
+      if (session.validity !== undefined) this.#remember({ caller, ...session.validity }, startedAt);
+      return caller;
+    } catch (error) {
+      return this.#fallBack("user", isAuthoritative, error);
+    }
+  }
+
+  /** The last verified caller while the store does not respond; the response is then marked as stale. */
+  #fallBack(kind: Principal["kind"], isAuthoritative: boolean, error: unknown): Principal {
+    const isOutage = error instanceof IdentityError && error.problem === "unavailable";
+    const principal = isOutage && !isAuthoritative ? this.#lastVerified() : undefined;
+    if (principal?.caller.kind !== kind) throw error;
+    this.#principal = principal;
+    this.#isStale = true;
+    return principal.caller;
+  }
+
+  #remember(facts: PrincipalFacts, startedAt: CheckTime): void {
+    const cacheKey = this.#cacheKey();
+    if (cacheKey !== undefined) {
+      this.#principal = this.#identities.principals.remember(cacheKey, facts, startedAt);
+    }
+  }
+
+  #lastVerified(): CachedPrincipal | undefined {
+    const cacheKey = this.#cacheKey();
+    return cacheKey === undefined ? undefined : this.#identities.principals.recallStale(cacheKey);
+  }
+
+  #cacheKey(): string | undefined {
+    const headers = this.#request.request?.headers ?? this.#request.headers;
+    if (!(headers instanceof Headers)) return undefined;
+    const credentials = readCredentials(this.#identities.credentials, (name) => headers.get(name));
+    return typeof credentials === "object" ? credentials.cacheKey : undefined;
+  }
+
+  async #readRole(userId: string, organizationId: string): Promise<string | undefined> {
+    const { context } = this.#request;
+    if (!mayExist(context, organizationId)) return undefined;
+    const principal = this.#principal;
+    const cached = principal?.memberships?.get(organizationId);
+    if (cached !== undefined) return cached.role;
+    // The store that could not confirm the caller is the one that holds the organizations.
+    if (this.#isStale) throw organizationsUnavailable(new Error("The session store does not respond."));
+    const membership = await readMembership(context, userId, organizationId);
+    if (membership === undefined) return undefined;
+    const { id, role } = membership;
+    if (id !== undefined) principal?.addMembership(organizationId, { id, role });
+    return role;
+  }
+
+  /**
+   * The key plugin does not say whether a key belongs to a user or to an organization. Where ids are serial numbers both
+   * may have the same one, and the key then belongs to neither.
+   */
+  async #ownerOf({ ownerId }: ServerKey): Promise<KeyOwner> {
+    const principal = this.#principal;
+    if (principal?.keyOwner !== undefined) return principal.keyOwner;
+    const [isOrganization, user] = await Promise.all([
+      this.organizationExists(ownerId),
+      this.#request.context.internalAdapter.findUserById(ownerId),
+    ]);
+    const isUser = user !== null;
+    const owner = isOrganization === isUser ? "unclear" : isOrganization ? "organization" : "user";
+    if (principal?.caller.kind === "key") principal.keyOwner = owner;
+    return owner;
+  }
+}
+
+function notSignedIn(): IdentityError {
+  const message =
+    "This needs a signed-in user or an API key. Sign in, or send a key in the header x-api-key.";
+  return new IdentityError("not-signed-in", message);
+}

@@ -1,0 +1,111 @@
+/** Evaluation of one flag, of several, and of all: `/feature-flags/evaluate`, `evaluate-batch` and `bootstrap`. */
+import type {
+  AnyBatchResult,
+  AnyBootstrapResult,
+  AnyEvaluationResult,
+  BatchResult,
+  BootstrapFeatureFlagsInput,
+  BootstrapResult,
+  EvaluateFeatureFlagInput,
+  EvaluateFeatureFlagsInput,
+  EvaluationResult,
+  EvaluationSelect,
+} from "../../model/evaluation.ts";
+import {
+  batchBody,
+  bootstrapBody,
+  claimedContext,
+  evaluateBody,
+  parseBatchInput,
+  parseBootstrapInput,
+  parseEvaluateInput,
+} from "../../model/evaluation-input.ts";
+import { batchResult, bootstrapResult, singleResult } from "../evaluation/results.ts";
+import { openScope } from "../evaluation/scope.ts";
+import { MAX_BATCH_BODY_BYTES, readBody } from "../http/body-limit.ts";
+import { anyObject, objectOf, schemaOf, time } from "../http/openapi.ts";
+import type { Post, PublicOperation } from "./definition.ts";
+import { EVALUATION_FIELDS } from "./schemas.ts";
+
+/** A method whose result depends on `select`. */
+type EvaluateCall = <const Select extends EvaluationSelect = "full">(call: {
+  body: EvaluateFeatureFlagInput<Select>;
+  headers?: HeadersInit;
+}) => Promise<EvaluationResult<Select>>;
+type BatchCall = <const Select extends EvaluationSelect = "full">(call: {
+  body: EvaluateFeatureFlagsInput<Select>;
+  headers?: HeadersInit;
+}) => Promise<BatchResult<Select>>;
+type BootstrapCall = <const Select extends EvaluationSelect = "full">(call: {
+  body: BootstrapFeatureFlagsInput<Select>;
+  headers?: HeadersInit;
+}) => Promise<BootstrapResult<Select>>;
+
+/** Evaluates a flag. For a flag that does not exist it returns the caller's `default` and reason `not_found`. */
+export const evaluateFeatureFlag: PublicOperation<
+  Post<"/feature-flags/evaluate", EvaluateFeatureFlagInput, AnyEvaluationResult> & {
+    readonly call: EvaluateCall;
+  }
+> = {
+  summary: "Evaluate a flag",
+  method: "POST",
+  path: "/feature-flags/evaluate",
+  scope: "server",
+  action: "public",
+  rateLimit: "evaluate",
+  failure: "EVALUATION_ERROR",
+  body: evaluateBody,
+  result: () =>
+    objectOf({ ...EVALUATION_FIELDS, evaluatedAt: time, context: schemaOf(claimedContext) }, ["evaluatedAt"]),
+  async run(call) {
+    const input = parseEvaluateInput(readBody(call));
+    return singleResult(await openScope(call, input), input);
+  },
+};
+
+/** Evaluates up to 100 flags. */
+export const evaluateFeatureFlags: PublicOperation<
+  Post<"/feature-flags/evaluate-batch", EvaluateFeatureFlagsInput, AnyBatchResult> & {
+    readonly call: BatchCall;
+  }
+> = {
+  summary: "Evaluate several flags",
+  method: "POST",
+  path: "/feature-flags/evaluate-batch",
+  scope: "server",
+  action: "public",
+  rateLimit: "evaluate-batch",
+  failure: "EVALUATION_ERROR",
+  maxBodyBytes: MAX_BATCH_BODY_BYTES,
+  body: batchBody,
+  result: () => evaluationsSchema(["flags", "evaluatedAt"]),
+  async run(call) {
+    const input = parseBatchInput(readBody(call));
+    return batchResult(await openScope(call, input), input);
+  },
+};
+
+/** Evaluates all enabled flags. */
+export const bootstrapFeatureFlags: PublicOperation<
+  Post<"/feature-flags/bootstrap", BootstrapFeatureFlagsInput, AnyBootstrapResult> & {
+    readonly call: BootstrapCall;
+  }
+> = {
+  summary: "Evaluate all flags",
+  method: "POST",
+  path: "/feature-flags/bootstrap",
+  scope: "server",
+  action: "public",
+  rateLimit: "bootstrap",
+  failure: "EVALUATION_ERROR",
+  body: bootstrapBody,
+  result: () => evaluationsSchema(["flags", "evaluatedAt", "context"]),
+  async run(call) {
+    const input = parseBootstrapInput(readBody(call));
+    return bootstrapResult(await openScope(call, input), input);
+  },
+};
+
+function evaluationsSchema(required: string[]): ReturnType<typeof objectOf> {
+  return objectOf({ flags: anyObject, evaluatedAt: time, context: schemaOf(claimedContext) }, required);
+}

@@ -1,0 +1,136 @@
+/** OFREP, the OpenFeature Remote Evaluation Protocol: evaluation of one flag and of all, in the protocol's format. */
+import { APIError } from "@better-auth/core/error";
+import { isAPIError } from "better-auth/api";
+import * as z from "zod";
+import { isPlainObject } from "../../engine/json.ts";
+import type { EvaluationFields, EvaluationMetadata } from "../../model/evaluation.ts";
+import { parseBootstrapInput, parseEvaluateInput } from "../../model/evaluation-input.ts";
+import type { OfrepBulkEvaluation, OfrepEvaluation, OfrepInput, OfrepMetadata } from "../../model/ofrep.ts";
+import { claimOf, OPENFEATURE_REASONS } from "../../model/openfeature.ts";
+import { sha256 } from "../../store/sha256.ts";
+import type { Call } from "../call.ts";
+import { bootstrapResult, singleResult } from "../evaluation/results.ts";
+import { openScope } from "../evaluation/scope.ts";
+import { readBody } from "../http/body-limit.ts";
+import { refusalOf, refuse } from "../http/errors.ts";
+import { anyJson, anyObject, listOf, objectOf, oneOf, string } from "../http/openapi.ts";
+import { pathId } from "../http/parameters.ts";
+import { headersOf } from "../identity/request.ts";
+import type { Post, PublicOperation } from "./definition.ts";
+
+const ofrepBody = z.object({ context: z.looseObject({}).optional() });
+
+const FIELDS = {
+  value: anyJson,
+  variant: string,
+  reason: oneOf("TARGETING_MATCH", "SPLIT", "DEFAULT", "DISABLED"),
+  metadata: anyObject,
+};
+
+export const evaluateOfrepFlagRoute: PublicOperation<
+  Post<"/ofrep/v1/evaluate/flags/:key", OfrepInput, OfrepEvaluation, "http">
+> = {
+  summary: "Evaluate a flag by OFREP",
+  method: "POST",
+  path: "/ofrep/v1/evaluate/flags/:key",
+  scope: "http",
+  action: "public",
+  rateLimit: "evaluate",
+  failure: "EVALUATION_ERROR",
+  body: ofrepBody,
+  result: () => objectOf({ key: string, ...FIELDS }, ["key", "value", "reason"]),
+  async run(call) {
+    const key = pathId(call.request, "key");
+    const result = await inProtocol(call, { key }, async () => {
+      const input = parseEvaluateInput({ flagKey: key, ...contextIn(readBody(call)) });
+      return singleResult(await openScope(call, input), input);
+    });
+    const fields = result as EvaluationFields;
+    if (fields.reason !== "not_found") return evaluationOf(key, fields);
+    const errorDetails = "The flag does not exist, or this caller cannot see it.";
+    throw new APIError(404, { key, errorCode: "FLAG_NOT_FOUND", errorDetails });
+  },
+};
+
+export const evaluateOfrepFlagsRoute: PublicOperation<
+  Post<"/ofrep/v1/evaluate/flags", OfrepInput, OfrepBulkEvaluation | undefined, "http">
+> = {
+  summary: "Evaluate all flags by OFREP",
+  method: "POST",
+  path: "/ofrep/v1/evaluate/flags",
+  scope: "http",
+  action: "public",
+  rateLimit: "bootstrap",
+  failure: "EVALUATION_ERROR",
+  body: ofrepBody,
+  result: () =>
+    objectOf({ flags: listOf(objectOf({ key: string, ...FIELDS })), metadata: anyObject }, ["flags"]),
+  async run(call) {
+    const { request } = call;
+    const { flags, context } = await inProtocol(call, {}, async () => {
+      // A disabled flag must not look like one that does not exist.
+      const input = parseBootstrapInput({ includeDisabled: true, ...contextIn(readBody(call)) });
+      return bootstrapResult(await openScope(call, input), input);
+    });
+    const evaluations = Object.entries(flags).map(([key, fields]) =>
+      evaluationOf(key, fields as EvaluationFields),
+    );
+    const result = { flags: evaluations, metadata: evaluations[0]?.metadata ?? {} };
+    // Over the result, not only the revision: an override may expire without a new revision.
+    const tag = `"${await sha256(JSON.stringify([context, result]))}"`;
+    request.setHeader("etag", tag);
+    if (!matchesTag(headersOf(request).get("if-none-match"), tag)) return result;
+    request.setStatus(304);
+    return undefined;
+  },
+};
+
+function evaluationOf(key: string, fields: EvaluationFields): OfrepEvaluation {
+  const { value, variant, reason, metadata } = fields;
+  return {
+    key,
+    value,
+    reason: OPENFEATURE_REASONS[reason],
+    ...(variant !== undefined && { variant }),
+    metadata: flatMetadata(metadata),
+  };
+}
+
+function flatMetadata({ revision, stale, environmentIgnored }: EvaluationMetadata): OfrepMetadata {
+  return { revision, ...(stale && { stale }), ...(environmentIgnored && { environmentIgnored }) };
+}
+
+/** The context as Halyard's claim. Anything that is not an object is left for the evaluation to refuse. */
+function contextIn(body: unknown): { context?: unknown } {
+  const context: unknown = isPlainObject(body) ? body["context"] : body;
+  if (context === undefined) return {};
+  return { context: isPlainObject(context) ? claimOf(context) : context };
+}
+
+/** Turns an error into the protocol's format. */
+async function inProtocol<Result>(
+  { request }: Call,
+  about: { key?: string },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isAPIError(error)) {
+      // Thrown by the host, for example by its `permission`.
+      const body = bodyOf(error.statusCode, about, error.body?.message ?? "");
+      throw new APIError(error.statusCode as 400, body, error.headers);
+    }
+    const refusal = refusalOf(error, "EVALUATION_ERROR", request.context.logger);
+    throw refuse(request, refusal, bodyOf(refusal.status, about, refusal.body.message), error);
+  }
+}
+
+function bodyOf(status: number, about: { key?: string }, errorDetails: string): object {
+  return status === 400 ? { ...about, errorCode: "INVALID_CONTEXT", errorDetails } : { errorDetails };
+}
+
+function matchesTag(header: string | null, tag: string): boolean {
+  if (header === null) return false;
+  return header.trim() === "*" || header.split(",").some((given) => given.trim().replace(/^W\//, "") === tag);
+}

@@ -1,0 +1,46 @@
+/** Whether this process should receive requests: `GET /feature-flags/ready`, for load balancers and rolling deploys. */
+import { NO_TENANT } from "../../model/flag.ts";
+import { within } from "../../store/wait.ts";
+import type { HostRequest } from "../http/host-request.ts";
+import { boolean, objectOf, string } from "../http/openapi.ts";
+import type { Get, NoQuery, PublicOperation } from "./definition.ts";
+
+export type FeatureFlagsReadiness =
+  | { readonly ready: true }
+  | { readonly ready: false; readonly reason: "closing" | "no flags yet" };
+
+/** A load balancer does not wait long, and asks again. */
+const WAIT_MS = 1000;
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * Gives whether this process can evaluate flags: 200, or 503 with the reason. A process is ready when it can evaluate
+ * flags, even if only from its in-memory snapshot: removing it while the database is down would make things worse.
+ */
+export const getFeatureFlagsReadiness: PublicOperation<
+  Get<"/feature-flags/ready", NoQuery, FeatureFlagsReadiness>
+> = {
+  summary: "Whether this process can evaluate flags; 503 when it cannot",
+  method: "GET",
+  path: "/feature-flags/ready",
+  scope: "server",
+  action: "public",
+  rateLimit: "none",
+  result: () => objectOf({ ready: boolean, reason: string }, ["ready"]),
+  async run({ service, request }) {
+    if (service.isClosed()) return refuse(request, "closing");
+    try {
+      await within(service.store.snapshot(NO_TENANT), WAIT_MS, "The flags were not read in time.");
+      return { ready: true };
+    } catch {
+      // The store has logged the cause, which is not public.
+      return refuse(request, "no flags yet");
+    }
+  },
+};
+
+function refuse(request: HostRequest, reason: "closing" | "no flags yet"): FeatureFlagsReadiness {
+  request.setStatus(503);
+  request.setHeader("retry-after", String(RETRY_AFTER_SECONDS));
+  return { ready: false, reason };
+}

@@ -1,0 +1,30 @@
+/** Parts of the OpenAPI documentation that several operations share. */
+import {
+  anyJson,
+  anyObject,
+  boolean,
+  integer,
+  type JsonSchema,
+  listOf,
+  type ObjectSchema,
+  objectOf,
+  oneOf,
+  string,
+  time,
+} from "../http/openapi.ts";
+
+/** The query parameters of a list that comes in pages. */
+export const PAGE_QUERY: readonly string[] = ["organizationId", "cursor", "limit", "sort"];
+
+export const PAGE_SCHEMA: ObjectSchema = objectOf({ nextCursor: string, limit: integer, hasMore: boolean });
+
+export const EVALUATION_FIELDS: Readonly<Record<string, JsonSchema>> = {
+  value: anyJson,
+  variant: string,
+  reason: oneOf("rule_match", "override", "percentage_rollout", "default", "disabled", "not_found"),
+  metadata: anyObject,
+};
+
+/** The window and the hourly series of statistics. */
+export const WINDOW_SCHEMA: JsonSchema = objectOf({ start: time, end: time });
+export const SERIES_SCHEMA: JsonSchema = listOf(objectOf({ at: time, evaluations: integer }));

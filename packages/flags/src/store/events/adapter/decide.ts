@@ -1,0 +1,86 @@
+/** Decides which events of a group are new, duplicates or conflicts. Pure. */
+import type { FeatureFlagEventBatchResult, StoredFlagEvent } from "../../../model/event.ts";
+import type { BatchRecorded, Dedupe, EventBatch, EventEntry, Recorded } from "../event-log.ts";
+
+/** A request to record one event, or a batch of events. */
+export type RecordRequest =
+  | { readonly kind: "event"; readonly entry: EventEntry }
+  | { readonly kind: "batch"; readonly batch: EventBatch };
+
+export type RecordResult =
+  | { readonly kind: "event"; readonly recorded: Recorded }
+  | { readonly kind: "batch"; readonly recorded: BatchRecorded };
+
+/** A used idempotency key: the hash of its body, and the answer as JSON: an event's id or the result of a batch. */
+export interface UsedKey {
+  readonly bodyHash: string;
+  readonly answer: string;
+}
+
+export interface TenantEvent {
+  readonly tenant: string;
+  readonly event: StoredFlagEvent;
+}
+
+export interface Decision {
+  readonly results: readonly RecordResult[];
+  readonly events: readonly TenantEvent[];
+  /** By the key's hash. */
+  readonly keys: ReadonlyMap<string, UsedKey>;
+}
+
+/** The idempotency keys of a group, without duplicates. */
+export function keysOf(requests: readonly RecordRequest[]): string[] {
+  const hashes = new Set<string>();
+  const add = (dedupe: Dedupe | undefined) => dedupe && hashes.add(dedupe.keyHash);
+  for (const request of requests) {
+    if (request.kind === "event") add(request.entry.dedupe);
+    else {
+      add(request.batch.dedupe);
+      for (const { dedupe } of request.batch.entries) add(dedupe);
+    }
+  }
+  return [...hashes];
+}
+
+/** Decides the requests in their order. `used` holds the stored keys of the group. */
+export function decide(requests: readonly RecordRequest[], used: ReadonlyMap<string, UsedKey>): Decision {
+  const events: TenantEvent[] = [];
+  const keys = new Map<string, UsedKey>();
+  const find = ({ keyHash }: Dedupe) => keys.get(keyHash) ?? used.get(keyHash);
+
+  function decideEntry({ tenant, event, isKept, dedupe }: EventEntry): Recorded {
+    const usedKey = dedupe && find(dedupe);
+    if (dedupe !== undefined && usedKey !== undefined) {
+      if (usedKey.bodyHash !== dedupe.bodyHash) return { outcome: "conflict", eventId: event.id };
+      return { outcome: "duplicate", eventId: JSON.parse(usedKey.answer) as string };
+    }
+    if (isKept) events.push({ tenant, event });
+    if (dedupe !== undefined) {
+      keys.set(dedupe.keyHash, { bodyHash: dedupe.bodyHash, answer: JSON.stringify(event.id) });
+    }
+    return { outcome: "stored", eventId: event.id };
+  }
+
+  function decideBatch({ entries, failed, batchId, dedupe }: EventBatch): BatchRecorded {
+    const usedKey = dedupe && find(dedupe);
+    if (dedupe !== undefined && usedKey !== undefined) {
+      if (usedKey.bodyHash !== dedupe.bodyHash) return { outcome: "conflict" };
+      return { outcome: "duplicate", answer: JSON.parse(usedKey.answer) as FeatureFlagEventBatchResult };
+    }
+    const conflicts = entries.filter((entry) => decideEntry(entry).outcome === "conflict").length;
+    const answer = { success: entries.length - conflicts, failed: failed + conflicts, batchId };
+    if (dedupe !== undefined) {
+      keys.set(dedupe.keyHash, { bodyHash: dedupe.bodyHash, answer: JSON.stringify(answer) });
+    }
+    return { outcome: "stored", answer };
+  }
+
+  const results = requests.map(
+    (request): RecordResult =>
+      request.kind === "event"
+        ? { kind: "event", recorded: decideEntry(request.entry) }
+        : { kind: "batch", recorded: decideBatch(request.batch) },
+  );
+  return { results, events, keys };
+}

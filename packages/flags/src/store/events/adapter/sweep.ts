@@ -1,0 +1,53 @@
+/** Deletes rows past their retention through the adapter, oldest first, in chunks. */
+import type { Adapter } from "../../rows/queries.ts";
+import { sleep } from "../../wait.ts";
+import { DAY_MS } from "../hour.ts";
+import type { Retention } from "../limits.ts";
+import { EXPOSURES } from "./exposure-rows.ts";
+import { idFloor } from "./id-time.ts";
+import { EVALUATION_COUNTS, EVENT_COUNTS, rollupRange } from "./rollup.ts";
+
+/** Rows per chunk. */
+const CHUNK = 1000;
+/** Chunks per table and sweep. The next sweep continues. */
+const MAX_CHUNKS = 200;
+
+/** Returns false if rows are left for another sweep. */
+export async function sweepEvents(
+  adapter: Adapter,
+  nowMs: number,
+  { eventDays, rollupDays }: Retention,
+): Promise<boolean> {
+  const events = idFloor(nowMs - eventDays * DAY_MS);
+  const [rollups] = rollupRange({ startMs: nowMs - rollupDays * DAY_MS, endMs: nowMs });
+  const limits = [
+    ["featureFlagEventKey", "expiresAt", new Date(nowMs).toISOString()],
+    ["featureFlagEvent", "eventId", events],
+    [EXPOSURES, "exposureId", events],
+    [EVENT_COUNTS, "rollupId", rollups],
+    [EVALUATION_COUNTS, "rollupId", rollups],
+  ] as const;
+  let isDone = true;
+  for (const [model, field, limit] of limits) {
+    if (!(await deleteBefore(adapter, model, field, limit))) isDone = false;
+  }
+  return isDone;
+}
+
+async function deleteBefore(adapter: Adapter, model: string, field: string, limit: string): Promise<boolean> {
+  for (let chunk = 0; chunk < MAX_CHUNKS; chunk++) {
+    const rows = await adapter.findMany<Record<string, string>>({
+      model,
+      where: [{ field, operator: "lt", value: limit }],
+      sortBy: { field, direction: "asc" },
+      select: [field],
+      limit: CHUNK,
+    });
+    const last = rows.at(-1)?.[field];
+    if (last === undefined) return true;
+    await adapter.deleteMany({ model, where: [{ field, operator: "lte", value: last }] });
+    if (rows.length < CHUNK) return true;
+    await sleep(0);
+  }
+  return false;
+}

@@ -1,0 +1,15 @@
+/** How long both event logs keep what, and how much may wait to be written. */
+import { HOUR_MS } from "./hour.ts";
+
+export interface Retention {
+  /** Days that events and exposures are kept. */
+  readonly eventDays: number;
+  /** Days that roll-ups are kept. */
+  readonly rollupDays: number;
+}
+
+export const EVENT_RETENTION_DAYS: number = 90;
+export const ROLLUP_RETENTION_DAYS: number = 400;
+/** How long an idempotency key is remembered. */
+export const KEY_LIFE_MS: number = 48 * HOUR_MS;
+export const MAX_QUEUED_EVENTS: number = 10_000;

@@ -1,0 +1,265 @@
+/** The event log on PostgreSQL. One statement writes a group of queued events with their keys and roll-ups. */
+import {
+  isBroken,
+  isUnstorable,
+  lostToAnother,
+  type PostgresPool,
+  runQuery,
+  storageError,
+} from "../../postgres/pool.ts";
+import { repeat, sleep } from "../../wait.ts";
+import type { EventLog } from "../event-log.ts";
+import { createEventQueue } from "../event-queue.ts";
+import { HOUR_MS } from "../hour.ts";
+import {
+  EVENT_RETENTION_DAYS,
+  KEY_LIFE_MS,
+  MAX_QUEUED_EVENTS,
+  type Retention,
+  ROLLUP_RETENTION_DAYS,
+} from "../limits.ts";
+import { createPostgresFigures } from "./figures.ts";
+import { type Group, gather, Outcomes, type Request, type StoredKey } from "./group.ts";
+import { COUNT, EXPOSE, KEEP_ANSWERS, LOOK_UP, recordStatement, type Statement } from "./statements.ts";
+import { sweepPostgres } from "./sweep.ts";
+
+export interface PostgresEventLogOptions {
+  readonly pool: PostgresPool;
+  /** Events that may wait to be written. Default 10,000. */
+  readonly maxQueued?: number | undefined;
+  /** Days that events and exposures are kept. Default 90. */
+  readonly retentionDays?: number | undefined;
+  /** Names of the sinks that get the stored events. */
+  readonly outbox?: readonly string[] | undefined;
+  readonly warn: (message: string, error: unknown) => void;
+  /** Wall-clock time. */
+  readonly nowMs?: (() => number) | undefined;
+  /** Monotonic time, for intervals. */
+  readonly monotonicMs?: (() => number) | undefined;
+}
+
+/** Groups that are written at the same time. More would only wait for each other's locks. */
+const MAX_PARALLEL = 4;
+const MAX_GROUP_ROWS = 1000;
+/** Timeout of a statement. */
+const TIMEOUT_MS = 10_000;
+/** Attempts after broken connections, and after rollbacks because of concurrent statements. */
+const MAX_BROKEN = 3;
+const MAX_ROLLED_BACK = 20;
+/** Pause after a broken connection before any request opens a new one. */
+const REST_MS = 250;
+const RETRY_STEP_MS = 5;
+const SWEEP_MS = HOUR_MS;
+/** Delay after a sweep that could not delete everything. */
+const SWEEP_AGAIN_MS = 60_000;
+
+export function createPostgresEventLog({
+  pool,
+  maxQueued = MAX_QUEUED_EVENTS,
+  retentionDays = EVENT_RETENTION_DAYS,
+  outbox = [],
+  warn,
+  nowMs = Date.now,
+  monotonicMs = () => performance.now(),
+}: PostgresEventLogOptions): EventLog {
+  const hasOutbox = outbox.length > 0;
+  const first = recordStatement({ isRepeated: false, hasOutbox });
+  const repeated = recordStatement({ isRepeated: true, hasOutbox });
+  const sinks = hasOutbox ? [[...outbox]] : [];
+  // At most half of the pool, to leave connections for the application.
+  const maxParallel = Math.max(1, Math.min(MAX_PARALLEL, Math.floor((pool.options.max ?? 2) / 2)));
+  const queue = createEventQueue<Request>({
+    write: writeAll,
+    maxRows: maxQueued,
+    maxGroupRows: MAX_GROUP_ROWS,
+    maxParallel,
+  });
+  const figures = createPostgresFigures(pool);
+  const retention: Retention = { eventDays: retentionDays, rollupDays: ROLLUP_RETENTION_DAYS };
+  let restUntilMs = Number.NEGATIVE_INFINITY;
+  let nextSweepMs = Number.NEGATIVE_INFINITY;
+  let sweeping: Promise<void> = Promise.resolve();
+  let isClosed = false;
+
+  const ask = (statement: Statement, values: unknown[]) =>
+    runQuery(pool, TIMEOUT_MS, { ...statement, values });
+
+  /** Retries after rollbacks because of concurrent statements, and after broken connections, whose outcome is unknown. */
+  async function persist<Result>(work: (isRepeated: boolean) => Promise<Result>): Promise<Result> {
+    let broken = 0;
+    for (let rolledBack = 0; ; ) {
+      const restMs = restUntilMs - monotonicMs();
+      if (restMs > 0) await sleep(restMs);
+      try {
+        return await work(broken > 0);
+      } catch (error) {
+        if (isBroken(error)) {
+          restUntilMs = monotonicMs() + REST_MS;
+          broken += 1;
+          if (broken === MAX_BROKEN) throw error;
+        } else {
+          rolledBack += 1;
+          if (!lostToAnother(error) || rolledBack === MAX_ROLLED_BACK) throw error;
+          await sleep(Math.random() * rolledBack * RETRY_STEP_MS);
+        }
+      }
+    }
+  }
+
+  async function writeAll(requests: readonly Request[]): Promise<void> {
+    for (let left = requests; left.length > 0; ) {
+      const group = gather(left, hasOutbox);
+      await writeGroup(group);
+      left = group.deferred;
+    }
+    sweepIfDue();
+  }
+
+  async function writeGroup(group: Group): Promise<void> {
+    try {
+      const outcomes = await commit(group);
+      for (const request of group.requests) request.settle(outcomes);
+    } catch (error) {
+      const [only, another] = group.requests;
+      if (another !== undefined && isUnstorable(error)) {
+        // PostgreSQL rejects a value of one request. It must not fail the others.
+        for (const request of group.requests) await writeGroup(gather([request], hasOutbox));
+      } else if (only !== undefined) {
+        const failure = storageError(error);
+        for (const request of group.requests) request.reject(failure);
+      }
+    }
+  }
+
+  async function commit(group: Group): Promise<Outcomes> {
+    const now = nowMs();
+    const times = [now, now - KEY_LIFE_MS].map((ms) => new Date(ms).toISOString());
+    const values = [...group.values, ...times, ...sinks];
+    const before = await persist((isRepeated) => ask(isRepeated ? repeated : first, values));
+    const outcomes = new Outcomes(group, await lookUp(before.map((row) => String(row["key_hash"]))));
+    const answers = outcomes.isAllNew ? [] : outcomes.answersToKeep();
+    if (answers.length > 0) {
+      const keys = answers.map(({ key }) => key);
+      const texts = answers.map(({ answer }) => answer);
+      await persist(() => ask(KEEP_ANSWERS, [keys, texts]));
+    }
+    return outcomes;
+  }
+
+  async function lookUp(keys: readonly string[]): Promise<Map<string, StoredKey | undefined>> {
+    const storedKeys = new Map<string, StoredKey | undefined>();
+    if (keys.length === 0) return storedKeys;
+    for (const key of keys) storedKeys.set(withoutDashes(key), undefined);
+    for (const row of await persist(() => ask(LOOK_UP, [keys]))) {
+      const { key_hash, body_hash, event_id, answer } = row;
+      storedKeys.set(withoutDashes(String(key_hash)), {
+        bodyHash: withoutDashes(String(body_hash)),
+        eventId: typeof event_id === "string" ? event_id : "",
+        answer: typeof answer === "string" ? answer : null,
+      });
+    }
+    return storedKeys;
+  }
+
+  function sweep(atMs: number): Promise<void> {
+    // A running sweep may already have passed rows that this one must delete.
+    const swept = sweeping.then(() =>
+      guarded(async () => {
+        const isDone = await sweepPostgres(pool, atMs, retention);
+        nextSweepMs = monotonicMs() + (isDone ? SWEEP_MS : SWEEP_AGAIN_MS);
+      }),
+    );
+    sweeping = swept.catch(() => undefined);
+    return swept;
+  }
+
+  /** Called by the timer, and after each write where timers do not run. */
+  function sweepIfDue(): void {
+    if (isClosed || monotonicMs() < nextSweepMs) return;
+    nextSweepMs = monotonicMs() + SWEEP_MS;
+    sweep(nowMs()).catch((error: unknown) =>
+      warn("Events past their retention cannot be deleted now. The next sweep retries.", error),
+    );
+  }
+
+  const timer = repeat(SWEEP_AGAIN_MS, async () => sweepIfDue());
+
+  /** Wraps errors of PostgreSQL as STORAGE_ERROR. */
+  async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw storageError(error);
+    }
+  }
+
+  return {
+    async record(entry) {
+      // Neither the event nor a key has to be stored.
+      if (!entry.isKept && entry.dedupe === undefined) return { outcome: "stored", eventId: entry.event.id };
+      return new Promise((resolve, reject) => {
+        const settle = (outcomes: Outcomes) => resolve(outcomes.ofEntry(entry));
+        queue.push({ rows: 1, entries: [entry], batch: undefined, settle, reject });
+      });
+    },
+    async recordBatch(batch) {
+      const { entries, dedupe } = batch;
+      const rows = entries.length + (dedupe === undefined ? 0 : 1);
+      return new Promise((resolve, reject) => {
+        const request: Request = {
+          rows,
+          entries,
+          batch,
+          settle: (outcomes) => resolve(outcomes.ofBatch(request, batch)),
+          reject,
+        };
+        queue.push(request);
+      });
+    },
+    expose: (exposures) =>
+      guarded(async () => {
+        if (exposures.length === 0) return;
+        const values = [
+          exposures.map(({ tenant }) => tenant),
+          exposures.map(({ flagKey }) => flagKey),
+          exposures.map(({ variant }) => variant),
+          exposures.map(({ userId }) => userId),
+          exposures.map(({ atMs }) => new Date(atMs).toISOString()),
+        ];
+        await persist(() => ask(EXPOSE, values));
+      }),
+    count: (all, id = crypto.randomUUID()) =>
+      guarded(async () => {
+        // A flag that does not exist has no roll-up.
+        const counts = all.filter(({ reason }) => reason !== "not_found");
+        if (counts.length === 0) return;
+        const values = [
+          counts.map(({ tenant }) => tenant),
+          counts.map(({ flagKey }) => flagKey),
+          counts.map(({ hour }) => hour),
+          counts.map(({ reason }) => reason),
+          counts.map(({ count }) => count),
+          id,
+          new Date(nowMs()).toISOString(),
+        ];
+        await persist(() => ask(COUNT, values));
+      }),
+
+    flagFigures: (tenant, flagKey, window) => guarded(() => figures.ofFlag(tenant, flagKey, window)),
+    summaries: (tenant, flagKeys, window) => guarded(() => figures.summaries(tenant, flagKeys, window)),
+    usageFigures: (tenant, window) => guarded(() => figures.usage(tenant, window)),
+
+    sweep,
+    depth: queue.depth,
+    async close() {
+      isClosed = true;
+      timer.stop();
+      await queue.close();
+      await sweeping;
+    },
+  };
+}
+
+function withoutDashes(uuid: string): string {
+  return uuid.replaceAll("-", "");
+}

@@ -1,0 +1,140 @@
+/** The SQL statements that record events. Each is atomic and takes its locks in the order of the keys, to avoid deadlocks. */
+
+/** A statement and the name under which connections prepare it. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The variants of the statement. */
+export interface RecordOptions {
+  /** An earlier attempt may have been committed, because its connection broke before the answer. */
+  readonly isRepeated: boolean;
+  readonly hasOutbox: boolean;
+}
+
+/**
+ * Inserts the keys of batches, the keys of events, the new events, and the roll-ups of those events. Returns the keys that
+ * were stored before.
+ */
+export function recordStatement({ isRepeated, hasOutbox }: RecordOptions): Statement {
+  return {
+    name: `halyard_flag_record${isRepeated ? "_again" : ""}${hasOutbox ? "_outbox" : ""}`,
+    text: record(isRepeated ? "on conflict (received_at, id) do nothing" : "", hasOutbox ? OUTBOX : ""),
+  };
+}
+
+/** Replaces expired keys. `$22` is the current time; keys created up to `$23` are expired. */
+const UNLESS_VALID = `on conflict (key_hash) do update set
+    body_hash = excluded.body_hash, event_id = excluded.event_id, answer = excluded.answer, created_at = excluded.created_at
+    where known.created_at <= $23::timestamptz
+  returning key_hash`;
+
+/** Needed because `least` and `greatest` ignore null. */
+const VALUED = "where value is not null";
+
+const OUTBOX = `, sent as (
+  insert into halyard_flag_outbox (sink, event)
+  select sink, outbox_text from input cross join unnest($24::text[]) as sink
+  where id in (select id from stored)
+  order by input_position
+)`;
+
+function record(onKnownEvent: string, outbox: string): string {
+  return `with input as (
+  select * from unnest(
+    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::float8[], $9::json[],
+    $10::timestamptz[], $11::timestamptz[], $12::float8[], $13::text[], $14::uuid[], $15::uuid[], $16::uuid[], $17::bool[],
+    $18::text[]
+  ) with ordinality as row (
+    id, tenant, flag_key, event, variant, user_id, organization_id, value, properties,
+    at, received_at, sample_rate, idempotency_key, key_hash, body_hash, batch_hash, is_sampled_out,
+    outbox_text, input_position
+  )
+), batch_input as (
+  select * from unnest($19::uuid[], $20::uuid[], $21::text[]) as row (key_hash, body_hash, answer)
+), new_batch as (
+  insert into halyard_flag_key as known (key_hash, body_hash, answer, created_at)
+  select key_hash, body_hash, answer, $22::timestamptz from batch_input order by key_hash
+  ${UNLESS_VALID}
+), new_key as (
+  insert into halyard_flag_key as known (key_hash, body_hash, event_id, created_at)
+  select key_hash, body_hash, id, $22::timestamptz from input
+  where key_hash is not null and (batch_hash is null or batch_hash in (select key_hash from new_batch))
+  order by key_hash
+  ${UNLESS_VALID}
+), stored as (
+  insert into halyard_flag_event (
+    id, tenant, flag_key, event, variant, user_id, organization_id, value, properties,
+    at, received_at, sample_rate, idempotency_key
+  )
+  select
+    id, tenant, flag_key, event, coalesce(variant, ''), user_id, organization_id, value, properties,
+    coalesce(at, received_at), received_at, coalesce(sample_rate, 1), idempotency_key
+  from input
+  where is_sampled_out is null
+    and (key_hash is null or key_hash in (select key_hash from new_key))
+    and (batch_hash is null or batch_hash in (select key_hash from new_batch))
+  ${onKnownEvent}
+  returning id, tenant, flag_key, event, variant, at, value, sample_rate
+), rolled_up as (
+  insert into halyard_flag_event_hour as known (tenant, flag_key, hour, variant, event, shard, count, sum, valued)
+  select
+    tenant, flag_key, date_trunc('hour', at, 'UTC'), variant, event, pg_backend_pid() % 8,
+    sum(1 / greatest(sample_rate, 1e-9)),
+    coalesce(sum((least(greatest(value, -1e15), 1e15) / greatest(sample_rate, 1e-9))::numeric) filter (${VALUED}), 0),
+    coalesce(sum(1 / greatest(sample_rate, 1e-9)) filter (${VALUED}), 0)
+  from stored
+  group by 1, 2, 3, 4, 5
+  order by 1, 2, 3, 4, 5
+  on conflict (tenant, flag_key, hour, variant, event, shard) do update set
+    count = known.count + excluded.count, sum = known.sum + excluded.sum, valued = known.valued + excluded.valued
+)${outbox}
+select key_hash from input where key_hash is not null and key_hash not in (select key_hash from new_key)
+union all
+select key_hash from batch_input where key_hash not in (select key_hash from new_batch)`;
+}
+
+/** Reads stored keys. A separate statement, because the snapshot of the first one does not show keys that it waited for. */
+export const LOOK_UP: Statement = {
+  name: "halyard_flag_look_up",
+  text: `select key_hash, body_hash, event_id, answer from halyard_flag_key where key_hash = any($1::uuid[])`,
+};
+
+export const KEEP_ANSWERS: Statement = {
+  name: "halyard_flag_keep_answers",
+  text: `update halyard_flag_key as key set answer = new.answer
+from (select * from unnest($1::uuid[], $2::text[]) as row (key_hash, answer) order by key_hash) as new
+where key.key_hash = new.key_hash`,
+};
+
+/** Replaces a user id that is too long for an index with its hash. */
+export const EXPOSE: Statement = {
+  name: "halyard_flag_expose",
+  text: `insert into halyard_flag_exposure (tenant, flag_key, day, variant, user_id, at)
+select
+  tenant, flag_key, (at at time zone 'UTC')::date, variant,
+  case when octet_length(user_id) > 1024 then 'md5:' || md5(user_id) else user_id end, min(at)
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[]) as row (tenant, flag_key, variant, user_id, at)
+group by 1, 2, 3, 4, 5
+order by 1, 2, 3, 4, 5
+on conflict do nothing`,
+};
+
+/** `$6` is the id of these counts, so that they are added once. `$7` is the current time. */
+export const COUNT: Statement = {
+  name: "halyard_flag_count",
+  text: `with new_key as (
+  insert into halyard_flag_key (key_hash, body_hash, created_at) values ($6::uuid, $6::uuid, $7::timestamptz)
+  on conflict do nothing
+  returning key_hash
+)
+insert into halyard_flag_evaluation_hour as known (tenant, flag_key, hour, reason, shard, count)
+select tenant, flag_key, hour, reason, pg_backend_pid() % 8, sum(count)
+from unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::float8[])
+  as row (tenant, flag_key, hour, reason, count)
+where exists (select from new_key)
+group by 1, 2, 3, 4
+order by 1, 2, 3, 4
+on conflict (tenant, flag_key, hour, reason, shard) do update set count = known.count + excluded.count`,
+};

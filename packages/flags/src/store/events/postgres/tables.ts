@@ -1,0 +1,94 @@
+/** The SQL text that creates the tables of the option `postgres`. */
+
+/**
+ * SQL that creates the tables of the option `postgres`. Run it once before each deploy; running it again changes nothing.
+ * It creates them in the first schema of the connection's `search_path`.
+ *
+ * ```ts
+ * import { featureFlagsPostgresMigration } from "@halyard/flags";
+ * import { Pool } from "pg";
+ *
+ * const pool = new Pool();
+ * await pool.query(featureFlagsPostgresMigration);
+ * await pool.end();
+ * ```
+ */
+export const featureFlagsPostgresMigration: string = `-- Concurrent deploys wait for each other.
+select pg_advisory_xact_lock(hashtext('halyard_flag'));
+
+-- Idempotency keys: 128 bits each of the SHA-256 of the key in its scope, and of the body it was sent with.
+create table if not exists halyard_flag_key (
+  key_hash uuid primary key,
+  body_hash uuid not null,
+  event_id uuid,
+  -- The answer of a batch, if it does not follow from the keys of its events.
+  answer text,
+  created_at timestamptz not null
+);
+create index if not exists halyard_flag_key_created_at on halyard_flag_key (created_at);
+
+create table if not exists halyard_flag_event (
+  id uuid not null,
+  tenant text collate "C" not null,
+  flag_key text collate "C" not null,
+  event text collate "C" not null,
+  variant text collate "C" not null,
+  user_id text,
+  organization_id text,
+  value float8,
+  properties json,
+  at timestamptz not null,
+  received_at timestamptz not null,
+  sample_rate float8 not null,
+  idempotency_key text,
+  primary key (received_at, id)
+);
+
+-- Roll-ups have shards, so that concurrent writers do not wait for each other's rows.
+create table if not exists halyard_flag_event_hour (
+  tenant text collate "C" not null,
+  flag_key text collate "C" not null,
+  hour timestamptz not null,
+  variant text collate "C" not null,
+  event text collate "C" not null,
+  shard smallint not null,
+  count float8 not null,
+  -- Decimal, so that a thousand times 0.1 is 100.
+  sum numeric not null,
+  valued float8 not null,
+  primary key (tenant, flag_key, hour, variant, event, shard)
+) with (fillfactor = 70);
+create index if not exists halyard_flag_event_hour_hour on halyard_flag_event_hour (hour);
+
+create table if not exists halyard_flag_evaluation_hour (
+  tenant text collate "C" not null,
+  flag_key text collate "C" not null,
+  hour timestamptz not null,
+  reason text collate "C" not null,
+  shard smallint not null,
+  count float8 not null,
+  primary key (tenant, flag_key, hour, reason, shard)
+) with (fillfactor = 70);
+create index if not exists halyard_flag_evaluation_hour_hour on halyard_flag_evaluation_hour (hour);
+
+-- One row per user, flag, variant and day.
+create table if not exists halyard_flag_exposure (
+  tenant text collate "C" not null,
+  flag_key text collate "C" not null,
+  day date not null,
+  variant text collate "C" not null,
+  user_id text collate "C" not null,
+  at timestamptz not null,
+  primary key (tenant, flag_key, day, variant, user_id)
+);
+create index if not exists halyard_flag_exposure_day on halyard_flag_exposure (day);
+
+-- Events that wait for a sink, in the order of their position.
+create table if not exists halyard_flag_outbox (
+  sink text collate "C" not null,
+  position bigint generated always as identity,
+  event text not null,
+  enqueued_at timestamptz not null default now(),
+  primary key (sink, position)
+);
+`;

@@ -1,0 +1,65 @@
+/** Builds delivery batches and computes retry delays. Pure. */
+import type { StoredFlagEvent } from "../../../model/event.ts";
+import { sha256 } from "../../sha256.ts";
+import type { OutboxEntry } from "./outbox.ts";
+
+export const MAX_EVENTS: number = 500;
+/** In characters of JSON. A larger event is a batch of its own. */
+const MAX_TEXT = 1_000_000;
+/** Events that could not be delivered for this time are dropped. */
+export const MAX_AGE_MS: number = 48 * 3_600_000;
+
+const FIRST_DELAY_MS = 1000;
+const MAX_DELAY_MS = 300_000;
+
+export interface DeliveryBatch {
+  readonly deliveryId: string;
+  readonly entries: readonly OutboxEntry[];
+  readonly events: readonly StoredFlagEvent[];
+}
+
+/** Takes the first entries that fit. `unreadable` are the ids of entries with invalid JSON. */
+export async function makeBatch(
+  sink: string,
+  waiting: readonly OutboxEntry[],
+): Promise<{ readonly batch: DeliveryBatch; readonly unreadable: readonly string[] }> {
+  const entries: OutboxEntry[] = [];
+  const events: StoredFlagEvent[] = [];
+  const unreadable: string[] = [];
+  let length = 0;
+  for (const entry of waiting.slice(0, MAX_EVENTS)) {
+    length += entry.event.length;
+    if (length > MAX_TEXT && entries.length > 0) break;
+    const event = parseEvent(entry.event);
+    if (event === undefined) unreadable.push(entry.entryId);
+    else {
+      entries.push(entry);
+      events.push(event);
+    }
+  }
+  return { batch: { deliveryId: await deliveryIdOf(sink, events), entries, events }, unreadable };
+}
+
+/** A hash of the sink and the event ids, so that every process computes the same id for the same events. */
+async function deliveryIdOf(sink: string, events: readonly StoredFlagEvent[]): Promise<string> {
+  const hash = await sha256(JSON.stringify([sink, ...events.map(({ id }) => id)]));
+  return `dlv_${hash.slice(0, 32)}`;
+}
+
+function parseEvent(text: string): StoredFlagEvent | undefined {
+  try {
+    const event: unknown = JSON.parse(text);
+    // Only `outboxText` writes entries, so an object with an id is an event.
+    return typeof event === "object" && event !== null && "id" in event
+      ? (event as StoredFlagEvent)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Exponential backoff with jitter. `random` is between 0 and 1. */
+export function retryDelayMs(failures: number, random: number): number {
+  const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 20));
+  return delayMs / 2 + (random * delayMs) / 2;
+}

@@ -1,0 +1,149 @@
+/** The store's interface for the server, and its result types. `store.ts` implements it. */
+import type { CompiledFlag } from "../engine/compile.ts";
+import type { OverrideDefinition } from "../engine/definition.ts";
+import type { Actor, AuditEntry, Origin } from "../model/audit.ts";
+import type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch } from "../model/flag.ts";
+import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
+import type { AuditQuery, FlagListQuery, OverrideListQuery, Page, SegmentListQuery } from "../model/page.ts";
+import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
+import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
+import type { BusState } from "./bus.ts";
+import type { EvaluationCounter } from "./events/evaluation-counter.ts";
+import type { SnapshotFigures } from "./snapshot/health.ts";
+import type { TransactionState } from "./writes/transaction.ts";
+
+/** The tenant whose flags a write changes, the actor, and the origin of the request. */
+export interface WriteScope {
+  /** The organization's id in a multi-tenant application, otherwise `NO_TENANT`. */
+  readonly tenant: string;
+  readonly actor: Actor;
+  readonly origin: Origin;
+}
+
+/** The tenants that a list covers. */
+export type TenantFilter = { readonly tenant: string } | "all";
+
+/** A flag as evaluation uses it. */
+export interface SnapshotFlag {
+  readonly flag: FeatureFlag;
+  readonly compiled: CompiledFlag;
+  /** Set by the tally at the first evaluation that it counts. */
+  counter: EvaluationCounter | undefined;
+}
+
+/** A tenant's flags at one revision. Immutable. */
+export interface Snapshot {
+  readonly revision: number;
+  /** By key, sorted by key. */
+  readonly flags: ReadonlyMap<string, SnapshotFlag>;
+  /** The user's override of a flag, if it is enabled and has not expired at `nowMs` (wall-clock time). */
+  override(flagId: string, userId: string, nowMs: number): OverrideDefinition | undefined;
+}
+
+export interface SnapshotReading {
+  readonly snapshot: Snapshot;
+  /** The snapshot was last confirmed by the database more than 2 s ago. */
+  readonly stale: boolean;
+}
+
+export interface StoreHealth {
+  readonly revision: number;
+  /** Time since the database confirmed the snapshot; null if there is no snapshot or it must be read again. */
+  readonly snapshotAgeMs: number | null;
+  readonly stale: boolean;
+  /** Why the snapshot cannot be refreshed now. Contains no internals. */
+  readonly problem?: string;
+  /** Whether the database rolls back a failed transaction. If it does not, the store refuses every write. */
+  readonly transactions: TransactionState;
+  /** `up`: other processes announce changes immediately. Otherwise they arrive by polling. */
+  readonly bus: BusState;
+}
+
+/** Metrics of the flags in memory. */
+export interface StoreFigures extends SnapshotFigures {
+  /** The revision of the flags that belong to no organization. */
+  readonly revision: number;
+  readonly bus: BusState;
+}
+
+/** The few fields of a flag that counting flags needs. */
+export interface FlagHeader {
+  readonly id: string;
+  readonly tenant: string;
+  readonly key: string;
+  readonly enabled: boolean;
+  readonly createdAt: Date;
+}
+
+/** The result of `verifyAudit`: the chain is complete, or it breaks at `revision`. */
+export type AuditVerdict =
+  | { readonly ok: true; readonly entries: number }
+  | { readonly ok: false; readonly revision: number; readonly problem: string };
+
+/**
+ * Every method rejects with a `FeatureFlagError`. A write resolves after its change, audit entry and revision are
+ * committed and this process has them in its snapshot. A `version` other than the stored one is a 409.
+ */
+export interface FlagStore {
+  /**
+   * The snapshot for evaluation, from memory, at most 1 s behind the database. It is at least at `minRevision`, unless
+   * the database cannot be read within 1 s.
+   */
+  snapshot(tenant: string, minRevision?: number): Promise<SnapshotReading>;
+  /** The same without a read; undefined if the database must be read first. */
+  peek(tenant: string): SnapshotReading | undefined;
+  /** The tenant of an entity, or undefined if the entity does not exist. Authorization reads this first. */
+  tenantOf(entity: "flag" | "override" | "segment", id: string): Promise<string | undefined>;
+
+  createFlag(scope: WriteScope, input: CreateFeatureFlagInput): Promise<FeatureFlag>;
+  getFlag(tenant: string, id: string): Promise<FeatureFlag>;
+  listFlags(tenants: TenantFilter, query: FlagListQuery): Promise<{ flags: FeatureFlag[]; page: Page }>;
+  /** Calls `visit` for every flag. Reads the flags in chunks. */
+  visitFlags(tenants: TenantFilter, visit: (flag: FlagHeader) => void): Promise<void>;
+  updateFlag(scope: WriteScope, id: string, patch: FeatureFlagPatch, version?: number): Promise<FeatureFlag>;
+  /** Deletes the flag with its rules and overrides. */
+  deleteFlag(scope: WriteScope, id: string, version?: number): Promise<void>;
+
+  /** In evaluation order. */
+  listRules(tenant: string, flagId: string): Promise<FlagRule[]>;
+  createRule(scope: WriteScope, flagId: string, input: FlagRuleInput): Promise<FlagRule>;
+  updateRule(
+    scope: WriteScope,
+    flagId: string,
+    ruleId: string,
+    patch: FlagRulePatch,
+    version?: number,
+  ): Promise<FlagRule>;
+  deleteRule(scope: WriteScope, flagId: string, ruleId: string, version?: number): Promise<void>;
+
+  createOverride(scope: WriteScope, input: FlagOverrideInput): Promise<FlagOverride>;
+  listOverrides(
+    tenants: TenantFilter,
+    query: OverrideListQuery,
+  ): Promise<{ overrides: FlagOverride[]; page: Page }>;
+  deleteOverride(scope: WriteScope, id: string): Promise<void>;
+
+  createSegment(scope: WriteScope, input: FlagSegmentInput): Promise<FlagSegment>;
+  getSegment(tenant: string, id: string): Promise<FlagSegment>;
+  listSegments(
+    tenants: TenantFilter,
+    query: SegmentListQuery,
+  ): Promise<{ segments: FlagSegment[]; page: Page }>;
+  updateSegment(
+    scope: WriteScope,
+    id: string,
+    patch: FlagSegmentPatch,
+    version?: number,
+  ): Promise<FlagSegment>;
+  deleteSegment(scope: WriteScope, id: string, version?: number): Promise<void>;
+
+  /** Newest first. */
+  listAudit(tenants: TenantFilter, query: AuditQuery): Promise<AuditEntry[]>;
+  /** Checks every entry of a tenant's audit log. */
+  verifyAudit(tenant: string): Promise<AuditVerdict>;
+
+  health(tenant: string): Promise<StoreHealth>;
+  figures(): StoreFigures;
+  /** Stops all background work. The store still answers, from the database and from memory. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,57 @@
+/**
+ * Queries Better Auth's tables on PostgreSQL directly, if Better Auth uses the pool of the option `postgres`. For
+ * frequent queries: Better Auth's adapter takes several times as long.
+ */
+import { isMisunderstood, type PostgresPool, type PostgresRow, runQuery } from "./pool.ts";
+
+/** The part of Better Auth's context that is used. */
+export interface TableHost {
+  readonly options: { readonly database?: unknown };
+  readonly tables: Readonly<
+    Record<string, { modelName: string; fields: Record<string, { fieldName?: string | undefined }> }>
+  >;
+}
+
+export class HostTables {
+  readonly #tables: TableHost["tables"];
+  readonly #pool: PostgresPool;
+  #isKnown = true;
+
+  private constructor(tables: TableHost["tables"], pool: PostgresPool) {
+    this.#tables = tables;
+    this.#pool = pool;
+  }
+
+  static on({ options, tables }: TableHost, pool: PostgresPool | undefined): HostTables | undefined {
+    return pool !== undefined && options.database === pool ? new HostTables(tables, pool) : undefined;
+  }
+
+  table(model: string): string {
+    return quoted(this.#tables[model]?.modelName ?? model);
+  }
+
+  column(model: string, field: string): string {
+    return quoted(this.#tables[model]?.fields[field]?.fieldName ?? field);
+  }
+
+  /** A connection that does not answer in time is not used again. */
+  query(timeoutMs: number, text: string, values: unknown[]): Promise<PostgresRow[]> {
+    return runQuery(this.#pool, timeoutMs, { text, values });
+  }
+
+  /** After the first unknown table, column or operator, uses Better Auth's adapter, which knows names and types. */
+  async ask<Answer>(quick: () => Promise<Answer>, ordinary: () => Promise<Answer>): Promise<Answer> {
+    if (!this.#isKnown) return ordinary();
+    try {
+      return await quick();
+    } catch (error) {
+      if (!isMisunderstood(error)) throw error;
+      this.#isKnown = false;
+      return ordinary();
+    }
+  }
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,158 @@
+/** Runs queries on a `pg` pool and classifies its errors. The pool is typed by shape, because `pg` is not imported. */
+import { FeatureFlagError } from "../../model/errors.ts";
+import { within } from "../wait.ts";
+
+export type PostgresQuery = { name?: string; text: string; values?: unknown[] };
+export type PostgresRow = Record<string, unknown>;
+export type PostgresRows = { rows: PostgresRow[] };
+
+export type PostgresClient = {
+  query(query: PostgresQuery): Promise<PostgresRows>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  removeListener(event: "error", listener: (error: Error) => void): unknown;
+  release(error?: Error): void;
+};
+
+/** The part of a `Pool` of `pg` that is used. */
+export type PostgresPool = {
+  connect(): Promise<PostgresClient>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  readonly options: { readonly max?: number | undefined };
+};
+
+export function assertPostgresPool(pool: PostgresPool): void {
+  const { connect, on, options, Client } = pool as Partial<Record<string, unknown>>;
+  const isPool =
+    typeof connect === "function" &&
+    typeof on === "function" &&
+    typeof options === "object" &&
+    typeof Client === "function";
+  if (!isPool) throw new TypeError("The option `postgres` is not a pool. Pass a `Pool` of the package `pg`.");
+}
+
+const guarded = new WeakSet<PostgresPool>();
+
+/** Without an `error` listener, an idle connection that breaks ends the process. */
+export function guardPool(pool: PostgresPool, warn: (message: string, error: unknown) => void): void {
+  if (guarded.has(pool)) return;
+  guarded.add(pool);
+  pool.on("error", (error) => warn("An idle connection of the PostgreSQL pool broke.", error));
+}
+
+/** PostgreSQL did not answer in time. The query may still take effect. */
+class PostgresTimeout extends Error {
+  override readonly name = "PostgresTimeout";
+}
+
+/** Runs `work` on a connection of the pool, and discards the connection if it broke or timed out. */
+async function onClient<Result>(
+  pool: PostgresPool,
+  timeoutMs: number,
+  work: (client: PostgresClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await connect(pool, timeoutMs);
+  const ignore = () => undefined;
+  // A broken connection also emits `error`, and without a listener that ends the process.
+  client.on("error", ignore);
+  try {
+    const result = await inTime(work(client), timeoutMs);
+    client.removeListener("error", ignore);
+    client.release();
+    return result;
+  } catch (error) {
+    if (isAnswer(error)) {
+      client.removeListener("error", ignore);
+      client.release();
+    } else client.release(error instanceof Error ? error : new Error("The query failed."));
+    throw error;
+  }
+}
+
+export async function runQuery(
+  pool: PostgresPool,
+  timeoutMs: number,
+  query: PostgresQuery,
+): Promise<PostgresRow[]> {
+  return (await onClient(pool, timeoutMs, (client) => client.query(query))).rows;
+}
+
+async function connect(pool: PostgresPool, timeoutMs: number): Promise<PostgresClient> {
+  const connecting = pool.connect();
+  try {
+    return await inTime(connecting, timeoutMs);
+  } catch (error) {
+    connecting.then(
+      (late) => late.release(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+async function inTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {
+  let isLate = true;
+  try {
+    return await within(
+      work.finally(() => {
+        isLate = false;
+      }),
+      timeoutMs,
+      "late",
+    );
+  } catch (error) {
+    throw isLate ? new PostgresTimeout("PostgreSQL did not answer in time.") : error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+/** Error codes of PostgreSQL. Those of the driver and of the network contain no digit or have another length. */
+const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
+/** Connection failures, a server that stops or starts or ends the session, and too many connections. */
+const BROKEN = /^(08...|57P0[1-5]|53300)$/;
+
+/** Whether the server has answered with an error and the connection can still be used. */
+function isAnswer(error: unknown): boolean {
+  const code = codeOf(error);
+  return SQLSTATE.test(code) && !BROKEN.test(code);
+}
+
+/** Whether the connection broke or could not be opened. It is then unknown whether the query took effect. */
+export function isBroken(error: unknown): boolean {
+  return !isAnswer(error) && !(error instanceof PostgresTimeout);
+}
+
+/** Whether the statement was rolled back because of a concurrent one, so that it can be retried. */
+export function lostToAnother(error: unknown): boolean {
+  return ["40001", "40P01"].includes(codeOf(error));
+}
+
+/** Whether PostgreSQL rejects the values. A retry does not help. */
+export function isUnstorable(error: unknown): boolean {
+  return /^(22|23|54)...$/.test(codeOf(error));
+}
+
+/** No such table, column or schema. */
+const UNKNOWN_NAMES = ["42P01", "42703", "3F000"];
+const NO_SUCH_OPERATOR = "42883";
+
+/** Whether a table, a column, a schema or an operator does not exist. */
+export function isMisunderstood(error: unknown): boolean {
+  return [...UNKNOWN_NAMES, NO_SUCH_OPERATOR].includes(codeOf(error));
+}
+
+const MISSING_TABLES =
+  "The tables of the option `postgres` are missing or older than this version. Run the SQL text " +
+  "`featureFlagsPostgresMigration` of `@halyard/flags` on the same database and schema, once before each deploy: " +
+  "`await pool.query(featureFlagsPostgresMigration)`.";
+
+/** Wraps an error of PostgreSQL as STORAGE_ERROR. */
+export function storageError(error: unknown): FeatureFlagError {
+  if (UNKNOWN_NAMES.includes(codeOf(error))) {
+    return new FeatureFlagError("STORAGE_ERROR", MISSING_TABLES, { cause: error });
+  }
+  return FeatureFlagError.wrap(error, "STORAGE_ERROR");
+}

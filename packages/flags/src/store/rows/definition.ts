@@ -1,0 +1,50 @@
+/** Compiles a flag with its rules, and checks before a write that the engine accepts the result. */
+import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
+import { checkReferences } from "../../engine/conditions.ts";
+import type { FlagDefinition, RuleConditions, Segments } from "../../engine/definition.ts";
+import type { FeatureFlag } from "../../model/flag.ts";
+import { invalid } from "./entity.ts";
+import { type StoredRule, toDefinition } from "./rules.ts";
+
+/** The rules must be in evaluation order. */
+export function compile(flag: FeatureFlag, rules: readonly StoredRule[], segments: Segments): CompiledFlag {
+  const definition: FlagDefinition = {
+    key: flag.key,
+    type: flag.type,
+    enabled: flag.enabled,
+    ...(flag.defaultValue !== undefined && { defaultValue: flag.defaultValue }),
+    ...(flag.rolloutPercentage !== undefined && { rolloutPercentage: flag.rolloutPercentage }),
+    ...(flag.variants !== undefined && { variants: flag.variants }),
+    ...(flag.environments !== undefined && { environments: flag.environments }),
+    ...(flag.salt !== undefined && { salt: flag.salt }),
+    ...(flag.bucketBy !== undefined && { bucketBy: flag.bucketBy }),
+    rules: rules.map(toDefinition),
+  };
+  return compileFlag(definition, segments);
+}
+
+/** Throws if the flag does not compile. One such flag would stop the snapshot of all others from being refreshed. */
+export function requireUsable(flag: FeatureFlag, rules: readonly StoredRule[], segments: Segments): void {
+  requireReferences(
+    rules.map(({ rule }) => rule.conditions),
+    segments,
+  );
+  try {
+    compile(flag, rules, segments);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "it is invalid";
+    throw invalid(`The flag "${flag.key}" could not be evaluated after this change: ${reason}`);
+  }
+}
+
+/** Throws on unknown segments, cycles of segments, and conditions above the engine's limits. */
+export function requireReferences(trees: readonly RuleConditions[], segments: Segments): void {
+  const breach = checkReferences(trees, segments);
+  if (breach === undefined) return;
+  const { problem, path, limit } = breach;
+  const place = path === "" ? "" : ` (${path})`;
+  throw invalid(`The conditions are invalid${place}: ${problem}.`, {
+    field: "conditions",
+    ...(limit !== undefined && { limit }),
+  });
+}

@@ -1,0 +1,65 @@
+/** The errors and the audit text that all kinds of entities share. */
+import { FeatureFlagError } from "../../model/errors.ts";
+
+export type EntityName = "flag" | "rule" | "override" | "segment";
+
+/** A `text` column of MySQL holds 65,535 bytes, and an audit entry keeps the whole entity in one. */
+const MAX_ENTITY_BYTES = 65_000;
+
+export function notFound(entity: EntityName): FeatureFlagError {
+  return new FeatureFlagError("FLAG_NOT_FOUND", `There is no such ${entity}. Check its id.`, {
+    details: { entity },
+  });
+}
+
+export function conflict(message: string, details: Readonly<Record<string, unknown>>): FeatureFlagError {
+  return new FeatureFlagError("VALIDATION_ERROR", message, { status: 409, details });
+}
+
+export function invalid(message: string, details?: Readonly<Record<string, unknown>>): FeatureFlagError {
+  return new FeatureFlagError("VALIDATION_ERROR", message, details && { details });
+}
+
+export function requireVersion(
+  entity: EntityName,
+  stored: { readonly version: number },
+  expected: number | undefined,
+): void {
+  if (expected === undefined || expected === stored.version) return;
+  throw conflict(
+    `The ${entity} is at version ${stored.version}, not ${expected}. Read it again, then repeat the change.`,
+    { field: "version", version: stored.version },
+  );
+}
+
+/** Another program changed the row between the read and the write of this transaction. */
+export function overtaken(entity: EntityName): FeatureFlagError {
+  return conflict(
+    `Another program changed the ${entity} at the same time. Read it again, then repeat the change.`,
+    {
+      field: "version",
+    },
+  );
+}
+
+/** The deleted entity for the audit log. A damaged row is logged as it is, so that it can be deleted. */
+export function entityOrRow<Row extends object>(row: Row, decode: (row: Row) => object): object {
+  try {
+    return decode(row);
+  } catch {
+    return row;
+  }
+}
+
+/** The entity as text for the audit log. */
+export function entityText(entity: object): string {
+  const text = JSON.stringify(entity);
+  // A UTF-16 unit takes at most three bytes, so most entities need no encoding here.
+  if (text.length * 3 > MAX_ENTITY_BYTES && new TextEncoder().encode(text).length > MAX_ENTITY_BYTES) {
+    throw invalid(
+      `The entity is larger than ${MAX_ENTITY_BYTES} bytes as JSON. Store large data elsewhere and keep its URL here.`,
+      { limit: MAX_ENTITY_BYTES },
+    );
+  }
+  return text;
+}

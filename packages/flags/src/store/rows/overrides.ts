@@ -1,0 +1,131 @@
+/** Converts overrides to rows and back, and reads and writes those rows. */
+import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
+import type { OverrideRow } from "../../model/tables.ts";
+import { sha256 } from "../sha256.ts";
+import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
+import { conflict, invalid, notFound } from "./entity.ts";
+import { type Adapter, findRow, findRows, where } from "./queries.ts";
+
+export const OVERRIDE_MODEL = "featureFlagOverride";
+
+/** The last time with a year of four digits. Later times would sort before it as text. */
+const LAST_EXPIRY_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+export async function readOverride(
+  adapter: Adapter,
+  tenant: string,
+  overrideId: string,
+): Promise<FlagOverride> {
+  const row = await findRow<OverrideRow>(adapter, OVERRIDE_MODEL, { overrideId, tenant });
+  if (row === undefined) throw notFound("override");
+  return toOverride(row);
+}
+
+/** The user's override of a flag, even if it has expired. */
+export async function findOverride(
+  adapter: Adapter,
+  tenant: string,
+  { flagId, userId }: Pick<FlagOverride, "flagId" | "userId">,
+): Promise<FlagOverride | undefined> {
+  const match = { flagId, userHash: await sha256(userId), tenant };
+  const row = await findRow<OverrideRow>(adapter, OVERRIDE_MODEL, match);
+  return row && toOverride(row);
+}
+
+/** Rows that have expired, at most `limit`. */
+export async function findExpired(
+  adapter: Adapter,
+  tenant: string,
+  at: Date,
+  limit: number,
+): Promise<OverrideRow[]> {
+  const also = [{ field: "expiresAt", operator: "lte" as const, value: at.toISOString() }];
+  const rows = await findRows<OverrideRow>(adapter, OVERRIDE_MODEL, { tenant }, { also, limit });
+  // The database compares text, so a damaged time can be among the rows.
+  return rows.filter(({ expiresAt }) => Date.parse(expiresAt ?? "") <= at.getTime());
+}
+
+/** Every operation treats an expired override as absent until it is deleted. */
+export function isExpired({ expiresAt }: FlagOverride, at: Date): boolean {
+  return expiresAt !== undefined && expiresAt.getTime() <= at.getTime();
+}
+
+export function newOverride(input: FlagOverrideInput, id: string, at: Date): FlagOverride {
+  const expiresAt = input.expiresAt === undefined ? undefined : parseExpiry(input.expiresAt, at);
+  return {
+    id,
+    flagId: input.flagId,
+    userId: input.userId,
+    value: input.value,
+    ...(input.variant !== undefined && { variant: input.variant }),
+    enabled: input.enabled ?? true,
+    ...(input.reason !== undefined && { reason: input.reason }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    createdAt: at,
+  };
+}
+
+function parseExpiry(text: string, at: Date): Date {
+  const expiresAt = new Date(text);
+  const ms = expiresAt.getTime();
+  if (!(ms > at.getTime() && ms <= LAST_EXPIRY_MS)) {
+    throw invalid("expiresAt is not a future time before the year 10000. Send a later time in ISO 8601.", {
+      field: "expiresAt",
+    });
+  }
+  return expiresAt;
+}
+
+export async function requireRoom(tx: Adapter, tenant: string, limit: number): Promise<void> {
+  if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ tenant }) })) < limit) return;
+  throw conflict(
+    `The limit of ${limit} overrides is reached. Delete some, or use a rule for groups of users.`,
+    { limit },
+  );
+}
+
+export async function insertOverride(tx: Adapter, tenant: string, override: FlagOverride): Promise<void> {
+  await tx.create<OverrideRow>({
+    model: OVERRIDE_MODEL,
+    data: {
+      tenant,
+      overrideId: override.id,
+      flagId: override.flagId,
+      userId: override.userId,
+      userHash: await sha256(override.userId),
+      value: encodeJson(override.value),
+      variant: override.variant ?? null,
+      enabled: override.enabled,
+      reason: override.reason ?? null,
+      expiresAt: override.expiresAt?.toISOString() ?? null,
+      createdAt: override.createdAt,
+    },
+  });
+}
+
+export async function removeOverride(tx: Adapter, tenant: string, overrideId: string): Promise<void> {
+  await tx.delete<OverrideRow>({ model: OVERRIDE_MODEL, where: where({ overrideId, tenant }) });
+}
+
+export async function removeOverridesOf(tx: Adapter, tenant: string, flagId: string): Promise<void> {
+  await tx.deleteMany({ model: OVERRIDE_MODEL, where: where({ flagId, tenant }) });
+}
+
+/** Decodes an override from the audit log. */
+export function reviveOverride(text: string | null): FlagOverride {
+  return reviveEntity<FlagOverride>(text, ["expiresAt", "createdAt"]);
+}
+
+export function toOverride(row: OverrideRow): FlagOverride {
+  return {
+    id: row.overrideId,
+    flagId: row.flagId,
+    userId: row.userId,
+    value: decodeJson(row.value),
+    ...(row.variant !== null && { variant: row.variant }),
+    enabled: row.enabled,
+    ...(row.reason !== null && { reason: row.reason }),
+    ...(row.expiresAt !== null && { expiresAt: new Date(row.expiresAt) }),
+    createdAt: row.createdAt,
+  };
+}

@@ -1,0 +1,46 @@
+/** Checks that values fit the type of their flag, and applies patches to optional fields. */
+import type { JsonValue } from "../../engine/json.ts";
+import { FeatureFlagError } from "../../model/errors.ts";
+import { type FeatureFlag, fitsType } from "../../model/flag.ts";
+
+/** Throws if the value does not fit. `details` name the field. */
+export function requireFit(
+  { type }: Pick<FeatureFlag, "type">,
+  value: JsonValue | undefined,
+  details: Readonly<Record<string, unknown>> & { readonly field: string },
+): void {
+  if (value === undefined || fitsType(type, value)) return;
+  throw new FeatureFlagError(
+    "INVALID_FLAG_TYPE",
+    `${details.field} does not fit the type of the flag. Send a value of type ${type}.`,
+    { details: { ...details, type } },
+  );
+}
+
+/** Checks every value in the flag itself. */
+export function requireOwnFit(flag: FeatureFlag): void {
+  requireFit(flag, flag.defaultValue, { field: "defaultValue" });
+  for (const [index, { value }] of (flag.variants ?? []).entries()) {
+    requireFit(flag, value, { field: `variants.${index}.value` });
+  }
+  for (const [name, { defaultValue }] of Object.entries(flag.environments ?? {})) {
+    requireFit(flag, defaultValue, { field: `environments.${name}.defaultValue` });
+  }
+}
+
+/** The value of an optional field after a patch: undefined keeps it, `null` clears it. */
+export function patched<Value>(
+  current: Value | undefined,
+  change: Value | null | undefined,
+): Value | undefined {
+  return change === undefined ? current : (change ?? undefined);
+}
+
+/** The same for a value of the flag. `null` is an ordinary value of type `json`. */
+export function patchedValue(
+  { type }: Pick<FeatureFlag, "type">,
+  current: JsonValue | undefined,
+  change: JsonValue | undefined,
+): JsonValue | undefined {
+  return change === null && type === "json" ? null : patched(current, change);
+}

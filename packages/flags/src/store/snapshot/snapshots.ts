@@ -1,0 +1,399 @@
+/** Holds one snapshot per tenant in memory, decides when a snapshot is checked, and never replaces it with a bad one. */
+import type { Snapshot, SnapshotReading } from "../flag-store.ts";
+import { areRequestsIsolated } from "../isolated-requests.ts";
+import { createLimit, repeat, within } from "../wait.ts";
+import { type ChainEnd, isSameEnd } from "../writes/revision.ts";
+import { BadSnapshot, LoadFailure } from "./errors.ts";
+import type { SnapshotFigures, SnapshotHealth } from "./health.ts";
+import { createOutage } from "./outage.ts";
+
+/** Reads revisions and snapshots. */
+export interface SnapshotSource<Loaded extends ChainEnd> {
+  readRevision(tenant: string): Promise<ChainEnd>;
+  /** The revisions of all these tenants, in one query. */
+  readRevisions(tenants: readonly string[]): Promise<ReadonlyMap<string, ChainEnd>>;
+  /** Throws `BadSnapshot` if the stored flags are invalid. */
+  load(tenant: string, end: ChainEnd, previous: Loaded | undefined): Promise<Loaded>;
+}
+
+export interface Snapshots {
+  /** The snapshot in memory, if it may be used without a read. */
+  peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
+  /** The current snapshot, or the last good one during an outage. Rejects only if there has never been one. */
+  get(tenant: string, minRevision?: number): Promise<SnapshotReading>;
+  /** Reads a change that this process has committed. Never rejects. */
+  refresh(tenant: string, revision: number): Promise<void>;
+  /** Reads a change that another process has announced, if the tenant is in use. Never rejects. */
+  wake(tenant: string, revision: number): Promise<void>;
+  /** Polls the revisions of all tenants in use now, without waiting for the interval. Never rejects. */
+  poll(): Promise<void>;
+  health(tenant: string): SnapshotHealth;
+  figures(): SnapshotFigures;
+  close(): void;
+}
+
+export interface SnapshotsOptions {
+  readonly warn: (message: string, error: unknown) => void;
+  readonly monotonicMs: () => number;
+  /** 0 turns polling off. */
+  readonly pollMs: number;
+}
+
+/** A snapshot that was confirmed longer ago is served, and checked in the background. */
+export const MAX_AGE_MS: number = 1000;
+/** A snapshot that was confirmed longer ago than this is checked before it is served. */
+export const CHECK_FIRST_MS: number = 30_000;
+export const STALE_AFTER_MS: number = 2000;
+/** The longest that an evaluation with a snapshot waits for a newer one. */
+export const WAIT_MS: number = 1000;
+/** The timeout of every read. */
+const GIVE_UP_MS = 10_000;
+/** A tenant that was not used for this time is not polled. Its next use checks it first. */
+const IDLE_AFTER_MS = 60_000;
+/** A bad snapshot is read again after this time, because an operator may have repaired the rows. */
+const RETRY_BAD_MS = 10_000;
+/** Pause before a tenant whose flags could not be read is tried again. */
+const RETRY_LOAD_MS = 250;
+/** Tenants whose flags are read at the same time. After an outage all of them must be read. */
+const MAX_LOADS = 8;
+/** Snapshots in memory; the least recently used is evicted. */
+const MAX_TENANTS = 10_000;
+
+interface Entry<S> {
+  snapshot: S;
+  /** Start of the last read that confirmed the snapshot. */
+  confirmedAtMs: number;
+  usedAtMs: number;
+  /** A revision that this process has committed but could not read. Older snapshots are behind. */
+  minRevision: number;
+  /** The latest revision that was read from the database. */
+  databaseRevision: number;
+  /** Start of the last check by a request, where requests are isolated. */
+  checkedAtMs: number;
+}
+
+/** The progress of a check. */
+interface Progress {
+  /** The revision in the database, after it was read and differs from the snapshot. */
+  end: ChainEnd | undefined;
+  isLoading: boolean;
+}
+
+interface Check {
+  readonly startedAtMs: number;
+  readonly done: Promise<void>;
+}
+
+interface Refusal {
+  readonly revision: number;
+  readonly atMs: number;
+  readonly error: BadSnapshot | LoadFailure;
+}
+
+export function createSnapshots<S extends Snapshot & ChainEnd>(
+  source: SnapshotSource<S>,
+  { warn, monotonicMs, pollMs }: SnapshotsOptions,
+): Snapshots {
+  /** Sorted by use, the least recently used first. */
+  const entries = new Map<string, Entry<S>>();
+  const checks = new Map<string, Check>();
+  const refusals = new Map<string, Refusal>();
+  const outage = createOutage({ warn, monotonicMs });
+  // Isolated requests cannot share checks, and cannot run them in the background.
+  const isolated = areRequestsIsolated();
+  const limited: <Result>(work: () => Promise<Result>) => Promise<Result> = isolated
+    ? (work) => work()
+    : createLimit(MAX_LOADS);
+  let polling: { stop(): void } | undefined;
+  let closed = false;
+
+  function find(tenant: string): Entry<S> | undefined {
+    const entry = entries.get(tenant);
+    const now = monotonicMs();
+    if (entry !== undefined && now - entry.usedAtMs > MAX_AGE_MS) {
+      entries.delete(tenant);
+      entries.set(tenant, entry);
+    }
+    return entry;
+  }
+
+  /** Marks the snapshot as used. Not earlier, because its idle time decides whether it is checked first. */
+  function toReading(entry: Entry<S>, isBehind = false): SnapshotReading {
+    const now = monotonicMs();
+    entry.usedAtMs = now;
+    return { snapshot: entry.snapshot, stale: isBehind || now - entry.confirmedAtMs > STALE_AFTER_MS };
+  }
+
+  /** Rejects after the timeout. A snapshot that is loaded later is still used. */
+  function inTime<Result>(work: Promise<Result>): Promise<Result> {
+    return within(work, GIVE_UP_MS, "The database did not answer in time.");
+  }
+
+  /** Runs one check at a time per tenant. Concurrent callers share it. */
+  function check(tenant: string, { force = false } = {}): Promise<void> {
+    const running = checks.get(tenant);
+    if (running !== undefined) return running.done;
+    const startedAtMs = monotonicMs();
+    const done = outage.attempt(() => confirmInTime(tenant, startedAtMs, force), { force });
+    if (isolated) return done;
+    const cleared = done.finally(() => checks.delete(tenant));
+    checks.set(tenant, { startedAtMs, done: cleared });
+    return cleared;
+  }
+
+  async function confirmInTime(tenant: string, startedAtMs: number, force: boolean): Promise<void> {
+    const progress: Progress = { end: undefined, isLoading: false };
+    try {
+      await inTime(confirm(tenant, startedAtMs, { force, progress }));
+    } catch (error) {
+      // Reading the revision tells whether the database answers. A failed load concerns one tenant only.
+      const { end, isLoading } = progress;
+      if (end === undefined || error instanceof BadSnapshot || error instanceof LoadFailure) throw error;
+      const failure = new LoadFailure("The flags cannot be read from the database.", { cause: error });
+      // A tenant that is still waiting for its turn has not failed.
+      if (isLoading) refuse(tenant, end.revision, failure);
+      throw failure;
+    }
+  }
+
+  function checkInBackground(tenant: string): void {
+    // The failure has been logged. A caller without a snapshot checks again and gets the error.
+    check(tenant).catch(() => undefined);
+  }
+
+  async function confirm(
+    tenant: string,
+    startedAtMs: number,
+    { force, progress }: { force: boolean; progress: Progress },
+  ): Promise<void> {
+    let end = await source.readRevision(tenant);
+    // This process may have read a later change in the meantime. A second read decides.
+    if (isOlder(tenant, end)) end = await source.readRevision(tenant);
+    if (isOlder(tenant, end)) throw wentBack(tenant, end);
+    if (isConfirmed(tenant, end, startedAtMs)) return;
+    const refusal = refusals.get(tenant);
+    if (refusal !== undefined && isFinal(refusal, end, force)) throw refusal.error;
+    progress.end = end;
+    try {
+      await limited(() => {
+        progress.isLoading = true;
+        return inTime(load(tenant, end, startedAtMs));
+      });
+    } catch (error) {
+      if (error instanceof BadSnapshot) refuse(tenant, end.revision, error);
+      throw error;
+    }
+  }
+
+  async function load(tenant: string, end: ChainEnd, startedAtMs: number): Promise<void> {
+    // Another check may have loaded the snapshot while this one waited for its turn.
+    if (isConfirmed(tenant, end, startedAtMs)) return;
+    const previous = entries.get(tenant)?.snapshot;
+    const snapshot = await source.load(tenant, end, previous);
+    install(tenant, snapshot, startedAtMs);
+    if (previous?.revision === end.revision && previous.auditHash !== end.auditHash) {
+      const reason = new Error(
+        `Revision ${end.revision} in the database is another change than the one in memory.`,
+      );
+      warn(
+        "The audit history in the database has changed, probably because a backup was restored. All flags were read again.",
+        reason,
+      );
+    }
+  }
+
+  /** Whether the last refusal still holds, without another load. */
+  function isFinal({ error, revision, atMs }: Refusal, end: ChainEnd, force: boolean): boolean {
+    const ageMs = monotonicMs() - atMs;
+    if (error instanceof BadSnapshot) return revision === end.revision && ageMs < RETRY_BAD_MS;
+    return !force && ageMs < RETRY_LOAD_MS;
+  }
+
+  function isOlder(tenant: string, { revision }: ChainEnd): boolean {
+    const entry = entries.get(tenant);
+    return entry !== undefined && revision < Math.max(entry.snapshot.revision, entry.minRevision);
+  }
+
+  /** A process never returns to a revision older than one it has served or committed. */
+  function wentBack(tenant: string, { revision }: ChainEnd): BadSnapshot {
+    const error = new BadSnapshot(
+      `The database is at revision ${revision}, older than the flags in memory. If a backup was restored, restart this process.`,
+    );
+    refuse(tenant, revision, error);
+    return error;
+  }
+
+  /** Whether the snapshot in memory has the revision and the history of the database. Marks it as confirmed if so. */
+  function isConfirmed(tenant: string, end: ChainEnd, readAtMs: number): boolean {
+    const entry = entries.get(tenant);
+    if (entry === undefined) return false;
+    entry.databaseRevision = Math.max(entry.databaseRevision, end.revision);
+    if (!isSameEnd(entry.snapshot, end) || end.revision < entry.minRevision) return false;
+    entry.confirmedAtMs = Math.max(entry.confirmedAtMs, readAtMs);
+    refusals.delete(tenant);
+    return true;
+  }
+
+  function install(tenant: string, snapshot: S, startedAtMs: number): void {
+    const entry = entries.get(tenant);
+    refusals.delete(tenant);
+    if (entry === undefined) {
+      const times = { confirmedAtMs: startedAtMs, usedAtMs: monotonicMs(), checkedAtMs: startedAtMs };
+      entries.set(tenant, { snapshot, ...times, minRevision: 0, databaseRevision: 0 });
+      const [oldest] = entries.keys();
+      if (oldest !== undefined && entries.size > MAX_TENANTS) entries.delete(oldest);
+      startPolling();
+    } else if (snapshot.revision >= entry.snapshot.revision) {
+      entry.snapshot = snapshot;
+      entry.confirmedAtMs = Math.max(entry.confirmedAtMs, startedAtMs);
+    }
+  }
+
+  function refuse(tenant: string, revision: number, error: BadSnapshot | LoadFailure): void {
+    const last = refusals.get(tenant);
+    const isBad = error instanceof BadSnapshot;
+    const isNews = last?.error.name !== error.name || (isBad && last.revision !== revision);
+    if (refusals.size >= MAX_TENANTS) refusals.clear();
+    refusals.set(tenant, { revision, atMs: monotonicMs(), error });
+    if (!isNews) return;
+    if (isBad) warn("The flags in the database are invalid. The last good snapshot is used.", error);
+    else warn("The flags of a tenant cannot be read. Its last good snapshot is used until they can.", error);
+  }
+
+  function startPolling(): void {
+    if (pollMs === 0 || closed || isolated) return;
+    polling ??= repeat(pollMs, poll);
+  }
+
+  async function poll(): Promise<void> {
+    const readAtMs = monotonicMs();
+    const tenants: string[] = [];
+    for (const [tenant, { usedAtMs }] of entries) {
+      if (readAtMs - usedAtMs <= IDLE_AFTER_MS) tenants.push(tenant);
+    }
+    if (tenants.length === 0) return;
+    try {
+      const ends = await outage.attempt(() => inTime(source.readRevisions(tenants)), { force: true });
+      for (const [tenant, end] of ends) {
+        if (entries.has(tenant) && !isConfirmed(tenant, end, readAtMs)) checkInBackground(tenant);
+      }
+    } catch {
+      // The outage has logged it. The snapshots become stale with time.
+    }
+  }
+
+  const isBehind = (entry: Entry<S>, minRevision: number) =>
+    entry.snapshot.revision < Math.max(minRevision, entry.minRevision);
+
+  function peek(tenant: string, minRevision = 0): SnapshotReading | undefined {
+    const entry = find(tenant);
+    if (entry === undefined || isBehind(entry, minRevision)) return undefined;
+    return monotonicMs() - entry.confirmedAtMs <= MAX_AGE_MS ? toReading(entry) : undefined;
+  }
+
+  /** Waits for a check at most `WAIT_MS`. Does not join a check that already runs for longer. */
+  async function checkFirst(tenant: string, minRevision: number): Promise<boolean> {
+    const startedAtMs = monotonicMs();
+    const runningCheck = checks.get(tenant);
+    if (runningCheck !== undefined && startedAtMs - runningCheck.startedAtMs >= WAIT_MS) return false;
+    try {
+      await within(check(tenant), WAIT_MS, "The database has not answered yet.");
+      if (runningCheck !== undefined && isStillBehind(tenant, minRevision)) {
+        const leftMs = Math.max(0, WAIT_MS - (monotonicMs() - startedAtMs));
+        await within(check(tenant), leftMs, "The database has not answered yet.");
+      }
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** A check that was already running may have read before the change that the caller has seen. */
+  function isStillBehind(tenant: string, minRevision: number): boolean {
+    const entry = entries.get(tenant);
+    return entry !== undefined && isBehind(entry, minRevision);
+  }
+
+  async function getFirst(tenant: string, minRevision: number): Promise<SnapshotReading> {
+    const wasRunning = checks.has(tenant);
+    await check(tenant);
+    const wasChecked =
+      !(wasRunning && isStillBehind(tenant, minRevision)) || (await checkFirst(tenant, minRevision));
+    const loaded = entries.get(tenant);
+    if (loaded === undefined)
+      throw new Error("The snapshot of the tenant was evicted right after it was loaded. Try again.");
+    return toReading(loaded, !wasChecked && isBehind(loaded, minRevision));
+  }
+
+  return {
+    peek,
+    async get(tenant, minRevision = 0) {
+      const current = peek(tenant, minRevision);
+      if (current !== undefined) return current;
+      const entry = find(tenant);
+      if (entry === undefined) return getFirst(tenant, minRevision);
+      const now = monotonicMs();
+      const wasPolled = polling === undefined || now - entry.usedAtMs <= IDLE_AFTER_MS;
+      if (!isBehind(entry, minRevision) && wasPolled && now - entry.confirmedAtMs <= CHECK_FIRST_MS) {
+        if (!isolated) checkInBackground(tenant);
+        if (!isolated || now - entry.checkedAtMs < MAX_AGE_MS) return toReading(entry);
+      }
+      entry.checkedAtMs = now;
+      const wasChecked = await checkFirst(tenant, minRevision);
+      const latest = entries.get(tenant) ?? entry;
+      return toReading(latest, !wasChecked && isBehind(latest, minRevision));
+    },
+    async refresh(tenant, revision) {
+      const isDone = () => {
+        const entry = entries.get(tenant);
+        return entry === undefined ? !checks.has(tenant) : !isBehind(entry, revision);
+      };
+      // A running check may have read before the commit, so a second one may be needed.
+      for (let round = 0; round < 2 && !isDone(); round++) {
+        await check(tenant, { force: true }).catch(() => undefined);
+      }
+      const entry = entries.get(tenant);
+      // The change is committed, but this process could not read it. The next evaluation checks first.
+      if (entry === undefined || !isBehind(entry, revision)) return;
+      entry.minRevision = Math.max(entry.minRevision, revision);
+      entry.confirmedAtMs = Number.NEGATIVE_INFINITY;
+    },
+    async wake(tenant, revision) {
+      const entry = entries.get(tenant);
+      // Unused tenants are not kept current. The next use checks first.
+      if (entry === undefined || monotonicMs() - entry.usedAtMs > IDLE_AFTER_MS) return;
+      if (isBehind(entry, revision)) await checkFirst(tenant, revision);
+    },
+    poll,
+    health(tenant) {
+      const entry = entries.get(tenant);
+      const problem = refusals.get(tenant)?.error.message ?? outage.message();
+      const problemField = problem === undefined ? {} : { problem };
+      if (entry === undefined) return { revision: 0, snapshotAgeMs: null, stale: true, ...problemField };
+      const ageMs = monotonicMs() - entry.confirmedAtMs;
+      return {
+        revision: entry.snapshot.revision,
+        snapshotAgeMs: Number.isFinite(ageMs) ? Math.round(ageMs) : null,
+        stale: ageMs > STALE_AFTER_MS,
+        ...problemField,
+      };
+    },
+    figures() {
+      const now = monotonicMs();
+      let [stale, oldestAgeMs, revisionLag] = [0, 0, 0];
+      for (const { snapshot, confirmedAtMs, usedAtMs, minRevision, databaseRevision } of entries.values()) {
+        if (now - usedAtMs > IDLE_AFTER_MS) continue;
+        const ageMs = now - confirmedAtMs;
+        if (ageMs > STALE_AFTER_MS) stale += 1;
+        oldestAgeMs = Math.max(oldestAgeMs, ageMs);
+        revisionLag = Math.max(revisionLag, Math.max(minRevision, databaseRevision) - snapshot.revision);
+      }
+      return { snapshots: entries.size, stale, oldestAgeMs, revisionLag };
+    },
+    close() {
+      closed = true;
+      polling?.stop();
+      polling = undefined;
+    },
+  };
+}

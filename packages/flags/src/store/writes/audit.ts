@@ -1,0 +1,159 @@
+/** Appends, lists and verifies audit entries. The hash of each entry covers the hash of the previous one. */
+import type { Where } from "@better-auth/core/db/adapter";
+import type { JsonValue } from "../../engine/json.ts";
+import { type AuditAction, type AuditEntry, type AuditRecord, auditText } from "../../model/audit.ts";
+import type { AuditQuery } from "../../model/page.ts";
+import type { AuditRow, RevisionRow } from "../../model/tables.ts";
+import type { AuditVerdict, TenantFilter } from "../flag-store.ts";
+import { decodeJson } from "../rows/codec.ts";
+import { type Adapter, findRow, findRows, isExactly, type Match, where } from "../rows/queries.ts";
+import { sha256 } from "../sha256.ts";
+
+const model = "featureFlagAudit";
+
+/** Entries per query. Each may hold two entities of the largest size. */
+const CHUNK = 200;
+
+/** Appends an entry and returns its hash, the `prevHash` of the next entry. */
+export async function appendAudit(tx: Adapter, record: AuditRecord): Promise<string> {
+  const hash = await sha256(auditText(record));
+  const { id: entryId, ...fields } = record;
+  await tx.create<AuditRow>({ model, data: { ...fields, entryId, hash } });
+  return hash;
+}
+
+const VERBS = { create: "created", update: "updated", delete: "deleted" } as const;
+const ENTITIES = ["flag", "rule", "override", "segment"] as const;
+
+/** Newest first. */
+export async function listAudit(
+  adapter: Adapter,
+  tenants: TenantFilter,
+  { flagId, userId, action, start, end, limit, offset }: AuditQuery,
+): Promise<AuditEntry[]> {
+  // Evaluations are not in the audit log; the roll-ups count them.
+  if (action === "evaluate") return [];
+  const match: Match = {
+    ...(tenants !== "all" && { tenant: tenants.tenant }),
+    ...(flagId !== undefined && { flagId }),
+    ...(userId !== undefined && { actorId: userId }),
+  };
+  if (Object.values(match).some((value) => value.includes("\0"))) return [];
+  const also: Where[] = [];
+  if (action !== undefined) {
+    const value = ENTITIES.map((entity) => `${entity}.${VERBS[action]}`);
+    also.push({ field: "action", operator: "in", value });
+  }
+  if (start !== undefined) also.push({ field: "at", operator: "gte", value: new Date(start).toISOString() });
+  if (end !== undefined) also.push({ field: "at", operator: "lt", value: new Date(end).toISOString() });
+  const rows = await adapter.findMany<AuditRow>({
+    model,
+    where: [...where(match), ...also],
+    // The revision is the commit order within a tenant. Across tenants only the time can be compared.
+    sortBy: { field: tenants === "all" ? "entryId" : "revision", direction: "desc" },
+    limit,
+    offset,
+  });
+  return rows.filter((row) => isExactly(row, match)).map(toEntry);
+}
+
+/** An audit entry as a snapshot applies it. */
+export type ChangeRow = Pick<
+  AuditRow,
+  "revision" | "action" | "flagId" | "entityId" | "after" | "prevHash" | "hash"
+>;
+
+/** The changes after a revision, oldest first. */
+export async function* readChanges(
+  adapter: Adapter,
+  tenant: string,
+  { after, upTo }: { after: number; upTo: number },
+): AsyncGenerator<ChangeRow> {
+  for (let start = after; start < upTo; start += CHUNK) {
+    const also: Where[] = [
+      { field: "revision", operator: "gt", value: start },
+      { field: "revision", operator: "lte", value: Math.min(start + CHUNK, upTo) },
+    ];
+    const select = ["tenant", "revision", "action", "flagId", "entityId", "after", "prevHash", "hash"];
+    const sortBy = { field: "revision", direction: "asc" } as const;
+    yield* await findRows<AuditRow>(adapter, model, { tenant }, { also, select, sortBy, limit: CHUNK });
+  }
+}
+
+/** Checks that no entry is missing, and that each contains the hash of its text and of the previous entry. */
+export async function verifyAudit(adapter: Adapter, tenant: string): Promise<AuditVerdict> {
+  const end = await findRow<RevisionRow>(adapter, "featureFlagRevision", { tenant });
+  const last = end?.revision ?? 0;
+  let prevHash = "";
+  for (let revision = 0; revision < last; revision += CHUNK) {
+    const upTo = Math.min(revision + CHUNK, last);
+    const rows = await findRows<AuditRow>(
+      adapter,
+      model,
+      { tenant },
+      {
+        also: [
+          { field: "revision", operator: "gt", value: revision },
+          { field: "revision", operator: "lte", value: upTo },
+        ],
+        sortBy: { field: "revision", direction: "asc" },
+      },
+    );
+    for (let expected = revision + 1; expected <= upTo; expected++) {
+      const row = rows[expected - revision - 1];
+      const problem = await problemOf(row, expected, prevHash);
+      if (row === undefined || problem !== undefined) {
+        return { ok: false, revision: expected, problem: problem ?? MISSING };
+      }
+      prevHash = row.hash;
+    }
+  }
+  if (prevHash !== (end?.auditHash ?? "")) {
+    return {
+      ok: false,
+      revision: last,
+      problem: "the last entry is not the one that the revision row names",
+    };
+  }
+  return { ok: true, entries: last };
+}
+
+const MISSING = "the entry is missing";
+
+async function problemOf(
+  row: AuditRow | undefined,
+  revision: number,
+  prevHash: string,
+): Promise<string | undefined> {
+  if (row?.revision !== revision) return MISSING;
+  if (row.prevHash !== prevHash) return "the entry does not continue the previous one";
+  const { entryId: id, hash, ...fields } = row;
+  if ((await sha256(auditText({ ...fields, id }))) !== hash) return "the entry has been changed";
+  return undefined;
+}
+
+function toEntry(row: AuditRow): AuditEntry {
+  const { entryId, tenant, actorType, actorId, before, after, ip, userAgent, requestId } = row;
+  return {
+    id: entryId,
+    revision: row.revision,
+    at: row.at,
+    action: row.action as AuditAction,
+    actor: { type: actorType, id: actorId },
+    ...(tenant !== "" && { organizationId: tenant }),
+    flagId: row.flagId,
+    flagKey: row.flagKey,
+    entityId: row.entityId,
+    before: decodeEntity(before),
+    after: decodeEntity(after),
+    ...(ip !== null && { ip }),
+    ...(userAgent !== null && { userAgent }),
+    ...(requestId !== null && { requestId }),
+    prevHash: row.prevHash,
+    hash: row.hash,
+  };
+}
+
+function decodeEntity(text: string | null): JsonValue {
+  return text === null ? null : decodeJson(text);
+}

@@ -1,0 +1,95 @@
+/** The revision row of a tenant: every change advances it, and it marks the end of the audit log. */
+import type { RevisionRow } from "../../model/tables.ts";
+import { PostgresArray } from "../postgres/array.ts";
+import type { HostTables } from "../postgres/host-tables.ts";
+import { type Adapter, findRow, isStorableText } from "../rows/queries.ts";
+
+const model = "featureFlagRevision";
+
+/** Tenants per query. */
+const MAX_TENANTS = 1000;
+const TIMEOUT_MS = 10_000;
+
+/** The end of a tenant's audit log. Two databases with the same end have the same history. */
+export interface ChainEnd {
+  readonly revision: number;
+  readonly auditHash: string;
+}
+
+/** The end before the first change. */
+const START: ChainEnd = { revision: 0, auditHash: "" };
+
+export function isSameEnd(a: ChainEnd, b: ChainEnd): boolean {
+  return a.revision === b.revision && a.auditHash === b.auditHash;
+}
+
+export async function readRevision(adapter: Adapter, tenant: string): Promise<ChainEnd> {
+  return (await findRow<RevisionRow>(adapter, model, { tenant })) ?? START;
+}
+
+/** The revisions of many tenants, in few queries. */
+export async function readRevisions(
+  adapter: Adapter,
+  tenants: readonly string[],
+): Promise<Map<string, ChainEnd>> {
+  const ends = new Map(tenants.map((tenant) => [tenant, START]));
+  const storable = tenants.filter(isStorableText);
+  for (let start = 0; start < storable.length; start += MAX_TENANTS) {
+    const value = storable.slice(start, start + MAX_TENANTS);
+    const where = [{ field: "tenant", operator: "in" as const, value }];
+    const rows = await adapter.findMany<RevisionRow>({ model, where, limit: MAX_TENANTS });
+    for (const row of rows) if (ends.has(row.tenant)) ends.set(row.tenant, row);
+  }
+  return ends;
+}
+
+/** The same in one query on PostgreSQL without the adapter, for polling. */
+export async function readRevisionsDirectly(
+  tables: HostTables,
+  tenants: readonly string[],
+): Promise<Map<string, ChainEnd>> {
+  const ends = new Map(tenants.map((tenant) => [tenant, START]));
+  const storable = new PostgresArray();
+  for (const tenant of tenants) if (isStorableText(tenant)) storable.addText(tenant);
+  const column = (field: string) => tables.column(model, field);
+  const text =
+    `select ${column("tenant")} as "tenant", ${column("revision")} as "revision", ` +
+    `${column("auditHash")} as "auditHash" from ${tables.table(model)} where ${column("tenant")} = any ($1)`;
+  for (const { tenant, revision, auditHash } of await tables.query(TIMEOUT_MS, text, [
+    storable.literal() ?? "{}",
+  ]))
+    ends.set(String(tenant), { revision: Number(revision), auditHash: String(auditHash) });
+  return ends;
+}
+
+/**
+ * Creates the row if it is missing, outside the transaction of the change: of two concurrent inserts one fails, and
+ * PostgreSQL aborts a transaction at the first failed statement.
+ */
+export async function ensureRevision(adapter: Adapter, tenant: string): Promise<void> {
+  if (await findRow<RevisionRow>(adapter, model, { tenant })) return;
+  try {
+    await adapter.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "" } });
+  } catch (error) {
+    if (!(await findRow<RevisionRow>(adapter, model, { tenant }))) throw error;
+  }
+}
+
+/** Takes the next revision and the lock of the row: other changes to the tenant's flags wait until the commit. */
+export async function advanceRevision(tx: Adapter, tenant: string): Promise<ChainEnd> {
+  const row = await tx.incrementOne<RevisionRow>({
+    model,
+    where: [{ field: "tenant", value: tenant }],
+    increment: { revision: 1 },
+  });
+  if (row === null)
+    throw new Error(
+      "The revision row of the tenant is missing. Another program may have deleted it; repeat the change.",
+    );
+  return row;
+}
+
+/** Stores the last revision of the change and the hash of its audit entry. */
+export async function moveChainEnd(tx: Adapter, tenant: string, end: ChainEnd): Promise<void> {
+  await tx.update<RevisionRow>({ model, where: [{ field: "tenant", value: tenant }], update: { ...end } });
+}

@@ -1,0 +1,109 @@
+/** Runs transactions on the host's adapter, and proves before the first write that the database rolls back a failed one. */
+import { getCurrentAdapter, runWithTransaction } from "@better-auth/core/context";
+import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapter";
+import { FeatureFlagError } from "../../model/errors.ts";
+import type { RevisionRow } from "../../model/tables.ts";
+import { areRequestsIsolated } from "../isolated-requests.ts";
+import { sleep } from "../wait.ts";
+
+const REFUSAL = "Flags cannot be changed";
+
+const NO_ROLLBACK =
+  "this database set-up does not roll back a failed transaction, so a change could be stored in part. " +
+  "Give Better Auth the driver itself as `database` (a pg Pool, a mysql2 pool, a SQLite database), or set `transaction: true` " +
+  "beside `{ db, type }` or in the options of the Drizzle or Prisma adapter; on MySQL and MariaDB the tables must be InnoDB.";
+
+const NOT_INSIDE =
+  "inside another transaction before this process has proved that the database rolls back a failed one. " +
+  "Make the first change outside of a transaction.";
+
+/** Serialization failure and deadlock of PostgreSQL; deadlock and changed record of MySQL and MariaDB. */
+const LOST: ReadonlySet<unknown> = new Set(["40001", "40P01", "ER_LOCK_DEADLOCK", "ER_CHECKREAD"]);
+
+/** Enough for dozens of concurrent writers at the isolation level `serializable`. */
+const MAX_ATTEMPTS = 40;
+const RETRY_STEP_MS = 10;
+
+/** Whether the database rolls back a failed transaction. */
+export type TransactionState = "unproven" | "ok" | "refused";
+
+export interface Transactions {
+  state(): TransactionState;
+  /**
+   * Throws an error that begins with `refusal` if the adapter does not roll back. The first call proves it with a row
+   * that must disappear.
+   */
+  prove(refusal?: string): Promise<void>;
+  /** Runs `work` in a new transaction, or in the one that is already open around this call. */
+  run<Result>(work: (tx: DBTransactionAdapter) => Promise<Result>): Promise<Result>;
+}
+
+export function createTransactions(adapter: DBAdapter): Transactions {
+  const isolated = areRequestsIsolated();
+  let proof: Promise<boolean> | undefined;
+  let state: TransactionState = "unproven";
+
+  /** Concurrent callers share one rollback test, except where requests are isolated. A test that throws has no result. */
+  function makeProof(): Promise<boolean> {
+    if (isolated) return rollsBack(adapter);
+    proof ??= rollsBack(adapter).finally(() => {
+      proof = undefined;
+    });
+    return proof;
+  }
+
+  return {
+    state: () => state,
+    async prove(refusal = REFUSAL) {
+      if (state === "unproven") {
+        if (proof === undefined && (await getCurrentAdapter(adapter)) !== adapter) {
+          throw new FeatureFlagError("STORAGE_ERROR", `${refusal} ${NOT_INSIDE}`);
+        }
+        state = (await makeProof()) ? "ok" : "refused";
+      }
+      if (state === "refused") throw new FeatureFlagError("STORAGE_ERROR", `${refusal}: ${NO_ROLLBACK}`);
+      state satisfies "ok";
+    },
+    async run(work) {
+      const runOnce = () => runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));
+      // Only the host can repeat its own transaction.
+      if ((await getCurrentAdapter(adapter)) !== adapter) return runOnce();
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await runOnce();
+        } catch (error) {
+          if (attempt === MAX_ATTEMPTS || !lostToAnother(error)) throw error;
+          await sleep(Math.random() * attempt * RETRY_STEP_MS);
+        }
+      }
+    },
+  };
+}
+
+/** Whether the database rolled the transaction back because of a concurrent one, so that it can be retried. */
+function lostToAnother(error: unknown): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
+    if ("code" in cause && LOST.has(cause.code)) return true;
+  }
+  return false;
+}
+
+async function rollsBack(adapter: DBAdapter): Promise<boolean> {
+  if (adapter.options?.adapterConfig.transaction === false) return false;
+  const model = "featureFlagRevision";
+  const tenant = `rollback-proof-${crypto.randomUUID()}`;
+  const where = [{ field: "tenant", value: tenant }];
+  const failure = new Error("Fails on purpose: the row must disappear.");
+  try {
+    await runWithTransaction(adapter, async () => {
+      const tx = await getCurrentAdapter(adapter);
+      await tx.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "" } });
+      throw failure;
+    });
+  } catch (error) {
+    if (error !== failure) throw error;
+  }
+  if ((await adapter.findOne<RevisionRow>({ model, where })) === null) return true;
+  await adapter.delete<RevisionRow>({ model, where });
+  return false;
+}

@@ -1,0 +1,131 @@
+/** Creates, updates and deletes flags. */
+import {
+  type CreateFeatureFlagInput,
+  type FeatureFlag,
+  type FeatureFlagPatch,
+  fitsType,
+} from "../../model/flag.ts";
+import type { FlagRow, OverrideRow } from "../../model/tables.ts";
+import { requireUsable } from "../rows/definition.ts";
+import { conflict, entityOrRow, notFound, requireVersion } from "../rows/entity.ts";
+import {
+  FLAG_MODEL,
+  insertFlag,
+  newFlag,
+  patchFlag,
+  readFlag,
+  removeFlag,
+  replaceFlag,
+  requireFreeKey,
+  toFlag,
+} from "../rows/flags.ts";
+import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "../rows/overrides.ts";
+import { findRow, findRowsIn, scanRows } from "../rows/queries.ts";
+import { readRules, removeRulesOf, type StoredRule } from "../rows/rules.ts";
+import { readSegments } from "../rows/segments.ts";
+import { requireFit, requireOwnFit } from "../rows/values.ts";
+import type { Change, WriteContext } from "./write.ts";
+
+export async function createFlag(
+  { tx, tenant, at, newId }: WriteContext,
+  input: CreateFeatureFlagInput,
+): Promise<Change<FeatureFlag>> {
+  const flag = newFlag(input, newId(), at);
+  requireOwnFit(flag);
+  requireUsable(flag, [], new Map());
+  await requireFreeKey(tx, tenant, flag.key);
+  await insertFlag(tx, tenant, flag);
+  return { ...subject(flag), action: "flag.created", before: null, after: flag, result: flag };
+}
+
+export async function updateFlag(
+  context: WriteContext,
+  id: string,
+  patch: FeatureFlagPatch,
+  version: number | undefined,
+): Promise<Change<FeatureFlag>> {
+  const { tx, tenant, at } = context;
+  const before = await readFlag(tx, tenant, id);
+  requireVersion("flag", before, version);
+  const flag = patchFlag(before, patch, at);
+  requireOwnFit(flag);
+  if (flag.key !== before.key) await requireFreeKey(tx, tenant, flag.key, id);
+  const rules = await readRules(tx, tenant, id);
+  if (flag.type !== before.type) {
+    for (const { rule } of rules) requireFit(flag, rule.value, { field: "type", ruleId: rule.id });
+    await requireOverridesFit(context, flag);
+  }
+  if (flag.variants !== before.variants) await requireVariantsUnused(context, before, flag, rules);
+  requireUsable(flag, rules, rules.length === 0 ? new Map() : await readSegments(tx, tenant));
+  await replaceFlag(tx, tenant, flag);
+  return { ...subject(flag), action: "flag.updated", before, after: flag, result: flag };
+}
+
+export async function deleteFlag(
+  { tx, tenant }: WriteContext,
+  id: string,
+  version: number | undefined,
+): Promise<Change<void>> {
+  const row = await findRow<FlagRow>(tx, FLAG_MODEL, { flagId: id, tenant });
+  if (row === undefined) throw notFound("flag");
+  requireVersion("flag", row, version);
+  await removeRulesOf(tx, tenant, id);
+  await removeOverridesOf(tx, tenant, id);
+  await removeFlag(tx, tenant, id);
+  const before = entityOrRow(row, toFlag);
+  return {
+    ...subject({ id, key: row.key }),
+    action: "flag.deleted",
+    before,
+    after: null,
+    result: undefined,
+  };
+}
+
+const subject = ({ id, key }: Pick<FeatureFlag, "id" | "key">) => ({
+  flagId: id,
+  flagKey: key,
+  entityId: id,
+});
+
+/** Throws if an override does not fit the new type. Deletes such overrides if they have expired: a snapshot must not read them. */
+async function requireOverridesFit(
+  { tx, tenant, at, sweep }: WriteContext,
+  flag: FeatureFlag,
+): Promise<void> {
+  const match = { flagId: flag.id, tenant };
+  for await (const row of scanRows<OverrideRow>(tx, OVERRIDE_MODEL, "overrideId", match)) {
+    const override = toOverride(row);
+    if (fitsType(flag.type, override.value)) continue;
+    if (isExpired(override, at)) await sweep(override, override);
+    else requireFit(flag, override.value, { field: "type", overrideId: override.id });
+  }
+}
+
+/** Throws if a rule or an override uses a removed variant. Deletes such overrides if they have expired. */
+async function requireVariantsUnused(
+  { tx, tenant, at, sweep }: WriteContext,
+  before: FeatureFlag,
+  after: FeatureFlag,
+  rules: readonly StoredRule[],
+): Promise<void> {
+  const kept = new Set(after.variants?.map(({ key }) => key));
+  const removed = (before.variants ?? []).map(({ key }) => key).filter((key) => !kept.has(key));
+  const isRemoved = (variant: string | undefined) => removed.some((key) => key === variant);
+  const rule = rules.find(({ rule: { variant } }) => isRemoved(variant))?.rule;
+  if (rule !== undefined) throw variantInUse("rule", rule.id, rule.variant);
+  const match = { flagId: before.id, tenant };
+  const rows = await findRowsIn<OverrideRow>(tx, OVERRIDE_MODEL, match, "variant", removed);
+  for (const override of rows.map(toOverride)) {
+    if (!isRemoved(override.variant)) continue;
+    if (!isExpired(override, at)) throw variantInUse("override", override.id, override.variant);
+    await sweep(override, override);
+  }
+}
+
+function variantInUse(entity: "rule" | "override", id: string, variant: string | undefined) {
+  return conflict(
+    `The variant "${variant}" is still used by the ${entity} ${id}. Change or delete the ${entity} first.`,
+    { field: "variants", entity, id },
+  );
+}

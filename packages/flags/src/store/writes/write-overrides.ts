@@ -1,0 +1,49 @@
+/** Creates and deletes overrides. */
+import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
+import { conflict, notFound } from "../rows/entity.ts";
+import { readFlag } from "../rows/flags.ts";
+import {
+  findOverride,
+  insertOverride,
+  isExpired,
+  newOverride,
+  readOverride,
+  removeOverride,
+  requireRoom,
+} from "../rows/overrides.ts";
+import { requireVariant } from "../rows/rules.ts";
+import { requireFit } from "../rows/values.ts";
+import type { Change, WriteContext } from "./write.ts";
+
+export async function createOverride(
+  { tx, tenant, at, newId, sweep }: WriteContext,
+  input: FlagOverrideInput,
+  maxOverrides: number,
+): Promise<Change<FlagOverride>> {
+  const flag = await readFlag(tx, tenant, input.flagId);
+  const override = newOverride(input, newId(), at);
+  requireFit(flag, override.value, { field: "value" });
+  requireVariant(flag, override.variant);
+  const existing = await findOverride(tx, tenant, override);
+  if (existing !== undefined && !isExpired(existing, at)) {
+    throw conflict("The user already has an override of this flag. Delete it first.", {
+      field: "userId",
+      id: existing.id,
+    });
+  }
+  // An expired override counts as absent; its deletion gets its own audit entry.
+  if (existing !== undefined) await sweep(existing, existing);
+  await requireRoom(tx, tenant, maxOverrides);
+  await insertOverride(tx, tenant, override);
+  const subject = { flagId: flag.id, flagKey: flag.key, entityId: override.id };
+  return { ...subject, action: "override.created", before: null, after: override, result: override };
+}
+
+export async function deleteOverride({ tx, tenant, at }: WriteContext, id: string): Promise<Change<void>> {
+  const before = await readOverride(tx, tenant, id);
+  if (isExpired(before, at)) throw notFound("override");
+  const flag = await readFlag(tx, tenant, before.flagId);
+  await removeOverride(tx, tenant, id);
+  const subject = { flagId: flag.id, flagKey: flag.key, entityId: id };
+  return { ...subject, action: "override.deleted", before, after: null, result: undefined };
+}

@@ -1,0 +1,85 @@
+/** Creates, updates and deletes rules. */
+import type { FeatureFlag } from "../../model/flag.ts";
+import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
+import { requireUsable } from "../rows/definition.ts";
+import { requireVersion } from "../rows/entity.ts";
+import { readFlag } from "../rows/flags.ts";
+import {
+  byOrder,
+  insertRule,
+  newRule,
+  patchRule,
+  readRule,
+  readRules,
+  removeRule,
+  replaceRule,
+  requireFitting,
+  type StoredRule,
+} from "../rows/rules.ts";
+import { readSegments } from "../rows/segments.ts";
+import type { Change, WriteContext } from "./write.ts";
+
+export async function createRule(
+  context: WriteContext,
+  flagId: string,
+  input: FlagRuleInput,
+): Promise<Change<FlagRule>> {
+  const { tx, tenant, at, newId, revision } = context;
+  const flag = await readFlag(tx, tenant, flagId);
+  const id = newId();
+  const rule = newRule(flag, input, id, at);
+  // The salt never changes, so an exported rule keeps its share of users. Snapshots that follow the audit log derive
+  // both from the entry: the salt is the entity's id, the position is the revision.
+  const stored = { rule, salt: id, position: revision() };
+  await requireUsableWith(context, flag, stored);
+  await insertRule(tx, tenant, stored);
+  return { ...subject(flag, rule), action: "rule.created", before: null, after: rule, result: rule };
+}
+
+export async function updateRule(
+  context: WriteContext,
+  flagId: string,
+  ruleId: string,
+  patch: FlagRulePatch,
+  version: number | undefined,
+): Promise<Change<FlagRule>> {
+  const { tx, tenant } = context;
+  const flag = await readFlag(tx, tenant, flagId);
+  const stored = await readRule(tx, tenant, flagId, ruleId);
+  const before = stored.rule;
+  requireVersion("rule", before, version);
+  const rule = patchRule(flag, before, patch);
+  await requireUsableWith(context, flag, { ...stored, rule });
+  await replaceRule(tx, tenant, rule);
+  return { ...subject(flag, rule), action: "rule.updated", before, after: rule, result: rule };
+}
+
+export async function deleteRule(
+  { tx, tenant }: WriteContext,
+  flagId: string,
+  ruleId: string,
+  version: number | undefined,
+): Promise<Change<void>> {
+  const flag = await readFlag(tx, tenant, flagId);
+  const { rule: before } = await readRule(tx, tenant, flagId, ruleId);
+  requireVersion("rule", before, version);
+  await removeRule(tx, tenant, before);
+  return { ...subject(flag, before), action: "rule.deleted", before, after: null, result: undefined };
+}
+
+const subject = (flag: FeatureFlag, rule: FlagRule) => ({
+  flagId: flag.id,
+  flagKey: flag.key,
+  entityId: rule.id,
+});
+
+/** Throws if the rule does not fit its flag, or the engine rejects the flag with it. */
+async function requireUsableWith(
+  { tx, tenant }: WriteContext,
+  flag: FeatureFlag,
+  stored: StoredRule,
+): Promise<void> {
+  requireFitting(flag, stored.rule);
+  const others = (await readRules(tx, tenant, flag.id)).filter(({ rule }) => rule.id !== stored.rule.id);
+  requireUsable(flag, [...others, stored].sort(byOrder), await readSegments(tx, tenant));
+}

@@ -1,0 +1,113 @@
+/** Creates, updates and deletes segments. */
+import { segmentsOf } from "../../engine/conditions.ts";
+import type { RuleConditions, Segments } from "../../engine/definition.ts";
+import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../../model/segment.ts";
+import type { FlagRow, RuleRow } from "../../model/tables.ts";
+import { requireReferences, requireUsable } from "../rows/definition.ts";
+import { conflict, requireVersion } from "../rows/entity.ts";
+import { FLAG_MODEL, toFlag } from "../rows/flags.ts";
+import { findRowsIn, scanRows } from "../rows/queries.ts";
+import { byOrder, groupByFlag, RULE_MODEL, type StoredRule, toStoredRule } from "../rows/rules.ts";
+import {
+  insertSegment,
+  newSegment,
+  patchSegment,
+  readSegment,
+  readSegments,
+  removeSegment,
+  replaceSegment,
+  requireFreeSegmentKey,
+  withSegment,
+} from "../rows/segments.ts";
+import type { Change, WriteContext } from "./write.ts";
+
+export async function createSegment(
+  { tx, tenant, at, newId }: WriteContext,
+  input: FlagSegmentInput,
+): Promise<Change<FlagSegment>> {
+  const segment = newSegment(input, newId(), at);
+  await requireFreeSegmentKey(tx, tenant, segment.key);
+  requireReferences([segment.conditions], withSegment(await readSegments(tx, tenant), segment));
+  await insertSegment(tx, tenant, segment);
+  return { ...subject(segment), action: "segment.created", before: null, after: segment, result: segment };
+}
+
+export async function updateSegment(
+  context: WriteContext,
+  id: string,
+  patch: FlagSegmentPatch,
+  version: number | undefined,
+): Promise<Change<FlagSegment>> {
+  const { tx, tenant, at } = context;
+  const before = await readSegment(tx, tenant, id);
+  requireVersion("segment", before, version);
+  const segment = patchSegment(before, patch, at);
+  if (patch.conditions !== undefined) {
+    const segments = withSegment(await readSegments(tx, tenant), segment);
+    requireReferences([segment.conditions], segments);
+    await requireUsersUsable(context, segment.key, segments);
+  }
+  await replaceSegment(tx, tenant, segment);
+  return { ...subject(segment), action: "segment.updated", before, after: segment, result: segment };
+}
+
+export async function deleteSegment(
+  context: WriteContext,
+  id: string,
+  version: number | undefined,
+): Promise<Change<void>> {
+  const { tx, tenant } = context;
+  const before = await readSegment(tx, tenant, id);
+  requireVersion("segment", before, version);
+  const isUsedIn = (conditions: RuleConditions) => segmentsOf(conditions).has(before.key);
+  for (const [key, conditions] of await readSegments(tx, tenant)) {
+    if (isUsedIn(conditions)) throw stillUsed(before, `the segment "${key}"`);
+  }
+  for await (const { rule } of rulesWithSegments(context)) {
+    if (isUsedIn(rule.conditions)) throw stillUsed(before, `the rule ${rule.id} of the flag ${rule.flagId}`);
+  }
+  await removeSegment(tx, tenant, id);
+  return { ...subject(before), action: "segment.deleted", before, after: null, result: undefined };
+}
+
+/** A segment belongs to no flag. */
+const subject = ({ id }: FlagSegment) => ({ flagId: "", flagKey: "", entityId: id });
+
+function stillUsed({ key }: FlagSegment, user: string) {
+  return conflict(`The segment "${key}" is still used by ${user}. Remove it there first.`, {
+    field: "key",
+  });
+}
+
+async function* rulesWithSegments({ tx, tenant }: WriteContext): AsyncGenerator<StoredRule> {
+  const also = [{ field: "conditions", operator: "contains" as const, value: '"segment"' }];
+  for await (const row of scanRows<RuleRow>(tx, RULE_MODEL, "ruleId", { tenant }, { also })) {
+    yield toStoredRule(row);
+  }
+}
+
+/** Throws if a flag that uses the segment, directly or through others, would exceed the engine's limits. */
+async function requireUsersUsable(context: WriteContext, key: string, segments: Segments): Promise<void> {
+  const using = keysUsing(key, segments);
+  const flagIds = new Set<string>();
+  for await (const { rule } of rulesWithSegments(context)) {
+    for (const named of segmentsOf(rule.conditions)) if (using.has(named)) flagIds.add(rule.flagId);
+  }
+  const { tx, tenant } = context;
+  const ids = [...flagIds];
+  const rules = (await findRowsIn<RuleRow>(tx, RULE_MODEL, { tenant }, "flagId", ids)).map(toStoredRule);
+  const rulesOf = groupByFlag(rules.sort(byOrder));
+  for (const row of await findRowsIn<FlagRow>(tx, FLAG_MODEL, { tenant }, "flagId", ids)) {
+    requireUsable(toFlag(row), rulesOf.get(row.flagId) ?? [], segments);
+  }
+}
+
+/** The segment and all segments that use it, directly or through others. */
+function keysUsing(key: string, segments: Segments): ReadonlySet<string> {
+  const using = new Set([key]);
+  // The loop also visits keys that are added during it.
+  for (const used of using) {
+    for (const [user, conditions] of segments) if (segmentsOf(conditions).has(used)) using.add(user);
+  }
+  return using;
+}

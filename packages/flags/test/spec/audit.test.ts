@@ -1,0 +1,76 @@
+/** Checks what an audit entry says about a change. */
+import { describe, expect, test } from "vitest";
+import type { Host, Person } from "../host.ts";
+import { newKey, suiteHost } from "../memory-host.ts";
+import { flagHelpers, ISO } from "./flag-helpers.ts";
+import { everyone, WAYS } from "./ways.ts";
+
+let host: Host;
+let admin: Person;
+suiteHost({}, async (started) => {
+  host = started;
+  admin = await host.person("admin", "admin");
+});
+
+describe.each(WAYS)("guide/flags-audit: An entry (%s)", (_name, by) => {
+  const way = () => by({ host, admin });
+  const { make } = flagHelpers(way);
+
+  test("each of eight kinds of change writes one entry, with the entity before and after and a chained hash", async () => {
+    const flag = await make({ enabled: false });
+    await way().updateFlag(flag.id, { enabled: true });
+    const { json: rule } = await way().createRule(flag.id, {
+      priority: 1,
+      conditions: everyone,
+      value: "r",
+    });
+    const path = `/feature-flags/admin/flags/${flag.id}/rules/${rule.id}`;
+    await host.call("PATCH", path, { as: admin, body: { priority: 2 } });
+    await host.call("DELETE", path, { as: admin });
+    const { json: override } = await way().createOverride({ flagId: flag.id, userId: "u", value: "o" });
+    await host.call("DELETE", `/feature-flags/admin/overrides/${override.id}`, { as: admin });
+    await way().deleteFlag(flag.id);
+    const { entries } = (await way().listAudit({ flagId: flag.id })).json;
+    const oldestFirst = entries.toReversed();
+    expect(oldestFirst.map((entry: { action: string }) => entry.action)).toEqual([
+      "flag.created",
+      "flag.updated",
+      "rule.created",
+      "rule.updated",
+      "rule.deleted",
+      "override.created",
+      "override.deleted",
+      "flag.deleted",
+    ]);
+    for (const [at, entry] of oldestFirst.entries()) {
+      expect(entry).toMatchObject({ flagId: flag.id, flagKey: flag.key, at: expect.stringMatching(ISO) });
+      expect(entry.hash).toMatch(/^[0-9a-f]{64}$/);
+      if (at > 0) expect(entry.prevHash).toBe(oldestFirst[at - 1].hash);
+      if (at > 0) expect(entry.revision).toBe(oldestFirst[at - 1].revision + 1);
+    }
+    expect([oldestFirst[1].before.enabled, oldestFirst[1].after.enabled]).toEqual([false, true]);
+    expect([oldestFirst[0].before, oldestFirst[7].after]).toEqual([null, null]);
+    expect(oldestFirst[3].entityId).toBe(rule.id);
+  });
+});
+
+describe("guide/flags-audit: An entry", () => {
+  test("an entry names the user who made the change and where the request came from", async () => {
+    const key = newKey();
+    const { json: flag } = await host.call("POST", "/feature-flags/admin/flags", {
+      as: admin,
+      body: { key, name: "N", type: "boolean" },
+      headers: { "user-agent": "curl/8", "x-request-id": "req-1", "x-forwarded-for": "203.0.113.9" },
+    });
+    await host.auth.api.updateFeatureFlag({ body: { id: flag.id, name: "M" } });
+    const { entries } = await host.auth.api.listFeatureFlagAuditEntries({ query: { flagId: flag.id } });
+    expect(entries[1]).toMatchObject({
+      actor: { type: "user", id: admin.id },
+      ip: "203.0.113.9",
+      userAgent: "curl/8",
+      requestId: "req-1",
+    });
+    expect(entries[0]?.actor).toEqual({ type: "system", id: "system" });
+    expect(entries[0]).not.toHaveProperty("ip");
+  });
+});
