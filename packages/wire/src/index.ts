@@ -1,3 +1,4 @@
+/** Entry point `@halyard/wire`: the router, its types, and schemas of any Standard Schema library. */
 export {
   type AnyErrorCode,
   ERROR_CODES,
@@ -33,10 +34,12 @@ export type {
   SendOptions,
   Topics,
 } from "./router/context.ts";
+export type { Server } from "./router/contracts.ts";
 export type { ServerCounters } from "./router/counters.ts";
 export type { DisconnectMatch, DisconnectOptions } from "./router/disconnect.ts";
 export type {
   AuthHook,
+  AuthorizeTopic,
   CloseHook,
   ErrorHook,
   LimitExceededInfo,
@@ -61,11 +64,12 @@ export {
   type RouteBuilder,
   type Router,
   type RpcHandler,
+  type RpcResult,
 } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
-export type { AuthorizeTopic } from "./router/topics.ts";
 export type {
   AnyMessageSchema,
+  MessageArguments,
   MessageSchema,
   MetaInput,
   MetaOutput,
@@ -75,6 +79,6 @@ export type {
   RpcSchema,
   StandardMeta,
 } from "./schema/message.ts";
-export { message, rpc, type StandardConfig } from "./schema/standard.ts";
+export { message, rpc, type StandardConfig, type StandardJson } from "./schema/standard.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "./schema/standard-schema.ts";
 export type { Validator } from "./schema/validate.ts";

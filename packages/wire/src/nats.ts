@@ -1,3 +1,5 @@
-export { BrokerPubSub } from "./pubsub/broker.ts";
-export { type NatsPubSubOptions, natsPubSub } from "./pubsub/nats.ts";
-export type { NatsConnection } from "./pubsub/nats-transport.ts";
+/** Entry point `@halyard/wire/nats`. */
+export { type BrokerOptions, BrokerPubSub } from "./pubsub/broker.ts";
+export type { NatsConnection } from "./pubsub/nats/connection.ts";
+export { type NatsPubSubOptions, natsPubSub } from "./pubsub/nats/pubsub.ts";
+export type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub/pubsub.ts";

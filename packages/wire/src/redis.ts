@@ -1,8 +1,12 @@
+/** Entry point `@halyard/wire/redis`: pub/sub and rate limiter over Redis. */
+
+export type { RateLimiter, RateLimitVerdict, TokenBucket } from "./middleware/rate-limiter.ts";
 export {
   RedisRateLimiter,
   type RedisRateLimiterOptions,
   redisRateLimiter,
 } from "./middleware/redis-rate-limiter.ts";
 export type { RedisScriptClient } from "./middleware/redis-script.ts";
-export { BrokerPubSub } from "./pubsub/broker.ts";
-export { type RedisClient, type RedisPubSubOptions, redisPubSub } from "./pubsub/redis.ts";
+export { type BrokerOptions, BrokerPubSub } from "./pubsub/broker.ts";
+export type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub/pubsub.ts";
+export { type RedisClient, type RedisPubSubOptions, redisPubSub } from "./pubsub/redis/pubsub.ts";

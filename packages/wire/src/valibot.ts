@@ -1,9 +1,14 @@
+/** Entry point `@halyard/wire/valibot`: `createRouter`, and `message` and `rpc` with Valibot. */
+
+// A package that exports messages or routers names these types in its declaration files.
+export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
 export {
   message,
   rpc,
   type ValibotConfig,
   type ValibotFields,
+  type ValibotJson,
   type ValibotMessage,
   type ValibotStandard,
   v,

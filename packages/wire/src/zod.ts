@@ -1,9 +1,14 @@
+/** Entry point `@halyard/wire/zod`: `createRouter`, and `message` and `rpc` with Zod. */
+
+// A package that exports messages or routers names these types in its declaration files.
+export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
 export {
   message,
   rpc,
   type ZodConfig,
   type ZodFields,
+  type ZodJson,
   type ZodMessage,
   type ZodStandard,
   z,

@@ -1,4 +1,4 @@
-/** Pub/sub and limits on Bun: its engine's own, and Redis by its own client. */
+/** Pub/sub and rate limits on Bun: the engine's own pub/sub, and Redis with Bun's client. */
 import { bunPath, createRedisPrefix, type Program, spawnProgram, startRedis } from "@halyard/services";
 import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -51,19 +51,21 @@ pubsubContract("Redis, by Bun's client", async () => {
 brokerContract("Redis, by Bun's client", async () => {
   const server = await startRedis();
   const program = await start("bun-redis.ts", { REDIS: server.url, PREFIX: "halyard:" });
+  const write = async (channel: string, text: string) => {
+    const client = await createClient({ url: server.url }).connect();
+    await client.publish(channel, text);
+    client.destroy();
+  };
   return {
     server,
     open: () => open(program),
-    async write(topic, text) {
-      const client = await createClient({ url: server.url }).connect();
-      await client.publish(`halyard:t:${topic}`, text);
-      client.destroy();
-    },
+    write: (topic, text) => write(`halyard:t:${topic}`, text),
+    writeHeartbeat: (text) => write("halyard:h", text),
     stop: () => server.stop(),
   };
 });
 
-test("200 callers at once of a limiter in Redis, by Bun's client, get no more than the bucket holds", async () => {
+test("200 concurrent callers of a limiter in Redis with Bun's client get no more than the bucket holds", async () => {
   const remote = await open(redis);
   const verdicts = await Promise.all(Array.from({ length: 200 }, () => remote.consume("k", 1)));
   expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(50);

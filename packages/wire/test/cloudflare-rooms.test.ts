@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
 afterAll(() => worker.stop());
 
-/** What the object on that URL was sent. */
+/** The request that the object at that URL received. */
 function mirrored(
   path: string,
   protocols: readonly string[] = [],
@@ -33,7 +33,7 @@ function mirrored(
   });
 }
 
-/** The status with which an upgrade without a subprotocol is refused. */
+/** The status and text with which an upgrade without a subprotocol is refused. */
 function refusal(path: string): Promise<{ status: number | undefined; text: string }> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(`${worker.url}${path}`);
@@ -49,24 +49,24 @@ function refusal(path: string): Promise<{ status: number | undefined; text: stri
   });
 }
 
-async function enter(room: string): Promise<{ client: WsClient; heard: string[] }> {
+async function enter(room: string): Promise<{ client: WsClient; texts: string[] }> {
   const client = wsClient({ url: `${worker.url}/rooms/${room}` });
   clients.push(client);
-  const heard: string[] = [];
-  client.on(Said, ({ text }) => heard.push(text));
+  const texts: string[] = [];
+  client.on(Said, ({ text }) => texts.push(text));
   await client.connect();
-  return { client, heard };
+  return { client, texts };
 }
 
 describe("an upgrade", () => {
-  test("goes to the object of its room: who is in one hears what is said there, and nothing of thirty others", async () => {
+  test("goes to the object of its room, and a client receives the messages of its room and of no other", async () => {
     const names = Array.from({ length: 30 }, (_, at) => `room-${at}`);
     const pairs = await Promise.all(names.map((name) => Promise.all([enter(name), enter(name)])));
     await Promise.all(pairs.map(([{ client }], at) => client.request(Say, { text: `in ${names[at]}` })));
-    // An answer that comes later proves that everything before it has come.
+    // A later response proves that everything before it has arrived.
     await Promise.all(pairs.map(([, { client }]) => client.request(Say, { text: "last" })));
     await expect
-      .poll(() => pairs.map((pair) => pair.map(({ heard }) => heard)))
+      .poll(() => pairs.map((pair) => pair.map(({ texts }) => texts)))
       .toEqual(names.map((name) => Array(2).fill([`in ${name}`, "last"])));
   });
 
@@ -86,32 +86,32 @@ describe("an upgrade", () => {
     });
   });
 
-  test("may find its room elsewhere than in the path, and its object by another name", async () => {
+  test("may take its room from elsewhere than the path, and its object by another name", async () => {
     expect((await mirrored("/socket?room=den&shard=3")).name).toBe("den#3");
     expect((await mirrored("/socket")).name).toBe("lobby#0");
   });
 });
 
-describe("a name", () => {
+describe("a room name", () => {
   test.each([
     ["characters outside the pattern", "/rooms/a%20b"],
-    ["a slash that was encoded", "/rooms/a%2Fb"],
+    ["an encoded slash", "/rooms/a%2Fb"],
     ["a line break at its end", "/rooms/ab%0A"],
     ["no characters", "/rooms/"],
-    ["half a character", "/rooms/%FF"],
+    ["an incomplete character", "/rooms/%FF"],
     ["65 characters", `/rooms/${"a".repeat(65)}`],
-    ["characters before what matches", "/known/1open"],
-    ["more than 256 characters, whatever the pattern says", `/known/${"a".repeat(257)}`],
-  ])("of %s is refused with 400", async (_what, path) => {
-    expect(await refusal(path)).toEqual({ status: 400, text: "this is not the name of a room\n" });
+    ["characters before the matching part", "/known/1open"],
+    ["more than 256 characters, even if the pattern allows them", `/known/${"a".repeat(257)}`],
+  ])("with %s is refused with 400", async (_what, path) => {
+    expect(await refusal(path)).toEqual({ status: 400, text: "this is not a valid room name\n" });
   });
 
-  test("that is well formed but no room's is refused with 404, each time anew", async () => {
-    expect(await refusal("/known/shut")).toEqual({ status: 404, text: "there is no such room\n" });
+  test("that is valid but unknown is refused with 404 every time", async () => {
+    expect(await refusal("/known/shut")).toEqual({ status: 404, text: "the room does not exist\n" });
     for (let times = 0; times < 3; times++) expect((await mirrored("/known/open")).name).toBe("open");
   });
 
-  test("that is refused ends a client of ours, which does not try again", async () => {
+  test("that is refused closes a client, which does not try again", async () => {
     for (const path of ["/rooms/a%20b", "/known/shut"]) {
       const client = wsClient({ url: `${worker.url}${path}` });
       clients.push(client);
@@ -124,7 +124,7 @@ describe("a name", () => {
 describe("a request", () => {
   const get = (path: string) => fetch(`${worker.url.replace("ws:", "http:")}${path}`);
 
-  test("for a room that is no upgrade is answered with 426", async () => {
+  test("for a room that is not an upgrade is answered with 426", async () => {
     expect((await get("/rooms/general")).status).toBe(426);
   });
 
@@ -138,7 +138,7 @@ describe("a request", () => {
 });
 
 describe("routes", () => {
-  test("tell which room a request is for, also in the object that has it", () => {
+  test("return the room of a request, also inside the object", () => {
     const rooms = createRoomRoutes({ path: "/teams/:room/socket" });
     const of = (path: string) => rooms.roomOf(new Request(`https://app.example.com${path}`));
     expect([of("/teams/red/socket?x=1"), of("/teams/red"), of("/teams/r%20d/socket")]).toEqual([
@@ -148,19 +148,19 @@ describe("routes", () => {
     ]);
   });
 
-  test("take a path as people write it, and find it as addresses do", () => {
+  test("accept a path as written and match it in its encoded form", () => {
     const rooms = createRoomRoutes({ path: "/rum för båtar/:room" });
     expect(rooms.roomOf(new Request("https://app.example.com/rum för båtar/kajen"))).toBe("kajen");
   });
 
   test.each<[string, RoomRoutesOptions]>([
     ["without a place for the room", { path: "/rooms" }],
-    ["with two of them", { path: "/:room/:room" }],
+    ["with two places for the room", { path: "/:room/:room" }],
     ["with other variables", { path: "/:team/:room" }],
     ["with a part of a segment", { path: "/room-:room" }],
-    ["that is no pathname", { path: "rooms/:room" }],
+    ["that is not a pathname", { path: "rooms/:room" }],
     ["with a query", { path: "/rooms/:room?token=" }],
-  ])("are refused a path %s when they are made", (_what, options) => {
+  ])("throw for a path %s when they are created", (_what, options) => {
     expect(() => createRoomRoutes(options)).toThrow(TypeError);
   });
 });

@@ -11,15 +11,18 @@ const CLASSES: Readonly<Record<ScenarioName, string>> = {
   "chosen-origins": "ChosenOrigins",
   "own-token": "OwnToken",
   crowded: "Crowded",
+  strict: "Strict",
   tight: "Tight",
   watched: "Watched",
   "watched-at-leisure": "Watched",
+  stalling: "Watched",
   ending: "Open",
   measured: "Measured",
   paced: "Paced",
 };
-/** The engine compresses as the client likes, and cuts off without a word who breaks the WebSocket protocol. */
+/** The engine compresses as the client requests and drops a connection that violates the WebSocket protocol without a close frame. */
 const LACKS = {
+  departure: false,
   transport: false,
   endpoints: false,
   backpressure: false,
@@ -29,16 +32,16 @@ const LACKS = {
 
 adapterContract("Durable Objects", start, LACKS);
 adapterContract(
-  "Durable Objects that sleep between any two frames",
+  "Durable Objects that hibernate between any two frames",
   async (scenario) => {
     const worker = await start(scenario);
     let asleep = 0;
     let frames = 0;
-    // Where nothing keeps the object busy it falls asleep, however long that takes.
+    // An idle object hibernates after a time that varies.
     const withinMs = scenario === "open" ? 5_000 : 250;
     beforeEachFrame(worker.url, async () => {
       frames++;
-      // While upgrades wait or handlers use the clock the object is busy, and left alone.
+      // While upgrades wait or handlers use the clock, the object is busy and is left alone.
       if (await worker.evict("ROOM", "contract", withinMs)) asleep++;
     });
     return {

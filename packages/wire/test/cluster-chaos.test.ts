@@ -4,7 +4,7 @@ import { BROKERS } from "./fixtures/cluster/cluster.ts";
 import { seedOf } from "./fixtures/random.ts";
 
 test.each(BROKERS)(
-  "three servers over $name keep order, announce every hole and settle every request while the broker, servers and links die",
+  "three servers over $name keep the order, announce every gap and settle every request while the broker, servers and connections fail",
   async (broker) => {
     const figures = await runClusterChaos({
       broker,

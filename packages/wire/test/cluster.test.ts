@@ -1,4 +1,4 @@
-/** Routers in several processes, over real brokers. A process is a router with a pub/sub of its own. */
+/** Routers in several processes over real brokers. A process is a router with its own pub/sub. */
 import { createNatsPrefix, createRedisPrefix, startNats, startRedis } from "@halyard/services";
 import { connect } from "@nats-io/transport-node";
 import { createClient } from "redis";
@@ -10,7 +10,7 @@ import { createTestServer, type TestConnection } from "../src/testing/index.ts";
 import { PATIENCE_MS } from "./fixtures/patience.ts";
 import { startProxy } from "./fixtures/proxy.ts";
 
-// Brokers are started, killed and started again; on a busy machine that takes its time.
+// Brokers are started, killed and restarted, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 const POLL = { timeout: 30_000, interval: 10 };
 
@@ -31,7 +31,7 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).reverse()) await clean();
 });
 
-/** A process: its router, and peers of it. */
+/** A process: its router and its peers. */
 function startNode(pubsub: PubSub) {
   const router = createRouter<Session>({ pubsub })
     .rpc(Join, async (ctx) => {
@@ -87,7 +87,7 @@ describe.each([
     },
   ],
 ])("routers over %s", (_, share, own) => {
-  test("a message published in one process reaches subscribers in all, but its sender where it says so", async () => {
+  test("deliver a message of one process to subscribers in all, except its sender with excludeSelf", async () => {
     const open = await share();
     const [here, there] = [startNode(await open()), startNode(await open())];
     const [ann, ben, cas] = [
@@ -97,13 +97,13 @@ describe.each([
     ];
     for (const peer of [ann, ben, cas]) await peer.request(Join, { topic: "room" });
     expect(await ann.request(Say, { topic: "room", text: "hello" })).toEqual({ ok: true });
-    expect(await there.router.publish("room", Said, { text: "from nobody" })).toEqual({ ok: true });
+    expect(await there.router.publish("room", Said, { text: "from the server" })).toEqual({ ok: true });
     for (const peer of [ben, cas])
-      await expect.poll(() => texts(peer).sort(), POLL).toEqual(["from nobody", "hello"]);
-    await expect.poll(() => texts(ann), POLL).toEqual(["from nobody"]);
+      await expect.poll(() => texts(peer).sort(), POLL).toEqual(["from the server", "hello"]);
+    await expect.poll(() => texts(ann), POLL).toEqual(["from the server"]);
   });
 
-  test("once a subscription is confirmed, what any process publishes is seen", async () => {
+  test("deliver everything that any process publishes after a subscription is confirmed", async () => {
     const open = await share();
     const [here, there] = [startNode(await open()), startNode(await open())];
     const peer = await here.connect("ann");
@@ -114,12 +114,12 @@ describe.each([
     }
   });
 
-  test("disconnect closes whoever matches in every process, and nobody else", async () => {
+  test("close matching connections, and no others, in every process on disconnect", async () => {
     const open = await share();
     const nodes = [startNode(await open()), startNode(await open()), startNode(await open())];
     const revoked = await Promise.all(nodes.map((node) => node.connect("ann")));
     const others = await Promise.all(nodes.map((node) => node.connect("ben")));
-    // A process that serves hears of disconnects as soon as its subscription is confirmed.
+    // A serving process receives disconnects once its subscription is confirmed.
     for (const node of nodes) await node.pubsub.subscribe("", { deliver: () => 0 });
     const startedAt = performance.now();
     expect(
@@ -131,7 +131,7 @@ describe.each([
     for (const peer of others) expect(peer.closedWith).toBeUndefined();
   });
 
-  test("a process that was cut off learns of disconnects when it is back, and spares who came later", async () => {
+  test("apply missed disconnects after an outage, except to connections opened later", async () => {
     const { server, open } = await own();
     cleanups.push(() => server.stop());
     const proxy = await startProxy(server.port);
@@ -143,16 +143,16 @@ describe.each([
     await expect.poll(() => gaps(peer).length, POLL).toBeGreaterThan(0);
     await here.router.disconnect({ data: { userId: "ann" } });
     expect(peer.closedWith).toBeUndefined();
-    // Ids tell when a connection was opened: those of this server, just now; those of the other, at its epoch.
+    // Ids contain the time of the connection: for this server now, for the other its epoch.
     const lateServer = createTestServer(there.router, { epoch: Date.now() + 60_000 });
     cleanups.push(() => lateServer.close());
-    const newcomer = await lateServer.connect({ data: { userId: "ann" } });
+    const laterPeer = await lateServer.connect({ data: { userId: "ann" } });
     proxy.mend();
     await expect.poll(() => peer.closedWith, POLL).toEqual({ code: 4403, reason: "" });
-    expect(newcomer.closedWith).toBeUndefined();
+    expect(laterPeer.closedWith).toBeUndefined();
   });
 
-  test("a process that was cut off learns of disconnects though whoever told them is gone", async () => {
+  test("apply missed disconnects after an outage even if their sender no longer runs", async () => {
     const { server, open } = await own();
     cleanups.push(() => server.stop());
     const proxy = await startProxy(server.port);
@@ -172,14 +172,14 @@ describe.each([
     await expect.poll(() => peer.closedWith?.code, POLL).toBe(4403);
   });
 
-  test("a topic that is not heard at the moment cannot be joined, also where others are on it", async () => {
+  test("refuse a subscription to a topic that is not available at the moment, even if other connections have it", async () => {
     const { server, open } = await own();
     cleanups.push(() => server.stop());
     const here = startNode(await open(server.port));
     const [ann, ben] = [await here.connect("ann"), await here.connect("ben")];
     await ann.request(Join, { topic: "room" });
     await server.kill();
-    // Both connections have died, and the one that listens may be the second to know.
+    // Both connections have died, and the subscribing one may notice second.
     await expect.poll(() => gaps(ann).length, POLL).toBeGreaterThan(0);
     await expect(ben.request(Join, { topic: "room" })).rejects.toMatchObject({ code: "UNAVAILABLE" });
     await server.restart();
@@ -189,7 +189,7 @@ describe.each([
     for (const peer of [ann, ben]) await expect.poll(() => texts(peer), POLL).toEqual(["after"]);
   });
 
-  test("a disconnect that cannot be told says so, and has closed what it could", async () => {
+  test("reject a disconnect that cannot reach other processes after closing local connections", async () => {
     const { server, open } = await own();
     cleanups.push(() => server.stop());
     const here = startNode(await open(server.port));
@@ -202,7 +202,7 @@ describe.each([
     expect(peer.closedWith?.code).toBe(4403);
   });
 
-  test("peers are told of the hole that a broken bus leaves, by topic or in one word, before what follows it", async () => {
+  test("announce a gap to peers after a broker failure, per topic or once for all, before later messages", async () => {
     const { server, open } = await own();
     cleanups.push(() => server.stop());
     const [here, there] = [startNode(await open(server.port)), startNode(await open(server.port))];
@@ -218,7 +218,7 @@ describe.each([
       .toBe(true);
     await expect.poll(() => gaps(peer).length, POLL).toBeGreaterThan(0);
     for (const { payload } of gaps(peer)) expect(payload).toMatchObject({ reason: "bus" });
-    // Who has no topics has missed nothing.
+    // A connection without topics has missed nothing.
     expect(gaps(idle)).toEqual([]);
   });
 });

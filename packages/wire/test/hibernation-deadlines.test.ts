@@ -1,4 +1,4 @@
-/** What was under way, and what was due, while a Durable Object slept. */
+/** Requests in flight and deadlines while a Durable Object hibernates. */
 import { describe, expect, test } from "vitest";
 import { greeted, type Peer } from "./contract/adapter/peer.ts";
 import { POLL } from "./contract/adapter/suite.ts";
@@ -17,8 +17,8 @@ import {
 
 startRooms();
 
-describe("calls and deadlines", () => {
-  test("a call lost to sleep is answered UNAVAILABLE with the next event, once", async () => {
+describe("a Durable Object", () => {
+  test("answers a request lost to hibernation with UNAVAILABLE at the next event, once", async () => {
     freshRoom();
     const [ada, ben] = [await greeted(address()), await greeted(address())];
     ada.send("HANG", undefined, { correlationId: "h" });
@@ -34,7 +34,7 @@ describe("calls and deadlines", () => {
     expect(answersTo(ada, "h")).toHaveLength(1);
   });
 
-  test("a deadline set before the sleep ends the call after it, though nobody sends anything", async () => {
+  test("ends a request at the deadline set before hibernation, without any further frame", async () => {
     freshRoom();
     const peer = await greeted(address());
     const startedAt = performance.now();
@@ -47,7 +47,7 @@ describe("calls and deadlines", () => {
     expect(answersTo(peer, "h")).toHaveLength(1);
   });
 
-  test("a thousand calls lost at once are answered each", async () => {
+  test("answers each of a thousand requests lost at once", async () => {
     freshRoom();
     const peer = await greeted(address());
     const ids = Array.from({ length: 1_000 }, (_, i) => `${i}`.padStart(128, "c"));
@@ -62,7 +62,7 @@ describe("calls and deadlines", () => {
     expect((await look()).stored).toEqual([]);
   });
 
-  test("a login ends at its time, asleep or not", async () => {
+  test("ends a login at its expiry, hibernating or not", async () => {
     freshRoom();
     const startedAt = performance.now();
     const peer = await greeted(address("ada-1500"));
@@ -72,7 +72,7 @@ describe("calls and deadlines", () => {
     await expect.poll(() => seenOf(peer), POLL).toEqual(["open", "close 4401 ada"]);
   });
 
-  test("logins end one after the other, each at its time, though the object sleeps in between", async () => {
+  test("ends several logins each at its expiry, although it hibernates in between", async () => {
     freshRoom();
     const peers: Peer[] = [];
     for (const lifeMs of [500, 1_200, 1_900]) peers.push(await greeted(address(`ada-${lifeMs}`)));
@@ -82,7 +82,7 @@ describe("calls and deadlines", () => {
     }
   });
 
-  test("a login that is over hears nothing more, however late the alarm is", async () => {
+  test("delivers nothing to a login that has expired, however late the alarm is", async () => {
     freshRoom();
     const peer = await greeted(address("ada-1500"));
     await peer.request("JOIN", { topics: ["news"] });
@@ -92,7 +92,7 @@ describe("calls and deadlines", () => {
     expect(await peer.closed).toMatchObject({ code: 4401 });
   });
 
-  test("a login may end later than any alarm can be set", async () => {
+  test("accepts a login that expires later than any alarm can be set", async () => {
     freshRoom();
     const peer = await greeted(address("ada-8640000000000000"));
     expect(await stateOf(peer)).toMatchObject({ data: { userId: "ada" } });
@@ -100,7 +100,7 @@ describe("calls and deadlines", () => {
     expect(await stateOf(peer)).toMatchObject({ data: { userId: "ada" } });
   });
 
-  test("a time that is none is refused, and spoils no other deadline", async () => {
+  test("refuses an invalid time, and no other deadline is affected", async () => {
     freshRoom();
     const peer = await greeted(address("ada-600"));
     for (const at of ["never", "-1e15", "1e300"]) {
@@ -110,7 +110,7 @@ describe("calls and deadlines", () => {
     expect(await peer.closed).toMatchObject({ code: 4401 });
   });
 
-  test("the application's own alarm rings beside the deadlines", async () => {
+  test("runs the application's alarm beside the deadlines", async () => {
     freshRoom();
     const peer = await greeted(address("ada-60000"));
     await ask("/alarm", "in=300");

@@ -1,4 +1,4 @@
-/** What a Durable Object keeps while it sleeps, and that nothing keeps it awake. */
+/** The state that a Durable Object keeps during hibernation, and that nothing keeps it awake. */
 import { describe, expect, test } from "vitest";
 import { connect, greeted, type Peer } from "./contract/adapter/peer.ts";
 import { POLL } from "./contract/adapter/suite.ts";
@@ -19,8 +19,8 @@ import {
 
 startRooms();
 
-describe("an object that has slept", () => {
-  test("finds data, topics and ids, and opens nobody twice", async () => {
+describe("an object after hibernation", () => {
+  test("has its data, topics and ids, and runs onOpen for no connection again", async () => {
     freshRoom();
     const peer = await greeted(address());
     await peer.request("JOIN", { topics: ["a", "b"] });
@@ -35,7 +35,7 @@ describe("an object that has slept", () => {
     expect(await seenOf(peer)).toEqual(["open", "auth"]);
   });
 
-  test.each(["directly", "later"])("has kept data that a handler changed %s", async (how) => {
+  test.each(["directly", "later"])("has the data that a handler changed %s", async (how) => {
     freshRoom();
     const peer = await greeted(address());
     await peer.request("ASSIGN", { how, fields: { team: "blue" } });
@@ -56,7 +56,7 @@ describe("an object that has slept", () => {
     expect((await ben.request("COUNT")).payload).toEqual({ count: 1 });
   });
 
-  test("has kept that a topic was left", async () => {
+  test("does not restore a topic that was unsubscribed", async () => {
     freshRoom();
     const peer = await greeted(address());
     await peer.request("JOIN", { topics: ["a", "b"] });
@@ -67,7 +67,7 @@ describe("an object that has slept", () => {
     expect((await stateOf(peer)).topics).toEqual(["b"]);
   });
 
-  test("asks onAuth of a connection that had sent nothing, and of no other", async () => {
+  test("runs onAuth only for a connection that had sent nothing", async () => {
     freshRoom();
     const peer = await greeted(address());
     await sleep();
@@ -78,7 +78,7 @@ describe("an object that has slept", () => {
     expect(await seenOf(peer)).toEqual(["open", "auth"]);
   });
 
-  test("tells onClose of a peer that left, once, with its data", async () => {
+  test("runs onClose once for a peer that left, with its data", async () => {
     freshRoom();
     const peer = await greeted(address());
     await sleep();
@@ -88,7 +88,7 @@ describe("an object that has slept", () => {
     expect(await seenOf(peer)).toEqual(["open", "close 4321 ada"]);
   });
 
-  test("publishes to and disconnects the connections it had", async () => {
+  test("publishes to and disconnects the connections that it had", async () => {
     freshRoom();
     const [ada, ben] = [await greeted(address("ada")), await greeted(address("ben"))];
     for (const peer of [ada, ben]) await peer.request("JOIN", { topics: ["news"] });
@@ -102,7 +102,7 @@ describe("an object that has slept", () => {
     expect((await publish("news", "again")).matchedLocal).toBe(1);
   });
 
-  test("tells onClose how a peer left that waited for an answer", async () => {
+  test("reports the close code of a peer that waited for a response to onClose", async () => {
     freshRoom();
     const peer = await greeted(address());
     peer.send("HANG", undefined, { correlationId: "h" });
@@ -112,7 +112,7 @@ describe("an object that has slept", () => {
     await expect.poll(() => seenOf(peer), POLL).toEqual(["open", "auth", "close 4321 ada"]);
   });
 
-  test("has kept data that an asynchronous onOpen of the adapter changed", async () => {
+  test("has the data that an asynchronous onOpen of the adapter changed", async () => {
     freshRoom();
     const peer = await greeted(address("slow"));
     await expect.poll(() => seenOf(peer), POLL).toContain("welcome");
@@ -120,7 +120,7 @@ describe("an object that has slept", () => {
     expect((await stateOf(peer)).data["welcomed"]).toBe(true);
   });
 
-  test("leaves a socket alone whose attachment is not ours, and serves the others", async () => {
+  test("ignores a socket with a foreign attachment and serves the others", async () => {
     freshRoom();
     const [ada, ben] = [await greeted(address("ada")), await greeted(address("ben"))];
     await ada.request("JOIN", { topics: ["news"] });
@@ -131,7 +131,7 @@ describe("an object that has slept", () => {
     expect(await stateOf(ada)).toMatchObject({ data: { userId: "ada" } });
   });
 
-  test("closes a connection that cannot be read, and serves the others", async () => {
+  test("closes a connection whose state cannot be read and serves the others", async () => {
     freshRoom();
     const [ada, ben] = [await greeted(address("ada")), await greeted(address("ben"))];
     await ada.request("JOIN", { topics: ["news"] });
@@ -139,7 +139,7 @@ describe("an object that has slept", () => {
     await sleep();
     expect(await publish("news", "hello")).toEqual({ ok: true, matchedLocal: 1 });
     expect(await ben.closed).toMatchObject({ code: 1012 });
-    expect(await errors("what the connection was is lost")).toHaveLength(1);
+    expect(await errors("the state of the connection was lost")).toHaveLength(1);
     expect(await stateOf(ada)).toMatchObject({ data: { userId: "ada" } });
   });
 
@@ -154,11 +154,11 @@ describe("an object that has slept", () => {
   });
 });
 
-describe("what is kept", () => {
+describe("the stored state", () => {
   test.each([
     { what: "ASCII", letter: "t" },
     { what: "Cyrillic", letter: "ж" },
-  ])("256 topics of 256 $what characters fit, attached or stored", async ({ letter }) => {
+  ])("holds 256 topics of 256 $what characters, in the attachment or in the storage", async ({ letter }) => {
     freshRoom();
     const peer = await greeted(address());
     const topics = Array.from({ length: 256 }, (_, i) => `${i}`.padStart(256, letter));
@@ -173,7 +173,7 @@ describe("what is kept", () => {
     await expect.poll(async () => (await look()).stored, POLL).toEqual([]);
   });
 
-  test("data of any size goes to the storage and comes back to the socket once it is small", async () => {
+  test("moves data of any size to the storage and back to the socket when it is small", async () => {
     freshRoom();
     const peer = await greeted(address());
     for (const bytes of [7_000, 8_200, 16_300, 17_000, 500_000]) {
@@ -191,7 +191,7 @@ describe("what is kept", () => {
     expect((await stateOf(peer)).data["notes"]).toBe("");
   });
 
-  test("a small view of a large buffer is kept like a large value", async () => {
+  test("treats a small view of a large buffer like a large value", async () => {
     freshRoom();
     const peer = await greeted(address());
     await peer.request("ASSIGN", { how: "view", fields: {} });
@@ -200,7 +200,7 @@ describe("what is kept", () => {
     expect((await stateOf(peer)).data["view"]).toEqual({ 0: 7, 1: 0 });
   });
 
-  test("what was stored for sockets that are gone is taken away at the next event", async () => {
+  test("of closed sockets is deleted at the next event", async () => {
     freshRoom();
     const peer = await greeted(address());
     await peer.request("ASSIGN", { how: "now", fields: { notes: "n".repeat(20_000) } });
@@ -210,19 +210,19 @@ describe("what is kept", () => {
     expect((await look()).stored).toEqual([]);
   });
 
-  test("a connection whose data cannot be kept is closed with 1011, and onError hears why", async () => {
+  test("that cannot be saved closes its connection with 1011 and is reported to onError", async () => {
     freshRoom();
     const peer = await greeted(address());
     peer.send("SPOIL");
     expect(await peer.closed).toMatchObject({ code: 1011 });
-    expect(await errors("its data cannot be kept")).toHaveLength(1);
+    expect(await errors("its data cannot be cloned")).toHaveLength(1);
   });
 });
 
 describe("a full object", () => {
-  test("1,000 sockets on 200 topics: after a sleep, the next publish reaches all its subscribers", async () => {
+  test("with 1,000 sockets on 200 topics delivers the next publish after hibernation to all subscribers", async () => {
     freshRoom();
-    // One after the other: an engine older than August 2026 lets no object sleep that took on two at once (workerd#6862).
+    // In sequence: an engine older than August 2026 does not hibernate an object that accepted two at once (workerd#6862).
     const peers: Peer[] = [];
     for (let i = 0; i < 1_000; i++) peers.push(await connect(address()));
     await Promise.all(
@@ -244,7 +244,7 @@ describe("a full object", () => {
     for (const peer of peers) expect(news(peer).filter((text) => text === "all")).toHaveLength(4);
   }, 60_000);
 
-  test("idle sockets let it sleep by itself, and their pings do not wake it", async () => {
+  test("hibernates with idle sockets, and their pings do not wake it", async () => {
     freshRoom();
     const peers: Peer[] = [];
     for (const token of ["ada", "ben-3600000", "cyd"]) peers.push(await greeted(address(token)));
@@ -252,7 +252,7 @@ describe("a full object", () => {
     await peers[2]?.request("ASSIGN", { how: "later", fields: { a: 1 } });
     await expect.poll(async () => (await look()).timers, POLL).toBe(0);
     const { instance } = await look();
-    // The platform puts an object to sleep ten seconds after its last event.
+    // The platform hibernates an object ten seconds after its last event.
     for (let second = 0; second < 14; second++) {
       await new Promise((resolve) => setTimeout(resolve, 1_000));
       for (const peer of peers) peer.sendRaw('{"type":"$ws:ping"}');

@@ -1,14 +1,14 @@
-import { spawnProgram } from "@halyard/services";
+import { isFullSize, sized, spawnProgram } from "@halyard/services";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { disconnectAll, greeted, type Peer } from "./contract/adapter/peer.ts";
 import { Attacker } from "./fixtures/hostile/attacker.ts";
 import { Random, seedOf } from "./fixtures/random.ts";
 
-const FRAMES = 200_000;
+const FRAMES = sized(1_000_000, 50_000);
 const ATTACKERS = 20;
-/** How long the server keeps anybody waiting: far above what an answer takes, far below what one would call hanging. */
+/** Maximum response time of the server: far above a usual response, far below a hang. */
 const SANE_P99_MS = 500;
-/** The same as the bystander sees it, who shares a thread with all attackers. */
+/** The same for the bystander, which shares a thread with all attackers. */
 const SEEN_P99_MS = 3_000;
 const MEBIBYTE = 2 ** 20;
 
@@ -16,7 +16,7 @@ interface Health {
   readonly memoryBytes: number;
   readonly connections: number;
   readonly errors: number;
-  /** Of the event loop, since the last look at it. */
+  /** Longest delay of the event loop since the last read. */
   readonly delayP99Ms: number;
 }
 
@@ -37,8 +37,8 @@ describe(`${FRAMES} hostile frames`, () => {
     await program.stop();
   });
 
-  test("cost their senders an error or their connection, and nobody else anything", {
-    timeout: 60_000,
+  test("cost their senders an error or the connection and do not affect other connections", {
+    timeout: sized(1_200_000, 60_000),
   }, async () => {
     const random = new Random(seedOf("hostile frames"));
     const bystander = await greeted(url);
@@ -47,7 +47,7 @@ describe(`${FRAMES} hostile frames`, () => {
       await Promise.all(attackers.map((attacker) => attacker.run(frames / ATTACKERS)));
       return attackers;
     };
-    // Caches and compiled code are there before memory is compared.
+    // Caches and compiled code exist before memory is compared.
     await attack(FRAMES / 20, 1_000);
     const before = await settledHealth(bystander);
 
@@ -65,20 +65,20 @@ describe(`${FRAMES} hostile frames`, () => {
     const p99 = latencies.sort((a, b) => a - b)[Math.floor(latencies.length * 0.99)];
     expect(p99).toBeLessThan(SEEN_P99_MS);
     expect(delayP99Ms).toBeGreaterThan(0);
-    expect(delayP99Ms).toBeLessThan(SANE_P99_MS);
+    if (isFullSize) expect(delayP99Ms).toBeLessThan(SANE_P99_MS);
     expect(after.memoryBytes).toBeLessThan(before.memoryBytes * 1.1 + 8 * MEBIBYTE);
     expect(after.errors - before.errors).toBeGreaterThan(FRAMES * 0.9);
     expect(program.output()).not.toMatch(/uncaught|unhandled|warning/i);
-    // Refused frames are the attacker's to send: a line each would be the attacker's to fill the disk with.
+    // An attacker could fill the disk if each refused frame wrote a line.
     expect(program.output().split("\n").length).toBeLessThan(10);
   });
 
   test.each([
     { what: "pings", flood: () => pingFrames(1_000) },
     { what: "requests", flood: () => textFrames(1_000, { type: "ECHO", payload: { nonce: 1 } }) },
-    { what: "bad frames", flood: () => textFrames(1_000, { type: "x".repeat(100) }) },
+    { what: "invalid frames", flood: () => textFrames(1_000, { type: "x".repeat(100) }) },
   ])(
-    "a peer that floods the server with $what and reads no answer costs it no more than the buffer limit",
+    "of a peer that sends $what and reads no response use no more memory than the buffer limit",
     {
       timeout: 60_000,
     },
@@ -89,7 +89,7 @@ describe(`${FRAMES} hostile frames`, () => {
       deaf.pause();
       const frames = flood();
       let sentBytes = 0;
-      // Until the server has thrown it out, or has taken far more than it may keep answers for.
+      // Until the server closes the connection, or accepts far more than it may buffer.
       while (!deaf.isClosed && sentBytes < 40 * MEBIBYTE) {
         sentBytes += frames.length;
         await deaf.write(frames);
@@ -108,13 +108,13 @@ async function healthOf(peer: Peer): Promise<Health> {
   return (await peer.request("HEALTH")).payload as Health;
 }
 
-/** Once all attackers are gone for the server, too. */
+/** Resolves once the server has closed all attackers. */
 async function settledHealth(peer: Peer): Promise<Health> {
   await expect.poll(async () => (await healthOf(peer)).connections, { interval: 100 }).toBe(1);
   return await healthOf(peer);
 }
 
-/** One request after the other, until stopped; gives the time of each. */
+/** Sends one request after the other until stopped and returns the time of each. */
 function watchCalls(peer: Peer): { stop(): Promise<number[]> } {
   const latencies: number[] = [];
   let isStopped = false;
@@ -138,7 +138,7 @@ function watchCalls(peer: Peer): { stop(): Promise<number[]> } {
   };
 }
 
-/** Frames as a client sends them, masked with zeros. */
+/** Client frames, masked with zeros. */
 function textFrames(count: number, frame: object): Buffer {
   const text = Buffer.from(JSON.stringify(frame));
   const length = text.length < 126 ? [0x80 | text.length] : [0xfe, text.length >> 8, text.length & 255];

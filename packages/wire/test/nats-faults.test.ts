@@ -1,4 +1,4 @@
-/** NATS that dies, freezes, or says what nobody said. */
+/** NATS that crashes, freezes or sends unexpected data. */
 import { startNats } from "@halyard/services";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { expect, test } from "vitest";
@@ -15,14 +15,16 @@ brokerContract("NATS", async () => {
     connections.push(connection);
     return connection;
   };
+  const write = async (subject: string, text: string) => {
+    const connection = await open();
+    connection.publish(subject, text);
+    await connection.flush();
+  };
   return {
     server,
     open: async () => natsPubSub(await open()),
-    async write(topic, text) {
-      const connection = await open();
-      connection.publish(`halyard.t.${topic}`, text);
-      await connection.flush();
-    },
+    write: (topic, text) => write(`halyard.t.${topic}`, text),
+    writeHeartbeat: (text) => write("halyard.h", text),
     async stop() {
       await Promise.all(connections.map((connection) => connection.close()));
       await server.stop();
@@ -30,7 +32,7 @@ brokerContract("NATS", async () => {
   };
 });
 
-test("a connection to NATS that is back but silent is replaced, until one is heard", async () => {
+test("the pub/sub replaces a NATS connection that is open again but silent until one responds", async () => {
   const server = await startNats();
   const proxy = await startProxy(server.port);
   const servers = `127.0.0.1:${proxy.port}`;
@@ -38,7 +40,7 @@ test("a connection to NATS that is back but silent is replaced, until one is hea
   const pubsub = natsPubSub(connection, { replyTimeoutMs: 200 });
   try {
     await pubsub.subscribe("room", { deliver: () => 1 });
-    // What follows the greeting, the subscriptions among it, does not arrive.
+    // The proxy holds everything after INFO, including the subscriptions.
     proxy.holdAfter("PONG");
     proxy.cut();
     proxy.mend();

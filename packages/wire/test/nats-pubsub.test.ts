@@ -7,7 +7,7 @@ import { pubsubContract } from "./contract/pubsub.ts";
 const { url, prefix } = await createNatsPrefix();
 let count = 0;
 
-/** Two processes in one: two pub/subs with connections of their own. */
+/** Two processes in one: two pub/subs with their own connections. */
 pubsubContract("NATS", async () => {
   const options = { prefix: `${prefix}.${++count}.` };
   const connections = [await connect({ servers: url }), await connect({ servers: url })] as const;

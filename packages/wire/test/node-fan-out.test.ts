@@ -1,4 +1,4 @@
-/** Frames of one turn are written together on Node. That must change nothing of who gets what, and in which order. */
+/** Node writes the frames of one turn together. This must not change which peer receives which frames, or their order. */
 import { createConnection } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { type ServerHandle, serve } from "../src/adapters/node.ts";
@@ -20,7 +20,7 @@ afterEach(async () => {
   await server?.stop();
 });
 
-/** Peers and what the server may do with each, in the same order. */
+/** Peers and their server-side contexts, in the same order. */
 async function start() {
   const contexts: OpenContext[] = [];
   const router = createRouter({ heartbeat: {} }).onOpen((ctx) => void contexts.push(ctx));
@@ -33,8 +33,8 @@ async function start() {
 const idsOf = ({ frames }: Peer) =>
   frames.flatMap(({ type, payload }) => (type === "NOTE" ? [(payload as { id: number }).id] : []));
 
-describe("what is published, sent and changed in one turn", () => {
-  test.each([1, 2, 3, 4, 5, 6, 7, 8])("reaches whom it is meant for, in order (seed %i)", async (seed) => {
+describe("everything published, sent and changed in one turn", () => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])("reaches the right peers in order (seed %i)", async (seed) => {
     const random = new Random(seed);
     const { router, contexts, peers } = await start();
     const expected = contexts.map((): number[] => []);
@@ -58,7 +58,7 @@ describe("what is published, sent and changed in one turn", () => {
         ctx.send(Note, { id: ++id, padding: "" });
         expected[at]?.push(id);
       } else {
-        // Now and then so much that a batch is full before the turn is over.
+        // Sometimes large enough to fill a batch before the turn is over.
         const payload = { id: ++id, padding: "x".repeat(random.next() < 0.1 ? 30_000 : random.int(0, 200)) };
         const excludeSelf = random.next() < 0.2;
         const isMeant = (peer: number) => topics[peer]?.has(topic) && !(excludeSelf && peer === at);
@@ -90,7 +90,7 @@ describe("what is published, sent and changed in one turn", () => {
   });
 });
 
-test("bytes that wait for the end of the turn count as unsent, those of every message", async () => {
+test("bytes that wait for the end of the turn count as unsent, for every message", async () => {
   const { router, contexts } = await start();
   for (const ctx of contexts) void ctx.subscribe("a");
   const padding = "x".repeat(1_000);
@@ -105,7 +105,7 @@ test("bytes that wait for the end of the turn count as unsent, those of every me
   await expect.poll(() => contexts.map(({ ws }) => ws.bufferedBytes)).toEqual(contexts.map(() => 0));
 });
 
-test("one that joins between two messages gets the second, one that leaves the first", async () => {
+test("a peer that subscribes between two messages receives the second, and one that unsubscribes receives the first", async () => {
   const { router, contexts, peers } = await start();
   for (const ctx of contexts.slice(1)) void ctx.subscribe("a");
   void router.publish("a", Note, { id: 1, padding: "" });
@@ -117,7 +117,7 @@ test("one that joins between two messages gets the second, one that leaves the f
   expect(peers.map(idsOf)).toEqual([[2], [1], [1, 2], [1, 2], [1, 2], [1, 2]]);
 });
 
-test("a peer that goes away in between gets nothing more, and the others everything", async () => {
+test("a peer that disconnects in between receives nothing more, and the others receive everything", async () => {
   const { router, contexts, peers } = await start();
   for (const ctx of contexts) void ctx.subscribe("a");
   const matched = [];
@@ -134,7 +134,7 @@ test("a peer that goes away in between gets nothing more, and the others everyth
   ]);
 });
 
-/** All bytes that a bare peer gets which says that it closes once the first frame is there. */
+/** All bytes that a raw peer receives when it sends a close frame after the first frame. */
 async function readUntilClosed(port: number): Promise<Buffer> {
   const socket = createConnection(port, "127.0.0.1");
   const headers = ["Host: a", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
@@ -164,7 +164,7 @@ function opcodesOf(bytes: Buffer): number[] {
   return opcodes;
 }
 
-test("a peer that closes while something waits for it gets nothing after the close frame", async () => {
+test("a peer that closes while frames wait for it receives nothing after the close frame", async () => {
   const router = createRouter({ heartbeat: {} }).onOpen((ctx) => ctx.subscribe("a"));
   server = await serve(router, { port: 0, host: "127.0.0.1" });
   const { port } = server;

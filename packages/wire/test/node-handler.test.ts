@@ -6,7 +6,7 @@ import { createNodeHandler, type NodeHandler } from "../src/adapters/node.ts";
 import { disconnectAll, greeted, handshake } from "./contract/adapter/peer.ts";
 import { createApp } from "./fixtures/app.ts";
 
-describe("createNodeHandler on an http.Server of the application's own", () => {
+describe("createNodeHandler on an http.Server of the application", () => {
   let http: Server;
   let handler: NodeHandler;
   let url: string;
@@ -29,7 +29,7 @@ describe("createNodeHandler on an http.Server of the application's own", () => {
     await new Promise((resolve) => http.close(resolve));
   });
 
-  test("serves sockets next to the application's own routes", async () => {
+  test("serves connections beside the application's own routes", async () => {
     const peer = await greeted(`ws://${url}/live`);
     const [greeting, page] = await Promise.all([
       peer.request("GREET", { name: "Ada" }),
@@ -44,7 +44,7 @@ describe("createNodeHandler on an http.Server of the application's own", () => {
     expect(await (await fetch(`http://${url}/live`)).text()).toBe("GET /live");
   });
 
-  test("a frame that comes with the upgrade request itself is not lost", async () => {
+  test("receives a frame that arrives together with the upgrade request", async () => {
     const { hostname, port } = new URL(`ws://${url}`);
     const socket = createConnection(Number(port), hostname);
     socket.write(
@@ -69,7 +69,7 @@ describe("createNodeHandler on an http.Server of the application's own", () => {
     expect(received).toMatch(/^HTTP\/1\.1 101 /);
   });
 
-  test("stop closes the sockets with 1012 and leaves the http server running", async () => {
+  test("closes connections with 1012 on stop and leaves the http server running", async () => {
     const peer = await greeted(`ws://${url}/live`);
     await handler.stop();
     expect(await peer.closed).toMatchObject({ code: 1012 });
@@ -77,7 +77,7 @@ describe("createNodeHandler on an http.Server of the application's own", () => {
     expect((await handshake(`ws://${url}/live`)).status).toBe(503);
   });
 
-  test("drain answers what was asked and leaves the http server running", async () => {
+  test("answers pending requests on drain and leaves the http server running", async () => {
     const peer = await greeted(`ws://${url}/live`);
     const answer = peer.request("PAUSE", { ms: 100 });
     await peer.request("GREET", { name: "Ada" });
@@ -88,7 +88,7 @@ describe("createNodeHandler on an http.Server of the application's own", () => {
     expect(await (await fetch(`http://${url}/still`)).text()).toBe("GET /still");
   });
 
-  test("an upgrade whose target is no URL is answered with 400", async () => {
+  test("answers an upgrade with an invalid target URL with 400", async () => {
     const answer = await handshake(`ws://${url}/live`, { host: "a b" }).catch((error: Error) => error);
     expect(answer).toMatchObject({ status: 400 });
   });

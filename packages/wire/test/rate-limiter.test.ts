@@ -10,7 +10,7 @@ rateLimiterContract("memory", (bucket) => {
   return { limiter: new MemoryRateLimiter(bucket, () => now), advance };
 });
 
-test("memoryRateLimiter counts real time", async () => {
+test("memoryRateLimiter measures real time", async () => {
   const limiter = memoryRateLimiter({ capacity: 1, tokensPerSecond: 2 });
   expect(limiter.consume("k", 1).allowed).toBe(true);
   expect(limiter.consume("k", 1).allowed).toBe(false);
@@ -23,6 +23,6 @@ test.each([
   { capacity: -1, tokensPerSecond: 1 },
   { capacity: Number.NaN, tokensPerSecond: 1 },
   { capacity: 1, tokensPerSecond: Number.POSITIVE_INFINITY },
-])("a bucket of capacity $capacity and rate $tokensPerSecond is refused when it is made", (bucket) => {
+])("a bucket with capacity $capacity and rate $tokensPerSecond throws when it is created", (bucket) => {
   expect(() => memoryRateLimiter(bucket)).toThrow(TypeError);
 });

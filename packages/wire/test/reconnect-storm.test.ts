@@ -6,7 +6,7 @@ test.skipIf(process.platform !== "linux").each<Pick<Storm, "cause" | "jitter">>(
   { cause: "every connection is cut", jitter: "full" },
   { cause: "the server is killed", jitter: "full" },
 ])(
-  "when $cause, all clients are soon back and the server's memory stays within bounds",
+  "all clients reconnect soon when $cause, and the server's memory stays within bounds",
   async ({ cause, jitter }) => {
     const figures = await runStorm({
       ...{ cause, jitter, seed: seedOf("reconnect storm"), crowds: 2, clients: 500 },

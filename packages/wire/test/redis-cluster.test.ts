@@ -1,13 +1,13 @@
-/** A Redis Cluster that loses a node, or moves slots, under a pub/sub that listens there. */
+/** A Redis Cluster that loses a node or moves slots while a pub/sub is subscribed. */
 import { type PrivateCluster, startRedisCluster } from "@halyard/services";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { PubSub, Subscriber } from "../src/index.ts";
-import { slotOf } from "../src/pubsub/redis-slot.ts";
+import { slotOf } from "../src/pubsub/redis/channel-slot.ts";
 import { type RedisClient, redisPubSub } from "../src/redis.ts";
 
-// Brokers are started, killed and started again; on a busy machine that takes its time.
+// Brokers are started, killed and restarted, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 const POLL = { timeout: 30_000, interval: 20 };
 const TOPICS = Array.from({ length: 30 }, (_, i) => `topic ${i}`);
@@ -44,7 +44,7 @@ async function publish(pubsub: PubSub, topic: string, frame: string): Promise<vo
   await expect.poll(async () => (await pubsub.publish(topic, frame, {})).ok, POLL).toBe(true);
 }
 
-/** The node whose slots hold the topic's channel, and another one. */
+/** The node with the slot of the topic's channel, and another one. */
 function nodesOf(topic: string) {
   const at = Math.floor((slotOf(`halyard:t:${topic}`) * cluster.nodes.length) / 16_384);
   const [owner, other] = [cluster.nodes[at], cluster.nodes[(at + 1) % cluster.nodes.length]];
@@ -55,8 +55,8 @@ function nodesOf(topic: string) {
 describe.each<[string, () => RedisClient]>([
   ["node-redis", () => createCluster({ rootNodes: cluster.urls.map((url) => ({ url })) })],
   ["ioredis", () => new Cluster([...cluster.urls], { lazyConnect: true })],
-])("a Redis Cluster, by %s", (_, client) => {
-  test("a node that dies is announced to the subscribers of its topics alone; the others go on meanwhile", async () => {
+])("a pub/sub over a Redis Cluster, by %s", (_, client) => {
+  test("announces a node failure only to subscribers of its topics, and other topics continue", async () => {
     const [near, far] = [open(client()), open(client())];
     const listener = new Listener();
     for (const topic of TOPICS) await near.subscribe(topic, listener);
@@ -77,7 +77,7 @@ describe.each<[string, () => RedisClient]>([
     for (const topic of others) expect(listener.events).not.toContain(`${topic}: missed`);
   });
 
-  test("topics follow their slot to another node, and the hole is announced", async () => {
+  test("follows a slot to another node and announces the gap", async () => {
     const topic = "moving";
     const [near, far] = [open(client()), open(client())];
     const listener = new Listener();
@@ -97,7 +97,7 @@ describe.each<[string, () => RedisClient]>([
     }
   });
 
-  test("a node that gives away only the slot by which it is tested is heard again", async () => {
+  test("recovers when a node gives away only the slot that the pub/sub tests it with", async () => {
     const topic = "staying";
     const { owner, other } = nodesOf(topic);
     const [near, far] = [open(client()), open(client())];
@@ -117,7 +117,7 @@ describe.each<[string, () => RedisClient]>([
     }
   });
 
-  test("a topic whose slot goes away and comes back at once is heard again", async () => {
+  test("recovers when a topic's slot moves away and immediately back", async () => {
     const topic = "returning";
     const [near, far] = [open(client()), open(client())];
     const listener = new Listener();
@@ -135,21 +135,21 @@ describe.each<[string, () => RedisClient]>([
   });
 });
 
-test("a channel's slot is the one that Redis says, whatever the name is", async () => {
+test("the slot of a channel is the one that Redis computes, for any name", async () => {
   const [url = ""] = cluster.urls;
   for (const name of ["", "a", "halyard:t:room", "{user}.1", "a{}b", "{", "x{y}z{w}", "é🛶", "a}b{c}"])
     expect([name, slotOf(name)]).toEqual([name, Number(await ask(url, "CLUSTER", "KEYSLOT", name))]);
 });
 
-test("clients that cannot be told apart, or do not fit together, are refused when the pub/sub is made", () => {
+test("clients that are ambiguous or do not match throw when the pub/sub is created", () => {
   for (const stranger of [{}, { duplicate() {}, publish() {} }, null, "redis://localhost"])
-    expect(() => redisPubSub(stranger as never)).toThrow("does not know this client");
+    expect(() => redisPubSub(stranger as never)).toThrow("does not support this client");
   const single = createClient({ url: "redis://localhost:1" });
   const many = createCluster({ rootNodes: [{ url: "redis://localhost:1" }] });
-  expect(() => redisPubSub(single, { subscriber: many })).toThrow("of one kind");
+  expect(() => redisPubSub(single, { subscriber: many })).toThrow("of the same kind");
 });
 
-/** Makes all nodes believe that it has the slot. Who imports it has the last word, so that no gossip takes it back. */
+/** Makes all nodes agree that this node has the slot. The importing node is last, so that gossip does not revert it. */
 async function give(slot: number, to: { readonly url: string }): Promise<void> {
   const id = await ask(to.url, "CLUSTER", "MYID");
   const from = cluster.nodes.find(({ url }) => url !== to.url);

@@ -8,7 +8,7 @@ import { pubsubContract, type TestBus } from "./contract/pubsub.ts";
 
 let count = 0;
 
-/** Two processes in one: two pub/subs with connections of their own. */
+/** Two processes in one: two pub/subs with their own connections. */
 function bus(client: RedisClient, prefix: string): TestBus {
   const options = { prefix: `${prefix}:${++count}:` };
   const near = redisPubSub(client, options);
@@ -28,7 +28,7 @@ pubsubContract("Redis, by node-redis", async () => bus(createClient({ url }), pr
 
 pubsubContract("Redis, by ioredis", async () => bus(new Redis(url, { lazyConnect: true }), prefix));
 
-test("a process listens to the topics it has subscribers for, and to no others", async () => {
+test("a process subscribes only to the topics for which it has subscribers", async () => {
   const { near, stop } = bus(createClient({ url }), `${prefix}:interest`);
   const client = await createClient({ url }).connect();
   const channels = async () =>

@@ -20,7 +20,7 @@ const RUNS = 25;
 const { url, prefix } = await createRedisPrefix();
 let count = 0;
 
-/** On a clock of the test's: real time would move while Redis answers. */
+/** Uses the test's clock, because real time would pass while Redis responds. */
 function limiter(client: Client, bucket: TokenBucket): TestLimiter {
   let now = 1_000_000;
   const options = { prefix: `${prefix}:${++count}:` };
@@ -56,7 +56,7 @@ rateLimiterContract("Redis, by ioredis", (bucket) => limiter(ioredis, bucket), R
 rateLimiterContract("a Redis Cluster, by node-redis", (bucket) => limiter(nodeRedisCluster, bucket), RUNS);
 rateLimiterContract("a Redis Cluster, by ioredis", (bucket) => limiter(ioredisCluster, bucket), RUNS);
 
-test("200 callers at once in each of two processes together get no more than the bucket holds", async () => {
+test("200 concurrent callers in each of two processes together get no more than the bucket holds", async () => {
   const env = { REDIS: url, PREFIX: `${prefix}:two:`, CAPACITY: "50", RATE: "0.001" };
   const args = ["--conditions=@halyard/source", fixture("remote/limiter.ts")];
   const programs = await Promise.all(
@@ -74,7 +74,7 @@ test("200 callers at once in each of two processes together get no more than the
   }
 });
 
-test("a limiter whose Redis is not reached refuses with UNAVAILABLE, in time, and lets nothing through", async () => {
+test("a limiter that cannot reach Redis refuses with UNAVAILABLE in time and allows nothing", async () => {
   const server = await startRedis();
   const client = createClient({ url: server.url });
   client.on("error", () => undefined);
@@ -87,7 +87,7 @@ test("a limiter whose Redis is not reached refuses with UNAVAILABLE, in time, an
   await server.stop();
 });
 
-test("a limiter whose Redis is away asks so much of it and no more, until it is back", async () => {
+test("a limiter without Redis limits its pending commands until Redis is back", async () => {
   const server = await startRedis();
   const client = createClient({ url: server.url });
   client.on("error", () => undefined);
@@ -98,7 +98,7 @@ test("a limiter whose Redis is away asks so much of it and no more, until it is 
   expect(verdicts.every(({ status }) => status === "rejected")).toBe(true);
   await expect(limited.consume("k", 1)).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    cause: { message: "Redis has left 10000 questions unanswered." },
+    cause: { message: "Redis has not replied to 10000 commands." },
   });
   server.resume();
   await expect
@@ -110,14 +110,14 @@ test("a limiter whose Redis is away asks so much of it and no more, until it is 
   await server.stop();
 });
 
-test("a client that is none is refused when the limiter is made", () => {
+test("an unknown client throws when the limiter is created", () => {
   for (const stranger of [{}, { eval() {} }, null])
     expect(() => redisRateLimiter(stranger as never, { capacity: 1, tokensPerSecond: 1 })).toThrow(
-      "does not know this client",
+      "does not support this client",
     );
 });
 
-test("redisRateLimiter counts the time of Redis", async () => {
+test("redisRateLimiter uses the clock of Redis", async () => {
   const real = redisRateLimiter(
     nodeRedis,
     { capacity: 1, tokensPerSecond: 50 },
@@ -127,10 +127,10 @@ test("redisRateLimiter counts the time of Redis", async () => {
   await expect.poll(async () => (await real.consume("k", 1)).allowed, { interval: 5 }).toBe(true);
 });
 
-test("a bucket is forgotten once it would be full again", async () => {
-  const options = { prefix: `${prefix}:forgotten:` };
+test("a bucket expires once it would be full again", async () => {
+  const options = { prefix: `${prefix}:expiry:` };
   await redisRateLimiter(nodeRedis, { capacity: 10, tokensPerSecond: 1 }, options).consume("k", 4);
-  const ttl = await nodeRedis.pTTL(`${prefix}:forgotten:k`);
+  const ttl = await nodeRedis.pTTL(`${prefix}:expiry:k`);
   expect(ttl).toBeGreaterThan(60_000);
   expect(ttl).toBeLessThanOrEqual(64_000);
 });

@@ -4,7 +4,7 @@ import { runRollingDeploy } from "./fixtures/cluster/rolling.ts";
 import { seedOf } from "./fixtures/random.ts";
 
 test.each(BROKERS)(
-  "replacing three servers over $name one after the other fails no request and no publish",
+  "a rolling replacement of three servers over $name fails no request and no publish",
   async (broker) => {
     const figures = await runRollingDeploy({
       broker,

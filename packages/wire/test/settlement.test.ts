@@ -10,7 +10,7 @@ const REQUESTS = 50_000;
 const DEADLINE_MS = 45_000;
 
 describe("settlement", () => {
-  test(`of ${REQUESTS} requests of every kind over ${CONNECTIONS} connections, each gets exactly one terminal frame with its id`, {
+  test(`gives each of ${REQUESTS} requests of every kind over ${CONNECTIONS} connections exactly one terminal frame with its id`, {
     timeout: 60_000,
   }, async () => {
     const random = new Random(seedOf("settlement"));
@@ -28,7 +28,7 @@ describe("settlement", () => {
     );
     await Promise.all(callers.map((caller) => caller.opened()));
     await Promise.all(callers.map((caller) => caller.run(REQUESTS / CONNECTIONS, deadlineAt)));
-    // Handlers that answer late have done so, and what they sent has arrived, before the history is judged.
+    // Late handlers must have finished, and their frames must have arrived, before the history is checked.
     const isQuiet = async () => (await callers[0]?.report(deadlineAt))?.running === 0;
     await vi.waitUntil(isQuiet, { timeout: 10_000, interval: 50 }).catch(() => undefined);
     const reports = await Promise.all(callers.map((caller) => caller.report(deadlineAt)));
@@ -51,7 +51,7 @@ describe("the settlement checker", () => {
   const answer = { op: "receive", connection: 0, at, id: "a", kind: "answer", nonce: 7 } as const;
   const good: HistoryEntry[] = [sent, answer];
 
-  test("accepts a history that keeps the promise", () => {
+  test("accepts a correct history", () => {
     expect(checkSettlement(good)).toEqual([]);
     const duplicate = { ...sent, kind: "duplicate" } as const;
     const refused = {
@@ -68,15 +68,15 @@ describe("the settlement checker", () => {
 
   test.each<[string, HistoryEntry[]]>([
     ["a request without an end", [sent]],
-    ["a second answer", [sent, answer, answer]],
-    ["an error after the answer", [sent, answer, { ...answer, kind: "error", code: "INTERNAL" }]],
-    ["progress after the answer", [sent, answer, { ...answer, kind: "progress", nonce: 1 }]],
-    ["progress that was not asked for", [sent, { ...answer, kind: "progress", nonce: 1 }, answer]],
+    ["a second response", [sent, answer, answer]],
+    ["an error after the response", [sent, answer, { ...answer, kind: "error", code: "INTERNAL" }]],
+    ["progress after the response", [sent, answer, { ...answer, kind: "progress", nonce: 1 }]],
+    ["progress that was not requested", [sent, { ...answer, kind: "progress", nonce: 1 }, answer]],
     ["missing progress", [{ ...sent, kind: "steps", steps: 1 }, answer]],
-    ["the answer to another request", [sent, { ...answer, nonce: 8 }]],
-    ["an answer on another connection", [sent, { ...answer, connection: 1 }]],
-    ["an answer to nothing", [{ ...answer, id: "b" }, ...good]],
-    ["the wrong ending", [{ ...sent, kind: "thrown" }, answer]],
+    ["the response to another request", [sent, { ...answer, nonce: 8 }]],
+    ["a response on another connection", [sent, { ...answer, connection: 1 }]],
+    ["a response without a request", [{ ...answer, id: "b" }, ...good]],
+    ["the wrong outcome", [{ ...sent, kind: "thrown" }, answer]],
     [
       "the wrong code",
       [

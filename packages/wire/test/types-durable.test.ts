@@ -1,4 +1,4 @@
-/** What the compiler knows of a Durable Object's class. */
+/** The types of a Durable Object's class. */
 import { expectTypeOf, test } from "vitest";
 import {
   createDurableObjectHandler,
@@ -13,9 +13,10 @@ interface Data {
   readonly userId: string;
 }
 
+const data = { userId: "guest" };
 const News = message("NEWS", { text: z.string() });
 
-/** As the platform declares its own. */
+/** As the platform declares it. */
 declare abstract class PlatformObject<Env> {
   protected ctx: DurableState & { readonly id: string };
   protected env: Env;
@@ -24,10 +25,10 @@ declare abstract class PlatformObject<Env> {
   alarm?(info?: { readonly isRetry: boolean }): void | Promise<void>;
 }
 
-test("publish takes what the schema takes, disconnect plain data", () => {
-  class Room extends createDurableObjectHandler(createRouter<Data>()) {
+test("publish accepts the schema's input, and disconnect accepts plain data", () => {
+  class Room extends createDurableObjectHandler(createRouter<Data>(), { data }) {
     announce(text: string) {
-      // @ts-expect-error: the payload is not the schema's.
+      // @ts-expect-error: the payload does not match the schema.
       void (() => this.publish("news", News, { words: text }));
       // @ts-expect-error: plain data only.
       void (() => this.disconnect({ data: { userId: { id: 1 } } }));
@@ -39,17 +40,18 @@ test("publish takes what the schema takes, disconnect plain data", () => {
   expectTypeOf<ConstructorParameters<typeof Room>>().toEqualTypeOf<[state: DurableState, env: unknown]>();
 });
 
-test("authenticate gives the router's data, without the id", () => {
+test("authenticate returns the router's data without clientId", () => {
   type Authenticate = NonNullable<DurableObjectOptions<Data>["authenticate"]>;
   type Given = Exclude<Awaited<ReturnType<Authenticate>>, undefined>;
   expectTypeOf<Given>().toHaveProperty("userId");
   expectTypeOf<Given>().not.toHaveProperty("clientId");
 });
 
-test("context may be made of the object's own state and env", () => {
+test("context may be created from the object's state and env", () => {
   void (() => {
-    createDurableObjectHandler(createRouter<Data>(), { context: { region: "weur" } });
+    createDurableObjectHandler(createRouter<Data>(), { data, context: { region: "weur" } });
     createDurableObjectHandler(createRouter<Data>(), {
+      data,
       context: (state, env) => {
         expectTypeOf(state).toEqualTypeOf<DurableState>();
         expectTypeOf(env).toEqualTypeOf<unknown>();
@@ -57,6 +59,7 @@ test("context may be made of the object's own state and env", () => {
       },
     });
     createDurableObjectHandler(createRouter<Data>(), {
+      data,
       base: PlatformObject<{ readonly SECRET: string }>,
       context: (state, env) => {
         expectTypeOf(state.id).toEqualTypeOf<string>();
@@ -66,10 +69,11 @@ test("context may be made of the object's own state and env", () => {
   });
 });
 
-test("with a base, the class has what the base has, the type of env too", () => {
+test("a class with a base has the members of the base, including the type of env", () => {
   const make = () => {
     const router = createRouter<Data>();
     return class Room extends createDurableObjectHandler(router, {
+      data,
       base: PlatformObject<{ readonly SECRET: string }>,
     }) {
       override async alarm(): Promise<void> {

@@ -1,4 +1,4 @@
-/** What the compiler knows of a schema, in every form it may be declared. */
+/** The types of a schema in every form of declaration. */
 import { describe, expectTypeOf, test } from "vitest";
 import * as core from "../src/index.ts";
 import * as valibot from "../src/valibot.ts";
@@ -8,11 +8,69 @@ import { message, rpc, z } from "../src/zod.ts";
 const Say = message("SAY", { text: z.string(), times: z.number().default(1) });
 const Add = rpc("ADD", { a: z.number(), b: z.number() }, "SUM", { sum: z.number() });
 
-/** Code for the compiler's eyes only. */
+/** Code that is only compiled. */
 function neverRun(_code: () => unknown): void {}
 
-describe("forms of schemas", () => {
-  test("Zod: shape, object schema, meta, config and rpc", () => {
+describe("a type without a JSON form", () => {
+  test("does not compile in a field, nested, in meta or in a response", () => {
+    const bytes = z.object({ bytes: z.instanceof(Uint8Array) });
+    neverRun(() => {
+      // @ts-expect-error a Date
+      message("M", { at: z.date() });
+      // @ts-expect-error a bigint
+      message("M", { ok: z.string(), id: z.bigint().optional() });
+      // @ts-expect-error a Map
+      message("M", { by: z.map(z.string(), z.string()) });
+      // @ts-expect-error a Set, nested
+      message("M", { items: z.array(z.object({ tags: z.set(z.string()).nullable() })) });
+      // @ts-expect-error bytes, in an object schema
+      message("M", bytes);
+      // @ts-expect-error a Date, in a config
+      message("M", { payload: { at: z.date() } });
+      // @ts-expect-error a Date, in the response of a config
+      message("M", { response: { at: z.date() } });
+      // @ts-expect-error a Date, in meta
+      message("M", {}, { at: z.date() });
+      // @ts-expect-error a Date, in a request
+      rpc("M", { at: z.date() }, "R", undefined);
+      // @ts-expect-error a Date, in a response
+      rpc("M", undefined, "R", { at: z.date() });
+      // @ts-expect-error a Date
+      valibot.message("M", { at: v.date() });
+      // @ts-expect-error a Set, nested
+      valibot.message("M", { items: v.array(v.object({ tags: v.optional(v.set(v.string())) })) });
+      // @ts-expect-error a bigint, in a response
+      valibot.rpc("M", undefined, "R", { id: v.bigint() });
+      // @ts-expect-error a Date, of any library
+      core.message("M", z.strictObject({ at: z.date() }));
+      // @ts-expect-error a Date, of any library, in a config
+      core.message("M", { response: z.strictObject({ at: z.date() }) });
+    });
+  });
+
+  test("compiles as the result of a conversion, and where the type is not known", () => {
+    interface Tree {
+      readonly text: string;
+      readonly children: readonly Tree[];
+    }
+    const tree: z.ZodType<Tree> = z.lazy(() => z.object({ text: z.string(), children: z.array(tree) }));
+    const Kept = message("M", {
+      at: z.coerce.date(),
+      when: z.iso.datetime().transform((text) => new Date(text)),
+      tree,
+      json: z.json(),
+      any: z.any(),
+      branded: z.string().brand("Id"),
+      literal: z.literal(["a", 1, null]),
+    });
+    expectTypeOf<core.PayloadOutput<typeof Kept>["at"]>().toEqualTypeOf<Date>();
+    valibot.message("M", { when: v.pipe(v.string(), v.isoTimestamp(), v.toDate()), any: v.any() });
+    core.message("M", z.strictObject({ at: z.coerce.date() }));
+  });
+});
+
+describe("the types of schemas", () => {
+  test("are inferred for Zod from shape, object schema, meta, config and rpc", () => {
     const text = { text: z.string() };
     expectTypeOf(message("M").payload).toEqualTypeOf<undefined>();
     expectTypeOf<core.PayloadOutput<typeof Say>>().toEqualTypeOf<{ text: string; times: number }>();
@@ -37,7 +95,7 @@ describe("forms of schemas", () => {
     });
   });
 
-  test("Valibot: shape, object schema, meta, config and rpc", () => {
+  test("are inferred for Valibot from shape, object schema, meta, config and rpc", () => {
     const fields = { text: v.string(), times: v.optional(v.number(), 1) };
     const byShape = valibot.message("M", fields);
     expectTypeOf<core.PayloadInput<typeof byShape>>().toEqualTypeOf<{
@@ -67,7 +125,7 @@ describe("forms of schemas", () => {
     });
   });
 
-  test("core: any Standard Schema, with its own input and output", () => {
+  test("are inferred in the core from any Standard Schema, with its input and output", () => {
     const schema: core.StandardSchema<{ n: string }, { n: number }> = {
       "~standard": { version: 1, vendor: "types", validate: () => ({ value: { n: 1 } }) },
     };
@@ -89,7 +147,7 @@ describe("forms of schemas", () => {
     });
   });
 
-  test("any Standard Schema library fits the core, Zod's and Valibot's own schemas too", () => {
+  test("accept any Standard Schema library in the core, including Zod's and Valibot's schemas", () => {
     const ofZod = core.message("M", z.object({ n: z.number() }));
     const ofValibot = core.message("M", v.object({ n: v.number() }));
     expectTypeOf<core.PayloadInput<typeof ofZod>>().toEqualTypeOf<{ n: number }>();

@@ -1,4 +1,4 @@
-/** What the compiler promises: each test holds what must compile, and beside it what must not. */
+/** Types of the public API: each test holds code that must compile and code that must not. */
 import { describe, expectTypeOf, test } from "vitest";
 import * as core from "../src/index.ts";
 import { requireAuth } from "../src/middleware/index.ts";
@@ -23,11 +23,11 @@ const Hinted = message("HINTED", { text: z.string() }, { hint: z.string().option
 const Add = rpc("ADD", { a: z.number(), b: z.number() }, "SUM", { sum: z.number() });
 const Touch = rpc("TOUCH", undefined, "TOUCHED", undefined);
 
-/** Code for the compiler's eyes only. */
+/** Code that is only compiled. */
 function neverRun(_code: () => unknown): void {}
 
-describe("payloads", () => {
-  test("a handler sees the payload its schema declares, after defaults", () => {
+describe("the types of payloads", () => {
+  test("give a handler the payload of its schema, after defaults", () => {
     createRouter()
       .on(Say, (ctx) => {
         expectTypeOf(ctx.payload).toEqualTypeOf<{ text: string; times: number }>();
@@ -38,13 +38,13 @@ describe("payloads", () => {
       .rpc(Add, (ctx) => expectTypeOf(ctx.payload).toEqualTypeOf<{ a: number; b: number }>());
   });
 
-  test("the payload is undefined when the schema has none", () => {
+  test("are undefined when the schema has none", () => {
     createRouter()
       .on(Bare, (ctx) => expectTypeOf(ctx.payload).toEqualTypeOf<undefined>())
       .rpc(Touch, (ctx) => expectTypeOf(ctx.payload).toEqualTypeOf<undefined>());
   });
 
-  test("send takes the schema's input: fields with defaults may be left out", () => {
+  test("let send accept the schema's input, where fields with defaults are optional", () => {
     createRouter().on(Bare, (ctx) => {
       ctx.send(Say, { text: "hi" });
       ctx.send(Bare);
@@ -60,17 +60,17 @@ describe("payloads", () => {
     });
   });
 
-  test("send gives a promise only with waitFor", () => {
+  test("let send return a promise only with waitFor", () => {
     createRouter().on(Bare, (ctx) => {
       expectTypeOf(ctx.send(Say, { text: "hi" })).toEqualTypeOf<void>();
       expectTypeOf(ctx.send(Say, { text: "hi" }, { waitFor: "ack" })).toEqualTypeOf<Promise<boolean>>();
       expectTypeOf(ctx.send(Bare, undefined, { waitFor: "drain" })).toEqualTypeOf<Promise<boolean>>();
-      // @ts-expect-error there is no such thing to wait for
+      // @ts-expect-error waitFor does not accept this value
       void ctx.send(Say, { text: "hi" }, { waitFor: "delivery" });
     });
   });
 
-  test("publish takes a topic that is a string and the schema's input", () => {
+  test("let publish accept a string as topic and the schema's input", () => {
     const router = createRouter().on(Bare, async (ctx) => {
       expectTypeOf(await ctx.publish("topic", Say, { text: "hi" })).toEqualTypeOf<core.PublishResult>();
       await ctx.publish("topic", Bare);
@@ -97,7 +97,7 @@ describe("payloads", () => {
     });
   });
 
-  test("a publish result is narrowed by ok", () => {
+  test("narrow a publish result by ok", () => {
     neverRun(async () => {
       const result = await createRouter().publish("topic", Bare);
       if (result.ok) expectTypeOf(result.matchedLocal).toEqualTypeOf<number | undefined>();
@@ -108,8 +108,8 @@ describe("payloads", () => {
   });
 });
 
-describe("requests", () => {
-  test("reply takes the response's schema and payload and nothing else", () => {
+describe("the types of requests", () => {
+  test("let reply accept only the response's schema and payload", () => {
     createRouter()
       .rpc(Add, (ctx) => {
         ctx.reply(Add.response, { sum: ctx.payload.a + ctx.payload.b });
@@ -135,7 +135,7 @@ describe("requests", () => {
       });
   });
 
-  test("a schema without response is not a request", () => {
+  test("refuse a schema without response", () => {
     neverRun(() => {
       // @ts-expect-error SAY has no response
       createRouter().rpc(Say, () => undefined);
@@ -147,7 +147,7 @@ describe("requests", () => {
     });
   });
 
-  test("the RPC context has what a call has", () => {
+  test("give the RPC context the members of a request", () => {
     createRouter().rpc(Add, (ctx) => {
       expectTypeOf(ctx.isRpc).toEqualTypeOf<true>();
       expectTypeOf(ctx.deadline).toEqualTypeOf<number>();
@@ -158,7 +158,7 @@ describe("requests", () => {
     });
   });
 
-  test("the event context has none of it", () => {
+  test("give the event context none of them", () => {
     createRouter().on(Say, (ctx) => {
       expectTypeOf(ctx.isRpc).toEqualTypeOf<false>();
       expectTypeOf(ctx.meta.correlationId).toEqualTypeOf<string | undefined>();
@@ -175,7 +175,7 @@ describe("requests", () => {
     });
   });
 
-  test("on with a request's schema gives the event context", () => {
+  test("give the event context to on with a request's schema", () => {
     createRouter().on(Add, (ctx) => {
       expectTypeOf(ctx.payload).toEqualTypeOf<{ a: number; b: number }>();
       // @ts-expect-error a plain event handler does not reply
@@ -184,8 +184,8 @@ describe("requests", () => {
   });
 });
 
-describe("meta", () => {
-  test("a handler sees declared meta as the schema's output, beside the standard keys", () => {
+describe("the types of meta", () => {
+  test("give a handler declared meta as the schema's output, beside the standard keys", () => {
     createRouter().on(Tagged, (ctx) => {
       expectTypeOf(ctx.meta.room).toEqualTypeOf<string>();
       expectTypeOf(ctx.meta.page).toEqualTypeOf<number>();
@@ -194,12 +194,12 @@ describe("meta", () => {
       expectTypeOf(ctx.meta.timestamp).toEqualTypeOf<number | undefined>();
       // @ts-expect-error meta has no such key
       ctx.meta.other;
-      // @ts-expect-error meta is the server's to write
+      // @ts-expect-error only the server writes this key
       ctx.meta.clientId = "mine";
     });
   });
 
-  test("required meta must be given, optional meta may be left out, unknown keys are refused", () => {
+  test("require required meta, allow optional meta to be absent, and refuse unknown keys", () => {
     createRouter().on(Bare, async (ctx) => {
       ctx.send(Tagged, { text: "hi" }, { meta: { room: "a" } });
       ctx.send(Hinted, { text: "hi" });
@@ -221,8 +221,8 @@ describe("meta", () => {
   });
 });
 
-describe("connection data", () => {
-  test("the generic of createRouter types data everywhere", () => {
+describe("the types of connection data", () => {
+  test("come from the generic of createRouter everywhere", () => {
     createRouter<Data>({
       authorizeTopic: (ctx, topic) => topic === ctx.data.userId,
       hooks: { onOpen: (ctx) => expectTypeOf(ctx.data).toEqualTypeOf<Data>() },
@@ -245,7 +245,7 @@ describe("connection data", () => {
     });
   });
 
-  test("ConnectionData may be extended once for all routers", () => {
+  test("come from ConnectionData when it is extended for all routers", () => {
     expectTypeOf<core.ConnectionData["declaredLocale"]>().toEqualTypeOf<string | undefined>();
     createRouter()
       .onOpen((ctx) => ctx.assignData({ declaredLocale: "de" }))
@@ -256,7 +256,7 @@ describe("connection data", () => {
       });
   });
 
-  test("getData knows the fields; assignData takes some of them", () => {
+  test("let getData read the fields and assignData set some of them", () => {
     createRouter<Data>().on(Bare, (ctx) => {
       expectTypeOf(ctx.getData("userId")).toEqualTypeOf<string | undefined>();
       expectTypeOf(ctx.getData("visits")).toEqualTypeOf<number | undefined>();
@@ -271,7 +271,7 @@ describe("connection data", () => {
     });
   });
 
-  test("middleware sees no payload, and may be written for any data", () => {
+  test("hide the payload from middleware, which may be written for any data", () => {
     createRouter<Data>()
       .use(requireAuth())
       .use(requireAuth((ctx) => ctx.data.userId !== ""))
@@ -286,12 +286,12 @@ describe("connection data", () => {
   });
 });
 
-describe("errors", () => {
-  test("standard codes complete themselves, and custom ones are allowed", () => {
+describe("the types of errors", () => {
+  test("complete standard codes and allow custom ones", () => {
     const suggested: core.ErrorCode[] = ["NOT_FOUND", "INTERNAL"];
     expectTypeOf(suggested).items.toExtend<core.AnyErrorCode>();
     expectTypeOf<"ROOM_FULL">().toExtend<core.AnyErrorCode>();
-    // A plain `string` would complete nothing: the union must still hold the standard codes.
+    // A plain `string` would complete nothing, so the union must contain the standard codes.
     expectTypeOf<Extract<core.AnyErrorCode, core.ErrorCode>>().toEqualTypeOf<core.ErrorCode>();
     createRouter().on(Bare, (ctx) => {
       ctx.error("NOT_FOUND");
@@ -305,7 +305,7 @@ describe("errors", () => {
     });
   });
 
-  test("isWsError narrows, and the thirteen codes are known", () => {
+  test("are narrowed by isWsError, and include the thirteen codes", () => {
     const caught: unknown = undefined;
     if (core.WsError.isWsError(caught)) expectTypeOf(caught).toEqualTypeOf<core.WsError>();
     expectTypeOf(core.ERROR_CODES.ABORTED.retryable).toEqualTypeOf<boolean>();
@@ -313,19 +313,19 @@ describe("errors", () => {
     core.ERROR_CODES.ROOM_FULL;
   });
 
-  test("onError gets a WsError and may return false, or nothing", () => {
+  test("give onError a WsError, and let it return false or nothing", () => {
     createRouter()
       .onError((error) => expectTypeOf(error).toEqualTypeOf<core.WsError>() as never)
       .onError(() => false)
       .onError(() => undefined)
-      // @ts-expect-error only false, true and nothing mean something
+      // @ts-expect-error only booleans and undefined are allowed
       .onError(() => "suppress");
   });
 
-  test("limit infos are narrowed by type", () => {
+  test("narrow limit infos by type", () => {
     createRouter().onLimitExceeded((info) => {
       if (info.type === "rate") expectTypeOf(info.retryAfterMs).toEqualTypeOf<number | null>();
-      // @ts-expect-error a payload limit has nothing to wait for
+      // @ts-expect-error a payload limit has no retryAfterMs
       else info.retryAfterMs;
     });
   });

@@ -34,7 +34,7 @@ type Fields = Readonly<
   Record<string, { readonly check: (value: unknown) => boolean; readonly absent?: unknown }>
 >;
 
-/** A Standard Schema of our own: strict, as the seam leaves to the library. */
+/** A Standard Schema written by hand. It is strict, because the core leaves strictness to the library. */
 function fields<Input, Output = Input>(shape: Fields): wire.StandardSchema<Input, Output> {
   const names = new Map(Object.entries(shape));
   return {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type AdmissionOptions, judge, overloaded, type Upgrade, type Verdict } from "./admission.ts";
+import { WsError } from "../protocol/error.ts";
+import type { ConnectionData } from "../router/peer.ts";
+import { Admission, type AdmissionOptions, overloaded, type Upgrade, type Verdict } from "./admission.ts";
 
 const HALYARD = "halyard.v1.json";
 
@@ -11,15 +13,19 @@ function upgradeOf(url: string, headers: Readonly<Record<string, string>>): Upgr
   };
 }
 
+function admission(options: AdmissionOptions): Admission<ConnectionData> {
+  return new Admission(options, { error: () => undefined, refused: () => undefined });
+}
+
 async function verdictOn(
   headers: Readonly<Record<string, string>>,
   options: AdmissionOptions = {},
   url = "ws://chat.example/",
 ): Promise<Verdict> {
-  return await judge(upgradeOf(url, { host: "chat.example", ...headers }), options, () => undefined);
+  return await admission(options).judge(upgradeOf(url, { host: "chat.example", ...headers }));
 }
 
-/** The server is `chat.example`, and `https://app.example` and `http://localhost:5173` are listed. */
+/** The server is `chat.example`. `https://app.example` and `http://localhost:5173` are in the list. */
 const LISTED = ["https://app.example", "http://localhost:5173"];
 
 const SAME_HOST = [
@@ -32,7 +38,7 @@ const SAME_HOST = [
 ];
 
 const FOREIGN = [
-  // Other hosts that look like ours.
+  // Other hosts that resemble the server's.
   "http://evil.test",
   "https://evil.test",
   "https://chat.example.evil.test",
@@ -53,7 +59,7 @@ const FOREIGN = [
   "https://cһat.example",
   "https://chat.examp1e",
   "https://xn--hat-y4a.example",
-  // Ours in the wrong place.
+  // The server's host in the wrong place.
   "https://evil.test/chat.example",
   "https://evil.test?chat.example",
   "https://evil.test#chat.example",
@@ -69,7 +75,7 @@ const FOREIGN = [
   "https://chat.example:80",
   "http://chat.example:0",
   "http://chat.example:65535",
-  // Nearly a listed one: the list is exact.
+  // Almost a listed origin: the list is exact.
   "http://app.example",
   "https://app.example:443",
   "https://app.example:8443",
@@ -86,7 +92,7 @@ const FOREIGN = [
   "https://localhost:5173",
   "http://127.0.0.1:5173",
   "http://[::1]:5173",
-  // Not origins at all.
+  // Not origins.
   "",
   " ",
   "null",
@@ -130,7 +136,7 @@ const FOREIGN = [
   "resource://chat",
 ];
 
-/** Generated: what an attacker can register or put together around the names that are allowed. */
+/** Generated variants of the allowed names that an attacker could register or construct. */
 function* generated(): Generator<string> {
   const names = ["chat.example", "app.example", "localhost:5173"];
   for (const scheme of ["http", "https", "ftp"]) {
@@ -158,22 +164,22 @@ function* generated(): Generator<string> {
 describe("the Origin of an upgrade", () => {
   const options: AdmissionOptions = { allowedOrigins: LISTED };
 
-  test("there are at least 200 variants in this table", () => {
+  test("is tested with at least 200 variants", () => {
     expect(
       SAME_HOST.length + LISTED.length + FOREIGN.length + [...generated()].length,
     ).toBeGreaterThanOrEqual(200);
   });
 
-  test.each(SAME_HOST)("%s is the server's own host", async (origin) => {
+  test.each(SAME_HOST)("%s is allowed as the server's own host", async (origin) => {
     expect(await verdictOn({ origin })).toMatchObject({ kind: "admit" });
   });
 
-  test.each(LISTED)("%s is listed, and only then allowed", async (origin) => {
+  test.each(LISTED)("%s is allowed only when it is listed", async (origin) => {
     expect(await verdictOn({ origin }, options)).toMatchObject({ kind: "admit" });
     expect(await verdictOn({ origin })).toMatchObject({ kind: "http", status: 403 });
   });
 
-  test.each(FOREIGN)("%s is refused, with and without the list", async (origin) => {
+  test.each(FOREIGN)("%s is refused with and without the list", async (origin) => {
     for (const settings of [options, {}]) {
       expect(await verdictOn({ origin }, settings)).toMatchObject({ kind: "http", status: 403 });
       expect(await verdictOn({ origin, "sec-websocket-protocol": HALYARD }, settings)).toMatchObject({
@@ -183,7 +189,7 @@ describe("the Origin of an upgrade", () => {
     }
   });
 
-  test("every generated lookalike is refused", async () => {
+  test("is refused for every generated lookalike", async () => {
     const admitted: string[] = [];
     for (const origin of generated()) {
       if ((await verdictOn({ origin }, options)).kind === "admit") admitted.push(origin);
@@ -205,22 +211,22 @@ describe("the Origin of an upgrade", () => {
     { host: "xn--bcher-kva.example", origin: "https://bücher.example", kind: "admit" },
     { host: "", origin: "http://", kind: "http" },
     { host: "a b", origin: "http://a b", kind: "http" },
-  ])("with Host $host, $origin is answered with $kind", async ({ host, origin, kind }) => {
+  ])("$origin with Host $host gives $kind", async ({ host, origin, kind }) => {
     expect(await verdictOn({ host, origin })).toMatchObject({ kind });
   });
 
-  test("without a Host header no origin is the same host", async () => {
+  test("is never the same host without a Host header", async () => {
     const upgrade = upgradeOf("ws://chat.example/", { origin: "http://chat.example" });
-    expect(await judge(upgrade, {}, () => undefined)).toMatchObject({ kind: "http", status: 403 });
+    expect(await admission({}).judge(upgrade)).toMatchObject({ kind: "http", status: 403 });
   });
 
-  test("a program without Origin is admitted unless it carries cookies", async () => {
+  test("may be absent unless the request carries cookies", async () => {
     expect(await verdictOn({})).toMatchObject({ kind: "admit" });
     expect(await verdictOn({ cookie: "" })).toMatchObject({ kind: "http", status: 403 });
     expect(await verdictOn({ cookie: "a=1" }, { allowedOrigins: "*" })).toMatchObject({ kind: "admit" });
   });
 
-  test("a function that answers anything but true refuses", async () => {
+  test("is refused when a function returns anything but true", async () => {
     for (const verdict of [false, undefined, null, 0, 1, "yes", {}, Promise.resolve(true)]) {
       const allowedOrigins = () => verdict as boolean;
       expect(await verdictOn({ origin: "https://evil.test" }, { allowedOrigins })).toMatchObject({
@@ -232,18 +238,18 @@ describe("the Origin of an upgrade", () => {
 });
 
 describe("an upgrade", () => {
-  test("is refused for its path before anything else is looked at", async () => {
-    const asked: string[] = [];
+  test("is refused for its path before any other check", async () => {
+    const calls: string[] = [];
     const options: AdmissionOptions = {
       path: "/live",
       authenticate: () => {
-        asked.push("authenticate");
+        calls.push("authenticate");
         return {};
       },
     };
     for (const path of ["/", "/live/", "/live/x", "/Live", "//live", "/live%2f", "/live;a"])
       expect(await verdictOn({}, options, `ws://chat.example${path}`)).toMatchObject({ status: 404 });
-    expect(asked).toEqual([]);
+    expect(calls).toEqual([]);
     expect(await verdictOn({}, options, "ws://chat.example/live?x=/")).toMatchObject({ kind: "admit" });
   });
 
@@ -270,7 +276,7 @@ describe("an upgrade", () => {
   });
 
   test.each(["halyard.v2.json", "halyard.v1.msgpack", "halyard.", "halyard.v2.json, chat"])(
-    "that knows only %s is refused with 1008",
+    "that offers only %s is refused with 1008",
     async (offered) => {
       expect(await verdictOn({ "sec-websocket-protocol": offered }, { protocols: ["chat"] })).toMatchObject({
         kind: "close",
@@ -280,7 +286,7 @@ describe("an upgrade", () => {
   );
 
   const tokenOf = async (headers: Record<string, string>, url: string, options: AdmissionOptions = {}) => {
-    let seen: string | undefined = "not asked";
+    let seen: string | undefined = "not called";
     await verdictOn(
       headers,
       {
@@ -305,14 +311,33 @@ describe("an upgrade", () => {
     { offered: "chat, bearer.p.q.r", query: "", token: "p.q.r" },
     { offered: "bearer.first, bearer.second", query: "", token: "first" },
     { offered: "Bearer.p", query: "", token: undefined },
-  ])("with protocols '$offered' and query '$query' brings the token $token", async (row) => {
+  ])("with protocols '$offered' and query '$query' has the token $token", async (row) => {
     const headers: Record<string, string> =
       row.offered === "" ? {} : { "sec-websocket-protocol": row.offered };
     expect(await tokenOf(headers, `ws://chat.example/${row.query}`)).toBe(row.token);
   });
 
+  test.each([
+    { code: "UNAUTHENTICATED", closed: 4401, reason: "token revoked" },
+    { code: "PERMISSION_DENIED", closed: 4403, reason: "token revoked" },
+    { code: "INTERNAL", closed: 4401, reason: "not authenticated" },
+  ])(
+    "whose authenticate throws $code, also of another copy of the package, is refused with the reason '$reason'",
+    async ({ code, closed, reason }) => {
+      const foreign = Object.assign(new Error("token revoked"), { name: "WsError", code });
+      for (const error of [foreign, new WsError(code as "INTERNAL", "token revoked")]) {
+        const options: AdmissionOptions = { authenticate: () => Promise.reject(error) };
+        expect(await verdictOn({ "sec-websocket-protocol": HALYARD }, options)).toMatchObject({
+          kind: "close",
+          code: closed,
+          reason,
+        });
+      }
+    },
+  );
+
   test.each([undefined, null, "user", 7, true, () => ({})])(
-    "whose authenticate gives %s is refused",
+    "whose authenticate returns %s is refused",
     async (data) => {
       const options: AdmissionOptions = { authenticate: () => data as never };
       expect(await verdictOn({}, options)).toMatchObject({ kind: "http", status: 401 });
@@ -323,7 +348,7 @@ describe("an upgrade", () => {
     },
   );
 
-  test("that comes too late is told when to come again", () => {
+  test("during a drain receives a time to retry", () => {
     const halyard = upgradeOf("ws://chat.example/", { "sec-websocket-protocol": HALYARD });
     const plain = upgradeOf("ws://chat.example/", {});
     expect(overloaded(halyard, 2_500)).toMatchObject({

@@ -1,28 +1,32 @@
-/** The engine's own pub/sub, bare: as fast as Bun, without what Bun does not do. */
+/** Bun's native pub/sub as a `PubSub`, with only the features that Bun has. */
 import type { CarryOptions, PublishResult, PubSub } from "../pubsub/pubsub.ts";
 
-/** The members of Bun's server that are used here. */
+/** The members of Bun's server that this file uses. */
 export interface BunPublisher {
+  /** Sends to every socket subscribed in the engine; returns the bytes sent, 0 or -1. */
   publish(topic: string, frame: string): number;
+  /** How many sockets are subscribed. */
   subscriberCount(topic: string): number;
 }
 
 let count = 0;
 
-/** Made by `bunPubSub()`; bound to the server by `createBunHandler` or `serve`. */
+/** Created by `bunPubSub()`; `createBunHandler` or `serve` binds it to the server. */
 export class BunPubSub implements PubSub {
-  /** Keeps the topics of two routers on one Bun server apart. */
+  /** Separates the topics of two routers on one Bun server. */
   readonly prefix: string = `halyard:${++count}:`;
   #server: BunPublisher | undefined;
   #isClosed = false;
 
+  /** Called by the adapter with the running server. */
   bind(server: BunPublisher): void {
     this.#server = server;
   }
 
-  /** The sockets themselves are subscribed in the engine. */
+  /** Does nothing: the sockets themselves are subscribed in the engine. */
   subscribe(): void {}
 
+  /** Does nothing, as `subscribe`. */
   unsubscribe(): void {}
 
   publish(topic: string, frame: string, options: CarryOptions): PublishResult {
@@ -44,8 +48,16 @@ export class BunPubSub implements PubSub {
 }
 
 /**
- * Bun's native pub/sub as a router's `pubsub`. The default on Bun is as fast, counts, supports `excludeSelf` and
- * looks after slow readers; choose this one only to have exactly what the engine does.
+ * Creates a router's `pubsub` from Bun's native pub/sub. The default on Bun is as fast, and also supports `excludeSelf`,
+ * counts deliveries and handles slow readers. Use this one only to get exactly the behaviour of the engine.
+ *
+ * @example
+ * ```ts
+ * import { createRouter } from "@halyard/wire";
+ * import { bunPubSub } from "@halyard/wire/bun";
+ *
+ * const router = createRouter({ pubsub: bunPubSub() });
+ * ```
  */
 export function bunPubSub(): BunPubSub {
   return new BunPubSub();

@@ -1,83 +1,137 @@
-/** Bun: serves a router on `Bun.serve`. */
+/** The Bun adapter: serves a router on `Bun.serve`. */
 import { CLOSE } from "../protocol/control.ts";
-import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
+import type { Server } from "../router/contracts.ts";
 import { type DrainResult, drain } from "../router/drain.ts";
 import type { ConnectionData, SendOutcome, Socket, SocketEvents } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
-import type { Server } from "../router/server.ts";
-import { judge, overloaded, RETRY_AFTER_MS, type Upgrade, type Verdict } from "./admission.ts";
+import type { AllowedOrigins, AuthenticatedData, Authentication, Verdict } from "./admission.ts";
 import { type BunPublisher, BunPubSub, bunPubSub } from "./bun-pubsub.ts";
 import { createEndpoints, type EndpointOptions, type Health, healthOf } from "./endpoints.ts";
-import { sayHeartbeatIsOff } from "./notices.ts";
+import { explainListenError } from "./listen-error.ts";
+import { logHeartbeatIsOff } from "./notices.ts";
 import {
+  createHandle,
+  type DataSource,
   DEFAULT_CLIENT_ID_HEADER,
   DEFAULT_DRAIN_TIMEOUT_MS,
   DEFAULT_PORT,
   type HandlerOptions,
+  type OptionsFor,
   type ServeOptions,
   type ServerHandle,
   toServerOptions,
 } from "./serve-options.ts";
 import { drainOnSignal } from "./signals.ts";
-import { UpgradeGate } from "./upgrade-gate.ts";
+import { Upgrades, type WhenPeerLeaves } from "./upgrades.ts";
 
 // --- types ---
 
-export type { HandlerOptions, Health, ServeOptions, ServerHandle };
+export type { WsError } from "../protocol/error.ts";
+export type { CarryOptions, PublishResult, PubSub } from "../pubsub/pubsub.ts";
+export type { ServerCounters } from "../router/counters.ts";
+export type { Peer, ServerContext } from "../router/peer.ts";
+export type { Router } from "../router/router.ts";
+export type { BroadcastMessage } from "../router/server-options.ts";
+export type {
+  AllowedOrigins,
+  AuthenticatedData,
+  Authentication,
+  ConnectionData,
+  DataSource,
+  DrainResult,
+  HandlerOptions,
+  Health,
+  OptionsFor,
+  ServeOptions,
+  ServerHandle,
+  SocketEvents,
+};
 export { type BunPubSub, bunPubSub };
 
-/** The members of Bun's server that are used here, so that no consumer needs Bun's types. */
+/** The members of Bun's server that this file uses, so that applications do not need Bun's types. */
 export interface BunServer extends BunPublisher {
+  /** Accepts an upgrade; false when it is not possible. */
   upgrade(request: Request, options: { data: BunSocketData; headers: Record<string, string> }): boolean;
+  /** Sets after how many seconds without a byte Bun ends the request. */
+  timeout?(request: Request, seconds: number): void;
 }
 
+/** The members of Bun's `ServerWebSocket` that this file uses. */
 export interface BunSocket {
+  /** The data passed to `upgrade`. */
   readonly data: BunSocketData;
+  /** As of a WebSocket: 1 is open. */
   readonly readyState: number;
-  /** Bytes sent, -1 when queued behind others, 0 when dropped. */
+  /** Returns the bytes sent, -1 when queued, 0 when dropped. */
   send(frame: string): number;
+  /** Bytes that are not sent yet. */
   getBufferedAmount(): number;
+  /** Sends a WebSocket ping. */
   ping(): number;
+  /** Sends a close frame. */
   close(code?: number, reason?: string): void;
+  /** Ends the connection without a close frame. */
   terminate(): void;
+  /** Subscribes to a topic of the engine. */
   subscribe(topic: string): void;
+  /** Ends a subscription in the engine. */
   unsubscribe(topic: string): void;
+  /** Sends to every other subscriber in the engine. */
   publish(topic: string, frame: string): number;
 }
 
+/** What the handler keeps in `data` of a Bun socket. */
 export interface BunSocketData {
-  /** What the upgrade decided; gone once the socket is open, so that no connection keeps its request alive. */
+  /** The verdict of the upgrade; removed when the socket opens, so that the connection does not keep the request. */
   upgrade:
     | {
+        /** Whether the connection is accepted, or closed at once with a code. */
         readonly verdict: Exclude<Verdict, { kind: "http" }>;
+        /** The id of the connection. */
         readonly clientId: string;
+        /** The upgrade request. */
         readonly request: Request;
       }
     | undefined;
+  /** Receives the events of the socket, once it is open. */
   events?: SocketEvents;
 }
 
-/** What `Bun.serve` takes, and how to end it. */
+/** The handlers for `Bun.serve`, and the functions to stop them. */
 export interface BunHandler {
+  /** For `fetch` of `Bun.serve`: handles an upgrade; other requests get status 426. */
   fetch(request: Request, server: BunServer): Promise<Response | undefined>;
+  /** For `websocket` of `Bun.serve`. */
   readonly websocket: {
+    /** The largest frame a peer may send, in bytes. */
     readonly maxPayloadLength: number;
+    /** Unsent bytes above which Bun reports backpressure. */
     readonly backpressureLimit: number;
+    /** Whether Bun closes a connection above that limit. */
     readonly closeOnBackpressureLimit: true;
+    /** Compression is off. */
     readonly perMessageDeflate: false;
+    /** Seconds of silence after which Bun closes a connection; 0: never. */
     readonly idleTimeout: 0;
+    /** Whether Bun pings silent connections. */
     readonly sendPings: false;
+    /** Called when a connection opens. */
     open(socket: BunSocket): void;
+    /** Called with every frame. */
     message(socket: BunSocket, data: string | Uint8Array): void;
+    /** Called when a ping arrives. */
     ping(socket: BunSocket): void;
+    /** Called when a pong arrives. */
     pong(socket: BunSocket): void;
+    /** Called when unsent bytes were sent. */
     drain(socket: BunSocket): void;
+    /** Called when a connection has closed. */
     close(socket: BunSocket, code: number, reason: string): void;
   };
-  /** Whether the server is well. */
+  /** The health of the server. */
   health(): Health;
-  /** Tells clients to go elsewhere, answers what they asked, and closes them with 1012. */
+  /** Announces the shutdown to clients, waits for running requests, and closes connections with 1012. */
   drain(): Promise<DrainResult>;
   /** Closes every connection with 1012. */
   stop(): Promise<void>;
@@ -93,45 +147,47 @@ declare const Bun: {
 };
 
 const CLOSE_TIMEOUT_MS = 1_000;
-/** How Bun says why it closed a connection; the code it gives is 1006, another than it sent to the peer. */
-const REFUSALS: Readonly<Record<string, number>> = {
+/** Bun ends a request of which nothing happens for 10 s, in whole seconds; the handshake needs its own deadline first. */
+const REQUEST_MARGIN_SECONDS = 5;
+/** Bun accepts no more. */
+const MAX_REQUEST_SECONDS = 255;
+/** `readyState` of an open socket. */
+const OPEN = 1;
+/** Bun's close reasons and the codes it sent to the peer; Bun itself reports 1006. */
+const SENT_CODES: Readonly<Record<string, number>> = {
   "Received too big message": CLOSE.tooBig,
   "Received invalid UTF-8": 1007,
 };
 
 // --- adapter ---
 
-/** Starts a WebSocket server for the router; resolves once it listens. */
+/**
+ * Starts a WebSocket server for the router; resolves once it listens.
+ *
+ * @example
+ * ```ts
+ * import { createRouter } from "@halyard/wire";
+ * import { serve } from "@halyard/wire/bun";
+ *
+ * const server = await serve(createRouter(), { port: 3000 });
+ * await server.stop();
+ * ```
+ */
 export async function serve<Data extends ConnectionData>(
   router: Router<Data>,
-  options: ServeOptions<Data> = {},
-): Promise<void & ServerHandle> {
+  ...[given]: OptionsFor<Data, ServeOptions<Data>>
+): Promise<ServerHandle> {
+  const options: ServeOptions<Data> = given ?? {};
   const handler = createHandler(router, options);
   const { port = DEFAULT_PORT, host } = options;
   const server = await startBun(handler, { port, ...(host !== undefined && { hostname: host }) });
-  if (handler.server.options.heartbeat === undefined) sayHeartbeatIsOff("when a write to them fails");
-  let stopped: Promise<void> | undefined;
-  const stop = (): Promise<void> => {
-    stopped ??= handler.stop().then(async () => {
-      await server.stop(true);
-      stopWaiting();
-    });
-    return stopped;
-  };
-  const handle: ServerHandle = {
-    port: server.port,
-    counters: handler.server.counters,
-    health: handler.health,
-    stop,
-    async drain() {
-      const result = await handler.drain();
-      await stop();
-      return result;
-    },
-  };
-  const stopWaiting = options.handleSignals === false ? () => undefined : drainOnSignal(handle);
-  // The contract promises a `Promise<void>`; a handle is more than that, and assignable to it.
-  return handle as void & ServerHandle;
+  if (handler.server.options.heartbeat === undefined) logHeartbeatIsOff("only when a write to them fails");
+  return createHandle(
+    server.port,
+    handler,
+    () => handler.stop().then(() => server.stop(true)),
+    options.handleSignals === false ? undefined : drainOnSignal,
+  );
 }
 
 async function startBun(
@@ -142,16 +198,16 @@ async function startBun(
     return Bun.serve({ fetch: handler.fetch, websocket: handler.websocket, ...address });
   } catch (error) {
     await handler.stop();
-    throw error;
+    throw explainListenError(error, address.port, address.hostname);
   }
 }
 
-/** The handlers for a `Bun.serve` of your own. */
+/** Creates the handlers for your own `Bun.serve`. */
 export function createBunHandler<Data extends ConnectionData>(
   router: Router<Data>,
-  options: HandlerOptions<Data> = {},
+  ...[options]: OptionsFor<Data, HandlerOptions<Data>>
 ): BunHandler {
-  const { server: _, ...handler } = createHandler(router, options);
+  const { server: _, ...handler } = createHandler(router, options ?? {});
   return handler;
 }
 
@@ -167,31 +223,15 @@ function createHandler<Data extends ConnectionData>(
   const native = server.pubsub instanceof BunPubSub ? server.pubsub : undefined;
   const prefix = native?.prefix ?? new BunPubSub().prefix;
   const { onUpgrade } = options;
-  const { maxPayloadBytes, socketBufferLimitBytes } = server.options;
+  const { maxPayloadBytes, socketBufferLimitBytes, maxOutboundFrameBytes } = server.options;
   const clientIdHeader = options.clientIdHeader ?? DEFAULT_CLIENT_ID_HEADER;
-  const gate = new UpgradeGate(options, () => server.connections.size);
-  const endpoint = createEndpoints(server, options, () => refusing);
-  let refusing = false;
-
-  /** Only the application's own hook hears of refusals: a log line each would be the attacker's to fill. */
-  const refused = (error: unknown): void => {
-    if (options.onError !== undefined) server.reportOutside(WsError.wrap(error, "UNAUTHENTICATED"));
-  };
-
-  const decide = async (upgrade: Upgrade): Promise<Verdict> => {
-    if (refusing) return overloaded(upgrade, RETRY_AFTER_MS);
-    const refusal = gate.enter();
-    if (refusal !== undefined) {
-      server.counters.refusedUpgrades++;
-      return overloaded(upgrade, refusal.kind === "later" ? refusal.retryAfterMs : undefined);
-    }
-    try {
-      const verdict = await judge(upgrade, options, refused);
-      return refusing && verdict.kind === "admit" ? overloaded(upgrade, RETRY_AFTER_MS) : verdict;
-    } finally {
-      gate.leave();
-    }
-  };
+  const handshakeSeconds = Math.min(
+    Math.ceil(server.handshakeTimeoutMs / 1_000) + REQUEST_MARGIN_SECONDS,
+    MAX_REQUEST_SECONDS,
+  );
+  const upgrades = new Upgrades(server, options);
+  const endpoint = createEndpoints(server, options, () => upgrades.isRefusing);
+  let drained: Promise<DrainResult> | undefined;
 
   return {
     server,
@@ -200,29 +240,35 @@ function createHandler<Data extends ConnectionData>(
         bound = bun;
         native?.bind(bun);
       }
+      // Bun makes the URL of the Host header, without checking it.
+      if (!URL.canParse(request.url)) return new Response(null, { status: 400 });
+      const url = new URL(request.url);
       if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-        const { status, headers, body } = endpoint(request.method, new URL(request.url).pathname);
+        const { status, headers, body } = endpoint(request.method, url.pathname);
         return new Response(body, { status, headers });
       }
-      const verdict = await decide({
-        url: new URL(request.url),
-        header: (name) => request.headers.get(name),
-        request: () => request,
-      });
+      const header = (name: string): string | null => request.headers.get(name);
+      bun.timeout?.(request, handshakeSeconds);
+      const verdict = await upgrades.decide({ url, header, request: () => request }, whenLeaving(request));
+      if (verdict === undefined) return new Response(null, { status: 400 });
       if (verdict.kind === "http")
         return new Response(null, { status: verdict.status, headers: verdict.headers });
       const clientId = uuidv7();
       const headers: Record<string, string> = verdict.kind === "admit" ? { [clientIdHeader]: clientId } : {};
-      // Left out, Bun would select the first protocol offered, be it a token.
+      // Without this header, Bun would select the first offered protocol, which may be a token.
       headers["sec-websocket-protocol"] = verdict.protocol ?? "";
       if (bun.upgrade(request, { data: { upgrade: { verdict, clientId, request } }, headers }))
         return undefined;
-      return new Response("The upgrade failed.\n", { status: 400 });
+      return new Response("The WebSocket upgrade failed.\n", { status: 400 });
     },
     websocket: {
       maxPayloadLength: maxPayloadBytes,
-      // What the engine publishes by itself is bounded by the engine: it closes the socket at our hard limit.
-      backpressureLimit: 2 * socketBufferLimitBytes,
+      // The last resort: the router acts earlier, and allows one large frame above its hard limit. The publishes of
+      // `bunPubSub()` do not pass the router, so there the engine itself closes slow sockets.
+      backpressureLimit:
+        native === undefined
+          ? 4 * socketBufferLimitBytes + maxOutboundFrameBytes
+          : 2 * socketBufferLimitBytes,
       closeOnBackpressureLimit: true,
       perMessageDeflate: false,
       idleTimeout: 0,
@@ -243,38 +289,43 @@ function createHandler<Data extends ConnectionData>(
         );
       },
       message: (socket, data) => socket.data.events?.receive(data),
-      // Bun has answered it; it is a sign of life like any other.
+      // Bun has already replied to the ping.
       ping: (socket) => socket.data.events?.pong(),
       pong: (socket) => socket.data.events?.pong(),
       drain: (socket) => socket.data.events?.drained(),
       close(socket, code, reason) {
         const refusal = refusalOf(code, reason);
         if (refusal === CLOSE.tooBig) socket.data.events?.tooLarge();
-        if (code === 1006 && reason === "" && server.native?.mayHaveClosed()) {
-          server.counters.shed++;
-          return socket.data.events?.closed(CLOSE.tryLater, "the peer reads too slowly");
-        }
         socket.data.events?.closed(refusal ?? code, reason);
       },
     },
-    health: () => healthOf(server, refusing),
-    async drain() {
-      refusing = true;
-      const result = await drain(server, options.drainTimeoutMs ?? DEFAULT_DRAIN_TIMEOUT_MS);
-      await server.stop();
-      return result;
+    health: () => healthOf(server, upgrades.isRefusing),
+    drain() {
+      upgrades.refuseAll();
+      drained ??= drain(server, options.drainTimeoutMs ?? DEFAULT_DRAIN_TIMEOUT_MS).then((result) =>
+        server.stop().then(() => result),
+      );
+      return drained;
     },
     stop() {
-      refusing = true;
+      upgrades.refuseAll();
       return server.stop();
     },
   };
 }
 
-/** The code Bun sent to a peer whose frame it refused. */
+/** Bun aborts the signal of a request whose peer disconnects. */
+function whenLeaving({ signal }: Request): WhenPeerLeaves {
+  return (callback) => {
+    signal.addEventListener("abort", callback);
+    return () => signal.removeEventListener("abort", callback);
+  };
+}
+
+/** The close code that Bun sent to a peer whose frame it refused. */
 function refusalOf(code: number, reason: string): number | undefined {
   if (code !== 1006 || !reason.startsWith("Received ") || reason.includes("FIN")) return undefined;
-  return REFUSALS[reason] ?? 1002;
+  return SENT_CODES[reason] ?? 1002;
 }
 
 // --- socket ---
@@ -304,10 +355,11 @@ class BunSocketAdapter implements Socket {
     return this.#socket.getBufferedAmount();
   }
 
-  send(frame: string): SendOutcome {
+  send(frame: string): SendOutcome | "closed" {
     const result = this.#socket.send(frame);
     if (result > 0) return "sent";
-    return result === -1 ? "queued" : "dropped";
+    if (result === -1) return "queued";
+    return this.#socket.readyState === OPEN ? "dropped" : "closed";
   }
 
   ping(): void {

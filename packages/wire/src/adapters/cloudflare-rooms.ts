@@ -1,48 +1,51 @@
-/** The worker before the objects: which room an upgrade is for, and so which Durable Object it goes to. */
+/** Routes upgrades in a worker: finds the room in the request and forwards it to the room's Durable Object. */
 import { CLOSE } from "../protocol/control.ts";
 import { negotiate, offeredProtocols } from "../protocol/handshake.ts";
 
-/** The members of a Durable Object namespace that are used here: `env.ROOM`, or `env.ROOM.jurisdiction("eu")`. */
+/** The members of a Durable Object namespace that this file uses, such as `env.ROOM` or `env.ROOM.jurisdiction("eu")`. */
 export interface RoomNamespace {
+  /** The object with this name. */
   getByName(
     name: string,
     options?: { readonly locationHint?: string },
   ): { fetch(request: Request): Promise<Response> };
 }
 
+/** The options of `createRoomRoutes`. */
 export interface RoomRoutesOptions {
   /**
-   * Where rooms are: a pathname of which `:room` is one whole segment, or a function that finds the room's name in a
-   * request and gives `undefined` for requests that are not for rooms. Default `/rooms/:room`.
+   * The pathname of rooms, with `:room` as one whole segment; or a function that returns the room's name for a request,
+   * and `undefined` for requests that are not for rooms. Default `/rooms/:room`.
    */
   readonly path?: string | ((url: URL, request: Request) => string | undefined);
   /**
-   * What all of a room's name must match. At most 256 characters, whatever it says. Default: 1 to 64 letters, digits and
-   * `. _ ~ : -`.
+   * The pattern of the whole room name, which has at most 256 characters in any case. Default: 1 to 64 letters, digits
+   * and `. _ ~ : -`.
    */
   readonly roomPattern?: RegExp;
   /**
-   * Says whether there is such a room. Whoever names a room makes an object, so ask here if not everybody may. Default:
-   * every name that matches is one.
+   * Whether the room exists. A request for a new name creates a Durable Object, so check here when callers may not
+   * create rooms. Default: every name that matches is a room.
    */
   readonly isRoom?: (room: string, request: Request) => boolean | Promise<boolean>;
-  /** The name of the room's object. Default: the room's own. Another one splits a room over several objects. */
+  /** The name of the room's Durable Object. Default: the room's name. Other names split a room over several objects. */
   readonly objectName?: (room: string, request: Request) => string;
-  /** Near where the room's object is made, such as `weur`; counts only for its first request. */
+  /** Where the room's object is created, such as `weur`; has an effect only for its first request. */
   readonly locationHint?: (room: string, request: Request) => string | undefined;
 }
 
+/** The routes of a worker to its rooms. */
 export interface RoomRoutes {
-  /** The room a request is for; undefined if it is for none, or the name is not allowed. */
+  /** The room of a request; undefined if it is not for a room, or the name is not allowed. */
   roomOf(request: Request): string | undefined;
   /**
-   * Sends an upgrade on to its room's object, unchanged: what is refused there by origin or token is answered as there.
-   * Undefined when the request is not for a room, so that you may answer it.
+   * Forwards an upgrade unchanged to its room's object, which checks origin and token. Resolves to undefined when the
+   * request is not for a room, so that the worker can handle it.
    */
   fetch(request: Request, namespace: RoomNamespace): Promise<Response | undefined>;
 }
 
-/** The members of a worker's own end of a socket that are used here. */
+/** The members of a worker's socket that this file uses. */
 interface WorkerSocket {
   accept(): void;
   close(code: number, reason: string): void;
@@ -55,7 +58,7 @@ const DEFAULT_PATTERN = /[\w.~:-]{1,64}/;
 const MAX_ROOM_LENGTH = 256;
 
 /**
- * Sends upgrades to Durable Objects, one for each room.
+ * Creates routes that forward upgrades to Durable Objects, one per room.
  *
  * @example
  * ```ts
@@ -88,10 +91,10 @@ export function createRoomRoutes(options: RoomRoutesOptions = {}): RoomRoutes {
       const room = find(new URL(request.url), request);
       if (room === undefined) return undefined;
       if (request.headers.get("upgrade")?.toLowerCase() !== "websocket")
-        return new Response("a room is reached by WebSocket\n", { status: 426 });
-      if (!isAllowed(room)) return refuse(request, 400, "this is not the name of a room");
+        return new Response("connect to a room with a WebSocket\n", { status: 426 });
+      if (!isAllowed(room)) return refuse(request, 400, "this is not a valid room name");
       if (isRoom !== undefined && !(await isRoom(room, request)))
-        return refuse(request, 404, "there is no such room");
+        return refuse(request, 404, "the room does not exist");
       const near = locationHint?.(room, request);
       const name = objectName?.(room, request) ?? room;
       const stub = namespace.getByName(name, near === undefined ? undefined : { locationHint: near });
@@ -100,19 +103,21 @@ export function createRoomRoutes(options: RoomRoutesOptions = {}): RoomRoutes {
   };
 }
 
-/** Finds the segment that `:room` stands for. A name that is not text when decoded is no name, and refused as one. */
+/** Finds the segment at `:room`. A segment that cannot be decoded gives an empty name, which is refused. */
 function matchPath(path: string): (url: URL) => string | undefined {
-  // As addresses have it: with what is not ASCII encoded.
-  const wanted = path.startsWith("/") ? new URL(`http://worker${path}`).pathname.split("/") : [];
-  const variables = wanted.filter((segment) => segment.includes(":"));
+  // Encoded as in a URL.
+  const expected = path.startsWith("/") ? new URL(`http://worker${path}`).pathname.split("/") : [];
+  const variables = expected.filter((segment) => segment.includes(":"));
   if (variables.length !== 1 || variables[0] !== ":room" || /[?#]/.test(path))
-    throw new TypeError(`The option path is "${path}"; it takes a pathname with one segment :room.`);
-  const at = wanted.indexOf(":room");
+    throw new TypeError(
+      `The option path is "${path}", but it must be a pathname with exactly one segment ":room", such as "/rooms/:room".`,
+    );
+  const at = expected.indexOf(":room");
   return ({ pathname }) => {
     const segments = pathname.split("/");
     const isRoute =
-      segments.length === wanted.length &&
-      wanted.every((segment, index) => index === at || segment === segments[index]);
+      segments.length === expected.length &&
+      expected.every((segment, index) => index === at || segment === segments[index]);
     return isRoute ? decode(segments[at] ?? "") : undefined;
   };
 }
@@ -125,12 +130,12 @@ function decode(segment: string): string {
   }
 }
 
-/** Holds for the whole text only, and from its start each time, however the expression was written. */
+/** Makes the expression match only the whole text, without state between calls. */
 function whole({ source, flags }: RegExp): RegExp {
   return new RegExp(`^(?:${source})$`, flags.replaceAll(/[gmy]/g, ""));
 }
 
-/** A browser cannot see the status of a failed upgrade, so a client of ours is accepted and closed with a code. */
+/** Accepts and closes a wire client with a code, because a browser cannot read the status of a failed upgrade. */
 function refuse(request: Request, status: number, reason: string): Response {
   const offered = offeredProtocols(request.headers.get("sec-websocket-protocol"));
   const { protocol, greets } = negotiate(offered, [], "bearer.");
@@ -139,6 +144,6 @@ function refuse(request: Request, status: number, reason: string): Response {
   socket.accept();
   socket.close(CLOSE.policy, reason);
   const headers = { "sec-websocket-protocol": protocol };
-  // `webSocket` is the platform's own member of ResponseInit.
+  // `webSocket` is a member of ResponseInit on this platform.
   return new Response(null, { status: 101, headers, webSocket: client } as ResponseInit);
 }

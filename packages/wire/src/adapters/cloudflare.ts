@@ -1,12 +1,14 @@
-/** Cloudflare Durable Objects: one object serves a router to its sockets, on the Hibernation API. */
+/** The Cloudflare adapter: a Durable Object class that serves a router with the Hibernation API. */
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { PublishOptions, SendArguments } from "../router/context.ts";
 import type { DisconnectMatch, DisconnectOptions } from "../router/disconnect.ts";
 import type { ConnectionData, ServerContext } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
-import type { DurableSocket, DurableState, DurableStorage } from "./durable-platform.ts";
-import { DurableServer, type DurableServerOptions } from "./durable-server.ts";
+import type { AllowedOrigins, AuthenticatedData, Authentication } from "./admission.ts";
+import type { DurableSocket, DurableState, DurableStorage } from "./durable/platform.ts";
+import { DurableServer, type DurableServerOptions } from "./durable/server.ts";
+import type { DataSource, OptionsFor } from "./serve-options.ts";
 
 export {
   createRoomRoutes,
@@ -17,39 +19,61 @@ export {
 
 // --- types ---
 
-export type { DurableSocket, DurableState, DurableStorage };
+export type { WsError } from "../protocol/error.ts";
+export type { Peer } from "../router/peer.ts";
+export type {
+  AllowedOrigins,
+  AuthenticatedData,
+  Authentication,
+  ConnectionData,
+  DataSource,
+  DisconnectMatch,
+  DisconnectOptions,
+  DurableSocket,
+  DurableState,
+  DurableStorage,
+  OptionsFor,
+  PublishOptions,
+  PublishResult,
+  Router,
+  ServerContext,
+};
 
-/** A class such as the platform's own `DurableObject`. */
+/** A class such as the platform's `DurableObject`. */
 export type DurableObjectBase = abstract new (state: never, env: never) => object;
 
+/** The options of `createDurableObjectHandler`. */
 export interface DurableObjectOptions<
   Data extends ConnectionData = ConnectionData,
   Base extends DurableObjectBase = typeof PlainObject,
 > extends Omit<DurableServerOptions<Data>, "context"> {
-  /** Becomes `ctx.context`; a function makes each object's own, from what its constructor is given. */
+  /** The value of `ctx.context`, or a function that creates it for each object from the constructor's arguments. */
   readonly context?:
     | ServerContext
     | ((state: ConstructorParameters<Base>[0], env: ConstructorParameters<Base>[1]) => ServerContext);
   /**
-   * The class to extend. Give `DurableObject` of `cloudflare:workers` to call the object's methods from elsewhere.
-   * Default: a class with `ctx` and `env`.
+   * The class to extend. Pass `DurableObject` of `cloudflare:workers` to call the object's methods over RPC. Default: a
+   * class with `ctx` and `env`.
    */
   readonly base?: Base;
 }
 
-/** What the class that is made has, besides what its base has. */
+/** The methods that the created class adds to its base. */
 export interface DurableObjectHandler {
-  /** Answers an upgrade; anything else with 426. */
+  /** Handles an upgrade; other requests get status 426. */
   fetch(request: Request): Promise<Response>;
+  /** Called by the platform for each frame. */
   webSocketMessage(socket: DurableSocket, data: string | ArrayBuffer): Promise<void>;
+  /** Called by the platform when a peer closes its socket. */
   webSocketClose(socket: DurableSocket, code: number, reason: string): Promise<void>;
+  /** Called by the platform when a socket fails. */
   webSocketError(socket: DurableSocket): Promise<void>;
-  /** Runs what is due. A class with an `alarm` of its own calls this one first. */
+  /** Runs due deadlines. A class with its own `alarm` must call this one first. */
   alarm(): Promise<void>;
   /**
-   * Has `alarm` called at this time, in ms since epoch; `null`: no more. An object has one alarm and deadlines use it
-   * too, so use this instead of `storage.setAlarm`, and look at the time: `alarm` is called for deadlines as well, and
-   * for a time that was set earlier and has been changed.
+   * Schedules a call of `alarm` at this time, in ms since epoch; `null` cancels it. Use this instead of
+   * `storage.setAlarm`, because deadlines share the one alarm of an object. `alarm` is also called for deadlines and for
+   * times that were changed, so check the time in it.
    */
   setAlarm(at: number | null): Promise<void>;
   /** Publishes to every subscriber of the topic in this object. */
@@ -58,17 +82,18 @@ export interface DurableObjectHandler {
     schema: S,
     ...rest: SendArguments<S, PublishOptions<S>>
   ): Promise<PublishResult>;
-  /** Closes the connections of this object that match; resolves to how many. The default code is 4403. */
+  /** Closes the matching connections of this object; resolves to their number. The default code is 4403. */
   disconnect(match: DisconnectMatch, options?: DisconnectOptions): Promise<number>;
 }
 
+/** The class that `createDurableObjectHandler` creates: its base with the methods of a handler. */
 export type DurableObjectClass<Base extends DurableObjectBase> = new (
   ...args: ConstructorParameters<Base>
 ) => InstanceType<Base> & DurableObjectHandler;
 
 // --- adapter ---
 
-/** The default of the option `base`. */
+/** The default for the option `base`. */
 class PlainObject {
   readonly ctx: DurableState;
   readonly env: unknown;
@@ -80,7 +105,7 @@ class PlainObject {
 }
 
 /**
- * A class to extend and export as a Durable Object. It needs SQLite storage (`new_sqlite_classes`).
+ * Creates a class to extend and export as a Durable Object. It needs SQLite storage (`new_sqlite_classes`).
  *
  * @example
  * ```ts
@@ -99,16 +124,21 @@ class PlainObject {
 export function createDurableObjectHandler<
   Data extends ConnectionData,
   Base extends DurableObjectBase = typeof PlainObject,
->(router: Router<Data>, options: DurableObjectOptions<Data, Base> = {}): DurableObjectClass<Base> {
+>(
+  router: Router<Data>,
+  ...[given]: OptionsFor<Data, DurableObjectOptions<Data, Base>>
+): DurableObjectClass<Base> {
+  const options: DurableObjectOptions<Data, Base> = given ?? {};
   const base = (options.base ?? PlainObject) as unknown as new (state: DurableState, env: unknown) => object;
 
-  const made = class extends base implements DurableObjectHandler {
+  const created = class extends base implements DurableObjectHandler {
     readonly #object: DurableServer<Data>;
 
     constructor(state: DurableState, env: unknown) {
       super(state, env);
-      const { context: given, ...others } = options;
-      const context = typeof given === "function" ? given(state as never, env as never) : given;
+      const { context: contextOption, ...others } = options;
+      const context =
+        typeof contextOption === "function" ? contextOption(state as never, env as never) : contextOption;
       this.#object = new DurableServer(router, { ...others, ...(context && { context }) }, state);
     }
 
@@ -148,5 +178,5 @@ export function createDurableObjectHandler<
       return this.#object.disconnect(match, options);
     }
   };
-  return made as unknown as DurableObjectClass<Base>;
+  return created as unknown as DurableObjectClass<Base>;
 }

@@ -6,7 +6,7 @@ import { createNodeHandler, type ServerHandle, serve } from "./node.ts";
 let server: ServerHandle | undefined;
 afterEach(() => server?.stop());
 
-test("without its broker a server is degraded but answers 200: taking all of them out helps nobody", async () => {
+test("a server without its broker is degraded but answers 200, because removing all servers would not help", async () => {
   const pubsub = Object.assign(new MemoryPubSub(), { status: { connected: true, gaps: 0, refused: 0 } });
   const router = createRouter({ pubsub, heartbeat: {} });
   server = await serve(router, { port: 0, host: "127.0.0.1", healthPath: "/health" });
@@ -20,14 +20,14 @@ test("without its broker a server is degraded but answers 200: taking all of the
   expect(await ask()).toEqual({ status: 200, body });
 });
 
-test("a handler tells its health without HTTP, too", async () => {
+test("a handler reports its health without HTTP too", async () => {
   const handler = createNodeHandler(createRouter({ heartbeat: {} }));
   expect(handler.health()).toEqual({ status: "ok", connections: 0 });
   await handler.drain();
   expect(handler.health()).toEqual({ status: "draining", connections: 0 });
 });
 
-test("a path for figures that nobody keeps is refused at the start", async () => {
+test("a metrics path without metrics throws at the start", async () => {
   const options = { port: 0, host: "127.0.0.1", metricsPath: "/metrics" };
   await expect(serve(createRouter({ heartbeat: {} }), options)).rejects.toThrow(/createMetrics\(\)/);
 });

@@ -1,58 +1,62 @@
-/** What a server answers to plain HTTP: whether it is well, its figures, and that it is a WebSocket server otherwise. */
-import type { Server } from "../router/server.ts";
+/** Plain HTTP requests to a server: health, metrics, and status 426 for anything else. */
+import type { Server } from "../router/contracts.ts";
 
+/** Plain HTTP endpoints of a server. */
 export interface EndpointOptions {
-  /** Where `GET` tells whether the server is well: 200, or 503 while it drains. Default: nowhere. */
+  /** The path of the health check: `GET` returns 200, or 503 during a drain. Default: none. */
   readonly healthPath?: string;
-  /** Where `GET` gives the figures of the router option `metrics` for Prometheus. Default: nowhere. */
+  /** The path of the metrics: `GET` returns those of the router option `metrics` for Prometheus. Default: none. */
   readonly metricsPath?: string;
 }
 
-/** `degraded`: the broker between the processes is not reached. */
+/** The health of a server. `degraded`: the broker is disconnected. */
 export interface Health {
+  /** `draining`: it is stopping, and takes no new connections. */
   readonly status: "ok" | "degraded" | "draining";
+  /** How many connections are open. */
   readonly connections: number;
-  /** Only where the router has a pub/sub with a broker. */
+  /** Set only when the router has a pub/sub with a broker. */
   readonly bus?: "connected" | "disconnected";
 }
 
-export interface Answer {
+/** An HTTP response. */
+export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** Figures that can be shown as text. */
-interface Shown {
+/** Metrics with a text form. */
+interface TextMetrics {
   readonly contentType: string;
   toPrometheus(): string;
 }
 
 export function healthOf(server: Server, isDraining: boolean): Health {
-  const { bus } = server;
-  const isCutOff = bus !== undefined && !bus.connected;
+  const { brokerStatus } = server;
+  const isBrokerLost = brokerStatus !== undefined && !brokerStatus.connected;
   return {
-    status: isDraining ? "draining" : isCutOff ? "degraded" : "ok",
+    status: isDraining ? "draining" : isBrokerLost ? "degraded" : "ok",
     connections: server.connections.size,
-    ...(bus !== undefined && { bus: bus.connected ? "connected" : "disconnected" }),
+    ...(brokerStatus !== undefined && { bus: brokerStatus.connected ? "connected" : "disconnected" }),
   };
 }
 
-/** Throws for a path whose figures nobody keeps. */
+/** Throws when `metricsPath` is set but the router has no metrics with a text form. */
 export function createEndpoints(
   server: Server,
   { healthPath, metricsPath }: EndpointOptions,
   isDraining: () => boolean,
-): (method: string | undefined, pathname: string) => Answer {
-  const shown = metricsPath === undefined ? undefined : shownBy(server);
+): (method: string | undefined, pathname: string) => HttpAnswer {
+  const metrics = metricsPath === undefined ? undefined : textMetricsOf(server);
   return (method, pathname) => {
     if (method === "GET" && pathname === healthPath) {
       const health = healthOf(server, isDraining());
-      // Cut off from the broker it still serves; taking all such servers out of service would make it worse.
+      // Without the broker, the server still serves its connections; taking all servers out of service would be worse.
       return json(health.status === "draining" ? 503 : 200, health);
     }
-    if (method === "GET" && shown !== undefined && pathname === metricsPath)
-      return { status: 200, headers: { "content-type": shown.contentType }, body: shown.toPrometheus() };
+    if (method === "GET" && metrics !== undefined && pathname === metricsPath)
+      return { status: 200, headers: { "content-type": metrics.contentType }, body: metrics.toPrometheus() };
     return {
       status: 426,
       headers: { "content-type": "text/plain", upgrade: "websocket" },
@@ -61,15 +65,15 @@ export function createEndpoints(
   };
 }
 
-function shownBy(server: Server): Shown {
-  const metrics: Partial<Shown> | undefined = server.metrics as Partial<Shown> | undefined;
-  if (typeof metrics?.toPrometheus === "function") return metrics as Shown;
+function textMetricsOf(server: Server): TextMetrics {
+  const metrics: Partial<TextMetrics> | undefined = server.metrics as Partial<TextMetrics> | undefined;
+  if (typeof metrics?.toPrometheus === "function") return metrics as TextMetrics;
   throw new TypeError(
-    "metricsPath is set, but the router keeps no figures. Give it the option metrics: createMetrics(), from @halyard/wire/middleware.",
+    "The option metricsPath is set, but the router has no metrics. Set its option metrics to createMetrics() of @halyard/wire/middleware.",
   );
 }
 
-function json(status: number, body: object): Answer {
+function json(status: number, body: object): HttpAnswer {
   const headers = { "content-type": "application/json", "cache-control": "no-store" };
   return { status, headers, body: `${JSON.stringify(body)}\n` };
 }

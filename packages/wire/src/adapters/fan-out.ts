@@ -1,39 +1,39 @@
 /**
- * Fan-out on Node: a published message is framed once, messages of one topic in one turn of the event loop are joined
- * once, and every subscriber gets them in one write. Uses the TCP socket that the upgrade gave us, no private field.
+ * Fan-out on Node: a published message is encoded once, the messages of one topic in one turn of the event loop are
+ * joined once, and each subscriber gets them in one write, directly to the TCP socket of the upgrade.
  */
 import type { Duplex } from "node:stream";
 import type { SharedFrame, SharedWriter } from "../router/peer.ts";
 import { atEndOfTurn } from "./turn.ts";
 
-/** A batch this large is written at once: more would look unsent though the peers could take it. */
+/** A batch of this size is written at once; held back longer, its bytes would count as unsent. */
 const FULL_BYTES = 65_536;
 
-/** A subscriber of a batch: it holds a range of the batch's frames until told to write them. */
+/** A subscriber in a batch; it has a range of the batch's frames to write. */
 export interface BatchMember {
   writeBatch(batch: Batch): void;
 }
 
-/** The frames published to one topic in this turn. Members take them one by one, or let them follow. */
+/** The frames published to one topic in this turn. A member takes each frame, or all members get it with `follow`. */
 export class Batch {
   #members: BatchMember[] = [];
-  /** Theirs, in the same order. */
+  /** The sockets of the members, in the same order. */
   #sockets: Duplex[] = [];
   #frames: Buffer[] = [];
-  /** How many bytes so many frames have. */
+  /** The size of the first n frames in bytes, by n. */
   readonly #offsets: number[] = [0];
-  /** How many frames a member has that took the last of so many: more, where others followed. */
+  /** The last frame of a member, by the number it took; higher when frames followed. */
   readonly #ends: number[] = [0];
   #joined: { from: number; end: number; bytes: Buffer } | undefined;
   last: SharedFrame | undefined;
   size = 0;
-  /** How many frames there were when the last one was added to be taken, and how many members still wait that took it. */
+  /** The number of frames when the last one was pushed, and how many members took it and have not written yet. */
   #takenSize = 0;
   #takers = 0;
-  /** How much may follow before one of them has too much. */
+  /** How many bytes may follow before one member exceeds its limit. */
   #roomBytes = Number.POSITIVE_INFINITY;
   #isScattered = false;
-  /** Every member began with the first frame, and none has left. */
+  /** Whether every member began with the first frame, and none has left. */
   #isWhole = true;
   isWritten = false;
 
@@ -41,7 +41,7 @@ export class Batch {
     return this.#offsets[this.size] ?? 0;
   }
 
-  /** Adds a frame that each member takes, or does not. */
+  /** Adds a frame that each member may take. */
   push(frame: SharedFrame): void {
     this.#add(frame, encoded(frame));
     this.#takenSize = this.size;
@@ -50,7 +50,7 @@ export class Batch {
     this.#isScattered = false;
   }
 
-  /** Adds a frame for all who have the last one; false unless they are so many, and none gets too much by it. */
+  /** Adds a frame for all members that took the last one. Returns false if their number is not `takers`, one has no room, or the frame has to be pushed. */
   follow(frame: SharedFrame, takers: number): boolean {
     if (this.#takers !== takers || this.#isScattered || this.bytes >= FULL_BYTES) return false;
     const bytes = encoded(frame);
@@ -69,41 +69,41 @@ export class Batch {
     this.last = frame;
   }
 
-  /** Who took the last frame is not who gets the next: that one has to be pushed. */
+  /** The subscribers have changed, so the next frame cannot follow and has to be pushed. */
   scatter(): void {
     this.#isScattered = true;
   }
 
-  /** A member begins with the last frame. */
+  /** Adds a member, beginning with the last frame. */
   join(member: BatchMember, socket: Duplex): void {
     this.#members.push(member);
     this.#sockets.push(socket);
     if (this.size > 1) this.#isWhole = false;
   }
 
-  /** A member took the last frame and has room for so much more. */
+  /** A member took the last frame and has room for this many more bytes. */
   took(roomBytes: number): void {
     this.#takers++;
     if (roomBytes < this.#roomBytes) this.#roomBytes = roomBytes;
   }
 
-  /** A member that took so many frames waits no longer. */
+  /** A member that took frames up to `to` has written them. */
   left(to: number): void {
     this.#isWhole = false;
     if (to === this.#takenSize) this.#takers--;
   }
 
-  /** How many frames a member has that took so many. */
+  /** The last frame received by a member that took frames up to `to`. */
   endOf(to: number): number {
     return this.#ends[to] ?? to;
   }
 
-  /** How many bytes a member has that took frames from the one to before the other, with what followed. */
+  /** The size of the frames of a member that took `from` to `to`, including those that followed, in bytes. */
   bytesOf(from: number, to: number): number {
     return (this.#offsets[this.endOf(to)] ?? 0) - (this.#offsets[from] ?? 0);
   }
 
-  /** The same frames as one buffer; nearly always the same range for all members. */
+  /** The frames of such a member as one buffer; cached, because nearly all members have the same range. */
   framesOf(from: number, to: number): Buffer {
     const end = this.endOf(to);
     if (this.#joined?.from === from && this.#joined.end === end) return this.#joined.bytes;
@@ -113,7 +113,7 @@ export class Batch {
     return bytes;
   }
 
-  /** Nearly always all members get the same, which needs no look at any of them. */
+  /** Writes the batch. In the usual case all members get the same bytes, and none has to be checked. */
   write(): void {
     if (this.#isWhole && this.#takers === this.#members.length && this.#roomBytes >= 0) {
       const bytes = this.framesOf(0, this.#takenSize);
@@ -122,7 +122,7 @@ export class Batch {
       for (const member of this.#members) member.writeBatch(this);
     }
     this.isWritten = true;
-    // Members may keep the batch until they join another.
+    // Released, because members may reference the batch until they join another.
     this.#members = [];
     this.#sockets = [];
     this.#frames = [];
@@ -131,9 +131,10 @@ export class Batch {
   }
 }
 
+/** The batches of all topics in this turn of the event loop. */
 export class FanOut implements SharedWriter {
   readonly #batches = new Map<string, Batch>();
-  /** The one asked for last: nearly always the next member asks for the same. */
+  /** The last batch; nearly always the next member uses the same. */
   #current: Batch | undefined;
 
   /** The batch whose last frame is this one. */
@@ -161,10 +162,10 @@ export class FanOut implements SharedWriter {
     }
     batch?.write();
     if (this.#batches.size === 0) atEndOfTurn(() => this.#finish());
-    const fresh = new Batch();
-    fresh.push(frame);
-    this.#batches.set(frame.topic, fresh);
-    return fresh;
+    const added = new Batch();
+    added.push(frame);
+    this.#batches.set(frame.topic, added);
+    return added;
   }
 
   #finish(): void {

@@ -1,14 +1,23 @@
-/** Node: one connection of `ws` as the router's socket, written in batches and corked per turn. */
+/** The router's `Socket` over a WebSocket of the `ws` library; writes in batches, corked per turn of the event loop. */
 import type { Duplex } from "node:stream";
 import { type RawData, WebSocket } from "ws";
+import { CLOSE } from "../protocol/control.ts";
 import type { SendOutcome, SharedFrame, Socket, SocketEvents } from "../router/peer.ts";
 import type { Batch, BatchMember, FanOut } from "./fan-out.ts";
 import { cork, uncork } from "./turn.ts";
+import { UnfinishedMessages } from "./unfinished-message.ts";
 
 const MAX_HEADER_BYTES = 10;
+const unfinishedMessages = new UnfinishedMessages();
 
-/** Tells before it closes, whoever asked for it: nothing may be written after the close frame. */
-export class TellingWebSocket extends WebSocket {
+/** Node's own handle of a stream. Node uses the same figures to detect progress within a write. */
+interface StreamHandle {
+  readonly bytesWritten?: number;
+  readonly writeQueueSize?: number;
+}
+
+/** Writes pending frames before every close: nothing may be written after the close frame. */
+export class FlushingWebSocket extends WebSocket {
   socket: NodeSocket | undefined;
 
   override close(code?: number, reason?: string | Buffer): void {
@@ -18,21 +27,21 @@ export class TellingWebSocket extends WebSocket {
 }
 
 export class NodeSocket implements Socket, BatchMember {
-  readonly #websocket: TellingWebSocket;
+  readonly #websocket: FlushingWebSocket;
   readonly #tcp: Duplex;
   readonly #fanOut: FanOut;
   readonly #limitBytes: number;
-  /** Called when bytes above the limit have left. The stream's own `drain` event knows another limit. */
+  /** Called when bytes above the limit were sent. The `drain` event of the stream has another limit. */
   onDrained: (() => void) | undefined;
   readonly #written = (error?: Error | null): void => {
     if (!error) this.onDrained?.();
   };
-  /** Unless it is written: frames from `#from` up to `#to`, and those that followed, are still to be. */
+  /** The batch with frames from `#from` to `#to`, and those that followed, to write for this socket. */
   #batch: Batch | undefined;
   #from = 0;
   #to = 0;
 
-  constructor(websocket: TellingWebSocket, tcp: Duplex, fanOut: FanOut, limitBytes: number) {
+  constructor(websocket: FlushingWebSocket, tcp: Duplex, fanOut: FanOut, limitBytes: number) {
     this.#websocket = websocket;
     websocket.socket = this;
     this.#tcp = tcp;
@@ -41,31 +50,37 @@ export class NodeSocket implements Socket, BatchMember {
   }
 
   get bufferedBytes(): number {
-    // Without compression, what `ws` has taken and not sent is exactly what waits in the stream.
+    // Without compression, the unsent bytes of `ws` are exactly those in the stream.
     const unsent = this.#tcp.writableLength;
     const batch = this.#batch;
     return batch === undefined || batch.isWritten ? unsent : unsent + batch.bytesOf(this.#from, this.#to);
   }
 
-  send(frame: string): SendOutcome {
-    if (this.#websocket.readyState !== this.#websocket.OPEN) return "dropped";
+  get sentBytes(): number {
+    const handle = (this.#tcp as { _handle?: StreamHandle | null })._handle;
+    // Without a handle, only whole writes are visible.
+    return (handle?.bytesWritten ?? -this.#tcp.writableLength) - (handle?.writeQueueSize ?? 0);
+  }
+
+  send(frame: string): SendOutcome | "closed" {
+    if (this.#websocket.readyState !== this.#websocket.OPEN) return "closed";
     this.writeNow();
     cork(this.#tcp);
-    this.#websocket.send(frame, this.#tellAfter(MAX_HEADER_BYTES + 3 * frame.length));
+    this.#websocket.send(frame, this.#callbackFor(MAX_HEADER_BYTES + 3 * frame.length));
     return "queued";
   }
 
-  /** Only a write that may exceed the limit is worth a callback. */
-  #tellAfter(bytes: number): ((error?: Error | null) => void) | undefined {
+  /** The callback of a write, only if the write may exceed the limit. */
+  #callbackFor(bytes: number): ((error?: Error | null) => void) | undefined {
     return this.#tcp.writableLength + bytes > this.#limitBytes ? this.#written : undefined;
   }
 
-  sendShared(frame: SharedFrame): SendOutcome {
-    if (this.#websocket.readyState !== this.#websocket.OPEN) return "dropped";
+  sendShared(frame: SharedFrame): SendOutcome | "closed" {
+    if (this.#websocket.readyState !== this.#websocket.OPEN) return "closed";
     const batch = this.#fanOut.batchOf(frame);
     const at = batch.size - 1;
     if (this.#batch !== batch || batch.endOf(this.#to) !== at) {
-      // Frames keep their order: what came before on another topic, or before a frame this peer did not get, goes first.
+      // Keeps the order of frames: writes those of another topic, or before a frame this peer did not get, first.
       this.writeNow();
       this.#batch = batch;
       this.#from = at;
@@ -81,7 +96,7 @@ export class NodeSocket implements Socket, BatchMember {
     uncork(this.#tcp);
   }
 
-  /** Writes what waits for the end of the turn. */
+  /** Writes the frames that wait for the end of the turn. */
   writeNow(): void {
     if (this.#batch !== undefined && !this.#batch.isWritten) this.writeBatch(this.#batch);
   }
@@ -92,7 +107,7 @@ export class NodeSocket implements Socket, BatchMember {
     batch.left(this.#to);
     if (this.#websocket.readyState !== this.#websocket.OPEN) return;
     const bytes = batch.framesOf(this.#from, this.#to);
-    this.#tcp.write(bytes, this.#tellAfter(bytes.length));
+    this.#tcp.write(bytes, this.#callbackFor(bytes.length));
   }
 
   close(code: number, reason: string): void {
@@ -103,7 +118,7 @@ export class NodeSocket implements Socket, BatchMember {
     if (this.#websocket.readyState === this.#websocket.OPEN) this.#websocket.ping();
   }
 
-  /** Answers a ping, but not of a peer that does not read: its pongs would pile up outside every limit. */
+  /** Replies to a ping, unless the peer does not read: its pongs would accumulate outside every limit. */
   pong(data: Buffer): void {
     if (this.#websocket.readyState !== this.#websocket.OPEN || this.bufferedBytes > this.#limitBytes) return;
     cork(this.#tcp);
@@ -114,7 +129,7 @@ export class NodeSocket implements Socket, BatchMember {
 export function listen(websocket: WebSocket, socket: NodeSocket, events: SocketEvents): void {
   let failure: number | undefined;
   websocket.on("message", (data: RawData, isBinary: boolean) => {
-    // With the default binary type, ws gives every message as one Buffer.
+    // With the default binary type, ws passes every message as one Buffer.
     events.receive(isBinary ? (data as Buffer) : (data as Buffer).toString());
   });
   websocket.on("pong", () => events.pong());
@@ -123,9 +138,14 @@ export function listen(websocket: WebSocket, socket: NodeSocket, events: SocketE
     events.pong();
   });
   websocket.on("error", (error: Error & { code?: string }) => {
-    // ws has sent the close frame already; the code it chose is not in the close event.
+    // ws has already sent the close frame; its code is not in the close event.
     failure = closeCodeOf(error.code);
     if (failure === 1009) events.tooLarge();
+  });
+  unfinishedMessages.watch(websocket, () => {
+    // The network of an honest client may be that slow, so it may reconnect.
+    failure = CLOSE.tryLater;
+    websocket.close(failure, "the message was not finished in time");
   });
   websocket.on("close", (code, reason) => events.closed(failure ?? code, reason.toString()));
   socket.onDrained = () => events.drained();

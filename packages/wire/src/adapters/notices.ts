@@ -1,12 +1,12 @@
-/** What a server says once at its start. */
+/** Log lines that a server writes once at its start. */
 
-let saidHeartbeatIsOff = false;
+let isHeartbeatNoticeLogged = false;
 
-/** `otherwise`: how a dead peer is found without a heartbeat. */
-export function sayHeartbeatIsOff(otherwise: string): void {
-  if (saidHeartbeatIsOff) return;
-  saidHeartbeatIsOff = true;
+/** `detection`: how dead peers are detected without a heartbeat. */
+export function logHeartbeatIsOff(detection: string): void {
+  if (isHeartbeatNoticeLogged) return;
+  isHeartbeatNoticeLogged = true;
   console.info(
-    `[halyard] The heartbeat is off: dead peers are found ${otherwise}. Set the router option \`heartbeat\` to find them sooner.`,
+    `[halyard] The heartbeat is off: dead peers are detected ${detection}. Set the router option \`heartbeat\` to detect them sooner.`,
   );
 }

@@ -1,63 +1,86 @@
-/** What `serve` takes on every platform, and what it gives back. */
+/** The options of `serve` on every platform, and the handle it returns. */
 import type { WsError } from "../protocol/error.ts";
-import type { AnyData } from "../router/connection.ts";
 import type { ServerCounters } from "../router/counters.ts";
 import type { DrainResult } from "../router/drain.ts";
-import type { ConnectionData, Peer, ServerContext } from "../router/peer.ts";
+import type { AnyData, ConnectionData, Peer, ServerContext } from "../router/peer.ts";
 import type { BroadcastMessage, ServerOptions } from "../router/server-options.ts";
-import type { AdmissionOptions } from "./admission.ts";
+import type { AdmissionOptions, AuthenticatedData, Authentication } from "./admission.ts";
 import type { EndpointOptions, Health } from "./endpoints.ts";
 import type { UpgradeLimits } from "./upgrade-gate.ts";
 
-/** The data `authenticate` gives: everything but the id, which the server chooses. */
-export type AuthenticatedData<Data extends ConnectionData> = Omit<Data, "clientId" | "expiresAt"> & {
-  /** When the authentication ends, in ms since epoch: the connection is closed with 4401 then. */
-  readonly expiresAt?: number;
-};
-
-/** Options of a handler for a server of your own. */
+/** The options of a handler for your own server. */
 export interface HandlerOptions<Data extends ConnectionData = ConnectionData>
   extends AdmissionOptions<Data>,
     UpgradeLimits {
-  /** Checks a token sent on an open connection; gives new data, or undefined to close it with 4401. */
-  readonly refresh?: (
-    token: string,
-    data: Data,
-  ) => AuthenticatedData<Data> | undefined | Promise<AuthenticatedData<Data> | undefined>;
-  /** Becomes `ctx.context`. */
+  /** Checks a new token of an open connection; returns new data, or undefined to close it with 4401. Default: not supported. */
+  readonly refresh?: (token: string, data: Data) => Authentication<Data>;
+  /** The value of `ctx.context`. Default: an empty object. */
   readonly context?: ServerContext;
-  /** Names the response header that carries the connection's id. Default `x-client-id`. */
+  /** The response header with the connection's id. Default `x-client-id`. */
   readonly clientIdHeader?: string;
-  /** Gets errors outside any message; the router's `onError` gets all others. */
+  /**
+   * Receives errors that belong to no message, such as those of `authenticate` and of the hooks that open and close a
+   * connection; the router's `onError` receives all others. Default: hooks report to the router's `onError`; others are logged.
+   */
   readonly onError?: (error: WsError, ctx: { readonly clientId?: string }) => unknown;
-  /** Called once for each publish that reaches this server. */
+  /** Called once for each published message that reaches this server. */
   readonly onBroadcast?: (message: BroadcastMessage, topic: string) => unknown;
   /** Called after the upgrade, before any other hook. */
   readonly onUpgrade?: (request: Request, ws: Peer<Data>) => unknown;
+  /** Called when the connection is open, before the router's `onOpen`. */
   readonly onOpen?: (ws: Peer<Data>) => unknown;
+  /** Called when the connection is gone, after the router's `onClose`. */
   readonly onClose?: (ws: Peer<Data>, code: number, reason: string) => unknown;
-  /** How long a drain waits before it forces the rest. Default 10,000. */
+  /**
+   * How long `authenticate`, `onUpgrade` and the router's `onAuth` may each take, in ms; then the connection is closed with
+   * 1013 (other clients: 503 during the upgrade). Default 10,000.
+   */
+  readonly handshakeTimeoutMs?: number;
+  /** How long a drain waits for running requests, in ms; then it closes the remaining connections. Default 10,000. */
   readonly drainTimeoutMs?: number;
 }
 
+/** The options of `serve`. */
 export interface ServeOptions<Data extends ConnectionData = ConnectionData>
   extends HandlerOptions<Data>,
     EndpointOptions {
-  /** Default 3000; 0 takes a free port. */
+  /** Default 3000; 0 selects a free port. */
   readonly port?: number;
-  /** Default: all interfaces. */
+  /** The address to listen on. Default: all interfaces. */
   readonly host?: string;
-  /** Drain on SIGTERM. Default true. */
+  /** Drain the server on SIGTERM. Default true. */
   readonly handleSignals?: boolean;
 }
 
+/**
+ * The options of an adapter for the router's `Data`. They are required, with `authenticate` or `data`, when `Data` has
+ * required members: without them, handlers would read members that are not there.
+ */
+export type OptionsFor<Data extends ConnectionData, Options> =
+  IsComplete<Data> extends true ? [options?: Options] : [options: Options & DataSource<Data>];
+
+/** Whether the server itself sets all required members. */
+type IsComplete<Data> = Record<never, never> extends Omit<Data, "clientId" | "expiresAt"> ? true : false;
+
+/** Where the required members of a connection's data come from. */
+export type DataSource<Data extends ConnectionData> =
+  | { readonly data: AuthenticatedData<Data> }
+  | {
+      readonly authenticate: (
+        request: Request,
+        credentials: { readonly token: string | undefined },
+      ) => Authentication<Data>;
+    };
+
+/** A running server, returned by `serve`. */
 export interface ServerHandle {
+  /** The port it listens on. */
   readonly port: number;
-  /** What was not delivered, since the start. */
+  /** Counts since the start. */
   readonly counters: Readonly<ServerCounters>;
-  /** Whether the server is well, as told at `healthPath`. */
+  /** The health of the server, as at `healthPath`. */
   health(): Health;
-  /** Tells clients to go elsewhere, answers what they asked, closes them with 1012, and stops. */
+  /** Announces the shutdown to clients, waits for running requests, closes connections with 1012, and stops. */
   drain(): Promise<DrainResult>;
   /** Closes every connection with 1012 and frees the port. */
   stop(): Promise<void>;
@@ -66,11 +89,51 @@ export interface ServerHandle {
 export const DEFAULT_PORT = 3000;
 export const DEFAULT_CLIENT_ID_HEADER = "x-client-id";
 export const DEFAULT_DRAIN_TIMEOUT_MS = 10_000;
+/** The longest time of a system timer. */
+const MAX_TIMEOUT_MS = 2_147_483_647;
 
-/** The part of the options that the router's server looks after. */
+/** The running server behind a handle, on any platform. */
+interface RunningServer {
+  readonly server: { readonly counters: Readonly<ServerCounters> };
+  health(): Health;
+  drain(): Promise<DrainResult>;
+}
+
+/**
+ * Makes the handle that `serve` returns. It drains and stops the server once, however often it is called. `onSignal`
+ * registers the handle for SIGTERM and returns an unregister function.
+ */
+export function createHandle(
+  port: number,
+  running: RunningServer,
+  stopServer: () => Promise<unknown>,
+  onSignal: ((handle: ServerHandle) => () => void) | undefined,
+): ServerHandle {
+  let stopped: Promise<void> | undefined;
+  let drained: Promise<DrainResult> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= stopServer().then(() => unregister?.());
+    return stopped;
+  };
+  const handle: ServerHandle = {
+    port,
+    counters: running.server.counters,
+    health: () => running.health(),
+    stop,
+    drain() {
+      drained ??= running.drain().then((result) => stop().then(() => result));
+      return drained;
+    },
+  };
+  const unregister = onSignal?.(handle);
+  return handle;
+}
+
+/** The options that the router's server handles. */
 export function toServerOptions<Data extends ConnectionData>(options: HandlerOptions<Data>): ServerOptions {
-  const { context, onOpen, onClose, onBroadcast, onError, refresh } = options;
+  const { context, onOpen, onClose, onBroadcast, onError, refresh, handshakeTimeoutMs } = options;
   return {
+    ...(handshakeTimeoutMs !== undefined && { handshakeTimeoutMs: checkTimeout(handshakeTimeoutMs) }),
     ...(context && { context }),
     ...(onOpen && { onOpen: onOpen as ServerOptions["onOpen"] & object }),
     ...(onClose && { onClose: onClose as ServerOptions["onClose"] & object }),
@@ -78,4 +141,11 @@ export function toServerOptions<Data extends ConnectionData>(options: HandlerOpt
     ...(onError && { onError }),
     ...(refresh && { refresh: (token: string, data: AnyData) => refresh(token, data as unknown as Data) }),
   };
+}
+
+function checkTimeout(handshakeTimeoutMs: number): number {
+  if (handshakeTimeoutMs > 0 && handshakeTimeoutMs <= MAX_TIMEOUT_MS) return handshakeTimeoutMs;
+  throw new TypeError(
+    `The option handshakeTimeoutMs is ${String(handshakeTimeoutMs)}, but it must be a number of milliseconds above 0, at most ${MAX_TIMEOUT_MS}.`,
+  );
 }

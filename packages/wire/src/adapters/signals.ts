@@ -1,31 +1,40 @@
-/** Drains every running server when the process is asked to end. */
+/** Drains every running server on SIGTERM. */
 import type { ServerHandle } from "./serve-options.ts";
 
 const running = new Set<Pick<ServerHandle, "drain">>();
+/** Whether a drain has begun: process managers may send the signal twice, to the process and to its group. */
+let isTerminating = false;
 
-/** One listener for all servers of the process; the process ends once they are drained. Gives back an unregister function. */
+/** Registers a server. The process ends once all servers are drained. Returns an unregister function. */
 export function drainOnSignal(handle: Pick<ServerHandle, "drain">): () => void {
   if (running.size === 0) process.on("SIGTERM", onTerminate);
   running.add(handle);
   return () => {
     running.delete(handle);
-    if (running.size === 0) process.removeListener("SIGTERM", onTerminate);
+    // While a drain runs, a second signal must not end the process before the drain does.
+    if (running.size === 0 && !isTerminating) process.removeListener("SIGTERM", onTerminate);
   };
 }
 
 function onTerminate(): void {
+  if (isTerminating) return;
+  isTerminating = true;
   void Promise.allSettled([...running].map((handle) => handle.drain())).then((drained) => {
-    const forced = drained.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.forced : 0), 0);
+    const forced = drained.reduce(
+      (sum, result) => sum + (result.status === "fulfilled" ? result.value.forced : 0),
+      0,
+    );
     if (forced > 0) {
       console.warn(
-        `[halyard] ${forced} connections were closed before everything on them was answered and sent.`,
+        `[halyard] ${forced} connections were closed with unanswered requests or unsent bytes. Set drainTimeoutMs to wait longer.`,
       );
     }
+    isTerminating = false;
     process.removeListener("SIGTERM", onTerminate);
-    // Ours was in the way of the default, which is to end: unless the application has a listener, end now.
+    // This listener replaced the default action, which is to end the process. Unless the application has a listener, end it now.
     if (process.listenerCount("SIGTERM") > 0) return;
     process.kill(process.pid, "SIGTERM");
-    // The first process of a container has no default: the signal does nothing to it.
+    // The first process of a container has no default action, so the signal would have no effect.
     if (process.pid === 1) process.exit(128 + 15);
   });
 }

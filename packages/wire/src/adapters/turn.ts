@@ -1,14 +1,14 @@
-/** The end of one turn of Node's event loop: shared batches are written, then corked sockets leave in one system call each. */
+/** Work at the end of a turn of Node's event loop: writes batches, then uncorks sockets, with one system call per socket. */
 import type { Duplex } from "node:stream";
 
-/** Held back longer than this, bytes would look unsent though the peer could take them. */
+/** Above this, corked bytes are written at once; held back longer, they would count as unsent. */
 const UNCORK_AT_BYTES = 65_536;
 
 const corked = new Set<Duplex>();
 const tasks: (() => void)[] = [];
 let isScheduled = false;
 
-/** Holds back what is written to the socket until this turn of the event loop is over. */
+/** Collects the writes to the socket until the end of this turn of the event loop. */
 export function cork(socket: Duplex): void {
   if (corked.has(socket)) {
     if (socket.writableLength > UNCORK_AT_BYTES) {
@@ -22,12 +22,12 @@ export function cork(socket: Duplex): void {
   socket.cork();
 }
 
-/** Lets go of what is held back now. */
+/** Writes the collected bytes now. */
 export function uncork(socket: Duplex): void {
   if (corked.delete(socket)) socket.uncork();
 }
 
-/** Runs a task once this turn of the event loop is over. */
+/** Runs a task at the end of this turn of the event loop. */
 export function atEndOfTurn(task: () => void): void {
   schedule();
   tasks.push(task);
@@ -40,7 +40,7 @@ function schedule(): void {
 }
 
 function finish(): void {
-  // Reset first: a write that follows from this one belongs to the next turn.
+  // Reset first: a write that is caused here belongs to the next turn.
   isScheduled = false;
   for (const task of tasks.splice(0)) task();
   const sockets = [...corked];

@@ -13,8 +13,8 @@ function gateOf(limits: UpgradeLimits, random = 0.5) {
   return { state, gate, enter };
 }
 
-describe("the gate of upgrades", () => {
-  test("lets everybody in when nothing is set, but only so many at once", () => {
+describe("the upgrade gate", () => {
+  test("admits all upgrades by default, with a limit of pending ones", () => {
     const { gate, enter } = gateOf({});
     expect(enter(1_000).every((refusal) => refusal === undefined)).toBe(true);
     expect(gate.enter()).toEqual({ kind: "pending" });
@@ -22,7 +22,7 @@ describe("the gate of upgrades", () => {
     expect(gate.enter()).toBeUndefined();
   });
 
-  test("counts those who are being judged among the connections", () => {
+  test("counts pending upgrades as connections", () => {
     const { state, gate } = gateOf({ maxConnections: 2 });
     expect(gate.enter()).toBeUndefined();
     expect(gate.enter()).toBeUndefined();
@@ -34,7 +34,7 @@ describe("the gate of upgrades", () => {
     expect(gate.enter()).toMatchObject({ kind: "later" });
   });
 
-  test("lets in so many a second, and no burst of more than one second's", () => {
+  test("admits a number of upgrades per second, with bursts of at most one second", () => {
     const { state, gate, enter } = gateOf({ maxUpgradesPerSecond: 10 });
     const allowed = (times: number) => {
       const entered = enter(times).filter((refusal) => refusal === undefined).length;
@@ -48,7 +48,7 @@ describe("the gate of upgrades", () => {
     expect(allowed(50)).toBe(10);
   });
 
-  test("spreads those it refuses over the longer a time, the more they are", () => {
+  test("spreads refused upgrades over more time the more there are", () => {
     const { state, gate, enter } = gateOf({ maxUpgradesPerSecond: 100 }, 1);
     enter(100);
     const waits = enter(1_000).map((refusal) => (refusal?.kind === "later" ? refusal.retryAfterMs : 0));
@@ -63,7 +63,7 @@ describe("the gate of upgrades", () => {
   });
 
   test.each(["maxPendingUpgrades", "maxConnections", "maxUpgradesPerSecond"])(
-    "%s below 1 is refused",
+    "refuses %s below 1",
     (name) => {
       for (const value of [0, -1, Number.NaN]) expect(() => gateOf({ [name]: value })).toThrow(TypeError);
     },

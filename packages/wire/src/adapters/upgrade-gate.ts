@@ -1,24 +1,25 @@
-/** How many upgrades a server takes on: connections in all, new ones per second, and those still being judged. */
+/** Limits upgrades: connections in total, upgrades per second, and upgrades being authenticated. */
 
+/** How many upgrades and connections a server accepts. */
 export interface UpgradeLimits {
-  /** How many upgrades may wait for `authenticate`; more are refused with 503. Default 1,000. */
+  /** The most upgrades that wait for `authenticate`; further ones get status 503. Default 1,000. */
   readonly maxPendingUpgrades?: number;
-  /** How many connections there may be; more are closed with 1013 and told to come back later. Default: no limit. */
+  /** The most connections; further ones are closed with 1013 and a retry delay. Default: no limit. */
   readonly maxConnections?: number;
-  /** How many upgrades a second are judged; more are closed with 1013 and told to come back later. Default: no limit. */
+  /** The most upgrades per second; further ones are closed with 1013 and a retry delay. Default: no limit. */
   readonly maxUpgradesPerSecond?: number;
 }
 
-/** Why an upgrade is refused: too many are being judged, or there is no room now but will be in a while. */
+/** Why an upgrade is refused. `pending`: too many are being authenticated. `later`: a limit is reached, retry after the delay. */
 export type Refusal =
   | { readonly kind: "pending" }
   | { readonly kind: "later"; readonly retryAfterMs: number };
 
 const DEFAULT_MAX_PENDING_UPGRADES = 1_000;
-const SHORTEST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
-/** Where no rate is set, so many are taken to come back in a second. */
-const USUAL_RATE = 1_000;
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 30_000;
+/** Assumed reconnections per second when `maxUpgradesPerSecond` is not set. */
+const DEFAULT_RATE = 1_000;
 
 export class UpgradeGate {
   readonly #limits: Required<UpgradeLimits>;
@@ -28,11 +29,11 @@ export class UpgradeGate {
   #pending = 0;
   #tokens: number;
   #filledAt: number;
-  /** Refused since the second that began at this time. */
+  /** Upgrades refused in the current second, which began at `#refusedFrom`. */
   #refused = 0;
   #refusedFrom: number;
 
-  /** `now` is monotonic, in ms; `random` gives numbers from 0 up to 1. */
+  /** `now` is monotonic, in ms; `random` returns numbers from 0 up to 1. */
   constructor(
     limits: UpgradeLimits,
     connections: () => number,
@@ -58,7 +59,7 @@ export class UpgradeGate {
     this.#refusedFrom = this.#filledAt;
   }
 
-  /** Takes on an upgrade, to be followed by `leave`; or says why not. */
+  /** Admits an upgrade, and `leave` must follow; or returns the refusal. */
   enter(): Refusal | undefined {
     const { maxPendingUpgrades, maxConnections } = this.#limits;
     if (this.#pending >= maxPendingUpgrades) return { kind: "pending" };
@@ -67,7 +68,7 @@ export class UpgradeGate {
     return undefined;
   }
 
-  /** The upgrade was judged. */
+  /** The authentication of the upgrade is complete. */
   leave(): void {
     this.#pending--;
   }
@@ -84,7 +85,7 @@ export class UpgradeGate {
     return true;
   }
 
-  /** The more are refused, the longer the time over which they are spread. */
+  /** The more upgrades are refused, the longer the time over which their retries are spread. */
   #later(): Refusal {
     const now = this.#now();
     if (now - this.#refusedFrom >= 1_000) {
@@ -92,13 +93,13 @@ export class UpgradeGate {
       this.#refusedFrom = now;
     }
     this.#refused++;
-    const rate = Math.min(this.#limits.maxUpgradesPerSecond, USUAL_RATE);
-    const spreadMs = Math.min((this.#refused * 1_000) / rate, LONGEST_WAIT_MS - SHORTEST_WAIT_MS);
-    return { kind: "later", retryAfterMs: Math.floor(SHORTEST_WAIT_MS + this.#random() * spreadMs) };
+    const rate = Math.min(this.#limits.maxUpgradesPerSecond, DEFAULT_RATE);
+    const spreadMs = Math.min((this.#refused * 1_000) / rate, MAX_RETRY_MS - MIN_RETRY_MS);
+    return { kind: "later", retryAfterMs: Math.floor(MIN_RETRY_MS + this.#random() * spreadMs) };
   }
 }
 
 function positive(name: string, value: number): number {
   if (value > 0) return value;
-  throw new TypeError(`The option ${name} is ${String(value)}; it takes a number above 0.`);
+  throw new TypeError(`The option ${name} is ${String(value)}, but it must be a number above 0.`);
 }

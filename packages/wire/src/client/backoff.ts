@@ -1,13 +1,14 @@
-/** How long to wait before an attempt: doubling, bounded, and spread by chance. */
+/** The delay before a reconnection attempt: exponential, limited, with random jitter. */
 import { DEFAULT_MAX_DELAY_MS } from "./bounds.ts";
 import type { ReconnectOptions } from "./options.ts";
 
-/** The wait before retry number `attempt`, counted from 0. `chance` is a number from 0 up to 1. */
+/** The delay before retry number `attempt`, counted from 0, in ms. `random` is a number from 0 up to 1. */
 export function backoffMs(
   { initialDelayMs = 300, maxDelayMs = DEFAULT_MAX_DELAY_MS, jitter = "full" }: ReconnectOptions,
   attempt: number,
-  chance: number,
+  random: number,
 ): number {
-  // Past 2^99 the exponent stops: 2^1024 is Infinity, and 0 × Infinity would be no wait but NaN.
-  return Math.min(maxDelayMs, initialDelayMs * 2 ** Math.min(attempt, 99)) * (jitter === "full" ? chance : 1);
+  // The exponent is limited: 2^1024 is Infinity, and 0 × Infinity is NaN.
+  const delayMs = Math.min(maxDelayMs, initialDelayMs * 2 ** Math.min(attempt, 99));
+  return Math.round(delayMs * (jitter === "full" ? random : 1));
 }

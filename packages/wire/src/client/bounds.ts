@@ -1,26 +1,32 @@
-/** The client's waits and bounds: numbers alone, which a bundler then writes where they are used. */
+/** The client's time limits and size limits. Constants only, so that a bundler inlines them. */
 
-/** For each step of an attempt: the token, the socket, the hello. */
+/** For each step of an attempt: getting the token, opening the socket, receiving hello. */
 export const ATTEMPT_TIMEOUT_MS = 10_000;
-/** How long a peer may take to close. */
+/** How long a message may wait in a closed client before the application is told. */
+export const CLOSED_NOTICE_MS = 1_000;
+/** How long the server may take to answer a close frame. */
 export const CLOSE_TIMEOUT_MS = 2_000;
 export const LONGEST_RETRY_AFTER_MS = 3_600_000;
-/** Between two looks at a silent peer, however short its heartbeat. */
+/** Minimum interval between two heartbeat checks. */
 export const SHORTEST_REST_MS = 10;
 export const DEFAULT_MAX_DELAY_MS = 10_000;
 export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
 export const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
-/** The part of a token's life after which a new one is asked for. */
+/** The fraction of a token's lifetime after which a new token is requested. */
 export const REFRESH_AT = 0.8;
-/** However soon a token expires: a server cannot make us ask more often. */
+/** The fraction of a token's lifetime after which close code 4401 means that it has expired. Lower than 1, because the estimate includes the latency. */
+export const EXPIRED_AT = 0.9;
+/** Minimum interval between token refreshes, however soon a token expires. */
 export const SHORTEST_REFRESH_MS = 100;
 export const SHORTEST_REFRESH_RETRY_MS = 1_000;
-/** Timers fire at once when told to wait longer than this. */
+/** A longer delay would make a timer fire immediately. */
 export const LONGEST_TIMER_MS = 2_147_483_647;
-/** A larger frame is not read. */
+/** Larger frames are refused. */
 export const MAX_FRAME_CHARACTERS = 16_777_216;
-/** With more than this in the socket's buffer, the network is too slow for what is being sent. */
+/** Above this many unsent bytes in the socket, messages are dropped. */
 export const MAX_BUFFERED_BYTES = 16_777_216;
+/** Errors without an `onError` callback: different texts on the console per connection. */
+export const MAX_PRINTED = 20;
 export const MAX_REASON_BYTES = 123;
-/** Updates an iteration has not read yet; beyond it the oldest is dropped. */
+/** Progress updates that an iteration has not read; above this the oldest is dropped. */
 export const MAX_UNREAD = 1_000;

@@ -1,104 +1,157 @@
-/** The client: one typed connection from a browser or any runtime with a WebSocket. */
+/** The client object: connects the parts of this folder and implements `WsClient`. */
 import { byteLength } from "../protocol/bytes.ts";
 import { CLOSE_RESTARTING, type ControlType, type Gap } from "../protocol/control.ts";
-import { type Envelope, encode, type Meta } from "../protocol/envelope.ts";
+import { encode, type Meta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
-import { address, tokenRefresh } from "./auth.ts";
-import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_REQUEST_TIMEOUT_MS, MAX_REASON_BYTES } from "./bounds.ts";
+import { tokenRefresh } from "./auth.ts";
+import {
+  CLOSED_NOTICE_MS,
+  DEFAULT_HEARTBEAT_TIMEOUT_MS,
+  DEFAULT_REQUEST_TIMEOUT_MS,
+  EXPIRED_AT,
+  MAX_PRINTED,
+  MAX_REASON_BYTES,
+} from "./bounds.ts";
+import type { ClientState, Connection } from "./connection.ts";
 import { createDriver } from "./driver.ts";
-import type { Environment } from "./environment.ts";
-import { type ClientErrorContext, errorIn, failure, only } from "./failures.ts";
+import { type Environment, later } from "./environment.ts";
+import { type ClientErrorContext, errorIn, failure, lossError, only, type StateInfo } from "./failures.ts";
 import type { Inbound } from "./inbound.ts";
-import { createInbox, type Report } from "./inbox.ts";
-import { type ClientState, FATAL, type Link } from "./link.ts";
+import { type ControlFrame, createInbox, type Report } from "./inbox.ts";
+import { createLimit } from "./limit.ts";
 import { listeners } from "./listeners.ts";
 import type { ClientOptions, RequestOptions, SendOptions } from "./options.ts";
 import { type Outbound, write } from "./outbound.ts";
 import { createOutbox } from "./outbox.ts";
 import { type RequestPromise, withProgress } from "./progress.ts";
 import { type Call, createRequests } from "./requests.ts";
+import { text } from "./texts.ts";
+import { publicUrl, resolveUrl } from "./url.ts";
 import type { WsClient } from "./ws-client.ts";
 
-/** The client in an environment of choice. */
+/** Control types that need no action here: the inbox handles progress, and only a client sends the others but `pong`. */
+type IgnoredControlType = `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong"}`;
+
+/** Creates a client in the given environment; tests replace `globalThis`. */
 export function createClient(options: ClientOptions, environment: Environment = globalThis): WsClient {
-  const { auth, autoConnect, pendingRequestsLimit = 1_000 } = options;
+  const { url, auth, pendingRequestsLimit = 1_000 } = options;
+  let { autoConnect } = options;
   const errors = listeners<[error: WsError, context: ClientErrorContext]>(console.error);
-  const states = listeners<[state: ClientState]>(thrown);
+  const states = listeners<[state: ClientState, info?: StateInfo]>(thrown);
   const gaps = listeners<[gap: Gap]>(thrown);
   const idPrefix = environment.Math.random().toString(36).slice(2);
   let lastId = 0;
-  let hasTried = false;
-  let closings = 0;
-  /** Why the client is `closed`. */
-  let end: WsError;
-  /** The server is going away, and wants us back after this long. */
+  let hasOpened = false;
+  /** Why the client is `closed`, or why the last attempt failed. */
+  let end: WsError | undefined;
+  /** Set when the server is draining: the delay before the client reconnects, in ms. */
   let drainMs: number | undefined;
+  /** From this time the token counts as expired, in ms since epoch: the monotonic clock may stop while a device sleeps. */
+  let expiredAt: number | undefined;
+  let cancelNotice: (() => void) | undefined;
+  /** The texts on the console since the client was last open. */
+  const printed = new Set<string>();
 
-  const report: Report = (error, type = "unknown", messageType) =>
-    errors.emit(error, { type, ...(messageType && { details: { type: messageType } }) });
+  const report: Report = (error, type = "unknown", messageType) => {
+    const { message, details = "" } = error;
+    const isHandled = errors.emit(error, { type, ...(messageType && { details: { type: messageType } }) });
+    if (isHandled || printed.has(message) || printed.size >= MAX_PRINTED) return;
+    printed.add(message);
+    console.warn(`[halyard] ${message}`, details);
+  };
   const requests = createRequests(pendingRequestsLimit, environment, ended);
   const inbox = createInbox(options, requests, report, thrown, control);
-  const driver = createDriver(options, environment, changed, inbox.received, report);
+  const driver = createDriver(
+    options,
+    environment,
+    changed,
+    inbox.received,
+    () => expiredAt !== undefined && environment.Date.now() >= expiredAt,
+  );
   const outbox = createOutbox(options, environment, report, () =>
     drainMs === undefined ? driver.socket() : undefined,
   );
-  const refresh = auth && tokenRefresh(auth, environment, (token) => say("$ws:auth", { token }), report);
+  const refresh =
+    auth && tokenRefresh(auth, environment, (token) => sendControl("$ws:auth", { token }), report);
 
   function thrown(error: unknown): void {
-    if (!report(WsError.wrap(error, "INTERNAL"))) console.error(error);
+    if (!errors.emit(WsError.wrap(error, "INTERNAL"), { type: "unknown" })) console.error(error);
   }
 
-  function changed({ state, loss }: Link): void {
+  function changed(
+    { state, loss, attempt }: Connection,
+    before: ClientState,
+    retryMs: number | undefined,
+  ): void {
+    const isClosed = state === "closed";
+    const isOpen = state === "open";
+    const wasOpen = before === "open";
+    const error = loss && lossError(loss, attempt, wasOpen, publicUrl(resolveUrl(url, environment)), retryMs);
     drainMs = undefined;
-    if (state === "open") outbox.flush();
-    else {
-      refresh?.();
-      requests.failAll(true, "The link was lost.");
+    if (isOpen) {
+      printed.clear();
+      outbox.flush();
+    } else expireIn();
+    if (error) {
+      end = error;
+      requests.failAll(true, error);
+      if (isClosed) abandon(error);
+      if (isClosed || !wasOpen) report(error);
     }
-    if (loss) {
-      const { code = 0, error } = loss;
-      const message = `The link has ended for good${code ? ` (${code})` : ""}.`;
-      abandon(failure(FATAL[code] ?? "UNAVAILABLE", message, error && { cause: error }));
-      report(end);
-    }
-    states.emit(state);
+    if (state !== before) states.emit(state, error?.details as StateInfo | undefined);
+    if (isOpen && hasOpened) gaps.emit({ reason: "reconnect" });
+    hasOpened ||= isOpen;
   }
 
-  /** Ends everything that waits for a link. */
+  /** The token is valid for this much longer, in ms; undefined: it does not expire. */
+  function expireIn(ms?: number): void {
+    refresh?.(ms);
+    expiredAt = auth && ms && environment.Date.now() + EXPIRED_AT * ms;
+  }
+
+  /** Drops the queue and rejects every pending request. */
   function abandon(why: WsError): void {
     end = why;
-    outbox.queue.clear();
-    requests.failAll(false, why.message, { cause: why });
+    cancelNotice?.();
+    cancelNotice = undefined;
+    requests.failAll(false, why);
+    outbox.clear();
   }
 
-  /** A request has its outcome. */
-  function ended(call: Call, isAborted: boolean | undefined): void {
+  /** Ends the connection and every attempt at one. */
+  function stop(why: WsError, code = 1000, reason = ""): void {
+    drainMs = undefined;
+    abandon(why);
+    driver.dispatch({ type: "close", code, reason });
+  }
+
+  /** A request was settled. */
+  function ended(call: Call, isCancelled: boolean): void {
     outbox.queue.delete(call);
-    if (isAborted && call.isSent) say("$ws:abort", undefined, { correlationId: call.id });
+    if (isCancelled && call.isSent) sendControl("$ws:abort", undefined, { correlationId: call.id });
     leaveWhenDrained();
   }
 
-  /** Leaves a server that is going away, once it has answered: as if it had closed the connection itself. */
+  /** Leaves a draining server once every request has its response, as if the server had closed the connection. */
   function leaveWhenDrained(): void {
     if (drainMs !== undefined && !requests.isBusy())
       driver.dispatch({ type: "lost", code: CLOSE_RESTARTING, reason: `retryAfterMs=${drainMs}` });
   }
 
-  /** Sends a control frame. */
-  function say(type: ControlType, payload?: object, meta: Meta = {}): void {
+  function sendControl(type: ControlType, payload?: object, meta: Meta = {}): void {
     driver.socket()?.send(encode(type, meta, payload));
   }
 
-  function control({ type, meta, payload }: Envelope, call: Call | undefined): void {
+  function control({ type, meta, payload }: ControlFrame, call: Call | undefined): void {
     const fields = only("object", payload) ?? {};
     const number = (name: string): number | undefined => only("number", fields[name]);
     const expires = (): void => {
       const expiresAt = number("expiresAt");
-      // Both times are the server's: its clock may not be ours.
-      refresh?.(expiresAt && expiresAt - (meta.timestamp ?? environment.Date.now()));
+      // Both times are from the server's clock, which may differ from the client's.
+      expireIn(expiresAt && expiresAt - (meta.timestamp ?? environment.Date.now()));
     };
-    switch (type as ControlType) {
+    switch (type) {
       case "$ws:hello":
         outbox.maxFrameBytes = number("maxPayloadBytes");
         driver.dispatch({
@@ -116,16 +169,17 @@ export function createClient(options: ClientOptions, environment: Environment = 
         return;
       }
       case "$ws:sync":
-        return say("$ws:synced", { id: fields["id"] });
+        return sendControl("$ws:synced", { id: fields["id"] });
       case "$ws:drain":
         drainMs = number("retryAfterMs") ?? 0;
         return leaveWhenDrained();
       case "$ws:gap":
         gaps.emit(fields as unknown as Gap);
     }
+    void (type satisfies IgnoredControlType | "$ws:gap");
   }
 
-  /** Resolves when the client comes into the state. `orEnd`: rejects when it ends before. */
+  /** Resolves when the client reaches the state. `orEnd`: rejects when the client ends before that. */
   function reach(wanted: ClientState, orEnd?: boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const stop = states.add((state) => {
@@ -139,7 +193,17 @@ export function createClient(options: ClientOptions, environment: Environment = 
 
   function submit(outbound: Outbound): boolean {
     const isSent = outbox.submit(outbound);
-    if (autoConnect && !hasTried) client.connect().catch(() => undefined);
+    if (autoConnect) client.connect().catch(() => undefined);
+    else if (client.state === "closed" && outbox.queue.has(outbound))
+      cancelNotice ??= later(
+        environment,
+        () => {
+          cancelNotice = undefined;
+          if (client.state === "closed")
+            report(failure("UNAVAILABLE", text("queue", outbound.type, end?.message)));
+        },
+        CLOSED_NOTICE_MS,
+      );
     return isSent;
   }
 
@@ -153,37 +217,38 @@ export function createClient(options: ClientOptions, environment: Environment = 
     get protocol() {
       return driver.socket()?.protocol ?? "";
     },
-    async connect() {
-      hasTried = true;
-      const asked = closings;
+    async connect({ attempts, timeoutMs, signal } = {}) {
+      autoConnect = false;
+      const endBefore = end;
       try {
-        address(options, environment, null);
-      } catch {
-        const error = failure("INVALID_ARGUMENT", "url is not a URL.");
-        report(error);
+        resolveUrl(url, environment);
+      } catch (error) {
+        report(error as WsError);
         throw error;
       }
       if (client.state === "closing") await reach("closed");
-      if (asked !== closings) throw end;
+      // close() was called meanwhile.
+      if (end !== endBefore) throw end;
       if (client.isConnected) return;
+      const waiting = createLimit(
+        environment,
+        timeoutMs,
+        signal,
+        () => failure("DEADLINE_EXCEEDED", text("timeoutMs", timeoutMs), { cause: end }),
+        stop,
+      );
       const opened = reach("open", true);
-      driver.dispatch({ type: "connect" });
-      await opened;
+      driver.dispatch({ type: "connect", attempts });
+      await opened.finally(waiting.stop);
     },
     async onceOpen() {
       if (!client.isConnected) await reach("open");
     },
     async close({ code = 1000, reason = "" } = {}) {
       if ((code !== 1000 && !(code >= 3000 && code <= 4999)) || byteLength(reason) > MAX_REASON_BYTES) {
-        throw failure(
-          "INVALID_ARGUMENT",
-          "Close with 1000 or 3000 to 4999, and at most 123 bytes of reason.",
-        );
+        throw failure("INVALID_ARGUMENT", text("close"));
       }
-      closings++;
-      drainMs = undefined;
-      abandon(failure("UNAVAILABLE", "The client was closed."));
-      driver.dispatch({ type: "close", code, reason });
+      stop(failure("UNAVAILABLE", text("closed")), code, reason);
       if (client.state !== "closed") await reach("closed");
     },
     on: inbox.on as WsClient["on"],
@@ -200,19 +265,20 @@ export function createClient(options: ClientOptions, environment: Environment = 
       fourth?: RequestOptions,
     ): RequestPromise<never> {
       const progress = listeners<[data: unknown]>(thrown);
+      let call: Call | undefined;
       const promise = new Promise<Inbound>((resolve, reject) => {
         const [reply, options = {}] =
-          third && "type" in third ? [third, fourth] : [schema.response, third as RequestOptions];
+          third && "type" in third ? [third, fourth] : [schema?.response, third as RequestOptions];
         const { timeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, meta, signal } = options;
         const id = options.correlationId ?? meta?.correlationId ?? `${idPrefix}-${++lastId}`;
         const timestamp = environment.Date.now();
         const frame = write(schema, payload, { timestamp, ...meta, correlationId: id, timeoutMs });
         const { type } = schema;
-        if (!reply) throw failure("INVALID_ARGUMENT", `${type} has no response.`);
-        const call = requests.open({ id, type, frame, reply, progress, resolve, reject }, timeoutMs, signal);
+        if (!reply) throw failure("INVALID_ARGUMENT", text("response", type));
+        call = requests.open({ id, type, frame, reply, progress, resolve, reject }, timeoutMs, signal);
         if (!signal?.aborted) submit(call);
       });
-      return withProgress(promise, progress) as RequestPromise<never>;
+      return withProgress(promise, progress, () => call?.cancel()) as RequestPromise<never>;
     },
     onState: states.add,
     onUnhandled: inbox.unhandled.add,
@@ -223,8 +289,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
 }
 
 /**
- * Makes a client for the server at `url`. It connects with `connect()`, comes back by itself when the link is lost, and
- * queues what is sent meanwhile.
+ * Creates a client for the server at `url`. Call `connect()` to connect. The client reconnects by itself when the
+ * connection is lost, and queues messages sent in the meantime.
  *
  * @example
  * ```ts

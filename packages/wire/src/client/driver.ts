@@ -1,28 +1,39 @@
-/** Makes what the link says so: one socket, one timer. The only file that holds a socket. */
-import { SUBPROTOCOL_FAMILY } from "../protocol/control.ts";
+/** Creates and closes the socket and the timer that the state machine (`connection.ts`) requires. The only file that holds a socket. */
+import { CLOSE_UNAUTHENTICATED } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 import { address, tokenOf } from "./auth.ts";
 import { backoffMs } from "./backoff.ts";
+import {
+  CLOSED,
+  type ClientState,
+  type Connection,
+  type ConnectionEvent,
+  reduce,
+  type Timer,
+} from "./connection.ts";
 import { type Environment, later, onWake, type SocketLike } from "./environment.ts";
 import { failure } from "./failures.ts";
-import { CLOSED, type ClientState, type Link, type LinkEvent, reduce, type Timer } from "./link.ts";
 import type { ClientOptions } from "./options.ts";
+import { text } from "./texts.ts";
 
 export interface Driver {
   state(): ClientState;
-  /** The socket, as long as the link is open and the socket is not on its way down. */
+  /** The socket, while the connection is open and the socket is not closing. */
   socket(): SocketLike | undefined;
-  /** One event at a time, each to its end: a callback that causes another event does not interrupt this one. */
-  dispatch(event: LinkEvent): void;
+  /** Handles an event. An event that a callback causes is handled after the current one. */
+  dispatch(event: ConnectionEvent): void;
 }
 
-/** `failed` hears of attempts that ended before there was a socket. */
+/**
+ * `changed` is called for every new state, and for every attempt that failed; `retryMs` is the delay before the next
+ * attempt. `isExpired` tells whether the token of the open connection has expired.
+ */
 export function createDriver(
   options: ClientOptions,
   environment: Environment,
-  changed: (link: Link) => void,
+  changed: (connection: Connection, before: ClientState, retryMs: number | undefined) => void,
   received: (frame: unknown) => void,
-  failed: (error: WsError) => void,
+  isExpired: () => boolean,
 ): Driver {
   const { performance } = environment;
   const {
@@ -30,16 +41,16 @@ export function createDriver(
     reconnect = {},
     wsFactory = (url, protocols) => new environment.WebSocket(url, protocols),
   } = options;
-  const events: LinkEvent[] = [];
+  const events: ConnectionEvent[] = [];
   let isRunning = false;
-  let link = CLOSED;
+  let connection = CLOSED;
   let socket: SocketLike | undefined;
   let cancelTimer: (() => void) | undefined;
   let openedAt = 0;
-  let heardAt = 0;
+  let lastFrameAt = 0;
   let stopWaking: (() => void) | undefined;
 
-  function dispatch(event: LinkEvent): void {
+  function dispatch(event: ConnectionEvent): void {
     events.push(event);
     if (isRunning) return;
     isRunning = true;
@@ -50,30 +61,32 @@ export function createDriver(
     }
   }
 
-  function step(event: LinkEvent): void {
-    const before = link;
+  function step(event: ConnectionEvent): void {
+    const before = connection;
     const at = performance.now();
-    link = reduce(before, event, { openMs: at - openedAt, silentMs: at - heardAt }, reconnect);
-    const { state, socket: wanted, timer, farewell } = link;
+    connection = reduce(before, event, { openMs: at - openedAt, silentMs: at - lastFrameAt }, reconnect);
+    const { state, socket: wanted, timer, closeFrame } = connection;
     if (wanted !== before.socket) {
       socket?.close();
       socket = undefined;
       if (wanted) void dial(wanted);
     }
+    let ms: number | undefined;
     if (timer !== before.timer) {
       cancelTimer?.();
-      cancelTimer = timer && later(environment, () => dispatch({ type: "timer" }), delayMs(timer));
+      ms = timer && delayMs(timer);
+      cancelTimer = timer && later(environment, () => dispatch({ type: "timer" }), ms ?? 0);
     }
-    if (link.probing && !before.probing) {
-      heardAt = Number.NEGATIVE_INFINITY;
+    if (connection.probing && !before.probing) {
+      lastFrameAt = Number.NEGATIVE_INFINITY;
       socket?.send('{"type":"$ws:ping"}');
     }
-    if (state === before.state) return;
+    if (state === before.state && connection.loss === before.loss) return;
     if (before.state === "closed") stopWaking = onWake(environment, () => dispatch({ type: "wake" }));
     if (state === "open") openedAt = at;
-    if (farewell) socket?.close(farewell.code, farewell.reason);
+    if (closeFrame) socket?.close(closeFrame.code, closeFrame.reason);
     if (state === "closed") stopWaking?.();
-    changed(link);
+    changed(connection, before.state, ms);
   }
 
   function delayMs({ ms, backoff }: Timer): number {
@@ -81,43 +94,48 @@ export function createDriver(
   }
 
   async function dial(wanted: object): Promise<void> {
-    /** Once another attempt counts, this one does nothing any more. */
-    const isWanted = (): boolean => wanted === link.socket;
+    /** False once the attempt has been replaced or cancelled. */
+    const isWanted = (): boolean => wanted === connection.socket;
     try {
       const token = auth ? await tokenOf(auth) : null;
       if (!isWanted()) return;
-      const made = wsFactory(...address(options, environment, token));
-      socket = made;
+      const created = wsFactory(...address(options, environment, token));
+      let error: Error | undefined;
+      socket = created;
       const listen = <Event>(type: string, act: (event: Event) => void): void =>
-        made.addEventListener(type as never, ((event: Event) => isWanted() && act(event)) as never);
-      listen("open", () =>
-        dispatch({ type: "opened", greets: `${made.protocol}`.startsWith(SUBPROTOCOL_FAMILY) }),
-      );
+        created.addEventListener(type as never, ((event: Event) => isWanted() && act(event)) as never);
+      // The client offers the subprotocol of wire, so a server that selected one sends hello, unless it refuses the client.
+      listen("open", () => dispatch({ type: "opened", greets: Boolean(created.protocol) }));
       listen("message", ({ data }: MessageEvent) => {
-        heardAt = performance.now();
-        if (link.state !== "closing") received(data);
+        lastFrameAt = performance.now();
+        if (connection.state !== "closing") received(data);
       });
-      // Some sockets throw an error that nobody listens for; the close that follows is what counts.
-      listen("error", () => undefined);
-      listen("close", ({ code, reason }: CloseEvent) => dispatch({ type: "lost", code, reason }));
+      // The close event follows. Some socket libraries throw an error event without a listener.
+      listen("error", (event: ErrorEvent) => {
+        // Not one whose text may contain the URL, and so the token.
+        if (!event.message?.includes("?")) error = event.error;
+      });
+      listen("close", ({ code, reason }: CloseEvent) =>
+        dispatch({
+          type: "lost",
+          code,
+          reason,
+          error,
+          retryable: code === CLOSE_UNAUTHENTICATED && isExpired(),
+        }),
+      );
     } catch (thrown) {
-      if (!isWanted()) return;
-      const error = attemptError(thrown);
-      failed(error);
-      dispatch({ type: "lost", error });
+      // Only the name of an error of the socket's constructor: its message may contain the URL, and so the token.
+      const error = WsError.isWsError(thrown)
+        ? thrown
+        : failure("UNAVAILABLE", text("socket", (thrown as Error | null)?.name));
+      if (isWanted()) dispatch({ type: "lost", error });
     }
   }
 
   return {
-    state: () => link.state,
-    socket: () => (link.state === "open" && socket && !(socket.readyState > 1) ? socket : undefined),
+    state: () => connection.state,
+    socket: () => (connection.state === "open" && socket && !(socket.readyState > 1) ? socket : undefined),
     dispatch,
   };
-}
-
-/** What a socket's constructor throws may quote the URL, and with it the token: only the error's name is kept. */
-function attemptError(error: unknown): WsError {
-  return WsError.isWsError(error)
-    ? error
-    : failure("UNAVAILABLE", `No socket could be made: ${(error as Error | null)?.name}.`);
 }

@@ -1,22 +1,27 @@
-/** What the client takes from where it runs: a browser, a worker, a server runtime. Tests bring their own. */
+/** The platform functions that the client uses, in browsers, workers and server runtimes. Tests provide their own. */
 import { LONGEST_TIMER_MS } from "./bounds.ts";
 
-/** The part of a WebSocket that the client uses: the platform's has it, and that of a library such as `ws`. */
+/** The members of a WebSocket that the client uses. The platform's WebSocket and libraries such as `ws` have them. */
 export interface SocketLike {
+  /** The selected subprotocol. */
   readonly protocol: string;
+  /** 1 when open. */
   readonly readyState: number;
+  /** Bytes that are not sent yet. */
   readonly bufferedAmount: number;
-  /** For `open`, `message`, `error` and `close`. Every library has event types of its own, so none is asked for. */
+  /** For `open`, `message`, `error` and `close`. Typed with `never`, because every library has its own event types. */
   addEventListener(type: never, listener: never): void;
+  /** Sends a text frame. */
   send(frame: string): void;
+  /** Sends a close frame. */
   close(code?: number, reason?: string): void;
 }
 
-/** The part of `globalThis` that is used. What only a page has may be absent. */
+/** The members of `globalThis` that the client uses. Those that exist only in a page are optional. */
 export interface Environment {
-  /** For deadlines and intervals. */
+  /** Monotonic time in ms, for deadlines and intervals. */
   readonly performance: { now(): number };
-  /** For what is sent. */
+  /** Wall time in ms, for timestamps in messages. */
   readonly Date: { now(): number };
   readonly Math: { random(): number };
   readonly WebSocket: new (url: string, protocols: string[]) => SocketLike;
@@ -27,13 +32,13 @@ export interface Environment {
   addEventListener?(type: string, listener: () => void, options: { signal: AbortSignal }): void;
 }
 
-/** A timer; gives a function that ends it. */
+/** Starts a timer and returns a function that cancels it. */
 export function later(environment: Environment, callback: () => unknown, delayMs: number): () => void {
   const handle = environment.setTimeout(callback, Math.min(delayMs, LONGEST_TIMER_MS));
   return () => environment.clearTimeout(handle);
 }
 
-/** Calls back when the network or the page has come back; gives a function that stops it. */
+/** Calls `wake` when the network is online again or the page visible again; returns a function that stops this. */
 export function onWake(environment: Environment, wake: () => void): () => void {
   const { document } = environment;
   const controller = new AbortController();

@@ -1,27 +1,27 @@
-/** A frame of the server, which may be anything: taken apart, and what belongs to the protocol removed from its meta. */
-import { type Envelope, isObject, problemOfMeta, tidyMeta } from "../protocol/envelope.ts";
+/** Parses a frame of the server, which is not trusted, and removes reserved keys from its meta. */
+import { isObject } from "../protocol/checks.ts";
+import { type Envelope, tidyMeta } from "../protocol/envelope.ts";
 import { MAX_FRAME_CHARACTERS } from "./bounds.ts";
+import { problemOfMeta } from "./meta.ts";
 import type { ClientOptions } from "./options.ts";
+import { text } from "./texts.ts";
 
-/** An envelope, or what is wrong with it beside as much of it as could be read. */
+/** An envelope, or the problem with it and the parts that could be read. */
 export type Frame = Envelope | (Omit<Envelope, "problem"> & { readonly problem: string });
 
 export function parse(frame: unknown, unknownKeys: ClientOptions["unknownKeys"]): Frame {
-  const fields = fieldsOf(frame);
-  const { type, meta: given = {}, payload } = fields;
-  const meta = isObject(given) ? given : {};
+  const { type, meta: metaField = {}, payload, ...others } = fieldsOf(frame);
+  const meta = isObject(metaField) ? metaField : {};
   const problem =
-    !type || typeof type !== "string" || meta !== given
-      ? "The frame is not a JSON object with a type."
-      : unknownKeys === "strip" || Object.keys(fields).every((key) => ROOT_KEYS.includes(key))
+    !type || typeof type !== "string" || meta !== metaField
+      ? text("frame")
+      : unknownKeys === "strip" || Object.keys(others).length === 0
         ? problemOfMeta(meta)
-        : 'The frame has an unknown key. unknownKeys: "strip" passes over it.';
+        : text("unknownKeys");
   return { problem, type, meta, payload, hasCustomMeta: tidyMeta(meta) } as Frame;
 }
 
-const ROOT_KEYS = ["type", "meta", "payload"];
-
-/** None, when it is binary, too large, or not JSON. */
+/** Empty when the frame is binary, too large, or not a JSON object. */
 function fieldsOf(frame: unknown): Record<string, unknown> {
   try {
     const parsed =

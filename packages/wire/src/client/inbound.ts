@@ -1,33 +1,47 @@
-/** A message of the server, as its schema reads it. */
+/** Reads a message of the server with its schema. */
+import { isObject } from "../protocol/checks.ts";
 import { isStandardMetaKey } from "../protocol/control.ts";
-import { type Envelope, isObject, type Meta } from "../protocol/envelope.ts";
+import type { Envelope, Meta } from "../protocol/envelope.ts";
 import type { AnyErrorCode } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { readMeta, readPayload, standardValidator } from "../schema/validate.ts";
+import { failure } from "./failures.ts";
 import type { ClientOptions } from "./options.ts";
+import { text } from "./texts.ts";
 
+/** A message from the server as it arrived, before validation. */
 export interface Inbound {
+  /** The message type. */
   readonly type: string;
+  /** The meta of the message. */
   readonly meta: Meta;
+  /** The payload, if there is one. */
   readonly payload: unknown;
 }
 
-/** Throws `WsError` with the given code when the message does not fit. */
+/** The schema's type. Throws when JavaScript passed something else, such as the name of the message. */
+export function typeOf(schema: AnyMessageSchema): string {
+  const type = (schema as AnyMessageSchema | undefined)?.type;
+  if (typeof type === "string") return type;
+  throw failure("INVALID_ARGUMENT", text("type", JSON.stringify(schema)));
+}
+
+/** Throws a `WsError` with the given code when the message does not match its schema. */
 export function read(
   schema: AnyMessageSchema,
   envelope: Envelope,
   code: AnyErrorCode,
   unknownKeys?: ClientOptions["unknownKeys"],
 ): Inbound {
-  const known = unknownKeys === "strip" ? strip(schema, envelope) : envelope;
+  const accepted = unknownKeys === "strip" ? strip(schema, envelope) : envelope;
   return {
-    type: known.type,
-    meta: readMeta(standardValidator, schema, known, code),
-    payload: readPayload(standardValidator, schema, known, code),
+    type: accepted.type,
+    meta: readMeta(standardValidator, schema, accepted, code),
+    payload: readPayload(standardValidator, schema, accepted, code),
   };
 }
 
-/** Without the keys that a newer server may have added. Deeper objects are as strict as their schemas are. */
+/** Removes top-level keys that the schema does not declare, such as those of a newer server. Nested objects stay as they are. */
 function strip({ payload, meta }: AnyMessageSchema, envelope: Envelope): Envelope {
   return {
     ...envelope,
@@ -38,7 +52,7 @@ function strip({ payload, meta }: AnyMessageSchema, envelope: Envelope): Envelop
 
 const NOTHING_DECLARED = { entries: {} };
 
-/** Zod keeps the declared keys in `shape`, Valibot in `entries`; another library is as strict as its user made it. */
+/** Zod keeps the declared keys in `shape`, Valibot in `entries`. For other libraries nothing is removed. */
 function pick(schema: object, value: unknown, keeps?: (key: string) => boolean): unknown {
   const { shape, entries = shape } = schema as { shape?: object; entries?: object };
   if (!entries || !isObject(value)) return value;

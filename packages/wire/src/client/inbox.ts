@@ -1,25 +1,29 @@
-/** What the server says: read, then to the request it answers, to its handlers, or to nobody. */
+/** Inbound messages: parses each frame and passes it to its request, its handlers, or `onUnhandled`. */
 import { type ControlType, isReservedType } from "../protocol/control.ts";
 import type { Envelope, Meta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { type ClientErrorContext, failure, only } from "./failures.ts";
 import { parse } from "./frame.ts";
-import { type Inbound, read } from "./inbound.ts";
+import { type Inbound, read, typeOf } from "./inbound.ts";
 import { type Listeners, listeners } from "./listeners.ts";
 import type { ClientOptions } from "./options.ts";
 import type { Call, Requests } from "./requests.ts";
+import { explain, text } from "./texts.ts";
 
 const PROGRESS: ControlType = "$ws:rpc-progress";
 
-/** Tells the application of an error; false when nobody listens. */
-export type Report = (error: WsError, type?: ClientErrorContext["type"], messageType?: string) => boolean;
+/** A frame of the protocol itself. A newer server may send an unknown type. */
+export type ControlFrame = Envelope & { readonly type: ControlType };
+
+/** Reports an error to the application: to `onError`, or to the console when there is no callback. */
+export type Report = (error: WsError, type?: ClientErrorContext["type"], messageType?: string) => void;
 
 export interface Inbox {
   received(frame: unknown): void;
-  /** Gives a function that takes the handler out again. */
+  /** Returns a function that removes the handler. */
   on(schema: AnyMessageSchema, handle: (payload: unknown, meta: Meta) => unknown): () => void;
-  /** Messages that no handler took. */
+  /** Receives messages without a handler. */
   readonly unhandled: Listeners<[message: Inbound]>;
 }
 
@@ -28,7 +32,7 @@ export function createInbox(
   requests: Requests,
   report: Report,
   thrown: (error: unknown) => void,
-  control: (envelope: Envelope, call: Call | undefined) => void,
+  control: (frame: ControlFrame, call: Call | undefined) => void,
 ): Inbox {
   const handlers = new Map<string, Listeners<[envelope: Envelope]>>();
   const unhandled = listeners<[message: Inbound]>(thrown);
@@ -42,16 +46,16 @@ export function createInbox(
       return refuse(failure("INTERNAL", envelope.problem), "parse", only("string", type), call);
     if (type === PROGRESS) call?.progress.emit(payload);
     else if (requests.isLate(correlationId)) return;
-    else if (isReservedType(type)) control(envelope, call);
-    else if (call) answer(call, envelope);
+    else if (isReservedType(type)) control(envelope as ControlFrame, call);
+    else if (call) settle(call, envelope);
     else if (!handlers.get(type)?.emit(envelope)) unhandled.emit({ type, meta, payload });
   }
 
-  function answer(call: Call, envelope: Envelope): void {
+  function settle(call: Call, envelope: Envelope): void {
     const { reply } = call;
     const { type } = envelope;
     try {
-      if (type !== reply.type) throw failure("INTERNAL", `${type} is no answer: ${reply.type} is.`);
+      if (type !== reply.type) throw failure("INTERNAL", text("response", call.type, type, reply.type));
       call.settle(read(reply, envelope, "INTERNAL", unknownKeys));
     } catch (error) {
       refuse(error, "validation", type, call);
@@ -64,27 +68,23 @@ export function createInbox(
     type: string | undefined,
     call?: Call,
   ): void {
-    const known = WsError.wrap(error, "INTERNAL");
-    call?.settle(known);
-    report(known, context, type);
+    const failed = explain(WsError.wrap(error, "INTERNAL"), "receive");
+    call?.settle(failed);
+    report(failed, context, type);
   }
 
   return {
     received,
     on(schema, handle) {
-      const { type } = schema;
-      const others =
+      const type = typeOf(schema);
+      const handlersOfType =
         handlers.get(type) ?? listeners<[envelope: Envelope]>((error) => refuse(error, "validation", type));
-      handlers.set(type, others);
-      const remove = others.add((envelope) => {
+      handlers.set(type, handlersOfType);
+      return handlersOfType.add((envelope) => {
         const { payload, meta } = read(schema, envelope, "INVALID_ARGUMENT", unknownKeys);
-        // Inside a promise, where neither a throw nor a rejection of the application's stops us.
+        // In an async function, so that a throw and a rejection of the handler are both caught here.
         (async () => handle(payload, meta))().catch(thrown);
       });
-      return () => {
-        remove();
-        if (others.isEmpty() && handlers.get(type) === others) handlers.delete(type);
-      };
     },
     unhandled,
   };

@@ -1,13 +1,36 @@
+/** Entry point `@halyard/wire/client`. */
 export type { Gap } from "../protocol/control.ts";
+export type {
+  AnyErrorCode,
+  ErrorCode,
+  ErrorDetails,
+  ErrorPayload,
+  WsError,
+  WsErrorOptions,
+} from "../protocol/error.ts";
+export type {
+  AnyMessageSchema,
+  MessageArguments,
+  MessageSchema,
+  MetaInput,
+  MetaOutput,
+  PayloadInput,
+  PayloadOutput,
+  ReceivedMessage,
+  RpcSchema,
+  StandardMeta,
+} from "../schema/message.ts";
+export type { StandardIssue, StandardResult, StandardSchema } from "../schema/standard-schema.ts";
 export { wsClient } from "./client.ts";
+export type { ClientState } from "./connection.ts";
 export type { SocketLike } from "./environment.ts";
-export type { ClientErrorContext } from "./failures.ts";
+export type { ClientErrorContext, StateInfo } from "./failures.ts";
 export type { Inbound as UnhandledMessage } from "./inbound.ts";
-export type { ClientState } from "./link.ts";
 export type {
   AuthOptions,
   ClientOptions,
   CloseOptions,
+  ConnectOptions,
   ReconnectOptions,
   RequestOptions,
   SendOptions,

@@ -1,18 +1,17 @@
-/** Callbacks of the application: what one throws stops neither the others nor the client. */
+/** A list of application callbacks. An error in one callback stops neither the others nor the client. */
 
 export interface Listeners<Args extends unknown[]> {
-  /** Gives a function that takes the callback out again, after which it is not called any more. */
+  /** Returns a function that removes the callback. */
   add(callback: (...args: Args) => void): () => void;
-  /** False when nobody listens. */
+  /** Returns false when there are no callbacks. */
   emit(...args: Args): boolean;
-  isEmpty(): boolean;
 }
 
 export function listeners<Args extends unknown[]>(thrown: (error: unknown) => void): Listeners<Args> {
   const entries = new Set<(...args: Args) => void>();
   return {
     add(callback) {
-      // A function of its own: the same callback may be registered twice.
+      // A new function each time, because the same callback may be added twice.
       const entry = (...args: Args): void => callback(...args);
       entries.add(entry);
       return () => void entries.delete(entry);
@@ -28,6 +27,5 @@ export function listeners<Args extends unknown[]>(thrown: (error: unknown) => vo
       }
       return current.length > 0;
     },
-    isEmpty: () => entries.size === 0,
   };
 }

@@ -1,70 +1,89 @@
-/** What a client can be told: its options, with their defaults. */
+/** The options of a client and their defaults. */
 import type { AnyMessageSchema, MetaInput } from "../schema/message.ts";
 import type { SocketLike } from "./environment.ts";
 
+/** How the client reconnects. */
 export interface ReconnectOptions {
-  /** Come back by itself when the link is lost or an attempt fails. Default true. */
+  /** Reconnect when the connection is lost or an attempt fails. Default true. */
   readonly enabled?: boolean;
-  /** Attempts after the first failure or loss, until the client ends in `closed`. Default Infinity. */
+  /** Reconnection attempts before the client ends in `closed`. Default Infinity. */
   readonly maxAttempts?: number;
-  /** The first wait; it doubles with every attempt. Default 300. */
+  /** The delay before the first attempt, in ms; it doubles with every attempt. Default 300. */
   readonly initialDelayMs?: number;
-  /** The longest wait, and how long a link must hold before the waits start over. Default 10,000. */
+  /** The longest delay, in ms. A connection open for this long resets the backoff. Default 10,000. */
   readonly maxDelayMs?: number;
-  /** `full` waits a random part of each delay, so that clients do not come back all at once. Default `full`. */
+  /** `full` waits a random part of each delay, so that clients do not reconnect at the same time. Default `full`. */
   readonly jitter?: "full" | "none";
 }
 
+/** How the client authenticates. */
 export interface AuthOptions {
-  /** Asked on every connect, and before the server's `expiresAt`. A throw is a failed attempt; null is no token. */
+  /** Called for every connection attempt, and before the token expires. A throw fails the attempt; null sends no token. */
   readonly getToken: () => string | null | Promise<string | null>;
-  /** Where the token goes: the query string or the offered subprotocols. Default `query`. */
+  /** Send the token in the query string or as a subprotocol. Default `query`. */
   readonly attach?: "query" | "protocol";
-  /** Default `access_token`. */
+  /** The name of the query parameter. Default `access_token`. */
   readonly queryParam?: string;
-  /** Default `bearer.`. */
+  /** The prefix of the subprotocol with the token. Default `bearer.`. */
   readonly protocolPrefix?: string;
-  /** Before or after the other subprotocols. Default `append`. */
+  /** Offer the token before or after the other subprotocols. Default `append`. */
   readonly protocolPosition?: "prepend" | "append";
 }
 
+/** The options of `wsClient()`. */
 export interface ClientOptions {
-  /** Where the server is. In a page it may be relative. */
+  /** The address of the server. In a page it may be relative. */
   readonly url: string | URL;
-  /** Subprotocols of the application, offered before wire's own. */
+  /** Subprotocols of the application, offered before the subprotocol of wire. */
   readonly protocols?: string | readonly string[];
+  /** How the client reconnects. */
   readonly reconnect?: ReconnectOptions;
-  /** What becomes of messages while there is no open link, once `queueSize` wait. Default `drop-newest`. */
+  /** Which message is dropped when the queue is full while disconnected; `off` queues nothing. Default `drop-newest`. */
   readonly queue?: "drop-oldest" | "drop-newest" | "off";
-  /** Default 1000. */
+  /** The most messages that wait for a connection. Default 1,000. */
   readonly queueSize?: number;
-  /** Connect with the first `send` or `request`. Default false. */
+  /** Connect at the first `send` or `request`. Default false. */
   readonly autoConnect?: boolean;
-  /** Requests without an answer, queued ones included. Default 1000. */
+  /** The most requests without a response, including queued ones. Default 1,000. */
   readonly pendingRequestsLimit?: number;
+  /** How the client authenticates. Default: not at all. */
   readonly auth?: AuthOptions;
-  /** Keys in a server's message that its schema does not know: refuse the message, or drop them. Default `reject`. */
+  /** For keys that a message's schema does not declare: reject the message, or remove the keys. Default `reject`. */
   readonly unknownKeys?: "reject" | "strip";
-  /** Makes the socket; for tests and for runtimes without a global WebSocket. */
+  /** Creates the socket; for tests and runtimes without a global WebSocket. */
   readonly wsFactory?: (url: string, protocols: string[]) => SocketLike;
 }
 
+/** Options of `client.send`. */
 export interface SendOptions<S extends AnyMessageSchema = AnyMessageSchema> {
   /** Meta fields the schema declares. `clientId`, `receivedAt` and keys beginning with `$` are left out. */
   readonly meta?: MetaInput<S>;
+  /** The correlation id of the message. Default: none for `send`, a new one for `request`. */
   readonly correlationId?: string;
 }
 
+/** Options of `client.request`. */
 export interface RequestOptions<S extends AnyMessageSchema = AnyMessageSchema> extends SendOptions<S> {
-  /** Counted from the call, and told to the server. Default 30,000. */
+  /** Time from the call to the response, in ms; also sent to the server. Default 30,000. */
   readonly timeoutMs?: number;
-  /** Aborting it rejects the request with `CANCELLED` and tells the server. */
+  /** Aborting it rejects the request with `CANCELLED` and cancels it on the server. */
   readonly signal?: AbortSignal;
 }
 
+/** When `connect()` gives up. The client is then `closed`, and requests in its queue reject with `UNAVAILABLE`. */
+export interface ConnectOptions {
+  /** Attempts before `connect()` rejects with the error of the last one. Default: `reconnect.maxAttempts` decides. */
+  readonly attempts?: number;
+  /** Time until the client is open, in ms; then `connect()` rejects with `DEADLINE_EXCEEDED`. Default: no limit. */
+  readonly timeoutMs?: number;
+  /** Aborting it before the client is open rejects `connect()` with `CANCELLED`. */
+  readonly signal?: AbortSignal;
+}
+
+/** Options of `client.close`. */
 export interface CloseOptions {
-  /** 1000, or one from 3000 to 4999. Default 1000. */
+  /** 1000, or 3000 to 4999. Default 1000. */
   readonly code?: number;
-  /** At most 123 bytes. */
+  /** At most 123 bytes of UTF-8. Default empty. */
   readonly reason?: string;
 }

@@ -1,4 +1,4 @@
-/** What the application says: sent, queued, or refused with a reason. */
+/** Outbound messages: each is sent, queued, or dropped with an error. */
 import { byteLength } from "../protocol/bytes.ts";
 import type { ErrorCode } from "../protocol/error.ts";
 import { MAX_BUFFERED_BYTES } from "./bounds.ts";
@@ -8,15 +8,18 @@ import type { Report } from "./inbox.ts";
 import type { ClientOptions } from "./options.ts";
 import { type Outbound, rewrite } from "./outbound.ts";
 import { enqueue } from "./queue.ts";
+import { type Drop, text } from "./texts.ts";
 
 export interface Outbox {
-  /** Sends it now (true), or queues it, or refuses it. */
+  /** Sends the message and returns true, or queues or drops it and returns false. */
   submit(outbound: Outbound): boolean;
-  /** Sends what has waited. */
+  /** Sends the queued messages. */
   flush(): void;
-  /** What waits. */
+  /** Drops the queued messages. */
+  clear(): void;
+  /** Messages that wait for a connection. */
   readonly queue: Set<Outbound>;
-  /** The largest frame that the server takes; undefined: not known. */
+  /** The largest frame the server accepts, in bytes; undefined when unknown. */
   maxFrameBytes: number | undefined;
 }
 
@@ -34,9 +37,9 @@ export function createOutbox(
     const socket = usableSocket();
     if (!socket) wait(outbound);
     else if (maxFrameBytes && frame.length * 3 > maxFrameBytes && byteLength(frame) > maxFrameBytes)
-      drop(outbound, "INVALID_ARGUMENT", `it is larger than ${maxFrameBytes} bytes`);
+      drop(outbound, "INVALID_ARGUMENT", "maxPayloadBytes", maxFrameBytes);
     else if (socket.bufferedAmount > MAX_BUFFERED_BYTES)
-      drop(outbound, "RESOURCE_EXHAUSTED", "the socket's buffer is full");
+      drop(outbound, "RESOURCE_EXHAUSTED", "bufferedAmount");
     else {
       socket.send(frame);
       outbound.isSent = true;
@@ -45,15 +48,15 @@ export function createOutbox(
   }
 
   function wait(outbound: Outbound): void {
-    if (policy === "off") return drop(outbound, "UNAVAILABLE", "there is no open link");
+    if (policy === "off") return drop(outbound, "UNAVAILABLE", "socket");
     const dropped = enqueue(queue, outbound, queueSize, policy);
-    if (dropped) drop(dropped, "RESOURCE_EXHAUSTED", "the queue is full");
+    if (dropped) drop(dropped, "RESOURCE_EXHAUSTED", "queueSize");
   }
 
-  function drop({ type, settle }: Outbound, code: ErrorCode, why: string): void {
-    const error = failure(code, `${type} was not sent: ${why}.`);
+  function drop({ type, settle }: Outbound, code: ErrorCode, why: Drop, limit?: number): void {
+    const error = failure(code, text("overflow", type, why, limit));
     settle?.(error);
-    // Whoever asked without a link has the error already, and nothing was lost.
+    // The promise of the request carries this error, and no message was lost.
     if (!settle || code !== "UNAVAILABLE") report(error, "overflow", type);
   }
 
@@ -61,11 +64,18 @@ export function createOutbox(
     submit,
     flush() {
       for (const outbound of [...queue]) {
-        // A callback may have ended it since.
+        // A callback may have removed it.
         if (!queue.delete(outbound)) continue;
         const { deadline, frame } = outbound;
         if (deadline !== undefined) outbound.frame = rewrite(frame, deadline - performance.now());
         submit(outbound);
+      }
+    },
+    clear() {
+      // A copy, because an onError callback may send again.
+      for (const outbound of [...queue]) {
+        queue.delete(outbound);
+        drop(outbound, "UNAVAILABLE", "closed");
       }
     },
     queue,

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { listeners } from "./listeners.ts";
 import { withProgress } from "./progress.ts";
 
@@ -13,7 +13,8 @@ function request() {
   const promise = new Promise<string>((yes, no) => {
     [resolve, reject] = [yes, no];
   });
-  return { promise: withProgress(promise, progress), news: progress.emit, resolve, reject };
+  const cancel = vi.fn(() => reject(new Error("cancelled")));
+  return { promise: withProgress(promise, progress, cancel), news: progress.emit, resolve, reject, cancel };
 }
 
 async function readAll(source: AsyncIterable<unknown>): Promise<unknown[]> {
@@ -22,7 +23,7 @@ async function readAll(source: AsyncIterable<unknown>): Promise<unknown[]> {
   return all;
 }
 
-test("an iteration gets what came since it began, also what came before the first read", async () => {
+test("an iteration receives all updates since it began, also those before the first read", async () => {
   const { promise, news, resolve } = request();
   news("too early");
   const iterator = promise[Symbol.asyncIterator]();
@@ -33,7 +34,7 @@ test("an iteration gets what came since it began, also what came before the firs
   expect(await promise).toBe("done");
 });
 
-test("two iterations of one request each get everything", async () => {
+test("two iterations of one request each receive all updates", async () => {
   const { promise, news, resolve } = request();
   const [first, second] = [readAll(promise), readAll(promise)];
   news(1);
@@ -46,7 +47,7 @@ test("two iterations of one request each get everything", async () => {
   ]);
 });
 
-test("an iteration throws what the request rejects with, after the updates before it", async () => {
+test("an iteration throws the request's error after the updates before it", async () => {
   const { promise, news, reject } = request();
   const seen: unknown[] = [];
   const reading = (async () => {
@@ -58,9 +59,26 @@ test("an iteration throws what the request rejects with, after the updates befor
   expect(seen).toEqual([1]);
 });
 
-test("an iteration of a request that is over ends at once", async () => {
+test("an iteration of a settled request ends immediately", async () => {
   const { promise, resolve } = request();
   resolve("done");
   await promise;
   expect(await readAll(promise)).toEqual([]);
+});
+
+test("leaving an iteration early cancels the request, and finishing it does not", async () => {
+  const left = request();
+  left.news("too early");
+  const leaving = (async () => {
+    for await (const _data of left.promise) break;
+  })();
+  left.news(1);
+  await leaving;
+  expect(left.cancel).toHaveBeenCalledOnce();
+  await expect(left.promise).rejects.toThrow("cancelled");
+  const finished = request();
+  const reading = readAll(finished.promise);
+  finished.resolve("done");
+  await reading;
+  expect(finished.cancel).not.toHaveBeenCalled();
 });

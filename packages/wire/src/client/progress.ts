@@ -1,25 +1,33 @@
-/** The promise of a request, with the news on the way to its answer. */
+/** The promise of a request, extended with its progress updates. */
 import { MAX_UNREAD } from "./bounds.ts";
 import type { Listeners } from "./listeners.ts";
 
-/** The answer to a request, and the progress updates before it. */
+/**
+ * Resolves to the response of a request. Iterate it, or use `onProgress`, for the progress updates before it. Leaving
+ * the iteration early cancels the request.
+ */
 export interface RequestPromise<Response> extends Promise<Response>, AsyncIterable<unknown> {
-  /** Calls back for each progress update from now on; gives a function that stops it. */
+  /** Called with every progress update from now on; returns a function that stops it. */
   onProgress(callback: (data: unknown) => void): () => void;
 }
 
 export function withProgress<Response>(
   promise: Promise<Response>,
   progress: Listeners<[data: unknown]>,
+  cancel: () => void,
 ): RequestPromise<Response> {
   return Object.assign(promise, {
     onProgress: progress.add,
-    [Symbol.asyncIterator]: () => iterate(promise, progress),
+    [Symbol.asyncIterator]: () => iterate(promise, progress, cancel),
   });
 }
 
-/** Listens from the first moment, not from the first read. Ends with the request, and throws what it rejects with. */
-function iterate(promise: Promise<unknown>, progress: Listeners<[data: unknown]>): AsyncGenerator<unknown> {
+/** Collects updates from now on, not from the first read. Ends with the request, and throws its error. */
+function iterate(
+  promise: Promise<unknown>,
+  progress: Listeners<[data: unknown]>,
+  cancel: () => void,
+): AsyncGenerator<unknown> {
   const unread: unknown[] = [];
   let isSettled = false;
   let wake = (): void => undefined;
@@ -31,7 +39,7 @@ function iterate(promise: Promise<unknown>, progress: Listeners<[data: unknown]>
     isSettled = true;
     wake();
   };
-  // Also keeps a rejection from being called unhandled: whoever iterates gets it from the iteration.
+  // Also marks a rejection as handled: the iteration throws it.
   promise.then(settled, settled);
   async function* read(): AsyncGenerator<unknown> {
     try {
@@ -44,6 +52,7 @@ function iterate(promise: Promise<unknown>, progress: Listeners<[data: unknown]>
       }
     } finally {
       stop();
+      if (!isSettled) cancel();
     }
   }
   return read();

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { enqueue } from "./queue.ts";
 
-test("drop-newest gives the new item back once the queue is full, and keeps the others in order", () => {
+test("drop-newest returns the new item when the queue is full and keeps the others in order", () => {
   const queue = new Set<string>();
   const dropped = ["a", "b", "c"].map((item) => enqueue(queue, item, 2, "drop-newest"));
   expect(dropped).toEqual([undefined, undefined, "c"]);
   expect([...queue]).toEqual(["a", "b"]);
 });
 
-test("drop-oldest gives the oldest item back and keeps the new one", () => {
+test("drop-oldest returns the oldest item and keeps the new one", () => {
   const queue = new Set<string>();
   const dropped = ["a", "b", "c"].map((item) => enqueue(queue, item, 2, "drop-oldest"));
   expect(dropped).toEqual([undefined, undefined, "a"]);
@@ -24,7 +24,7 @@ test("a queue of size 0 holds nothing", () => {
   }
 });
 
-test("whatever is added, no more than its size is held, and each item is either held or given back", () => {
+test("a queue never holds more than its size, and each item is either held or returned", () => {
   fc.assert(
     fc.property(fc.nat(5), fc.boolean(), fc.uniqueArray(fc.nat()), (size, oldest, items) => {
       const queue = new Set<number>();

@@ -1,7 +1,7 @@
-/** What waits for an open link: in order, and no more than so many. */
+/** The queue of messages that wait for a connection: ordered and limited. */
 import type { ClientOptions } from "./options.ts";
 
-/** Gives the item that had to go, if one had: the oldest or the new one. */
+/** Adds the item. Returns the item that was dropped because the queue was full: the oldest or the new one. */
 export function enqueue<Item>(
   queue: Set<Item>,
   item: Item,

@@ -1,5 +1,5 @@
 "use client";
-/** React: the client in a context, its state as a store, messages and requests that end with their component. */
+/** React hooks: the client in a context, its state as a store, and messages and requests that end with their component. */
 import {
   createContext,
   createElement,
@@ -12,6 +12,7 @@ import {
   useState,
   useSyncExternalStore,
 } from "react";
+import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
 import type {
   AnyMessageSchema,
@@ -20,27 +21,36 @@ import type {
   ReceivedMessage,
   RpcSchema,
 } from "../schema/message.ts";
-import type { ClientState } from "./link.ts";
+import type { ClientState } from "./connection.ts";
+import type { StateInfo } from "./failures.ts";
 import type { RequestOptions } from "./options.ts";
 import type { RequestPromise } from "./progress.ts";
 import type { WsClient } from "./ws-client.ts";
+
+// A package that exports its hooks names these types in its declaration files.
+export type * from "./index.ts";
 
 const ClientContext = createContext<WsClient | undefined>(undefined);
 
 /** How many providers each client has at the moment. */
 const providers = new WeakMap<WsClient, number>();
 
+/** How the last attempt or connection of each client ended, recorded by its provider. */
+const infos = new WeakMap<WsClient, StateInfo | undefined>();
+
+/** The properties of `WireProvider`. */
 export interface WireProviderProps {
-  /** Made once, outside of components. */
+  /** Create it once, outside of components. */
   readonly client: WsClient;
-  /** Connect while mounted, and close afterwards. Default true; false leaves `connect()` and `close()` to you. */
+  /** Connect on mount and close on unmount. Default true; with false, call `connect()` and `close()` yourself. */
   readonly connect?: boolean;
+  /** Components that use the client. */
   readonly children?: ReactNode;
 }
 
 /**
- * Gives the client to the hooks below it, and keeps it connected while mounted. Renders on a server too, where it
- * connects nothing.
+ * Provides the client to the hooks below it, and keeps it connected while mounted. On a server it renders without
+ * connecting.
  *
  * @example
  * ```ts
@@ -66,14 +76,15 @@ export interface WireProviderProps {
  * ```
  */
 export function WireProvider({ client, connect = true, children }: WireProviderProps): ReactElement {
+  useEffect(() => client.onState((_state, info) => infos.set(client, info)), [client]);
   useEffect(() => {
     if (!connect) return undefined;
     providers.set(client, (providers.get(client) ?? 0) + 1);
-    // How an attempt ends is told by the state and by onError.
+    // The state and onError report how the attempt ends.
     client.connect().catch(() => undefined);
     return () => {
       providers.set(client, (providers.get(client) ?? 1) - 1);
-      // Later, because StrictMode and moves in the tree mount again at once, which should not cost a connection.
+      // Deferred: StrictMode and moves in the tree unmount and mount again at once, and should keep the connection.
       setTimeout(() => {
         if (!providers.get(client)) void client.close();
       });
@@ -86,11 +97,11 @@ export function WireProvider({ client, connect = true, children }: WireProviderP
 export function useClient(): WsClient {
   const client = useContext(ClientContext);
   if (client === undefined)
-    throw new Error("There is no client here. Put a <WireProvider client={…}> around this component.");
+    throw new Error("This component has no wire client. Render it inside <WireProvider client={…}>.");
   return client;
 }
 
-/** The client's state; renders again when it changes. On a server it is `closed`. */
+/** The client's state; the component renders again when it changes. On a server it is `closed`. */
 export function useConnectionState(): ClientState {
   const client = useClient();
   return useSyncExternalStore(
@@ -100,7 +111,32 @@ export function useConnectionState(): ClientState {
   );
 }
 
-/** Handles messages of one type while mounted. The handler may be another function on each render. */
+/** The client's state, and how the last attempt or connection ended. */
+export interface ConnectionStatus {
+  /** As `client.state`. */
+  readonly state: ClientState;
+  /** The close code, the reason and more, when `reconnecting` or `closed` after a failure or loss. */
+  readonly info: StateInfo | undefined;
+}
+
+/** The client's state with the close code and the reason; the component renders again when the state changes. */
+export function useConnection(): ConnectionStatus {
+  const client = useClient();
+  const state = useConnectionState();
+  return { state, info: infos.get(client) };
+}
+
+/** Calls the handler while mounted when published messages may be missing, such as after a reconnection. */
+export function useGap(handler: (gap: Gap) => unknown): void {
+  const client = useClient();
+  const latest = useRef(handler);
+  useEffect(() => {
+    latest.current = handler;
+  });
+  useEffect(() => client.onGap((gap) => latest.current(gap)), [client]);
+}
+
+/** Handles messages of one type while mounted. The handler may be a new function on each render. */
 export function useMessage<S extends AnyMessageSchema>(
   schema: S,
   handler: (payload: PayloadOutput<S>, meta: ReceivedMessage<S>["meta"]) => unknown,
@@ -113,10 +149,11 @@ export function useMessage<S extends AnyMessageSchema>(
   useEffect(() => client.on(schema, (payload, meta) => latest.current(payload, meta)), [client, schema]);
 }
 
-/** What became of the last request. */
+/** The state of the last request. */
 export interface RequestState<S extends RpcSchema> {
+  /** `idle` before the first request. */
   readonly status: "idle" | "pending" | "success" | "error";
-  /** The answer, when `success`. */
+  /** The response, when `success`. */
   readonly data: ReceivedMessage<S["response"]> | undefined;
   /** Why it failed, when `error`. */
   readonly error: WsError | undefined;
@@ -124,20 +161,21 @@ export interface RequestState<S extends RpcSchema> {
   readonly progress: unknown;
 }
 
+/** The result of `useRequest`: the state of the last request, and functions to send and cancel. */
 export interface UseRequest<S extends RpcSchema> extends RequestState<S> {
-  /** Sends a request. What it rejects with is also in `error`, so the promise may be left alone. */
+  /** Sends a request. Its error is also in `error`, so the promise may be ignored. */
   readonly request: (
     ...args: MessageArguments<S, RequestOptions<S>>
   ) => RequestPromise<ReceivedMessage<S["response"]>>;
-  /** Cancels every request of this hook that has no answer yet. */
+  /** Cancels every request of this hook without a response. */
   readonly cancel: () => void;
 }
 
 const IDLE = { status: "idle", data: undefined, error: undefined, progress: undefined } as const;
 
 /**
- * Sends requests and renders what becomes of the last one: pending, its progress, its answer or its error. Earlier
- * ones go on. Those without an answer are cancelled when the component is unmounted.
+ * Sends requests and returns the state of the last one: pending, its progress, its response or its error. Earlier
+ * requests continue. Requests without a response are cancelled on unmount.
  */
 export function useRequest<S extends RpcSchema>(schema: S): UseRequest<S> {
   const client = useClient();

@@ -1,13 +1,15 @@
-/** Requests that wait for their answer: each settles once, and none is kept longer than its link or its timeout. */
-import { WsError, type WsErrorOptions } from "../protocol/error.ts";
+/** Pending requests: each settles once, at the latest when its connection is lost or its timeout ends. */
+import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
-import { type Environment, later } from "./environment.ts";
+import type { Environment } from "./environment.ts";
 import { failure } from "./failures.ts";
 import type { Inbound } from "./inbound.ts";
+import { createLimit } from "./limit.ts";
 import type { Listeners } from "./listeners.ts";
 import type { Outbound } from "./outbound.ts";
+import { text } from "./texts.ts";
 
-/** What is asked, and who waits for the answer. */
+/** A request and its promise. */
 export interface Request {
   readonly id: string;
   readonly type: string;
@@ -18,72 +20,77 @@ export interface Request {
   readonly reject: (error: WsError) => void;
 }
 
-/** A request that waits. */
-export type Call = Request & Required<Outbound>;
+/** A pending request. */
+export type Call = Request &
+  Required<Outbound> & {
+    /** Rejects the request with `CANCELLED`. */
+    cancel(): void;
+  };
 
 export interface Requests {
-  /** Begins to wait. Throws when the id is taken, too many wait, or the signal has fired. */
+  /** Adds a request. Throws when the id is in use, the limit is reached, or the signal is aborted. */
   open(request: Request, timeoutMs: number, signal: AbortSignal | undefined): Call;
   get(id: string | undefined): Call | undefined;
-  /** Fails all, or those that were sent over a link that is gone. */
-  failAll(onlySent: boolean, message: string, options?: WsErrorOptions): void;
-  /** Whether this is the answer to a request that was sent and given up; it is nobody's then. */
+  /** Rejects every request; with `onlySent`, only those that were sent. */
+  failAll(onlySent: boolean, why: WsError): void;
+  /** Whether this is a response to a request that was cancelled or timed out; such a response is ignored. */
   isLate(id: string | undefined): boolean;
-  /** Whether one was sent and waits. */
+  /** Whether a sent request has no response yet. */
   isBusy(): boolean;
 }
 
 export function createRequests(
   limit: number,
   environment: Environment,
-  ended: (call: Call, isAborted: boolean | undefined) => void,
+  ended: (call: Call, isCancelled: boolean) => void,
 ): Requests {
   const calls = new Map<string | undefined, Call>();
-  /** Sent and given up. As many are remembered as may wait. */
+  /** Ids of sent requests that were cancelled or timed out; at most `limit`. */
   const late = new Set<string | undefined>();
 
   return {
     open(request, timeoutMs, signal) {
       const { id } = request;
-      const cancelled = (): WsError =>
-        failure("CANCELLED", "The request was cancelled.", { cause: signal?.reason });
-      if (signal?.aborted) throw cancelled();
-      if (calls.has(id)) throw failure("ALREADY_EXISTS", `${id} is waiting already.`);
-      if (calls.size >= limit) throw failure("RESOURCE_EXHAUSTED", `${limit} requests are waiting already.`);
-      const giveUp = (error: WsError): void => {
-        const [oldest] = late;
-        if (late.size >= limit) late.delete(oldest);
-        if (call.isSent) late.add(id);
-        call.settle(error);
-      };
-      const abort = (): void => giveUp(cancelled());
-      const cancelTimer = later(
+      if (calls.has(id)) throw failure("ALREADY_EXISTS", text("correlationId", id));
+      if (calls.size >= limit) throw failure("RESOURCE_EXHAUSTED", text("pendingRequestsLimit", limit));
+      // An id that was given up may be used again.
+      late.delete(id);
+      let isCancelled = false;
+      const waiting = createLimit(
         environment,
-        () => giveUp(failure("DEADLINE_EXCEEDED", `No answer within ${timeoutMs} ms.`)),
         timeoutMs,
+        signal,
+        () => failure("DEADLINE_EXCEEDED", text("timeoutMs", timeoutMs, call.isSent)),
+        (error) => {
+          if (calls.get(id) !== call) return;
+          isCancelled = error.code === "CANCELLED";
+          const [oldest] = late;
+          if (late.size >= limit) late.delete(oldest);
+          if (call.isSent) late.add(id);
+          call.settle(error);
+        },
       );
       const call: Call = {
         ...request,
         deadline: environment.performance.now() + timeoutMs,
         isSent: false,
+        cancel: waiting.cancel,
         settle(outcome) {
-          cancelTimer();
-          signal?.removeEventListener("abort", abort);
+          waiting.stop();
           calls.delete(id);
           if (outcome instanceof WsError) request.reject(outcome);
           else request.resolve(outcome);
-          ended(call, signal?.aborted);
+          ended(call, isCancelled);
         },
       };
       calls.set(id, call);
-      signal?.addEventListener("abort", abort);
       return call;
     },
     get: (id) => calls.get(id),
-    failAll(onlySent, message, options) {
+    failAll(onlySent, cause) {
       late.clear();
       for (const call of calls.values()) {
-        if (call.isSent || !onlySent) call.settle(failure("UNAVAILABLE", message, options));
+        if (call.isSent || !onlySent) call.settle(failure("UNAVAILABLE", cause.message, { cause }));
       }
     },
     isLate: (id) => late.delete(id),

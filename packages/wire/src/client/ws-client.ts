@@ -1,4 +1,4 @@
-/** What a client is: the interface is the documentation. */
+/** The public interface of a client. */
 import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
 import type {
@@ -9,47 +9,51 @@ import type {
   ReceivedMessage,
   RpcSchema,
 } from "../schema/message.ts";
-import type { ClientErrorContext } from "./failures.ts";
+import type { ClientState } from "./connection.ts";
+import type { ClientErrorContext, StateInfo } from "./failures.ts";
 import type { Inbound } from "./inbound.ts";
-import type { ClientState } from "./link.ts";
-import type { CloseOptions, RequestOptions, SendOptions } from "./options.ts";
+import type { CloseOptions, ConnectOptions, RequestOptions, SendOptions } from "./options.ts";
 import type { RequestPromise } from "./progress.ts";
 
-/** A typed connection. Made by `wsClient()`. */
+/** A typed connection to a server, created by `wsClient()`. */
 export interface WsClient {
+  /** The state of the connection. */
   readonly state: ClientState;
   /** Whether the state is `open`. */
   readonly isConnected: boolean;
-  /** The subprotocol the server selected; empty while there is no open link. */
+  /** The subprotocol that the server selected; empty without an open connection. */
   readonly protocol: string;
   /**
    * Resolves when the client is open; joins an attempt under way. Rejects only when the client ends in `closed`:
-   * with `UNAUTHENTICATED` or `PERMISSION_DENIED` when the server refused it, otherwise with `UNAVAILABLE`.
+   * with `UNAUTHENTICATED` or `PERMISSION_DENIED` when the server refused it, with `INVALID_ARGUMENT` for a `url` that
+   * is not valid, otherwise with `UNAVAILABLE`. By default it tries for as long as the server is away, and every failed
+   * attempt is reported to `onError`; the options limit that.
    */
-  connect(): Promise<void>;
-  /** Resolves when the client is open: at once if it is, else at the next time it opens. */
+  connect(options?: ConnectOptions): Promise<void>;
+  /** Resolves when the client is open: immediately if it is, else the next time it opens. */
   onceOpen(): Promise<void>;
   /**
    * Ends the connection and every attempt at one; resolves once the client is `closed`. Requests, sent or queued,
    * reject with `UNAVAILABLE`; queued messages are dropped.
    */
   close(options?: CloseOptions): Promise<void>;
-  /** Handles messages of one type, besides the handlers it has; gives a function that takes this one out again. */
+  /** Adds a handler for messages of one type; returns a function that removes it. */
   on<S extends AnyMessageSchema>(
     schema: S,
     handler: (payload: PayloadOutput<S>, meta: ReceivedMessage<S>["meta"]) => unknown,
   ): () => void;
   /**
-   * Sends a message: true when it was handed to the socket, false when it was queued or dropped (`onError` then says
-   * so). Throws `INVALID_ARGUMENT` when payload or meta do not fit. For what must arrive use `request`.
+   * Sends a message. Returns true when the socket took it, false when it was queued or dropped (a drop is reported to
+   * `onError`, and so is a message that waits because `connect()` was not called). Throws `INVALID_ARGUMENT` when payload or meta do not match the schema. Use `request` for messages that
+   * must arrive.
    */
   send<S extends AnyMessageSchema>(schema: S, ...args: MessageArguments<S, SendOptions<S>>): boolean;
   /**
-   * Sends a request and resolves to the whole answer `{ type, meta, payload }`, or rejects with a `WsError`. The
-   * promise also gives the progress updates: to `onProgress(callback)`, or to whoever iterates it.
+   * Sends a request and resolves to the response `{ type, meta, payload }`, or rejects with a `WsError`. For progress
+   * updates, call `onProgress(callback)` on the promise or iterate it; leaving the iteration early cancels the request.
    *
-   * A request that was sent is never sent again: when the link is lost it rejects with `UNAVAILABLE`, which is
-   * retryable, and whether to ask again is the caller's to know. One that still waits in the queue stays there.
+   * The client never sends a request twice. When the connection is lost, a sent request rejects with `UNAVAILABLE`, and
+   * the caller decides whether to retry it. A request in the queue stays there.
    *
    * @example
    * ```ts
@@ -76,12 +80,21 @@ export interface WsClient {
     schema: S,
     ...args: MessageArguments<S, RequestOptions<S>>
   ): RequestPromise<ReceivedMessage<S["response"]>>;
-  /** Called with every new state; gives a function that stops it. */
-  onState(callback: (state: ClientState) => void): () => void;
-  /** Called with every message that no handler took; gives a function that stops it. */
+  /**
+   * Called with every new state; returns a function that stops it. `info` has the close code and the reason when an
+   * attempt failed or the connection was lost; it is undefined for other changes.
+   */
+  onState(callback: (state: ClientState, info?: StateInfo) => void): () => void;
+  /** Called with every message without a handler; returns a function that stops it. */
   onUnhandled(callback: (message: Inbound) => void): () => void;
-  /** Called with every error that no promise carries; gives a function that stops it. */
+  /**
+   * Called with every failed attempt and with every error that rejects no promise; returns a function that stops it.
+   * While there is no callback, errors are printed with `console.warn`: each text once per connection, at most 20 texts.
+   */
   onError(callback: (error: WsError, context: ClientErrorContext) => void): () => void;
-  /** Called when something published was not delivered, so that what is shown may be stale; gives a function that stops it. */
+  /**
+   * Called when published messages may be missing, so that data may be stale; returns a function that stops it. After a
+   * reconnection the reason is `reconnect`, and the call comes before the messages of the new connection.
+   */
   onGap(callback: (gap: Gap) => void): () => void;
 }

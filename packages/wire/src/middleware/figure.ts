@@ -1,7 +1,7 @@
-/** A figure that is read when somebody asks for it. */
+/** A metric whose value is read on demand. */
 
 export interface Figure {
-  /** As OpenTelemetry calls it; for Prometheus with `_` in place of `.` and, for a counter, `_total` at the end. */
+  /** The OpenTelemetry name. Prometheus uses `_` in place of `.`, and `_total` at the end of a counter. */
   readonly name: string;
   readonly help: string;
   readonly type: "gauge" | "counter";
@@ -9,7 +9,7 @@ export interface Figure {
 }
 
 export interface Sample {
-  /** Appended to the name, as in `_bucket`. */
+  /** Appended to the name, such as `_bucket`. */
   readonly suffix?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly value: number;

@@ -1,4 +1,4 @@
-/** Counts durations in buckets, as Prometheus reads them. */
+/** A histogram of durations with the buckets of Prometheus. */
 
 /** Upper bounds in seconds. */
 const BOUNDS: readonly number[] = [
@@ -20,7 +20,7 @@ export class Histogram {
     return this.#sum;
   }
 
-  /** How many were at most as long as each bound; the last is all of them. */
+  /** How many durations were at most each bound; the last count includes all. */
   get cumulative(): readonly { readonly bound: string; readonly count: number }[] {
     let count = 0;
     return this.#counts.map((counted, i) => {

@@ -43,7 +43,7 @@ async function serve(log?: (entry: LogEntry) => void) {
 describe("logger", () => {
   afterEach(() => vi.restoreAllMocks());
 
-  test("writes one entry per message, with its outcome and its time", async () => {
+  test("writes one entry per message with its outcome and duration", async () => {
     const entries: LogEntry[] = [];
     const { peer, clientId } = await serve((entry) => entries.push(entry));
     await peer.send(Ask, { how: "", secret: CANARY }, { correlationId: "1" });
@@ -60,7 +60,7 @@ describe("logger", () => {
     ]);
   });
 
-  test("never writes a payload, meta of the application, connection data or an error's text", async () => {
+  test("never writes a payload, the application's meta, connection data or an error's message", async () => {
     const lines: unknown[] = [];
     for (const method of ["log", "info", "warn", "error", "debug"] as const)
       vi.spyOn(console, method).mockImplementation((...parts) => lines.push(parts));
@@ -72,7 +72,7 @@ describe("logger", () => {
     expect(JSON.stringify(lines)).not.toContain(CANARY);
   });
 
-  test("a log that throws fails the message and not the server", async () => {
+  test("fails the message and not the server when the log function throws", async () => {
     const { peer } = await serve(() => {
       throw new Error("disk full");
     });

@@ -1,27 +1,44 @@
-/** One line per message: type, connection, outcome and time. Never a payload, never a token. */
+/** Logs one entry per message: type, connection, outcome and duration. Never a payload or a token. */
 import type { Middleware } from "../router/context.ts";
 import type { ConnectionData } from "../router/peer.ts";
 
+/** What `logger()` logs of one message. */
 export interface LogEntry {
+  /** The message type. */
   readonly type: string;
+  /** The id of the connection. */
   readonly clientId: string;
+  /** The correlation id, if the message has one. */
   readonly correlationId?: string;
+  /** Whether the message is a request with a handler of `rpc`. */
   readonly isRpc: boolean;
+  /** Time in the handler and inner middleware, in ms. */
   readonly durationMs: number;
-  /** `failed`: the handler threw. */
+  /** `failed`: the handler or a later middleware threw. */
   readonly outcome: "done" | "failed";
   /** The error's code, or its class name. */
   readonly error?: string;
 }
 
+/** The options of `logger()`. */
 export interface LoggerOptions {
-  /** Where entries go. Default: one line each on the console. */
+  /** Receives the entries. Default: one line per entry on the console. */
   readonly log?: (entry: LogEntry) => void;
-  /** Time in ms. */
+  /** The current time in ms. Default `performance.now()`. */
   readonly now?: () => number;
 }
 
-/** Middleware that reports every handled message once it is done. */
+/**
+ * Middleware that logs every handled message when its handler has finished.
+ *
+ * @example
+ * ```ts
+ * import { createRouter } from "@halyard/wire";
+ * import { logger } from "@halyard/wire/middleware";
+ *
+ * const router = createRouter().use(logger());
+ * ```
+ */
 export function logger<Data extends ConnectionData = ConnectionData>(
   options: LoggerOptions = {},
 ): Middleware<Data> {
@@ -50,7 +67,7 @@ export function logger<Data extends ConnectionData = ConnectionData>(
   };
 }
 
-/** Messages of errors may quote what a peer sent, so only the code or the class is logged. */
+/** Only the code or class of an error: its message may quote what a peer sent. */
 function nameOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return typeof error;
   if ("code" in error && typeof error.code === "string") return error.code;

@@ -1,4 +1,4 @@
-/** Token buckets in the memory of one process. */
+/** A rate limiter with token buckets in the memory of one process. */
 import {
   checkBucket,
   checkCost,
@@ -12,9 +12,10 @@ interface Bucket {
   filledAt: number;
 }
 
-/** How many calls pass between two looks for buckets that are full again and so need no memory. */
+/** After this many calls, full buckets are removed: they hold no information. */
 const SWEEP_EVERY = 1_000;
 
+/** Created by `memoryRateLimiter()`. */
 export class MemoryRateLimiter implements RateLimiter {
   readonly capacity: number;
   readonly #tokensPerSecond: number;
@@ -54,7 +55,7 @@ export class MemoryRateLimiter implements RateLimiter {
     return Math.min(this.capacity, bucket.tokens + filled);
   }
 
-  /** Whole milliseconds after which the cost is there; rounding must not make whoever waited wait again. */
+  /** Whole milliseconds until the bucket holds `cost` tokens. Rounding must not make a caller wait twice. */
   #waitFor(bucket: Bucket, cost: number, now: number, tokens: number): number {
     const waitMs = Math.ceil(((cost - tokens) * 1_000) / this.#tokensPerSecond);
     return this.#tokensAt(bucket, now + waitMs) < cost ? waitMs + 1 : waitMs;
@@ -67,7 +68,16 @@ export class MemoryRateLimiter implements RateLimiter {
   }
 }
 
-/** A rate limiter for one process. */
+/**
+ * Creates a rate limiter for one process, for the option `limiter` of `rateLimit()`.
+ *
+ * @example
+ * ```ts
+ * import { memoryRateLimiter } from "@halyard/wire/memory";
+ *
+ * const limiter = memoryRateLimiter({ capacity: 20, tokensPerSecond: 5 });
+ * ```
+ */
 export function memoryRateLimiter(bucket: TokenBucket): MemoryRateLimiter {
   return new MemoryRateLimiter(bucket);
 }

@@ -1,4 +1,4 @@
-/** Gives figures to OpenTelemetry, where it is installed. */
+/** Exports metrics to OpenTelemetry, when it is installed. */
 import type { Meter } from "@opentelemetry/api";
 import type { Figure } from "./figure.ts";
 
@@ -10,13 +10,13 @@ export async function loadMeter(): Promise<Meter | undefined> {
     return metrics.getMeter(SCOPE);
   } catch {
     console.warn(
-      "[halyard] createMetrics() gives nothing to OpenTelemetry: @opentelemetry/api is not installed. Add it, or leave out `openTelemetry`.",
+      "[halyard] createMetrics() exports nothing to OpenTelemetry, because @opentelemetry/api is not installed. Install it, or remove the option `openTelemetry`.",
     );
     return undefined;
   }
 }
 
-/** Each figure is read when the reader asks for it. */
+/** Registers each figure; OpenTelemetry reads it on demand. */
 export function exportTo(meter: Meter, figures: readonly Figure[]): void {
   for (const { name, help, type, read } of figures) {
     const options = { description: help };

@@ -26,19 +26,19 @@ function start(metrics = createMetrics(), pubsub = new MemoryPubSub()) {
       ctx.reply(Ask.response, {});
     });
   const server = createTestServer(router);
-  /** The value of one line; undefined when it is not there. */
+  /** The value of one line. Undefined when there is no such line. */
   const value = (line: string) => {
-    const found = metrics
+    const sample = metrics
       .toPrometheus()
       .split("\n")
       .find((text) => text.startsWith(`${line} `));
-    return found === undefined ? undefined : Number(found.slice(line.length + 1));
+    return sample === undefined ? undefined : Number(sample.slice(line.length + 1));
   };
   return { metrics, router, server, value };
 }
 
 describe("metrics", () => {
-  test("count connections, topics and unsent bytes as they are now", async () => {
+  test("count the current connections, topics and unsent bytes", async () => {
     const { server, router, value } = start();
     expect(value("halyard_wire_connections")).toBe(0);
     const [one, two] = [await server.connect(), await server.connect()];
@@ -54,7 +54,7 @@ describe("metrics", () => {
     expect(value('halyard_wire_closed_total{code="1001"}')).toBe(1);
   });
 
-  test("count what was shed and what peers were told of, and keep it when the server ends", async () => {
+  test("count dropped publishes and announced gaps, also after the server has ended", async () => {
     const { server, router, value } = start();
     const peer = await server.connect();
     peer.pause();
@@ -68,7 +68,7 @@ describe("metrics", () => {
     expect(value('halyard_wire_closed_total{code="1012"}')).toBe(1);
   });
 
-  test("measure every request once, by type and outcome", async () => {
+  test("measure every request once by type and outcome", async () => {
     const { server, value } = start();
     const peer = await server.connect();
     for (const how of ["", "", "fail", "custom"]) await peer.request(Ask, { how }).catch(() => undefined);
@@ -90,7 +90,7 @@ describe("metrics", () => {
     ).toBeGreaterThanOrEqual(0.4);
   });
 
-  test("tell whether the broker is reached, where there is one", async () => {
+  test("report whether the broker is connected, where there is one", async () => {
     const bus = Object.assign(new MemoryPubSub(), { status: { connected: false, gaps: 0, refused: 7 } });
     const { value } = start(createMetrics(), bus);
     expect([value("halyard_wire_bus_connected"), value("halyard_wire_bus_refused_total")]).toEqual([0, 7]);
@@ -99,7 +99,7 @@ describe("metrics", () => {
     expect(start().value("halyard_wire_bus_connected")).toBeUndefined();
   });
 
-  test("are text that Prometheus reads: help, type, then samples with escaped labels", async () => {
+  test("are text in Prometheus format: help, type, then samples with escaped labels", async () => {
     const { server, metrics } = start();
     const router = createRouter({ metrics }).rpc(
       rpc('A"\\\n', undefined, "B", undefined),
@@ -118,7 +118,7 @@ describe("metrics", () => {
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="([^"\\]|\\.)*",?)*\})? [0-9.e+-]+)$/);
   });
 
-  test("are given to OpenTelemetry where that is wanted", async () => {
+  test("are passed to OpenTelemetry when configured", async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
     const provider = new MeterProvider({ readers: [reader] });

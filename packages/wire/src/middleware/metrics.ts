@@ -1,4 +1,4 @@
-/** Figures of a router's servers: kept here, read as Prometheus text, and given to OpenTelemetry where that is wanted. */
+/** Metrics of a router's servers, as Prometheus text and, optionally, in OpenTelemetry. */
 import { ERROR_CODES } from "../protocol/error.ts";
 import { createCounters, type ServerCounters } from "../router/counters.ts";
 import type { Metrics, ObservedBus, ServerFigures } from "../router/metrics.ts";
@@ -7,23 +7,25 @@ import { Histogram } from "./histogram.ts";
 import { exportTo, loadMeter } from "./metrics-export.ts";
 import { CONTENT_TYPE, type Family, toText } from "./prometheus.ts";
 
+/** The options of `createMetrics()`. */
 export interface MetricsOptions {
-  /** Also give every figure to the globally registered meter of `@opentelemetry/api`. Default false. */
+  /** Also export every metric to the globally registered meter of `@opentelemetry/api`. Default false. */
   readonly openTelemetry?: boolean;
 }
 
-/** Types of requests are few unless somebody makes them up; the rest is counted together. */
+/** Above this many request types, the others are counted together as `(other)`. */
 const MAX_TYPES = 1_000;
 const OUTCOMES = new Set(["ok", "SUPPRESSED", "DISCONNECTED", ...Object.keys(ERROR_CODES)]);
 const RPC_DURATION = "halyard.wire.rpc.duration";
-const RPC_HELP = "Time from the arrival of a request to its answer";
+const RPC_HELP = "Time from the arrival of a request to its response";
 
+/** Created by `createMetrics()`; given to routers as the option `metrics`. */
 export class ServerMetrics implements Metrics {
-  /** Of what `toPrometheus` gives. */
+  /** The content type of `toPrometheus()`. */
   readonly contentType: string = CONTENT_TYPE;
   readonly #servers = new Set<ServerFigures>();
   readonly #pubsubs = new Set<ObservedBus>();
-  /** Of servers that have ended. */
+  /** The sums of servers that have stopped. */
   readonly #past: ServerCounters = createCounters();
   readonly #closed = new Map<number, number>();
   readonly #requests = new Map<string, Map<string, Histogram>>();
@@ -44,17 +46,17 @@ export class ServerMetrics implements Metrics {
 
   answered(type: string, durationMs: number, outcome: string): void {
     const seconds = durationMs / 1_000;
-    // Codes of the application's own are many, or none.
-    const known = OUTCOMES.has(outcome) ? outcome : "OTHER";
-    this.#histogram(type, known).record(seconds);
-    this.#record?.(seconds, { type, outcome: known });
+    // The application may have any number of its own codes, so they share one label.
+    const label = OUTCOMES.has(outcome) ? outcome : "OTHER";
+    this.#histogram(type, label).record(seconds);
+    this.#record?.(seconds, { type, outcome: label });
   }
 
   closed(code: number): void {
     this.#closed.set(code, (this.#closed.get(code) ?? 0) + 1);
   }
 
-  /** All figures as the text that Prometheus scrapes. */
+  /** All metrics as text for a Prometheus scrape. */
   toPrometheus(): string {
     const families = this.#figures().map(({ name, help, type, read }): Family => {
       const promName = name.replaceAll(".", "_") + (type === "counter" ? "_total" : "");
@@ -90,42 +92,58 @@ export class ServerMetrics implements Metrics {
     return [
       gauge("connections", "Open connections", ({ connections }) => connections),
       gauge("topics", "Topics with a subscriber on this process", ({ topics }) => topics),
-      gauge("buffered_bytes", "Bytes that peers have not taken yet", ({ bufferedBytes }) => bufferedBytes),
+      gauge(
+        "buffered_bytes",
+        "Bytes accepted for peers that are not sent yet",
+        ({ bufferedBytes }) => bufferedBytes,
+      ),
+      gauge(
+        "inbound_bytes",
+        "Bytes of messages from peers that wait or are being handled",
+        ({ inboundBytes }) => inboundBytes,
+      ),
       counter("closed", "Connections closed, by code", () =>
         [...this.#closed].map(([code, value]) => ({ labels: { code: String(code) }, value })),
       ),
-      counter("refused_upgrades", "Upgrades refused because there was no room for them", () => [
+      counter("refused_upgrades", "Upgrades refused because of a connection or rate limit", () => [
         { value: total("refusedUpgrades") },
       ]),
-      counter("shed", "Published frames that a slow peer did not get", () => [{ value: total("shed") }]),
-      counter("gaps", "How often peers were told that they missed something, by reason", () => [
+      counter("refused_inbound", "Messages refused because too many bytes of earlier ones were held", () => [
+        { value: total("refusedInbound") },
+      ]),
+      counter("shed", "Published frames dropped because a peer read too slowly", () => [
+        { value: total("shed") },
+      ]),
+      counter("gaps", "Gaps reported to peers, by reason", () => [
         { labels: { reason: "shed" }, value: total("shedGaps") },
         { labels: { reason: "bus" }, value: total("busGaps") },
       ]),
-      counter("dropped_progress", "Progress frames that a slow peer did not get", () => [
+      counter("dropped_progress", "Progress frames dropped because a peer read too slowly", () => [
         { value: total("droppedProgress") },
       ]),
-      counter("over_budget", "Connections closed because the process ran out of buffer space", () => [
+      counter("over_budget", "Connections closed because the process exceeded its buffer budget", () => [
         { value: total("overBudget") },
       ]),
       {
         name: "halyard.wire.bus.connected",
-        help: "Whether the broker between the processes is reached: 1 or 0",
+        help: "Whether the broker is connected: 1 or 0",
         type: "gauge",
         read: () => this.#buses().map(({ connected }) => ({ value: connected ? 1 : 0 })),
       },
-      counter("bus.refused", "Messages on the bus that were not ours, too large, or no frames", () =>
-        this.#buses().map(({ refused }) => ({ value: refused })),
+      counter(
+        "bus.refused",
+        "Broker messages dropped: too large, unreadable, or of another application",
+        () => this.#buses().map(({ refused }) => ({ value: refused })),
       ),
     ];
   }
 
-  /** Of one broker, or of all of them together. */
+  /** The state of all brokers together; empty without a broker. */
   #buses(): readonly { readonly connected: boolean; readonly refused: number }[] {
-    const known = [...this.#pubsubs].flatMap(({ status }) => (status === undefined ? [] : [status]));
-    if (known.length === 0) return [];
-    const refused = known.reduce((sum, status) => sum + status.refused, 0);
-    return [{ connected: known.every(({ connected }) => connected), refused }];
+    const statuses = [...this.#pubsubs].flatMap(({ status }) => (status === undefined ? [] : [status]));
+    if (statuses.length === 0) return [];
+    const refused = statuses.reduce((sum, status) => sum + status.refused, 0);
+    return [{ connected: statuses.every(({ connected }) => connected), refused }];
   }
 
   #latency(): Family {
@@ -157,8 +175,8 @@ function keysOf(counters: ServerCounters): (keyof ServerCounters)[] {
 }
 
 /**
- * Keeps figures of every server of the routers it is given to: connections, topics, unsent bytes, what was shed or
- * missed, how connections ended, how long requests took.
+ * Creates metrics for every server of the routers it is given to: connections, topics, unsent bytes, dropped messages,
+ * gaps, close codes and request durations.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** The text that Prometheus reads (exposition format 0.0.4). */
+/** The Prometheus text format (exposition format 0.0.4). */
 import type { Sample } from "./figure.ts";
 
 export interface Family {

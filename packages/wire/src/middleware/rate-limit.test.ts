@@ -37,7 +37,7 @@ function serve(options: Omit<RateLimitOptions<Data>, "limiter"> = {}, limiter?: 
 const tooMany = { code: "RESOURCE_EXHAUSTED", retryAfterMs: 1_000, retryable: true };
 
 describe("rateLimit", () => {
-  test("refuses what comes too often with the time to wait, and reports it", async () => {
+  test("refuses messages over the limit with the time to wait, and reports them", async () => {
     const { server, exceeded, handled, wait } = serve();
     const peer = await server.connect();
     await peer.request(Ask, {});
@@ -59,7 +59,7 @@ describe("rateLimit", () => {
     await peer.request(Ask, {});
   });
 
-  test("answers an event that comes too often with an error frame", async () => {
+  test("sends an error frame for an event over the limit", async () => {
     const { server, handled } = serve();
     const peer = await server.connect();
     for (let i = 0; i < 3; i++) await peer.send(Tell);
@@ -71,7 +71,7 @@ describe("rateLimit", () => {
     expect(peer.frames.at(-1)?.meta).not.toHaveProperty("correlationId");
   });
 
-  test("a cost above the capacity is refused for good: not retryable, no time to wait", async () => {
+  test("refuses a cost above the capacity as not retryable, without a time to wait", async () => {
     const { server, exceeded } = serve({ cost: 3 });
     const peer = await server.connect();
     await peer.send(Ask, {}, { correlationId: "1" });
@@ -83,7 +83,7 @@ describe("rateLimit", () => {
     expect(exceeded).toMatchObject([{ observed: 3, limit: 2, retryAfterMs: null }]);
   });
 
-  test("the cost may depend on the message", async () => {
+  test("accepts a cost that depends on the message", async () => {
     const { server, exceeded } = serve({ cost: (ctx) => (ctx.type === "TELL" ? 0 : 2) });
     const peer = await server.connect();
     for (let i = 0; i < 10; i++) await peer.send(Tell);
@@ -109,7 +109,7 @@ describe("rateLimit", () => {
     expect(await full({}, ["ada", "ada"])).toEqual([false, false]);
   });
 
-  test("counts all connections of a user together, and strangers each alone", async () => {
+  test("counts all connections of a user together and each anonymous connection separately", async () => {
     expect(await full({ key: "user" }, ["ada", "ada", "ben", undefined, undefined])).toEqual([
       false,
       true,
@@ -119,7 +119,7 @@ describe("rateLimit", () => {
     ]);
   });
 
-  test("a user cannot be named so as to use a connection's bucket", async () => {
+  test("keeps a user's bucket apart from every connection's bucket, whatever the user is named", async () => {
     const { server } = serve({ key: "user" });
     const victim = await server.connect();
     const [hello] = victim.frames;
@@ -129,7 +129,7 @@ describe("rateLimit", () => {
     await victim.request(Ask, {});
   });
 
-  test("counts each type of a connection apart", async () => {
+  test("counts each type of a connection separately", async () => {
     const { server, handled } = serve({ key: "type" });
     const peer = await server.connect();
     for (let i = 0; i < 3; i++) {
@@ -140,11 +140,11 @@ describe("rateLimit", () => {
     expect(handled.filter((type) => type === "ASK")).toHaveLength(2);
   });
 
-  test("the key may be any function of the message's context", async () => {
-    expect(await full({ key: () => "everybody" }, ["ada", "ben"])).toEqual([false, true]);
+  test("accepts any function of the message's context as key", async () => {
+    expect(await full({ key: () => "all" }, ["ada", "ben"])).toEqual([false, true]);
   });
 
-  test("waits for a limiter that counts elsewhere, and keeps the order", async () => {
+  test("waits for an asynchronous limiter and keeps the order", async () => {
     const calls: string[] = [];
     const limiter: RateLimiter = {
       capacity: 2,
@@ -163,7 +163,7 @@ describe("rateLimit", () => {
     expect(calls).toEqual(["client 1", "client 1", "client 1"]);
   });
 
-  test("a limiter that fails is a failure of the server: nothing passes, nothing leaks", async () => {
+  test("fails with INTERNAL when the limiter fails: no message passes and no detail is sent", async () => {
     const limiter: RateLimiter = {
       capacity: 1,
       consume: () => Promise.reject(new Error("redis://user:password@host is down")),

@@ -1,21 +1,23 @@
-/** Refuses messages that come too often, with `RESOURCE_EXHAUSTED`. */
+/** Middleware that refuses messages above a rate limit with `RESOURCE_EXHAUSTED`. */
 import type { Middleware, MiddlewareContext } from "../router/context.ts";
 import type { ConnectionData } from "../router/peer.ts";
 import type { RateLimiter, RateLimitVerdict } from "./rate-limiter.ts";
 
+/** The options of `rateLimit()`. */
 export interface RateLimitOptions<Data extends ConnectionData = ConnectionData> {
+  /** Created by `memoryRateLimiter()` or `redisRateLimiter()`. */
   readonly limiter: RateLimiter;
   /**
-   * Who shares a bucket. `client`: one connection. `user`: all connections of `data.userId`, else the one connection.
-   * `type`: one connection and message type. Default `client`.
+   * Which messages share a bucket. `client`: those of one connection. `user`: those of all connections with the same
+   * `data.userId`; without one, as `client`. `type`: those of one connection and message type. Default `client`.
    */
   readonly key?: "client" | "user" | "type" | ((ctx: MiddlewareContext<Data>) => string);
-  /** Tokens a message takes. Default 1. */
+  /** How many tokens a message takes. Default 1. */
   readonly cost?: number | ((ctx: MiddlewareContext<Data>) => number);
 }
 
 /**
- * Middleware that takes tokens for each message and refuses it when there are too few.
+ * Middleware that takes tokens for each message, and refuses the message when there are too few.
  *
  * @example
  * ```ts
@@ -35,7 +37,7 @@ export function rateLimit<Data extends ConnectionData = ConnectionData>(
     const tokens = typeof cost === "function" ? cost(ctx) : cost;
     const verdict = limiter.consume(typeof key === "function" ? key(ctx) : keyOf(ctx, key), tokens);
     if (!(verdict instanceof Promise)) return pass(ctx, next, verdict, tokens, limiter.capacity);
-    return verdict.then((known) => pass(ctx, next, known, tokens, limiter.capacity));
+    return verdict.then((result) => pass(ctx, next, result, tokens, limiter.capacity));
   };
 }
 
@@ -49,9 +51,14 @@ function pass<Data extends ConnectionData>(
   if (allowed) return next();
   ctx.reportRateLimit({ observed, limit, retryAfterMs });
   if (retryAfterMs === null) {
-    ctx.error("RESOURCE_EXHAUSTED", "This message costs more than the rate limit ever allows.", undefined, {
-      retryable: false,
-    });
+    ctx.error(
+      "RESOURCE_EXHAUSTED",
+      "The cost of this message exceeds the capacity of the rate limit.",
+      undefined,
+      {
+        retryable: false,
+      },
+    );
   } else {
     ctx.error("RESOURCE_EXHAUSTED", "Too many messages.", undefined, { retryAfterMs });
   }
@@ -64,5 +71,7 @@ function keyOf<Data extends ConnectionData>(
 ): string {
   if (key === "type") return `type:${ctx.clientId}:${ctx.type}`;
   const { userId } = ctx.data as { userId?: unknown };
-  return key === "user" && userId !== undefined ? `user:${String(userId)}` : `client:${ctx.clientId}`;
+  if (key === "user" && userId !== undefined) return `user:${String(userId)}`;
+  key satisfies "user" | "client";
+  return `client:${ctx.clientId}`;
 }

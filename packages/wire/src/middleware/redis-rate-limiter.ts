@@ -1,4 +1,4 @@
-/** Token buckets in Redis, shared by all processes: one script per call, so that no two callers get the same token. */
+/** A rate limiter with token buckets in Redis, shared by all processes. One script per call makes it atomic. */
 import { WsError } from "../protocol/error.ts";
 import {
   checkBucket,
@@ -9,16 +9,17 @@ import {
 } from "./rate-limiter.ts";
 import { type RedisScriptClient, scriptRunner } from "./redis-script.ts";
 
+/** The options of `redisRateLimiter()`. */
 export interface RedisRateLimiterOptions {
-  /** Begins the name of every key. Limiters that share a Redis need different ones. Default `halyard:rate:`. */
+  /** Prefix of every key. Limiters that share a Redis need different prefixes. Default `halyard:rate:`. */
   readonly prefix?: string;
-  /** How long Redis may take to answer; after that the message is refused with `UNAVAILABLE`. Default 2,000. */
+  /** How long Redis may take to reply, in ms; then the message is refused with `UNAVAILABLE`. Default 2,000. */
   readonly replyTimeoutMs?: number;
 }
 
 /**
- * Time is that of Redis, so that the clocks of the processes do not matter. Numbers are kept with all their digits.
- * A bucket that is full again is forgotten a minute later.
+ * Uses the clock of Redis, so that clock skew between processes has no effect. Numbers are stored with full precision.
+ * A full bucket expires after a minute.
  */
 const SCRIPT = `
 local capacity, rate, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -46,9 +47,10 @@ return {1, math.floor(left), 0}
 
 const DEFAULT_PREFIX = "halyard:rate:";
 const DEFAULT_REPLY_TIMEOUT_MS = 2_000;
-/** A client that is cut off keeps what it was asked; more than this is not asked of it. */
-const MAX_UNANSWERED = 10_000;
+/** A disconnected client queues commands; above this many, no further commands are sent. */
+const MAX_PENDING = 10_000;
 
+/** Created by `redisRateLimiter()`. */
 export class RedisRateLimiter implements RateLimiter {
   readonly capacity: number;
   readonly #tokensPerSecond: number;
@@ -56,9 +58,9 @@ export class RedisRateLimiter implements RateLimiter {
   readonly #replyTimeoutMs: number;
   readonly #run: (key: string, args: readonly string[]) => Promise<unknown>;
   readonly #now: (() => number) | undefined;
-  #unanswered = 0;
+  #pending = 0;
 
-  /** `now` replaces the time of Redis, in ms. */
+  /** `now` replaces the clock of Redis, in ms; for tests. */
   constructor(
     client: RedisScriptClient,
     bucket: TokenBucket,
@@ -74,31 +76,32 @@ export class RedisRateLimiter implements RateLimiter {
     this.#now = now;
   }
 
-  /** Rejects with `UNAVAILABLE` when Redis does not answer: then nobody knows, and the message is not let through. */
+  /** Rejects with `UNAVAILABLE` when Redis does not reply, so that the message is refused. */
   async consume(key: string, cost: number): Promise<RateLimitVerdict> {
     checkCost(cost);
     const args = [this.capacity, this.#tokensPerSecond, cost, this.#now?.() ?? ""].map(String);
     let reply: unknown;
     try {
-      if (this.#unanswered >= MAX_UNANSWERED)
-        throw new Error(`Redis has left ${MAX_UNANSWERED} questions unanswered.`);
+      if (this.#pending >= MAX_PENDING) throw new Error(`Redis has not replied to ${MAX_PENDING} commands.`);
       reply = await this.#inTime(this.#run(this.#prefix + key, args));
     } catch (cause) {
-      throw new WsError("UNAVAILABLE", "The rate limit could not be checked.", undefined, { cause });
+      throw new WsError("UNAVAILABLE", "The rate limit could not be checked. Retry later.", undefined, {
+        cause,
+      });
     }
     return toVerdict(reply);
   }
 
   #inTime(reply: Promise<unknown>): Promise<unknown> {
-    this.#unanswered++;
+    this.#pending++;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(
-        () => reject(new Error(`Redis did not answer within ${this.#replyTimeoutMs} ms.`)),
+        () => reject(new Error(`Redis did not reply within ${this.#replyTimeoutMs} ms.`)),
         this.#replyTimeoutMs,
       );
       (timer as { unref?: () => void }).unref?.();
       reply.then(resolve, reject).finally(() => {
-        this.#unanswered--;
+        this.#pending--;
         clearTimeout(timer);
       });
     });
@@ -108,15 +111,15 @@ export class RedisRateLimiter implements RateLimiter {
 function toVerdict(reply: unknown): RateLimitVerdict {
   const [allowed, remaining, waitMs] = Array.isArray(reply) ? reply.map(Number) : [];
   if (remaining === undefined || waitMs === undefined) {
-    throw new WsError("UNAVAILABLE", "The rate limit could not be checked.", undefined, {
-      cause: new Error("Redis gave an answer that is not the script's."),
+    throw new WsError("UNAVAILABLE", "The rate limit could not be checked. Retry later.", undefined, {
+      cause: new Error("The reply of Redis is not that of the rate limit script."),
     });
   }
   return { allowed: allowed === 1, remaining, retryAfterMs: waitMs === -1 ? null : waitMs };
 }
 
 /**
- * A rate limiter for all processes together. The client is used as it is: connect it first.
+ * Creates a rate limiter that all processes share. It uses the client directly, so connect the client first.
  *
  * @example
  * ```ts

@@ -1,11 +1,13 @@
-/** Runs one Lua script of one key on Redis, with whichever client library: by its hash, and in full where it is not known yet. */
+/** Runs a Lua script with one key on Redis, with any supported client library. Sends the hash first, and the script only when Redis does not know it. */
+import { hasMethods } from "../protocol/checks.ts";
 
-/** A client of node-redis, ioredis or Bun; of the first two also a cluster or one behind Sentinels. */
+/** A client of redis (node-redis), ioredis or Bun; with the first two also a cluster or Sentinel client. */
 export interface RedisScriptClient {
+  /** Runs a Lua script. */
   eval(...args: never[]): unknown;
 }
 
-/** The ways the libraries call a script. */
+/** How each library runs a script. */
 interface NodeRedis {
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
@@ -39,34 +41,26 @@ export function scriptRunner(
 }
 
 function callOf(client: unknown): Call {
-  if (isLike<NodeRedis>(client, "evalSha", "eval")) {
+  if (hasMethods<NodeRedis>(client, "evalSha", "eval")) {
     return (how, text, key, args) => {
       const options = { keys: [key], arguments: [...args] };
       return how === "sha" ? client.evalSha(text, options) : client.eval(text, options);
     };
   }
-  if (isLike<BunRedis>(client, "send") && "onclose" in client) {
+  if (hasMethods<BunRedis>(client, "send") && "onclose" in client) {
     return (how, text, key, args) =>
       client.send(how === "sha" ? "EVALSHA" : "EVAL", [text, "1", key, ...args]);
   }
-  if (isLike<Ioredis>(client, "evalsha", "eval")) {
+  if (hasMethods<Ioredis>(client, "evalsha", "eval")) {
     return (how, text, key, args) =>
       how === "sha" ? client.evalsha(text, 1, key, ...args) : client.eval(text, 1, key, ...args);
   }
   throw new TypeError(
-    "redisRateLimiter does not know this client. Give it one made by redis (createClient, createCluster, createSentinel), ioredis (Redis, Cluster) or Bun (RedisClient).",
+    "redisRateLimiter() does not support this client. Pass one made by redis (createClient, createCluster, createSentinel), ioredis (Redis, Cluster) or Bun (RedisClient).",
   );
 }
 
-function isLike<Client extends object>(
-  value: unknown,
-  ...methods: (keyof Client & string)[]
-): value is Client {
-  if (typeof value !== "object" || value === null) return false;
-  return methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function");
-}
-
-/** The hash that Redis knows a script by. */
+/** The hash by which Redis identifies a script. */
 async function sha1(text: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");

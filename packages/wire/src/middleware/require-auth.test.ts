@@ -26,7 +26,7 @@ function serve(predicate?: Parameters<typeof requireAuth<Data>>[0]) {
 }
 
 describe("requireAuth", () => {
-  test("lets a caller with a user id pass, and refuses everybody else", async () => {
+  test("admits a caller with a user id and refuses every other caller", async () => {
     const { server, handled } = serve();
     const user = await server.connect({ data: { userId: "ada" } });
     const stranger = await server.connect();
@@ -41,7 +41,7 @@ describe("requireAuth", () => {
     expect(stranger.closedWith).toBeUndefined();
   });
 
-  test("asks a predicate of the application instead, which may take its time", async () => {
+  test("uses the application's predicate instead, which may be asynchronous", async () => {
     for (const predicate of [
       (ctx: { data: Data }) => ctx.data.role === "admin",
       async (ctx: { data: Data }) => ctx.data.role === "admin",
@@ -54,7 +54,7 @@ describe("requireAuth", () => {
     }
   });
 
-  test("refuses when the predicate throws or rejects, and shows nothing of it", async () => {
+  test("refuses when the predicate throws or rejects, and sends no detail of it", async () => {
     for (const predicate of [
       () => {
         throw new Error("no database");
@@ -68,7 +68,7 @@ describe("requireAuth", () => {
     }
   });
 
-  test("sees the data as it is at each message", async () => {
+  test("reads the current data at each message", async () => {
     const SignIn = message("SIGN_IN");
     const router = createRouter<Data>()
       .on(SignIn, (ctx) => ctx.assignData({ userId: "ada" }))

@@ -1,9 +1,9 @@
-/** Refuses messages of callers that are not signed in, with `UNAUTHENTICATED`. */
+/** Middleware that refuses messages of unauthenticated callers with `UNAUTHENTICATED`. */
 import type { Middleware, MiddlewareContext } from "../router/context.ts";
 import type { ConnectionData } from "../router/peer.ts";
 
 /**
- * Middleware that lets a message pass only when the predicate holds. Default: `ctx.data.userId` is set.
+ * Middleware that refuses a message unless the predicate returns true. Default predicate: `ctx.data.userId` is set.
  *
  * @example
  * ```ts
@@ -20,7 +20,7 @@ export function requireAuth<Data extends ConnectionData = ConnectionData>(
     const verdict = predicate(ctx);
     return typeof verdict === "boolean"
       ? pass(ctx, next, verdict)
-      : verdict.then((known) => pass(ctx, next, known));
+      : verdict.then((allowed) => pass(ctx, next, allowed));
   };
 }
 
@@ -34,6 +34,6 @@ function pass<Data extends ConnectionData>(
   allowed: boolean,
 ): Promise<void> | undefined {
   if (allowed) return next();
-  ctx.error("UNAUTHENTICATED", "Sign in first.");
+  ctx.error("UNAUTHENTICATED", "This message requires authentication. Sign in first.");
   return undefined;
 }

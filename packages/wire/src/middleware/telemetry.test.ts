@@ -70,7 +70,7 @@ describe("telemetry", () => {
     spans.reset();
   });
 
-  test("makes a server span around each handler, named after the message", async () => {
+  test("creates a server span around each handler, named after the message", async () => {
     const peer = await serve();
     await peer.request(Ask, { how: "", secret: CANARY });
     await peer.send(Tell, { secret: CANARY });
@@ -100,7 +100,7 @@ describe("telemetry", () => {
     ]);
   });
 
-  test("counts messages and measures their time, by type, kind and error", async () => {
+  test("counts messages and measures their duration by type, kind and error", async () => {
     const peer = await serve();
     for (let i = 0; i < 3; i++) await peer.request(Ask, { how: "", secret: CANARY });
     await expect(peer.request(Ask, { how: "refuse", secret: CANARY })).rejects.toThrow();
@@ -119,7 +119,7 @@ describe("telemetry", () => {
     ]);
   });
 
-  test("records nothing a peer sent but the type", async () => {
+  test("records nothing from a peer except the type", async () => {
     const peer = await serve();
     for (const how of ["", "throw", "refuse"])
       await peer.send(Ask, { how, secret: CANARY }, { correlationId: CANARY });

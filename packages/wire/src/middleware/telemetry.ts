@@ -1,4 +1,4 @@
-/** A span and two metrics per message, through the OpenTelemetry API where it is installed. */
+/** Middleware that records a span and two metrics per message, with the OpenTelemetry API when it is installed. */
 import type { Middleware } from "../router/context.ts";
 import type { ConnectionData } from "../router/peer.ts";
 
@@ -9,14 +9,22 @@ const SCOPE = "@halyard/wire";
 let loading: Promise<OpenTelemetry | undefined> | undefined;
 
 /**
- * Middleware that makes a span `wire <type>` around each handler, a counter `halyard.wire.messages` and a histogram
- * `halyard.wire.duration` in ms. Attributes are the message's type and kind and, on failure, the error's code; never a
+ * Middleware that records a span `wire <type>` around each handler, a counter `halyard.wire.messages` and a histogram
+ * `halyard.wire.duration` in ms. Attributes are the message type, its kind and, on failure, the error code; never a
  * payload. It uses the globally registered providers, and does nothing when `@opentelemetry/api` is not installed.
+ *
+ * @example
+ * ```ts
+ * import { createRouter } from "@halyard/wire";
+ * import { telemetry } from "@halyard/wire/middleware";
+ *
+ * const router = createRouter().use(telemetry());
+ * ```
  */
 export function telemetry<Data extends ConnectionData = ConnectionData>(): Middleware<Data> {
   loading ??= import("@opentelemetry/api").catch(() => {
     console.warn(
-      "[halyard] telemetry() does nothing: @opentelemetry/api is not installed. Add it, or remove the middleware.",
+      "[halyard] telemetry() does nothing, because @opentelemetry/api is not installed. Install it, or remove the middleware.",
     );
     return undefined;
   });
@@ -60,7 +68,7 @@ function measureWith<Data extends ConnectionData>(api: OpenTelemetry): Middlewar
   };
 }
 
-/** The code alone: messages of errors may quote what a peer sent. */
+/** Only the code: the message of an error may quote what a peer sent. */
 function codeOf(error: unknown): string {
   return typeof error === "object" && error !== null && "code" in error && typeof error.code === "string"
     ? error.code

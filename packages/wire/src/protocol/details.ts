@@ -1,19 +1,19 @@
-/** Reduces error details to what may be sent: small, plain JSON data without secrets. */
+/** Reduces error details to data that may be sent: small, plain JSON without secrets. */
 import { byteLength } from "./bytes.ts";
 
 const MAX_DETAILS_BYTES = 4096;
 const MAX_DEPTH = 8;
 const SECRET_KEY = /passw(or)?d|secret|token|authorization|cookie|api_?key|credential|private/i;
 
-/** Gives `undefined` when there is nothing to send, `{ truncated: true }` over 4 KiB. */
+/** Returns undefined when there is nothing to send, and `{ truncated: true }` for more than 4 KiB. */
 export function sanitizeDetails(details: unknown): Record<string, unknown> | undefined {
   if (typeof details !== "object" || details === null) return undefined;
   const ancestors: unknown[] = [];
-  // Counted in characters: stops the walk early, so that huge details cost no more than small ones.
+  // In characters. Stops the walk early, so that huge details cost no more than small ones.
   let budget = MAX_DETAILS_BYTES;
   try {
     const text = JSON.stringify(details, function (this: Record<string, unknown>, key, converted: unknown) {
-      // What toJSON of an error or another class makes may hold more than its fields; only dates may speak for themselves.
+      // The result of a toJSON method may contain more than the object's fields, so only that of dates is used.
       const value = this[key] instanceof Date ? converted : this[key];
       if (SECRET_KEY.test(key)) return undefined;
       if (typeof value === "bigint") return String(value);
@@ -28,7 +28,7 @@ export function sanitizeDetails(details: unknown): Record<string, unknown> | und
     });
     if (byteLength(text) <= MAX_DETAILS_BYTES) return JSON.parse(text);
   } catch {
-    // Too much, or a value that throws when it is looked at.
+    // The details are too large, or reading a value threw.
   }
   return { truncated: true };
 }

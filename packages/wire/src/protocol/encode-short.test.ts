@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { encodeInPieces, encodeWhole } from "./encode-short.ts";
 import { encode } from "./envelope.ts";
 
-test("both ways, of V8 and of Bun, write exactly what encode writes", () => {
+test("the variants for V8 and Bun write exactly what encode writes", () => {
   const id = fc.option(fc.string({ unit: "binary", maxLength: 40 }), { nil: undefined });
   fc.assert(
     fc.property(

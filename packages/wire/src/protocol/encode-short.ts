@@ -1,6 +1,6 @@
-/** The frame a server sends most: meta with a timestamp and perhaps a correlation id, and nothing else. */
+/** A fast encoder for the most common frames: meta with a timestamp and at most a correlation id. */
 
-/** The start of a frame, by type: there are as many as the application has message types. */
+/** The start of a frame, by message type. */
 const prefixes = new Map<string, string>();
 const NEEDS_NO_ESCAPE = /^[\w.:-]+$/;
 
@@ -11,10 +11,10 @@ type ShortEncoder = (
   payload: unknown,
 ) => string;
 
-/** `encode` for meta with nothing but these two, the way that is cheaper on this engine: pieces on V8, not on Bun. */
+/** `encode` for frames with only these meta keys. Uses the variant that is faster on this engine. */
 export const encodeShort: ShortEncoder = "Bun" in globalThis ? encodeWhole : encodeInPieces;
 
-/** On JavaScriptCore a string of pieces has to be copied once more before it can be sent. */
+/** For Bun: JavaScriptCore copies a concatenated string once more before it is sent. */
 export function encodeWhole(
   type: string,
   timestamp: number,
@@ -24,6 +24,7 @@ export function encodeWhole(
   return JSON.stringify({ type, meta: { timestamp, correlationId }, payload });
 }
 
+/** For V8: concatenation avoids the objects that `JSON.stringify` needs. */
 export function encodeInPieces(
   type: string,
   timestamp: number,

@@ -11,7 +11,7 @@ describe("decode", () => {
     });
   });
 
-  test("reads a missing meta as empty, and tells no payload from a null one", () => {
+  test("reads a missing meta as empty and distinguishes no payload from a null payload", () => {
     expect(decode('{"type":"A"}')).toMatchObject({ meta: {}, payload: undefined });
     expect(decode('{"type":"A","payload":null}')).toMatchObject({ payload: null });
     expect(decode(encode("A", {}, undefined))).toMatchObject({ payload: undefined });
@@ -51,7 +51,7 @@ describe("decode", () => {
     expect(decode(`{"type":"A","meta":${meta}}`)).toHaveProperty("problem");
   });
 
-  test("names the request of a frame it refuses, where that can be read", () => {
+  test("returns the correlationId of a refused frame when it can be read", () => {
     expect(decode('{"type":"A","meta":{"correlationId":"q"},"x":1}')).toMatchObject({ correlationId: "q" });
     expect(decode('{"meta":{"correlationId":"q"}}')).toMatchObject({ correlationId: "q" });
   });

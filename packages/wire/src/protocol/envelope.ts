@@ -1,4 +1,5 @@
-/** The frame on the wire: `{"type","meta","payload"?}` as JSON text. Checked by hand; payloads are the schema's business. */
+/** The frame on the wire: `{"type","meta","payload"?}` as JSON text. Payloads are checked later, by their schema. */
+import { isObject } from "./checks.ts";
 import { isReservedMetaKey, isReservedType, isStandardMetaKey } from "./control.ts";
 
 export interface Meta {
@@ -8,17 +9,17 @@ export interface Meta {
   [custom: string]: unknown;
 }
 
-/** A frame as read, before any schema has seen it. */
+/** A decoded frame whose payload and meta have not been checked by a schema. */
 export interface Envelope {
   readonly problem: undefined;
   readonly type: string;
   readonly meta: Meta;
   readonly payload: unknown;
-  /** Whether meta has keys that only the message's schema can allow. */
+  /** Whether meta has keys that the schema must declare. */
   readonly hasCustomMeta: boolean;
 }
 
-/** A frame that is not an envelope, and the id of the request it was meant to be, if that could be read. */
+/** A frame that is not an envelope; with its type and correlation id, if they could be read. */
 export interface Unreadable {
   readonly problem: string;
   readonly type: string | undefined;
@@ -32,7 +33,7 @@ export function encode(type: string, meta: Meta, payload: unknown): string {
   return JSON.stringify({ type, meta, payload });
 }
 
-/** Whether text that came from another process is a frame of an application, as `encode` makes them. */
+/** Whether text from another process is an application frame, as `encode` writes it. */
 export function isApplicationFrame(frame: string): boolean {
   try {
     const root: unknown = JSON.parse(frame);
@@ -47,7 +48,7 @@ export function isApplicationFrame(frame: string): boolean {
   }
 }
 
-/** Reads one frame. Meta keys that belong to the server or the protocol are gone from the result. */
+/** Decodes one frame and removes reserved meta keys. */
 export function decode(frame: string): Envelope | Unreadable {
   const envelope = parse(frame);
   if (envelope.problem !== undefined) return envelope;
@@ -60,7 +61,7 @@ export function decode(frame: string): Envelope | Unreadable {
   return unreadable(`The frame nests deeper than ${MAX_FRAME_DEPTH} levels.`, type, meta.correlationId);
 }
 
-/** `decode` for any depth. */
+/** `decode` without the depth limit. */
 function parse(frame: string): Envelope | Unreadable {
   let root: unknown;
   try {
@@ -85,27 +86,31 @@ function parse(frame: string): Envelope | Unreadable {
 
 function problemOf(root: Record<string, unknown>): string | undefined {
   if (typeof root["type"] !== "string" || root["type"] === "") return '"type" is not a non-empty string.';
-  const known = 1 + presence(root["meta"]) + presence(root["payload"]);
-  return countKeys(root) === known ? undefined : "The frame has an unknown key.";
+  const expectedKeys = 1 + presence(root["meta"]) + presence(root["payload"]);
+  return countKeys(root) === expectedKeys ? undefined : "The frame has an unknown key.";
 }
 
-/** What is wrong with the keys every message may carry, if anything. */
-export function problemOfMeta({
+/** Describes what is wrong with the standard meta keys; undefined when they are valid. */
+function problemOfMeta(meta: Record<string, unknown>): string | undefined {
+  const key = invalidMetaKey(meta);
+  if (key === undefined) return undefined;
+  return key === "correlationId"
+    ? `"meta.correlationId" is not a string of 1 to ${MAX_CORRELATION_ID_LENGTH} characters.`
+    : `"meta.${key}" is not a finite number.`;
+}
+
+/** The first standard meta key with an invalid value. */
+export function invalidMetaKey({
   correlationId,
   timeoutMs,
   timestamp,
-}: Record<string, unknown>): string | undefined {
-  if (correlationId !== undefined && !isCorrelationId(correlationId)) {
-    return `"meta.correlationId" is not a string of 1 to ${MAX_CORRELATION_ID_LENGTH} characters.`;
-  }
-  if (timeoutMs !== undefined && !Number.isFinite(timeoutMs))
-    return '"meta.timeoutMs" is not a finite number.';
-  if (timestamp !== undefined && !Number.isFinite(timestamp))
-    return '"meta.timestamp" is not a finite number.';
-  return undefined;
+}: Record<string, unknown>): "correlationId" | "timeoutMs" | "timestamp" | undefined {
+  if (correlationId !== undefined && !isCorrelationId(correlationId)) return "correlationId";
+  if (timeoutMs !== undefined && !Number.isFinite(timeoutMs)) return "timeoutMs";
+  return timestamp !== undefined && !Number.isFinite(timestamp) ? "timestamp" : undefined;
 }
 
-/** Removes the keys that belong to the server or the protocol; tells whether any are left that a schema must allow. */
+/** Removes reserved keys; returns whether keys are left that the schema must declare. */
 export function tidyMeta(meta: Record<string, unknown>): boolean {
   let hasCustom = false;
   for (const key in meta) {
@@ -116,25 +121,25 @@ export function tidyMeta(meta: Record<string, unknown>): boolean {
   return hasCustom;
 }
 
-/** Whether meta has nothing but standard keys, as it nearly always has: told by counting, which is cheaper than names. */
+/** Whether meta has only standard keys, the usual case. Counts keys, which is cheaper than comparing names. */
 function isStandard(meta: Record<string, unknown>): boolean {
   const { correlationId, timestamp, timeoutMs } = meta;
   return countKeys(meta) === presence(correlationId) + presence(timestamp) + presence(timeoutMs);
 }
 
-/** Counts without the list that `Object.keys` would make for every frame. */
+/** Counts without the array that `Object.keys` would allocate for every frame. */
 function countKeys(object: object): number {
   let count = 0;
   for (const _key in object) count++;
   return count;
 }
 
-/** 1 for a key that is there: JSON has no undefined. */
+/** 1 when the key is present: JSON has no undefined. */
 function presence(value: unknown): 0 | 1 {
   return value === undefined ? 0 : 1;
 }
 
-/** Looks no deeper than it must. */
+/** Whether the value has more nested levels than `levels`. */
 function nestsDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
@@ -159,8 +164,4 @@ function unreadable(problem: string, type?: unknown, correlationId?: unknown): U
 
 function isCorrelationId(value: unknown): value is string {
   return typeof value === "string" && value.length > 0 && value.length <= MAX_CORRELATION_ID_LENGTH;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -6,7 +6,7 @@ const terminal = Object.keys(ERROR_CODES).filter(
 );
 
 describe("ERROR_CODES", () => {
-  test("has the thirteen codes of the contract; the retryable ones are the transient ones and ABORTED", () => {
+  test("has thirteen codes, of which the transient ones and ABORTED are retryable", () => {
     expect(Object.keys(ERROR_CODES)).toHaveLength(13);
     expect(terminal).toHaveLength(8);
     const retryable = Object.entries(ERROR_CODES).filter(([, info]) => info.retryable);
@@ -20,7 +20,7 @@ describe("ERROR_CODES", () => {
 });
 
 describe("WsError", () => {
-  test("infers retryable from the code unless it is said", () => {
+  test("infers retryable from the code unless it is given", () => {
     expect(new WsError("UNAVAILABLE").retryable).toBe(true);
     expect(new WsError("UNAVAILABLE", "", undefined, { retryable: false }).retryable).toBe(false);
     expect(new WsError("MY_OWN").retryable).toBe(false);
@@ -32,7 +32,7 @@ describe("WsError", () => {
     expect(() => new WsError(code, "", undefined, { retryAfterMs: 1 })).toThrow(code);
   });
 
-  test("wrap keeps the original as cause, and gives a WsError back as it is", () => {
+  test("keeps the original as cause in wrap, and wrap returns a WsError unchanged", () => {
     const original = new TypeError("inner");
     const wrapped = WsError.wrap(original, "UNAVAILABLE");
     expect(wrapped).toMatchObject({
@@ -45,7 +45,7 @@ describe("WsError", () => {
     expect(WsError.wrap("text", "INTERNAL").message).toBe("text");
   });
 
-  test("toPayload has neither stack nor cause, and retryable only when it was said", () => {
+  test("has a payload without stack and cause, and with retryable only when it was given", () => {
     const wrapped = WsError.wrap(new Error("inner"), "UNAVAILABLE", "outer", { a: 1 });
     expect(wrapped.toPayload()).toEqual({ code: "UNAVAILABLE", message: "outer", details: { a: 1 } });
     expect(new WsError("ABORTED", "m", undefined, { retryable: false }).toPayload()).toEqual({
@@ -56,7 +56,7 @@ describe("WsError", () => {
     expect(JSON.stringify(wrapped)).toContain("inner");
   });
 
-  test("isWsError knows an error of another copy of the package, and nothing else", () => {
+  test("is recognised by isWsError also from another copy of the package", () => {
     const foreign = Object.assign(new Error("x"), { name: "WsError", code: "INTERNAL" });
     expect(WsError.isWsError(foreign)).toBe(true);
     for (const other of [new Error("x"), null, {}, "INTERNAL", { name: "WsError", code: "INTERNAL" }]) {

@@ -1,16 +1,18 @@
-/** The one error of both ends: `WsError`, and the table of its thirteen standard codes. */
+/** `WsError`, the error class of server and client, and the table of its thirteen standard codes. */
 import { sanitizeDetails } from "./details.ts";
 
+/** Whether a retry can help: `terminal` no, `transient` later, `server` a fault of the server. */
 export type ErrorClass = "terminal" | "transient" | "server";
 
+/** What a standard code means. */
 export interface ErrorCodeInfo {
-  /** `terminal`: trying again changes nothing. `transient`: later may work. `server`: a fault or gap of the server. */
+  /** `terminal`: a retry fails the same way. `transient`: a later retry may succeed. `server`: a fault of the server. */
   readonly class: ErrorClass;
-  /** What a caller assumes when the server does not say. */
+  /** Whether a caller may retry when the server does not specify it. */
   readonly retryable: boolean;
 }
 
-/** Trying again changes nothing; of these only `ABORTED` is worth a retry, from the beginning. */
+/** A retry fails the same way; except after `ABORTED`, when the whole operation is repeated. */
 const TERMINAL = [
   "UNAUTHENTICATED",
   "PERMISSION_DENIED",
@@ -24,12 +26,13 @@ const TERMINAL = [
 const TRANSIENT = ["DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"] as const;
 const SERVER = ["UNIMPLEMENTED", "INTERNAL"] as const;
 
+/** The standard error codes. */
 export type ErrorCode = (typeof TERMINAL | typeof TRANSIENT | typeof SERVER)[number];
 
-/** A standard code, or a code of the application's own (not retryable unless it says so). */
+/** A standard code, or a code of the application; the latter is not retryable unless `retryable` is set. */
 export type AnyErrorCode = ErrorCode | (string & {});
 
-/** Whether `retryAfterMs` is forbidden beside it. */
+/** Whether the code does not allow `retryAfterMs`. */
 export function isTerminal(code: AnyErrorCode): boolean {
   return TERMINAL.includes(code as never);
 }
@@ -45,7 +48,7 @@ function table(
   return codes.map((code) => [code, { class: errorClass, retryable: isRetryable(code) }]);
 }
 
-/** The standard codes: their class, and whether a caller may retry when the server does not say. */
+/** The standard codes: their class, and whether a caller may retry when the server does not specify it. */
 export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeInfo>> = /* @__PURE__ */ (() =>
   Object.fromEntries([
     ...table("terminal", TERMINAL),
@@ -53,28 +56,35 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeInfo>> = /* @__PUR
     ...table("server", SERVER),
   ]) as Record<ErrorCode, ErrorCodeInfo>)();
 
+/** Details of an error, as JSON. */
 export type ErrorDetails = Record<string, unknown>;
 
 /** The payload of a `$ws:error` frame. */
 export interface ErrorPayload {
+  /** A standard code, or one of the application. */
   code: AnyErrorCode;
+  /** For people. */
   message?: string;
+  /** Reduced to 4 KiB of JSON without secrets. */
   details?: ErrorDetails;
+  /** Whether a retry may succeed. */
   retryable?: boolean;
+  /** How long to wait before a retry, in ms. */
   retryAfterMs?: number;
 }
 
+/** Options of `new WsError()`. */
 export interface WsErrorOptions {
-  /** Overrides what the code implies. */
+  /** Overrides the default of the code. */
   readonly retryable?: boolean | undefined;
-  /** When to try again, in ms. Only for codes that are not terminal. */
+  /** How long to wait before a retry, in ms. Only for codes that are not terminal. */
   readonly retryAfterMs?: number | undefined;
-  /** The error behind this one; kept for logs, never sent. */
+  /** The original error; kept for logs, never sent. */
   readonly cause?: unknown;
 }
 
 /**
- * Every failure of wire, on either end.
+ * The error of every failed operation, on server and client. Throw it in a handler to send its code and message.
  *
  * @example
  * ```ts
@@ -84,9 +94,13 @@ export interface WsErrorOptions {
  * ```
  */
 export class WsError extends Error {
+  /** Always `WsError`. */
   override readonly name = "WsError";
+  /** A standard code, or one of the application. */
   readonly code: AnyErrorCode;
+  /** Details for the peer. */
   readonly details: ErrorDetails | undefined;
+  /** How long to wait before a retry, in ms. */
   readonly retryAfterMs: number | undefined;
   readonly #retryable: boolean | undefined;
 
@@ -99,7 +113,7 @@ export class WsError extends Error {
     super(message, options);
     const { retryable, retryAfterMs } = options;
     if (retryAfterMs !== undefined && isTerminal(code)) {
-      throw new TypeError(`${code} is terminal, so it takes no retryAfterMs.`);
+      throw new TypeError(`${code} is a terminal code. Remove retryAfterMs.`);
     }
     this.code = code;
     this.details = details;
@@ -107,26 +121,28 @@ export class WsError extends Error {
     this.#retryable = retryable;
   }
 
+  /** The same as the constructor, without options. */
   static from(code: AnyErrorCode, message?: string, details?: ErrorDetails): WsError {
     return new WsError(code, message, details);
   }
 
-  /** Gives back a `WsError` as it is; makes one of anything else and keeps the original as `cause`. */
+  /** Returns a `WsError` unchanged; wraps anything else and keeps the original as `cause`. */
   static wrap(error: unknown, code: AnyErrorCode, message?: string, details?: ErrorDetails): WsError {
     if (WsError.isWsError(error)) return error;
-    return new WsError(code, message ?? textOf(error), details, { cause: error });
+    return new WsError(code, message ?? messageOf(error), details, { cause: error });
   }
 
-  /** Works across two installed copies of the package, which `instanceof` does not. */
+  /** Works across two installed copies of the package, unlike `instanceof`. */
   static isWsError(value: unknown): value is WsError {
     return value instanceof Error && value.name === "WsError" && typeof (value as WsError).code === "string";
   }
 
-  /** What the server said, else what the code implies. */
+  /** The explicit `retryable`, else the default of the code. */
   get retryable(): boolean {
     return this.#retryable ?? isRetryable(this.code);
   }
 
+  /** The same as `cause`. */
   get originalError(): unknown {
     return this.cause;
   }
@@ -152,16 +168,16 @@ export class WsError extends Error {
     const { code, message, retryAfterMs } = this;
     const details = sanitizeDetails(this.details);
     const retryable = this.#retryable;
-    // Through JSON, so that what is undefined is absent.
+    // The JSON round trip removes undefined fields.
     return JSON.parse(JSON.stringify({ code, message, details, retryable, retryAfterMs }));
   }
 }
 
-/** Anything can be thrown, also what refuses to become text. */
-function textOf(error: unknown): string {
+/** The text of anything thrown, even of a value that cannot be converted to a string. */
+export function messageOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error);
   } catch {
-    return "An error without text.";
+    return "Unknown error";
   }
 }

@@ -1,12 +1,12 @@
-/** Subprotocol negotiation and the token in it. */
+/** Subprotocol negotiation, and the token among the offered subprotocols. */
 import { SUBPROTOCOL, SUBPROTOCOL_FAMILY } from "./control.ts";
 
 export interface Negotiated {
-  /** The protocol to answer with; none for a plain WebSocket peer. */
+  /** The subprotocol to select; undefined for a plain WebSocket peer. */
   readonly protocol: string | undefined;
   /** Whether the peer understands control frames such as hello. */
   readonly greets: boolean;
-  /** The peer speaks some version of this protocol, but none that we know. */
+  /** The peer offered only versions of this protocol that are not supported. */
   readonly unknownVersion: boolean;
 }
 
@@ -18,17 +18,19 @@ export function offeredProtocols(header: string | null | undefined): string[] {
     .filter((name) => name !== "");
 }
 
-/** Chooses the subprotocol: the first of the application's own that the server has, else ours. A token is never chosen. */
+/** Selects the first offered subprotocol of the application, else that of wire. A token is never selected. */
 export function negotiate(
   offered: readonly string[],
   configured: readonly string[],
   tokenPrefix: string,
 ): Negotiated {
   const greets = offered.includes(SUBPROTOCOL);
-  const own = offered.find((name) => configured.includes(name) && !name.startsWith(tokenPrefix));
-  // Chosen although not spoken: a client that offered protocols and gets none back never sees why it was refused.
+  const configuredProtocol = offered.find(
+    (name) => configured.includes(name) && !name.startsWith(tokenPrefix),
+  );
+  // Selected although unsupported: without a selected subprotocol, a browser would not see the close code.
   const unknown = greets ? undefined : offered.find((name) => name.startsWith(SUBPROTOCOL_FAMILY));
-  const protocol = own ?? (greets ? SUBPROTOCOL : unknown);
+  const protocol = configuredProtocol ?? (greets ? SUBPROTOCOL : unknown);
   return { protocol, greets, unknownVersion: unknown !== undefined };
 }
 

@@ -1,53 +1,55 @@
 /**
- * Pub/sub over a broker, whichever it is: one interest per topic however many subscribers, every publish answered in
- * time, every hole in what is heard announced. All frames come from the broker, those of this process too, so that
- * every process sees a publisher's frames in the same order.
+ * Pub/sub over any broker: one broker subscription per topic, a result for every publish in time, and an announcement of
+ * every gap. A process receives its own messages from the broker too, so that all processes see the messages of one
+ * publisher in the same order.
  */
 import { byteLength } from "../protocol/bytes.ts";
+import { positiveOption } from "../protocol/checks.ts";
+import { messageOf } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
-import { type Clock, systemClock } from "../router/clock.ts";
-import { decodeBusMessage, encodeBusMessage } from "./bus-message.ts";
-import { HeardPositions, PublishedPositions } from "./positions.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import { within } from "../time/waits.ts";
+import { type BrokerMessage, decodeBrokerMessage, encodeBrokerMessage } from "./broker-message.ts";
+import { GapAnnouncements } from "./gap-announcements.ts";
+import { Heartbeats } from "./heartbeats.ts";
+import { type Mark, Marks } from "./marks.ts";
+import { PendingPublishes } from "./pending-publishes.ts";
+import { PublishedPositions } from "./positions.ts";
+import { type Publisher, Publishers } from "./publishers.ts";
 import type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub.ts";
-import type { Transport, TransportEvents } from "./transport.ts";
-import { Unanswered } from "./unanswered.ts";
-import { messageOf, within } from "./waits.ts";
+import { isTimed } from "./sequence-time.ts";
+import { Topic } from "./topic.ts";
+import { HEARTBEATS, type Transport, type TransportEvents } from "./transport.ts";
 
-/** A link that is back sooner is announced once, when it is back. */
+/** A connection that is lost for less than this is announced once, when it is restored. */
 const GRACE_MS = 300;
-/** More bytes without an answer from the broker are refused with `BACKPRESSURE`. */
-const MAX_UNANSWERED_BYTES = 16 * 1024 * 1024;
-/** A broker that died may have taken along what it accepted this long before its connections broke. */
-const DOUBTFUL_MS = 5_000;
-/** Half a character has no bytes of UTF-8, and so no way over a network. */
-const HALF_CHARACTER = /\p{Surrogate}/u;
-const BAD_TOPIC = "A topic that leaves the process must be well-formed text.";
+/** Above this many unconfirmed bytes, publishes are refused with `BACKPRESSURE`. */
+const MAX_PENDING_BYTES = 16 * 1024 * 1024;
+/**
+ * How long the first message of a publisher on a topic may take. A busy process reads it late, and then the previous one
+ * seems to be published later than it was.
+ */
+const DELAY_MS = 100;
+/** The same while the publisher's clock is not known yet. */
+const UNKNOWN_DELAY_MS = 1_000;
+/** How many topics are searched in one turn of the event loop for positions of publishers that are gone. */
+const TOPICS_PER_TURN = 2_000;
+const TURN_EVERY_MS = 5;
+/** A lone surrogate has no UTF-8 encoding, so it cannot be sent. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const BAD_TOPIC = "The topic contains a lone surrogate, which has no UTF-8 encoding. Use well-formed text.";
 const DEFAULT_MAX_MESSAGE_BYTES = 1_000_000;
 const DEFAULT_REPLY_TIMEOUT_MS = 2_000;
 
+/** The options of every pub/sub with a broker. */
 export interface BrokerOptions {
-  /** The largest message, published or heard, in bytes of UTF-8. Default 1,000,000. */
+  /** The largest message that is published or received, in bytes of UTF-8. Default 1,000,000. */
   readonly maxMessageBytes?: number;
-  /** How long the broker may take to confirm a publish or a subscription. Default 2,000. */
+  /** How long the broker may take to confirm a publish or a subscription, in ms. Default 2,000. */
   readonly replyTimeoutMs?: number;
 }
 
-interface Topic {
-  readonly subscribers: Set<Subscriber>;
-  /** Undefined once the broker has confirmed. */
-  confirming: Promise<void> | undefined;
-  readonly heard: HeardPositions;
-  /** Since when everything is heard, by the monotonic clock. */
-  soundSince: number;
-  /** Undefined while everything is heard. */
-  lost: Lost | undefined;
-}
-
-interface Lost {
-  readonly over: Promise<void>;
-  end(): void;
-}
-
+/** Carries topics between processes over a broker. Created by `redisPubSub()` or `natsPubSub()`. */
 export class BrokerPubSub implements PubSub, TransportEvents {
   readonly spansProcesses = true;
   readonly #name: string;
@@ -58,24 +60,37 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   readonly #maxMessageBytes: number;
   readonly #topics = new Map<string, Topic>();
   readonly #published = new PublishedPositions();
-  readonly #unanswered: Unanswered;
+  readonly #pendingPublishes: PendingPublishes;
+  readonly #publishers = new Publishers((numbers) => this.#removePositions(numbers));
+  readonly #gaps: GapAnnouncements<Topic>;
+  readonly #marks: Marks;
+  readonly #heartbeats: Heartbeats;
   readonly #counts = { gaps: 0, refused: 0 };
+  /** Subscriptions that were restored and not logged yet. */
+  #restoredCount = 0;
   #isClosed = false;
 
-  /** `name` is what logs call it. */
+  /** `name` is used in logs and errors. */
   constructor(
     name: string,
     connect: (events: TransportEvents, replyTimeoutMs: number, clock: Clock) => Transport,
     options: BrokerOptions = {},
     clock: Clock = systemClock,
   ) {
-    const replyTimeoutMs = positive("replyTimeoutMs", options.replyTimeoutMs, DEFAULT_REPLY_TIMEOUT_MS);
+    const replyTimeoutMs = positiveOption("replyTimeoutMs", options.replyTimeoutMs, DEFAULT_REPLY_TIMEOUT_MS);
     this.#name = name;
     this.#clock = clock;
     this.#replyTimeoutMs = replyTimeoutMs;
-    this.#maxMessageBytes = positive("maxMessageBytes", options.maxMessageBytes, DEFAULT_MAX_MESSAGE_BYTES);
-    this.#unanswered = new Unanswered(clock, replyTimeoutMs, MAX_UNANSWERED_BYTES);
+    this.#maxMessageBytes = positiveOption(
+      "maxMessageBytes",
+      options.maxMessageBytes,
+      DEFAULT_MAX_MESSAGE_BYTES,
+    );
+    this.#pendingPublishes = new PendingPublishes(clock, replyTimeoutMs, MAX_PENDING_BYTES);
+    this.#gaps = new GapAnnouncements(clock, (topic) => announce(topic));
+    this.#marks = new Marks(clock, this.#published, (mark) => this.#publishMark(mark));
     this.#transport = connect(this, replyTimeoutMs, clock);
+    this.#heartbeats = new Heartbeats(clock, this.#id, this.#publishers, this.#transport);
   }
 
   get status(): PubSubStatus {
@@ -85,79 +100,90 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   // --- subscribing ---
 
   subscribe(topic: string, subscriber: Subscriber): void | Promise<void> {
-    if (this.#isClosed) return Promise.reject(new Error(`The ${this.#name} is closed.`));
-    if (HALF_CHARACTER.test(topic)) return Promise.reject(new TypeError(BAD_TOPIC));
-    const known = this.#topics.get(topic);
-    if (known !== undefined) return this.#join(topic, known, subscriber);
-    const made: Topic = {
-      subscribers: new Set([subscriber]),
-      confirming: undefined,
-      heard: new HeardPositions(),
-      soundSince: Number.POSITIVE_INFINITY,
-      lost: undefined,
-    };
-    this.#topics.set(topic, made);
-    made.confirming = this.#transport.subscribe(topic).then(
+    if (this.#isClosed)
+      return Promise.reject(
+        new Error(`The ${this.#name} was closed with close(). Create a new one to subscribe.`),
+      );
+    if (LONE_SURROGATE.test(topic)) return Promise.reject(new TypeError(BAD_TOPIC));
+    const existing = this.#topics.get(topic);
+    if (existing !== undefined) return this.#join(existing, subscriber);
+    const added = new Topic(topic, subscriber);
+    this.#topics.set(added.name, added);
+    added.confirming = this.#transport.subscribe(added.name).then(
       () => {
-        made.confirming = undefined;
-        made.soundSince = this.#clock.now();
+        added.confirming = undefined;
+        added.completeSince = this.#clock.now();
       },
       (error: unknown) => {
-        // Nobody listens, so nobody is left in the list to believe it.
-        if (this.#topics.get(topic) === made) this.#topics.delete(topic);
+        // Without a broker subscription the topic must not look subscribed.
+        if (this.#topics.get(topic) === added) this.#topics.delete(topic);
         throw error;
       },
     );
-    // Whoever waits for it hears of the failure; that nobody may wait is no reason to end the process.
-    made.confirming.catch(() => undefined);
-    return made.confirming;
+    // The caller may ignore the promise; an unhandled rejection would end the process.
+    added.confirming.catch(() => undefined);
+    this.#heartbeats.listen();
+    return added.confirming;
   }
 
-  /** A topic that is not heard at the moment is joined once it is, or not at all. */
-  #join(name: string, topic: Topic, subscriber: Subscriber): void | Promise<void> {
+  /** During an outage, waits until the topic is restored, and takes the subscriber out again if that takes too long. */
+  #join(topic: Topic, subscriber: Subscriber): void | Promise<void> {
     const isNew = !topic.subscribers.has(subscriber);
     topic.subscribers.add(subscriber);
     if (topic.confirming !== undefined) return topic.confirming;
-    if (topic.lost === undefined) return;
-    return within(this.#clock, this.#replyTimeoutMs, "finding the broker again", topic.lost.over).catch(
+    if (!topic.isLost) return;
+    if (!isNew)
+      return within(this.#clock, this.#replyTimeoutMs, "restoring the subscription", topic.whenRestored());
+    const join = topic.join(subscriber);
+    return within(this.#clock, this.#replyTimeoutMs, "restoring the subscription", join.over).then(
+      join.settled,
       (error: unknown) => {
-        if (isNew && this.#topics.get(name) === topic) void this.unsubscribe(name, subscriber);
+        // Unless the subscriber left in the meantime, and perhaps joined again.
+        if (join.isCurrent() && this.#topics.get(topic.name) === topic)
+          void this.unsubscribe(topic.name, subscriber);
         throw error;
       },
     );
   }
 
-  unsubscribe(topic: string, subscriber: Subscriber): void | Promise<void> {
-    const known = this.#topics.get(topic);
-    if (!known?.subscribers.delete(subscriber) || known.subscribers.size > 0) return;
-    this.#topics.delete(topic);
-    return this.#transport.unsubscribe(topic);
+  unsubscribe(name: string, subscriber: Subscriber): void | Promise<void> {
+    const topic = this.#topics.get(name);
+    if (!topic?.leave(subscriber) || topic.subscribers.size > 0) return;
+    this.#topics.delete(name);
+    this.#gaps.remove(topic);
+    return this.#transport.unsubscribe(name);
   }
 
   // --- publishing ---
 
   async publish(topic: string, frame: string, options: CarryOptions): Promise<PublishResult> {
     if (this.#isClosed)
-      return { ok: false, error: "DISCONNECTED", retryable: false, details: { reason: "it is closed" } };
-    if (HALF_CHARACTER.test(topic))
+      return {
+        ok: false,
+        error: "DISCONNECTED",
+        retryable: false,
+        details: { reason: "the pub/sub was closed with close()" },
+      };
+    if (LONE_SURROGATE.test(topic))
       return { ok: false, error: "VALIDATION", retryable: false, details: { topic: BAD_TOPIC } };
-    if (this.#unanswered.isFull) return { ok: false, error: "BACKPRESSURE", retryable: true };
-    const { sequence, previous } = this.#published.next(topic);
+    if (this.#pendingPublishes.isFull) return { ok: false, error: "BACKPRESSURE", retryable: true };
+    this.#heartbeats.send();
+    const { place, sequence, previous } = this.#published.next(topic, this.#clock.now());
     const { excludeClientId } = options;
-    const message = encodeBusMessage({ publisher: this.#id, sequence, previous, excludeClientId, frame });
+    const message = encodeBrokerMessage({ publisher: this.#id, sequence, previous, excludeClientId, frame });
     const maxMessageBytes = Math.min(
       this.#maxMessageBytes,
       this.#transport.maxMessageBytes ?? Number.POSITIVE_INFINITY,
     );
     if (isLarger(message, maxMessageBytes)) {
-      this.#published.withdrawn(topic, previous);
+      this.#published.withdrawn(place, previous);
       const details = { maxMessageBytes };
       return { ok: false, error: "VALIDATION", retryable: false, details };
     }
     try {
-      await this.#unanswered.wait(this.#transport.publish(topic, message), message.length);
+      await this.#pendingPublishes.wait(this.#transport.publish(topic, message), message.length);
     } catch (error) {
-      this.#published.failed(topic, sequence);
+      this.#published.failed(place, sequence);
       return {
         ok: false,
         error: "DISCONNECTED",
@@ -165,125 +191,173 @@ export class BrokerPubSub implements PubSub, TransportEvents {
         details: { reason: messageOf(error) },
       };
     }
-    this.#published.accepted(topic, sequence, this.#clock.now());
+    this.#published.accepted(place, sequence);
     return { ok: true };
   }
 
-  /** Says again what was accepted just before, so that who did not hear it knows. */
-  resumed(lostAt: number): void {
-    for (const { topic, accepted, acceptedAt } of this.#published.since(lostAt - DOUBTFUL_MS)) {
-      const mark = encodeBusMessage({
-        publisher: this.#id,
-        sequence: accepted,
-        previous: accepted,
-        excludeClientId: undefined,
-        frame: undefined,
-        acceptedAgoMs: this.#clock.now() - acceptedAt,
-      });
-      // If this fails the link is lost again, and there will be another time.
-      this.#transport.publish(topic, mark).catch(() => undefined);
-    }
+  resumed(lostAt: number, concerns?: (topic: string) => boolean): void {
+    this.#marks.resumed(lostAt, concerns);
   }
 
-  // --- hearing ---
+  #publishMark({ topic, accepted, agoMs }: Mark): void {
+    const mark = encodeBrokerMessage({
+      publisher: this.#id,
+      sequence: accepted,
+      previous: accepted,
+      excludeClientId: undefined,
+      frame: undefined,
+      acceptedAgoMs: agoMs,
+    });
+    // A failure here means that the connection is lost again; the next `resumed` repeats the marks.
+    this.#transport.publish(topic, mark).catch(() => undefined);
+  }
 
-  heard(name: string, text: string): void {
+  // --- receiving ---
+
+  received(name: string, text: string): void {
+    if (this.#isClosed) return;
     const topic = this.#topics.get(name);
-    if (topic === undefined || this.#isClosed) return;
-    const message = isLarger(text, this.#maxMessageBytes) ? undefined : decodeBusMessage(text);
-    if (message === undefined) {
-      this.#refuse(name, topic);
+    if (topic === undefined) {
+      if (name === HEARTBEATS) this.#heartbeats.received(text);
       return;
     }
-    const { publisher, sequence, previous, excludeClientId, frame, acceptedAgoMs } = message;
-    const order = topic.heard.hear(publisher, sequence, previous);
+    const message = isLarger(text, this.#maxMessageBytes) ? undefined : decodeBrokerMessage(text);
+    if (message === undefined) {
+      this.#refuse(topic);
+      return;
+    }
+    const publisher = this.#publishers.heard(message.publisher);
+    const order = topic.positions.receive(publisher.number, message.sequence, message.previous);
     if (order === "repeated") return;
-    // Not all of the link is back yet: the hole comes before what follows it.
-    if (topic.lost !== undefined || order === "hole") this.#missed(name, topic);
-    // Of a publisher not heard before, a mark tells of a message that was accepted since this topic is heard.
-    else if (
-      order === "first" &&
-      this.#clock.now() - (acceptedAgoMs ?? Number.POSITIVE_INFINITY) > topic.soundSince
-    )
-      this.#missed(name, topic);
+    // A gap is announced before the message that follows it. An outage is a gap, even if one connection works again.
+    if (topic.isLost || (order !== "next" && this.#isGap(topic, publisher, message, order)))
+      this.#missed(topic);
+    else this.#gaps.flush(topic);
+    const { frame } = message;
     if (frame === undefined) return;
     for (const subscriber of topic.subscribers) {
       if (subscriber.accepts?.(frame) === false) {
-        this.#refuse(name, topic);
+        this.#refuse(topic);
         return;
       }
-      subscriber.deliver(name, frame, excludeClientId);
+      subscriber.deliver(name, frame, message.excludeClientId);
     }
   }
 
-  /** Something came that nobody can use: if it was meant for the subscribers, they have missed it. */
-  #refuse(name: string, topic: Topic): void {
+  /**
+   * Whether this process should have received the previous message, but did not: it was published after the subscription
+   * became complete. An earlier one was either not for this process, or is part of an outage that was announced.
+   */
+  #isGap(topic: Topic, publisher: Publisher, message: BrokerMessage, order: "first" | "gap"): boolean {
+    const { previous, sequence, acceptedAgoMs } = message;
+    if (previous === 0) return false;
+    const known = isTimed(previous) ? publisher.publishedAt(previous) : undefined;
+    if (acceptedAgoMs !== undefined)
+      return (known ?? this.#clock.now() - acceptedAgoMs) > topic.completeSince;
+    // A publisher of an older version: nothing is known about the time of the previous message.
+    if (!isTimed(previous)) return order === "gap" && topic.confirming === undefined;
+    // This message was published before now, and the previous one that much earlier.
+    const latest = this.#clock.now() - (sequence - previous) / 1_000;
+    if (order === "gap") return Math.min(latest, known ?? latest) > topic.completeSince;
+    const delayMs = known === undefined ? UNKNOWN_DELAY_MS : DELAY_MS;
+    return Math.min(latest, known ?? latest) - delayMs > topic.completeSince;
+  }
+
+  /** Removes the positions of publishers that are gone, a few topics per turn. */
+  #removePositions(numbers: ReadonlySet<number>): void {
+    const topics = this.#topics.values();
+    const turn = (): void => {
+      for (let count = 0; count < TOPICS_PER_TURN; count++) {
+        const next = topics.next();
+        if (next.done) return;
+        next.value.positions.remove(numbers);
+      }
+      this.#clock.setTimeout(turn, TURN_EVERY_MS);
+    };
+    turn();
+  }
+
+  /** The message cannot be read. It may have been meant for the subscribers, so it counts as missed. */
+  #refuse(topic: Topic): void {
     this.#counts.refused++;
     if (this.#counts.refused === 1) {
       console.warn(
-        `[halyard] The ${this.#name} refused a message on "${name}" that is not ours, or too large. Give every application its own prefix; further ones are only counted.`,
+        `[halyard] The ${this.#name} dropped a message on topic "${topic.name}": it is too large, or another application sent it. Give every application its own prefix. Further messages are only counted, in status.refused.`,
       );
     }
-    this.#missed(name, topic);
+    this.#missed(topic);
   }
 
-  #missed(name: string, topic: Topic): void {
+  #missed(topic: Topic): void {
     this.#counts.gaps++;
-    for (const subscriber of topic.subscribers) subscriber.missed?.(name);
+    this.#gaps.remove(topic);
+    announce(topic);
   }
 
-  // --- losing and finding the broker ---
+  // --- outages ---
 
-  lost(topics: Iterable<string>, reason: string): void {
-    const names: string[] = [];
-    for (const name of topics) {
+  lost(names: Iterable<string>, reason: string): void {
+    const topics: Topic[] = [];
+    for (const name of names) {
       const topic = this.#topics.get(name);
-      if (topic === undefined || topic.lost !== undefined) continue;
-      topic.lost = lost();
-      names.push(name);
+      if (topic === undefined || topic.isLost) continue;
+      topic.isLost = true;
+      topics.push(topic);
     }
-    if (names.length === 0) return;
-    console.warn(`[halyard] The ${this.#name} hears nothing: ${reason}. It tries to connect again.`);
+    if (topics.length === 0) return;
+    console.warn(
+      `[halyard] The ${this.#name} lost ${topics.length} of ${this.#topics.size} subscriptions: ${reason}. Subscribers may miss messages until they are restored.`,
+    );
     this.#clock.setTimeout(() => {
-      this.#announce(names.filter((name) => this.#topics.get(name)?.lost !== undefined));
+      this.#announce(topics.filter((topic) => topic.isLost && topic.subscribers.size > 0));
     }, GRACE_MS);
   }
 
-  restored(topics: Iterable<string>): void {
-    const names: string[] = [];
-    for (const name of topics) {
+  restored(names: Iterable<string>): void {
+    const now = this.#clock.now();
+    const topics: Topic[] = [];
+    for (const name of names) {
       const topic = this.#topics.get(name);
-      if (topic?.lost === undefined) continue;
-      topic.lost.end();
-      topic.lost = undefined;
-      topic.soundSince = this.#clock.now();
-      topic.heard.clear();
-      names.push(name);
+      if (!topic?.isLost) continue;
+      topic.restored(now);
+      topics.push(topic);
     }
-    if (names.length === 0) return;
-    console.info(`[halyard] The ${this.#name} hears again.`);
-    this.#announce(names);
+    if (topics.length === 0) return;
+    this.#logRestored(topics.length);
+    this.#announce(topics);
   }
 
-  /** One word to a subscriber that has lost everything, one for each topic to the others. */
-  #announce(names: readonly string[]): void {
-    if (names.length === 0 || this.#isClosed) return;
+  /** One line for all that are restored within `GRACE_MS`: a cluster restores them in parts. */
+  #logRestored(count: number): void {
+    this.#restoredCount += count;
+    if (this.#restoredCount > count) return;
+    this.#clock.setTimeout(() => {
+      console.info(`[halyard] The ${this.#name} restored ${this.#restoredCount} subscriptions.`);
+      this.#restoredCount = 0;
+    }, GRACE_MS);
+  }
+
+  /** Announces gaps: one call per subscriber when every topic is affected, else one call per topic, spread over 1.5 s. */
+  #announce(topics: readonly Topic[]): void {
+    if (topics.length === 0 || this.#isClosed) return;
     this.#counts.gaps++;
-    const isAll = names.length === this.#topics.size;
-    const told = new Set<Subscriber>();
-    for (const name of names) {
-      for (const subscriber of this.#topics.get(name)?.subscribers ?? []) {
-        if (!isAll) subscriber.missed?.(name);
-        else if (!told.has(subscriber)) subscriber.missed?.(undefined);
-        told.add(subscriber);
-      }
+    if (topics.length < this.#topics.size) {
+      this.#gaps.add(topics);
+      return;
     }
+    this.#gaps.clear();
+    const subscribers = new Set<Subscriber>();
+    for (const topic of topics) for (const subscriber of topic.subscribers) subscribers.add(subscriber);
+    for (const subscriber of subscribers) subscriber.missed?.(undefined);
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#topics.clear();
+    this.#gaps.clear();
+    this.#marks.stop();
+    this.#heartbeats.stop();
     await this.#transport.close();
   }
 }
@@ -293,18 +367,6 @@ function isLarger(message: string, bytes: number): boolean {
   return message.length > bytes || byteLength(message) > bytes;
 }
 
-function lost(): Lost {
-  let end: () => void = () => undefined;
-  const over = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  return { over, end };
-}
-
-function positive(name: string, value: number | undefined, fallback: number): number {
-  if (value === undefined) return fallback;
-  if (typeof value === "number" && value > 0) return value;
-  throw new TypeError(
-    `The option ${name} is ${String(value)}; it takes a number above 0. Leave it out for ${fallback}.`,
-  );
+function announce(topic: Topic): void {
+  for (const subscriber of topic.subscribers) subscriber.missed?.(topic.name);
 }

@@ -1,6 +1,7 @@
-/** Pub/sub within one process: the default. */
+/** Pub/sub within one process; the default of a router. */
 import type { CarryOptions, PublishResult, PubSub, Subscriber } from "./pubsub.ts";
 
+/** Carries topics within one process. Made by `memoryPubSub()`; a router without the option `pubsub` has its own. */
 export class MemoryPubSub implements PubSub {
   readonly #topics = new Map<string, Set<Subscriber>>();
   #closed = false;
@@ -31,7 +32,19 @@ export class MemoryPubSub implements PubSub {
   }
 }
 
-/** Pub/sub within one process, as a function. */
+/**
+ * Creates a pub/sub within one process. Give it to several routers to share their topics.
+ *
+ * @example
+ * ```ts
+ * import { createRouter } from "@halyard/wire";
+ * import { memoryPubSub } from "@halyard/wire/memory";
+ *
+ * const pubsub = memoryPubSub();
+ * const chat = createRouter({ pubsub });
+ * const admin = createRouter({ pubsub });
+ * ```
+ */
 export function memoryPubSub(): MemoryPubSub {
   return new MemoryPubSub();
 }

@@ -1,60 +1,76 @@
-/** The seam between a router's servers and whatever carries topics between them. Topic and frame are opaque here. */
-
-export type PublishFailure = "UNSUPPORTED" | "BACKPRESSURE" | "DISCONNECTED" | "VALIDATION";
+/** The interface between a router's servers and the pub/sub that carries their topics. */
 
 /**
- * `ok` means accepted: by the local router and, with a broker, by the broker. It never means delivered.
+ * Why a publish failed: the pub/sub lacks an option, too much is unconfirmed, the broker is not reachable, or the topic
+ * or message is invalid.
  */
+export type PublishFailure = "UNSUPPORTED" | "BACKPRESSURE" | "DISCONNECTED" | "VALIDATION";
+
+/** The result of a publish. `ok` means that the pub/sub accepted the message, not that a subscriber received it. */
 export type PublishResult =
   | {
+      /** Whether the pub/sub accepted the message. */
       readonly ok: true;
-      /** How many connections of this process the frame was handed to. */
+      /** To how many connections of this process the message was sent; absent with a broker. */
       readonly matchedLocal?: number;
     }
   | {
+      /** Whether the pub/sub accepted the message. */
       readonly ok: false;
+      /** Why it did not. */
       readonly error: PublishFailure;
+      /** Whether a retry may succeed. */
       readonly retryable: boolean;
+      /** What is wrong with a message or option. */
       readonly details?: Readonly<Record<string, unknown>>;
     };
 
-/** A running server that wants the frames of a topic; it passes them on to its own connections. */
+/** A running server that receives the frames of a topic and sends them to its connections. */
 export interface Subscriber {
-  /** Gives the number of connections the frame was handed to. Must not throw. */
+  /** Returns the number of connections the frame was sent to. Must not throw. */
   deliver(topic: string, frame: string, excludeClientId: string | undefined): number;
-  /** Whether a frame that came from another process is one to deliver. Absent: all are. */
+  /** Whether a frame from another process may be delivered. Absent: every frame may. */
   accepts?(frame: string): boolean;
   /**
-   * Frames of the topic, of all its topics when there is none, may have been lost on their way here. Told before
-   * anything that follows them is delivered. Must not throw.
+   * Reports a gap: frames of the topic (undefined: of all topics) may be missing. Called before the frames that follow
+   * the gap are delivered. Must not throw.
    */
   missed?(topic: string | undefined): void;
 }
 
+/** Options of one publish. */
 export interface CarryOptions {
-  /** A connection that must not get the frame: the publisher's own. */
+  /** The connection that must not receive the frame: the publisher's own. */
   readonly excludeClientId?: string | undefined;
+  /** Passed on for pub/subs with partitions; those of wire ignore it. */
   readonly partitionKey?: string | undefined;
 }
 
-/** Carries frames to subscribers. An implementation with a broker listens only to topics that have a subscriber here. */
+/**
+ * Carries frames to subscribers; topics and frames are opaque text to it. An implementation with a broker subscribes
+ * there only to topics that have a subscriber in this process.
+ */
 export interface PubSub {
+  /** Adds a subscriber of a topic. A promise resolves once the broker has confirmed it. */
   subscribe(topic: string, subscriber: Subscriber): void | Promise<void>;
+  /** Removes a subscriber of a topic. */
   unsubscribe(topic: string, subscriber: Subscriber): void | Promise<void>;
+  /** Carries a frame to every subscriber of the topic. */
   publish(topic: string, frame: string, options: CarryOptions): PublishResult | Promise<PublishResult>;
+  /** Ends every connection of the pub/sub. */
   close(): void | Promise<void>;
-  /** Whether other processes are behind it: then routers speak with each other over it, on the empty topic. */
+  /** True when other processes share it. Routers then exchange disconnects over it, on the empty topic. */
   readonly spansProcesses?: boolean;
-  /** What is known of the broker, where there is one. */
+  /** The state of the broker; absent without a broker. */
   readonly status?: PubSubStatus;
 }
 
-/** How a broker-backed pub/sub is doing. Counts are since the start. */
+/** The state of a pub/sub with a broker. Counts are since the start. */
 export interface PubSubStatus {
-  /** Whether a publish is accepted and everything subscribed to is heard, as far as is known. */
+  /** Whether publishes are accepted and all subscriptions are active, as far as this process knows. */
   readonly connected: boolean;
-  /** How often frames may have been lost on their way here, each told to those concerned. */
+  /** How many gaps there were; each was reported to the subscribers concerned. */
   readonly gaps: number;
-  /** Messages on the bus that were not ours, too large, or no frames. */
+  /** Messages that were dropped: too large, unreadable, or of another application. */
   readonly refused: number;
 }

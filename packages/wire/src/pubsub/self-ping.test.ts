@@ -11,7 +11,7 @@ function start(answersAfterMs: () => number | undefined) {
     (word) => {
       pings++;
       const delayMs = answersAfterMs();
-      if (delayMs !== undefined) clock.setTimeout(() => ping.heard(word), delayMs);
+      if (delayMs !== undefined) clock.setTimeout(() => ping.received(word), delayMs);
     },
     () => unheard.push(clock.now()),
   );
@@ -19,8 +19,8 @@ function start(answersAfterMs: () => number | undefined) {
   return { clock, ping, unheard, pings: () => pings };
 }
 
-describe("a word to oneself", () => {
-  test("is said again and again while it comes back", async () => {
+describe("a self-ping", () => {
+  test("repeats while its echo returns", async () => {
     const { clock, ping, unheard, pings } = start(() => 100);
     await clock.advance(10_000);
     expect(unheard).toEqual([]);
@@ -30,7 +30,7 @@ describe("a word to oneself", () => {
     expect([pings(), clock.pendingTimers]).toEqual([21, 0]);
   });
 
-  test("that does not come back is told once, a second later, and then no more is said", async () => {
+  test("without an echo is reported once, a second later, and then stops", async () => {
     let answers = 3;
     const { clock, unheard, pings } = start(() => (answers-- > 0 ? 100 : undefined));
     await clock.advance(60_000);
@@ -38,10 +38,10 @@ describe("a word to oneself", () => {
     expect(pings()).toBe(4);
   });
 
-  test("an answer to an earlier one counts for nothing", async () => {
+  test("ignores an echo of an earlier ping", async () => {
     const { clock, ping, unheard } = start(() => undefined);
     await clock.advance(500);
-    ping.heard("0");
+    ping.received("0");
     await clock.advance(600);
     expect(unheard).toHaveLength(1);
   });

@@ -1,28 +1,28 @@
 /**
- * Sends words to oneself by way of the broker: a link that died without a word is found within a second or two, though
- * both of its ends still think it stands.
+ * Detects a connection that failed silently: sends a ping to this process by way of the broker, and expects it back
+ * within a second.
  */
-import type { Clock } from "../router/clock.ts";
+import type { Clock } from "../time/clock.ts";
 
 const EVERY_MS = 400;
 const TIMEOUT_MS = 1_000;
-/** A timer that fires this late means that this process was busy, and the answer may be waiting behind it. */
+/** A timer that fires this late means that this process was busy, so the ping may have arrived but not been handled. */
 const BUSY_MS = 100;
 
 export class SelfPing {
   readonly #clock: Clock;
-  readonly #send: (word: string) => void;
-  readonly #unheard: (reason: string) => void;
+  readonly #send: (ping: string) => void;
+  readonly #timedOut: (reason: string) => void;
   #timer: unknown;
   #count = 0;
   #dueAt = 0;
   #isRunning = false;
 
-  /** `send` publishes to oneself; `unheard` is called once, when a word did not come back. */
-  constructor(clock: Clock, send: (word: string) => void, unheard: (reason: string) => void) {
+  /** `send` publishes to this process; `timedOut` is called once, when a ping did not come back in time. */
+  constructor(clock: Clock, send: (ping: string) => void, timedOut: (reason: string) => void) {
     this.#clock = clock;
     this.#send = send;
-    this.#unheard = unheard;
+    this.#timedOut = timedOut;
   }
 
   start(): void {
@@ -36,8 +36,8 @@ export class SelfPing {
     this.#clock.clearTimeout(this.#timer);
   }
 
-  heard(word: string): void {
-    if (!this.#isRunning || word !== String(this.#count)) return;
+  received(ping: string): void {
+    if (!this.#isRunning || ping !== String(this.#count)) return;
     this.#set(EVERY_MS, () => this.#ping());
   }
 
@@ -53,7 +53,7 @@ export class SelfPing {
       return;
     }
     this.stop();
-    this.#unheard(`nothing came back for ${TIMEOUT_MS} ms`);
+    this.#timedOut(`a ping to this process did not come back within ${TIMEOUT_MS} ms`);
   }
 
   #set(delayMs: number, callback: () => void): void {

@@ -1,37 +1,36 @@
-/** The process-wide budget of unsent bytes. Summed only when enough was sent to matter, never on a timer. */
+/** The process-wide budget of unsent bytes. The sum is computed after a share of the budget was sent, never on a timer. */
 import { CLOSE } from "../protocol/control.ts";
-import type { Connection } from "./connection.ts";
-import type { Server } from "./server.ts";
+import type { Connection, Server } from "./contracts.ts";
 
-/** All servers of this process share one memory. */
+/** All servers of this process share one budget. */
 const servers = new Set<Server>();
 
-/** Sums anew after this share of the budget has been sent; so the budget may be exceeded by as much in between. */
-const LOOK_EVERY_SHARE = 1 / 8;
+/** The sum is computed after this share of the budget was sent, so the budget may be exceeded by this share. */
+const CHECK_EVERY_SHARE = 1 / 8;
 
 export class Buffers {
   readonly #server: Server;
   readonly #budgetBytes: number;
-  readonly #lookAfterBytes: number;
+  readonly #checkAfterBytes: number;
   readonly #isIsolated: boolean;
   #sentBytes = 0;
 
-  /** An isolated server is looked at alone: its sockets may be touched by nobody else. */
+  /** An isolated server is checked alone: other servers must not use its sockets. */
   constructor(server: Server, budgetBytes: number, isIsolated: boolean) {
     this.#server = server;
     this.#budgetBytes = budgetBytes;
-    this.#lookAfterBytes = Math.floor(budgetBytes * LOOK_EVERY_SHARE);
+    this.#checkAfterBytes = Math.floor(budgetBytes * CHECK_EVERY_SHARE);
     this.#isIsolated = isIsolated;
     if (!isIsolated) servers.add(server);
   }
 
-  /** Something was handed to a socket of this server. */
+  /** Bytes were given to a socket of this server. */
   grew(bytes: number): void {
     this.#sentBytes += bytes;
-    if (this.#sentBytes > this.#lookAfterBytes) this.#look();
+    if (this.#sentBytes > this.#checkAfterBytes) this.#check();
   }
 
-  #look(): void {
+  #check(): void {
     this.#sentBytes = 0;
     const buffered: { readonly connection: Connection; readonly bytes: number }[] = [];
     let total = 0;
@@ -52,7 +51,8 @@ export class Buffers {
     }
   }
 
-  forget(): void {
+  /** Removes the server from the budget. */
+  remove(): void {
     servers.delete(this.#server);
   }
 }

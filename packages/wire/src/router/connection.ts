@@ -1,50 +1,44 @@
-/** One peer: its socket, its data, its calls and topics, and what may still be sent to it. */
+/** The connection to one peer: `Connection` of `contracts.ts`, where its members are described. */
 import { CLOSE, CONTROL } from "../protocol/control.ts";
 import { encodeShort } from "../protocol/encode-short.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
+import { Timeout } from "../time/timers.ts";
+import { checkCloseCode, shortReason } from "./close-code.ts";
+import type { CallInFlight, Connection, Server, WaitingMessage } from "./contracts.ts";
 import { dispatch } from "./dispatch.ts";
-import type { InboundCall } from "./inbound-call.ts";
-import type { InboundEvent } from "./inbound-event.ts";
+import { checkFrameSize } from "./frame-size.ts";
+import { HeldMessage, type HeldMessages } from "./inbound-memory.ts";
 import { Outbox } from "./outbox.ts";
-import type { Peer, SendOutcome, ServerContext, SharedFrame, Socket, SocketEvents } from "./peer.ts";
-import type { Route } from "./routes.ts";
-import type { Server } from "./server.ts";
-import { Timeout } from "./timers.ts";
+import type { AnyData, SendOutcome, ServerContext, SharedFrame, Socket } from "./peer.ts";
 
-/** A peer that got no close frame through is given up after this long. */
+/** How long the peer may take to answer a close frame. */
 const CLOSE_GRACE_MS = 1_000;
-const MAX_REASON_BYTES = 123;
 
-/** Data as the router keeps it: the application's fields are its own business. */
-export type AnyData = { readonly clientId: string } & Record<string, unknown>;
-
-export class Connection implements Peer<AnyData>, SocketEvents {
+export class ServerConnection implements Connection {
   readonly data: AnyData;
   readonly server: Server;
-  /** Whether the peer understands the control frames that only a client of this protocol asks for. */
   readonly greets: boolean;
   readonly socket: Socket;
   readonly #outbox: Outbox;
   #state: "open" | "closing" | "closed" = "open";
   #closeCode: number | undefined;
   #closeReason = "";
-  /** Calls in flight by correlation id. */
-  calls: Map<string, InboundCall> | undefined;
+  calls: Map<string, CallInFlight> | undefined;
   topics: Set<string> | undefined;
-  /** Messages that wait their turn while one before them has not reached its handler. */
-  waiting: { readonly route: Route; readonly message: InboundEvent }[] | undefined;
-  /** `onAuth` has admitted this connection, or there is none. */
+  waiting: WaitingMessage[] | undefined;
   admitted = false;
-  /** Frames wait while this is true: a handler must not start before the one of an earlier frame. */
   blocked = false;
   refreshing = false;
-  /** Event handlers that returned a promise which is still pending. */
   unsettledEvents = 0;
-  /** Monotonic time of the last sign of life; kept only with a heartbeat. */
+  unansweredEvents = 0;
   lastSeenAt = 0;
   pingedAt: number | undefined;
   #expiry: Timeout | undefined;
   #grace: Timeout | undefined;
+  /** Created with the first message that outlives its turn of the event loop. */
+  #held: HeldMessages | undefined;
+  /** The length of the frame that is being received. */
+  #frameLength = 0;
 
   constructor(server: Server, socket: Socket, data: AnyData, greets: boolean) {
     this.server = server;
@@ -70,9 +64,13 @@ export class Connection implements Peer<AnyData>, SocketEvents {
     return this.#state === "open";
   }
 
-  /** Something it asked for has not been answered, or something it sent has not even reached its handler. */
   get isBusy(): boolean {
-    return (this.calls?.size ?? 0) > 0 || this.blocked || (this.waiting?.length ?? 0) > 0;
+    return (
+      (this.calls?.size ?? 0) > 0 ||
+      this.unansweredEvents > 0 ||
+      this.blocked ||
+      (this.waiting?.length ?? 0) > 0
+    );
   }
 
   get canPing(): boolean {
@@ -86,7 +84,25 @@ export class Connection implements Peer<AnyData>, SocketEvents {
   receive(frame: string | Uint8Array): void {
     if (this.#state !== "open") return;
     this.server.heartbeat?.sawLife(this);
+    this.#frameLength = frame.length;
     dispatch(this, frame);
+  }
+
+  checkMemory(): void {
+    this.server.inbound.check(this.#held, this.#frameLength);
+  }
+
+  hold(until: number): HeldMessage {
+    const message = new HeldMessage(this.#frameLength, until);
+    this.#held ??= this.server.inbound.open();
+    this.#held.add(message);
+    // A handler may have closed the connection before it returned its promise.
+    if (this.#state === "closed") this.#held.close();
+    return message;
+  }
+
+  release(message: HeldMessage): void {
+    this.#held?.remove(message);
   }
 
   pong(): void {
@@ -106,7 +122,6 @@ export class Connection implements Peer<AnyData>, SocketEvents {
     this.socket.changed?.("data");
   }
 
-  /** Sends a frame that must not be lost: when it cannot be kept, the connection ends. */
   send(
     type: string,
     payload?: unknown,
@@ -117,14 +132,15 @@ export class Connection implements Peer<AnyData>, SocketEvents {
   }
 
   sendFrame(frame: string): SendOutcome {
-    return this.#state === "open" ? this.#outbox.send(frame) : "dropped";
+    if (this.#state !== "open") return "dropped";
+    checkFrameSize(frame, this.server.options.maxOutboundFrameBytes);
+    return this.#outbox.send(frame);
   }
 
   sendError(error: ErrorPayload, correlationId: string | undefined): void {
     this.send(CONTROL.error, error, correlationId);
   }
 
-  /** Hands over a published frame; false when the peer reads too slowly and the frame was shed. */
   deliver(frame: SharedFrame): boolean {
     return this.#state === "open" && this.#outbox.deliver(frame);
   }
@@ -134,18 +150,16 @@ export class Connection implements Peer<AnyData>, SocketEvents {
   }
 
   drained(): void {
-    if (this.#state !== "open" || this.isSlow) return;
+    if (this.#state !== "open") return;
     this.#outbox.drained();
-    this.server.native?.drained(this);
+    if (!this.isSlow) this.server.native?.drained(this);
   }
 
-  /** Resolves to true once no more bytes wait than allowed. */
   whenDrained(signal: AbortSignal | undefined): Promise<boolean> {
     if (this.socket.hidesBuffer) return this.whenAcknowledged(signal);
     return this.isOpen ? this.#outbox.whenDrained(signal) : Promise.resolve(false);
   }
 
-  /** Resolves to true once the peer has proved that it got everything sent until now. */
   whenAcknowledged(signal: AbortSignal | undefined): Promise<boolean> {
     return this.isOpen && this.greets ? this.#outbox.whenAcknowledged(signal) : Promise.resolve(false);
   }
@@ -154,25 +168,24 @@ export class Connection implements Peer<AnyData>, SocketEvents {
     this.#outbox.acknowledge(id, true);
   }
 
-  /** Closes the connection with 4401 at this wall time unless it is set anew; undefined: never. */
   expireAt(expiresAt: unknown): void {
     if (this.#expiry !== undefined) this.server.timers.remove(this.#expiry);
     if (expiresAt === undefined || expiresAt === Number.POSITIVE_INFINITY) return;
     this.#expiry ??= new Timeout(() => this.close(CLOSE.unauthenticated, "the authentication has expired"));
     const remainingMs = typeof expiresAt === "number" ? expiresAt - this.server.clock.wall() : 0;
-    // What is not a number is over: nothing may stay open by mistake.
+    // A value that is not a number counts as expired, so that no connection stays open by mistake.
     this.server.timers.add(this.#expiry, Math.max(0, remainingMs || 0));
   }
 
-  close(code = 1000, given = ""): void {
+  close(code = 1000, fullReason = ""): void {
     checkCloseCode(code);
     if (this.#state !== "open") return;
-    const reason = shortReason(given);
+    const reason = shortReason(fullReason);
     this.awaitClose(code, reason);
     this.socket.close(code, reason);
   }
 
-  /** The server has closed the connection: it is over when the peer answers, or soon. */
+  /** The close frame was sent: the connection ends when the peer answers it, or after `CLOSE_GRACE_MS`. */
   awaitClose(code: number, reason: string): void {
     this.#state = "closing";
     this.#closeCode = code;
@@ -182,13 +195,12 @@ export class Connection implements Peer<AnyData>, SocketEvents {
     this.socket.changed?.("state");
   }
 
-  /** How the server closes the connection, while the peer has not answered. */
   get closing(): { readonly code: number; readonly reason: string } | undefined {
     if (this.#state !== "closing" || this.#closeCode === undefined) return undefined;
     return { code: this.#closeCode, reason: this.#closeReason };
   }
 
-  /** The connection is gone: ends everything that belonged to it, once. */
+  /** The connection is gone: ends its calls, its timers and its subscriptions, once. */
   closed(code: number, reason: string): void {
     if (this.#state === "closed") return;
     this.#state = "closed";
@@ -196,25 +208,10 @@ export class Connection implements Peer<AnyData>, SocketEvents {
     if (this.#grace !== undefined) this.server.timers.remove(this.#grace);
     for (const call of [...(this.calls?.values() ?? [])]) call.disconnect();
     this.#outbox.end();
+    for (const message of this.waiting?.splice(0) ?? []) message.drop();
     this.waiting = undefined;
+    this.#held?.close();
     const byServer = this.#closeCode !== undefined;
     this.server.forget(this, this.#closeCode ?? code, byServer ? this.#closeReason : reason);
   }
-}
-
-export function checkCloseCode(code: number): void {
-  if (isCloseCode(code)) return;
-  throw new RangeError(`${code} is not a close code to send. Use 1000, or one from 3000 to 4999.`);
-}
-
-/** Codes that may stand in a close frame; the others only describe how a connection ended. */
-export function isCloseCode(code: number): boolean {
-  return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code <= 4999);
-}
-
-/** A close frame holds 123 bytes of reason; cut at a character, in bytes of UTF-8. */
-function shortReason(reason: string): string {
-  if (reason.length * 3 <= MAX_REASON_BYTES) return reason;
-  const { read } = new TextEncoder().encodeInto(reason, new Uint8Array(MAX_REASON_BYTES));
-  return reason.slice(0, read);
 }

@@ -1,4 +1,4 @@
-/** What handlers, middleware and hooks are given: the interfaces are the documentation. */
+/** The contexts that handlers, middleware and hooks receive. */
 import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type {
@@ -17,36 +17,43 @@ import type { ConnectionData, Peer, ServerContext } from "./peer.ts";
 /** The meta of a message as its handler sees it. */
 export type MessageMeta<S extends AnyMessageSchema = AnyMessageSchema> = Readonly<
   StandardMeta & {
+    /** The id of the connection. */
     readonly clientId: string;
-    /** When the server got the message, in ms since epoch. */
+    /** When the server received the message, in ms since epoch. */
     readonly receivedAt: number;
   } & MetaOutput<S>
 >;
 
+/** Options of `ctx.send` and `ctx.reply`. */
 export interface SendOptions<S extends AnyMessageSchema = AnyMessageSchema> {
-  /** Aborted before the frame is handed over: it is not sent. Aborted while waiting: `waitFor` gives false. */
+  /** If aborted before the frame is sent, it is not sent. If aborted during `waitFor`, the result is false. */
   readonly signal?: AbortSignal;
+  /** Meta fields that the schema declares. */
   readonly meta?: MetaInput<S>;
-  /** Carry the correlation id of the message being handled. */
+  /** Send the correlation id of the message being handled. Default false. */
   readonly inheritCorrelationId?: boolean;
   /**
-   * `drain`: true once the connection's unsent bytes are under `socketBufferLimitBytes`.
-   * `ack`: true once the peer proved that it got the frame, false after `rpcTimeoutMs`.
+   * `drain`: resolves to true once the connection's unsent bytes are below `socketBufferLimitBytes`.
+   * `ack`: resolves to true once the peer has confirmed the frame, to false after `rpcTimeoutMs`.
    */
   readonly waitFor?: "drain" | "ack";
 }
 
+/** Options of `ctx.error`. */
 export interface ErrorOptions {
+  /** Default: depends on the code. */
   readonly retryable?: boolean;
-  /** Not allowed with a terminal code. */
+  /** How long the caller should wait before a retry, in ms. Not allowed with a terminal code. */
   readonly retryAfterMs?: number;
 }
 
+/** Options of `publish`. */
 export interface PublishOptions<S extends AnyMessageSchema = AnyMessageSchema> {
-  /** Leave the publishing connection out. Without effect on `router.publish`. */
+  /** Do not deliver to the publishing connection. Default false. No effect on `router.publish`. */
   readonly excludeSelf?: boolean;
   /** Passed on to the pub/sub. */
   readonly partitionKey?: string;
+  /** Meta fields that the schema declares. */
   readonly meta?: MetaInput<S>;
 }
 
@@ -55,23 +62,27 @@ export type SendArguments<S extends AnyMessageSchema, Options = SendOptions<S>> 
   Options
 >;
 
-/** What every context can do with its connection. */
+/** The members of every context that concern its connection. */
 export interface ConnectionContext<Data extends ConnectionData = ConnectionData> {
+  /** The id of the connection. */
   readonly clientId: string;
+  /** The connection, always the same object. */
   readonly ws: Peer<Data>;
+  /** The connection's data, from `authenticate` and `assignData`. */
   readonly data: Data;
   /** The `context` option of the server. */
   readonly context: ServerContext;
-  /** Merges fields into the connection's data, shallowly. `clientId` stays as it is. */
+  /** Merges fields into the connection's data, one level deep. `clientId` does not change. */
   assignData(partial: Partial<Data>): void;
-  /** One field of the connection's data; undefined when unset. */
+  /** One field of the connection's data; undefined when it is not set. */
   getData<K extends keyof Data>(key: K): Data[K] | undefined;
 }
 
+/** Sending, subscribing and publishing in a context. */
 export interface Messaging {
   /**
-   * Sends a message to this peer. A payload that does not fit throws `INTERNAL` and sends nothing.
-   * With `waitFor`, resolves to whether it got there.
+   * Sends a message to this peer. Throws `INTERNAL` and sends nothing when the payload does not match the schema. With
+   * `waitFor`, resolves to whether the condition was met.
    */
   send<S extends AnyMessageSchema>(
     schema: S,
@@ -79,11 +90,13 @@ export interface Messaging {
     options: SendOptions<S> & MetaOption<S> & { readonly waitFor: "drain" | "ack" },
   ): Promise<boolean>;
   send<S extends AnyMessageSchema>(schema: S, ...rest: SendArguments<S>): void;
-  /** Returns a promise where the authorizer or the pub/sub is asynchronous. */
+  /** Subscribes this connection. Returns a promise when `authorizeTopic` or the pub/sub is asynchronous. */
   subscribe(topic: string): void | Promise<void>;
+  /** Ends a subscription; does nothing without one. */
   unsubscribe(topic: string): void | Promise<void>;
+  /** The topics of this connection. */
   readonly topics: Topics;
-  /** Publishes to every subscriber of the topic, this connection too unless `excludeSelf`. */
+  /** Publishes to every subscriber of the topic, including this connection unless `excludeSelf` is set. */
   publish<S extends AnyMessageSchema>(
     topic: string,
     schema: S,
@@ -93,91 +106,120 @@ export interface Messaging {
 
 /** The topics of one connection. */
 export interface Topics {
+  /** Subscribes to a topic; resolves once the pub/sub has confirmed it. */
   subscribe(topic: string): Promise<void>;
+  /** Subscribes to several topics. */
   subscribeMany(topics: Iterable<string>): Promise<void>;
+  /** Ends a subscription; does nothing without one. */
   unsubscribe(topic: string): Promise<void>;
+  /** Whether the connection is subscribed to the topic. */
   has(topic: string): boolean;
+  /** All topics of the connection. */
   list(): readonly string[];
 }
 
 interface MessageContext<S extends AnyMessageSchema, Data extends ConnectionData>
   extends ConnectionContext<Data>,
     Messaging {
+  /** The message type. */
   readonly type: S["type"];
-  /** Checked against the schema; undefined when it has no payload. */
+  /** The validated payload; undefined when the schema has none. */
   readonly payload: PayloadOutput<S>;
+  /** The validated meta. */
   readonly meta: MessageMeta<S>;
-  /** When the server got the message, in ms since epoch. */
+  /** When the server received the message, in ms since epoch. */
   readonly receivedAt: number;
-  /** Sends an error to the peer; ends a request. */
+  /** Sends an error to the peer. Ends a request. */
   error(code: AnyErrorCode, message?: string, details?: ErrorDetails, options?: ErrorOptions): void;
-  /** How long the caller still waits, in ms: `Infinity` for events. */
+  /** The time until the deadline in ms; `Infinity` for events. */
   timeRemaining(): number;
 }
 
-/** Given to handlers registered with `on`. */
+/** The context of handlers registered with `on`. */
 export interface EventContext<
   S extends AnyMessageSchema = AnyMessageSchema,
   Data extends ConnectionData = ConnectionData,
 > extends MessageContext<S, Data> {
+  /** False: the sender expects no response. */
   readonly isRpc: false;
 }
 
-/** Given to handlers registered with `rpc`. The call ends with the first `reply` or `error`. */
+/** The context of handlers registered with `rpc`. The first `reply` or `error` ends the call. */
 export interface RpcContext<S extends RpcSchema = RpcSchema, Data extends ConnectionData = ConnectionData>
   extends MessageContext<S, Data> {
+  /** True: the caller waits for a response. */
   readonly isRpc: true;
+  /** The validated meta, with the correlation id of the request. */
   readonly meta: MessageMeta<S> & { readonly correlationId: string };
-  /** When the caller gives up, in ms since epoch. */
+  /** When the caller stops waiting, in ms since epoch. */
   readonly deadline: number;
-  /** Answers the request. Later answers are ignored. */
+  /** Sends the response. Later calls are ignored. */
   reply(
     schema: S["response"],
     payload: PayloadInput<S["response"]>,
     options: SendOptions<S["response"]> & MetaOption<S["response"]> & { readonly waitFor: "drain" | "ack" },
   ): Promise<boolean>;
   reply(schema: S["response"], ...rest: SendArguments<S["response"]>): void;
-  /** Sends news of the running call. False when it was dropped: the call is over, or the peer reads too slowly. */
+  /** Sends a progress update. Returns false when it was dropped: the call has ended, or the peer reads too slowly. */
   progress(data?: unknown): boolean;
-  /** Runs once if the call is cancelled: by abort, disconnect, deadline, idleness or a forced drain. Gives back an unregister function. */
+  /**
+   * Called once if the call is cancelled: by the caller, a disconnect, the deadline, the idle limit or a forced drain.
+   * Returns a function that removes the callback.
+   */
   onCancel(callback: () => unknown): () => void;
   /** Aborted when the call is cancelled. */
   readonly abortSignal: AbortSignal;
 }
 
-/** Given to middleware: who and what, but not the payload. */
+/** The context of middleware: the connection and the message, but not its payload. */
 export interface MiddlewareContext<Data extends ConnectionData = ConnectionData>
   extends ConnectionContext<Data> {
+  /** The message type. */
   readonly type: string;
+  /** The validated meta. */
   readonly meta: MessageMeta;
+  /** When the server received the message, in ms since epoch. */
   readonly receivedAt: number;
+  /** Whether the message is a request with a handler of `rpc`. */
   readonly isRpc: boolean;
-  /** Answers with an error; do not call `next()` then. */
+  /** Sends an error. Do not call `next()` after it. */
   error(code: AnyErrorCode, message?: string, details?: ErrorDetails, options?: ErrorOptions): void;
+  /** The time until the deadline in ms; `Infinity` for events. */
   timeRemaining(): number;
-  /** Runs the router's `onLimitExceeded` hooks with a limit of type `rate`. */
+  /** Calls the router's `onLimitExceeded` hooks with a limit of type `rate`. */
   reportRateLimit(exceeded: { observed: number; limit: number; retryAfterMs: number | null }): void;
 }
 
-/** Runs around a handler. Without `next()` the handler does not run. */
+/** A function that runs around a handler. The handler runs only if the middleware calls `next()`. */
 export type Middleware<Data extends ConnectionData = ConnectionData> = (
   ctx: MiddlewareContext<Data>,
   next: () => Promise<void>,
 ) => unknown;
 
+/** The context of `onOpen`. */
 export interface OpenContext<Data extends ConnectionData = ConnectionData>
   extends ConnectionContext<Data>,
     Messaging {}
 
+/** The context of `onClose`. */
 export interface CloseContext<Data extends ConnectionData = ConnectionData> extends ConnectionContext<Data> {
+  /** The close code. */
   readonly code: number;
+  /** The reason in the close frame; may be empty. */
   readonly reason: string;
 }
 
-/** What is known of a failure. A frame that was refused has no more than `clientId` and, if it could be read, `type`. */
+/**
+ * The context of `onError`. For a refused frame it has only `clientId` and, if it could be read, `type`; for a message
+ * that could not be published, `clientId` and its `type`.
+ */
 export interface ErrorContext<Data extends ConnectionData = ConnectionData> {
+  /** The id of the connection; empty when `router.publish` failed, which belongs to none. */
   readonly clientId: string;
+  /** The type of the message. */
   readonly type?: string | undefined;
+  /** The connection's data. */
   readonly data?: Data;
+  /** The connection. */
   readonly ws?: Peer<Data>;
 }

@@ -1,11 +1,16 @@
-/** Control frames a client sends: abort, ping, synced, auth. None of them reaches a handler. */
-import { CLOSE, CONTROL } from "../protocol/control.ts";
+/** Handles the control frames of clients: abort, ping, synced, auth. */
+import { CLOSE, CONTROL, type ControlType } from "../protocol/control.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection } from "./contracts.ts";
+import { quoteType } from "./failure.ts";
+
+/** The control types that only the server sends. A new control type is added here or handled below. */
+type ServerControlType = (typeof CONTROL)["hello" | "error" | "progress" | "gap" | "drain" | "sync" | "pong"];
 
 export function handleControl(connection: Connection, envelope: Envelope): void {
-  switch (envelope.type) {
+  const control = envelope.type as ControlType;
+  switch (control) {
     case CONTROL.ping:
       connection.send(CONTROL.pong);
       return;
@@ -16,51 +21,58 @@ export function handleControl(connection: Connection, envelope: Envelope): void 
     case CONTROL.auth:
       return refresh(connection, field(envelope, "token"));
     default:
+      control satisfies ServerControlType;
       throw new WsError(
         "INVALID_ARGUMENT",
-        "Types beginning with $ws: belong to the protocol, and this is none that a client sends.",
+        `Clients may not send the control type ${quoteType(envelope.type)}. Types beginning with "$ws:" are reserved.`,
       );
   }
 }
 
-/** An abort of a call that is over or unknown is silent: it crossed the answer on its way. */
+/** Ignores an abort without a call in flight: the response was sent before the abort arrived. */
 function abort(connection: Connection, correlationId: string | undefined): void {
   if (correlationId === undefined)
-    throw new WsError("INVALID_ARGUMENT", "An abort names its request in meta.correlationId.");
+    throw new WsError(
+      "INVALID_ARGUMENT",
+      "The $ws:abort frame has no meta.correlationId. Set it to the id of the request.",
+    );
   connection.calls?.get(correlationId)?.abort();
 }
 
 function refresh(connection: Connection, token: string): void {
   const { refresh } = connection.server;
   if (refresh === undefined)
-    throw new WsError("UNIMPLEMENTED", "This server does not take new tokens on an open connection.");
+    throw new WsError(
+      "UNIMPLEMENTED",
+      "This server does not accept new tokens on an open connection. Reconnect with the new token.",
+    );
   if (connection.refreshing) {
-    throw new WsError("RESOURCE_EXHAUSTED", "A new token is being checked already.", undefined, {
+    throw new WsError("RESOURCE_EXHAUSTED", "Another token of this connection is being checked.", undefined, {
       retryAfterMs: 1_000,
     });
   }
   connection.refreshing = true;
-  void renew(connection, refresh, token).finally(() => {
+  void renewAuth(connection, refresh, token).finally(() => {
     connection.refreshing = false;
   });
 }
 
-async function renew(
+async function renewAuth(
   connection: Connection,
   check: (token: string, data: Connection["data"]) => unknown,
   token: string,
 ): Promise<void> {
-  let fresh: unknown;
+  let newData: unknown;
   try {
-    fresh = await check(token, connection.data);
+    newData = await check(token, connection.data);
   } catch (error) {
     connection.server.reportOutside(error);
   }
   if (!connection.isOpen) return;
-  if (typeof fresh !== "object" || fresh === null)
+  if (typeof newData !== "object" || newData === null)
     return connection.close(CLOSE.unauthenticated, "the new token was refused");
-  const { expiresAt } = fresh as { expiresAt?: unknown };
-  connection.assignData({ expiresAt: undefined, ...fresh });
+  const { expiresAt } = newData as { expiresAt?: unknown };
+  connection.assignData({ expiresAt: undefined, ...newData });
   connection.expireAt(expiresAt);
   connection.send(CONTROL.auth, typeof expiresAt === "number" ? { expiresAt } : {});
 }

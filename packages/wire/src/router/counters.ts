@@ -1,20 +1,31 @@
-/** What a server counts: all that did not go as asked. */
+/** The counters of a server: what was dropped, refused or closed. */
 
+/** Counts since the start of a server. */
 export interface ServerCounters {
-  /** Published frames a slow peer did not get; it was told by `$ws:gap`. */
+  /** Published frames dropped because a peer read too slowly; the peer got `$ws:gap`. */
   shed: number;
-  /** Connections closed because the process ran out of its buffer budget. */
+  /** Connections closed because the process exceeded its buffer budget. */
   overBudget: number;
-  /** Progress frames a slow peer did not get. */
+  /** Progress frames dropped because a peer read too slowly. */
   droppedProgress: number;
-  /** How often a slow peer was told of what it did not get. */
+  /** `$ws:gap` frames sent because a peer read too slowly. */
   shedGaps: number;
-  /** How often published frames may have been lost between servers; the peers concerned were told by `$ws:gap`. */
+  /** Gaps between this server and the broker; the peers concerned got `$ws:gap`. */
   busGaps: number;
-  /** Upgrades refused because there was no room for them. */
+  /** Upgrades refused because of a connection or rate limit. */
   refusedUpgrades: number;
+  /** Messages refused because too many bytes of earlier ones were waiting or being handled. */
+  refusedInbound: number;
 }
 
 export function createCounters(): ServerCounters {
-  return { shed: 0, overBudget: 0, droppedProgress: 0, shedGaps: 0, busGaps: 0, refusedUpgrades: 0 };
+  return {
+    shed: 0,
+    overBudget: 0,
+    droppedProgress: 0,
+    shedGaps: 0,
+    busGaps: 0,
+    refusedUpgrades: 0,
+    refusedInbound: 0,
+  };
 }

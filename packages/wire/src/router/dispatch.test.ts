@@ -28,7 +28,7 @@ function idsOf(frames: readonly { meta: Readonly<Record<string, unknown>> }[]): 
 }
 
 describe("messages that wait for an earlier one", () => {
-  test("start in the order of arrival, requests and events alike", async () => {
+  test("start in order of arrival, requests and events alike", async () => {
     const gate = turnstile();
     const started: number[] = [];
     const router = createRouter()
@@ -48,7 +48,7 @@ describe("messages that wait for an earlier one", () => {
     expect(started).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test("have a deadline of their own, counted from their arrival", async () => {
+  test("have their own deadline, counted from arrival", async () => {
     const router = createRouter()
       .use((ctx, next) => (ctx.type === "HOLD" ? new Promise(() => undefined) : next()))
       .rpc(Hold, () => undefined)
@@ -63,7 +63,7 @@ describe("messages that wait for an earlier one", () => {
     ]);
   });
 
-  test("can be aborted, and then never reach their handler", async () => {
+  test("can be aborted and then never reach their handler", async () => {
     const gate = turnstile();
     const started: number[] = [];
     const router = createRouter()
@@ -89,7 +89,7 @@ describe("messages that wait for an earlier one", () => {
     expect(idsOf(peer.frames)).toEqual(["2", "1"]);
   });
 
-  test("keep their id taken: a duplicate is refused without it, and an abort ends the first one only", async () => {
+  test("reserve their correlationId: a duplicate is refused without it, and an abort ends only the first", async () => {
     const gate = turnstile();
     let cancelled = 0;
     const router = createRouter()
@@ -121,7 +121,7 @@ describe("messages that wait for an earlier one", () => {
     expect(idsOf(peer.frames)).toEqual(["x", "blocks"]);
   });
 
-  test("beyond the limit are refused at once with a time to retry", async () => {
+  test("are refused immediately with a time to retry beyond the limit", async () => {
     const router = createRouter({ maxInflightRpcsPerSocket: 3 })
       .use(() => new Promise(() => undefined))
       .on(Tell, () => undefined);
@@ -132,7 +132,7 @@ describe("messages that wait for an earlier one", () => {
     ]);
   });
 
-  test("leave room again after they were handled, also when their handlers throw", async () => {
+  test("free their place after they were handled, also when their handlers throw", async () => {
     const gate = turnstile();
     const router = createRouter({ maxInflightRpcsPerSocket: 3 })
       .use(async (_, next) => {
@@ -151,14 +151,14 @@ describe("messages that wait for an earlier one", () => {
     expect(codes).toEqual(Array.from({ length: 15 }, () => "ABORTED"));
   });
 
-  test("are told apart from a frame that cannot be read, which is answered at once", async () => {
+  test("do not delay the error for a malformed frame", async () => {
     const router = createRouter()
       .use(() => new Promise(() => undefined))
       .on(Tell, () => undefined);
     const peer = await createTestServer(router).connect();
     await peer.send(Tell, { n: 1 });
     await peer.send(Tell, { n: "2" as never });
-    await peer.sendRaw('{"type":"NOBODY","meta":{"correlationId":"1"}}');
+    await peer.sendRaw('{"type":"UNKNOWN","meta":{"correlationId":"1"}}');
     await peer.sendRaw('{"type":"$ws:ping"}');
     expect(peer.frames.slice(1)).toMatchObject([
       { payload: { code: "INVALID_ARGUMENT" } },
@@ -167,7 +167,7 @@ describe("messages that wait for an earlier one", () => {
     ]);
   });
 
-  test("that wait for onAuth reach no handler when it says no", async () => {
+  test("reach no handler when onAuth refuses", async () => {
     const gate = turnstile();
     const started: number[] = [];
     const router = createRouter()
@@ -184,7 +184,7 @@ describe("messages that wait for an earlier one", () => {
   });
 });
 
-describe("a handler may throw anything", () => {
+describe("a handler that throws any value", () => {
   afterEach(() => vi.restoreAllMocks());
 
   class Lookalike extends Error {
@@ -206,13 +206,13 @@ describe("a handler may throw anything", () => {
     ["null", null, "INTERNAL"],
     ["a symbol", Symbol("x"), "INTERNAL"],
     ["an object without prototype", Object.create(null), "INTERNAL"],
-    ["an object that refuses to be text", hostile, "INTERNAL"],
-    ["an error that looks like ours", new Lookalike("odd"), "CUSTOM"],
+    ["an object whose toString throws", hostile, "INTERNAL"],
+    ["an error that resembles a WsError", new Lookalike("odd"), "CUSTOM"],
     ["an error whose details cannot be read", unreadable, "NOT_FOUND"],
     ["a frozen error", Object.freeze(new Error("cold")), "INTERNAL"],
   ];
 
-  test.each(cases)("%s, at once or later, ends the call with one error", async (_, thrown, code) => {
+  test.each(cases)("ends the request with one error: %s, thrown or rejected", async (_, thrown, code) => {
     const router = createRouter({ exposeErrorDetails: true })
       .onError((error) => expect(error.message).toEqual(expect.any(String)))
       .rpc(Ask, (ctx) => {
@@ -230,7 +230,7 @@ describe("a handler may throw anything", () => {
     ]);
   });
 
-  test("a hook that throws in turn takes nothing down", async () => {
+  test("does not affect the server when a hook throws too", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const router = createRouter()
       .onError(() => {
@@ -245,8 +245,8 @@ describe("a handler may throw anything", () => {
   });
 });
 
-describe("a call that is over", () => {
-  test("sends no progress, no second answer and runs no cancel callback", async () => {
+describe("a request that has ended", () => {
+  test("sends no progress and no second response and runs no cancel callback", async () => {
     const after: unknown[] = [];
     const router = createRouter().rpc(Ask, (ctx) => {
       ctx.onCancel(() => after.push("cancelled"));
@@ -266,7 +266,7 @@ describe("a call that is over", () => {
     expect(after).toEqual([false, false]);
   });
 
-  test("leaves nothing behind: no timer, no place in the table", async () => {
+  test("leaves no timer and no table entry", async () => {
     const router = createRouter({ maxInflightRpcsPerSocket: 1 }).rpc(Ask, async (ctx) => {
       await Promise.resolve();
       ctx.reply(Ask.response, ctx.payload);

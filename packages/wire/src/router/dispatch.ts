@@ -1,19 +1,22 @@
 /**
- * One frame, top to bottom: decode → control types → route → validate → context → turn → admission → middleware → handler.
- * Stays synchronous until something on the way is not. Every failure ends in `failure.ts`.
+ * Handles one frame: decode → control types → route → validate → context → turn → admission → middleware → handler.
+ * Synchronous until a hook, middleware or handler returns a promise. Every failure ends in `failure.ts`.
  */
 import { isReservedType } from "../protocol/control.ts";
 import { decode, type Envelope } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
+import { withIssue } from "../schema/issues.ts";
 import { readMeta, readPayload } from "../schema/validate.ts";
-import type { Connection } from "./connection.ts";
-import type { MessageMeta } from "./context.ts";
+import { Timeout } from "../time/timers.ts";
+import type { MessageMeta, RpcContext } from "./context.ts";
+import type { Connection, WaitingMessage } from "./contracts.ts";
 import { handleControl } from "./control-frames.ts";
-import { fail, refuse } from "./failure.ts";
+import { fail, quoteType, refuse } from "./failure.ts";
 import { InboundCall } from "./inbound-call.ts";
 import { InboundEvent } from "./inbound-event.ts";
-import { MiddlewareScope, runChain } from "./middleware.ts";
+import { type ChainEnd, MiddlewareScope, runChain } from "./middleware.ts";
+import { isDevelopment } from "./options.ts";
 import { pendingOf } from "./pending.ts";
 import type { Route } from "./routes.ts";
 
@@ -21,7 +24,8 @@ export function dispatch(connection: Connection, frame: string | Uint8Array): vo
   let type: string | undefined;
   let correlationId: string | undefined;
   try {
-    if (typeof frame !== "string") throw invalid("Binary frames are not supported: send JSON as text.");
+    if (typeof frame !== "string")
+      throw invalid("Binary frames are not supported. Send JSON in a text frame.");
     const envelope = decode(frame);
     type = envelope.type;
     if (envelope.problem !== undefined) {
@@ -30,19 +34,19 @@ export function dispatch(connection: Connection, frame: string | Uint8Array): vo
     }
     correlationId = envelope.meta.correlationId;
     if (isReservedType(envelope.type)) return handleControl(connection, envelope);
+    connection.checkMemory();
     if (connection.blocked) limitWaiting(connection);
     const route = connection.server.routes.get(envelope.type);
-    if (route === undefined)
-      throw new WsError("UNIMPLEMENTED", "No handler is registered for this message type.");
+    if (route === undefined) throw unimplemented(envelope.type);
     const message = read(connection, route, envelope, connection.server.clock.wall());
     if (connection.blocked) postpone(connection, route, message);
     else proceed(connection, route, message);
   } catch (error) {
-    refuse(connection, type, correlationId, error);
+    refuse(connection, type, correlationId, withIssue(error));
   }
 }
 
-/** The message's turn has come. */
+/** No earlier message is waiting: continues with admission. */
 function proceed(connection: Connection, route: Route, message: InboundEvent): void {
   try {
     if (connection.admitted || admit(connection, route, message)) run(connection, route, message);
@@ -67,18 +71,18 @@ function read(connection: Connection, route: Route, envelope: Envelope, received
     return new InboundEvent(connection, route.schema.type, meta as MessageMeta, payload);
   }
   meta.correlationId ??= uuidv7(receivedAt);
-  const call = new InboundCall(connection, route.schema, meta as MessageMeta, payload);
-  call.checkPlace();
+  const call = new InboundCall(connection, route.schema, meta as RpcContext["meta"], payload);
+  call.checkLimit();
   return call;
 }
 
-/** Requests have their own limit; without this one, events whose handlers never settle would pile up. */
+/** Limits event handlers that have not settled; requests have their own limit. */
 function limitEvents(connection: Connection): void {
   const limit = connection.server.options.maxInflightRpcsPerSocket;
   if (connection.unsettledEvents < limit) return;
   throw new WsError(
     "RESOURCE_EXHAUSTED",
-    `${limit} messages of this connection are still being handled.`,
+    `${limit} event handlers of this connection have not finished. Send fewer messages at once.`,
     undefined,
     {
       retryAfterMs: 100,
@@ -86,7 +90,7 @@ function limitEvents(connection: Connection): void {
   );
 }
 
-/** Asks `onAuth`, once per connection. True when the message may go on at once. */
+/** Runs `onAuth`, once per connection. Returns true when the message may continue at once. */
 function admit(connection: Connection, route: Route, message: InboundEvent): boolean {
   const verdict = connection.server.authorize(message);
   if (typeof verdict === "boolean") {
@@ -97,14 +101,14 @@ function admit(connection: Connection, route: Route, message: InboundEvent): boo
   message.arm();
   void verdict.then((admitted) => {
     connection.server.admit(connection, admitted);
-    if (!admitted || !connection.isOpen) return;
+    if (!admitted || !connection.isOpen) return message.drop();
     try {
       connection.blocked = false;
       run(connection, route, message);
     } catch (error) {
       end(message, error);
     }
-    // Unless the message is held up again, now by its middleware.
+    // The middleware of the message may have blocked the connection again.
     if (!connection.blocked) resume(connection);
   });
   return false;
@@ -113,49 +117,129 @@ function admit(connection: Connection, route: Route, message: InboundEvent): boo
 function run(connection: Connection, route: Route, message: InboundEvent): void {
   const chain = route.chain ?? connection.server.routes.chainOf(route);
   if (chain.length === 0) return settle(message, handle(route, message));
-  let started = false;
-  let blocking = false;
-  /** Only once: a `next()` that comes late must not give away another message's turn. */
-  const release = (): void => {
-    if (!blocking) return;
-    blocking = false;
-    resume(connection);
-  };
-  const pending = runChain(
-    chain,
-    new MiddlewareScope(message),
-    () => {
-      started = true;
-      try {
-        return handle(route, message);
-      } finally {
-        release();
-      }
-    },
-    (error) => end(message, error),
-  );
-  // Handlers start in the order of arrival: the next frame waits until this one has got past its middleware.
-  if (pending !== undefined && !started) {
-    blocking = true;
-    connection.blocked = true;
-    void pending.catch(() => undefined).then(release);
+  const turn = new Turn(connection, route, message);
+  const pending = runChain(chain, new MiddlewareScope(message), turn);
+  if (pending === undefined) return message.settled();
+  turn.wait(pending);
+}
+
+/**
+ * A message in its middleware. Handlers start in the order of arrival, so later messages wait until this one has reached
+ * its handler; at its deadline the message fails, and they continue.
+ */
+class Turn implements ChainEnd {
+  private readonly connection: Connection;
+  private readonly route: Route;
+  private readonly message: InboundEvent;
+  private hasStarted = false;
+  private isOverdue = false;
+  private isBlocking = false;
+  /** Only of an event. */
+  private deadline: Timeout | undefined;
+  /** The last failure: the chain may fail again with the same error. */
+  private failure: unknown;
+
+  constructor(connection: Connection, route: Route, message: InboundEvent) {
+    this.connection = connection;
+    this.route = route;
+    this.message = message;
   }
-  settle(message, pending);
+
+  handle(): unknown {
+    this.hasStarted = true;
+    if (this.isOverdue) return undefined;
+    try {
+      const result = handle(this.route, this.message);
+      if (result === undefined || pendingOf(result) !== undefined) return result;
+      this.message.returned(result);
+      return undefined;
+    } finally {
+      this.release();
+    }
+  }
+
+  resolved(value: unknown): void {
+    this.message.returned(value);
+  }
+
+  failed(error: unknown): void {
+    if (error === this.failure) return;
+    this.failure = error;
+    // The peer has been told already that the message failed.
+    if (this.isOverdue) this.connection.server.report(error, this.message);
+    else end(this.message, error);
+  }
+
+  /** Waits for the chain, and blocks later messages while the handler has not started. */
+  wait(pending: Promise<unknown>): void {
+    const message = this.message;
+    if (!this.hasStarted) this.block();
+    message.arm();
+    void pending.then(
+      () => {
+        message.settled();
+        message.ws.socket.changed?.("data");
+        this.release();
+      },
+      (error: unknown) => {
+        this.failed(error);
+        message.ws.socket.changed?.("data");
+        this.release();
+      },
+    );
+  }
+
+  private block(): void {
+    const { server } = this.connection;
+    const message = this.message;
+    this.connection.blocked = true;
+    this.isBlocking = true;
+    // A call that is cancelled, or fails at its own deadline, does not start, so nothing has to wait for it.
+    if (message instanceof InboundCall) return void message.onCancel(() => this.release());
+    this.deadline = new Timeout(() => this.expire());
+    server.timers.add(this.deadline, server.options.rpcTimeoutMs);
+  }
+
+  /** Releases once: a late `next()` must not unblock the connection for a later message. */
+  private release(): void {
+    if (!this.isBlocking) return;
+    this.isBlocking = false;
+    if (this.deadline !== undefined) this.connection.server.timers.remove(this.deadline);
+    resume(this.connection);
+  }
+
+  private expire(): void {
+    this.isOverdue = true;
+    const { rpcTimeoutMs } = this.connection.server.options;
+    end(
+      this.message,
+      new WsError(
+        "DEADLINE_EXCEEDED",
+        `The middleware of ${this.message.type} did not call next() within ${rpcTimeoutMs} ms (rpcTimeoutMs). Call next() or ctx.error() in time.`,
+      ),
+    );
+    this.release();
+  }
 }
 
 function handle(route: Route, message: InboundEvent): unknown {
   if (route.kind === "event") return route.handler(message);
-  // A call that was cancelled on its way through the middleware does not start.
+  // A call that was cancelled during its middleware does not start.
   return message instanceof InboundCall && message.isRunning ? route.handler(message) : undefined;
 }
 
+/** The handler has returned: its result is the response of a request that has none yet. */
 function settle(message: InboundEvent, result: unknown): void {
+  if (result === undefined) return message.settled();
   const pending = pendingOf(result);
-  if (pending === undefined) return message.settled();
+  if (pending === undefined) {
+    message.returned(result);
+    return message.settled();
+  }
   message.arm();
   void pending.then(
-    () => {
-      message.settled();
+    (value) => {
+      resolved(message, value);
       message.ws.socket.changed?.("data");
     },
     (error: unknown) => {
@@ -165,22 +249,60 @@ function settle(message: InboundEvent, result: unknown): void {
   );
 }
 
+function resolved(message: InboundEvent, value: unknown): void {
+  try {
+    message.returned(value);
+    message.settled();
+  } catch (error) {
+    end(message, error);
+  }
+}
+
 function limitWaiting(connection: Connection): void {
   const limit = connection.server.options.maxInflightRpcsPerSocket;
   if ((connection.waiting?.length ?? 0) < limit) return;
   throw new WsError(
     "RESOURCE_EXHAUSTED",
-    `${limit} messages of this connection wait for an earlier one.`,
+    `${limit} messages of this connection wait for an earlier one. Send fewer messages at once.`,
     undefined,
     { retryAfterMs: 100 },
   );
 }
 
-/** A request is in flight from here on: its deadline runs, its id is taken, an abort finds it. */
+/** A waiting request is in flight: its deadline runs, its id is in use, and it can be aborted. */
 function postpone(connection: Connection, route: Route, message: InboundEvent): void {
   connection.waiting ??= [];
-  connection.waiting.push({ route, message });
+  connection.waiting.push(new PostponedMessage(connection, route, message));
   message.arm();
+  // It has no deadline for its bytes while it waits: whatever it waits for has one.
+  if (message.held !== undefined) message.held.until = Number.POSITIVE_INFINITY;
+}
+
+class PostponedMessage implements WaitingMessage {
+  readonly #connection: Connection;
+  readonly #route: Route;
+  readonly #message: InboundEvent;
+
+  constructor(connection: Connection, route: Route, message: InboundEvent) {
+    this.#connection = connection;
+    this.#route = route;
+    this.#message = message;
+  }
+
+  get isCancelled(): boolean {
+    return this.#message instanceof InboundCall && !this.#message.isRunning;
+  }
+
+  proceed(): void {
+    const { clock, options } = this.#connection.server;
+    const { held } = this.#message;
+    if (held !== undefined) held.until = clock.wall() + options.rpcTimeoutMs;
+    proceed(this.#connection, this.#route, this.#message);
+  }
+
+  drop(): void {
+    this.#message.drop();
+  }
 }
 
 function resume(connection: Connection): void {
@@ -188,10 +310,25 @@ function resume(connection: Connection): void {
   while (!connection.blocked && connection.isOpen) {
     const next = connection.waiting?.shift();
     if (next === undefined) return;
-    // Cancelled while it waited: it has its answer already.
-    if (next.message instanceof InboundCall && !next.message.isRunning) continue;
-    proceed(connection, next.route, next.message);
+    // A cancelled call has its error frame already.
+    if (next.isCancelled) next.drop();
+    else next.proceed();
   }
+}
+
+/** Peers choose the types, so the number of warnings is bounded. */
+const MAX_WARNED_TYPES = 20;
+const warnedTypes = new Set<string>();
+
+function unimplemented(type: string): WsError {
+  const name = quoteType(type);
+  const message = `No handler is registered for message type ${name}. Register one with router.on() or router.rpc().`;
+  // The sender of an event does not wait for an answer, so a developer may see the mistake only here.
+  if (warnedTypes.size < MAX_WARNED_TYPES && !warnedTypes.has(name) && isDevelopment()) {
+    warnedTypes.add(name);
+    console.warn(`[halyard] ${message}`);
+  }
+  return new WsError("UNIMPLEMENTED", message);
 }
 
 function invalid(message: string): WsError {

@@ -1,36 +1,36 @@
-/** A server's orderly end: told first, answered, flushed, then closed; forced only at the deadline. */
+/** Drains a server: announces it to peers, waits for running calls and unsent bytes, then closes connections. */
 import { CLOSE, CONTROL, type Drain } from "../protocol/control.ts";
-import type { Connection } from "./connection.ts";
-import type { Server } from "./server.ts";
-import { Timeout } from "./timers.ts";
+import { Timeout } from "../time/timers.ts";
+import type { Connection, Server } from "./contracts.ts";
 
 const GRACE_MS = 1_000;
 const CHECK_MS = 20;
-/** Peers come back spread over about a millisecond each, so that the next server is not stormed. */
+/** Reconnections are spread over about a millisecond per peer, to protect the next server. */
 const SPREAD_MS_PER_PEER = 1;
-const SHORTEST_SPREAD_MS = 100;
-const LONGEST_SPREAD_MS = 10_000;
+const MIN_SPREAD_MS = 100;
+const MAX_SPREAD_MS = 10_000;
 
+/** The result of a drain. */
 export interface DrainResult {
-  /** Connections closed before their calls were answered or their bytes sent. */
+  /** Connections that were closed with unanswered calls or unsent bytes. */
   readonly forced: number;
 }
 
-/** Resolves when no connection is left. `random` gives numbers from 0 up to 1. */
+/** Resolves when no connection is left. Connections still busy after `timeoutMs` are closed. `random` returns numbers from 0 up to 1. */
 export async function drain(
   server: Server,
   timeoutMs: number,
   random: () => number = Math.random,
 ): Promise<DrainResult> {
   const spreadMs = Math.min(
-    Math.max(server.connections.size * SPREAD_MS_PER_PEER, SHORTEST_SPREAD_MS),
-    LONGEST_SPREAD_MS,
+    Math.max(server.connections.size * SPREAD_MS_PER_PEER, MIN_SPREAD_MS),
+    MAX_SPREAD_MS,
   );
   const startedAt = server.clock.now();
-  const told = new Map<Connection, number>();
+  const retryAfterMsOf = new Map<Connection, number>();
   for (const connection of server.connections) {
     const retryAfterMs = Math.floor(random() * spreadMs);
-    told.set(connection, retryAfterMs);
+    retryAfterMsOf.set(connection, retryAfterMs);
     if (connection.greets) connection.send(CONTROL.drain, { retryAfterMs } satisfies Drain);
   }
   let forced = 0;
@@ -42,8 +42,9 @@ export async function drain(
       const isIdle = !connection.isBusy && connection.bufferedBytes === 0;
       if (!isLate && !(isIdle && elapsedMs >= Math.min(GRACE_MS, timeoutMs))) continue;
       if (!isIdle) forced++;
-      for (const call of [...(connection.calls?.values() ?? [])]) call.abandon();
-      connection.close(CLOSE.restarting, `retryAfterMs=${told.get(connection) ?? 0}`);
+      // The newest first: the end of a call lets the next one start, and none may start now.
+      for (const call of [...(connection.calls?.values() ?? [])].reverse()) call.abandon();
+      connection.close(CLOSE.restarting, `retryAfterMs=${retryAfterMsOf.get(connection) ?? 0}`);
     }
     await pause(server, CHECK_MS);
   }

@@ -1,11 +1,13 @@
-/** Where every failure ends: wrapped once, shown to `onError`, answered with one error frame. */
+/** The end of every failure: wraps it in a `WsError`, passes it to `onError`, and sends one error frame. */
 
 import { sanitizeDetails } from "../protocol/details.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection } from "./contracts.ts";
 import type { InboundEvent } from "./inbound-event.ts";
 
-/** A frame that reached no handler: answered unless a hook says otherwise. */
+const MAX_QUOTED_LENGTH = 64;
+
+/** A frame that reached no handler. Sends an error frame unless a hook suppresses it. */
 export function refuse(
   connection: Connection,
   type: string | undefined,
@@ -16,9 +18,9 @@ export function refuse(
   const suppressed = connection.server.report(error, { clientId: connection.clientId, type });
   if (suppressed) return;
   const payload = error === thrown ? payloadOf(error) : internal();
-  // An id in use belongs to the call in flight, which this frame must not end.
-  const isTaken = correlationId !== undefined && (connection.calls?.has(correlationId) ?? false);
-  connection.sendError(payload, isTaken ? undefined : correlationId);
+  // This frame must not end another call in flight with the same id.
+  const isInUse = correlationId !== undefined && (connection.calls?.has(correlationId) ?? false);
+  connection.sendError(payload, isInUse ? undefined : correlationId);
 }
 
 /** A handler or middleware threw. */
@@ -30,7 +32,7 @@ export function fail(message: InboundEvent, thrown: unknown): void {
   else message.fail(visiblePart(error, thrown, server.options.exposeErrorDetails));
 }
 
-/** What a peer may see of a thrown error: code and message of a `WsError`, nothing of any other. */
+/** What a peer may see of a thrown error: the code and message of a `WsError`, nothing of other errors. */
 function visiblePart(error: WsError, thrown: unknown, exposeDetails: boolean): ErrorPayload {
   if (error !== thrown)
     return internal(exposeDetails ? sanitizeDetails({ message: error.message }) : undefined);
@@ -38,7 +40,7 @@ function visiblePart(error: WsError, thrown: unknown, exposeDetails: boolean): E
   return exposeDetails && details !== undefined ? { ...payload, details } : payload;
 }
 
-/** Of an error that only looks like ours, or whose details throw when they are read, code and message are left. */
+/** Only code and message when the error has no `toPayload`, or its details throw when they are read. */
 function payloadOf(error: WsError): ErrorPayload {
   try {
     return error.toPayload();
@@ -49,4 +51,9 @@ function payloadOf(error: WsError): ErrorPayload {
 
 function internal(details?: Record<string, unknown>): ErrorPayload {
   return { code: "INTERNAL", message: "Internal error", ...(details && { details }) };
+}
+
+/** A peer's message type for an error message: escaped, and cut to 64 characters, because the peer chose it. */
+export function quoteType(type: string): string {
+  return JSON.stringify(type.slice(0, MAX_QUOTED_LENGTH));
 }

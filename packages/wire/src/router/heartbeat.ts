@@ -1,13 +1,12 @@
-/** Finds dead peers: pings connections that are silent, gives up those that stay silent. */
+/** Detects dead peers: pings silent connections and closes those that stay silent. */
 import { CLOSE } from "../protocol/control.ts";
-import type { Connection } from "./connection.ts";
+import { Timeout } from "../time/timers.ts";
+import type { Connection, Server } from "./contracts.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { pendingOf } from "./pending.ts";
-import type { Server } from "./server.ts";
-import { Timeout } from "./timers.ts";
 
-const LONGEST_SWEEP_MS = 500;
-/** A ping is a write: ten thousand in one turn would keep every other peer waiting. */
+const MAX_SWEEP_MS = 500;
+/** Pings per turn of the event loop: thousands of writes in one turn would delay every other peer. */
 const PEERS_PER_TURN = 128;
 const NO_LIFE = "no sign of life";
 
@@ -18,54 +17,93 @@ export class Heartbeat {
   readonly #server: Server;
   readonly #settings: HeartbeatSettings;
   readonly #sweepMs: number;
-  readonly #timeout = new Timeout(() => this.#sweep(this.#server.connections.values()));
-  #nextTurn: unknown;
+  readonly #timeout = new Timeout(() => this.#begin());
+  /** When the next sweep is due, and how long all sweeps together were late: time in which no pong could be read. */
+  #dueAt = 0;
+  #stalledMs = 0;
+  #isStopped = false;
 
   constructor(server: Server, settings: HeartbeatSettings) {
     this.#server = server;
     this.#settings = settings;
-    this.#sweepMs = Math.min(LONGEST_SWEEP_MS, settings.intervalMs / 2, settings.timeoutMs / 2);
-    this.#server.timers.add(this.#timeout, this.#sweepMs);
+    this.#sweepMs = Math.min(MAX_SWEEP_MS, settings.intervalMs / 2, settings.timeoutMs / 2);
+    this.#schedule();
   }
 
-  /** Any inbound frame is a sign of life. */
+  /** The peer sent a frame, so it is alive. */
   sawLife(connection: Connection): void {
     connection.lastSeenAt = this.#server.clock.now();
     connection.pingedAt = undefined;
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#server.timers.remove(this.#timeout);
-    if (this.#nextTurn !== undefined) this.#server.clock.clearTimeout(this.#nextTurn);
   }
 
-  /** Goes on with the rest in the next turn when there is much to do. */
-  #sweep(rest: IterableIterator<Connection>): void {
-    this.#nextTurn = undefined;
-    const now = this.#server.clock.now();
-    let peers = 0;
-    for (const connection of rest) {
-      if (!this.#check(connection, now) || ++peers < PEERS_PER_TURN) continue;
-      this.#nextTurn = this.#server.clock.setTimeout(() => this.#sweep(rest), 0);
-      return;
-    }
+  #schedule(): void {
+    if (this.#isStopped) return;
+    this.#dueAt = this.#server.clock.now() + this.#sweepMs;
     this.#server.timers.add(this.#timeout, this.#sweepMs);
   }
 
-  /** True when there was something to do. */
-  #check(connection: Connection, now: number): boolean {
-    if (connection.pingedAt !== undefined) {
-      if (now - connection.pingedAt < this.#settings.timeoutMs) return false;
-      this.#giveUp(connection);
-      return true;
+  #begin(): void {
+    const lateMs = this.#server.clock.now() - this.#dueAt;
+    // A stall of the event loop, and not the granularity of timers.
+    if (lateMs > this.#sweepMs) this.#stalledMs += lateMs;
+    this.#sweep(this.#server.connections.values(), []);
+  }
+
+  /** Time in ms without the stalls of the event loop. */
+  #now(): number {
+    return this.#server.clock.now() - this.#stalledMs;
+  }
+
+  /** Pings silent connections and collects those whose reply is overdue. */
+  #sweep(rest: IterableIterator<Connection>, overdue: Connection[]): void {
+    if (this.#isStopped) return;
+    let pings = 0;
+    for (const connection of rest) {
+      if (this.#isOverdue(connection)) overdue.push(connection);
+      else if (this.#ping(connection) && ++pings >= PEERS_PER_TURN)
+        return this.#nextTurn(() => this.#sweep(rest, overdue));
     }
-    if (now - connection.lastSeenAt < this.#settings.intervalMs || !connection.canPing) return false;
-    connection.pingedAt = now;
+    if (overdue.length === 0) this.#schedule();
+    else this.#nextTurn(() => this.#judge(overdue.values()));
+  }
+
+  /** Closes the connections that are still overdue, after their replies could be read. */
+  #judge(rest: IterableIterator<Connection>): void {
+    if (this.#isStopped) return;
+    let closes = 0;
+    for (const connection of rest) {
+      if (!this.#isOverdue(connection)) continue;
+      this.#closeStale(connection);
+      if (++closes >= PEERS_PER_TURN) return this.#nextTurn(() => this.#judge(rest));
+    }
+    this.#schedule();
+  }
+
+  #nextTurn(callback: () => void): void {
+    const { clock } = this.#server;
+    if (clock.afterReads === undefined) clock.setTimeout(callback, 0);
+    else clock.afterReads(callback);
+  }
+
+  #isOverdue({ pingedAt }: Connection): boolean {
+    return pingedAt !== undefined && this.#now() - pingedAt >= this.#settings.timeoutMs;
+  }
+
+  /** Returns true when it sent a ping. */
+  #ping(connection: Connection): boolean {
+    if (connection.pingedAt !== undefined || !connection.canPing) return false;
+    if (this.#server.clock.now() - connection.lastSeenAt < this.#settings.intervalMs) return false;
+    connection.pingedAt = this.#now();
     connection.ping();
     return true;
   }
 
-  #giveUp(connection: Connection): void {
+  #closeStale(connection: Connection): void {
     if (!connection.isOpen) return;
     const report = (error: unknown): void => this.#server.reportOutside(error);
     try {
@@ -74,7 +112,7 @@ export class Heartbeat {
       report(error);
     }
     connection.close(CLOSE.heartbeatLost, NO_LIFE);
-    // Nobody is there to answer the close frame.
+    // A dead peer does not answer the close frame.
     connection.closed(CLOSE.heartbeatLost, NO_LIFE);
   }
 }

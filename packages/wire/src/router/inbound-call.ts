@@ -1,32 +1,33 @@
-/** A request in flight: first answer wins, progress, cancellation, deadline and idle limit. */
+/** A request and its context: response, progress, cancellation, deadline and idle limit. The first response wins. */
 import { CONTROL } from "../protocol/control.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
-import type { Connection } from "./connection.ts";
-import type { MessageMeta, SendOptions } from "./context.ts";
+import { Timeout } from "../time/timers.ts";
+import type { RpcContext, SendOptions } from "./context.ts";
+import type { CallInFlight, Connection } from "./contracts.ts";
 import { InboundEvent } from "./inbound-event.ts";
 import { pendingOf } from "./pending.ts";
-import { Timeout } from "./timers.ts";
 
 const MAX_CALLER_TIMEOUT_MS = 300_000;
 const RETRY_AFTER_MS = 100;
 
 /**
- * One of these is made per request, so its fields are assigned in the constructor and its members are not `#private`:
- * defining fields and branding instances cost as much as the rest of a call on some engines.
+ * Created for every request, so its fields are assigned in the constructor and its members are not `#private`: on some
+ * engines, class fields and private members cost as much as the rest of a call.
  */
-export class InboundCall extends InboundEvent {
+export class InboundCall extends InboundEvent implements CallInFlight {
+  declare readonly meta: RpcContext["meta"];
   declare private readonly response: AnyMessageSchema;
-  /** Monotonic, in ms; read only when something has to wait, which most calls never do. */
+  /** Monotonic, in ms; read only when the call has to wait, which most calls never do. */
   declare private startedAt: number | undefined;
   declare private activeAt: number | undefined;
   declare private state: "running" | "finished" | "cancelled";
   declare private cancelCallbacks: (() => unknown)[] | undefined;
   declare private controller: AbortController | undefined;
-  /** There from the moment the call outlives the turn in which it came. */
+  /** Set once the call outlives the turn of the event loop in which it arrived. */
   declare private timer: Timeout | undefined;
 
-  constructor(connection: Connection, schema: RpcSchema, meta: MessageMeta, payload: unknown) {
+  constructor(connection: Connection, schema: RpcSchema, meta: RpcContext["meta"], payload: unknown) {
     super(connection, schema.type, meta, payload);
     this.response = schema.response;
     const { metrics, clock } = connection.server;
@@ -38,26 +39,40 @@ export class InboundCall extends InboundEvent {
     this.timer = undefined;
   }
 
-  /** Throws when the id is in use by a call in flight, or all places are. */
-  checkPlace(): void {
+  /** Throws when a call in flight has the same id, or the limit of calls is reached. */
+  checkLimit(): void {
     const { calls, server } = this.ws;
     if (calls === undefined || calls.size === 0) return;
     const { id } = this;
     const limit = server.options.maxInflightRpcsPerSocket;
     if (calls.has(id)) {
-      throw new WsError("ALREADY_EXISTS", "A request with this correlation id is in flight.", {
-        correlationId: id,
-      });
+      throw new WsError(
+        "ALREADY_EXISTS",
+        "A request with this correlation id is already in flight. Use a new id.",
+        {
+          correlationId: id,
+        },
+      );
     }
     if (calls.size >= limit) {
-      throw new WsError("RESOURCE_EXHAUSTED", `This connection has ${limit} requests in flight.`, undefined, {
-        retryAfterMs: RETRY_AFTER_MS,
-      });
+      throw new WsError(
+        "RESOURCE_EXHAUSTED",
+        `This connection already has ${limit} requests in flight, which is the limit. Wait for a response first.`,
+        undefined,
+        {
+          retryAfterMs: RETRY_AFTER_MS,
+        },
+      );
     }
   }
 
-  /** Takes a place among the calls in flight and starts the clock. A call that is answered at once needs neither. */
+  /** Adds the call to the calls in flight and starts its timer. A call with an immediate response needs neither. */
   override arm(): void {
+    // Also for a call that has its response: the handler may go on working with the payload.
+    // The peer chooses the deadline, so a short one must not free the bytes of a message that is still handled.
+    this.held ??= this.ws.hold(
+      Math.max(this.deadline, this.receivedAt + this.ws.server.options.rpcTimeoutMs),
+    );
     if (this.state !== "running" || this.timer !== undefined) return;
     this.ws.calls ??= new Map();
     this.ws.calls.set(this.id, this);
@@ -94,10 +109,10 @@ export class InboundCall extends InboundEvent {
   }
 
   get id(): string {
-    return this.meta.correlationId ?? "";
+    return this.meta.correlationId;
   }
 
-  /** In the turn in which the request came, its arrival is now: no need to ask the clock twice. */
+  /** In the turn of arrival, the time of arrival is used, to avoid a second clock read. */
   protected override get now(): number | undefined {
     return this.timer === undefined ? this.receivedAt : undefined;
   }
@@ -106,7 +121,7 @@ export class InboundCall extends InboundEvent {
     return this.id;
   }
 
-  override get isRpc(): boolean {
+  override get isRpc(): true {
     return true;
   }
 
@@ -133,7 +148,7 @@ export class InboundCall extends InboundEvent {
     if (schema !== this.response) {
       throw new WsError(
         "INTERNAL",
-        `${this.type} is answered with ${this.response.type}, not with ${schema?.type}.`,
+        `The response of ${this.type} is ${this.response.type}, but ctx.reply() got ${schema?.type ?? JSON.stringify(schema)}. Pass the response schema of the request.`,
       );
     }
     const isAborted = options?.signal?.aborted ?? false;
@@ -164,7 +179,7 @@ export class InboundCall extends InboundEvent {
     };
   }
 
-  /** Made on first use: most handlers never look at it. */
+  /** Created on first use, because most handlers do not read it. */
   get abortSignal(): AbortSignal {
     this.controller ??= new AbortController();
     if (this.state === "cancelled") this.controller.abort();
@@ -181,39 +196,57 @@ export class InboundCall extends InboundEvent {
     if (this.state === "running") this.finish("finished", "SUPPRESSED");
   }
 
-  /** A handler may keep the context and answer later, so the call stays open until its deadline. */
+  /** A value that the handler returns is its response, unless it has sent one already. */
+  override returned(value: unknown): void {
+    if (value !== undefined && this.state === "running") this.reply(this.response, value);
+  }
+
+  /** The handler returned without a response. It may still send one later, so the call stays open until its deadline. */
   override settled(): void {
-    if (this.state !== "running") return;
-    if (this.ws.server.options.warnIncompleteRpc) this.ws.server.warnIncomplete(this.type);
-    this.arm();
+    if (this.state === "running") {
+      if (this.ws.server.options.warnIncompleteRpc) this.ws.server.warnIncomplete(this.type);
+      this.arm();
+    }
+    if (this.held !== undefined) this.held.isHandled = false;
+    this.release();
   }
 
-  /** The caller gave up. */
+  override drop(): void {
+    if (this.held !== undefined) this.held.isHandled = false;
+    this.release();
+  }
+
+  /** Frees the memory of the call once its handler has settled and its response is sent. */
+  private release(): void {
+    const { held } = this;
+    if (held === undefined || held.isHandled || this.state === "running") return;
+    this.held = undefined;
+    this.ws.release(held);
+  }
+
   abort(): void {
-    this.cancel(new WsError("CANCELLED", "The request was cancelled."));
+    this.cancel(new WsError("CANCELLED", "The caller cancelled the request."));
   }
 
-  /** The server is going away and does not wait for the handler. */
   abandon(): void {
-    this.cancel(new WsError("UNAVAILABLE", "The server is restarting."));
+    this.cancel(new WsError("UNAVAILABLE", "The server is restarting. Retry after the reconnection."));
   }
 
-  /** The connection is gone: nobody is left to answer. */
   disconnect(): void {
     this.cancel(undefined);
   }
 
-  /** The deadline, the idle limit, or neither yet because of progress. */
+  /** The timer fired: at the deadline, at the idle limit, or too early because of progress in the meantime. */
   private expire(): void {
     if (this.state !== "running" || this.timer === undefined) return;
     const { clock, options } = this.ws.server;
     if (clock.now() >= this.deadlineAt) {
       this.cancel(
-        new WsError("DEADLINE_EXCEEDED", `${this.type} was not answered within ${this.timeoutMs} ms.`),
+        new WsError("DEADLINE_EXCEEDED", `${this.type} had no response within ${this.timeoutMs} ms.`),
       );
     } else if (clock.now() >= this.idleAt) {
       this.cancel(
-        new WsError("INTERNAL", `${this.type} showed no progress for ${options.rpcIdleTimeoutMs} ms.`),
+        new WsError("INTERNAL", `${this.type} had no progress for ${options.rpcIdleTimeoutMs} ms.`),
       );
     } else {
       this.wait(this.timer);
@@ -230,6 +263,7 @@ export class InboundCall extends InboundEvent {
 
   private finish(state: "finished" | "cancelled", outcome: string): void {
     this.state = state;
+    this.release();
     const { metrics, clock } = this.ws.server;
     if (metrics !== undefined) metrics.answered(this.type, clock.now() - this.started, outcome);
     if (this.timer === undefined) return;
@@ -248,7 +282,7 @@ export class InboundCall extends InboundEvent {
   }
 }
 
-/** An answer is always sent: a signal that is aborted already only ends the waiting. */
+/** A response is always sent: a signal that is already aborted only skips the waiting. */
 function withoutWaiting({ signal: _, waitFor: __, ...rest }: SendOptions = {}): SendOptions {
   return rest;
 }

@@ -1,11 +1,11 @@
-/** A message on its way to a handler: the context of `on` handlers, and the base of requests. One object per frame, no closures. */
+/** The context of a message: of `on` handlers, and the base class of requests. One object per frame, without closures. */
 import { isReservedMetaKey } from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { type AnyErrorCode, type ErrorDetails, type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
+import { notASchema } from "../schema/message-schema.ts";
 import { checkOutbound } from "../schema/validate.ts";
-import type { AnyData, Connection } from "./connection.ts";
 import type {
   ConnectionContext,
   ErrorOptions,
@@ -14,10 +14,12 @@ import type {
   SendOptions,
   Topics,
 } from "./context.ts";
-import type { ServerContext } from "./peer.ts";
+import type { Connection } from "./contracts.ts";
+import type { HeldMessage } from "./inbound-memory.ts";
+import type { AnyData, ServerContext } from "./peer.ts";
 import { ConnectionTopics, subscribe, unsubscribe } from "./topics.ts";
 
-/** What every context can do with its connection; also the context of `onOpen`. */
+/** The members of every context that concern its connection; also the context of `onOpen`. */
 export class ConnectionScope implements ConnectionContext<AnyData> {
   declare readonly ws: Connection;
 
@@ -50,10 +52,7 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
   }
 
   subscribe(topic: string): void | Promise<void> {
-    const pending = subscribe(this.ws, this, topic);
-    // Whoever awaits it hears of a refusal; nobody has to, and that must not end the process.
-    pending?.catch(() => undefined);
-    return pending;
+    return subscribe(this.ws, this, topic);
   }
 
   unsubscribe(topic: string): void | Promise<void> {
@@ -84,12 +83,12 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
     );
   }
 
-  /** Wall time for what is sent; undefined: read the clock. */
+  /** Timestamp of outbound frames in ms; undefined: read the clock. */
   protected get now(): number | undefined {
     return undefined;
   }
 
-  /** The id of the message being handled, if it has one. */
+  /** The correlation id of the message being handled, if it has one. */
   protected get correlation(): string | undefined {
     return undefined;
   }
@@ -100,6 +99,7 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
     options: SendOptions | undefined,
     correlationId: string | undefined,
   ): void | Promise<boolean> {
+    if (typeof schema !== "object") throw new WsError("INTERNAL", notASchema("Sending a message", schema));
     checkOutbound(this.ws.server.options.validator, schema, payload, options?.meta, "INTERNAL");
     if (options === undefined) {
       this.ws.send(schema.type, payload, correlationId, this.now);
@@ -121,27 +121,28 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
   }
 }
 
-/** The meta of a frame we send: never the keys that only describe what came in. */
-function outboundMeta(given: object = {}, correlationId: string | undefined): Meta {
+/** The meta of an outbound frame, without the keys that are reserved for inbound messages. */
+function outboundMeta(fields: object = {}, correlationId: string | undefined): Meta {
   const meta: Meta = {};
-  for (const [key, value] of Object.entries(given)) if (!isReservedMetaKey(key)) meta[key] = value;
+  for (const [key, value] of Object.entries(fields)) if (!isReservedMetaKey(key)) meta[key] = value;
   if (correlationId !== undefined) meta.correlationId = correlationId;
   return meta;
 }
 
-/** Made per frame: its fields are assigned, not defined (see `InboundCall`). */
+/** Created for every frame: its fields are assigned in the constructor (see `InboundCall`). */
 export class InboundEvent extends ConnectionScope {
   declare readonly type: string;
   declare readonly payload: unknown;
   declare readonly meta: MessageMeta;
-  declare private isUnsettled: boolean;
+  /** Set once the message outlives the turn of the event loop in which it arrived. */
+  declare held: HeldMessage | undefined;
 
   constructor(connection: Connection, type: string, meta: MessageMeta, payload: unknown) {
     super(connection);
     this.type = type;
     this.meta = meta;
     this.payload = payload;
-    this.isUnsettled = false;
+    this.held = undefined;
   }
 
   get isRpc(): boolean {
@@ -152,7 +153,6 @@ export class InboundEvent extends ConnectionScope {
     return this.meta.receivedAt;
   }
 
-  /** The id of the request this frame is, if it is one. */
   protected override get correlation(): string | undefined {
     return this.meta.correlationId;
   }
@@ -166,21 +166,34 @@ export class InboundEvent extends ConnectionScope {
     this.ws.sendError(error, this.correlation);
   }
 
-  /** Ends the message without a word, because the application asked for that. */
+  /** Ends the message without an error frame, because the application suppressed it. */
   end(): void {}
 
-  /** The handler returned a promise. */
+  /** The handler returned this value, or its promise resolved to it. Nothing is expected of an event. */
+  returned(_value: unknown): void {}
+
+  /** The handler returned a promise, or the message waits for its turn. */
   arm(): void {
-    if (this.isUnsettled) return;
-    this.isUnsettled = true;
-    this.ws.unsettledEvents++;
+    if (this.held !== undefined) return;
+    const { ws } = this;
+    this.held = ws.hold(this.receivedAt + ws.server.options.rpcTimeoutMs);
+    ws.unsettledEvents++;
+    if (this.meta.correlationId !== undefined) ws.unansweredEvents++;
   }
 
-  /** The handler is done. */
+  /** The handler has finished. */
   settled(): void {
-    if (!this.isUnsettled) return;
-    this.isUnsettled = false;
-    this.ws.unsettledEvents--;
+    const { held, ws } = this;
+    if (held === undefined) return;
+    this.held = undefined;
+    ws.release(held);
+    ws.unsettledEvents--;
+    if (this.meta.correlationId !== undefined) ws.unansweredEvents--;
+  }
+
+  /** The message will not reach its handler. */
+  drop(): void {
+    this.settled();
   }
 
   timeRemaining(): number {

@@ -1,36 +1,40 @@
-/** What a router's servers tell about themselves, for whoever keeps figures. */
+/** The interface between a router's servers and the metrics of the application. */
 import type { PubSub } from "../pubsub/pubsub.ts";
-import type { Connection } from "./connection.ts";
 import type { ServerCounters } from "./counters.ts";
+import type { Peer } from "./peer.ts";
 
-/** A running server, as it is at the moment it is looked at. */
+/** The current numbers of a running server. */
 export interface ServerFigures {
+  /** How many connections are open. */
   readonly connections: number;
-  /** Topics with a subscriber here. */
+  /** Topics with a subscriber on this server. */
   readonly topics: number;
-  /** Bytes that peers have not taken yet. */
+  /** Bytes accepted for peers that are not sent yet. */
   readonly bufferedBytes: number;
-  /** Since the start. */
+  /** Bytes of messages from peers that wait or are being handled. */
+  readonly inboundBytes: number;
+  /** Counts since the start. */
   readonly counters: Readonly<ServerCounters>;
 }
 
-/** The pub/sub of a router, as far as figures go. */
+/** The part of a pub/sub that metrics read. */
 export type ObservedBus = Pick<PubSub, "status">;
 
-/** Given as the router option `metrics`. Nothing of it may throw. */
+/** The router option `metrics`. Its methods must not throw. */
 export interface Metrics {
-  /** A server has begun, on the pub/sub that the router was given, if any. Gives back a function for its end. */
+  /** A server has started, with the pub/sub of the router's options, if any. Returns a function to call when it stops. */
   observe(server: ServerFigures, pubsub: ObservedBus | undefined): () => void;
-  /** A request has ended: `ok`, the code of its error, `SUPPRESSED` without a frame, `DISCONNECTED` with its connection. */
+  /** A request has ended with `ok`, an error code, `SUPPRESSED` (no error frame) or `DISCONNECTED` (connection lost). */
   answered(type: string, durationMs: number, outcome: string): void;
-  /** A connection has ended. */
+  /** A connection was closed with this code. */
   closed(code: number): void;
 }
 
 export function figuresOf(
-  connections: ReadonlySet<Connection>,
+  connections: ReadonlySet<Pick<Peer, "bufferedBytes">>,
   topics: ReadonlyMap<string, unknown>,
   counters: Readonly<ServerCounters>,
+  inbound: { readonly bytes: number },
 ): ServerFigures {
   return {
     counters,
@@ -39,6 +43,9 @@ export function figuresOf(
     },
     get topics() {
       return topics.size;
+    },
+    get inboundBytes() {
+      return inbound.bytes;
     },
     get bufferedBytes() {
       let bytes = 0;

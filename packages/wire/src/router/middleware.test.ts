@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AnyMiddleware, runChain as run } from "./middleware.ts";
+import type { Middleware as AnyMiddleware } from "./context.ts";
+import { runChain as run } from "./middleware.ts";
 import { pendingOf } from "./pending.ts";
 
 const ctx = {} as never;
@@ -11,10 +12,10 @@ function runChain(
   handle: () => unknown,
   failed: (error: unknown) => void = (error) => expect.unreachable(String(error)),
 ): Promise<unknown> | undefined {
-  return run(chain, context, handle, failed);
+  return run(chain, context, { handle, failed, resolved: () => undefined });
 }
 
-/** Middleware that notes when it is entered and left. */
+/** Middleware that records when it is entered and left. */
 function noted(log: string[], name: string, wait: boolean): AnyMiddleware {
   if (!wait) {
     return (_, next) => {
@@ -33,7 +34,7 @@ function noted(log: string[], name: string, wait: boolean): AnyMiddleware {
 }
 
 describe("a chain of middleware", () => {
-  test("runs in order around the handler, whichever of them wait", async () => {
+  test("runs in order around the handler, with any of them asynchronous", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.boolean(), { maxLength: 6 }),
@@ -49,7 +50,7 @@ describe("a chain of middleware", () => {
           const starts = log.filter((entry) => !entry.startsWith("<"));
           expect(starts).toEqual([...names.map((name) => `> ${name}`), "handler"]);
           expect(log).toHaveLength(2 * names.length + 1);
-          // Whoever waits for what is inside leaves after it.
+          // Middleware that awaits the inner part is left after it.
           const asyncNames = names.filter((_, i) => waits[i]);
           const leaves = log.filter((entry) => asyncNames.some((name) => entry === `< ${name}`));
           expect(leaves).toEqual([...asyncNames].reverse().map((name) => `< ${name}`));
@@ -58,36 +59,44 @@ describe("a chain of middleware", () => {
     );
   });
 
-  test("stays synchronous as long as nothing in it waits", () => {
+  test("stays synchronous while nothing in it is asynchronous", () => {
     const log: string[] = [];
     const chain = [noted(log, "a", false), noted(log, "b", false)];
     expect(runChain(chain, ctx, () => log.push("handler"))).toBeUndefined();
     expect(log).toEqual(["> a", "> b", "handler", "< b", "< a"]);
   });
 
-  test("a middleware that awaits next() sees a synchronous handler's work done", async () => {
+  test("sees the work of a synchronous handler done after await next()", async () => {
     const log: string[] = [];
     await runChain([noted(log, "a", true)], ctx, () => log.push("handler"));
     expect(log).toEqual(["> a", "handler", "< a"]);
   });
 
-  test("without next() nothing inside runs", async () => {
+  test("runs nothing inside without next()", async () => {
     const log: string[] = [];
     await runChain([() => undefined, noted(log, "b", false)], ctx, () => log.push("handler"));
     expect(log).toEqual([]);
   });
 
-  test("next() a second time rejects and runs nothing again", async () => {
+  test("rejects a second next() and runs nothing again", async () => {
     let runs = 0;
     const twice: AnyMiddleware = async (_, next) => {
       await next();
       await next();
     };
-    await expect(runChain([twice], ctx, () => runs++)).rejects.toThrow("twice");
+    const failures: unknown[] = [];
+    const running = runChain(
+      [twice],
+      ctx,
+      () => runs++,
+      (error) => failures.push(error),
+    );
+    await expect(running).rejects.toThrow("twice");
     expect(runs).toBe(1);
+    expect(failures).toMatchObject([{ message: expect.stringContaining("twice") }]);
   });
 
-  test("what the handler throws reaches each middleware through next(), from the inside out", async () => {
+  test("passes an error of the handler to each middleware through next(), from the inside out", async () => {
     const seen: string[] = [];
     const catcher =
       (name: string): AnyMiddleware =>
@@ -106,7 +115,7 @@ describe("a chain of middleware", () => {
     expect(seen).toEqual(["b: broken", "a: broken"]);
   });
 
-  test("a middleware may turn a failure into success", async () => {
+  test("may turn a failure into success", async () => {
     const forgiving: AnyMiddleware = (_, next) => next().catch(() => undefined);
     await expect(
       runChain([forgiving], ctx, () => {
@@ -115,14 +124,14 @@ describe("a chain of middleware", () => {
     ).resolves.toBeUndefined();
   });
 
-  test("what a middleware throws before it waits is thrown to the caller", () => {
+  test("throws a synchronous error of a middleware to the caller", () => {
     const broken: AnyMiddleware = () => {
       throw new Error("at once");
     };
     expect(() => runChain([broken], ctx, () => undefined)).toThrow("at once");
   });
 
-  test("pendingOf knows anything that can be waited for, and nothing else", async () => {
+  test("treats anything with then() as pending, and nothing else", async () => {
     const method = "then";
     const having = (then: unknown) => Object.fromEntries([[method, then]]);
     for (const value of [undefined, null, 0, "then", {}, having(1), () => undefined])
@@ -150,7 +159,7 @@ describe("a chain of middleware", () => {
     },
   );
 
-  test("loses no failure behind a next() that comes after its middleware has left", async () => {
+  test("loses no failure behind a next() that is called after its middleware has returned", async () => {
     const failures: unknown[] = [];
     let late: (() => Promise<void>) | undefined;
     const runsLate: AnyMiddleware = (_ctx, next) => {

@@ -1,59 +1,68 @@
-/** Runs middleware around a handler: synchronously, until one of them is not. */
+/** Runs middleware around a handler; synchronous until a middleware returns a promise. */
 import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
-import type { AnyData, Connection } from "./connection.ts";
-import type { ErrorOptions, MessageMeta, MiddlewareContext } from "./context.ts";
+import type { ErrorOptions, MessageMeta, Middleware, MiddlewareContext } from "./context.ts";
+import type { Connection } from "./contracts.ts";
 import type { InboundEvent } from "./inbound-event.ts";
-import type { ServerContext } from "./peer.ts";
+import type { AnyData, ServerContext } from "./peer.ts";
 import { DONE, pendingOf } from "./pending.ts";
 
-export type AnyMiddleware = (ctx: MiddlewareContext, next: () => Promise<void>) => unknown;
-
-/**
- * Gives a promise only when something is still running. Throws what the chain throws. `failed` hears what comes behind
- * a `next()` that its middleware neither returned nor awaited.
- */
-export function runChain(
-  chain: readonly AnyMiddleware[],
-  ctx: MiddlewareContext,
-  handle: () => unknown,
-  failed: (error: unknown) => void,
-): Promise<unknown> | undefined {
-  return pendingOf(step(chain, 0, ctx, handle, failed));
+/** What a chain of middleware runs around. */
+export interface ChainEnd {
+  /** Runs the handler. */
+  handle(): unknown;
+  /** The handler's promise has resolved to this value. */
+  resolved(value: unknown): void;
+  /**
+   * A `next()` failed whose promise the middleware may have neither returned nor awaited. The chain may fail with the
+   * same error too.
+   */
+  failed(error: unknown): void;
 }
 
-function step(
-  chain: readonly AnyMiddleware[],
-  at: number,
+/** Returns a promise only when something is still running. Throws what the chain throws. */
+export function runChain(
+  chain: readonly Middleware[],
   ctx: MiddlewareContext,
-  handle: () => unknown,
-  failed: (error: unknown) => void,
-): unknown {
+  end: ChainEnd,
+): Promise<unknown> | undefined {
+  return pendingOf(step(chain, 0, ctx, end));
+}
+
+function step(chain: readonly Middleware[], at: number, ctx: MiddlewareContext, end: ChainEnd): unknown {
   const middleware = chain[at];
-  if (middleware === undefined) return handle();
-  let behind: Promise<void> | undefined;
-  let hasLeft = false;
+  if (middleware === undefined) return end.handle();
+  let rest: Promise<void> | undefined;
+  let hasReturned = false;
   const result = middleware(ctx, () => {
-    if (behind !== undefined) {
-      return Promise.reject(new Error("next() was called twice by one middleware. Call it once."));
-    }
+    if (rest !== undefined) return nextTwice(ctx, end);
     try {
-      const pending = pendingOf(step(chain, at + 1, ctx, handle, failed));
-      behind = pending === undefined ? DONE : pending.then(nothing);
+      const pending = pendingOf(step(chain, at + 1, ctx, end));
+      const isHandler = at + 1 === chain.length;
+      rest = pending?.then(isHandler ? (value) => end.resolved(value) : nothing) ?? DONE;
     } catch (error) {
-      behind = Promise.reject(error);
+      rest = Promise.reject(error);
     }
-    // Whoever awaits it hears of a failure; nobody has to, and that must not end the process.
-    behind.catch(hasLeft ? failed : nothing);
-    return behind;
+    // The middleware may ignore the promise; an unhandled rejection would end the process.
+    rest.catch(hasReturned ? (error: unknown) => end.failed(error) : nothing);
+    return rest;
   });
   if (pendingOf(result) !== undefined) return result;
-  hasLeft = true;
-  return behind ?? result;
+  hasReturned = true;
+  return rest ?? result;
 }
 
 function nothing(): void {}
 
-/** A message as middleware sees it: who and what, but not the payload. */
+function nextTwice(ctx: MiddlewareContext, end: ChainEnd): Promise<void> {
+  const error = new Error(
+    `A middleware called next() twice for ${ctx.type}. Call it once, and return or await its promise.`,
+  );
+  const rejected = Promise.reject(error);
+  rejected.catch(() => end.failed(error));
+  return rejected;
+}
+
+/** The context of middleware: a message without its payload. */
 export class MiddlewareScope implements MiddlewareContext<AnyData> {
   readonly #message: InboundEvent;
 

@@ -1,25 +1,25 @@
 /**
- * Topics kept by the platform's engine as well, so that a publish is one call however many subscribers there are.
- * The engine drops per socket without saying which, so slow connections are taken off it and served here until they drain.
+ * Topics in the platform's engine (Bun), so that a publish is one call for any number of subscribers. The engine drops
+ * frames to slow sockets without a report, so slow connections are unsubscribed there and served here until they drain.
  */
-import type { Connection } from "./connection.ts";
+
+import { Timeout } from "../time/timers.ts";
+import type { Connection, Server } from "./contracts.ts";
 import type { SharedFrame } from "./peer.ts";
-import type { Server } from "./server.ts";
-import { Timeout } from "./timers.ts";
+import type { NativePublish } from "./server-options.ts";
 
 const SWEEP_MS = 100;
-
-/** Publishes to every socket that is subscribed in the engine. */
-export type NativePublish = (topic: string, frame: string) => void;
 
 export class NativeTopics {
   readonly #server: Server;
   readonly #publish: NativePublish;
-  /** Connections taken off the engine. */
+  /** Slow connections, which are not subscribed in the engine. */
   readonly #slow = new Set<Connection>();
   readonly #sweepTimer = new Timeout(() => this.#sweep());
-  /** Published to one topic since the last sweep, at most: what a single socket may have had to take unseen. */
-  #unseenBytes = 0;
+  /** Bytes published since the last sweep: the most that one socket may have buffered unnoticed. */
+  #uncheckedBytes = 0;
+  /** Stays false with `bunPubSub()`, which publishes in the engine itself and cannot serve unsubscribed connections. */
+  #hasPublished = false;
 
   constructor(server: Server, publish: NativePublish) {
     this.#server = server;
@@ -34,43 +34,43 @@ export class NativeTopics {
     connection.socket.unsubscribe?.(topic);
   }
 
-  /** Gives the number of members the frame was handed to. */
+  /** Returns the number of members that the frame was sent to. */
   publish(members: ReadonlySet<Connection>, frame: SharedFrame, excludeClientId: string | undefined): number {
+    this.#hasPublished = true;
     const excluded = excludeClientId === undefined ? undefined : find(members, excludeClientId);
-    let handed = excluded === undefined ? members.size : members.size - 1;
+    let delivered = excluded === undefined ? members.size : members.size - 1;
     if (excluded === undefined || this.#slow.has(excluded)) this.#publish(frame.topic, frame.text);
     else excluded.socket.publish?.(frame.topic, frame.text);
     for (const connection of this.#slow) {
-      if (connection !== excluded && members.has(connection) && !connection.deliver(frame)) handed--;
+      if (connection !== excluded && members.has(connection) && !connection.deliver(frame)) delivered--;
     }
-    this.#unseenBytes += frame.text.length;
-    this.#server.buffers.grew(frame.text.length * handed);
+    this.#uncheckedBytes += frame.text.length;
+    this.#server.buffers.grew(frame.text.length * delivered);
+    if (this.#uncheckedBytes > this.#server.options.socketBufferLimitBytes) this.#sweep();
     if (this.#sweepTimer.slot === -1) this.#server.timers.add(this.#sweepTimer, SWEEP_MS);
-    return handed;
+    return delivered;
   }
 
-  /** The connection reads again. */
+  /** The connection is no longer slow: subscribes it in the engine again. */
   drained(connection: Connection): void {
     if (!this.#slow.delete(connection)) return;
     for (const topic of connection.topics ?? []) connection.socket.subscribe?.(topic);
   }
 
-  /** Whether the engine may have closed a socket for its backlog: it does so without a word. */
-  mayHaveClosed(): boolean {
-    return this.#unseenBytes > this.#server.options.socketBufferLimitBytes;
-  }
-
-  forget(connection: Connection): void {
+  remove(connection: Connection): void {
     this.#slow.delete(connection);
   }
 
+  /** The connection has too many unsent bytes: unsubscribes it in the engine until it drains. */
+  slow(connection: Connection): void {
+    if (!this.#hasPublished || this.#slow.has(connection)) return;
+    this.#slow.add(connection);
+    for (const topic of connection.topics ?? []) connection.socket.unsubscribe?.(topic);
+  }
+
   #sweep(): void {
-    this.#unseenBytes = 0;
-    for (const connection of this.#server.connections) {
-      if (!connection.isSlow || this.#slow.has(connection)) continue;
-      this.#slow.add(connection);
-      for (const topic of connection.topics ?? []) connection.socket.unsubscribe?.(topic);
-    }
+    this.#uncheckedBytes = 0;
+    for (const connection of this.#server.connections) if (connection.isSlow) this.slow(connection);
   }
 }
 

@@ -1,73 +1,94 @@
-/** Router options, their defaults, and what they are once resolved. */
+/** The options of a router, their defaults, and the resolved form. */
+import { positiveOption } from "../protocol/checks.ts";
 import type { PubSub } from "../pubsub/pubsub.ts";
 import { standardValidator, type Validator } from "../schema/validate.ts";
-import type { AnyData } from "./connection.ts";
-import type { AuthHook, CloseHook, ErrorHook, OpenHook } from "./hooks.ts";
+import type { AuthHook, AuthorizeTopic, CloseHook, ErrorHook, OpenHook } from "./hooks.ts";
 import type { Metrics } from "./metrics.ts";
-import type { ConnectionData, Peer } from "./peer.ts";
-import type { AuthorizeTopic } from "./topics.ts";
+import type { AnyData, ConnectionData, Peer } from "./peer.ts";
 
+/** How the server detects dead peers. */
 export interface HeartbeatOptions {
-  /** How long a connection may be silent before it is pinged. Default 30,000. */
+  /** How long a connection may be silent before the server pings it, in ms. Default 30,000. */
   readonly intervalMs?: number;
-  /** How long it may stay silent after that. Default 5,000. */
+  /** How long it may stay silent after the ping, in ms. Default 5,000. */
   readonly timeoutMs?: number;
-  /** Called when a connection is given up, before it is closed with 4408. */
+  /** Called before a dead connection is closed with 4408. */
   readonly onStaleConnection?: (clientId: string, ws: Peer) => unknown;
 }
 
-/** A platform whose adapter brings a pub/sub of its own. */
+/** A platform with its own pub/sub. */
 export interface Platform {
+  /** Carries topics between processes. */
   readonly pubsub?: PubSub;
 }
 
+/** The options of `createRouter()`. */
 export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
-  /** Replaces the call of a schema's own `~standard.validate`. */
+  /** Runs a schema on a value. Default: calls the schema's `~standard.validate`. */
   readonly validator?: Validator;
-  /** Its pub/sub is used unless `pubsub` is given. */
+  /** Its pub/sub is used unless `pubsub` is set. */
   readonly platform?: Platform;
-  /** Default: within this process, made on first use. */
+  /** Carries topics between processes, such as `redisPubSub()`. Default: a `MemoryPubSub`, within this process. */
   readonly pubsub?: PubSub;
+  /** Hooks that run before those added by method. */
   readonly hooks?: {
+    /** Runs when a connection opens. */
     readonly onOpen?: OpenHook<Data>;
+    /** Runs when a connection has closed. */
     readonly onClose?: CloseHook<Data>;
+    /** Runs once per connection, with its first message. */
     readonly onAuth?: AuthHook<Data>;
+    /** Receives every failure. */
     readonly onError?: ErrorHook<Data>;
   };
-  /** Off unless given: pings silent connections and closes dead ones. */
+  /** Pings silent connections and closes dead ones. Default: off. */
   readonly heartbeat?: HeartbeatOptions;
+  /** Limits for frames of peers. */
   readonly limits?: {
-    /** The largest frame a peer may send; a larger one closes its connection with 1009. Default 1,000,000. */
+    /** The largest frame a peer may send, in bytes; a larger one closes its connection with 1009. Default 1,000,000. */
     readonly maxPayloadBytes?: number;
   };
-  /** Above this many unsent bytes, publishes to a connection are shed; at twice as many it is closed with 1013. Default 1,000,000. */
+  /**
+   * Above this many unsent bytes, published messages to a connection are dropped; above twice as many, the connection is
+   * closed with 1013, unless they belong to one large message that was sent when no bytes were waiting. Default 1,000,000.
+   */
   readonly socketBufferLimitBytes?: number;
-  /** The deadline of a request whose caller names none. Default 30,000. */
+  /** The deadline of a request without its own `timeoutMs`, in ms. Default 30,000. */
   readonly rpcTimeoutMs?: number;
-  /** Drop progress to a connection above `socketBufferLimitBytes`. Default true. */
+  /** Drop progress updates to a connection above `socketBufferLimitBytes`. Default true. */
   readonly dropProgressOnBackpressure?: boolean;
-  /** More requests in flight are answered with `RESOURCE_EXHAUSTED`. Default 1,000. */
+  /** Requests in flight per connection; further ones fail with `RESOURCE_EXHAUSTED`. Default 1,000. */
   readonly maxInflightRpcsPerSocket?: number;
-  /** A request without progress or answer for this long ends with `INTERNAL`. Default `rpcTimeoutMs` + 10,000. */
+  /** A request without progress or response for this long, in ms, fails with `INTERNAL`. Default `rpcTimeoutMs` + 10,000. */
   readonly rpcIdleTimeoutMs?: number;
-  /** Answer a handler that throws with an error frame. Default true. */
+  /** Send an error frame when a handler throws. Default true. */
   readonly autoSendErrorOnThrow?: boolean;
-  /** Send the details of thrown errors. Default false. */
+  /** Include the details of thrown errors in error frames. Default false. */
   readonly exposeErrorDetails?: boolean;
-  /** Warn about a request handler that settled without an answer; in development only. Default true. */
+  /** Warn about a request handler that finished without a response; only in development. Default true. */
   readonly warnIncompleteRpc?: boolean;
-  /** Whether a connection may subscribe to a topic; false gives `PERMISSION_DENIED`. Default: any topic. */
+  /** Whether a connection may subscribe to a topic; false fails with `PERMISSION_DENIED`. Default: every topic is allowed. */
   readonly authorizeTopic?: AuthorizeTopic<Data>;
-  /** Default 256. */
+  /** Further subscriptions fail with `RESOURCE_EXHAUSTED`. Default 256. */
   readonly maxTopicsPerConnection?: number;
-  /** A connection above `socketBufferLimitBytes` for this long is closed with 1013. Default 30,000. */
+  /** A connection above `socketBufferLimitBytes` that reads nothing for this long, in ms, is closed with 1013. Default 30,000. */
   readonly slowConsumerTimeoutMs?: number;
-  /** Keeps figures of what the servers do; `createMetrics()` makes one. Default: none are kept. */
+  /** Collects metrics, such as `createMetrics()`. Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Unsent bytes of all connections of the process; beyond it the largest are closed with 1013. Default 256 MiB. */
+  /** Unsent bytes of all connections in the process; above it, connections with the most are closed with 1013. Default 256 MiB. */
   readonly processBufferBudgetBytes?: number;
+  /** The largest frame a handler may send or publish, in bytes; a larger one throws `RESOURCE_EXHAUSTED`. Default 16 MiB. */
+  readonly maxOutboundFrameBytes?: number;
+  /**
+   * Bytes of a connection's messages that wait or are being handled, those before `onAuth` included; further messages fail
+   * with `RESOURCE_EXHAUSTED`. A larger message is accepted while no other is held. Default 1,500,000.
+   */
+  readonly maxInboundBytesPerConnection?: number;
+  /** The same for all connections in the process. Default 256 MiB. */
+  readonly processInboundBudgetBytes?: number;
 }
 
+/** The options with their defaults applied. */
 export interface ResolvedOptions {
   readonly validator: Validator;
   readonly pubsub: PubSub | undefined;
@@ -87,52 +108,74 @@ export interface ResolvedOptions {
   readonly maxTopicsPerConnection: number;
   readonly slowConsumerTimeoutMs: number;
   readonly processBufferBudgetBytes: number;
+  readonly maxOutboundFrameBytes: number;
+  readonly maxInboundBytesPerConnection: number;
+  readonly processInboundBudgetBytes: number;
   readonly metrics: Metrics | undefined;
 }
 
 export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
 
 export function resolveOptions(options: RouterOptions<AnyData>): ResolvedOptions {
-  const rpcTimeoutMs = positive("rpcTimeoutMs", options.rpcTimeoutMs, 30_000);
+  const rpcTimeoutMs = positiveOption("rpcTimeoutMs", options.rpcTimeoutMs, 30_000);
   return {
     validator: options.validator ?? standardValidator,
     pubsub: options.pubsub ?? options.platform?.pubsub,
     heartbeat: options.heartbeat && {
       ...options.heartbeat,
-      intervalMs: positive("heartbeat.intervalMs", options.heartbeat.intervalMs, 30_000),
-      timeoutMs: positive("heartbeat.timeoutMs", options.heartbeat.timeoutMs, DEFAULT_HEARTBEAT_TIMEOUT_MS),
+      intervalMs: positiveOption("heartbeat.intervalMs", options.heartbeat.intervalMs, 30_000),
+      timeoutMs: positiveOption(
+        "heartbeat.timeoutMs",
+        options.heartbeat.timeoutMs,
+        DEFAULT_HEARTBEAT_TIMEOUT_MS,
+      ),
     },
-    maxPayloadBytes: positive("limits.maxPayloadBytes", options.limits?.maxPayloadBytes, 1_000_000),
-    socketBufferLimitBytes: positive("socketBufferLimitBytes", options.socketBufferLimitBytes, 1_000_000),
+    maxPayloadBytes: positiveOption("limits.maxPayloadBytes", options.limits?.maxPayloadBytes, 1_000_000),
+    socketBufferLimitBytes: positiveOption(
+      "socketBufferLimitBytes",
+      options.socketBufferLimitBytes,
+      1_000_000,
+    ),
     rpcTimeoutMs,
     dropProgressOnBackpressure: options.dropProgressOnBackpressure ?? true,
-    maxInflightRpcsPerSocket: positive("maxInflightRpcsPerSocket", options.maxInflightRpcsPerSocket, 1_000),
-    rpcIdleTimeoutMs: positive("rpcIdleTimeoutMs", options.rpcIdleTimeoutMs, rpcTimeoutMs + 10_000),
+    maxInflightRpcsPerSocket: positiveOption(
+      "maxInflightRpcsPerSocket",
+      options.maxInflightRpcsPerSocket,
+      1_000,
+    ),
+    rpcIdleTimeoutMs: positiveOption("rpcIdleTimeoutMs", options.rpcIdleTimeoutMs, rpcTimeoutMs + 10_000),
     autoSendErrorOnThrow: options.autoSendErrorOnThrow ?? true,
     exposeErrorDetails: options.exposeErrorDetails ?? false,
     warnIncompleteRpc: (options.warnIncompleteRpc ?? true) && isDevelopment(),
     authorizeTopic: options.authorizeTopic,
-    maxTopicsPerConnection: positive("maxTopicsPerConnection", options.maxTopicsPerConnection, 256),
-    slowConsumerTimeoutMs: positive("slowConsumerTimeoutMs", options.slowConsumerTimeoutMs, 30_000),
-    processBufferBudgetBytes: positive(
+    maxTopicsPerConnection: positiveOption("maxTopicsPerConnection", options.maxTopicsPerConnection, 256),
+    slowConsumerTimeoutMs: positiveOption("slowConsumerTimeoutMs", options.slowConsumerTimeoutMs, 30_000),
+    processBufferBudgetBytes: positiveOption(
       "processBufferBudgetBytes",
       options.processBufferBudgetBytes,
+      256 * 1024 * 1024,
+    ),
+    maxOutboundFrameBytes: positiveOption(
+      "maxOutboundFrameBytes",
+      options.maxOutboundFrameBytes,
+      16 * 1024 * 1024,
+    ),
+    maxInboundBytesPerConnection: positiveOption(
+      "maxInboundBytesPerConnection",
+      options.maxInboundBytesPerConnection,
+      1_500_000,
+    ),
+    processInboundBudgetBytes: positiveOption(
+      "processInboundBudgetBytes",
+      options.processInboundBudgetBytes,
       256 * 1024 * 1024,
     ),
     metrics: options.metrics,
   };
 }
 
-/** Anything but `NODE_ENV=production`; read through globalThis because not every runtime has a process. */
+/** Whether `NODE_ENV` is not `production`. Read through globalThis, because not every runtime has a process. */
 export function isDevelopment(): boolean {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env?.["NODE_ENV"] !== "production";
-}
-
-function positive(name: string, value: number | undefined, fallback: number): number {
-  if (value === undefined) return fallback;
-  if (typeof value === "number" && value > 0) return value;
-  throw new TypeError(
-    `The router option ${name} is ${String(value)}; it takes a number above 0. Leave it out for ${fallback}.`,
-  );
 }

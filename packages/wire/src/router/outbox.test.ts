@@ -1,8 +1,10 @@
 import { getEventListeners } from "node:events";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { FakeClock } from "../testing/fake-clock.ts";
 import { createTestServer } from "../testing/index.ts";
-import { createRouter, message, z } from "../zod.ts";
+import { createRouter, message, rpc, z } from "../zod.ts";
+import type { SendOutcome, Socket } from "./peer.ts";
 
 const Join = message("JOIN");
 const Noted = message("NOTED", { n: z.number(), pad: z.string() });
@@ -24,8 +26,8 @@ function serve(signal?: AbortSignal) {
   return { router, server: createTestServer(router), publish, outcomes };
 }
 
-describe("what is published to a peer that reads now and then", () => {
-  test("is contiguous, or a gap is announced before what follows the hole", async () => {
+describe("a publish to a peer that reads irregularly", () => {
+  test("arrives without a gap, or a gap is announced before the next message", async () => {
     const step = fc.oneof(
       fc.record({ publish: fc.integer({ min: 1, max: 8 }) }),
       fc.constant("pause" as const),
@@ -60,7 +62,7 @@ describe("what is published to a peer that reads now and then", () => {
           announced = false;
         }
         expect(next === published || announced).toBe(true);
-        // What is counted as handed over is exactly what arrived.
+        // The messages counted as delivered are exactly those that arrived.
         expect(peer.received(Noted)).toHaveLength(handed);
         expect(peer.closedWith).toBeUndefined();
       }),
@@ -68,7 +70,7 @@ describe("what is published to a peer that reads now and then", () => {
     );
   });
 
-  test("is never announced as a gap when nothing was lost", async () => {
+  test("causes no gap announcement when nothing was lost", async () => {
     const { server, publish } = serve();
     const peer = await server.connect();
     await peer.send(Join);
@@ -81,7 +83,7 @@ describe("what is published to a peer that reads now and then", () => {
     expect(peer.frames.map(({ type }) => type)).not.toContain("$ws:gap");
   });
 
-  test("costs a peer that stays slow its connection, and one that catches up nothing", async () => {
+  test("closes a peer that stays slow, and does not affect one that catches up", async () => {
     const { server, publish } = serve();
     const [stuck, late] = [await server.connect(), await server.connect()];
     for (const peer of [stuck, late]) {
@@ -97,8 +99,166 @@ describe("what is published to a peer that reads now and then", () => {
   });
 });
 
-describe("a signal given to a send", () => {
-  test("ends the wait with false when it is aborted, and keeps no listener of waits that are over", async () => {
+/** A socket whose peer reads as many bytes as the test says. */
+class SlowSocket implements Socket {
+  bufferedBytes = 0;
+  sentBytes = 0;
+  outcome: "queued" | "closed" = "queued";
+  closedWith: number | undefined;
+
+  send(frame: string): SendOutcome | "closed" {
+    if (this.outcome === "queued") this.bufferedBytes += frame.length;
+    return this.outcome;
+  }
+
+  close(code: number): void {
+    this.closedWith = code;
+  }
+
+  /** The system has taken bytes, also of a write that is not finished. */
+  read(bytes: number): void {
+    this.sentBytes += bytes;
+  }
+}
+
+describe("a peer that has more unsent bytes than allowed", () => {
+  function connect(options: { maxOutboundFrameBytes?: number } = {}) {
+    const clock = new FakeClock();
+    const closes: number[] = [];
+    const Send = message("SEND", { bytes: z.number() });
+    const router = createRouter({
+      socketBufferLimitBytes: LIMIT_BYTES,
+      slowConsumerTimeoutMs: 4_000,
+      ...options,
+    })
+      .on(Send, (ctx) => ctx.send(Noted, { n: 0, pad: "x".repeat(ctx.payload.bytes) }))
+      .onClose(({ code }) => closes.push(code));
+    const server = router.attach({ clock });
+    const socket = new SlowSocket();
+    const connection = server.accept(socket, { clientId: "c" }, { greets: false });
+    const send = (bytes: number) => connection.receive(`{"type":"SEND","payload":{"bytes":${bytes}}}`);
+    return { clock, closes, connection, socket, send };
+  }
+
+  test("is closed with 1013 when it has read nothing for slowConsumerTimeoutMs, and not while it reads", async () => {
+    const { clock, socket, send } = connect();
+    send(1_200);
+    for (let elapsedMs = 0; elapsedMs < 20_000; elapsedMs += 1_000) {
+      socket.read(1);
+      await clock.advance(1_000);
+    }
+    expect(socket.closedWith).toBeUndefined();
+    // It read last a second ago, and is checked four times per timeout.
+    await clock.advance(2_900);
+    expect(socket.closedWith).toBeUndefined();
+    await clock.advance(1_200);
+    expect(socket.closedWith).toBe(1013);
+  });
+
+  test("counts as reading when the platform reports that bytes were sent", async () => {
+    const { clock, connection, socket, send } = connect();
+    send(1_200);
+    for (let elapsedMs = 0; elapsedMs < 20_000; elapsedMs += 1_000) {
+      connection.drained();
+      await clock.advance(1_000);
+    }
+    expect(socket.closedWith).toBeUndefined();
+    await clock.advance(5_000);
+    expect(socket.closedWith).toBe(1013);
+  });
+
+  test("is closed at once above twice the limit, by several messages", () => {
+    const { socket, send } = connect();
+    send(900);
+    send(900);
+    expect(socket.closedWith).toBeUndefined();
+    send(900);
+    expect(socket.closedWith).toBe(1013);
+  });
+
+  test("is not closed by one large message that was sent while none was waiting, nor by some behind it", () => {
+    const { socket, send } = connect();
+    send(50_000);
+    send(900);
+    send(900);
+    expect(socket.closedWith).toBeUndefined();
+    send(900);
+    expect(socket.closedWith).toBe(1013);
+  });
+
+  test("may not have more behind a large message when part of the large one was sent", () => {
+    const { socket, send } = connect();
+    send(50_000);
+    socket.bufferedBytes -= 49_000;
+    send(900);
+    send(900);
+    expect(socket.closedWith).toBeUndefined();
+    send(900);
+    expect(socket.closedWith).toBe(1013);
+  });
+
+  test("is closed by a large message that was sent while others were waiting", () => {
+    const { socket, send } = connect();
+    send(10);
+    send(50_000);
+    expect(socket.closedWith).toBe(1013);
+  });
+
+  test("is reported with its own close code when it has left before a message to it", () => {
+    const { closes, connection, socket, send } = connect();
+    socket.outcome = "closed";
+    send(10);
+    expect(socket.closedWith).toBeUndefined();
+    connection.closed(1000, "bye");
+    expect(closes).toEqual([1000]);
+  });
+});
+
+describe("a message above maxOutboundFrameBytes", () => {
+  const Get = rpc("GET", { text: z.string() }, "GOT", { text: z.string() });
+  const options = { maxOutboundFrameBytes: 1_000 };
+
+  test("is counted in bytes, fails its request, and reaches onError", async () => {
+    const errors: string[] = [];
+    const router = createRouter(options)
+      .rpc(Get, (ctx) => ctx.reply(Get.response, ctx.payload))
+      .onError((error, { type }) => void errors.push(`${type}: ${error.code}`));
+    const peer = await createTestServer(router).connect();
+    await peer.request(Get, { text: "x".repeat(800) });
+    await expect(peer.request(Get, { text: "€".repeat(400) })).rejects.toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      retryable: false,
+      message: expect.stringMatching(
+        /^The message GOT has 1\d{3} bytes, which is above maxOutboundFrameBytes \(1000\)\. Send it in parts, or raise that router option\.$/,
+      ),
+    });
+    expect(errors).toEqual(["GET: RESOURCE_EXHAUSTED"]);
+    expect(peer.closedWith).toBeUndefined();
+  });
+
+  test("is not published, the result says why, and without onError the log does too", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    onTestFinished(() => log.mockRestore());
+    const router = createRouter(options);
+    const message = expect.stringContaining("which is above maxOutboundFrameBytes (1000)");
+    expect(await router.publish("news", Noted, { n: 1, pad: "x".repeat(1_000) })).toMatchObject({
+      ok: false,
+      error: "VALIDATION",
+      retryable: false,
+      details: { message },
+    });
+    expect(log.mock.calls).toEqual([['[halyard] "NOTED" failed:', expect.objectContaining({ message })]]);
+  });
+
+  test("never includes frames of the protocol itself", async () => {
+    const router = createRouter({ maxOutboundFrameBytes: 1 });
+    const peer = await createTestServer(router).connect();
+    expect(peer.frames[0]).toMatchObject({ type: "$ws:hello" });
+  });
+});
+
+describe("the signal of a send", () => {
+  test("ends the wait with false when it is aborted, and keeps no listener after the wait", async () => {
     const controller = new AbortController();
     const { server, outcomes } = serve(controller.signal);
     const peer = await server.connect();

@@ -1,23 +1,32 @@
-/** What is on its way to one peer: nothing a handler sent is lost unnoticed, and nobody waits for a peer that does not read. */
+/** Frames on their way to one peer: limits unsent bytes, drops published frames of a slow peer, and reports the gap to it. */
 import { CLOSE, CONTROL, type Gap } from "../protocol/control.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
-import type { Connection } from "./connection.ts";
+import { Timeout } from "../time/timers.ts";
+import type { Connection } from "./contracts.ts";
 import type { SendOutcome, SharedFrame, Socket } from "./peer.ts";
-import { Timeout } from "./timers.ts";
 
 const MAX_PENDING_ACKS = 1_000;
-/** Of a WebSocket frame, and of UTF-8 for one unit of a string. */
+/** Upper bounds: the header of a WebSocket frame, and UTF-8 bytes per UTF-16 unit. */
 const MAX_HEADER_BYTES = 14;
 const MAX_BYTES_PER_UNIT = 3;
 const TOO_SLOW = "the peer reads too slowly";
+/** How often a slow peer is checked for progress, as a share of `slowConsumerTimeoutMs`. */
+const CHECKS_PER_TIMEOUT = 4;
 
 export class Outbox {
   readonly #connection: Connection;
   readonly #socket: Socket;
-  /** Something published was not delivered, and the peer has not been told yet. */
+  /** A published frame was dropped, and the peer has not received `$ws:gap` yet. */
   #hasShed = false;
-  /** Set while more bytes wait than allowed. */
+  /** Set while more bytes are unsent than allowed. */
   #slowTimer: Timeout | undefined;
+  /** While the peer is slow: the monotonic time in ms when bytes were last seen to leave, and `sentBytes` then. */
+  #progressAt = 0;
+  #sentBytes: number | undefined;
+  /** The unsent bytes of a large frame that was sent when no others were waiting; they do not count for the hard limit. */
+  #largeFrameBytes = 0;
+  /** `bufferedBytes` when the large frame or one behind it was sent. */
+  #lastBufferedBytes = 0;
   #drainWaiters: ((drained: boolean) => void)[] | undefined;
   #ackWaiters: Map<string, (arrived: boolean) => void> | undefined;
 
@@ -26,28 +35,35 @@ export class Outbox {
     this.#socket = socket;
   }
 
-  /** More unsent bytes than the peer is allowed. */
+  /** Whether more bytes are unsent than allowed. */
   get isSlow(): boolean {
     return this.#exceeds(this.#connection.server.options.socketBufferLimitBytes);
   }
 
-  /** Bytes that only wait for the end of this turn are no fault of the peer's: they are handed over before judging. */
+  /** Flushes first: bytes held back until the end of this turn of the event loop do not make the peer slow. */
   #exceeds(limitBytes: number): boolean {
     if (this.#socket.bufferedBytes <= limitBytes) return false;
     this.#socket.flush?.();
     return this.#socket.bufferedBytes > limitBytes;
   }
 
-  /** Sends a frame that must not be lost: when it cannot be kept, the connection ends. */
+  /** Sends a frame that must not be lost: the connection is closed when the frame cannot be kept. */
   send(frame: string): SendOutcome {
+    const limitBytes = this.#connection.server.options.socketBufferLimitBytes;
+    const mayBeLarge = MAX_HEADER_BYTES + MAX_BYTES_PER_UNIT * frame.length > 2 * limitBytes;
+    const isAlone = mayBeLarge && !this.#exceeds(0);
+    if (this.#largeFrameBytes > 0) this.#shrinkLargeFrame();
     const outcome = this.#socket.send(frame);
     this.#connection.server.buffers.grew(frame.length);
+    // The peer has closed the connection: its close code is reported, and not that this frame was late.
+    if (outcome === "closed") return "dropped";
     if (outcome === "dropped") this.#connection.close(CLOSE.tryLater, TOO_SLOW);
-    else if (outcome === "queued") this.#watch();
+    else if (outcome === "queued") this.#watch(isAlone);
+    else outcome satisfies "sent";
     return outcome;
   }
 
-  /** Hands over a published frame; false when the peer reads too slowly and the frame was shed. */
+  /** Sends a published frame; returns false when it was dropped because the peer reads too slowly or has left. */
   deliver(frame: SharedFrame): boolean {
     const limitBytes = this.#connection.server.options.socketBufferLimitBytes;
     const bufferedBytes = this.#socket.bufferedBytes;
@@ -55,14 +71,15 @@ export class Outbox {
       this.#shed();
       return false;
     }
-    // The hole comes before what follows it.
-    if (this.#hasShed) this.#tellGap();
+    // The gap is reported before the frame that follows it.
+    if (this.#hasShed) this.#sendGap();
     const outcome = this.#socket.sendShared?.(frame) ?? this.#socket.send(frame.text);
+    if (outcome === "closed") return false;
     if (outcome === "dropped") {
       this.#shed();
       return false;
     }
-    // Looked at again only if this frame can have made the difference.
+    // Checked again only if this frame can have exceeded the limit.
     const mostBytes = bufferedBytes + MAX_HEADER_BYTES + MAX_BYTES_PER_UNIT * frame.text.length;
     if (outcome === "queued" && mostBytes > limitBytes && this.isSlow) this.#becomeSlow();
     return true;
@@ -74,24 +91,56 @@ export class Outbox {
     this.#becomeSlow();
   }
 
-  #watch(): void {
+  /** After a frame was queued; `isAlone`: no other bytes were waiting before it. */
+  #watch(isAlone: boolean): void {
     if (!this.isSlow) return;
     const hardLimitBytes = 2 * this.#connection.server.options.socketBufferLimitBytes;
-    if (this.#exceeds(hardLimitBytes)) this.#connection.close(CLOSE.tryLater, TOO_SLOW);
+    const bufferedBytes = this.#socket.bufferedBytes;
+    if (isAlone && bufferedBytes > hardLimitBytes) this.#largeFrameBytes = bufferedBytes;
+    this.#lastBufferedBytes = bufferedBytes;
+    if (this.#exceeds(hardLimitBytes + this.#largeFrameBytes))
+      this.#connection.close(CLOSE.tryLater, TOO_SLOW);
     else this.#becomeSlow();
+  }
+
+  /** What has left the buffer since the last frame is the front of the large one. */
+  #shrinkLargeFrame(): void {
+    const leftBytes = this.#lastBufferedBytes - this.#socket.bufferedBytes;
+    if (leftBytes > 0) this.#largeFrameBytes = Math.max(0, this.#largeFrameBytes - leftBytes);
   }
 
   #becomeSlow(): void {
     if (this.#slowTimer !== undefined) return;
-    const { server } = this.#connection;
-    this.#slowTimer = new Timeout(() => {
-      this.#slowTimer = undefined;
-      if (this.isSlow) this.#connection.close(CLOSE.tryLater, TOO_SLOW);
-    });
-    server.timers.add(this.#slowTimer, server.options.slowConsumerTimeoutMs);
+    this.#slowTimer = new Timeout(() => this.#checkProgress());
+    this.#progressed();
+    this.#connection.server.native?.slow(this.#connection);
+    this.#waitForProgress(this.#slowTimer);
   }
 
-  #tellGap(): void {
+  #progressed(): void {
+    this.#progressAt = this.#connection.server.clock.now();
+    this.#sentBytes = this.#socket.sentBytes;
+  }
+
+  #waitForProgress(timer: Timeout): void {
+    const { clock, options, timers } = this.#connection.server;
+    const timeoutMs = options.slowConsumerTimeoutMs;
+    const remainingMs = this.#progressAt + timeoutMs - clock.now();
+    timers.add(timer, Math.max(0, Math.min(remainingMs, timeoutMs / CHECKS_PER_TIMEOUT)));
+  }
+
+  #checkProgress(): void {
+    const timer = this.#slowTimer;
+    if (timer === undefined) return;
+    if (!this.isSlow) return this.#endSlowness();
+    if (this.#socket.sentBytes !== this.#sentBytes) this.#progressed();
+    const { clock, options } = this.#connection.server;
+    if (clock.now() - this.#progressAt >= options.slowConsumerTimeoutMs)
+      this.#connection.close(CLOSE.tryLater, TOO_SLOW);
+    else this.#waitForProgress(timer);
+  }
+
+  #sendGap(): void {
     this.#hasShed = false;
     this.#endSlowness();
     this.#connection.server.counters.shedGaps++;
@@ -99,19 +148,21 @@ export class Outbox {
   }
 
   #endSlowness(): void {
+    this.#largeFrameBytes = 0;
     if (this.#slowTimer === undefined) return;
     this.#connection.server.timers.remove(this.#slowTimer);
     this.#slowTimer = undefined;
   }
 
-  /** The peer reads again: tells it of what it missed. */
+  /** Bytes have left the buffer. Once it is within the limit, reports a gap to the peer and resolves the waiters. */
   drained(): void {
+    if (this.isSlow) return this.#progressed();
     this.#endSlowness();
-    if (this.#hasShed) this.#tellGap();
+    if (this.#hasShed) this.#sendGap();
     for (const resolve of this.#drainWaiters?.splice(0) ?? []) resolve(true);
   }
 
-  /** Resolves to true once no more bytes wait than allowed. */
+  /** Resolves to true once the unsent bytes are within the limit. */
   whenDrained(signal: AbortSignal | undefined): Promise<boolean> {
     if (!this.isSlow) return Promise.resolve(true);
     return wait(signal, (resolve) => {
@@ -139,7 +190,7 @@ export class Outbox {
     this.#ackWaiters?.get(id)?.(arrived);
   }
 
-  /** The connection is gone: nobody gets anything any more. */
+  /** The connection is gone: all waiters resolve to false. */
   end(): void {
     this.#endSlowness();
     for (const resolve of this.#drainWaiters?.splice(0) ?? []) resolve(false);
@@ -152,12 +203,12 @@ function wait(
   register: (resolve: (value: boolean) => void) => void,
 ): Promise<boolean> {
   return new Promise((resolve) => {
-    const giveUp = () => resolve(false);
+    const abort = () => resolve(false);
     register((value) => {
-      // The signal may outlive this wait by far.
-      signal?.removeEventListener("abort", giveUp);
+      // The signal may live much longer than this wait.
+      signal?.removeEventListener("abort", abort);
       resolve(value);
     });
-    signal?.addEventListener("abort", giveUp, { once: true });
+    signal?.addEventListener("abort", abort, { once: true });
   });
 }

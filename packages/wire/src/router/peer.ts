@@ -1,7 +1,7 @@
-/** What a connection is to the application, and to the adapter that carries it. */
+/** The interfaces of a connection towards the application (`Peer`) and towards the platform adapter (`Socket`). */
 
 /**
- * Fields every connection's data has. Declare your own once, for all routers:
+ * The fields of every connection's data. Declare your own once, for all routers:
  *
  * ```ts
  * declare module "@halyard/wire" {
@@ -12,76 +12,93 @@
  * ```
  */
 export interface ConnectionData {
-  /** UUID v7, chosen by the server. An identifier, never a credential. */
+  /** A UUID v7 chosen by the server. An identifier, not a credential. */
   readonly clientId: string;
 }
+
+/** A connection's data as the router keeps it; only the application knows the type of its own fields. */
+export type AnyData = { readonly clientId: string } & Record<string, unknown>;
 
 /** The object in `ServeOptions.context`. Declare its fields once to type `ctx.context`. */
 export interface ServerContext {
+  /** Fields of the application. */
   [key: string]: unknown;
 }
 
-/** The connection as hooks and handlers see it: the same object every time. */
+/** A connection as hooks and handlers see it; always the same object for one connection. */
 export interface Peer<Data extends ConnectionData = ConnectionData> {
+  /** The id of the connection. */
   readonly clientId: string;
+  /** The connection's data. */
   readonly data: Data;
   /** Bytes accepted for this peer that the platform has not sent yet. */
   readonly bufferedBytes: number;
-  /** Ends the connection; `onClose` gets this code. Default 1000. */
+  /** Closes the connection; `onClose` gets this code. Default 1000 with an empty reason. */
   close(code?: number, reason?: string): void;
 }
 
-/** What became of a frame: gone, waiting in the platform's buffer, or lost. */
+/** The result of sending a frame: sent, waiting in the platform's buffer, or dropped. */
 export type SendOutcome = "sent" | "queued" | "dropped";
 
-/** One frame for many connections: a platform may keep with it what it made of the text. */
+/** One frame for many connections. The platform may store its encoded form in `encoded`. */
 export interface SharedFrame {
+  /** The topic it was published to. */
   readonly topic: string;
+  /** The frame as JSON. */
   readonly text: string;
+  /** The platform's own form of the frame. */
   encoded: unknown;
 }
 
-/** What there is to remember of a connection; `state` is whether it is admitted, and whether it is closing. */
+/** A part of a connection that platforms with hibernation persist; `state`: whether it is admitted or closing. */
 export type ConnectionPart = "data" | "topics" | "calls" | "state";
 
-/** Where a platform writes the frames of a topic together: one may follow another without asking each peer again. */
+/** A platform that writes the frames of a topic in batches: a frame may follow another without checking each peer again. */
 export interface SharedWriter {
-  /** Sends the frame to all who took the topic's last one just now; false unless they are so many, and none of them slow. */
+  /** Sends the frame to all connections that took the topic's last frame. Returns false if their number is not `takers`, one is slow, or the batch is full. */
   follow(frame: SharedFrame, takers: number): boolean;
-  /** Others are subscribed to the topic from now on. */
+  /** The subscribers of the topic have changed. */
   regroup(topic: string): void;
 }
 
-/** What a platform adapter gives for each connection. An absent member is an absent capability. */
+/** The socket of one connection, implemented by the platform adapter. Optional members are capabilities. */
 export interface Socket {
+  /** Bytes that the platform has not sent yet. */
   readonly bufferedBytes: number;
-  send(frame: string): SendOutcome;
-  /** Sends a frame that many connections get. */
-  sendShared?(frame: SharedFrame): SendOutcome;
-  /** Starts to close; the platform ends a peer that does not answer within a second. */
+  /**
+   * Bytes that the operating system has taken so far, so that progress within one large frame is visible. A platform
+   * without it calls `SocketEvents.drained` whenever some bytes were sent.
+   */
+  readonly sentBytes?: number;
+  /** Sends a text frame. Returns `closed` when the peer has closed the connection, and its end was not reported yet. */
+  send(frame: string): SendOutcome | "closed";
+  /** Sends a frame that is published to many connections. */
+  sendShared?(frame: SharedFrame): SendOutcome | "closed";
+  /** Sends a close frame; the platform terminates a peer that does not answer it within a second. */
   close(code: number, reason: string): void;
-  /** Hands over what the adapter still holds back, so that `bufferedBytes` says what the peer has not taken. */
+  /** Writes the frames that the adapter holds back, so that `bufferedBytes` counts only what the peer has not read. */
   flush?(): void;
-  /** The platform does not tell `bufferedBytes`; what waits for a drain then waits for the peer's acknowledgement. */
+  /** Set when the platform does not report `bufferedBytes`; `waitFor: "drain"` then waits for the peer's acknowledgement. */
   readonly hidesBuffer?: true;
-  /** A part of the connection has changed: for platforms that have to remember it. */
+  /** A part of the connection has changed; for platforms that persist it. */
   changed?(part: ConnectionPart): void;
   /** Sends a WebSocket ping. */
   ping?(): void;
   /** Subscribes the socket to a topic of the platform's engine. */
   subscribe?(topic: string): void;
+  /** Ends a subscription in the platform's engine. */
   unsubscribe?(topic: string): void;
-  /** Publishes to every socket subscribed in the engine but this one. */
+  /** Publishes to every other socket that is subscribed in the engine. */
   publish?(topic: string, frame: string): void;
 }
 
-/** What the adapter gets back, to report each event of the socket. */
+/** The events of a socket, which the adapter reports to the connection. */
 export interface SocketEvents {
   /** A text frame as string, a binary frame as bytes. */
   receive(frame: string | Uint8Array): void;
-  /** A WebSocket ping or pong came: a sign of life. */
+  /** A WebSocket ping or pong arrived. */
   pong(): void;
-  /** The platform's buffer is empty again. */
+  /** Bytes were sent from the platform's buffer, which may be empty again. */
   drained(): void;
   /** A frame was larger than the limit; the adapter closes with 1009. */
   tooLarge(observedBytes?: number): void;

@@ -1,9 +1,9 @@
-/** Tells what is still running from what is done, so that everything stays synchronous until it cannot. */
+/** Distinguishes pending promises from finished results, so that synchronous handlers stay synchronous. */
 
-/** A promise of something that ran synchronously: there is nothing to wait for. */
+/** The promise of a result that is already complete; `pendingOf` does not wait for it. */
 export const DONE: Promise<void> = Promise.resolve();
 
-/** The result of a call, if it is one to wait for. */
+/** The result as a promise, if it has to be awaited. */
 export function pendingOf(result: unknown): Promise<unknown> | undefined {
   if (result === DONE || !isThenable(result)) return undefined;
   return result instanceof Promise ? result : Promise.resolve(result);
@@ -11,4 +11,13 @@ export function pendingOf(result: unknown): Promise<unknown> | undefined {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** The result of a call, or a rejection with the error it throws. */
+export function attempt(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }

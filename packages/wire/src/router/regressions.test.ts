@@ -9,7 +9,7 @@ const Note = message("NOTE", { n: z.number() });
 const later = (turns: number): Promise<void> =>
   turns === 0 ? Promise.resolve() : Promise.resolve().then(() => later(turns - 1));
 
-test("handlers start in the order of arrival when onAuth and a middleware are both asynchronous", async () => {
+test("handlers start in order of arrival when onAuth and a middleware are both asynchronous", async () => {
   const started: number[] = [];
   const router = createRouter()
     .onAuth(async () => {
@@ -27,7 +27,7 @@ test("handlers start in the order of arrival when onAuth and a middleware are bo
   expect(started).toEqual([1, 2, 3]);
 });
 
-test("no refused frame ends a call in flight whose id it carries", async () => {
+test("a refused frame never ends a request in flight whose correlationId it carries", async () => {
   let answer: (() => void) | undefined;
   const router = createRouter().rpc(Call, (ctx) => {
     answer = () => ctx.reply(Call.response, { n: ctx.payload.n });
@@ -36,7 +36,7 @@ test("no refused frame ends a call in flight whose id it carries", async () => {
   const peer = await createTestServer(router).connect();
   await peer.send(Call, { n: 1 }, { correlationId: "x" });
   await peer.sendRaw('{"type":"CALL","meta":{"correlationId":"x"},"payload":{"n":"bad"}}');
-  await peer.sendRaw('{"type":"NOBODY","meta":{"correlationId":"x"}}');
+  await peer.sendRaw('{"type":"UNKNOWN","meta":{"correlationId":"x"}}');
   await peer.sendRaw('{"type":"$ws:nope","meta":{"correlationId":"x"}}');
   await peer.sendRaw('{"type":"CALL","meta":{"correlationId":"x"},"payload":{"n":1},"extra":1}');
   answer?.();
@@ -45,7 +45,7 @@ test("no refused frame ends a call in flight whose id it carries", async () => {
   expect(peer.frames.filter((frame) => frame.type === "$ws:error")).toHaveLength(4);
 });
 
-test("an answer is sent although the signal it was given is aborted", async () => {
+test("a reply is sent although its signal is aborted", async () => {
   const router = createRouter().rpc(Call, async (ctx) => {
     const arrived = await ctx.reply(
       Call.response,
@@ -68,7 +68,7 @@ test("a server may be stopped twice, and both calls resolve", async () => {
   await Promise.all([other.close(), other.close()]);
 });
 
-test("an asynchronous onCancel that fails reaches onError and nothing else", async () => {
+test("an asynchronous onCancel callback that fails reaches onError and has no other effect", async () => {
   const errors: string[] = [];
   const router = createRouter()
     .onError((error) => {
@@ -87,7 +87,7 @@ test("an asynchronous onCancel that fails reaches onError and nothing else", asy
   expect(errors).toEqual(["rollback failed"]);
 });
 
-test("a pub/sub that fails gives a result, and its failure on the way out does not keep onClose from running", async () => {
+test("a failing pub/sub gives a result, and its failure at close does not prevent onClose", async () => {
   const closed: number[] = [];
   const seen: string[] = [];
   const pubsub = {
@@ -113,16 +113,16 @@ test("a pub/sub that fails gives a result, and its failure on the way out does n
   expect(closed).toEqual([4000]);
 });
 
-test("a refused asynchronous subscribe that nobody awaits ends nothing", async () => {
-  const router = createRouter({ authorizeTopic: async () => false }).on(Note, (ctx) => {
-    void ctx.subscribe("secret");
-  });
+test("a refused asynchronous subscribe without await sends no frame", async () => {
+  const router = createRouter({ authorizeTopic: async () => false })
+    .onError(() => undefined)
+    .on(Note, (ctx) => void ctx.subscribe("secret"));
   const peer = await createTestServer(router).connect();
   await peer.send(Note, { n: 1 });
   expect(peer.frames.map((frame) => frame.type)).toEqual(["$ws:hello"]);
 });
 
-test("a token that is checked after the connection has gone leaves no timer behind", async () => {
+test("a token check that finishes after the connection closed leaves no timer", async () => {
   let finish: ((data: { expiresAt: number }) => void) | undefined;
   const server = createTestServer(createRouter(), {
     refresh: () =>
@@ -155,7 +155,7 @@ test("one large publish to a peer that stops reading closes it after slowConsume
   expect(peer.closedWith).toMatchObject({ code: 1013 });
 });
 
-test("what a slow reader does not get is counted", async () => {
+test("messages dropped for a slow reader are counted", async () => {
   const router = createRouter({ socketBufferLimitBytes: 10 }).on(Note, (ctx) => ctx.subscribe("t"));
   const server = router.attach();
   const socket = { bufferedBytes: 0, send: () => "queued" as const, close: () => undefined };
@@ -170,11 +170,12 @@ test("what a slow reader does not get is counted", async () => {
     shedGaps: 0,
     busGaps: 0,
     refusedUpgrades: 0,
+    refusedInbound: 0,
   });
   connection.closed(1000, "");
 });
 
-test("a handler stops although an authenticate never settles, and its handle carries the counters", async () => {
+test("a handler stops although an authenticate never settles, and its handle has the counters", async () => {
   const handle = await serve(createRouter(), {
     port: 0,
     host: "127.0.0.1",
@@ -190,6 +191,7 @@ test("a handler stops although an authenticate never settles, and its handle car
     shedGaps: 0,
     busGaps: 0,
     refusedUpgrades: 0,
+    refusedInbound: 0,
   });
   await handle.stop();
   await ended;

@@ -3,16 +3,16 @@ import type { PublishResult, PubSub, PubSubStatus, Subscriber } from "../pubsub/
 import { FakeClock } from "../testing/fake-clock.ts";
 import { RemoteDisconnects } from "./remote-disconnects.ts";
 
-/** The way of one process to the broker, of which either half may be broken. */
-class Line implements PubSub {
-  readonly #lines: Set<Line>;
+/** The connection of one process to the broker. Either direction may be broken. */
+class BrokerConnection implements PubSub {
+  readonly #connections: Set<BrokerConnection>;
   #subscriber: Subscriber | undefined;
-  speaks = true;
-  #hears = true;
+  canPublish = true;
+  #canReceive = true;
 
-  constructor(lines: Set<Line>) {
-    this.#lines = lines;
-    lines.add(this);
+  constructor(connections: Set<BrokerConnection>) {
+    this.#connections = connections;
+    connections.add(this);
   }
 
   async subscribe(_topic: string, subscriber: Subscriber): Promise<void> {
@@ -22,102 +22,107 @@ class Line implements PubSub {
   unsubscribe(): void {}
 
   publish(topic: string, frame: string): PublishResult {
-    if (!this.speaks) return { ok: false, error: "DISCONNECTED", retryable: true };
-    for (const line of this.#lines) if (line.#hears) line.#subscriber?.deliver(topic, frame, undefined);
+    if (!this.canPublish) return { ok: false, error: "DISCONNECTED", retryable: true };
+    for (const connection of this.#connections)
+      if (connection.#canReceive) connection.#subscriber?.deliver(topic, frame, undefined);
     return { ok: true };
   }
 
   close(): void {
-    this.speaks = false;
-    this.#lines.delete(this);
+    this.canPublish = false;
+    this.#connections.delete(this);
   }
 
   get status(): PubSubStatus {
-    return { connected: this.speaks && this.#hears, gaps: 0, refused: 0 };
+    return { connected: this.canPublish && this.#canReceive, gaps: 0, refused: 0 };
   }
 
-  /** Subscribers are told when they hear again, as by every pub/sub. */
-  set hears(hears: boolean) {
-    this.#hears = hears;
-    if (hears) this.#subscriber?.missed?.(undefined);
+  /** Notifies subscribers when they receive messages again, as every pub/sub does. */
+  set canReceive(canReceive: boolean) {
+    this.#canReceive = canReceive;
+    if (canReceive) this.#subscriber?.missed?.(undefined);
   }
 }
 
 interface Process {
-  readonly line: Line;
-  /** The ages of the disconnects that it has obeyed. */
+  readonly connection: BrokerConnection;
+  /** The ages of the disconnects that it has applied. */
   readonly closed: readonly number[];
   tell(): Promise<void>;
 }
 
-function startProcess(lines: Set<Line>, clock: FakeClock): Process {
-  const line = new Line(lines);
+function startProcess(connections: Set<BrokerConnection>, clock: FakeClock): Process {
+  const connection = new BrokerConnection(connections);
   const closed: number[] = [];
-  const disconnects = new RemoteDisconnects(line, (_match, _how, ageMs) => void closed.push(ageMs), clock);
+  const disconnects = new RemoteDisconnects(
+    connection,
+    (_match, _how, ageMs) => void closed.push(ageMs),
+    clock,
+  );
   disconnects.start();
-  return { line, closed, tell: () => disconnects.tell({ clientId: "ann" }, 4403, "") };
+  return { connection, closed, tell: () => disconnects.publish({ clientId: "ann" }, 4403, "") };
 }
 
-/** Two processes that have been there for a while. */
+/** Two processes that have run for some time. */
 async function startTwo() {
   const clock = new FakeClock();
-  const lines = new Set<Line>();
-  const [here, there] = [startProcess(lines, clock), startProcess(lines, clock)];
+  const connections = new Set<BrokerConnection>();
+  const [here, there] = [startProcess(connections, clock), startProcess(connections, clock)];
   await clock.advance(60_000);
   return { clock, here, there };
 }
 
 describe("a disconnect", () => {
-  test("is obeyed at once by who hears it, and takes no longer than that", async () => {
+  test("is applied immediately by a process that receives it", async () => {
     const { here, there } = await startTwo();
     await here.tell();
     expect(there.closed).toEqual([0]);
   });
 
-  test("reaches a process that came back and asked before whoever told it could hear", async () => {
+  test("reaches a process that reconnects and asks before the sender can receive", async () => {
     const { clock, here, there } = await startTwo();
-    for (const { line } of [here, there]) line.hears = false;
+    for (const { connection } of [here, there]) connection.canReceive = false;
     void here.tell();
     await clock.advance(100);
-    there.line.hears = true;
+    there.connection.canReceive = true;
     await clock.advance(500);
     expect(there.closed).toEqual([]);
-    here.line.hears = true;
+    here.connection.canReceive = true;
     await clock.advance(500);
     expect(there.closed).toHaveLength(1);
   });
 
   test.each([
-    ["in which nothing could be told", false],
-    ["in which nothing could be heard", true],
+    ["in which publishing failed", false],
+    ["in which receiving failed", true],
   ])(
-    "at an outage %s reaches who comes back later, though its process leaves once it is told",
-    async (_, speaks) => {
+    "at an outage %s reaches a process that reconnects later, although the sender ends once it is confirmed",
+    async (_, canPublish) => {
       const { clock, here, there } = await startTwo();
-      for (const { line } of [here, there]) {
-        line.hears = false;
-        line.speaks = speaks;
+      for (const { connection } of [here, there]) {
+        connection.canReceive = false;
+        connection.canPublish = canPublish;
       }
-      void here.tell().then(() => here.line.close());
+      void here.tell().then(() => here.connection.close());
       await clock.advance(1_000);
-      here.line.speaks = true;
-      here.line.hears = true;
+      here.connection.canPublish = true;
+      here.connection.canReceive = true;
       await clock.advance(1_000);
-      there.line.speaks = true;
-      there.line.hears = true;
+      there.connection.canPublish = true;
+      there.connection.canReceive = true;
       await clock.advance(500);
       expect(there.closed).toHaveLength(1);
     },
   );
 
-  test("that the broker took late spares who came after it was asked for, and nobody who was there before", async () => {
+  test("that the broker accepted late closes the connections opened before the request and no later ones", async () => {
     const { clock, here, there } = await startTwo();
-    here.line.speaks = false;
+    here.connection.canPublish = false;
     void here.tell();
     await clock.advance(900);
-    here.line.speaks = true;
+    here.connection.canPublish = true;
     await clock.advance(100);
-    // Wall clocks tick by the millisecond: one less is the last that leaves nobody out.
+    // Wall clocks have a resolution of one millisecond, so one less is the last value that includes every earlier connection.
     expect(there.closed).toEqual([999]);
   });
 });

@@ -1,28 +1,29 @@
 /**
- * Disconnects that travel: told to the other processes of the router over its pub/sub, and asked for by a process that
- * could not hear for a while. All remember them, so that whoever told may be gone.
+ * Disconnects across processes: publishes them to the other processes of the router over its pub/sub. A process that was
+ * cut off requests the disconnects it may have missed; every process keeps them, so the original publisher may be gone.
  */
-import { isObject } from "../protocol/envelope.ts";
+import { isObject } from "../protocol/checks.ts";
 import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import type { PublishResult, PubSub, Subscriber } from "../pubsub/pubsub.ts";
-import type { Clock } from "./clock.ts";
-import { isCloseCode } from "./connection.ts";
+import type { Clock } from "../time/clock.ts";
+import { isCloseCode } from "./close-code.ts";
 import { type DisconnectMatch, type DisconnectOptions, isPlainMatch } from "./disconnect.ts";
 
-/** No application can use the empty topic: what is said there is among routers. */
+/** Reserved for routers: applications cannot use the empty topic. */
 const TOPIC = "";
-const TELL = "$ws:disconnect";
-const ASK = "$ws:disconnects";
-const TRY_EVERY_MS = 250;
-/** Whoever is revoked is gone by then, or the caller knows that he may not be. */
-const GIVE_UP_AFTER_MS = 5_000;
-/** A broker that was away is found again by everybody within this time: NATS clients try every two seconds. */
-const FOUND_AGAIN_MS = 2_500;
-const REMEMBER_MS = 5 * 60_000;
-const MAX_REMEMBERED = 10_000;
-/** Whoever is asked waits for up to so long, and is silent if another has answered. */
-const LONGEST_PAUSE_MS = 200;
+const DISCONNECT = "$ws:disconnect";
+/** Requests the recent disconnects from the other processes. */
+const REQUEST = "$ws:disconnects";
+const RETRY_EVERY_MS = 250;
+/** After this, `disconnect()` rejects, so that the caller knows that connections may still be open. */
+const PUBLISH_TIMEOUT_MS = 5_000;
+/** All processes reconnect to a restored broker within this time: NATS clients retry every 2 s. */
+const RECONNECT_MS = 2_500;
+const KEEP_MS = 5 * 60_000;
+const MAX_KEPT = 10_000;
+/** A process waits a random time up to this before it replies, and does not reply if another process has. */
+const MAX_REPLY_DELAY_MS = 200;
 
 interface Disconnect {
   readonly id: string;
@@ -31,65 +32,64 @@ interface Disconnect {
   readonly reason: string;
 }
 
-interface Remembered {
+interface KeptDisconnect {
   readonly disconnect: Disconnect;
-  /** When it was told first, by the monotonic clock. */
+  /** Monotonic time of the first publish, in ms. */
   readonly at: number;
-  /** When it was last told, by whomever. */
-  toldAt: number;
+  /** Monotonic time of the last publish by any process, in ms. */
+  publishedAt: number;
 }
 
-/** Closes what matches here, unless it was opened in the last `ageMs`. */
+/** Closes the matching connections of this process, except those opened in the last `ageMs`. */
 export type CloseMatching = (match: DisconnectMatch, options: DisconnectOptions, ageMs: number) => void;
 
 export class RemoteDisconnects implements Subscriber {
   readonly #id = uuidv7();
-  readonly #bus: PubSub;
+  readonly #pubsub: PubSub;
   readonly #close: CloseMatching;
   readonly #clock: Clock;
-  /** What was told, here or elsewhere, and so is done here; the oldest first. */
-  readonly #told = new Map<string, Remembered>();
-  #isListening = false;
-  /** When the broker was last known to be away. */
-  #awayAt = Number.NEGATIVE_INFINITY;
-  /** How often there was something to ask. */
-  #questions = 0;
-  #isAsking = false;
-  /** When the latest question of the others came. */
-  #askedAt = 0;
-  #isAnswering = false;
+  /** Disconnects of all processes, by id, oldest first. Those in this map are done in this process. */
+  readonly #kept = new Map<string, KeptDisconnect>();
+  #isSubscribed = false;
+  /** Monotonic time at which the broker was last unavailable, in ms. */
+  #unavailableAt = Number.NEGATIVE_INFINITY;
+  /** How often this process had to request disconnects. */
+  #requests = 0;
+  #isRequesting = false;
+  /** Monotonic time of the last request of another process, in ms. */
+  #requestedAt = 0;
+  #isReplying = false;
 
-  constructor(bus: PubSub, close: CloseMatching, clock: Clock) {
-    this.#bus = bus;
+  constructor(pubsub: PubSub, close: CloseMatching, clock: Clock) {
+    this.#pubsub = pubsub;
     this.#close = close;
     this.#clock = clock;
   }
 
-  /** Listens, from now on. */
   start(): void {
-    if (this.#isListening) return;
-    this.#isListening = true;
-    void this.#listen();
+    if (this.#isSubscribed) return;
+    this.#isSubscribed = true;
+    void this.#subscribe();
   }
 
   stop(): void {
-    this.#isListening = false;
-    void Promise.resolve(this.#bus.unsubscribe(TOPIC, this)).catch(ignore);
+    this.#isSubscribed = false;
+    void Promise.resolve(this.#pubsub.unsubscribe(TOPIC, this)).catch(ignore);
   }
 
-  /** Resolves once the other processes are told; rejects when the pub/sub does not take it. */
-  async tell(match: DisconnectMatch, code: number, reason: string): Promise<void> {
-    const told = this.#remember({ id: uuidv7(), match, code, reason }, 0);
-    let result = await this.#tell(told);
-    if (result.ok && this.#mayBeUnheard) {
-      // Whoever finds the broker later than we do asks what was said; until then somebody who knows has to be there.
-      await this.#pause(FOUND_AGAIN_MS);
-      result = await this.#tell(told);
+  /** Resolves once the pub/sub has accepted the disconnect; rejects when it does not. */
+  async publish(match: DisconnectMatch, code: number, reason: string): Promise<void> {
+    const kept = this.#keep({ id: uuidv7(), match, code, reason }, 0);
+    let result = await this.#publishDisconnect(kept);
+    if (result.ok && this.#mayBeMissed) {
+      // Other processes may still be reconnecting to the broker, so the disconnect is published again after that time.
+      await this.#pause(RECONNECT_MS);
+      result = await this.#publishDisconnect(kept);
     }
     if (result.ok) return;
     throw new WsError(
       "UNAVAILABLE",
-      "Connections of this process are closed, but the others could not be told: the pub/sub did not take it. Try again.",
+      "The connections of this process are closed, but the pub/sub did not accept the disconnect for the other processes. Call disconnect() again.",
       { ...result.details, error: result.error },
     );
   }
@@ -97,102 +97,102 @@ export class RemoteDisconnects implements Subscriber {
   // --- as a subscriber ---
 
   deliver(_topic: string, frame: string): number {
-    const said = parse(frame);
-    if (said === undefined || said["from"] === this.#id) return 0;
-    if (said["type"] === ASK) void this.#answer();
-    else if (isDisconnect(said)) this.#obey(said, ageOf(said));
+    const message = parse(frame);
+    if (message === undefined || message["from"] === this.#id) return 0;
+    if (message["type"] === REQUEST) void this.#reply();
+    else if (isDisconnect(message)) this.#apply(message, ageOf(message));
     return 0;
   }
 
   missed(): void {
-    this.#awayAt = this.#clock.now();
+    this.#unavailableAt = this.#clock.now();
     this.#catchUp();
   }
 
-  /** Asks the others what they said meanwhile, and answers what they may have asked. */
+  /** Requests the disconnects missed by this process, and replies to requests it may have missed. */
   #catchUp(): void {
-    void this.#ask();
-    void this.#answer();
+    void this.#request();
+    void this.#reply();
   }
 
-  /** For as long as it takes: who does not know who was disconnected must not believe that nobody was. */
-  async #ask(): Promise<void> {
-    this.#questions++;
-    if (this.#isAsking) return;
-    this.#isAsking = true;
-    for (let asked = 0; asked < this.#questions && this.#isListening; ) {
-      const question = this.#questions;
-      const result = await this.#publish(() => ({ type: ASK }));
-      // One that was closed takes nothing any more.
-      if (result.ok || !result.retryable) asked = question;
+  /** Retries without a time limit: revoked connections would stay open without the missed disconnects. */
+  async #request(): Promise<void> {
+    this.#requests++;
+    if (this.#isRequesting) return;
+    this.#isRequesting = true;
+    for (let done = 0; done < this.#requests && this.#isSubscribed; ) {
+      const current = this.#requests;
+      const result = await this.#publishMessage(() => ({ type: REQUEST }));
+      // A failure that is not retryable means that the pub/sub is closed.
+      if (result.ok || !result.retryable) done = current;
     }
-    this.#isAsking = false;
+    this.#isRequesting = false;
   }
 
-  #obey({ id, match, code, reason }: Disconnect, ageMs: number): void {
-    const known = this.#told.get(id);
-    if (known !== undefined) {
-      known.toldAt = this.#clock.now();
+  #apply({ id, match, code, reason }: Disconnect, ageMs: number): void {
+    const kept = this.#kept.get(id);
+    if (kept !== undefined) {
+      kept.publishedAt = this.#clock.now();
       return;
     }
-    this.#remember({ id, match, code, reason }, ageMs);
+    this.#keep({ id, match, code, reason }, ageMs);
     this.#close(match, { code, reason }, ageMs);
   }
 
-  /** Once for all who ask at about the same time, and only what no other has answered. */
-  async #answer(): Promise<void> {
-    this.#askedAt = this.#clock.now();
-    if (this.#isAnswering) return;
-    this.#isAnswering = true;
-    await this.#pause(Math.random() * LONGEST_PAUSE_MS);
-    for (let askedAt = -1; askedAt < this.#askedAt; ) {
-      askedAt = this.#askedAt;
-      for (const told of [...this.#told.values()]) {
-        if (told.toldAt >= askedAt || this.#clock.now() - told.at >= REMEMBER_MS) continue;
-        await this.#tell(told);
+  /** One reply covers all requests in the meantime, and skips what another process has already published. */
+  async #reply(): Promise<void> {
+    this.#requestedAt = this.#clock.now();
+    if (this.#isReplying) return;
+    this.#isReplying = true;
+    await this.#pause(Math.random() * MAX_REPLY_DELAY_MS);
+    for (let requestedAt = -1; requestedAt < this.#requestedAt; ) {
+      requestedAt = this.#requestedAt;
+      for (const kept of [...this.#kept.values()]) {
+        if (kept.publishedAt >= requestedAt || this.#clock.now() - kept.at >= KEEP_MS) continue;
+        await this.#publishDisconnect(kept);
       }
     }
-    this.#isAnswering = false;
+    this.#isReplying = false;
   }
 
-  // --- on the bus ---
+  // --- over the pub/sub ---
 
-  #tell(told: Remembered): Promise<PublishResult> {
-    told.toldAt = this.#clock.now();
-    return this.#publish(() => {
-      // Rounded so that whoever was there is meant, though clocks tick by the millisecond.
-      const ageMs = Math.max(0, Math.floor(this.#clock.now() - told.at) - 1);
-      return { type: TELL, ...told.disconnect, ageMs };
+  #publishDisconnect(kept: KeptDisconnect): Promise<PublishResult> {
+    kept.publishedAt = this.#clock.now();
+    return this.#publishMessage(() => {
+      // Rounded down, so that connections opened in the same millisecond are closed too.
+      const ageMs = Math.max(0, Math.floor(this.#clock.now() - kept.at) - 1);
+      return { type: DISCONNECT, ...kept.disconnect, ageMs };
     });
   }
 
-  /** Tries until the broker takes it, for a while. */
-  async #publish(say: () => object): Promise<PublishResult> {
-    const giveUpAt = this.#clock.now() + GIVE_UP_AFTER_MS;
+  /** Retries until the pub/sub accepts the message, for up to `PUBLISH_TIMEOUT_MS`. */
+  async #publishMessage(createMessage: () => object): Promise<PublishResult> {
+    const stopAt = this.#clock.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
-      const result = await this.#attempt({ ...say(), from: this.#id });
+      const result = await this.#attempt({ ...createMessage(), from: this.#id });
       if (result.ok || !result.retryable) return result;
-      this.#awayAt = this.#clock.now();
-      if (this.#awayAt >= giveUpAt) return result;
+      this.#unavailableAt = this.#clock.now();
+      if (this.#unavailableAt >= stopAt) return result;
       await this.#pause();
     }
   }
 
-  async #attempt(said: object): Promise<PublishResult> {
+  async #attempt(message: object): Promise<PublishResult> {
     try {
-      return await this.#bus.publish(TOPIC, JSON.stringify(said), {});
+      return await this.#pubsub.publish(TOPIC, JSON.stringify(message), {});
     } catch {
       return { ok: false, error: "DISCONNECTED", retryable: true };
     }
   }
 
-  async #listen(): Promise<void> {
-    while (this.#isListening) {
+  async #subscribe(): Promise<void> {
+    while (this.#isSubscribed) {
       try {
-        const confirmed = this.#bus.subscribe(TOPIC, this);
+        const confirmed = this.#pubsub.subscribe(TOPIC, this);
         if (confirmed === undefined) return;
         await confirmed;
-        // Something may have been said since this process opened its doors.
+        // The server may have accepted connections before the subscription was confirmed.
         this.#catchUp();
         return;
       } catch {
@@ -201,46 +201,46 @@ export class RemoteDisconnects implements Subscriber {
     }
   }
 
-  /** Others may not have found the broker yet. */
-  get #mayBeUnheard(): boolean {
-    return this.#bus.status?.connected === false || this.#clock.now() - this.#awayAt < FOUND_AGAIN_MS;
+  /** Whether other processes may not have reconnected to the broker yet. */
+  get #mayBeMissed(): boolean {
+    return this.#pubsub.status?.connected === false || this.#clock.now() - this.#unavailableAt < RECONNECT_MS;
   }
 
-  #pause(delayMs = TRY_EVERY_MS): Promise<void> {
+  #pause(delayMs = RETRY_EVERY_MS): Promise<void> {
     return new Promise((resolve) => {
       this.#clock.setTimeout(resolve, delayMs);
     });
   }
 
-  #remember(disconnect: Disconnect, ageMs: number): Remembered {
+  #keep(disconnect: Disconnect, ageMs: number): KeptDisconnect {
     const now = this.#clock.now();
-    if (this.#told.size >= MAX_REMEMBERED)
-      for (const oldest of this.#told.keys()) if (this.#told.delete(oldest)) break;
-    const told = { disconnect, at: now - ageMs, toldAt: now };
-    this.#told.set(disconnect.id, told);
-    return told;
+    if (this.#kept.size >= MAX_KEPT)
+      for (const oldest of this.#kept.keys()) if (this.#kept.delete(oldest)) break;
+    const kept = { disconnect, at: now - ageMs, publishedAt: now };
+    this.#kept.set(disconnect.id, kept);
+    return kept;
   }
 }
 
 function parse(frame: string): Record<string, unknown> | undefined {
   try {
-    const said: unknown = JSON.parse(frame);
-    return isObject(said) ? said : undefined;
+    const message: unknown = JSON.parse(frame);
+    return isObject(message) ? message : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** How long ago it was told first; 0 for just now. */
+/** How long ago the disconnect was first published, in ms. */
 function ageOf({ ageMs }: Record<string, unknown>): number {
   return typeof ageMs === "number" && ageMs > 0 ? ageMs : 0;
 }
 
-/** Whoever can reach the broker can write to it: only what we would say is believed. */
-function isDisconnect(said: Record<string, unknown>): said is Record<string, unknown> & Disconnect {
-  const { type, id, match, code, reason } = said;
+/** Checks every field, because any process with access to the broker can publish. */
+function isDisconnect(message: Record<string, unknown>): message is Record<string, unknown> & Disconnect {
+  const { type, id, match, code, reason } = message;
   return (
-    type === TELL &&
+    type === DISCONNECT &&
     typeof id === "string" &&
     typeof code === "number" &&
     isCloseCode(code) &&

@@ -1,12 +1,15 @@
-/** Registration: which handler answers which message, behind which middleware and hooks. Knows no platform; adapters bring the sockets. */
+/** The router: registers handlers, middleware and hooks, and creates servers. It knows no platform; adapters provide the sockets. */
 import { CLOSE, isReservedType } from "../protocol/control.ts";
+import type { WsError } from "../protocol/error.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
-import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
-import { systemClock } from "./clock.ts";
-import { type AnyData, checkCloseCode } from "./connection.ts";
+import type { AnyMessageSchema, PayloadInput, RpcSchema } from "../schema/message.ts";
+import { isMessageSchema, notASchema } from "../schema/message-schema.ts";
+import { systemClock } from "../time/clock.ts";
+import { checkCloseCode } from "./close-code.ts";
 import type { EventContext, Middleware, PublishOptions, RpcContext, SendArguments } from "./context.ts";
-import { type DisconnectMatch, type DisconnectOptions, isOlder, matcher } from "./disconnect.ts";
+import type { Server } from "./contracts.ts";
+import { createMatcher, type DisconnectMatch, type DisconnectOptions, isOlder } from "./disconnect.ts";
 import {
   type AuthHook,
   type CloseHook,
@@ -14,23 +17,45 @@ import {
   Hooks,
   type LimitHook,
   type OpenHook,
+  runErrorHooks,
 } from "./hooks.ts";
-import type { AnyMiddleware } from "./middleware.ts";
 import { isDevelopment, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
-import type { ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
+import type { AnyData, ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
 import { publish } from "./publish.ts";
 import { RemoteDisconnects } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
-import { Server } from "./server.ts";
+import { RouterServer } from "./server.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
 
+/** The handler of a message without a response. */
 export type EventHandler<S extends AnyMessageSchema, Data extends ConnectionData> = (
   ctx: EventContext<S, Data>,
 ) => unknown;
+/** The handler of a request. It returns the payload of the response, or calls `ctx.reply` or `ctx.error`. */
 export type RpcHandler<S extends RpcSchema, Data extends ConnectionData> = (
   ctx: RpcContext<S, Data>,
-) => unknown;
+) => RpcResult<PayloadInput<S["response"]>>;
 
+/** What a request handler may return: the payload of the response, nothing, or the result of `ctx.reply`. */
+export type RpcResult<Payload> = Payload | boolean | void | Promise<Payload | boolean | void>;
+
+/** Set on the argument of `merge` when the other router expects connection data that this one does not have. */
+type MergeableInto<Data, Other> = [Data] extends [Other]
+  ? unknown
+  : { readonly "the connection data of this router must include": Other };
+
+/** The result of a publish that would reach no subscriber: all of them are in Durable Objects. */
+const UNREACHABLE: PublishResult = {
+  ok: false,
+  error: "UNSUPPORTED",
+  retryable: false,
+  details: {
+    reason:
+      "router.publish() does not reach the connections of a Durable Object. Call this.publish() in the object, or a method of its stub that does.",
+  },
+};
+
+/** Registers handlers, middleware and hooks. Created by `createRouter()`. */
 export class Router<Data extends ConnectionData = ConnectionData> {
   readonly #options: RouterOptions<Data>;
   readonly #resolved: ResolvedOptions;
@@ -39,7 +64,9 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   #pubsub: PubSub | undefined;
   #server: Server | undefined;
   readonly #servers = new Set<Server>();
-  /** Where other processes are behind the pub/sub. */
+  /** Whether Durable Objects use this router. Their connections belong to the objects. */
+  #isIsolated = false;
+  /** Set when other processes share the pub/sub. */
   readonly #remote: RemoteDisconnects | undefined;
 
   constructor(options: RouterOptions<Data> = {}) {
@@ -48,7 +75,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     this.#pubsub = this.#resolved.pubsub;
     this.#hooks = hooksOf(options);
     const closeMatching = (match: DisconnectMatch, how: DisconnectOptions, ageMs: number): void => {
-      const matches = matcher(match);
+      const matches = createMatcher(match);
       const openedBefore = systemClock.wall() - ageMs;
       this.disconnectLocal((ws) => matches(ws) && (ageMs === 0 || isOlder(ws.clientId, openedBefore)), how);
     };
@@ -56,17 +83,20 @@ export class Router<Data extends ConnectionData = ConnectionData> {
       this.#remote = new RemoteDisconnects(this.#pubsub, closeMatching, systemClock);
   }
 
-  /** Handles a message that expects no answer. Registering a type again replaces its handler. */
+  /** Registers the handler of a message without a response. Registering a type again replaces its handler. */
   on<S extends AnyMessageSchema>(schema: S, handler: EventHandler<S, Data>): this {
     return this.#register(schema, "event", handler, []);
   }
 
-  /** Handles a request; the handler answers with `ctx.reply` or `ctx.error`. The schema must have a response. */
+  /**
+   * Registers the handler of a request. It returns the payload of the response, or calls `ctx.reply` or `ctx.error`.
+   * Throws when the schema has no response.
+   */
   rpc<S extends RpcSchema>(schema: S, handler: RpcHandler<S, Data>): this {
     return this.#register(schema, "rpc", handler, []);
   }
 
-  /** Unregisters the handler of this message type. */
+  /** Removes the handler of this message type. */
   off(schema: AnyMessageSchema): this {
     this.#routes.delete(schema.type);
     return this;
@@ -74,16 +104,16 @@ export class Router<Data extends ConnectionData = ConnectionData> {
 
   /** Adds middleware around every handler, in order of registration. */
   use(middleware: Middleware<Data>): this {
-    this.#routes.use(middleware as AnyMiddleware);
+    this.#routes.use(middleware as Middleware);
     return this;
   }
 
-  /** Registers one message with middleware of its own, inside the router's. */
+  /** Registers one message with its own middleware, which runs inside the router's middleware. */
   route<S extends AnyMessageSchema>(schema: S): RouteBuilder<S, Data, this> {
-    const middleware: AnyMiddleware[] = [];
+    const middleware: Middleware[] = [];
     const builder: RouteBuilder<S, Data, this> = {
       use: (added) => {
-        middleware.push(added as AnyMiddleware);
+        middleware.push(added as Middleware);
         return builder;
       },
       on: (handler) => this.#register(schema, "event", handler, middleware),
@@ -92,64 +122,75 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     return builder;
   }
 
+  /** Adds a hook that runs when a connection opens. */
   onOpen(hook: OpenHook<Data>): this {
     this.#hooks.open.push(hook as OpenHook);
     return this;
   }
 
+  /** Adds a hook that runs when a connection has closed. */
   onClose(hook: CloseHook<Data>): this {
     this.#hooks.close.push(hook as CloseHook);
     return this;
   }
 
-  /** Asked once per connection, with its first message. Anything but true closes the connection with 4401. */
+  /** Adds a hook that runs once per connection, with its first message. Any result but true closes the connection with 4401. */
   onAuth(hook: AuthHook<Data>): this {
     this.#hooks.auth.push(hook as AuthHook);
     return this;
   }
 
-  /** Sees every failure. Returning false suppresses the error frame. */
+  /** Adds a hook that receives every failure. Returning false suppresses the error frame. */
   onError(hook: ErrorHook<Data>): this {
     this.#hooks.error.push(hook as ErrorHook);
     return this;
   }
 
-  /** Told when a peer sends too much at once or too often. */
+  /** Adds a hook that runs when a peer exceeds the frame size limit or a rate limit. */
   onLimitExceeded(hook: LimitHook<Data>): this {
     this.#hooks.limit.push(hook as LimitHook);
     return this;
   }
 
   /**
-   * Takes over the routes and hooks of another router as they are now. Its middleware goes on wrapping its own
-   * routes only; on the same type, the merged route wins. The other router may use another validation library.
+   * Adds the current routes and hooks of another router. Its middleware wraps only its own routes. For a type that both
+   * routers have, the merged route wins. The other router may use another validation library, and may expect less
+   * connection data than this one.
    */
-  merge<Other extends ConnectionData>(router: Router<Other>): this {
+  merge<Other extends ConnectionData>(router: Router<Other> & MergeableInto<Data, Other>): this {
     this.#routes.append(router.#routes);
     this.#hooks.append(router.#hooks);
     return this;
   }
 
-  /** Publishes to every subscriber of the topic, on every server of this router. */
+  /**
+   * Publishes to every subscriber of the topic, on every server of this router. It cannot reach Durable Objects: use
+   * `this.publish` of the object.
+   */
   publish<S extends AnyMessageSchema>(
     topic: string,
     schema: S,
     ...[payload, options]: SendArguments<S, PublishOptions<S>>
   ): Promise<PublishResult> {
-    const { validator } = this.#resolved;
+    if (this.#isIsolated && this.#servers.size === 0 && this.#resolved.pubsub === undefined)
+      return Promise.resolve(UNREACHABLE);
+    const { validator, maxOutboundFrameBytes } = this.#resolved;
     const { meta, partitionKey } = options ?? {};
     const publisher = {
-      pubsub: this.#bus(),
+      pubsub: this.#getPubSub(),
       validator,
       clock: systemClock,
-      failed: (error: unknown) => console.error("[halyard] A publish failed:", error),
+      maxFrameBytes: maxOutboundFrameBytes,
+      failed: (error: unknown) => console.error("[halyard] The pub/sub failed to publish a message:", error),
+      invalid: (error: WsError, type: string | undefined) =>
+        void runErrorHooks(this.#hooks, error, { clientId: "", type }),
     };
     return publish(publisher, topic, schema, payload, meta, { partitionKey });
   }
 
   /**
-   * Clears handlers, middleware and hooks added by method. Options and their hooks stay, and so do connections,
-   * their topics, heartbeats and calls in flight: those belong to the running servers.
+   * Removes handlers, middleware and hooks that were added by method. The options and their hooks stay. Connections,
+   * topics, heartbeats and calls in flight stay too, because they belong to the running servers.
    */
   reset(): this {
     this.#routes.clear();
@@ -157,16 +198,18 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     return this;
   }
 
-  /** For adapters: a running server of this router, with connections and topics of its own. */
+  /** For adapters: creates a server of this router, with its own connections and topics. */
   attach(options: ServerOptions = {}): Server {
-    const own = options.isolated && this.#resolved.pubsub === undefined ? new MemoryPubSub() : undefined;
+    const isolatedPubSub =
+      options.isolated && this.#resolved.pubsub === undefined ? new MemoryPubSub() : undefined;
+    if (options.isolated) this.#isIsolated = true;
     const parts = {
       routes: this.#routes,
       hooks: this.#hooks,
       options: this.#resolved,
-      pubsub: () => own ?? this.#bus(),
+      pubsub: () => isolatedPubSub ?? this.#getPubSub(),
     };
-    const server = new Server(parts, options, () => {
+    const server = new RouterServer(parts, options, () => {
       if (this.#servers.delete(server) && this.#servers.size === 0) this.#remote?.stop();
     });
     if (!options.isolated) {
@@ -177,19 +220,19 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   }
 
   /**
-   * Closes the connections that match, on every server of this router and of the processes that share its pub/sub: all
-   * given fields must be equal. Resolves to how many were closed in this process, once the others are told; rejects
-   * with `UNAVAILABLE` when they cannot be told within 5 seconds. The default code is 4403.
+   * Closes the connections that match, on every server of this router and in every process that shares its pub/sub. All
+   * given fields must be equal. Resolves to the number of connections closed in this process, once the disconnect is
+   * published to the other processes; rejects with `UNAVAILABLE` when that fails for 5 s. The default code is 4403.
    */
-  async disconnect(match: DisconnectMatch, options: DisconnectOptions = {}): Promise<number> {
+  async disconnect(match: DisconnectMatch<Data>, options: DisconnectOptions = {}): Promise<number> {
     const { code = CLOSE.forbidden, reason = "" } = options;
     checkCloseCode(code);
-    const closed = this.disconnectLocal(matcher(match), options);
-    await this.#remote?.tell(match, code, reason);
+    const closed = this.disconnectLocal(createMatcher(match as DisconnectMatch), options);
+    await this.#remote?.publish(match as DisconnectMatch, code, reason);
     return closed;
   }
 
-  /** Like `disconnect`, by a function, which never leaves this process. */
+  /** Closes the connections of this process for which the function returns true; returns their number. The default code is 4403. */
   disconnectLocal(matches: (ws: Peer<Data>) => boolean, options: DisconnectOptions = {}): number {
     const { code = CLOSE.forbidden, reason = "" } = options;
     let closed = 0;
@@ -203,13 +246,13 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     return closed;
   }
 
-  /** For adapters without options of their own: takes over a connected socket. The data carries the connection's id. */
+  /** For adapters without options: takes over a connected socket. `data` includes the connection's id. */
   accept(socket: Socket, data: Data, options?: AcceptOptions): SocketEvents {
     this.#server ??= this.attach();
     return this.#server.accept(socket, data as unknown as AnyData, options);
   }
 
-  #bus(): PubSub {
+  #getPubSub(): PubSub {
     this.#pubsub ??= new MemoryPubSub();
     return this.#pubsub;
   }
@@ -218,21 +261,24 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     schema: AnyMessageSchema,
     kind: "event" | "rpc",
     handler: unknown,
-    middleware: readonly AnyMiddleware[],
+    middleware: readonly Middleware[],
   ): this {
+    if (!isMessageSchema(schema)) {
+      throw new TypeError(notASchema(kind === "rpc" ? "router.rpc()" : "router.on()", schema));
+    }
     if (isReservedType(schema.type)) {
       throw new TypeError(
-        `${schema.type} is reserved: types beginning with "$ws:" belong to the protocol and reach no handler.`,
+        `The message type "${schema.type}" is reserved: types beginning with "$ws:" belong to the protocol. Choose another name.`,
       );
     }
     if (kind === "rpc" && schema.response === undefined) {
       throw new TypeError(
-        `${schema.type} has no response, so it cannot be a request. Declare one, as in message("${schema.type}", { response: { … } }), or register it with on().`,
+        `${schema.type} has no response, so rpc() cannot register it. Declare one with message("${schema.type}", { response: { … } }), or use on().`,
       );
     }
     if (this.#routes.has(schema.type) && isDevelopment()) {
       console.warn(
-        `[halyard] ${schema.type} is registered twice on one router; the later handler replaces the earlier one.`,
+        `[halyard] ${schema.type} is registered twice on one router; the later handler replaces the earlier one. Remove one of them, or call router.off() first.`,
       );
     }
     this.#routes.set({ kind, schema, handler, middleware, chain: undefined } as never);
@@ -240,27 +286,27 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   }
 }
 
-/** Made by `router.route(schema)`. */
+/** Registers one message; returned by `router.route(schema)`. */
 export interface RouteBuilder<S extends AnyMessageSchema, Data extends ConnectionData, R> {
   /** Adds middleware for this message only. */
   use(middleware: Middleware<Data>): RouteBuilder<S, Data, R>;
-  /** Registers the handler and gives the router back. */
+  /** Registers the handler and returns the router. */
   on(handler: EventHandler<S, Data>): R;
-  /** Registers the request handler and gives the router back. */
+  /** Registers the request handler and returns the router. */
   rpc(handler: S extends RpcSchema ? RpcHandler<S, Data> : never): R;
 }
 
 function hooksOf<Data extends ConnectionData>({ hooks }: RouterOptions<Data>): Hooks {
-  const own = new Hooks();
-  if (hooks?.onOpen) own.open.push(hooks.onOpen as OpenHook);
-  if (hooks?.onClose) own.close.push(hooks.onClose as CloseHook);
-  if (hooks?.onAuth) own.auth.push(hooks.onAuth as AuthHook);
-  if (hooks?.onError) own.error.push(hooks.onError as ErrorHook);
-  return own;
+  const list = new Hooks();
+  if (hooks?.onOpen) list.open.push(hooks.onOpen as OpenHook);
+  if (hooks?.onClose) list.close.push(hooks.onClose as CloseHook);
+  if (hooks?.onAuth) list.auth.push(hooks.onAuth as AuthHook);
+  if (hooks?.onError) list.error.push(hooks.onError as ErrorHook);
+  return list;
 }
 
 /**
- * Makes a router. `Data` is the type of each connection's data.
+ * Creates a router. `Data` is the type of each connection's data.
  *
  * @example
  * ```ts

@@ -1,33 +1,35 @@
-/** The table of routes: which handler, behind which middleware, answers which type. */
+/** The routing table: the handler and middleware of each message type. */
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
-import type { InboundCall } from "./inbound-call.ts";
-import type { InboundEvent } from "./inbound-event.ts";
-import type { AnyMiddleware } from "./middleware.ts";
+import type { EventContext, Middleware, RpcContext } from "./context.ts";
+import type { AnyData } from "./peer.ts";
+
+/** `isRpc` is a boolean here, because the class of requests extends the class of events. */
+type AnyEventContext = Omit<EventContext<AnyMessageSchema, AnyData>, "isRpc"> & { readonly isRpc: boolean };
 
 interface RouteBase {
-  /** Middleware of this route, after the router's own. */
-  readonly middleware: readonly AnyMiddleware[];
+  /** Middleware of this route; runs after the router's middleware. */
+  readonly middleware: readonly Middleware[];
   /** The whole chain, computed on first use and again when the router's middleware changes. */
-  chain: readonly AnyMiddleware[] | undefined;
+  chain: readonly Middleware[] | undefined;
 }
 
 export interface EventRoute extends RouteBase {
   readonly kind: "event";
   readonly schema: AnyMessageSchema;
-  readonly handler: (ctx: InboundEvent) => unknown;
+  readonly handler: (ctx: AnyEventContext) => unknown;
 }
 
 export interface RpcRoute extends RouteBase {
   readonly kind: "rpc";
   readonly schema: RpcSchema;
-  readonly handler: (ctx: InboundCall) => unknown;
+  readonly handler: (ctx: RpcContext<RpcSchema, AnyData>) => unknown;
 }
 
 export type Route = EventRoute | RpcRoute;
 
 export class Routes {
   readonly #routes = new Map<string, Route>();
-  readonly #middleware: AnyMiddleware[] = [];
+  readonly #middleware: Middleware[] = [];
 
   get(type: string): Route | undefined {
     return this.#routes.get(type);
@@ -45,17 +47,17 @@ export class Routes {
     this.#routes.delete(type);
   }
 
-  use(middleware: AnyMiddleware): void {
+  use(middleware: Middleware): void {
     this.#middleware.push(middleware);
     for (const route of this.#routes.values()) route.chain = undefined;
   }
 
-  chainOf(route: Route): readonly AnyMiddleware[] {
+  chainOf(route: Route): readonly Middleware[] {
     route.chain ??= [...this.#middleware, ...route.middleware];
     return route.chain;
   }
 
-  /** Takes over the routes of another table; that table's own middleware goes on wrapping them, and nothing else. */
+  /** Adds the routes of another table. The other table's middleware wraps only those routes. */
   append(other: Routes): void {
     for (const route of other.#routes.values()) {
       this.set({ ...route, middleware: [...other.#middleware, ...route.middleware], chain: undefined });

@@ -1,47 +1,61 @@
-/** What an adapter tells the server it makes, and each connection it brings. */
+/** The options an adapter passes to the server it creates, and to each connection it accepts. */
 import type { WsError } from "../protocol/error.ts";
-import type { Clock } from "./clock.ts";
-import type { AnyData } from "./connection.ts";
-import type { NativePublish } from "./native-topics.ts";
-import type { Peer, ServerContext, SharedWriter } from "./peer.ts";
-import type { Timers } from "./timers.ts";
+import type { Clock } from "../time/clock.ts";
+import type { Timers } from "../time/timers.ts";
+import type { AnyData, Peer, ServerContext, SharedWriter } from "./peer.ts";
 
-/** What an adapter brings besides sockets. */
+/** Publishes to every socket that is subscribed to the topic in the platform's engine. */
+export type NativePublish = (topic: string, frame: string) => void;
+
+/** The options of `router.attach()`. */
 export interface ServerOptions {
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: a wheel on the clock. */
+  /** Default: a timer wheel on the clock. */
   readonly timers?: Timers;
-  /** False where the platform finds dead peers itself; clients are told the router's heartbeat all the same. */
+  /** False when the platform detects dead peers itself. Clients still get the router's heartbeat settings. */
   readonly heartbeat?: false;
-  /** Topics are this server's own, unless the router was given a pub/sub. */
+  /** The server has its own topics, unless the router has the option `pubsub`. Default false. */
   readonly isolated?: boolean;
+  /** The value of `ctx.context`. Default: an empty object. */
   readonly context?: ServerContext;
-  /** Publishes to every socket subscribed to the topic in the platform's engine. */
+  /** Set when the platform has its own topics. */
   readonly nativePublish?: NativePublish;
+  /** Set when the platform writes published frames in batches. */
   readonly sharedWriter?: SharedWriter;
+  /** Called when a connection has opened. */
   readonly onOpen?: (ws: Peer) => unknown;
+  /** Called when a connection has closed. */
   readonly onClose?: (ws: Peer, code: number, reason: string) => unknown;
+  /** Called once for each published message that reaches this server. */
   readonly onBroadcast?: (message: BroadcastMessage, topic: string) => unknown;
-  /** Gets errors outside any message; the router's `onError` gets all others. */
+  /** Receives errors that belong to no message; the router's `onError` receives all others. */
   readonly onError?: (error: WsError, ctx: { readonly clientId?: string }) => unknown;
-  /** Checks a new token of an open connection; gives new data, or undefined to refuse. */
+  /** Checks a new token of an open connection; returns new data, or undefined to refuse. */
   readonly refresh?: (token: string, data: AnyData) => unknown;
+  /** How long `onAuth` and the adapter's `onUpgrade` may take, in ms; then the connection is closed. Default 10,000. */
+  readonly handshakeTimeoutMs?: number;
 }
 
+/** A published message as `onBroadcast` receives it. */
 export interface BroadcastMessage {
+  /** The message type. */
   readonly type: string;
+  /** The meta of the message. */
   readonly meta: Readonly<Record<string, unknown>>;
+  /** The payload, if there is one. */
   readonly payload?: unknown;
 }
 
+/** Options of one accepted connection. */
 export interface AcceptOptions {
-  /** Whether the peer offered this protocol, and so is greeted. Default true. */
+  /** Whether the peer offered this protocol, so that the server sends hello. Default true. */
   readonly greets?: boolean;
-  /** The connection is taken up again with these topics: it is not greeted, and `onOpen` does not run. */
+  /** Set for a connection that is restored, with its topics: the server sends no hello and does not run `onOpen`. */
   readonly resumedTopics?: readonly string[];
-  /** Of one taken up again: whether `onAuth` had admitted it. Default true. */
+  /** For a restored connection: whether `onAuth` had admitted it. Default true. */
   readonly admitted?: boolean;
-  /** Of one taken up again: how the server was closing it. */
+  /** For a restored connection: the close frame that was sent, if any. */
   readonly closing?: { readonly code: number; readonly reason: string };
   /** Called with the new connection before any hook. */
   readonly upgraded?: (ws: Peer) => unknown;

@@ -1,29 +1,33 @@
-/** A running server of a router: its connections and topics belong here, so that one router may serve several. */
+/** A running server of a router: `Server` of `contracts.ts`. It owns connections and topics, so that one router may have several servers. */
 import { CLOSE, CONTROL, type Hello } from "../protocol/control.ts";
 import { isApplicationFrame } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { PublishResult, PubSub, PubSubStatus, Subscriber } from "../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import { type Timers, TimerWheel } from "../time/timers.ts";
+import { BrokerGaps } from "./broker-gap.ts";
 import { Buffers } from "./buffers.ts";
-import { tellBusGap } from "./bus-gap.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import { type AnyData, Connection } from "./connection.ts";
+import { ServerConnection } from "./connection.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
+import type { Connection, Server } from "./contracts.ts";
 import { createCounters, type ServerCounters } from "./counters.ts";
+import { DEFAULT_HANDSHAKE_TIMEOUT_MS, inHandshakeTime } from "./handshake-deadline.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import type { Hooks, LimitExceededInfo } from "./hooks.ts";
-import { ConnectionScope, type InboundEvent } from "./inbound-event.ts";
+import { type Hooks, type LimitExceededInfo, logError, runErrorHooks } from "./hooks.ts";
+import { ConnectionScope } from "./inbound-event.ts";
+import { InboundMemory } from "./inbound-memory.ts";
 import { figuresOf, type Metrics } from "./metrics.ts";
 import { NativeTopics } from "./native-topics.ts";
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, type ResolvedOptions } from "./options.ts";
-import type { ServerContext, SharedFrame, Socket } from "./peer.ts";
-import { pendingOf } from "./pending.ts";
+import type { AnyData, Peer, ServerContext, SharedFrame, Socket } from "./peer.ts";
+import { attempt, pendingOf } from "./pending.ts";
 import { publish } from "./publish.ts";
 import type { Routes } from "./routes.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
-import { type Timers, TimerWheel } from "./timers.ts";
+import { enroll } from "./topics.ts";
 
-/** What a server needs of its router. */
+/** The parts of a router that a server uses. */
 export interface RouterParts {
   readonly routes: Routes;
   readonly hooks: Hooks;
@@ -33,7 +37,7 @@ export interface RouterParts {
 
 const warnedTypes = new Set<string>();
 
-export class Server implements Subscriber {
+export class RouterServer implements Server, Subscriber {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly options: ResolvedOptions;
@@ -41,14 +45,13 @@ export class Server implements Subscriber {
   readonly context: ServerContext;
   readonly connections: Set<Connection> = new Set();
   readonly buffers: Buffers;
-  /** What was not delivered, since the start. */
   readonly counters: ServerCounters = createCounters();
+  readonly inbound: InboundMemory;
   readonly refresh: ServerOptions["refresh"];
+  readonly handshakeTimeoutMs: number;
   readonly metrics: Metrics | undefined;
-  /** There from the first connection on, if the router has one. */
   heartbeat: Heartbeat | undefined;
   readonly #router: RouterParts;
-  /** Where the platform's engine has topics of its own. */
   readonly native: NativeTopics | undefined;
   readonly #adapter: ServerOptions;
   readonly #stopped: () => void;
@@ -56,10 +59,11 @@ export class Server implements Subscriber {
   #emptied: (() => void) | undefined;
   #end: Promise<void> | undefined;
   readonly #topics = new Map<string, Set<Connection>>();
-  /** Topics that the pub/sub has not confirmed yet. */
+  readonly #gaps: BrokerGaps;
+  /** Subscriptions that the pub/sub has not confirmed yet, by topic. */
   readonly #joining = new Map<string, Promise<unknown>>();
 
-  /** `stopped` is called when the server accepts no more. */
+  /** `stopped` is called when the server stops. */
   constructor(router: RouterParts, adapter: ServerOptions, stopped: () => void) {
     this.clock = adapter.clock ?? systemClock;
     this.timers = adapter.timers ?? new TimerWheel(this.clock);
@@ -67,22 +71,24 @@ export class Server implements Subscriber {
     this.routes = router.routes;
     this.context = adapter.context ?? {};
     this.refresh = adapter.refresh;
+    this.handshakeTimeoutMs = adapter.handshakeTimeoutMs ?? DEFAULT_HANDSHAKE_TIMEOUT_MS;
     this.buffers = new Buffers(this, router.options.processBufferBudgetBytes, adapter.isolated ?? false);
+    this.#gaps = new BrokerGaps(this.clock, this.timers);
+    this.inbound = new InboundMemory(router.options, this.counters, this.clock, adapter.isolated ?? false);
     this.#router = router;
     this.#adapter = adapter;
     this.#stopped = stopped;
     this.native = adapter.nativePublish && new NativeTopics(this, adapter.nativePublish);
     this.metrics = router.options.metrics;
-    // An isolated server ends without a word; observed, it would be counted and kept for ever.
+    // An isolated server is never stopped explicitly, so metrics would keep it forever.
     if (!adapter.isolated)
       this.#unobserve = this.metrics?.observe(
-        figuresOf(this.connections, this.#topics, this.counters),
+        figuresOf(this.connections, this.#topics, this.counters, this.inbound),
         this.options.pubsub,
       );
   }
 
-  /** The state of the broker, where the router was given a pub/sub that has one. */
-  get bus(): PubSubStatus | undefined {
+  get brokerStatus(): PubSubStatus | undefined {
     return this.options.pubsub?.status;
   }
 
@@ -90,10 +96,9 @@ export class Server implements Subscriber {
     return this.#router.pubsub();
   }
 
-  /** Takes over a connected socket. The data carries the id that the adapter chose. */
   accept(socket: Socket, data: AnyData, options: AcceptOptions = {}): Connection {
     const { greets = true } = options;
-    const connection = new Connection(this, socket, data, greets);
+    const connection = new ServerConnection(this, socket, data, greets);
     this.connections.add(connection);
     if (this.options.heartbeat !== undefined && this.#adapter.heartbeat !== false) {
       this.heartbeat ??= new Heartbeat(this, this.options.heartbeat);
@@ -106,16 +111,16 @@ export class Server implements Subscriber {
     return connection;
   }
 
-  /** What it was allowed before, it is allowed still: neither `onAuth` nor the topics are asked for again. */
+  /** Keeps the connection's permissions: neither `onAuth` nor `authorizeTopic` runs again. */
   #resumed(
-    connection: Connection,
+    connection: ServerConnection,
     topics: readonly string[],
     { admitted = true, closing }: AcceptOptions,
   ): Connection {
     connection.admitted = admitted;
     if (closing !== undefined) connection.awaitClose(closing.code, closing.reason);
     connection.topics = new Set(topics);
-    for (const topic of topics) this.#guard(() => this.subscribe(connection, topic), undefined);
+    for (const topic of topics) this.#guard(() => enroll(connection, topic), undefined);
     return connection;
   }
 
@@ -133,20 +138,28 @@ export class Server implements Subscriber {
 
   #opened(connection: Connection, options: AcceptOptions): void {
     const scope = new ConnectionScope(connection);
-    /** Hooks may write to the data without telling, also late. */
+    /** Hooks may change the data directly, also after an await. */
     const run = (hook: () => unknown): void =>
       this.#guard(() => pendingOf(hook())?.finally(() => connection.socket.changed?.("data")), scope);
-    run(() => options.upgraded?.(connection));
+    run(() => {
+      const pending = pendingOf(options.upgraded?.(connection));
+      return pending && this.#inTime("onUpgrade", pending, undefined, connection, scope);
+    });
     run(() => this.#adapter.onOpen?.(connection));
     for (const hook of this.#router.hooks.open) run(() => hook(scope as never));
   }
 
-  /** The connection is gone. */
+  /** Reports the error to the adapter: a late hook is not the fault of a message. */
+  #inTime<T>(hook: string, pending: Promise<T>, late: T, ws: Peer | undefined, ctx: ErrorContext<AnyData>) {
+    return inHandshakeTime(this, hook, pending, late, ws, (error) => this.#reportHook(error, ctx));
+  }
+
   forget(connection: Connection, code: number, reason: string): void {
     this.connections.delete(connection);
     this.metrics?.closed(code);
     if (this.connections.size === 0) this.#emptied?.();
-    this.native?.forget(connection);
+    this.native?.remove(connection);
+    this.#gaps.remove(connection);
     for (const topic of connection.topics ?? []) void this.#leave(connection, topic);
     const ctx = Object.assign(new ConnectionScope(connection), { code, reason });
     for (const hook of this.#router.hooks.close) this.#guard(() => hook(ctx as never), ctx);
@@ -155,24 +168,24 @@ export class Server implements Subscriber {
 
   // --- admission ---
 
-  /** Asks the `onAuth` hooks in order; a throw is a no. */
-  authorize(message: InboundEvent): boolean | Promise<boolean> {
+  authorize(message: ErrorContext<AnyData>): boolean | Promise<boolean> {
     const hooks = this.#router.hooks.auth;
-    const ask = (at: number): boolean | Promise<boolean> => {
+    const runFrom = (at: number): boolean | Promise<boolean> => {
       const hook = hooks[at];
       if (hook === undefined) return true;
       const verdict: unknown = hook(message as never);
       const pending = pendingOf(verdict);
-      if (pending === undefined) return verdict === true && ask(at + 1);
-      return pending.then((admitted) => admitted === true && ask(at + 1));
+      if (pending === undefined) return verdict === true && runFrom(at + 1);
+      return pending.then((admitted) => admitted === true && runFrom(at + 1));
     };
     const refuse = (error: unknown): false => {
       this.report(error, message);
       return false;
     };
     try {
-      const verdict = ask(0);
-      return typeof verdict === "boolean" ? verdict : verdict.catch(refuse);
+      const verdict = runFrom(0);
+      if (typeof verdict === "boolean") return verdict;
+      return this.#inTime("onAuth", verdict, false, message.ws, message).catch(refuse);
     } catch (error) {
       return refuse(error);
     }
@@ -193,39 +206,37 @@ export class Server implements Subscriber {
     const members = this.#topics.get(topic);
     if (members !== undefined) {
       members.add(connection);
-      // A topic that is not heard at the moment may be joined once it is.
-      if (this.bus?.connected === false && !this.#joining.has(topic)) this.#join(topic);
+      // During a broker outage, the subscription is confirmed again.
+      if (this.brokerStatus?.connected === false && !this.#joining.has(topic)) this.#join(topic);
     } else {
       this.#topics.set(topic, new Set([connection]));
       this.#join(topic);
     }
-    return this.confirmed(topic)?.catch((error: unknown) => {
-      connection.topics?.delete(topic);
-      connection.socket.changed?.("topics");
-      void this.#leave(connection, topic);
-      throw error;
-    });
+    return this.confirmed(topic);
   }
 
-  /** Resolves once the pub/sub has confirmed the topic; nothing when it has, or nobody asked. */
   confirmed(topic: string): Promise<void> | undefined {
     return this.#joining.get(topic)?.then(
       () => undefined,
       (error: unknown) => {
-        throw WsError.wrap(error, "UNAVAILABLE", "The topic could not be subscribed to.");
+        throw WsError.wrap(
+          error,
+          "UNAVAILABLE",
+          "The pub/sub did not confirm the subscription to the topic. Retry later.",
+        );
       },
     );
   }
 
-  /** Whoever subscribes before the pub/sub has confirmed waits for the same answer. */
+  /** Connections that subscribe before the confirmation wait for the same promise. */
   #join(topic: string): void {
     const joined = pendingOf(attempt(() => this.#router.pubsub().subscribe(topic, this)));
     if (joined === undefined) return;
     this.#joining.set(topic, joined);
-    const answered = () => {
+    const settled = () => {
       if (this.#joining.get(topic) === joined) this.#joining.delete(topic);
     };
-    joined.then(answered, answered);
+    joined.then(settled, settled);
   }
 
   unsubscribe(connection: Connection, topic: string): void | Promise<void> {
@@ -248,37 +259,38 @@ export class Server implements Subscriber {
   deliver(topic: string, frame: string, excludeClientId: string | undefined): number {
     const members = this.#topics.get(topic);
     const shared: SharedFrame = { topic, text: frame, encoded: undefined };
-    const handed = members === undefined ? 0 : this.#handOver(members, shared, excludeClientId);
+    const delivered = members === undefined ? 0 : this.#sendToMembers(members, shared, excludeClientId);
     const { onBroadcast } = this.#adapter;
     if (onBroadcast !== undefined) this.#guard(() => onBroadcast(JSON.parse(frame), topic), undefined);
-    return handed;
+    return delivered;
   }
 
-  #handOver(members: Set<Connection>, frame: SharedFrame, excludeClientId: string | undefined): number {
+  #sendToMembers(members: Set<Connection>, frame: SharedFrame, excludeClientId: string | undefined): number {
+    this.#gaps.flush(members);
     if (this.native !== undefined) return this.native.publish(members, frame, excludeClientId);
     if (excludeClientId === undefined && this.#adapter.sharedWriter?.follow(frame, members.size)) {
       this.buffers.grew(frame.text.length * members.size);
       return members.size;
     }
-    let handed = 0;
+    let delivered = 0;
     for (const connection of members) {
       if (excludeClientId !== undefined && connection.clientId === excludeClientId) continue;
       if (!connection.deliver(frame)) continue;
-      handed++;
+      delivered++;
       this.buffers.grew(frame.text.length);
     }
-    return handed;
+    return delivered;
   }
 
   accepts(frame: string): boolean {
     return isApplicationFrame(frame);
   }
 
-  /** Tells every peer concerned, before anything that follows the hole. */
+  /** Reports the gap to every peer concerned, before the messages that follow it. */
   missed(topic: string | undefined): void {
     this.counters.busGaps++;
-    const members = topic === undefined ? this.connections : (this.#topics.get(topic) ?? []);
-    tellBusGap(members, topic, this.clock.wall());
+    if (topic === undefined) this.#gaps.all(this.connections);
+    else this.#gaps.topic(this.#topics.get(topic) ?? [], topic);
   }
 
   publish(
@@ -292,7 +304,10 @@ export class Server implements Subscriber {
       pubsub: this.#router.pubsub(),
       validator: this.options.validator,
       clock: this.clock,
+      maxFrameBytes: this.options.maxOutboundFrameBytes,
       failed: (error: unknown) => this.reportOutside(error),
+      invalid: (error: WsError, type: string | undefined) =>
+        this.report(error, { clientId: from?.clientId ?? "", type }),
     };
     return publish(publisher, topic, schema, payload, options.meta, {
       excludeClientId: options.excludeSelf ? from?.clientId : undefined,
@@ -302,32 +317,25 @@ export class Server implements Subscriber {
 
   // --- reports ---
 
-  /** Shows a failure to the `onError` hooks; true when one of them suppresses the error frame. */
-  report(thrown: unknown, ctx: ErrorContext): boolean {
-    const error = WsError.wrap(thrown, "INTERNAL");
-    // An exception of the application's must not vanish where nobody listens.
-    if (this.#router.hooks.error.length === 0 && error.cause !== undefined) this.#last(error);
-    let suppressed = false;
-    for (const hook of this.#router.hooks.error) {
-      try {
-        const verdict: unknown = hook(error, ctx as never);
-        if (verdict === false) suppressed = true;
-        pendingOf(verdict)?.catch((failure: unknown) => this.#last(failure));
-      } catch (failure) {
-        this.#last(failure);
-      }
-    }
-    return suppressed;
+  report(thrown: unknown, ctx: ErrorContext<AnyData>): boolean {
+    return runErrorHooks(this.#router.hooks, WsError.wrap(thrown, "INTERNAL"), ctx);
   }
 
-  /** A failure that belongs to no message. */
-  reportOutside(thrown: unknown): void {
+  /** Errors of hooks belong to no message; without an adapter's `onError`, the router's hooks get them. */
+  #reportHook(error: unknown, ctx: ErrorContext<AnyData>): void {
+    if (this.#adapter.onError === undefined) this.report(error, ctx);
+    else this.reportOutside(error, ctx.clientId);
+  }
+
+  reportOutside(thrown: unknown, clientId?: string): void {
     const error = WsError.wrap(thrown, "INTERNAL");
-    if (this.#adapter.onError === undefined) return this.#last(error);
+    if (this.#adapter.onError === undefined) return logError(error);
     try {
-      pendingOf(this.#adapter.onError(error, {}))?.catch((failure: unknown) => this.#last(failure));
+      pendingOf(this.#adapter.onError(error, clientId === undefined ? {} : { clientId }))?.catch(
+        (failure: unknown) => logError(failure),
+      );
     } catch (failure) {
-      this.#last(failure);
+      logError(failure);
     }
   }
 
@@ -339,15 +347,15 @@ export class Server implements Subscriber {
     if (warnedTypes.has(type)) return;
     warnedTypes.add(type);
     console.warn(
-      `[halyard] The handler of ${type} is done but gave no answer; its caller waits until the deadline. Call ctx.reply or ctx.error.`,
+      `[halyard] The handler of ${type} finished without a response, so its caller waits until the deadline. Return the response, or call ctx.reply() or ctx.error().`,
     );
   }
 
-  /** A hook must never take the server down. */
-  #guard(hook: () => unknown, ctx: ErrorContext | undefined): void {
+  /** Runs a hook and reports its errors, so that they cannot stop the server. */
+  #guard(hook: () => unknown, ctx: ErrorContext<AnyData> | undefined): void {
     const report = (error: unknown) => {
       if (ctx === undefined) this.reportOutside(error);
-      else this.report(error, ctx);
+      else this.#reportHook(error, ctx);
     };
     try {
       pendingOf(hook())?.catch(report);
@@ -356,14 +364,8 @@ export class Server implements Subscriber {
     }
   }
 
-  /** Nobody is left to tell. */
-  #last(thrown: unknown): void {
-    console.error("[halyard]", WsError.wrap(thrown, "INTERNAL"));
-  }
-
   // --- end ---
 
-  /** Closes every connection with 1012; resolves when all are gone. */
   stop(reason = ""): Promise<void> {
     this.#end ??= this.#close(reason);
     return this.#end;
@@ -374,20 +376,11 @@ export class Server implements Subscriber {
     this.heartbeat = undefined;
     this.#stopped();
     this.#unobserve?.();
-    this.buffers.forget();
+    this.buffers.remove();
     for (const connection of [...this.connections]) connection.close(CLOSE.restarting, reason);
     if (this.connections.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#emptied = resolve;
     });
-  }
-}
-
-/** What a call gives, or a rejection with what it throws. */
-function attempt(call: () => unknown): unknown {
-  try {
-    return call();
-  } catch (error) {
-    return Promise.reject(error);
   }
 }

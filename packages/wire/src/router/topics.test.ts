@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import type { OpenContext, WsError } from "../index.ts";
 import type { PublishResult, PubSub, Subscriber } from "../pubsub/pubsub.ts";
 import { settle } from "../testing/fake-clock.ts";
 import { createTestServer } from "../testing/index.ts";
@@ -8,7 +9,7 @@ const Join = rpc("JOIN", { topic: z.string() }, "JOINED", { topics: z.array(z.st
 const Leave = rpc("LEAVE", { topic: z.string() }, "LEFT", undefined);
 const News = message("NEWS", { text: z.string() });
 
-/** A bus whose broker answers when the test says so. */
+/** A pub/sub whose broker answers when the test decides. */
 class SlowBus implements PubSub {
   readonly calls: string[] = [];
   readonly #pending: { resolve(): void; reject(error: Error): void }[] = [];
@@ -62,8 +63,8 @@ function createRoom(pubsub?: PubSub, options: Parameters<typeof createRouter>[0]
   return { router, server: createTestServer(router) };
 }
 
-describe("topics on a bus that takes its time", () => {
-  test("nobody counts as subscribed before the bus has confirmed, the second subscriber neither", async () => {
+describe("a topic on a slow pub/sub", () => {
+  test("has no subscriber before the pub/sub has confirmed, including the second subscriber", async () => {
     const bus = new SlowBus();
     const { server } = createRoom(bus);
     const [first, second] = [await server.connect(), await server.connect()];
@@ -75,7 +76,7 @@ describe("topics on a bus that takes its time", () => {
     expect(bus.calls).toEqual(["subscribe a"]);
   });
 
-  test("who subscribes again before the bus has confirmed waits for the same answer, be it yes or no", async () => {
+  test("gives a second subscribe of the same connection the same result as the first", async () => {
     const bus = new SlowBus();
     const { server } = createRoom(bus);
     const peer = await server.connect();
@@ -95,7 +96,7 @@ describe("topics on a bus that takes its time", () => {
     expect(peer.received(Join.response)).toEqual([{ topics: ["a"] }, { topics: ["a"] }]);
   });
 
-  test("a failure of the bus reaches everybody who waited for it, and the next one tries again", async () => {
+  test("reports a failure to every waiting subscriber, and the next one tries again", async () => {
     const bus = new SlowBus();
     const { server, router } = createRoom(bus);
     const [first, second] = [await server.connect(), await server.connect()];
@@ -115,7 +116,7 @@ describe("topics on a bus that takes its time", () => {
     expect([first.received(News), second.received(News)]).toEqual([[], [{ text: "x" }]]);
   });
 
-  test("a bus that throws at once is a bus that failed", async () => {
+  test("treats a pub/sub that throws like one that rejects", async () => {
     const bus = new SlowBus();
     bus.subscribe = () => {
       throw new Error("not connected");
@@ -126,7 +127,7 @@ describe("topics on a bus that takes its time", () => {
     await expect(peer.request(Join, { topic: "a" })).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  test("a topic is listened to while it has subscribers here, and no longer", async () => {
+  test("is subscribed to only while it has local subscribers", async () => {
     const bus = new SlowBus();
     const { server } = createRoom(bus);
     const [first, second] = [await server.connect(), await server.connect()];
@@ -139,7 +140,7 @@ describe("topics on a bus that takes its time", () => {
     expect(bus.calls).toEqual(["subscribe a", "unsubscribe a"]);
   });
 
-  test("whoever leaves before the bus has confirmed is not subscribed by the late answer", async () => {
+  test("does not get a subscriber that left before the pub/sub confirmed", async () => {
     const bus = new SlowBus();
     const { server, router } = createRoom(bus);
     const peer = await server.connect();
@@ -151,8 +152,136 @@ describe("topics on a bus that takes its time", () => {
   });
 });
 
-describe("topics", () => {
-  test("of a closed connection are gone, and a late authorizer does not bring them back", async () => {
+describe("joining and leaving at the same time", () => {
+  /** A router whose authorizer answers when the test decides, in the order of the calls. */
+  function createGate(options: Parameters<typeof createRoom>[1] = {}) {
+    const verdicts: ((allowed: boolean) => void)[] = [];
+    const room = createRoom(undefined, {
+      authorizeTopic: () => new Promise<boolean>((resolve) => verdicts.push(resolve)),
+      ...options,
+    });
+    return { ...room, verdicts };
+  }
+
+  test("a connection that leaves while the authorizer works has left, and its join succeeds without effect", async () => {
+    const { server, router, verdicts } = createGate();
+    const peer = await server.connect();
+    const join = peer.request(Join, { topic: "a" });
+    await peer.request(Leave, { topic: "a" });
+    verdicts[0]?.(true);
+    expect(await join).toEqual({ topics: [] });
+    expect(await router.publish("a", News, { text: "x" })).toEqual({ ok: true, matchedLocal: 0 });
+  });
+
+  test("of join, leave and join, the last one counts, whichever the authorizer answers first", async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      const { server, router, verdicts } = createGate();
+      const peer = await server.connect();
+      const joins = [peer.request(Join, { topic: "a" })];
+      await peer.request(Leave, { topic: "a" });
+      joins.push(peer.request(Join, { topic: "a" }));
+      await settle();
+      for (const i of order) verdicts[i]?.(true);
+      await Promise.all(joins);
+      expect(await router.publish("a", News, { text: "x" })).toEqual({ ok: true, matchedLocal: 1 });
+      expect(peer.received(News)).toEqual([{ text: "x" }]);
+    }
+  });
+
+  test("a join that fails does not undo a later one of the same connection", async () => {
+    const bus = new SlowBus();
+    const { server, router } = createRoom(bus);
+    const peer = await server.connect();
+    const first = peer.request(Join, { topic: "a" }).catch(({ code }: { readonly code: string }) => code);
+    await settle();
+    await peer.request(Leave, { topic: "a" });
+    const second = peer.request(Join, { topic: "a" });
+    await settle();
+    await bus.fail();
+    expect(await first).toBe("UNAVAILABLE");
+    await bus.confirm();
+    expect(await second).toEqual({ topics: ["a"] });
+    expect(await router.publish("a", News, { text: "x" })).toMatchObject({ matchedLocal: 1 });
+  });
+});
+
+describe("a failed subscription that the handler does not await", () => {
+  const Go = message("GO", { topic: z.string() });
+
+  async function run(handler: (ctx: OpenContext) => unknown, pubsub?: PubSub) {
+    const errors: WsError[] = [];
+    const router = createRouter({ ...(pubsub && { pubsub }), authorizeTopic: async () => false })
+      .onError((error) => void errors.push(error))
+      .on(Go, (ctx) => void handler(ctx as never));
+    const peer = await createTestServer(router).connect();
+    await peer.send(Go, { topic: "a" });
+    await settle();
+    return errors;
+  }
+
+  test.each([
+    ["ctx.subscribe", (ctx: OpenContext) => ctx.subscribe("news")],
+    ["ctx.topics.subscribe", (ctx: OpenContext) => ctx.topics.subscribe("news")],
+    ["ctx.topics.subscribeMany", (ctx: OpenContext) => ctx.topics.subscribeMany(["news", "more"])],
+  ])("by %s is reported to onError with the topic", async (_, subscribe) => {
+    const [error, ...others] = await run((ctx) => void subscribe(ctx));
+    expect(others).toEqual([]);
+    expect(error).toMatchObject({ code: "PERMISSION_DENIED" });
+    expect(error?.message).toBe(
+      'The subscription to topic "news" failed, and its promise was not awaited: This connection is not allowed to subscribe to the topic. Await ctx.subscribe() or ctx.topics.subscribe(), so that the handler answers with the failure.',
+    );
+  });
+
+  test("is reported for an invalid topic and for a pub/sub that fails", async () => {
+    const [invalid] = await run((ctx) => void ctx.topics.subscribe(""));
+    expect(invalid).toMatchObject({ code: "INVALID_ARGUMENT" });
+    const errors: WsError[] = [];
+    const bus = new SlowBus();
+    const router = createRouter({ pubsub: bus })
+      .onError((error) => void errors.push(error))
+      .on(Go, (ctx) => void ctx.subscribe("news"));
+    const peer = await createTestServer(router).connect();
+    await peer.send(Go, { topic: "a" });
+    await bus.fail();
+    expect(errors).toMatchObject([{ code: "UNAVAILABLE" }]);
+  });
+
+  test("is logged when the router has no onError", async () => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const router = createRouter().on(Go, (ctx) => void ctx.topics.subscribe(""));
+    const peer = await createTestServer(router).connect();
+    await peer.send(Go, { topic: "a" });
+    await settle();
+    expect(String(logged.mock.calls[0]?.[1])).toContain('The subscription to topic "" failed');
+    vi.restoreAllMocks();
+  });
+
+  test.each([
+    ["await", async (ctx: OpenContext) => void (await ctx.topics.subscribe("news").catch(() => undefined))],
+    [
+      "try and await",
+      async (ctx: OpenContext) => {
+        try {
+          await ctx.subscribe("news");
+        } catch {
+          // Handled here.
+        }
+      },
+    ],
+    [
+      "Promise.allSettled",
+      async (ctx: OpenContext) => void (await Promise.allSettled([ctx.topics.subscribe("")])),
+    ],
+  ])("is not reported when the handler does: %s", async (_, handler) => {
+    expect(await run(handler)).toEqual([]);
+  });
+});
+
+describe("the topics of a connection", () => {
+  test("end when it closes, and a late authorizer does not restore them", async () => {
     let allow: (verdict: boolean) => void = () => undefined;
     const { server, router } = createRoom(undefined, {
       authorizeTopic: () =>
@@ -168,7 +297,7 @@ describe("topics", () => {
     expect(await router.publish("a", News, { text: "x" })).toEqual({ ok: true, matchedLocal: 0 });
   });
 
-  test("are counted against the limit exactly, however many are asked for at once", async () => {
+  test("are counted exactly against the limit when many are requested concurrently", async () => {
     const { server } = createRoom(undefined, {
       maxTopicsPerConnection: 3,
       authorizeTopic: async () => true,
@@ -183,13 +312,26 @@ describe("topics", () => {
     ]);
   });
 
-  test.each([false, undefined, 1, "yes"])("an authorizer that answers %s refuses", async (verdict) => {
+  test.each([false, undefined, 1, "yes"])("are refused when the authorizer returns %s", async (verdict) => {
     const { server } = createRoom(undefined, { authorizeTopic: async () => verdict as boolean });
     const peer = await server.connect();
     await expect(peer.request(Join, { topic: "a" })).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
   });
 
-  test("publishing what has no JSON form is a result, not a rejection", async () => {
+  test("of a Durable Object are out of reach for router.publish, and its result says so", async () => {
+    const router = createRouter();
+    router.attach({ isolated: true });
+    expect(await router.publish("news", News, { text: "x" })).toEqual({
+      ok: false,
+      error: "UNSUPPORTED",
+      retryable: false,
+      details: { reason: expect.stringContaining("this.publish()") },
+    });
+    createTestServer(router);
+    expect(await router.publish("news", News, { text: "x" })).toEqual({ ok: true, matchedLocal: 0 });
+  });
+
+  test("give a result and no rejection for a publish without a JSON form", async () => {
     const Loose = message("LOOSE", { value: z.unknown() });
     const cycle: Record<string, unknown> = {};
     cycle["self"] = cycle;

@@ -1,56 +1,100 @@
-/** The topics of one connection: who may subscribe to what, and how many. */
+/** The topics of one connection: authorization, the limit, and `ctx.topics`. */
 import { WsError } from "../protocol/error.ts";
-import type { AnyData, Connection } from "./connection.ts";
 import type { ConnectionContext, Topics } from "./context.ts";
-import type { ConnectionData } from "./peer.ts";
+import type { Connection } from "./contracts.ts";
+import { endJoin, overtakeJoins, startJoin } from "./joins.ts";
+import type { AnyData } from "./peer.ts";
+import { unawaited, watch } from "./subscribing.ts";
 
 const MAX_TOPIC_LENGTH = 256;
-
-/** Whether the connection may subscribe to the topic. */
-export type AuthorizeTopic<Data extends ConnectionData = ConnectionData> = (
-  ctx: ConnectionContext<Data>,
-  topic: string,
-) => boolean | Promise<boolean>;
 
 export function isTopic(topic: unknown): topic is string {
   return typeof topic === "string" && topic.length > 0 && topic.length <= MAX_TOPIC_LENGTH;
 }
 
-/** Synchronous unless the authorizer or the pub/sub is not. Subscribing twice is one subscription. */
+/**
+ * Synchronous unless `authorizeTopic` or the pub/sub is asynchronous. Subscribing twice has no further effect. A failure
+ * that no caller waits for is reported to `onError`.
+ */
 export function subscribe(
   connection: Connection,
   ctx: ConnectionContext<AnyData>,
   topic: string,
 ): void | Promise<void> {
+  const pending = begin(connection, ctx, topic);
+  return pending && watch(pending, (error) => connection.server.report(unawaited(topic, error), ctx));
+}
+
+function begin(connection: Connection, ctx: ConnectionContext<AnyData>, topic: string): void | Promise<void> {
   if (!isTopic(topic)) {
-    throw new WsError("INVALID_ARGUMENT", `A topic is a string of 1 to ${MAX_TOPIC_LENGTH} characters.`);
+    throw new WsError(
+      "INVALID_ARGUMENT",
+      `The topic must be a string of 1 to ${MAX_TOPIC_LENGTH} characters.`,
+    );
   }
   if (connection.topics?.has(topic)) return connection.server.confirmed(topic);
   const { authorizeTopic } = connection.server.options;
   const allowed = authorizeTopic === undefined || authorizeTopic(ctx, topic);
   if (typeof allowed === "boolean") return admit(connection, topic, allowed);
-  return allowed.then((verdict) => admit(connection, topic, verdict));
+  return authorized(connection, topic, allowed);
+}
+
+async function authorized(connection: Connection, topic: string, allowed: Promise<boolean>): Promise<void> {
+  const join = startJoin(connection, topic);
+  try {
+    const verdict = await allowed;
+    // The connection has left the topic since: the later call wins.
+    if (!join.hasLeft) await admit(connection, topic, verdict);
+  } finally {
+    endJoin(connection, topic, join);
+  }
 }
 
 function admit(connection: Connection, topic: string, allowed: boolean): void | Promise<void> {
   if (allowed !== true)
-    throw new WsError("PERMISSION_DENIED", "This connection may not subscribe to the topic.");
-  // Checked here and not before: authorizing may have taken a while.
+    throw new WsError("PERMISSION_DENIED", "This connection is not allowed to subscribe to the topic.");
+  // Checked after the authorization, which may have taken a while.
   if (!connection.isOpen) return;
   if (connection.topics?.has(topic)) return connection.server.confirmed(topic);
   const limit = connection.server.options.maxTopicsPerConnection;
   connection.topics ??= new Set();
   if (connection.topics.size >= limit) {
-    throw new WsError("RESOURCE_EXHAUSTED", `A connection has at most ${limit} topics.`, undefined, {
-      retryable: false,
-    });
+    throw new WsError(
+      "RESOURCE_EXHAUSTED",
+      `This connection already has ${limit} topics, which is the limit. Unsubscribe from one first.`,
+      undefined,
+      {
+        retryable: false,
+      },
+    );
   }
   connection.topics.add(topic);
   connection.socket.changed?.("topics");
-  return connection.server.subscribe(connection, topic);
+  return enroll(connection, topic);
+}
+
+/** Makes a connection with the topic a member of it; takes the topic from the connection when the pub/sub fails. */
+export function enroll(connection: Connection, topic: string): void | Promise<void> {
+  const confirmed = connection.server.subscribe(connection, topic);
+  if (confirmed === undefined) return;
+  const join = startJoin(connection, topic);
+  return confirmed.then(
+    () => endJoin(connection, topic, join),
+    (error: unknown) => {
+      endJoin(connection, topic, join);
+      // After leaving, the connection may have joined again: that call has its own result.
+      if (!join.hasLeft) void remove(connection, topic);
+      throw error;
+    },
+  );
 }
 
 export function unsubscribe(connection: Connection, topic: string): void | Promise<void> {
+  overtakeJoins(connection, topic);
+  return remove(connection, topic);
+}
+
+function remove(connection: Connection, topic: string): void | Promise<void> {
   if (!connection.topics?.delete(topic)) return;
   connection.socket.changed?.("topics");
   return connection.server.unsubscribe(connection, topic);
@@ -66,12 +110,21 @@ export class ConnectionTopics implements Topics {
     this.#ctx = ctx;
   }
 
-  async subscribe(topic: string): Promise<void> {
-    await subscribe(this.#connection, this.#ctx, topic);
+  subscribe(topic: string): Promise<void> {
+    return this.subscribeMany([topic]);
   }
 
-  async subscribeMany(topics: Iterable<string>): Promise<void> {
-    for (const topic of topics) await subscribe(this.#connection, this.#ctx, topic);
+  subscribeMany(topics: Iterable<string>): Promise<void> {
+    let current = "";
+    const subscribeAll = async (): Promise<void> => {
+      for (const topic of topics) {
+        current = topic;
+        await begin(this.#connection, this.#ctx, topic);
+      }
+    };
+    return watch(subscribeAll(), (error) =>
+      this.#connection.server.report(unawaited(current, error), this.#ctx),
+    );
   }
 
   async unsubscribe(topic: string): Promise<void> {

@@ -1,13 +1,15 @@
-/** The forms of `message()` and `rpc()`, read once for every validation library. */
+/** Builds message schemas from the arguments of `message()` and `rpc()`, for every validation library. */
 import { isReservedMetaKey, isReservedType } from "../protocol/control.ts";
+import { describeNonJson, findNonJson } from "./json-form.ts";
 import type { AnyMessageSchema, RpcSchema } from "./message.ts";
+import { isMessageSchema } from "./message-schema.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
-/** What a library's module brings: how its fields become a schema that refuses unknown keys. */
+/** What a validation library provides: how fields become a schema that refuses unknown keys. */
 export interface Library {
-  /** Gives the strict schema of an object schema or a raw shape; throws where that cannot be had. */
+  /** Returns a strict schema for an object schema or a raw shape; throws when there is none. */
   strict(fields: unknown, where: string): StandardSchema;
-  /** The names declared by an object schema or raw shape, where they can be known. */
+  /** The keys that an object schema or raw shape declares; empty when unknown. */
   keysOf(fields: unknown): readonly string[];
 }
 
@@ -27,7 +29,7 @@ export function buildMessage(
 ): AnyMessageSchema {
   if (isConfig(second) && meta !== undefined) {
     throw new TypeError(
-      `${type} is declared by a config, so its third argument would be ignored. Put meta into the config.`,
+      `The message "${type}" is declared with a config object, so its third argument would be ignored. Move meta into the config.`,
     );
   }
   const config: MessageConfig = isConfig(second) ? second : { payload: second, meta };
@@ -50,7 +52,7 @@ export function buildRpc(
   return { ...request, response: buildMessage(library, responseType, { payload: responsePayload }) };
 }
 
-/** One or more of `payload`, `response`, `meta`, and nothing else: a config. Anything else, `{}` too, is a raw shape. */
+/** A config has only the keys `payload`, `response` and `meta`, and at least one of them. Anything else, also `{}`, is a raw shape. */
 function isConfig(second: unknown): second is MessageConfig {
   if (typeof second !== "object" || second === null || isStandardSchema(second)) return false;
   const keys = Object.keys(second);
@@ -61,13 +63,15 @@ function fieldsToSchema(library: Library, fields: unknown, where: string): Stand
   if (fields === undefined) return undefined;
   if (!isStandardSchema(fields) && !isShape(fields)) {
     throw new TypeError(
-      `${where} is neither an object schema nor the fields of one. Give an object schema, or an object whose every value is a schema.`,
+      `${where} is neither an object schema nor an object of schemas. Pass an object schema, or an object in which every value is a schema.`,
     );
   }
+  const nonJson = findNonJson(fields);
+  if (nonJson !== undefined) throw new TypeError(describeNonJson(where, nonJson));
   return library.strict(fields, where);
 }
 
-/** Getters are how recursive shapes are written: what they refer to may not exist yet. */
+/** Getters are accepted without reading them: recursive shapes use them for schemas that do not exist yet. */
 function isShape(fields: unknown): boolean {
   if (typeof fields !== "object" || fields === null || Array.isArray(fields)) return false;
   const properties = Object.values(Object.getOwnPropertyDescriptors(fields));
@@ -79,7 +83,7 @@ function metaToSchema(library: Library, fields: unknown, type: string): Standard
   const reserved = schema && library.keysOf(fields).find(isReservedMetaKey);
   if (reserved !== undefined) {
     throw new TypeError(
-      `The meta of ${type} declares "${reserved}", which is reserved: clientId, receivedAt and names beginning with "$" are set by the server. Choose another name.`,
+      `The meta of ${type} declares "${reserved}", which is reserved: the server sets clientId, receivedAt and keys beginning with "$". Choose another name.`,
     );
   }
   return schema;
@@ -92,23 +96,13 @@ function responseToMessage(library: Library, response: unknown, type: string): A
     : buildMessage(library, `${type}_RESPONSE`, { payload: response });
 }
 
-function isMessageSchema(value: unknown): value is AnyMessageSchema {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    !isStandardSchema(value) &&
-    "type" in value &&
-    typeof value.type === "string"
-  );
-}
-
 export function isStandardSchema(value: unknown): value is StandardSchema {
   return (typeof value === "object" || typeof value === "function") && value !== null && "~standard" in value;
 }
 
 function checkType(type: string): string {
   if (typeof type !== "string" || type === "") {
-    throw new TypeError("A message type is not a non-empty string. Give it a name, such as CHAT_SAID.");
+    throw new TypeError("A message type must be a non-empty string. Pass a name, such as CHAT_SAID.");
   }
   if (isReservedType(type)) {
     throw new TypeError(

@@ -1,65 +1,77 @@
-/** Message and RPC schemas, and the types they carry to handlers and callers. */
+/** The types of message and RPC schemas, and of the payloads and meta they describe. */
 import type { InferInput, InferOutput, StandardSchema } from "./standard-schema.ts";
 
-/** Any message schema, whatever its payload. */
+/** A message schema with any payload. */
 export interface AnyMessageSchema {
+  /** The message type. */
   readonly type: string;
+  /** The schema of the payload; undefined when there is none. */
   readonly payload: StandardSchema | undefined;
+  /** The schema of the meta fields of the application. */
   readonly meta: StandardSchema | undefined;
+  /** The response, if the message is a request. */
   readonly response: AnyMessageSchema | undefined;
 }
 
-/** What one message type looks like. Made by `message()`, shared by server and client. */
+/** Describes one message type. Created by `message()`, shared by server and client. */
 export interface MessageSchema<
   Type extends string = string,
   Payload extends StandardSchema | undefined = StandardSchema | undefined,
   Meta extends StandardSchema | undefined = StandardSchema | undefined,
   Response extends AnyMessageSchema | undefined = AnyMessageSchema | undefined,
 > {
+  /** The message type. */
   readonly type: Type;
+  /** The schema of the payload; undefined when there is none. */
   readonly payload: Payload;
-  /** The meta fields the application declares; the standard ones need no declaration. */
+  /** The meta fields of the application; the standard fields need no declaration. */
   readonly meta: Meta;
-  /** The answer its sender expects, if it is a request. */
+  /** The response, if the message is a request. */
   readonly response: Response;
 }
 
-/** A message schema whose sender expects an answer. */
+/** The schema of a request: a message schema with a response. */
 export interface RpcSchema extends AnyMessageSchema {
+  /** The schema of the response. */
   readonly response: AnyMessageSchema;
 }
 
-/** The payload a sender of this message gives; `undefined` when it has none. */
+/** The payload as its sender passes it; undefined when there is none. */
 export type PayloadInput<S extends AnyMessageSchema> = Input<S["payload"], undefined>;
 
-/** The payload a receiver of this message gets, after defaults and transforms. */
+/** The payload as its receiver gets it, after defaults and transforms. */
 export type PayloadOutput<S extends AnyMessageSchema> = Output<S["payload"], undefined>;
 
-/** Meta every message may carry. */
+/** The meta fields of every message. */
 export interface StandardMeta {
-  /** The producer's time in ms since epoch; for display only. */
+  /** The sender's time in ms since epoch; for display only. */
   timestamp?: number;
+  /** Connects a request with its response. */
   correlationId?: string;
+  /** How long the caller waits, in ms. */
   timeoutMs?: number;
 }
 
-/** The meta a sender of this message may give: the standard keys, and those its schema declares. */
+/** The meta as its sender passes it: the standard keys and those the schema declares. */
 export type MetaInput<S extends AnyMessageSchema> = StandardMeta & Input<S["meta"], unknown>;
 
-/** The declared meta a receiver gets. */
+/** The declared meta as its receiver gets it. */
 export type MetaOutput<S extends AnyMessageSchema> = Output<S["meta"], unknown>;
 
 type Input<P, None> = P extends StandardSchema ? InferInput<P> : None;
 type Output<P, None> = P extends StandardSchema ? InferOutput<P> : None;
 
-/** A message as a receiver gets it. */
+/** A message as its receiver gets it. */
 export interface ReceivedMessage<S extends AnyMessageSchema> {
+  /** The message type. */
   readonly type: S["type"];
+  /** The validated meta. */
   readonly meta: Readonly<StandardMeta & MetaOutput<S>>;
+  /** The validated payload; undefined when the schema has none. */
   readonly payload: PayloadOutput<S>;
 }
 
-/** What follows a schema when its message is sent: payload and options, as optional as the schema allows. */
+/** The arguments after the schema when a message is sent. Payload and options are optional where the schema allows it. */
 export type MessageArguments<S extends AnyMessageSchema, Options> =
   unknown extends PayloadInput<S>
     ? [payload?: PayloadInput<S>, options?: Options]

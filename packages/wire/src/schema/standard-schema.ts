@@ -1,20 +1,30 @@
-/** The Standard Schema interface (standardschema.dev), version 1: the seam to every validation library. */
+/** The Standard Schema interface (standardschema.dev), version 1, which validation libraries implement. */
 
+/** A schema of any library that implements Standard Schema. */
 export interface StandardSchema<Input = unknown, Output = Input> {
+  /** The members that Standard Schema defines. */
   readonly "~standard": {
+    /** The version of the interface. */
     readonly version: 1;
+    /** The name of the library. */
     readonly vendor: string;
+    /** Checks a value. */
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    /** For the compiler only. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
 
+/** The parsed value, or what is wrong with it. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: ReadonlyArray<StandardIssue> };
 
+/** One thing that is wrong with a value. */
 export interface StandardIssue {
+  /** For people. */
   readonly message: string;
+  /** Where it is. */
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
 }
 

@@ -1,27 +1,34 @@
-/** `message()` and `rpc()` over any Standard Schema library; strictness of the payload is the library's. */
+/** `message()` and `rpc()` for any Standard Schema library. The library decides whether unknown keys are refused. */
 import { buildMessage, buildRpc, isStandardSchema, type Library } from "./build.ts";
+import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
-import type { StandardSchema } from "./standard-schema.ts";
+import type { InferInput, StandardSchema } from "./standard-schema.ts";
 
 const standard: Library = {
   strict(fields, where) {
     if (isStandardSchema(fields)) return fields;
     throw new TypeError(
-      `${where} is not a Standard Schema. Give one, or import message() from "@halyard/wire/zod" or "@halyard/wire/valibot" to use raw shapes.`,
+      `${where} is not a Standard Schema. Pass one, or import message() from "@halyard/wire/zod" or "@halyard/wire/valibot" to use raw shapes.`,
     );
   },
   keysOf: () => [],
 };
 
+/** The config form of `message()`. */
 export interface StandardConfig {
+  /** The schema of the payload. Default: no payload. */
   readonly payload?: StandardSchema;
-  /** A message schema, or the payload of a message that is then named `<type>_RESPONSE`. */
+  /** A message schema, or a payload; the message type is then `<type>_RESPONSE`. */
   readonly response?: StandardSchema | AnyMessageSchema;
+  /** The schema of the meta fields. Default: none. */
   readonly meta?: StandardSchema;
 }
 
 type Part<C, K extends keyof StandardConfig> = C extends Record<K, infer P> ? P : undefined;
 type SchemaPart<C, K extends keyof StandardConfig> = Extract<Part<C, K>, StandardSchema | undefined>;
+
+/** Added to the arguments of `message()` and `rpc()`, so that the compiler refuses schemas without a JSON form. */
+export type StandardJson<S> = S extends StandardSchema ? RefuseNonJson<InferInput<S>> : unknown;
 
 type ResponseOf<Type extends string, R> = R extends AnyMessageSchema
   ? R
@@ -29,22 +36,34 @@ type ResponseOf<Type extends string, R> = R extends AnyMessageSchema
     ? MessageSchema<`${Type}_RESPONSE`, R, undefined, undefined>
     : undefined;
 
-/** Declares a message; see `@halyard/wire/zod` for the forms. */
+/**
+ * Declares a message with schemas of any Standard Schema library. `@halyard/wire/zod` and `@halyard/wire/valibot` also
+ * accept raw shapes, and refuse unknown keys.
+ *
+ * @example
+ * ```ts
+ * import { message } from "@halyard/wire";
+ * import { z } from "zod";
+ *
+ * const Left = message("LEFT");
+ * const Said = message("SAID", z.strictObject({ text: z.string() }));
+ * ```
+ */
 export function message<Type extends string>(
   type: Type,
 ): MessageSchema<Type, undefined, undefined, undefined>;
 export function message<Type extends string, Payload extends StandardSchema>(
   type: Type,
-  payload: Payload,
+  payload: Payload & StandardJson<Payload>,
 ): MessageSchema<Type, Payload, undefined, undefined>;
 export function message<Type extends string, Payload extends StandardSchema, Meta extends StandardSchema>(
   type: Type,
-  payload: Payload,
-  meta: Meta,
+  payload: Payload & StandardJson<Payload>,
+  meta: Meta & StandardJson<Meta>,
 ): MessageSchema<Type, Payload, Meta, undefined>;
 export function message<Type extends string, Config extends StandardConfig>(
   type: Type,
-  config: Config,
+  config: Config & OnlyRefused<{ [K in keyof Config]: StandardJson<Config[K]> }>,
 ): MessageSchema<
   Type,
   SchemaPart<Config, "payload">,
@@ -55,7 +74,7 @@ export function message(type: string, second?: unknown, meta?: unknown): AnyMess
   return buildMessage(standard, type, second, meta);
 }
 
-/** Declares a request and its response. `undefined` stands for no payload. */
+/** Declares a request and its response. Pass `undefined` for no payload. */
 export function rpc<
   RequestType extends string,
   RequestPayload extends StandardSchema | undefined,
@@ -63,9 +82,9 @@ export function rpc<
   ResponsePayload extends StandardSchema | undefined,
 >(
   requestType: RequestType,
-  requestPayload: RequestPayload,
+  requestPayload: RequestPayload & StandardJson<RequestPayload>,
   responseType: ResponseType,
-  responsePayload: ResponsePayload,
+  responsePayload: ResponsePayload & StandardJson<ResponsePayload>,
 ): MessageSchema<
   RequestType,
   RequestPayload,

@@ -1,6 +1,7 @@
-/** Schemas with Valibot: object schemas and raw shapes are made strict. */
+/** `message()` and `rpc()` with Valibot. Object schemas and raw shapes become strict. */
 import * as v from "valibot";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
+import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
@@ -16,13 +17,15 @@ export type ValibotFields = ObjectSchema | v.ObjectEntries;
 
 /** The config form of `message()`. */
 export interface ValibotConfig {
+  /** The fields of the payload. Default: no payload. */
   readonly payload?: ValibotFields;
-  /** A message schema, or the payload of a message that is then named `<type>_RESPONSE`. */
+  /** A message schema, or a payload; the message type is then `<type>_RESPONSE`. */
   readonly response?: ValibotFields | AnyMessageSchema;
+  /** The meta fields. Default: none. */
   readonly meta?: ValibotFields;
 }
 
-/** What declared fields are on the wire: as given by the sender, as seen by the receiver. */
+/** The Standard Schema type of declared fields: as the sender passes them, as the receiver gets them. */
 export type ValibotStandard<F> = F extends { readonly entries: infer E extends v.ObjectEntries }
   ? StandardOf<E>
   : F extends v.ObjectEntries
@@ -34,7 +37,7 @@ type StandardOf<E extends v.ObjectEntries> = StandardSchema<
   v.InferOutput<v.StrictObjectSchema<E, undefined>>
 >;
 
-/** The message that `message(type, second)` declares: `second` is a config when it has only config keys, else the payload. */
+/** The result of `message(type, second)`. `second` is a config when it has only config keys, else the payload. */
 export type ValibotMessage<Type extends string, Second> = Second extends ObjectSchema
   ? MessageSchema<Type, ValibotStandard<Second>, undefined, undefined>
   : [keyof Second] extends [never]
@@ -48,6 +51,19 @@ export type ValibotMessage<Type extends string, Second> = Second extends ObjectS
         >
       : MessageSchema<Type, ValibotStandard<Second>, undefined, undefined>;
 
+/** Added to the arguments of `message()` and `rpc()`, so that the compiler refuses fields without a JSON form. */
+export type ValibotJson<F> = F extends undefined
+  ? unknown
+  : F extends v.GenericSchema | v.GenericSchemaAsync
+    ? RefuseNonJson<v.InferInput<F>>
+    : [keyof F] extends [keyof ValibotConfig]
+      ? OnlyRefused<{ [K in keyof F]: F[K] extends ValibotFields ? ValibotJson<F[K]> : unknown }>
+      : OnlyRefused<{
+          [K in keyof F]: F[K] extends v.GenericSchema | v.GenericSchemaAsync
+            ? RefuseNonJson<v.InferInput<F[K]>>
+            : unknown;
+        }>;
+
 type Part<C, K extends string> = C extends Record<K, infer P> ? P : undefined;
 
 type ValibotResponse<Type extends string, R> = R extends ValibotFields
@@ -58,12 +74,12 @@ type ValibotResponse<Type extends string, R> = R extends ValibotFields
 
 const valibot: Library = {
   strict(fields, where) {
-    if (!("~standard" in (fields as object))) return quick(strictObject(fields as v.ObjectEntries));
+    if (!("~standard" in (fields as object))) return fastSchema(strictObject(fields as v.ObjectEntries));
     if (isObjectSchema(fields) && !("pipe" in fields)) {
-      return quick(fields.type === "strict_object" ? fields : strictObject(fields.entries));
+      return fastSchema(fields.type === "strict_object" ? fields : strictObject(fields.entries));
     }
     throw new TypeError(
-      `${where} is not a plain object schema, so unknown keys in it cannot be refused. Give v.object({ … }) or its fields, and put pipes on the fields.`,
+      `${where} is not a plain object schema, so its unknown keys cannot be refused. Pass v.object({ … }) or its fields, and move pipes to the fields.`,
     );
   },
   keysOf: (fields) => Object.keys(isObjectSchema(fields) ? fields.entries : (fields as object)),
@@ -71,14 +87,14 @@ const valibot: Library = {
 
 type StrictSchema = StandardSchema & { readonly entries: object };
 
-/** Valibot makes `~standard` anew each time it is read; this reads it once. */
-function quick(schema: StrictSchema): StrictSchema {
+/** Valibot creates `~standard` on every read; this reads it once. */
+function fastSchema(schema: StrictSchema): StrictSchema {
   return { "~standard": schema["~standard"], entries: schema.entries };
 }
 
 /**
- * A synchronous object takes the promise of an asynchronous field for a result without issues, and so would accept
- * anything. An asynchronous one gives a promise, which the router refuses.
+ * A synchronous object schema treats the promise of an asynchronous field as a result without issues, and would accept
+ * anything. An asynchronous one returns a promise, which the router refuses.
  */
 function strictObject(entries: v.ObjectEntries): StrictSchema {
   const isAsync = Object.values(entries).some((field: { readonly async: boolean }) => field.async);
@@ -112,18 +128,18 @@ export function message<Type extends string>(
 ): MessageSchema<Type, undefined, undefined, undefined>;
 export function message<Type extends string, Second extends ValibotFields | ValibotConfig>(
   type: Type,
-  second: Second,
+  second: Second & ValibotJson<Second>,
 ): ValibotMessage<Type, Second>;
 export function message<Type extends string, Payload extends ValibotFields, Meta extends ValibotFields>(
   type: Type,
-  payload: Payload,
-  meta: Meta,
+  payload: Payload & ValibotJson<Payload>,
+  meta: Meta & ValibotJson<Meta>,
 ): MessageSchema<Type, ValibotStandard<Payload>, ValibotStandard<Meta>, undefined>;
 export function message(type: string, second?: unknown, meta?: unknown): AnyMessageSchema {
   return buildMessage(valibot, type, second, meta);
 }
 
-/** Declares a request and its response. `undefined` stands for no payload. */
+/** Declares a request and its response. Pass `undefined` for no payload. */
 export function rpc<
   RequestType extends string,
   RequestPayload extends ValibotFields | undefined,
@@ -131,9 +147,9 @@ export function rpc<
   ResponsePayload extends ValibotFields | undefined,
 >(
   requestType: RequestType,
-  requestPayload: RequestPayload,
+  requestPayload: RequestPayload & ValibotJson<RequestPayload>,
   responseType: ResponseType,
-  responsePayload: ResponsePayload,
+  responsePayload: ResponsePayload & ValibotJson<ResponsePayload>,
 ): MessageSchema<
   RequestType,
   ValibotStandard<RequestPayload>,

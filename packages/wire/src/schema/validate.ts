@@ -1,4 +1,4 @@
-/** Checks payload and meta against a message schema, on the way in and on the way out. */
+/** Checks the payload and meta of inbound and outbound messages against their schema. */
 import { isStandardMetaKey } from "../protocol/control.ts";
 import type { Envelope, Meta } from "../protocol/envelope.ts";
 import { type AnyErrorCode, WsError } from "../protocol/error.ts";
@@ -7,7 +7,7 @@ import type { StandardIssue, StandardResult, StandardSchema } from "./standard-s
 
 const MAX_ISSUES = 10;
 
-/** How a schema is run. The default calls the schema's own `~standard.validate`. */
+/** Runs a schema on a value. The default calls the schema's `~standard.validate`. */
 export type Validator = (
   schema: StandardSchema,
   value: unknown,
@@ -15,7 +15,7 @@ export type Validator = (
 
 export const standardValidator: Validator = (schema, value) => schema["~standard"].validate(value);
 
-/** The payload of an inbound message as its receiver sees it; throws `WsError` with the given code when it does not fit. */
+/** The payload of an inbound message after validation; throws a `WsError` with the given code when it is invalid. */
 export function readPayload(
   validator: Validator,
   schema: AnyMessageSchema,
@@ -25,7 +25,7 @@ export function readPayload(
   return run(validator, schema, "payload", payload, code);
 }
 
-/** The meta of an inbound message as its receiver sees it: standard keys, and what the schema declares. */
+/** The meta of an inbound message after validation: the standard keys and those the schema declares. */
 export function readMeta(
   validator: Validator,
   schema: AnyMessageSchema,
@@ -36,14 +36,14 @@ export function readMeta(
   const declared = declaredPart(schema, meta, code);
   if (schema.meta === undefined) return meta;
   const { correlationId, timestamp, timeoutMs } = meta;
-  const read = { ...(run(validator, schema, "meta", declared, code) as Meta) };
-  if (correlationId !== undefined) read.correlationId = correlationId;
-  if (timestamp !== undefined) read.timestamp = timestamp;
-  if (timeoutMs !== undefined) read.timeoutMs = timeoutMs;
-  return read;
+  const result = { ...(run(validator, schema, "meta", declared, code) as Meta) };
+  if (correlationId !== undefined) result.correlationId = correlationId;
+  if (timestamp !== undefined) result.timestamp = timestamp;
+  if (timeoutMs !== undefined) result.timeoutMs = timeoutMs;
+  return result;
 }
 
-/** Checks an outbound message. The frame carries payload and meta as given; transforms run once, at the receiver. */
+/** Checks an outbound message. The frame carries payload and meta as given, because the receiver applies the transforms. */
 export function checkOutbound(
   validator: Validator,
   schema: AnyMessageSchema,
@@ -57,20 +57,23 @@ export function checkOutbound(
   run(validator, schema, "meta", schema.meta && declared, code);
 }
 
-/** The keys of meta that only a schema can allow. */
+/** The meta without its standard keys; throws when the schema declares no meta. */
 function declaredPart(schema: AnyMessageSchema, meta: object, code: AnyErrorCode): Meta {
   const declared: Meta = {};
   for (const [key, value] of Object.entries(meta)) {
     if (isStandardMetaKey(key)) continue;
     if (schema.meta === undefined || key === "__proto__") {
-      throw new WsError(code, `The meta of ${schema.type} has a key that its schema does not declare.`);
+      throw new WsError(
+        code,
+        `The message ${schema.type} declares no meta ${JSON.stringify(key.slice(0, 64))}. Leave it out, or declare it.`,
+      );
     }
     declared[key] = value;
   }
   return declared;
 }
 
-/** One part of a message, as its schema makes it. */
+/** Validates one part of a message. */
 function run(
   validator: Validator,
   message: AnyMessageSchema,
@@ -82,21 +85,20 @@ function run(
   const schema = part === "payload" ? message.payload : message.meta;
   if (schema === undefined) {
     if (value === undefined) return undefined;
-    throw new WsError(code, `${type} takes no ${part}, but one was given.`);
+    throw new WsError(code, `The message ${type} declares no ${part}. Leave it out, or declare it.`);
   }
   const result = validator(schema, value);
   if ("then" in result) {
-    // The promise is ours to settle: an unhandled rejection would end the process.
+    // An unhandled rejection would end the process.
     Promise.resolve(result).catch(() => undefined);
     throw new WsError(
       "INTERNAL",
-      `The schema of ${type} validates asynchronously, which wire does not support. Wait in the handler.`,
+      `The schema of ${type} validates asynchronously. Use a synchronous schema.`,
     );
   }
   if (result.issues === undefined) return result.value;
-  throw new WsError(code, `The ${part} of ${type} does not fit its schema.`, {
-    issues: result.issues.slice(0, MAX_ISSUES).map(describeIssue),
-  });
+  const issues = result.issues.slice(0, MAX_ISSUES).map(describeIssue);
+  throw new WsError(code, `The ${part} of ${type} does not match its schema.`, { issues });
 }
 
 function describeIssue({ path = [], message }: StandardIssue): { path: string; message: string } {

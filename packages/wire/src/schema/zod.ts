@@ -1,6 +1,7 @@
-/** Schemas with Zod 4: object schemas and raw shapes are made strict. */
+/** `message()` and `rpc()` with Zod 4. Object schemas and raw shapes become strict. */
 import { z } from "zod";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
+import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
@@ -11,20 +12,22 @@ export type ZodFields = z.ZodObject | Readonly<Record<string, z.ZodType>>;
 
 /** The config form of `message()`. */
 export interface ZodConfig {
+  /** The fields of the payload. Default: no payload. */
   readonly payload?: ZodFields;
-  /** A message schema, or the payload of a message that is then named `<type>_RESPONSE`. */
+  /** A message schema, or a payload; the message type is then `<type>_RESPONSE`. */
   readonly response?: ZodFields | AnyMessageSchema;
+  /** The meta fields. Default: none. */
   readonly meta?: ZodFields;
 }
 
-/** What declared fields are on the wire: as given by the sender, as seen by the receiver. */
+/** The Standard Schema type of declared fields: as the sender passes them, as the receiver gets them. */
 export type ZodStandard<F> = F extends z.ZodObject
   ? StandardSchema<z.input<F>, z.output<F>>
   : F extends Readonly<Record<string, z.ZodType>>
     ? StandardSchema<z.input<z.ZodObject<F>>, z.output<z.ZodObject<F>>>
     : undefined;
 
-/** The message that `message(type, second)` declares: `second` is a config when it has only config keys, else the payload. */
+/** The result of `message(type, second)`. `second` is a config when it has only config keys, else the payload. */
 export type ZodMessage<Type extends string, Second> = Second extends z.ZodType
   ? MessageSchema<Type, ZodStandard<Second>, undefined, undefined>
   : [keyof Second] extends [never]
@@ -38,6 +41,15 @@ export type ZodMessage<Type extends string, Second> = Second extends z.ZodType
         >
       : MessageSchema<Type, ZodStandard<Second>, undefined, undefined>;
 
+/** Added to the arguments of `message()` and `rpc()`, so that the compiler refuses fields without a JSON form. */
+export type ZodJson<F> = F extends undefined
+  ? unknown
+  : F extends z.ZodType
+    ? RefuseNonJson<z.input<F>>
+    : [keyof F] extends [keyof ZodConfig]
+      ? OnlyRefused<{ [K in keyof F]: F[K] extends ZodFields ? ZodJson<F[K]> : unknown }>
+      : OnlyRefused<{ [K in keyof F]: F[K] extends z.ZodType ? RefuseNonJson<z.input<F[K]>> : unknown }>;
+
 type Part<C, K extends string> = C extends Record<K, infer P> ? P : undefined;
 
 type ZodResponse<Type extends string, R> = R extends ZodFields
@@ -48,12 +60,12 @@ type ZodResponse<Type extends string, R> = R extends ZodFields
 
 const SYNC = { async: false };
 
-/** Runs the schema's parser directly, and through the front door only for what it refuses: that makes proper issues. */
-function quick(schema: z.ZodObject): StandardSchema & { readonly shape: object } {
+/** Runs the schema's parser directly, which is faster; only values it refuses go through `validate`, which formats the issues. */
+function fastSchema(schema: z.ZodObject): StandardSchema & { readonly shape: object } {
   const { validate } = schema["~standard"];
   const parser = schema._zod;
   return {
-    /** The declared keys, for a client that strips others. Read late: recursive shapes are made of getters. */
+    /** The declared keys, for clients that strip unknown ones. A getter, because recursive shapes are not complete yet. */
     get shape() {
       return schema.shape;
     },
@@ -75,16 +87,38 @@ function quick(schema: z.ZodObject): StandardSchema & { readonly shape: object }
 
 const zod: Library = {
   strict(fields, where) {
-    if (fields instanceof z.ZodObject) return quick(fields.strict());
+    refuseZod3(fields as object, where);
+    if (fields instanceof z.ZodObject) return fastSchema(fields.strict());
     if ("~standard" in (fields as object)) {
       throw new TypeError(
-        `${where} is not a plain object schema, so unknown keys in it cannot be refused. Give z.object({ … }) or its fields, and put transforms on the fields.`,
+        `${where} is not a plain object schema, so its unknown keys cannot be refused. Pass z.object({ … }) or its fields, and move transforms to the fields.`,
       );
     }
-    return quick(z.strictObject(fields as Record<string, z.ZodType>));
+    return fastSchema(z.strictObject(fields as Record<string, z.ZodType>));
   },
   keysOf: (fields) => Object.keys(fields instanceof z.ZodObject ? fields.shape : (fields as object)),
 };
+
+/** With Zod 3, schemas could be declared, but every message would fail. */
+function refuseZod3(fields: object, where: string): void {
+  if ((z as { core?: unknown }).core === undefined) {
+    throw new TypeError(
+      "@halyard/wire/zod needs Zod 4, but the installed package `zod` is an older version. Run `npm install zod@4`.",
+    );
+  }
+  const foreign = "~standard" in fields ? !("_zod" in fields) && "The schema" : findForeignField(fields);
+  if (!foreign) return;
+  throw new TypeError(
+    `${where}: ${foreign} was not made by Zod 4. Import z from "@halyard/wire/zod", so that both use the same version.`,
+  );
+}
+
+/** Getters are not read: recursive shapes use them for schemas that do not exist yet. */
+function findForeignField(shape: object): string | undefined {
+  const fields = Object.entries(Object.getOwnPropertyDescriptors(shape));
+  const foreign = fields.find(([, { value }]) => value !== undefined && !("_zod" in value));
+  return foreign && `The field "${foreign[0]}"`;
+}
 
 /**
  * Declares a message. Unknown keys in payload and meta are refused.
@@ -104,18 +138,18 @@ export function message<Type extends string>(
 ): MessageSchema<Type, undefined, undefined, undefined>;
 export function message<Type extends string, Second extends ZodFields | ZodConfig>(
   type: Type,
-  second: Second,
+  second: Second & ZodJson<Second>,
 ): ZodMessage<Type, Second>;
 export function message<Type extends string, Payload extends ZodFields, Meta extends ZodFields>(
   type: Type,
-  payload: Payload,
-  meta: Meta,
+  payload: Payload & ZodJson<Payload>,
+  meta: Meta & ZodJson<Meta>,
 ): MessageSchema<Type, ZodStandard<Payload>, ZodStandard<Meta>, undefined>;
 export function message(type: string, second?: unknown, meta?: unknown): AnyMessageSchema {
   return buildMessage(zod, type, second, meta);
 }
 
-/** Declares a request and its response. `undefined` stands for no payload. */
+/** Declares a request and its response. Pass `undefined` for no payload. */
 export function rpc<
   RequestType extends string,
   RequestPayload extends ZodFields | undefined,
@@ -123,9 +157,9 @@ export function rpc<
   ResponsePayload extends ZodFields | undefined,
 >(
   requestType: RequestType,
-  requestPayload: RequestPayload,
+  requestPayload: RequestPayload & ZodJson<RequestPayload>,
   responseType: ResponseType,
-  responsePayload: ResponsePayload,
+  responsePayload: ResponsePayload & ZodJson<ResponsePayload>,
 ): MessageSchema<
   RequestType,
   ZodStandard<RequestPayload>,

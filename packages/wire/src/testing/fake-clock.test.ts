@@ -3,14 +3,14 @@ import { describe, expect, test } from "vitest";
 import { FakeClock } from "./fake-clock.ts";
 
 describe("the fake clock", () => {
-  test("starts at the given wall time and moves only when told to", async () => {
+  test("starts at the given wall time and moves only on command", async () => {
     const clock = new FakeClock(1_000);
     expect([clock.now(), clock.wall()]).toEqual([0, 1_000]);
     await clock.advance(250);
     expect([clock.now(), clock.wall()]).toEqual([250, 1_250]);
   });
 
-  test("fires timers at their time, in order of time and then of setting", async () => {
+  test("fires timers at their time, in order of time and then of creation", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(100), { maxLength: 30 }), async (delays) => {
         const clock = new FakeClock();
@@ -27,7 +27,7 @@ describe("the fake clock", () => {
     );
   });
 
-  test("a timer set by a timer fires within the same advance, if its time is in it", async () => {
+  test("fires a timer that another timer set within the same advance if it is due", async () => {
     const clock = new FakeClock();
     const at: number[] = [];
     const tick = () => {
@@ -39,7 +39,7 @@ describe("the fake clock", () => {
     expect(at).toEqual([10, 20, 30]);
   });
 
-  test("a cleared timer does not fire, also when another one clears it", async () => {
+  test("does not fire a cleared timer, also when another timer clears it", async () => {
     const clock = new FakeClock();
     const fired: string[] = [];
     const second = clock.setTimeout(() => fired.push("second"), 10);
@@ -50,7 +50,7 @@ describe("the fake clock", () => {
     expect(fired).toEqual([]);
   });
 
-  test("promises settled by a timer have run before the next timer fires", async () => {
+  test("runs promise callbacks of a timer before the next timer fires", async () => {
     const clock = new FakeClock();
     const order: string[] = [];
     clock.setTimeout(() => void Promise.resolve().then(() => order.push("promise")), 1);
@@ -59,7 +59,7 @@ describe("the fake clock", () => {
     expect(order).toEqual(["promise", "timer"]);
   });
 
-  test("a negative delay is now, never the past", async () => {
+  test("treats a negative delay as 0", async () => {
     const clock = new FakeClock();
     await clock.advance(100);
     let at = -1;

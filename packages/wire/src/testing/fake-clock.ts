@@ -1,5 +1,5 @@
-/** A clock that moves only when told to. */
-import type { Clock } from "../router/clock.ts";
+/** A clock for tests: time moves only with `advance()`. */
+import type { Clock } from "../time/clock.ts";
 
 interface Scheduled {
   readonly at: number;
@@ -7,6 +7,7 @@ interface Scheduled {
   readonly callback: () => void;
 }
 
+/** A clock that moves only when the test says so. */
 export class FakeClock implements Clock {
   #now = 0;
   #order = 0;
@@ -26,12 +27,14 @@ export class FakeClock implements Clock {
     return this.#epoch + this.#now;
   }
 
+  /** Calls back once the clock has advanced this far, in ms. */
   setTimeout(callback: () => void, delayMs: number): number {
     const order = ++this.#order;
     this.#scheduled.set(order, { at: this.#now + Math.max(0, delayMs), order, callback });
     return order;
   }
 
+  /** Cancels a timeout. */
   clearTimeout(handle: unknown): void {
     this.#scheduled.delete(handle as number);
   }
@@ -41,7 +44,7 @@ export class FakeClock implements Clock {
     return this.#scheduled.size;
   }
 
-  /** Moves time forward, firing timers in order; promises they settle are given a chance to run in between. */
+  /** Moves time forward by `ms` and fires timers in order; promise callbacks run in between. */
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms;
     await settle();
@@ -66,7 +69,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets promise callbacks run, and those they cause. */
+/** Lets promise callbacks run, and the callbacks they cause. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }

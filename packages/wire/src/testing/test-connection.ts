@@ -1,4 +1,4 @@
-/** A peer in memory: sends frames straight to the router and keeps what comes back. */
+/** A peer in memory: sends frames directly to the router and records the frames it receives. */
 import { CONTROL } from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
@@ -9,17 +9,23 @@ import { settle } from "./fake-clock.ts";
 
 /** A frame as the peer received it. */
 export interface TestFrame {
+  /** The message type. */
   readonly type: string;
+  /** The meta of the frame. */
   readonly meta: Readonly<Record<string, unknown>>;
+  /** The payload, if there is one. */
   readonly payload?: unknown;
 }
 
+/** How the server closed a connection. */
 export interface TestClose {
+  /** The close code. */
   readonly code: number;
+  /** The reason; may be empty. */
   readonly reason: string;
 }
 
-/** The server's end of the connection. */
+/** The server's side of the connection. */
 class MemorySocket implements Socket {
   readonly frames: TestFrame[] = [];
   readonly waiters = new Set<(frame: TestFrame) => void>();
@@ -41,7 +47,7 @@ class MemorySocket implements Socket {
 
   close(code: number, reason: string): void {
     this.closedWith = { code, reason };
-    for (const tell of this.onClosed.splice(0)) tell(this.closedWith);
+    for (const callback of this.onClosed.splice(0)) callback(this.closedWith);
     queueMicrotask(() => this.events?.closed(code, reason));
   }
 
@@ -50,16 +56,16 @@ class MemorySocket implements Socket {
   }
 }
 
-/** Made by `server.connect()`. */
+/** A connected peer, created by `server.connect()`. */
 export class TestConnection {
   readonly #socket = new MemorySocket();
 
-  /** The server takes over the other end. */
+  /** `accept` connects the socket to the server. */
   constructor(accept: (socket: Socket) => SocketEvents) {
     this.#socket.events = accept(this.#socket);
   }
 
-  /** All frames received so far, the greeting first. */
+  /** All frames received so far, hello first. */
   get frames(): readonly TestFrame[] {
     return this.#socket.frames;
   }
@@ -69,12 +75,12 @@ export class TestConnection {
     return this.#socket.closedWith;
   }
 
-  /** How many heartbeat pings came. */
+  /** How many heartbeat pings were received. */
   get pings(): number {
     return this.#socket.pings;
   }
 
-  /** Sends a message, unchecked: what a hostile peer could send, this can. */
+  /** Sends a message without checks, as a hostile peer could. */
   async send<S extends AnyMessageSchema>(
     schema: S,
     payload?: PayloadInput<S>,
@@ -96,11 +102,11 @@ export class TestConnection {
     meta: Meta = {},
   ): Promise<PayloadOutput<S["response"]>> {
     const correlationId = meta.correlationId ?? uuidv7();
-    const answer = this.#waitFor(
+    const response = this.#waitFor(
       (frame) => frame.meta["correlationId"] === correlationId && frame.type !== CONTROL.progress,
     );
     await this.send(schema, payload, { ...meta, correlationId });
-    const frame = await answer;
+    const frame = await response;
     if (frame.type !== CONTROL.error) return frame.payload as PayloadOutput<S["response"]>;
     const { code, message, details, ...options } = frame.payload as ErrorPayload;
     throw new WsError(code, message, details, options);
@@ -113,12 +119,12 @@ export class TestConnection {
       .map((frame) => frame.payload as PayloadInput<S>);
   }
 
-  /** Stops reading, so that what is sent to this peer stays in the server's buffer. */
+  /** Stops reading: frames to this peer stay in the server's buffer. */
   pause(): void {
     this.#socket.isPaused = true;
   }
 
-  /** Reads again; the buffer empties. */
+  /** Reads again, and empties the buffer. */
   async resume(): Promise<void> {
     this.#socket.isPaused = false;
     this.#socket.bufferedBytes = 0;
@@ -126,13 +132,13 @@ export class TestConnection {
     await settle();
   }
 
-  /** Leaves, as a peer that closes its end. */
+  /** Closes the connection from the peer's side. */
   async disconnect(code = 1000, reason = ""): Promise<void> {
     this.#socket.events?.closed(code, reason);
     await settle();
   }
 
-  /** Answers a heartbeat. */
+  /** Replies to a heartbeat ping. */
   pong(): void {
     this.#socket.events?.pong();
   }
@@ -141,7 +147,10 @@ export class TestConnection {
     return new Promise((resolve, reject) => {
       this.#socket.onClosed.push(({ code }) =>
         reject(
-          new WsError("UNAVAILABLE", `The server closed the connection with ${code} before it answered.`),
+          new WsError(
+            "UNAVAILABLE",
+            `The server closed the connection with ${code} before it sent a response.`,
+          ),
         ),
       );
       const waiter = (frame: TestFrame) => {

@@ -1,4 +1,4 @@
-/** Drives a router without a network, on a clock that moves only when told to. */
+/** A server in memory for tests of handlers: no network, and a clock under the test's control. */
 import { uuidv7 } from "../protocol/uuid.ts";
 import type { ConnectionData } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
@@ -6,19 +6,23 @@ import type { ServerOptions } from "../router/server-options.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { TestConnection } from "./test-connection.ts";
 
+/** The options of `createTestServer()`. */
 export interface TestServerOptions extends Omit<ServerOptions, "clock" | "isolated"> {
-  /** Wall time at the start, in ms since epoch. */
+  /** Wall time at the start, in ms since epoch. Default: 1 January 2026, UTC. */
   readonly epoch?: number;
 }
 
+/** Options of `server.connect()`. */
 export interface ConnectOptions<Data extends ConnectionData> {
-  /** What `authenticate` would have given. */
+  /** The data that `authenticate` would return. */
   readonly data?: Omit<Data, "clientId">;
-  /** False for a plain WebSocket peer. Default true. */
+  /** False for a plain WebSocket peer, which receives no hello. Default true. */
   readonly greets?: boolean;
 }
 
+/** A server in memory, created by `createTestServer()`. */
 export interface TestServer<Data extends ConnectionData> {
+  /** The time of the server. */
   readonly clock: FakeClock;
   /** Connects a peer; resolves once the router's hooks have run. */
   connect(options?: ConnectOptions<Data>): Promise<TestConnection>;
@@ -27,7 +31,7 @@ export interface TestServer<Data extends ConnectionData> {
 }
 
 /**
- * A server of the router in memory, for tests of your handlers.
+ * Creates a server of the router in memory, for tests of your handlers.
  *
  * @example
  * ```ts

@@ -1,45 +1,45 @@
-/** A TCP proxy for a bad day: each connection through it has a fate of its own, until it is told to be good. */
+/** A TCP proxy for fault injection. Each connection gets a random fault until `heal` is called. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-export const FATES = ["pass", "delay", "stall", "cut", "half-open", "trickle", "reset", "slam"] as const;
-export type Fate = (typeof FATES)[number];
+export const FAULTS = ["pass", "delay", "stall", "cut", "half-open", "trickle", "reset", "slam"] as const;
+export type Fault = (typeof FAULTS)[number];
 
 export interface ChaosProxy {
   readonly port: number;
-  /** How many connections had which fate. */
-  readonly fates: Readonly<Record<Fate, number>>;
-  /** Ends what is bad, and passes everything on from now on. */
-  behave(): void;
+  /** The number of connections per fault. */
+  readonly faults: Readonly<Record<Fault, number>>;
+  /** Closes faulty connections and forwards everything from now on. */
+  heal(): void;
   stop(): Promise<void>;
 }
 
 const LONGEST_LIFE_MS = 3_000;
 const LONGEST_DELAY_MS = 120;
 
-/** `random` gives numbers from 0 up to 1. */
+/** `random` returns numbers from 0 (inclusive) to 1 (exclusive). */
 export async function startChaosProxy(target: number, random: () => number): Promise<ChaosProxy> {
-  const fates = Object.fromEntries(FATES.map((fate) => [fate, 0])) as Record<Fate, number>;
+  const faults = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
   const sockets = new Set<Socket>();
-  let isGood = false;
+  let isHealed = false;
   const server = createServer((inner) => {
-    const fate: Fate = isGood ? "pass" : (FATES[Math.floor(random() * FATES.length)] ?? "pass");
-    fates[fate]++;
+    const fault: Fault = isHealed ? "pass" : (FAULTS[Math.floor(random() * FAULTS.length)] ?? "pass");
+    faults[fault]++;
     sockets.add(inner);
     inner.on("error", () => undefined);
     inner.on("close", () => sockets.delete(inner));
-    if (fate === "slam") return void inner.destroy();
+    if (fault === "slam") return void inner.destroy();
     const outer = connect(target, "127.0.0.1");
     sockets.add(outer);
     outer.on("error", () => undefined);
     outer.on("close", () => sockets.delete(outer));
-    new Link(fate, inner, outer, random).start(isGood);
+    new FaultyConnection(fault, inner, outer, random).start(isHealed);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     port: (server.address() as AddressInfo).port,
-    fates,
-    behave() {
-      isGood = true;
+    faults,
+    heal() {
+      isHealed = true;
       for (const socket of sockets) socket.destroy();
     },
     async stop() {
@@ -49,21 +49,21 @@ export async function startChaosProxy(target: number, random: () => number): Pro
   };
 }
 
-class Link {
-  readonly #fate: Fate;
+class FaultyConnection {
+  readonly #fault: Fault;
   readonly #inner: Socket;
   readonly #outer: Socket;
   readonly #random: () => number;
   #isSilent = false;
 
-  constructor(fate: Fate, inner: Socket, outer: Socket, random: () => number) {
-    this.#fate = fate;
+  constructor(fault: Fault, inner: Socket, outer: Socket, random: () => number) {
+    this.#fault = fault;
     this.#inner = inner;
     this.#outer = outer;
     this.#random = random;
   }
 
-  /** A good link lasts; every other one comes to an end. */
+  /** Every connection ends some time, except a good one. */
   start(lasts: boolean): void {
     const [inner, outer] = [this.#inner, this.#outer];
     for (const [from, to] of [
@@ -78,25 +78,25 @@ class Link {
     }
     if (lasts) return;
     const endMs = this.#random() * LONGEST_LIFE_MS;
-    if (this.#fate === "half-open") setTimeout(() => this.#fallSilent(), endMs);
+    if (this.#fault === "half-open") setTimeout(() => this.#fallSilent(), endMs);
     else setTimeout(() => this.#end(), endMs);
   }
 
   #end(): void {
     for (const socket of [this.#inner, this.#outer]) {
-      if (this.#fate === "reset") socket.resetAndDestroy();
+      if (this.#fault === "reset") socket.resetAndDestroy();
       else socket.destroy();
     }
   }
 
-  /** Nothing passes any more, and neither side is told. */
+  /** Drops all bytes without closing either side. */
   #fallSilent(): void {
     this.#isSilent = true;
   }
 
   #pass(from: Socket, to: Socket, data: Buffer): void {
     if (this.#isSilent) return;
-    switch (this.#fate) {
+    switch (this.#fault) {
       case "delay":
         return this.#hold(from, this.#random() * LONGEST_DELAY_MS, () => to.write(data));
       case "stall":
@@ -109,7 +109,7 @@ class Link {
     }
   }
 
-  /** Bytes stay in order: the source waits while they are held. */
+  /** Bytes stay in order: the source pauses while they are held. */
   #hold(from: Socket, delayMs: number, release: () => void): void {
     from.pause();
     setTimeout(() => {

@@ -7,7 +7,7 @@ test.each([
   ["Node", () => process.execPath],
   ["Bun", bunPath],
 ])(
-  "through a chaos proxy, against a server on %s, each request settles once with its own answer, and all clients come back when the network does",
+  "through a fault-injecting proxy to a server on %s, each request settles once with its own response, and all clients reconnect when the network recovers",
   async (_platform, command) => {
     const figures = await runChaos({
       command: command(),

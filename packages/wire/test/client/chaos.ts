@@ -1,12 +1,12 @@
-/** Many clients on a network where everything goes wrong, and what became of each of their requests. */
+/** Many clients on a faulty network, and the outcome of each of their requests. */
 import { spawnProgram } from "@halyard/services";
 import { expect, vi } from "vitest";
-import type { ClientState } from "../../src/client/link.ts";
+import type { ClientState } from "../../src/client/connection.ts";
 import { wsClient } from "../../src/client/zod.ts";
 import type { WsError } from "../../src/protocol/error.ts";
 import { rpc, z } from "../../src/zod.ts";
 import { Random } from "../fixtures/random.ts";
-import { FATES, startChaosProxy } from "./chaos-proxy.ts";
+import { FAULTS, startChaosProxy } from "./chaos-proxy.ts";
 
 const SERVER = new URL("../fixtures/chaos-server.ts", import.meta.url).pathname;
 
@@ -22,14 +22,13 @@ const NEXT: Readonly<Record<ClientState, readonly ClientState[]>> = {
 };
 
 export interface Chaos {
-  /** The runtime of the server. */
   readonly command: string;
   readonly clients: number;
   readonly durationMs: number;
   readonly seed: number;
 }
 
-/** Runs it, and fails where a promise was broken. Gives how often each outcome came, and each fate of a connection. */
+/** Runs the clients and throws when a guarantee is violated. Returns the number of requests per outcome and of connections per fault. */
 export async function runChaos({
   command,
   clients: size,
@@ -56,7 +55,7 @@ export async function runChaos({
     };
     const signal = random.next() < 0.05 ? AbortSignal.timeout(20) : undefined;
     return client.request(Work, { id }, { timeoutMs: 3_000, ...(signal && { signal }) }).then(
-      ({ payload }) => settle(payload.id === id ? "answered" : `the answer of ${payload.id}`),
+      ({ payload }) => settle(payload.id === id ? "answered" : `response to ${payload.id}`),
       (error: WsError) => settle(error.code),
     );
   }
@@ -77,7 +76,7 @@ export async function runChaos({
     }),
   );
 
-  proxy.behave();
+  proxy.heal();
   await vi.waitFor(() => expect(clients.every(({ isConnected }) => isConnected)).toBe(true), 30_000);
   await Promise.all(clients.map((client, index) => ask(client, `${index}-last`)));
   const observer = wsClient({ url: `ws://127.0.0.1:${server.port}/` });
@@ -93,11 +92,11 @@ export async function runChaos({
   const expected = ["answered", "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"];
   expect([...outcomes.keys()].filter((outcome) => !expected.includes(outcome))).toEqual([]);
   expect(outcomes.get("answered")).toBeGreaterThan(size);
-  expect(FATES.filter((fate) => proxy.fates[fate] === 0)).toEqual([]);
+  expect(FAULTS.filter((fault) => proxy.faults[fault] === 0)).toEqual([]);
   return {
     "requests, each settled once": settled.length,
     ...Object.fromEntries(expected.map((outcome) => [`of them ${outcome}`, outcomes.get(outcome) ?? 0])),
     "handled by the server, none twice": report.handled,
-    ...Object.fromEntries(FATES.map((fate) => [`connections: ${fate}`, proxy.fates[fate]])),
+    ...Object.fromEntries(FAULTS.map((fault) => [`connections: ${fault}`, proxy.faults[fault]])),
   };
 }

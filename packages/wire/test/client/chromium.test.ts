@@ -10,7 +10,7 @@ import { ScriptedServer } from "./scripted-server.ts";
 import { startStallingProxy } from "./stalling-proxy.ts";
 import { suite } from "./suite/index.ts";
 
-/** What `fixtures/client-page.ts` puts into the page. */
+/** The globals that `fixtures/client-page.ts` defines in the page. */
 interface Page {
   readonly runSuite: typeof runSuite;
   readonly states: { readonly state: string; readonly at: number }[];
@@ -20,7 +20,7 @@ interface Page {
 type Browser = Awaited<ReturnType<typeof launchChromium>>;
 
 const HEARTBEAT_SERVER = new URL("../fixtures/heartbeat-server.ts", import.meta.url).pathname;
-/** Interval and timeout of that server. */
+/** Heartbeat interval and timeout of that server. */
 const SILENCE_MS = 2_500;
 
 let browser: Browser;
@@ -49,7 +49,7 @@ async function openPage() {
     connect: (options: ClientOptions) =>
       page.evaluate((given) => (globalThis as unknown as Page).connect(given), options),
     states: () => page.evaluate(() => (globalThis as unknown as Page).states),
-    /** Resolves once the client has been in these states, in this order; gives when each began. */
+    /** Resolves once the client has been in these states, in this order. Returns when each began. */
     async reached(expected: readonly string[]): Promise<number[]> {
       const states = await vi.waitFor(
         async () => {
@@ -65,7 +65,7 @@ async function openPage() {
   };
 }
 
-test("the client keeps every sentence of its suite in Chromium, with Zod and with Valibot", async () => {
+test("the client passes its suite in Chromium, with Zod and with Valibot", async () => {
   const conductor = await startConductor();
   const { page, context } = await openPage();
   try {
@@ -81,8 +81,8 @@ test("the client keeps every sentence of its suite in Chromium, with Zod and wit
   }
 }, 120_000);
 
-describe("in Chromium", () => {
-  test("a half-open link is left within interval, timeout and a second", async () => {
+describe("the client in Chromium", () => {
+  test("leaves a half-open connection within interval, timeout and a second", async () => {
     const server = await spawnProgram({ command: process.execPath, args: [HEARTBEAT_SERVER] });
     const proxy = await startStallingProxy(server.port);
     const { connect, reached, now, context } = await openPage();
@@ -100,7 +100,7 @@ describe("in Chromium", () => {
     }
   });
 
-  test("a server that is stopped in its tracks is left within interval, timeout and a second", async () => {
+  test("leaves a suspended server within interval, timeout and a second", async () => {
     const server = await spawnProgram({ command: process.execPath, args: [HEARTBEAT_SERVER] });
     const { connect, reached, now, context } = await openPage();
     try {
@@ -117,43 +117,46 @@ describe("in Chromium", () => {
     }
   });
 
-  test.each(["online", "visibilitychange"])("%s ends a long wait at once", async (event) => {
-    const port = await freePort();
-    const { page, connect, reached, now, context } = await openPage();
-    await connect({
-      url: `ws://127.0.0.1:${port}/`,
-      reconnect: { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: "none" },
-    });
-    await reached(["connecting", "reconnecting"]);
-    const server = await ScriptedServer.start({ port });
-    try {
-      const wokenAt = await now();
-      if (event === "online") {
-        await context.setOffline(true);
-        await context.setOffline(false);
-      } else await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-      const [, , openAt = 0] = await reached(["connecting", "reconnecting", "open"]);
-      expect(openAt - wokenAt).toBeLessThan(2_000 + PATIENCE_MS);
-    } finally {
-      await context.close();
-      await server.stop();
-    }
-  });
+  test.each(["online", "visibilitychange"])(
+    "reconnects immediately on %s during a long wait",
+    async (event) => {
+      const port = await freePort();
+      const { page, connect, reached, now, context } = await openPage();
+      await connect({
+        url: `ws://127.0.0.1:${port}/`,
+        reconnect: { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: "none" },
+      });
+      await reached(["connecting", "reconnecting"]);
+      const server = await ScriptedServer.start({ port });
+      try {
+        const wokenAt = await now();
+        if (event === "online") {
+          await context.setOffline(true);
+          await context.setOffline(false);
+        } else await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+        const [, , openAt = 0] = await reached(["connecting", "reconnecting", "open"]);
+        expect(openAt - wokenAt).toBeLessThan(2_000 + PATIENCE_MS);
+      } finally {
+        await context.close();
+        await server.stop();
+      }
+    },
+  );
 
-  test("a rejected token ends in closed after one attempt", async () => {
+  test("closes after one attempt when its token is refused", async () => {
     const server = await ScriptedServer.start({ refuse: { code: 4401, reason: "not authenticated" } });
     const { connect, reached, context } = await openPage();
     try {
       await connect({ url: `ws://127.0.0.1:${server.port}/?access_token=bad` });
       await reached(["connecting", "closed", "UNAUTHENTICATED"]);
-      expect(server.heard.connections).toHaveLength(1);
+      expect(server.received.connections).toHaveLength(1);
     } finally {
       await context.close();
       await server.stop();
     }
   });
 
-  test("an overloaded server's delay is honoured", async () => {
+  test("waits for the delay that an overloaded server sends", async () => {
     const server = await ScriptedServer.start({
       refuse: { code: 1013, reason: "retryAfterMs=700", times: 1 },
     });
@@ -164,7 +167,7 @@ describe("in Chromium", () => {
         reconnect: { initialDelayMs: 1, jitter: "none" },
       });
       await reached(["connecting", "reconnecting", "open"]);
-      const [first, second] = server.heard.connections.map(({ at }) => at);
+      const [first, second] = server.received.connections.map(({ at }) => at);
       expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(695);
     } finally {
       await context.close();

@@ -1,4 +1,4 @@
-/** Starts scripted servers for tests that run elsewhere (Bun, a browser), which drive them over a WebSocket. Node only. */
+/** Starts scripted servers for tests in other runtimes (Bun, a browser), which control them over a WebSocket. Node only. */
 import type { AddressInfo } from "node:net";
 import { WebSocketServer } from "ws";
 import type { Command } from "./script.ts";
@@ -42,10 +42,10 @@ async function obey(servers: Map<number, ScriptedServer>, command: Command): Pro
   const server = servers.get(command.port);
   if (server === undefined) throw new Error(`No server on port ${command.port}.`);
   switch (command.do) {
-    case "heard":
-      return server.heard;
-    case "say":
-      return server.say(command.nth, command.type, command.payload, command.meta);
+    case "received":
+      return server.received;
+    case "deliver":
+      return server.deliver(command.nth, command.type, command.payload, command.meta);
     case "raw":
       return server.raw(command.nth, command.frame);
     case "binary":

@@ -1,4 +1,4 @@
-/** A world for the client in which nothing happens by itself: time, chance, sockets and the network are the test's. */
+/** An environment for the client in which the test controls time, randomness, sockets and network events. */
 import type { Environment } from "../../src/client/environment.ts";
 
 type Listener = (event: never) => void;
@@ -16,9 +16,9 @@ export class FakeSocket {
   readyState = 0;
   protocol = "";
   bufferedAmount = 0;
-  /** Frames of the client, decoded. */
+  /** The client's frames, decoded. */
   readonly sent: { type: string; meta?: Record<string, unknown>; payload?: unknown }[] = [];
-  /** What the client closed it with. */
+  /** The code and reason that the client closed with. */
   farewell: { code: number | undefined; reason: string | undefined } | undefined;
   readonly #listeners = new Map<string, Listener[]>();
 
@@ -41,7 +41,7 @@ export class FakeSocket {
     this.farewell = { code, reason };
   }
 
-  /** The other end accepts. */
+  /** The other end accepts the connection. */
   accept(protocol = "halyard.v1.json"): void {
     if (this.readyState !== 0) return;
     this.readyState = 1;
@@ -49,17 +49,17 @@ export class FakeSocket {
     this.#emit("open", {});
   }
 
-  /** The other end accepts and greets. */
+  /** The other end accepts the connection and sends hello. */
   greet(hello: Record<string, unknown> = {}, meta: Record<string, unknown> = {}): void {
     this.accept();
-    this.say(
+    this.deliver(
       "$ws:hello",
       { v: 1, clientId: "c", heartbeatMs: 0, maxPayloadBytes: 1_000_000, ...hello },
       meta,
     );
   }
 
-  say(type: string, payload?: unknown, meta: Record<string, unknown> = {}): void {
+  deliver(type: string, payload?: unknown, meta: Record<string, unknown> = {}): void {
     this.raw(JSON.stringify({ type, meta, payload }));
   }
 
@@ -67,7 +67,13 @@ export class FakeSocket {
     if (this.readyState === 1) this.#emit("message", { data });
   }
 
-  /** The socket is gone: by the other end, by the network, or because the client closed it. */
+  /** Ends the socket with an error of the platform. */
+  fail(error: Error): void {
+    this.#emit("error", { error, message: error.message });
+    this.end();
+  }
+
+  /** Ends the socket, as the other end, the network or the client's close would. */
   end(code = 1006, reason = ""): void {
     if (this.readyState === 3) return;
     this.readyState = 3;
@@ -81,7 +87,7 @@ export class FakeSocket {
 
 export class FakeWorld implements Environment {
   readonly sockets: FakeSocket[] = [];
-  /** What `Math.random` gives. */
+  /** The value that the client's `random` returns. */
   chance = 0.5;
   #now = 1_000;
   #order = 0;
@@ -119,29 +125,29 @@ export class FakeWorld implements Environment {
     signal.addEventListener("abort", () => this.#wakers.delete(listener));
   }
 
-  /** The network has come back. */
+  /** Fires the network's online event. */
   wake(): void {
     for (const waker of [...this.#wakers]) waker();
   }
 
-  /** Who listens for the network. */
+  /** The number of listeners for network events. */
   get wakers(): number {
     return this.#wakers.size;
   }
 
-  /** How long each timer still runs, the next first. */
+  /** The remaining time of each timer in ms, the next first. */
   get timers(): number[] {
     return [...this.#timers.values()].map(({ at }) => at - this.#now).sort((a, b) => a - b);
   }
 
-  /** The last socket that was made. */
+  /** The socket created last. */
   get socket(): FakeSocket {
     const last = this.sockets.at(-1);
     if (last === undefined) throw new Error("The client has made no socket.");
     return last;
   }
 
-  /** Moves time forward and fires the timers on the way, in their order. */
+  /** Advances time and fires the due timers in order. */
   advance(ms: number): void {
     const until = this.#now + ms;
     for (let next = this.#next(until); next !== undefined; next = this.#next(until)) {
@@ -152,7 +158,7 @@ export class FakeWorld implements Environment {
     this.#now = until;
   }
 
-  /** Lets time pass while no timer runs, as a sleeping or throttled page does; those that are due fire at the end. */
+  /** Advances time without running timers, as a sleeping or throttled page does. Due timers fire at the end. */
   sleep(ms: number): void {
     this.#now += ms;
     this.advance(0);

@@ -1,4 +1,4 @@
-/** A server that means harm: it can end the connection, but neither crash the client nor make it grow. */
+/** A malicious server can end the connection, but it can neither crash the client nor make its memory grow. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
@@ -35,11 +35,11 @@ async function open(): Promise<void> {
   await connected;
 }
 
-/** The client is as useful as before. */
+/** Checks that the client still works. */
 async function expectUnharmed(): Promise<void> {
   expect(client.state).toBe("open");
   const answer = client.request(Echo, { text: "still there?" }, { correlationId: "unharmed" });
-  world.socket.say("ECHO_OK", { text: "yes" }, { correlationId: "unharmed" });
+  world.socket.deliver("ECHO_OK", { text: "yes" }, { correlationId: "unharmed" });
   expect((await answer).payload).toEqual({ text: "yes" });
 }
 
@@ -57,19 +57,22 @@ const ODD_VALUES: readonly unknown[] = [
   { length: 1e9 },
 ];
 
-describe("frames", () => {
+describe("a client of a malicious server", () => {
   test.each([
-    ["nothing", ""],
-    ["half a frame", '{"type":"NOTE","pay'],
-    ["JSON of another kind", "[1,2,3]"],
-    ["a key too many", '{"type":"NOTE","payload":{"text":"x"},"extra":1}'],
+    ["an empty frame", ""],
+    ["an incomplete frame", '{"type":"NOTE","pay'],
+    ["a frame that is a JSON array", "[1,2,3]"],
+    ["a frame with an unknown key", '{"type":"NOTE","payload":{"text":"x"},"extra":1}'],
     [
-      "a prototype",
+      "a frame that sets prototypes",
       '{"__proto__":{"type":"NOTE"},"type":"NOTE","meta":{"__proto__":{"x":1}},"payload":{"__proto__":{}}}',
     ],
-    ["a hundred thousand levels of nesting", `${'{"payload":'.repeat(1e5)}1${"}".repeat(1e5)}`],
-    ["nesting within a message", `{"type":"NOTE","meta":{},"payload":${"[".repeat(1e5)}${"]".repeat(1e5)}}`],
-  ])("%s is refused and forgotten", async (_what, frame) => {
+    ["a frame with a hundred thousand levels of nesting", `${'{"payload":'.repeat(1e5)}1${"}".repeat(1e5)}`],
+    [
+      "a payload with a hundred thousand levels of nesting",
+      `{"type":"NOTE","meta":{},"payload":${"[".repeat(1e5)}${"]".repeat(1e5)}}`,
+    ],
+  ])("refuses %s and keeps working", async (_what, frame) => {
     await open();
     const errors: string[] = [];
     client.onError((error, { type }) => errors.push(`${type} ${error.code}`));
@@ -81,7 +84,7 @@ describe("frames", () => {
     await expectUnharmed();
   });
 
-  test("a frame of more than 16 Mi characters is not even parsed", async () => {
+  test("does not parse a frame of more than 16 Mi characters", async () => {
     await open();
     const errors: string[] = [];
     client.onError((_error, { type }) => errors.push(type));
@@ -93,7 +96,7 @@ describe("frames", () => {
     await expectUnharmed();
   });
 
-  test("16 MB that are one JSON string cost no more than reading them", async () => {
+  test("reads 16 MB in one JSON string without extra cost", async () => {
     await open();
     const errors: string[] = [];
     client.onError((_error, { type }) => errors.push(type));
@@ -107,7 +110,7 @@ describe("frames", () => {
     await expectUnharmed();
   });
 
-  test("every control frame may say anything", async () => {
+  test("survives any value in any control frame", async () => {
     await open();
     const types = [
       "hello",
@@ -134,9 +137,9 @@ describe("frames", () => {
     ];
     for (const type of types) {
       for (const value of ODD_VALUES) {
-        world.socket.say(`$ws:${type}`, value);
+        world.socket.deliver(`$ws:${type}`, value);
         for (const field of [...fields, "retryable", "retryAfterMs", "reason", "topic"])
-          world.socket.say(`$ws:${type}`, { [field]: value }, { timestamp: 1 });
+          world.socket.deliver(`$ws:${type}`, { [field]: value }, { timestamp: 1 });
         world.socket.raw(JSON.stringify({ type: `$ws:${type}`, meta: { correlationId: value } }));
       }
     }
@@ -144,7 +147,7 @@ describe("frames", () => {
     await expectUnharmed();
   });
 
-  test("whatever the server says, in whatever order, no exception leaves the client", async () => {
+  test("throws no exception for any frames in any order", async () => {
     await open();
     fc.assert(
       fc.property(
@@ -170,28 +173,28 @@ describe("frames", () => {
     await expectUnharmed();
   });
 
-  test("$ws:drain with an odd delay leads to an ordinary reconnect", async () => {
+  test("reconnects as usual after $ws:drain with an invalid delay", async () => {
     for (const value of ODD_VALUES) {
       const one = new FakeWorld();
       const peer = createClient({ url: "ws://server/" }, one);
       void peer.connect();
       one.socket.greet();
-      one.socket.say("$ws:drain", { retryAfterMs: value });
+      one.socket.deliver("$ws:drain", { retryAfterMs: value });
       expect([peer.state, one.timers.length]).toEqual(["reconnecting", 1]);
       expect(one.timers[0]).toBeLessThanOrEqual(3_600_300);
     }
   });
 });
 
-describe("growth", () => {
-  test("a hundred thousand answers to nobody leave nothing behind", async () => {
+describe("a client's memory", () => {
+  test("does not grow with a hundred thousand responses without a request", async () => {
     await open();
     const flood = (): void => {
       for (let i = 0; i < 100_000; i++) {
-        world.socket.say(
+        world.socket.deliver(
           i % 2 === 0 ? "ECHO_OK" : "$ws:error",
           { text: "x" },
-          { correlationId: `nobody-${i}` },
+          { correlationId: `unknown-${i}` },
         );
       }
     };
@@ -202,18 +205,19 @@ describe("growth", () => {
     await expectUnharmed();
   });
 
-  test("endless progress is not kept: without a reader not at all, for a slow reader the last thousand", async () => {
+  test("does not grow with endless progress: without a reader none is kept, for a slow reader the last thousand", async () => {
     await open();
     const unread = client.request(Echo, { text: "x" }, { correlationId: "unread" });
     const slow = client.request(Echo, { text: "x" }, { correlationId: "slow" });
     const iterator = slow[Symbol.asyncIterator]();
     const before = heapBytes();
     for (let i = 0; i < 50_000; i++) {
-      world.socket.say("$ws:rpc-progress", { i, text: "x".repeat(100) }, { correlationId: "unread" });
-      world.socket.say("$ws:rpc-progress", { i, text: "x".repeat(100) }, { correlationId: "slow" });
+      world.socket.deliver("$ws:rpc-progress", { i, text: "x".repeat(100) }, { correlationId: "unread" });
+      world.socket.deliver("$ws:rpc-progress", { i, text: "x".repeat(100) }, { correlationId: "slow" });
     }
     expect(heapBytes() - before).toBeLessThan(3_000_000);
-    for (const id of ["unread", "slow"]) world.socket.say("ECHO_OK", { text: "done" }, { correlationId: id });
+    for (const id of ["unread", "slow"])
+      world.socket.deliver("ECHO_OK", { text: "done" }, { correlationId: id });
     let count = 0;
     let first: unknown;
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
@@ -223,18 +227,18 @@ describe("growth", () => {
     expect((await unread).payload.text).toBe("done");
   });
 
-  test("endless progress does not keep a request alive beyond its timeout", async () => {
+  test("is freed at a request's timeout even if progress never ends", async () => {
     await open();
     const request = client.request(Echo, { text: "x" }, { correlationId: "1", timeoutMs: 1_000 });
     const outcome = request.catch((error: { code: string }) => error.code);
     for (let i = 0; i < 100; i++) {
-      world.socket.say("$ws:rpc-progress", i, { correlationId: "1" });
+      world.socket.deliver("$ws:rpc-progress", i, { correlationId: "1" });
       world.advance(10);
     }
     expect(await outcome).toBe("DEADLINE_EXCEEDED");
   });
 
-  test("requests that are given up without an answer are remembered up to pendingRequestsLimit", async () => {
+  test("holds cancelled requests up to pendingRequestsLimit", async () => {
     client = createClient({ url: "ws://server/", pendingRequestsLimit: 10 }, world);
     await open();
     const unhandled: string[] = [];
@@ -243,16 +247,16 @@ describe("growth", () => {
       client.request(Echo, { text: "x" }, { correlationId: `${i}`, timeoutMs: 1 }).catch(() => undefined);
       world.advance(1);
     }
-    for (let i = 0; i < 20; i++) world.socket.say("ECHO_OK", { text: "late" }, { correlationId: `${i}` });
+    for (let i = 0; i < 20; i++) world.socket.deliver("ECHO_OK", { text: "late" }, { correlationId: `${i}` });
     expect(unhandled).toEqual(Array.from({ length: 10 }, (_, i) => `${i}`));
   });
 
-  test("a server that greets, drains and goes away for ever leaves one socket and one timer", async () => {
+  test("holds one socket and one timer when a server repeatedly says hello, drains and closes", async () => {
     client = createClient({ url: "ws://server/", reconnect: { initialDelayMs: 1, maxDelayMs: 1 } }, world);
     client.connect().catch(() => undefined);
     for (let i = 0; i < 2_000; i++) {
       world.socket.greet({ heartbeatMs: 1 });
-      world.socket.say("$ws:drain", { retryAfterMs: 0 });
+      world.socket.deliver("$ws:drain", { retryAfterMs: 0 });
       world.advance(1);
     }
     expect(world.sockets.filter(({ readyState }) => readyState < 2)).toHaveLength(1);
@@ -260,7 +264,7 @@ describe("growth", () => {
   });
 });
 
-describe("over the network", () => {
+describe("a client over the network", () => {
   let server: ScriptedServer;
   let peer: WsClient;
 
@@ -269,7 +273,7 @@ describe("over the network", () => {
     await server.stop();
   });
 
-  test("huge, broken and binary frames do not end the connection, and the next message arrives", async () => {
+  test("survives huge, malformed and binary frames, and the next message arrives", async () => {
     server = await ScriptedServer.start({});
     peer = wsClient({ url: `ws://127.0.0.1:${server.port}/` });
     const contexts: string[] = [];
@@ -280,7 +284,7 @@ describe("over the network", () => {
     server.raw(0, `{"type":"NOTE","meta":{},"payload":{"text":"${"x".repeat(20_000_000)}"}}`);
     server.raw(0, "\u0000".repeat(1_000));
     server.binary(0);
-    server.say(0, "NOTE", { text: "fine" });
+    server.deliver(0, "NOTE", { text: "fine" });
     await vi.waitFor(() => expect(got).toEqual(["fine"]), 10_000);
     expect(contexts).toEqual(["parse", "parse", "parse"]);
     expect(peer.state).toBe("open");
@@ -291,7 +295,7 @@ describe("over the network", () => {
     [1013, "retryAfterMs=1e9"],
     [4999, "é".repeat(60)],
     [1000, "\u0000"],
-  ])("close code %i with the reason %j is followed by an ordinary reconnect", async (code, reason) => {
+  ])("reconnects after close code %i with the reason %j", async (code, reason) => {
     server = await ScriptedServer.start({});
     peer = wsClient({
       url: `ws://127.0.0.1:${server.port}/`,
@@ -299,7 +303,7 @@ describe("over the network", () => {
     });
     await peer.connect();
     server.close(0, code, reason);
-    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(server.received.connections).toHaveLength(2), 10_000);
     await peer.onceOpen();
   });
 });

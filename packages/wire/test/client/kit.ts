@@ -1,28 +1,28 @@
-/** What a case of the client's suite works with, in every runtime: a validator, servers to talk to, clients, checks. */
+/** The environment of the client's suite in every runtime: a validator, servers, clients and assertions. */
 import { createClient, wsClient } from "../../src/client/client.ts";
+import type { ClientState } from "../../src/client/connection.ts";
 import type { ClientErrorContext } from "../../src/client/failures.ts";
-import type { ClientState } from "../../src/client/link.ts";
 import type { ClientOptions } from "../../src/client/options.ts";
 import type { WsClient } from "../../src/client/ws-client.ts";
 import { WsError } from "../../src/protocol/error.ts";
 import type { Library } from "../spec/libraries.ts";
 import { FakeWorld } from "./fake-world.ts";
-import type { Command, Heard, Script } from "./script.ts";
+import type { Command, Received, Script } from "./script.ts";
 
 export interface Runtime {
   readonly library: Library;
-  /** Makes the client's sockets; undefined: the platform's own. */
+  /** Creates the client's sockets. Default: the platform's WebSocket. */
   readonly wsFactory: ClientOptions["wsFactory"] | undefined;
   command(command: Command): Promise<unknown>;
 }
 
-/** One promise of the client: a sentence, and what shows that it is kept. */
+/** One test of the client: its title and its code. */
 export interface Case {
   readonly name: string;
   readonly run: (kit: Kit) => Promise<void>;
 }
 
-/** The schemas most cases speak with. */
+/** The schemas that most tests use. */
 export function schemasOf({ message, rpc, string, optional }: Library) {
   return {
     Note: message("NOTE", { text: string() }),
@@ -36,7 +36,7 @@ export function schemasOf({ message, rpc, string, optional }: Library) {
 /** How a scripted server answers ECHO. */
 export const ECHOING: Script = { answers: { ECHO: { type: "ECHO_OK" } } };
 
-/** A scripted server, driven from afar. */
+/** A remote-controlled scripted server. */
 export class Server {
   readonly port: number;
   readonly url: string;
@@ -48,28 +48,28 @@ export class Server {
     this.url = `ws://127.0.0.1:${port}/`;
   }
 
-  async heard(): Promise<Heard> {
-    return (await this.#runtime.command({ do: "heard", port: this.port })) as Heard;
+  async received(): Promise<Received> {
+    return (await this.#runtime.command({ do: "received", port: this.port })) as Received;
   }
 
-  /** The frames of this type so far, once there are so many. */
-  async frames(type: string, count = 0): Promise<Heard["frames"]> {
+  /** Resolves to the frames of this type once there are this many. */
+  async frames(type: string, count = 0): Promise<Received["frames"]> {
     return await until(async () => {
-      const frames = (await this.heard()).frames.filter((frame) => frame.type === type);
+      const frames = (await this.received()).frames.filter((frame) => frame.type === type);
       return frames.length >= count ? frames : undefined;
     }, `${count} frames of type ${type}`);
   }
 
-  /** The connections so far, once there are so many. */
-  async connections(count = 0): Promise<Heard["connections"]> {
+  /** Resolves to the connections once there are this many. */
+  async connections(count = 0): Promise<Received["connections"]> {
     return await until(async () => {
-      const { connections } = await this.heard();
+      const { connections } = await this.received();
       return connections.length >= count ? connections : undefined;
     }, `${count} connections`);
   }
 
-  async say(type: string, payload?: unknown, meta: object = {}): Promise<void> {
-    await this.#runtime.command({ do: "say", port: this.port, nth: -1, type, payload, meta });
+  async deliver(type: string, payload?: unknown, meta: object = {}): Promise<void> {
+    await this.#runtime.command({ do: "deliver", port: this.port, nth: -1, type, payload, meta });
   }
 
   async raw(frame: string): Promise<void> {
@@ -114,7 +114,7 @@ export class Kit {
     return server;
   }
 
-  /** A client that comes back within milliseconds, unless told otherwise. */
+  /** A client that reconnects within milliseconds by default. */
   client(options: ClientOptions): WsClient {
     const { wsFactory } = this.#runtime;
     const client = wsClient({
@@ -122,14 +122,20 @@ export class Kit {
       ...(wsFactory && { wsFactory }),
       ...options,
     });
+    client.onError(() => undefined);
     this.#cleanups.push(() => client.close());
     return client;
   }
 
-  /** A client for which the test is the world. */
-  imagined(options: Omit<ClientOptions, "url"> = {}): { client: WsClient; world: FakeWorld } {
+  /** A client whose environment the test controls. `loud`: without an `onError` callback it prints errors. */
+  imagined(
+    options: Omit<ClientOptions, "url"> = {},
+    noise: "silent" | "loud" = "silent",
+  ): { client: WsClient; world: FakeWorld } {
     const world = new FakeWorld();
-    return { client: createClient({ url: "ws://server/", ...options }, world), world };
+    const client = createClient({ url: "ws://server/", ...options }, world);
+    if (noise === "silent") client.onError(() => undefined);
+    return { client, world };
   }
 
   async cleanUp(): Promise<void> {
@@ -137,7 +143,7 @@ export class Kit {
   }
 }
 
-// --- checks ---
+// --- assertions ---
 
 const DEADLINE_MS = 10_000;
 
@@ -163,7 +169,7 @@ export function ok(condition: unknown, what: string): asserts condition {
   if (!condition) throw new Error(`Not so: ${what}`);
 }
 
-/** The `WsError` a promise rejects with; anything else fails. */
+/** The `WsError` that a promise rejects with. Any other result fails. */
 export async function failure(promise: Promise<unknown>): Promise<WsError> {
   const outcome = await Promise.race([
     promise.then(
@@ -176,7 +182,7 @@ export async function failure(promise: Promise<unknown>): Promise<WsError> {
   throw outcome;
 }
 
-/** The `WsError` a call throws. */
+/** The `WsError` that a call throws. */
 export function thrownBy(call: () => unknown): WsError {
   try {
     call();
@@ -187,19 +193,19 @@ export function thrownBy(call: () => unknown): WsError {
   throw new Error("It did not throw.");
 }
 
-/** Lets promise callbacks run, and those they cause. */
+/** Lets pending promise callbacks run, and those that they cause. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
-/** Records what `onState` says. */
+/** Records the states that `onState` reports. */
 export function statesOf(client: WsClient): ClientState[] {
   const states: ClientState[] = [];
   client.onState((state) => states.push(state));
   return states;
 }
 
-/** Records what `onError` says: context and code. */
+/** Records the context and code of each error that `onError` reports. */
 export function errorsOf(client: WsClient): [ClientErrorContext["type"], string][] {
   const errors: [ClientErrorContext["type"], string][] = [];
   client.onError((error, { type }) => errors.push([type, error.code]));

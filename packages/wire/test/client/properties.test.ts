@@ -1,17 +1,24 @@
-/** Laws of the link and of the client that hold in whatever order things happen. */
+/** Invariants of the connection and of the client for any order of events. */
+import { sized } from "@halyard/services";
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { createClient } from "../../src/client/client.ts";
-import { CLOSED, type ClientState, type Link, type LinkEvent, reduce } from "../../src/client/link.ts";
+import {
+  CLOSED,
+  type ClientState,
+  type Connection,
+  type ConnectionEvent,
+  reduce,
+} from "../../src/client/connection.ts";
 import type { ClientOptions } from "../../src/client/options.ts";
 import type { WsClient } from "../../src/client/ws-client.ts";
 import { message, rpc, z } from "../../src/zod.ts";
 import { FakeWorld } from "./fake-world.ts";
 
-const RUNS = 100_000;
+const RUNS = sized(100_000, 10_000);
 const DEADLINE_MS = 240_000;
 
-/** The transitions the decisions allow. */
+/** The allowed transitions. */
 const NEXT: Readonly<Record<ClientState, readonly ClientState[]>> = {
   closed: ["connecting"],
   connecting: ["open", "reconnecting", "closed"],
@@ -27,14 +34,14 @@ const heartbeat = fc.record({
   timeoutMs: fc.constantFrom(0, 10, 500),
 });
 
-describe("the link", () => {
-  const event: fc.Arbitrary<LinkEvent> = fc.oneof(
-    fc.constantFrom<LinkEvent>({ type: "connect" }, { type: "timer" }, { type: "wake" }),
+describe("the connection", () => {
+  const event: fc.Arbitrary<ConnectionEvent> = fc.oneof(
+    fc.constantFrom<ConnectionEvent>({ type: "connect" }, { type: "timer" }, { type: "wake" }),
     fc.record({ type: fc.constant("close" as const), code: fc.constant(1000), reason: fc.constant("") }),
     fc.record({ type: fc.constant("opened" as const), greets: fc.boolean() }),
     heartbeat.map((hello) => ({ type: "hello" as const, ...hello })),
     fc.record({ type: fc.constant("lost" as const), code: closeCode, reason: closeReason }),
-    fc.constant<LinkEvent>({ type: "lost", error: new Error("no token") }),
+    fc.constant<ConnectionEvent>({ type: "lost", error: new Error("no token") }),
   );
   const sight = fc.record({
     openMs: fc.constantFrom(0, 50, 20_000),
@@ -46,11 +53,11 @@ describe("the link", () => {
   });
 
   test(
-    `takes only legal steps in ${RUNS.toLocaleString("en")} random lives, with one socket at most and never stuck`,
+    `takes only allowed transitions in ${RUNS.toLocaleString("en")} random runs, with at most one socket and never stuck`,
     () => {
       fc.assert(
         fc.property(reconnect, fc.array(fc.tuple(event, sight), { maxLength: 24 }), (options, steps) => {
-          let link: Link = CLOSED;
+          let link: Connection = CLOSED;
           for (const [step, seen] of steps) {
             const next = reduce(link, step, seen, options);
             if (next.state !== link.state && !NEXT[link.state].includes(next.state))
@@ -58,8 +65,8 @@ describe("the link", () => {
             link = next;
             checkLink(link);
           }
-          const closed = [...Array(3)].reduce<Link>(
-            (last: Link) => reduce(last, { type: "lost" }, { openMs: 0, silentMs: 0 }, options),
+          const closed = [...Array(3)].reduce<Connection>(
+            (last: Connection) => reduce(last, { type: "lost" }, { openMs: 0, silentMs: 0 }, options),
             reduce(link, { type: "close", code: 1000, reason: "" }, { openMs: 0, silentMs: 0 }, options),
           );
           if (closed.state !== "closed" || closed.socket || closed.timer)
@@ -71,8 +78,8 @@ describe("the link", () => {
     DEADLINE_MS,
   );
 
-  /** A link that waits for something has a timer, so that it cannot wait for ever. */
-  function checkLink({ state, socket, timer, attempt, probing }: Link): void {
+  /** A connection that waits must have a timer, so that it cannot wait for ever. */
+  function checkLink({ state, socket, timer, attempt, probing }: Connection): void {
     if (NEXT[state] === undefined) throw new Error(`There is no state ${state}.`);
     if (!(attempt >= 0)) throw new Error(`The attempt is ${attempt}.`);
     if ((state === "closed") === (socket !== undefined) && state !== "reconnecting")
@@ -148,7 +155,7 @@ describe("the client", () => {
         ([at, type]): Act =>
           ({ world, settled }) => {
             const id = at % Math.max(1, settled.length);
-            world.sockets.at(-1)?.say(type, { n: id, code: "NOT_FOUND" }, { correlationId: `${id}` });
+            world.sockets.at(-1)?.deliver(type, { n: id, code: "NOT_FOUND" }, { correlationId: `${id}` });
           },
       ),
     },
@@ -160,7 +167,7 @@ describe("the client", () => {
     fc.constantFrom(0, 40).map(
       (retryAfterMs): Act =>
         ({ world }) =>
-          world.sockets.at(-1)?.say("$ws:drain", { retryAfterMs }),
+          world.sockets.at(-1)?.deliver("$ws:drain", { retryAfterMs }),
     ),
     {
       weight: 2,
@@ -176,7 +183,7 @@ describe("the client", () => {
           const { state } = client;
           const givenUp = pick(world.sockets.slice(0, -1), at);
           givenUp?.accept();
-          givenUp?.say("$ws:drain");
+          givenUp?.deliver("$ws:drain");
           givenUp?.end(code);
           if (client.state !== state) throw new Error("A socket that was given up is still listened to.");
         },
@@ -206,7 +213,7 @@ describe("the client", () => {
   });
 
   test(
-    `holds one socket at most and settles each request once in ${RUNS.toLocaleString("en")} random lives`,
+    `has at most one socket and settles each request once in ${RUNS.toLocaleString("en")} random runs`,
     async () => {
       await fc.assert(
         fc.asyncProperty(options, fc.array(act, { maxLength: 24 }), async (given, acts) => {

@@ -19,8 +19,8 @@ function Hooks() {
   return createElement("p", null, `${useConnectionState()} ${status}`);
 }
 
-describe("on a server", () => {
-  test("the hooks render a closed client and an idle request, and connect nothing", () => {
+describe("React rendering on a server", () => {
+  test("shows a closed client and an idle request, and opens no connection", () => {
     const world = new FakeWorld();
     const client = createClient({ url: "ws://server/", autoConnect: true }, world);
     const html = renderToString(createElement(WireProvider, { client }, createElement(Hooks)));
@@ -28,17 +28,17 @@ describe("on a server", () => {
     expect([world.sockets.length, world.timers.length]).toEqual([0, 0]);
   });
 
-  test("a client with a relative URL can be made where there is no page", () => {
+  test("accepts a client with a relative URL although there is no page", () => {
     const client = createClient({ url: "/ws" });
     expect(renderToString(createElement(WireProvider, { client }, createElement(Hooks)))).toContain("closed");
   });
 
-  test("a hook without a provider says what is missing", () => {
+  test("throws an error that names the missing provider", () => {
     expect(() => renderToString(createElement(Hooks))).toThrow("<WireProvider client={…}>");
   });
 });
 
-describe("in a browser, under StrictMode", () => {
+describe("React in a browser, under StrictMode", () => {
   type Browser = Awaited<ReturnType<typeof launchChromium>>;
   type Page = Awaited<ReturnType<Browser["newPage"]>>;
   let browser: Browser;
@@ -84,38 +84,48 @@ describe("in a browser, under StrictMode", () => {
       timeout: 10_000,
       interval: 10,
     });
-  const framesOf = (type: string) => server.heard.frames.filter((frame) => frame.type === type);
-  /** Answers the last request: when the page has shown what comes before, not after a while. */
+  const framesOf = (type: string) => server.received.frames.filter((frame) => frame.type === type);
+  /** Answers the last request once the page shows the earlier state. */
   const answer = (): void => {
     const { payload, meta } = framesOf("ECHO").at(-1) ?? {};
-    server.say(0, "ECHO_OK", payload, { timestamp: Date.now(), correlationId: meta?.["correlationId"] });
+    server.deliver(0, "ECHO_OK", payload, { timestamp: Date.now(), correlationId: meta?.["correlationId"] });
   };
 
-  test("the provider connects once, and useConnectionState follows the link through a loss", async () => {
+  test("connects once in the provider, and useConnectionState follows a lost connection", async () => {
     await reads("state", "open");
-    expect(server.heard.connections).toHaveLength(1);
+    expect(server.received.connections).toHaveLength(1);
     server.terminate(0);
-    await vi.waitFor(() => expect(server.heard.connections).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(server.received.connections).toHaveLength(2), 10_000);
     await reads("state", "open");
     complaints.length = 0;
   });
 
-  test("useMessage calls the latest handler, once per message, and stops when unmounted", async () => {
+  test("shows the close code and the reason in useConnection, and calls the handler of useGap after a reconnection", async () => {
+    await reads("loss", "open");
+    server.close(0, 1012, "deploying");
+    await vi.waitFor(() => expect(server.received.connections).toHaveLength(2), 10_000);
+    await reads("loss", "open   reconnect");
+    server.close(1, 4403, "banned");
+    await reads("loss", "closed 4403 banned reconnect");
+    complaints.length = 0;
+  });
+
+  test("calls the latest handler of useMessage once per message and stops when unmounted", async () => {
     await reads("state", "open");
-    server.say(0, "NOTE", { text: "a" });
+    server.deliver(0, "NOTE", { text: "a" });
     await reads("notes", "a");
-    server.say(0, "NOTE", { text: "b" });
+    server.deliver(0, "NOTE", { text: "b" });
     await reads("notes", "a,b");
     await page.evaluate('show("nothing")');
     await vi.waitFor(async () => expect(await page.$("#notes")).toBeNull(), 10_000);
-    server.say(0, "NOTE", { text: "c" });
-    server.say(0, "$ws:sync", { id: "c has arrived" });
+    server.deliver(0, "NOTE", { text: "c" });
+    server.deliver(0, "$ws:sync", { id: "c has arrived" });
     await vi.waitFor(() => expect(framesOf("$ws:synced")).toHaveLength(1), 10_000);
     await page.evaluate('show("all")');
     await reads("notes", "");
   });
 
-  test("useRequest shows pending, progress and the answer", async () => {
+  test("shows pending, progress and the response in useRequest", async () => {
     await reads("state", "open");
     await reads("request", "idle   ");
     await page.click("#ask");
@@ -125,7 +135,7 @@ describe("in a browser, under StrictMode", () => {
     expect(framesOf("ECHO")).toHaveLength(1);
   });
 
-  test("useRequest shows the error, and cancel cancels", async () => {
+  test("shows the error in useRequest, and cancel cancels the request", async () => {
     await reads("state", "open");
     await page.click("#ask");
     await reads("request", 'pending   {"percent":50}');
@@ -134,7 +144,7 @@ describe("in a browser, under StrictMode", () => {
     await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(1), 10_000);
   });
 
-  test("a request is cancelled when its component is unmounted, and StrictMode's rehearsal costs none", async () => {
+  test("cancels a request when its component is unmounted, and StrictMode's double mount cancels none", async () => {
     await reads("state", "open");
     await page.evaluate('show("mount")');
     await vi.waitFor(() => expect(framesOf("ECHO")).toHaveLength(2), 10_000);
@@ -152,12 +162,12 @@ describe("in a browser, under StrictMode", () => {
     await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(2), 10_000);
   });
 
-  test("a provider that moves keeps the connection, one that is unmounted closes it", async () => {
+  test("keeps the connection when a provider moves and closes it when the provider is unmounted", async () => {
     await reads("state", "open");
     await page.evaluate('show("moved")');
     await reads("state", "open");
-    expect(server.heard.connections).toHaveLength(1);
+    expect(server.received.connections).toHaveLength(1);
     await page.evaluate('show("gone")');
-    await vi.waitFor(() => expect(server.heard.closes).toMatchObject([{ code: 1000 }]), 10_000);
+    await vi.waitFor(() => expect(server.received.closes).toMatchObject([{ code: 1000 }]), 10_000);
   });
 });

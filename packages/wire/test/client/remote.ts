@@ -1,10 +1,10 @@
-/** Runs the suite in a runtime of its own (Bun, a browser): servers are driven over a WebSocket to the conductor. */
+/** Runs the suite in another runtime (Bun, a browser). The conductor controls the servers over a WebSocket. */
 import { libraries } from "../spec/libraries.ts";
 import { Kit, type Runtime } from "./kit.ts";
 import type { Command } from "./script.ts";
 import { suite } from "./suite/index.ts";
 
-/** The failures by library and case; what is not named has passed. */
+/** The failures by library and test. */
 export type Outcome = Readonly<Record<string, string>>;
 
 export async function runSuite(conductorUrl: string): Promise<{ ran: number; failures: Outcome }> {

@@ -1,39 +1,39 @@
-/** What a scripted server is told and what it tells: plain data, so that a test in another runtime can drive it. */
+/** The commands and reports of a scripted server as plain data, so that a test in another runtime can control it. */
 
 export interface Script {
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** The subprotocol to select. Default: Halyard's when offered. */
+  /** The subprotocol to select. Default: halyard.v1.json when offered. */
   readonly protocol?: string;
-  /** Fields of the greeting; false: none. */
+  /** Fields of hello. False: send no hello. */
   readonly hello?: Readonly<Record<string, unknown>> | false;
-  /** End every connection, or the first so many, at once; 1006 without a close frame. */
+  /** Ends every connection, or the first n, immediately. 1006 means without a close frame. */
   readonly refuse?: { readonly code: number; readonly reason: string; readonly times?: number };
-  /** End every connection after this long. */
+  /** Ends every connection after this many ms. */
   readonly lifeMs?: number;
-  /** Answer nothing, not even pings. */
+  /** Never respond, not even to pings. */
   readonly mute?: boolean;
-  /** How to answer a request, by its type. The payload is echoed unless there is one. */
+  /** The response to a request, by its type. Default: the payload itself. */
   readonly answers?: Readonly<Record<string, Answer>>;
 }
 
 interface Answer {
-  /** Left out: progress alone, and the answer is the test's to give. */
+  /** Absent: send only progress, and the test sends the response. */
   readonly type?: string;
   readonly payload?: unknown;
   readonly progress?: readonly unknown[];
   readonly afterMs?: number;
 }
 
-/** What the server has seen so far, in order. */
-export interface Heard {
+/** What the server has received so far, in order. */
+export interface Received {
   readonly connections: {
     readonly url: string;
     readonly protocols: readonly string[];
     readonly at: number;
   }[];
   readonly frames: {
-    /** The connection it came over, counted from 0. */
+    /** Index of the connection, from 0. */
     readonly nth: number;
     readonly type: string;
     readonly meta: Readonly<Record<string, unknown>>;
@@ -42,12 +42,12 @@ export interface Heard {
   readonly closes: { readonly nth: number; readonly code: number; readonly reason: string }[];
 }
 
-/** Calls to a scripted server, as they travel. `nth` counts connections; -1 is the last. */
+/** Serialisable calls to a scripted server. `nth` counts connections, and -1 is the last. */
 export type Command =
   | { readonly do: "start"; readonly script: Script }
-  | { readonly do: "heard"; readonly port: number }
+  | { readonly do: "received"; readonly port: number }
   | {
-      readonly do: "say";
+      readonly do: "deliver";
       readonly port: number;
       readonly nth: number;
       readonly type: string;

@@ -1,13 +1,13 @@
-/** A server without Halyard in it that says what a test tells it to, and tells the test what it heard. Node only. */
+/** A server without Halyard code that sends what a test commands and reports what it received. Node only. */
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Heard, Script } from "./script.ts";
+import type { Received, Script } from "./script.ts";
 
 const SUBPROTOCOL = "halyard.v1.json";
 
 export class ScriptedServer {
-  readonly heard: Heard = { connections: [], frames: [], closes: [] };
+  readonly received: Received = { connections: [], frames: [], closes: [] };
   readonly #script: Script;
   readonly #sockets: WebSocket[] = [];
   readonly #server: WebSocketServer;
@@ -35,7 +35,7 @@ export class ScriptedServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  say(nth: number, type: string, payload?: unknown, meta: object = {}): void {
+  deliver(nth: number, type: string, payload?: unknown, meta: object = {}): void {
     this.raw(nth, JSON.stringify({ type, meta, payload }));
   }
 
@@ -62,13 +62,13 @@ export class ScriptedServer {
 
   #connected(socket: WebSocket, request: IncomingMessage): void {
     const nth = this.#sockets.push(socket) - 1;
-    this.heard.connections.push({
+    this.received.connections.push({
       url: request.url ?? "",
       protocols: (request.headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim()),
       at: performance.now(),
     });
     socket.on("error", () => undefined);
-    socket.on("close", (code, reason) => this.heard.closes.push({ nth, code, reason: String(reason) }));
+    socket.on("close", (code, reason) => this.received.closes.push({ nth, code, reason: String(reason) }));
     socket.on("message", (data) => this.#received(socket, nth, String(data)));
     const { refuse, hello = {}, lifeMs } = this.#script;
     if (refuse && nth < (refuse.times ?? Number.POSITIVE_INFINITY))
@@ -81,25 +81,25 @@ export class ScriptedServer {
         maxPayloadBytes: 1_000_000,
         ...hello,
       };
-      this.say(nth, "$ws:hello", payload, { timestamp: Date.now() });
+      this.deliver(nth, "$ws:hello", payload, { timestamp: Date.now() });
     }
     if (lifeMs !== undefined) setTimeout(() => socket.terminate(), lifeMs);
   }
 
   #received(socket: WebSocket, nth: number, data: string): void {
     const frame = JSON.parse(data);
-    this.heard.frames.push({ nth, ...frame });
+    this.received.frames.push({ nth, ...frame });
     if (this.#script.mute) return;
-    if (frame.type === "$ws:ping") return this.say(nth, "$ws:pong");
+    if (frame.type === "$ws:ping") return this.deliver(nth, "$ws:pong");
     const answer = this.#script.answers?.[frame.type];
     if (answer === undefined) return;
     const { correlationId } = frame.meta;
-    for (const data of answer.progress ?? []) this.say(nth, "$ws:rpc-progress", data, { correlationId });
+    for (const data of answer.progress ?? []) this.deliver(nth, "$ws:rpc-progress", data, { correlationId });
     const { type } = answer;
     if (type === undefined) return;
     const reply = (): void => {
       if (socket.readyState === socket.OPEN)
-        this.say(nth, type, answer.payload ?? frame.payload, { timestamp: Date.now(), correlationId });
+        this.deliver(nth, type, answer.payload ?? frame.payload, { timestamp: Date.now(), correlationId });
     };
     if (answer.afterMs === undefined) reply();
     else setTimeout(reply, answer.afterMs);

@@ -1,9 +1,9 @@
-/** A TCP proxy that can fall silent without closing anything: a half-open link. */
+/** A TCP proxy that can stop forwarding without closing anything, which leaves half-open connections. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface StallingProxy {
   readonly port: number;
-  /** Passes nothing on any more, in either direction. */
+  /** Stops forwarding in both directions. */
   stall(): void;
   stop(): Promise<void>;
 }

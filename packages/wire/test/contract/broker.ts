@@ -1,21 +1,23 @@
-/** What every pub/sub with a broker keeps when the broker does not: answers in time, and no hole without a word. */
+/** The contract of a pub/sub with a broker while the broker fails: every call settles in time, and every gap is announced. */
 import type { PrivateServer } from "@halyard/services";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PubSub, Subscriber } from "../../src/index.ts";
 import { PATIENCE_MS } from "../fixtures/patience.ts";
 
-/** A broker of the suite's own, and a way to it for each process. */
+/** A broker for this suite alone, and a way to connect to it per process. */
 export interface TestBroker {
   readonly server: PrivateServer;
-  /** A pub/sub as in another process; closed with the suite's test. */
+  /** A pub/sub as in another process. It is closed after the test. */
   open(): Promise<PubSub & { readonly status?: { readonly connected: boolean } }>;
-  /** Writes to the broker beside the pub/sub, as a stranger could. */
+  /** Writes to the broker directly, as another program could. */
   write(topic: string, text: string): Promise<unknown>;
+  /** The same, to the channel of the heartbeats. */
+  writeHeartbeat(text: string): Promise<unknown>;
   stop(): Promise<void>;
 }
 
 const POLL = { timeout: 30_000, interval: 10 };
-/** A hole is announced by then, on a machine that is not busy. */
+/** Time in which a gap is announced on an idle machine. */
 const ANNOUNCED_MS = 2_000;
 
 type Event = { readonly frame: string } | { readonly missed: string | undefined };
@@ -45,6 +47,11 @@ class Listener implements Subscriber {
   }
 }
 
+/** A gap in all topics: the end of an outage, which may be announced later than the first message after it. */
+function isGeneral(event: Event): boolean {
+  return "missed" in event && event.missed === undefined;
+}
+
 export function brokerContract(name: string, start: () => Promise<TestBroker>): void {
   describe(`pub/sub with ${name}, when the broker fails`, { timeout: 60_000 }, () => {
     let broker: TestBroker;
@@ -62,12 +69,12 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
     });
     afterAll(() => broker.stop());
 
-    /** Publishes until the broker takes it. */
+    /** Publishes until the broker accepts it. */
     const publish = async (pubsub: PubSub, topic: string, frame: string): Promise<void> => {
       await expect.poll(async () => (await pubsub.publish(topic, frame, {})).ok, POLL).toBe(true);
     };
 
-    test("a publish says that it failed, in time, and goes out again once the broker is back", async () => {
+    test("a publish fails in time and succeeds again once the broker is back", async () => {
       const pubsub = await open();
       const listener = new Listener();
       await pubsub.subscribe("room", listener);
@@ -84,9 +91,9 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       await expect.poll(() => pubsub.status?.connected, POLL).toBe(true);
     });
 
-    test("a subscription says that it failed, and is not there afterwards", async () => {
+    test("a failed subscription rejects and does not exist afterwards", async () => {
       const pubsub = await open();
-      await pubsub.subscribe("known", new Listener());
+      await pubsub.subscribe("existing", new Listener());
       await broker.server.kill();
       const listener = new Listener();
       await expect((async () => pubsub.subscribe("room", listener))()).rejects.toThrow(Error);
@@ -98,7 +105,7 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       await expect.poll(() => listener.frames, POLL).toEqual(["y"]);
     });
 
-    test("subscribers are told of the hole, and hear again what is published after it", async () => {
+    test("subscribers receive a gap and then the messages published after it", async () => {
       const [near, far] = [await open(), await open()];
       const listeners = [new Listener(), new Listener()];
       for (const [i, listener] of listeners.entries()) {
@@ -109,18 +116,18 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       await broker.server.kill();
       await broker.server.restart();
       for (const [i, listener] of listeners.entries()) {
-        // What one of them publishes before the other is back falls into the hole, too.
-        const heard = async (): Promise<string | undefined> => {
+        // A message published before the other subscriber is back falls into the gap too.
+        const lastFrame = async (): Promise<string | undefined> => {
           await far.publish(`room ${i}`, "after", {});
           return listener.frames.at(-1);
         };
-        await expect.poll(heard, POLL).toBe("after");
+        await expect.poll(lastFrame, POLL).toBe("after");
         const after = listener.events.findIndex((event) => "frame" in event && event.frame === "after");
         expect(listener.events.slice(1, after).some((event) => "missed" in event)).toBe(true);
       }
     });
 
-    test("a broker that is away for longer is announced at once, and again when it is back", async () => {
+    test("a longer outage is announced immediately and again when the broker is back", async () => {
       const pubsub = await open();
       const listener = new Listener();
       await pubsub.subscribe("room", listener);
@@ -133,7 +140,7 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       expect(listener.events).toEqual([{ missed: undefined }, { missed: undefined }]);
     });
 
-    test("a link that died without a word is found, announced, and replaced", async () => {
+    test("a connection that died silently is detected, announced and replaced", async () => {
       const pubsub = await open();
       const listener = new Listener();
       await pubsub.subscribe("room", listener);
@@ -149,13 +156,13 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       } finally {
         broker.server.resume();
       }
-      // Else it may go out before it can be heard again, which is a hole like any other.
+      // A message sent before the subscription is back would fall into another gap.
       await expect.poll(() => pubsub.status?.connected, POLL).toBe(true);
       await publish(pubsub, "room", "after");
       await expect.poll(() => listener.frames.at(-1), POLL).toBe("after");
     });
 
-    test("a message that is not ours, too large or no frame is not delivered, and announced as a hole", async () => {
+    test("a foreign, oversized or malformed message is not delivered and is announced as a gap", async () => {
       const pubsub = await open();
       const listener = new Listener();
       await pubsub.subscribe("room", listener);
@@ -170,17 +177,17 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       await publish(pubsub, "room", "unacceptable");
       await publish(pubsub, "room", "good");
       await expect.poll(() => listener.frames, POLL).toEqual(["good"]);
-      // All but the mark, which tells of a time before the subscription.
+      // All except the mark, which describes the time before the subscription.
       expect(listener.gaps).toBe(5);
     });
 
-    test("a hole in what one publisher sent is announced before what follows it, and a repetition is dropped", async () => {
+    test("a gap in a publisher's messages is announced before the next message, and a duplicate is dropped", async () => {
       const pubsub = await open();
       const listener = new Listener();
       await pubsub.subscribe("room", listener);
       await broker.write("room", "1 other 7 3 -\nfirst");
       await broker.write("room", "1 other 9 7 -\nnext");
-      await broker.write("room", "1 other 12 10 -\nafter a hole");
+      await broker.write("room", "1 other 12 10 -\nafter a gap");
       await broker.write("room", "1 other 9 7 -\nnext");
       await broker.write("room", "1 other 14 14 - 0");
       await broker.write("room", "1 another 1 0 -\nlast");
@@ -189,13 +196,65 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
         { frame: "first" },
         { frame: "next" },
         { missed: "room" },
-        { frame: "after a hole" },
+        { frame: "after a gap" },
         { missed: "room" },
         { frame: "last" },
       ]);
     });
 
-    test("what a publisher that was never heard had accepted meanwhile is announced, once he says so", async () => {
+    test("a message lost after an outage is announced before the next one, and one lost during it is not announced again", async () => {
+      const pubsub = await open();
+      const listener = new Listener();
+      await pubsub.subscribe("room", listener);
+      // From this number on, sequence numbers are the publisher's time in µs.
+      const start = 1e14;
+      await broker.write("room", `1 after ${start} 0 -\nbefore`);
+      await broker.write("room", `1 during ${start} 0 -\nbefore`);
+      await expect.poll(() => listener.frames, POLL).toEqual(["before", "before"]);
+      await broker.server.kill();
+      await broker.server.restart();
+      // The status alone may still be that of the time before the outage.
+      await expect.poll(() => listener.gaps, POLL).toBeGreaterThan(0);
+      await expect.poll(() => pubsub.status?.connected, POLL).toBe(true);
+      const settled = listener.events.length;
+      // The previous message is an hour older in the one case, and 1 µs in the other.
+      await broker.write("room", `1 during ${start + 3_600_000_001} ${start + 1} -\nold`);
+      await broker.write("room", `1 after ${start + 3_600_000_001} ${start + 3_600_000_000} -\nnew`);
+      await expect.poll(() => listener.frames.at(-1), POLL).toBe("new");
+      expect(listener.events.slice(settled).filter((event) => !isGeneral(event))).toEqual([
+        { frame: "old" },
+        { missed: "room" },
+        { frame: "new" },
+      ]);
+    });
+
+    test("a message that arrived before an outage is not announced as missing after it", async () => {
+      const [near, far] = [await open(), await open()];
+      const listener = new Listener();
+      await near.subscribe("room", listener);
+      await publish(far, "room", "before");
+      await expect.poll(() => listener.frames, POLL).toEqual(["before"]);
+      await broker.server.kill();
+      await broker.server.restart();
+      // The status alone may still be that of the time before the outage.
+      await expect.poll(() => listener.gaps, POLL).toBeGreaterThan(0);
+      await expect.poll(() => near.status?.connected, POLL).toBe(true);
+      await publish(far, "room", "after");
+      await expect.poll(() => listener.frames, POLL).toContain("after");
+      expect(listener.events.filter((event) => "missed" in event && event.missed === "room")).toEqual([]);
+    });
+
+    test("heartbeats of other programs with access to the broker do no harm", async () => {
+      const pubsub = await open();
+      const listener = new Listener();
+      await pubsub.subscribe("room", listener);
+      for (const text of ["", "1", "1 stranger x", `1 ${"x".repeat(100)} 1`, "1 stranger 100000000000000"])
+        await broker.writeHeartbeat(text);
+      await publish(pubsub, "room", "good");
+      await expect.poll(() => listener.events, POLL).toEqual([{ frame: "good" }]);
+    });
+
+    test("messages accepted from an unknown publisher are announced as a gap once that publisher reports them", async () => {
       const pubsub = await open();
       const listener = new Listener();
       await pubsub.subscribe("room", listener);
@@ -206,13 +265,13 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       await expect.poll(() => listener.events, POLL).toEqual([{ frame: "between" }, { missed: "room" }]);
     });
 
-    test("a topic that is not heard is joined once it is, or not at all", async () => {
+    test("a subscription to an unavailable topic either succeeds later or leaves nothing behind", async () => {
       const pubsub = await open();
       const [first, second, third] = [new Listener(), new Listener(), new Listener()];
       await pubsub.subscribe("room", first);
       await expect.poll(() => pubsub.status?.connected, POLL).toBe(true);
       await broker.server.kill();
-      // Where there are two connections, the one that listens may be the second to know.
+      // With two connections, the subscribing one may notice the outage second.
       await expect.poll(() => first.gaps, POLL).toBeGreaterThan(0);
       expect(pubsub.status?.connected).toBe(false);
       await expect((async () => pubsub.subscribe("room", second))()).rejects.toThrow(Error);
@@ -222,7 +281,7 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
         () => "refused",
       );
       await broker.server.restart();
-      // On a busy machine it may take longer than whoever joins waits.
+      // On a busy machine this may take longer than the timeout of the subscription.
       if ((await outcome) === "refused") await expect.poll(() => pubsub.status?.connected, POLL).toBe(true);
       await pubsub.subscribe("room", third);
       await publish(pubsub, "room", "after");
@@ -230,7 +289,7 @@ export function brokerContract(name: string, start: () => Promise<TestBroker>): 
       expect([first.frames, second.frames]).toEqual([["after"], []]);
     });
 
-    test("a message too large to be heard is refused when it is published", async () => {
+    test("a message too large for delivery is refused when it is published", async () => {
       const pubsub = await open();
       const result = await pubsub.publish("room", "x".repeat(1_000_000), {});
       expect(result).toMatchObject({ ok: false, error: "VALIDATION", retryable: false });

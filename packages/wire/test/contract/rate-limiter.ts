@@ -1,16 +1,16 @@
-/** What every rate limiter keeps: the law of the token bucket, under any time and any number of callers. */
+/** The contract of every rate limiter: a token bucket, at any time and with any number of callers. */
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { RateLimiter, TokenBucket } from "../../src/middleware/index.ts";
 
-/** A limiter whose time moves only when told to. */
+/** A limiter whose clock the test controls. */
 export interface TestLimiter {
   readonly limiter: RateLimiter;
   advance(ms: number): void | Promise<void>;
   stop?(): void | Promise<void>;
 }
 
-/** How much a limiter may differ by rounding, in tokens. */
+/** Tolerated rounding difference in tokens. */
 const EPSILON = 1e-6;
 
 export function rateLimiterContract(
@@ -30,7 +30,7 @@ export function rateLimiterContract(
       for (const { stop } of running.splice(0)) await stop?.();
     });
 
-    test("tells its capacity, allows a burst of it, and then no more", async () => {
+    test("reports its capacity and allows a burst of exactly that size", async () => {
       const { limiter } = await open(3, 1);
       expect(limiter.capacity).toBe(3);
       for (const remaining of [2, 1, 0])
@@ -38,7 +38,7 @@ export function rateLimiterContract(
       expect(await limiter.consume("k", 1)).toEqual({ allowed: false, remaining: 0, retryAfterMs: 1_000 });
     });
 
-    test("fills at its rate, and never above its capacity", async () => {
+    test("refills at its rate and never above its capacity", async () => {
       const { limiter, advance } = await open(10, 5);
       await limiter.consume("k", 10);
       await advance(1_000);
@@ -49,14 +49,14 @@ export function rateLimiterContract(
       expect(await limiter.consume("k", 1)).toMatchObject({ allowed: false });
     });
 
-    test("takes all of a cost or nothing", async () => {
+    test("takes the whole cost or nothing", async () => {
       const { limiter } = await open(5, 1);
       await limiter.consume("k", 3);
       expect(await limiter.consume("k", 3)).toMatchObject({ allowed: false, remaining: 2 });
       expect(await limiter.consume("k", 2)).toMatchObject({ allowed: true, remaining: 0 });
     });
 
-    test("a cost above the capacity is never allowed, so no wait is named", async () => {
+    test("never allows a cost above the capacity and returns no retryAfterMs for it", async () => {
       const { limiter, advance } = await open(5, 1);
       expect(await limiter.consume("k", 6)).toEqual({ allowed: false, remaining: 5, retryAfterMs: null });
       await advance(60_000);
@@ -64,13 +64,13 @@ export function rateLimiterContract(
       expect(await limiter.consume("k", 5)).toMatchObject({ allowed: true });
     });
 
-    test("a cost of nothing is always allowed and takes nothing", async () => {
+    test("always allows a cost of 0 and takes nothing", async () => {
       const { limiter } = await open(1, 1);
       await limiter.consume("k", 1);
       expect(await limiter.consume("k", 0)).toEqual({ allowed: true, remaining: 0, retryAfterMs: 0 });
     });
 
-    test("keys do not know of each other, whatever they are named", async () => {
+    test("keeps keys apart, whatever their names", async () => {
       const { limiter } = await open(1, 1);
       for (const key of ["a", "b", "A", "a:b", "", "__proto__", "constructor", "é", "a b", "{a}", "*"]) {
         expect(await limiter.consume(key, 1)).toMatchObject({ allowed: true });
@@ -78,20 +78,20 @@ export function rateLimiterContract(
       }
     });
 
-    test("a cost that is no amount throws and takes nothing", async () => {
+    test("throws for an invalid cost and takes nothing", async () => {
       const { limiter } = await open(2, 1);
       for (const cost of [-1, Number.NaN])
         await expect((async () => limiter.consume("k", cost))()).rejects.toThrow(TypeError);
       expect(await limiter.consume("k", 2)).toMatchObject({ allowed: true });
     });
 
-    test("200 callers at once never get more than the bucket holds", async () => {
+    test("never gives 200 concurrent callers more than the bucket holds", async () => {
       const { limiter } = await open(50, 1);
       const verdicts = await Promise.all(Array.from({ length: 200 }, async () => limiter.consume("k", 1)));
       expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(50);
     });
 
-    test("a wait that rounds to whole milliseconds is long enough", async () => {
+    test("rounds a wait up to whole milliseconds", async () => {
       const { limiter, advance } = await open(27, 9);
       await limiter.consume("k", 27);
       expect(await limiter.consume("k", 27)).toMatchObject({ retryAfterMs: 3_000 });
@@ -99,7 +99,7 @@ export function rateLimiterContract(
       expect(await limiter.consume("k", 27)).toMatchObject({ allowed: true });
     });
 
-    test("whoever waits as long as told is allowed, if nobody else came", async () => {
+    test("allows a single caller that waits for retryAfterMs", async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.integer({ min: 1, max: 1_000 }),
@@ -121,7 +121,7 @@ export function rateLimiterContract(
       );
     });
 
-    test("no sequence of calls gets more than the capacity and what has flowed in since", async () => {
+    test("never gives any sequence of calls more than the capacity plus the refill", async () => {
       const step = fc.oneof(
         fc.record({ cost: fc.integer({ min: 0, max: 30 }) }),
         fc.record({ waitMs: fc.integer({ min: 0, max: 5_000 }) }),
@@ -133,7 +133,7 @@ export function rateLimiterContract(
           fc.array(step, { maxLength: 100 }),
           async (capacity, tokensPerSecond, steps) => {
             const { limiter, advance } = await open(capacity, tokensPerSecond);
-            // The model: what an ideal bucket holds.
+            // The model: the tokens of an ideal bucket.
             let tokens = capacity;
             for (const action of steps) {
               if ("waitMs" in action) {

@@ -1,4 +1,4 @@
-/** What every validation library gives: strict payloads and meta, inbound and outbound, seen through a router. */
+/** The contract of every validation library: strict payloads and meta, inbound and outbound, tested through a router. */
 import { describe, expect, test } from "vitest";
 import { createRouter, type MessageSchema, type StandardSchema, WsError } from "../../src/index.ts";
 import { createTestServer } from "../../src/testing/index.ts";
@@ -12,9 +12,9 @@ type OrderInput = Omit<Order, "count"> & { readonly count?: number | undefined }
 
 /** The same three messages, declared with each library. */
 export interface ValidatorMessages {
-  /** `item` is a string; `count` a number of at least 1, 1 if absent. */
+  /** `item` is a string. `count` is a number of at least 1, by default 1. */
   readonly Ordered: MessageSchema<string, StandardSchema<OrderInput, Order>, undefined, undefined>;
-  /** No payload; meta `room` is a string. */
+  /** No payload. Meta `room` is a string. */
   readonly Entered: MessageSchema<string, undefined, StandardSchema<{ readonly room: string }>, undefined>;
   /** Request `{ text }`, response `{ length }`. */
   readonly Measure: MessageSchema<
@@ -43,7 +43,7 @@ export function validatorContract(library: string, { Ordered, Entered, Measure }
       return { peer, seen, errors };
     };
 
-    test("a payload that fits reaches the handler, with its defaults", async () => {
+    test("a valid payload reaches the handler with its defaults", async () => {
       const { peer, seen } = await serve();
       await peer.send(Ordered, { item: "rope" });
       await peer.send(Ordered, { item: "sail", count: 2 });
@@ -73,7 +73,7 @@ export function validatorContract(library: string, { Ordered, Entered, Measure }
     });
 
     test.each(["surplus", "__proto__", "constructor", "toString"])(
-      "an unknown key (%s) is refused, in the payload and in the meta",
+      "an unknown key (%s) is refused in the payload and in the meta",
       async (key) => {
         const { peer, seen, errors } = await serve();
         await peer.sendRaw(`{"type":"${Ordered.type}","payload":{"item":"rope","${key}":{}}}`);
@@ -90,7 +90,7 @@ export function validatorContract(library: string, { Ordered, Entered, Measure }
       expect(errors()).toMatchObject([{ code: "INVALID_ARGUMENT" }]);
     });
 
-    test("declared meta is checked beside the standard keys, and reserved ones are taken out first", async () => {
+    test("declared meta is checked beside the standard keys, after reserved keys were removed", async () => {
       const { peer, seen, errors } = await serve();
       await peer.send(Entered, undefined, { room: "a", timestamp: 1, clientId: "me", receivedAt: 1, $x: 1 });
       await peer.send(Entered, undefined, { room: 1 });
@@ -99,19 +99,16 @@ export function validatorContract(library: string, { Ordered, Entered, Measure }
       expect(errors()).toMatchObject([{ code: "INVALID_ARGUMENT" }, { code: "INVALID_ARGUMENT" }]);
     });
 
-    test("a request gets its typed answer", async () => {
+    test("a request receives its typed response", async () => {
       const { peer } = await serve();
       expect(await peer.request(Measure, { text: "knot" })).toEqual({ length: 4 });
     });
 
-    test.each(["lie", "more"])(
-      "an answer that does not fit (%s) is INTERNAL and is not sent",
-      async (text) => {
-        const { peer } = await serve();
-        const failure = await peer.request(Measure, { text }).catch((error: unknown) => error);
-        expect(failure).toBeInstanceOf(WsError);
-        expect(failure).toMatchObject({ code: "INTERNAL" });
-      },
-    );
+    test.each(["lie", "more"])("an invalid response (%s) becomes INTERNAL and is not sent", async (text) => {
+      const { peer } = await serve();
+      const failure = await peer.request(Measure, { text }).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(WsError);
+      expect(failure).toMatchObject({ code: "INTERNAL" });
+    });
   });
 }

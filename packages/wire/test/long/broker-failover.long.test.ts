@@ -82,7 +82,7 @@ async function natsCluster(): Promise<Brokers> {
 
 async function killAndRestart(node: PrivateServer | undefined, healthy: () => Promise<void>): Promise<void> {
   await node?.kill();
-  // Longer than the others take to notice.
+  // Longer than the other processes need to notice.
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   await node?.restart();
   await healthy();
@@ -97,8 +97,8 @@ const BROKERS: readonly [string, () => Promise<Brokers>][] = [
   ["NATS cluster", natsCluster],
 ];
 
-describe.each(BROKERS)("with %s", (name, start) => {
-  test(`${NODES} processes lose nothing without a word while brokers are killed ${ROUNDS} times`, async () => {
+describe.each(BROKERS)("a cluster with %s", (name, start) => {
+  test(`announces every loss to its ${NODES} processes while brokers are killed ${ROUNDS} times`, async () => {
     const brokers = await start();
     const pubsubs = await Promise.all(Array.from({ length: NODES }, (_, node) => brokers.open(node)));
     try {
@@ -120,7 +120,7 @@ describe.each(BROKERS)("with %s", (name, start) => {
   });
 });
 
-describe.each(BROKERS)("with %s that run", (name, start) => {
+describe.each(BROKERS)("a cluster with %s under normal operation", (name, start) => {
   let brokers: Brokers;
   pubsubContract(name, async () => {
     brokers ??= await start();
@@ -132,9 +132,9 @@ describe.each(BROKERS)("with %s that run", (name, start) => {
 
 afterAll(() => {
   findings.publish("broker-failover", BROKERS.length, {
-    what: "Processes publish to each other over a replicated broker whose leading or only reachable node is killed, over and over.",
-    size: `${NODES} pub/subs with connections of their own, as in ${NODES} processes; 30 topics, 200 messages a second from each, ${ROUNDS} kills.`,
-    checked: `Each process heard the messages of each publisher on each topic in order and once; whatever was accepted and not heard was announced within ${LIMITS.announcedWithinMs} ms of its publication and before what followed it; every publish was answered within ${LIMITS.answeredWithinMs} ms; once all was well, nothing was missing.`,
+    what: "Processes publish to each other over a replicated broker whose primary or only reachable node is killed repeatedly.",
+    size: `${NODES} pub/subs with their own connections, as in ${NODES} processes; 30 topics, 200 messages a second from each, ${ROUNDS} kills.`,
+    checked: `Each process received the messages of each publisher on each topic in order and once; every accepted message that a process missed was announced within ${LIMITS.announcedWithinMs} ms of its publish and before the next message; every publish settled within ${LIMITS.answeredWithinMs} ms; after the last failure, no message was missing.`,
     suite: "packages/wire/test/long/broker-failover.long.test.ts",
   });
 });

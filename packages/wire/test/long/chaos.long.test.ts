@@ -14,8 +14,8 @@ const RUNTIMES = [
   ["Bun", bunPath],
 ] as const;
 
-describe.each(RUNTIMES)("through a chaos proxy, against a server on %s", (name, command) => {
-  test(`${CLIENTS} clients settle each request once with its own answer, for ${DURATION_MS / 60_000} minutes`, async () => {
+describe.each(RUNTIMES)("through a fault-injecting proxy to a server on %s", (name, command) => {
+  test(`${CLIENTS} clients settle each request once with its own response, for ${DURATION_MS / 60_000} minutes`, async () => {
     findings.passed(
       name,
       await runChaos({ command: command(), clients: CLIENTS, durationMs: DURATION_MS, seed }),
@@ -26,9 +26,9 @@ describe.each(RUNTIMES)("through a chaos proxy, against a server on %s", (name, 
 afterAll(() => {
   findings.publish("chaos", RUNTIMES.length, {
     what: "Clients send requests through a proxy that delays, stalls, cuts, resets, half-opens, trickles one byte at a time, or accepts and closes their connections.",
-    size: `${CLIENTS} clients, two requests each at a time, for ${DURATION_MS / 60_000} minutes; a twentieth of the requests is cancelled by its caller.`,
+    size: `${CLIENTS} clients, two requests each at a time, for ${DURATION_MS / 60_000} minutes; callers cancel 5 % of the requests.`,
     checked:
-      "Every request settled exactly once, with its own answer or one of the promised codes; no handler ran twice for a request; every client went through its states in legal order and was connected again when the proxy behaved; every kind of misbehaviour came up.",
+      "Every request settled exactly once, with its own response or a documented error code; no handler ran twice for a request; every client made only allowed state transitions and was connected again when the proxy stopped injecting faults; every kind of fault occurred.",
     suite: "packages/wire/test/long/chaos.long.test.ts",
     seed,
   });

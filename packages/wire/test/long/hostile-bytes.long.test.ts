@@ -11,19 +11,19 @@ const STREAMS = 100_000;
 const WARM_UP = 10_000;
 const AT_ONCE = 50;
 const MEBIBYTE = 2 ** 20;
-/** Far above what an answer takes, far below what anybody would call hanging. */
+/** Far above a usual response time, far below a hang. */
 const SANE_P99_MS = 500;
 
 const seed = seedOf("hostile bytes");
 const findings = new Findings();
 
 describe.each(RUNTIMES)("hostile bytes on $name", ({ name, start }) => {
-  test(`of ${STREAMS} streams cost their senders the connection and nobody else anything`, async () => {
+  test(`in ${STREAMS} streams cost their senders the connection and do not affect other connections`, async () => {
     const program = await start({ router: { limits: { maxPayloadBytes: 200_000 } } });
     const random = new Random(seed);
     const [bystander] = await gather(program.port, 1);
     if (bystander === undefined) throw new Error("The server accepted no peer.");
-    // Caches and compiled code are there before memory is compared.
+    // Caches and compiled code exist before memory is compared.
     await attackMany(program.port, random.fork(1), WARM_UP);
     const before = await settledHealth(bystander);
 
@@ -61,10 +61,10 @@ describe.each(RUNTIMES)("hostile bytes on $name", ({ name, start }) => {
 
 afterAll(() => {
   findings.publish("hostile-bytes", RUNTIMES.length, {
-    what: `Connections that send WebSocket frames with one to three mutations (${MUTATIONS.join(", ")}), cut into chunks at random, and then leave in order or by reset; beside them one peer with ordinary requests.`,
-    size: `${STREAMS} streams, each on a connection of its own, ${AT_ONCE} at once, after ${WARM_UP} to warm up.`,
+    what: `Connections that send WebSocket frames with one to three mutations (${MUTATIONS.join(", ")}), split into random chunks, and then end with a FIN or a reset; beside them one peer sends ordinary requests.`,
+    size: `${STREAMS} streams, each on its own connection, ${AT_ONCE} concurrently, after ${WARM_UP} to warm up.`,
     checked:
-      "From the record of every stream: each was let in, each one that ended its side was let go of by the server, and everything the server sent was well-formed. The other peer got every answer, the process wrote no warning and lived, its memory came back, and no connection was left.",
+      "From the record of every stream: the server accepted each one, closed each one that had ended its side, and sent only well-formed frames. The other peer received every response, the process wrote no warning and did not exit, its memory returned to the earlier level, and no connection was left.",
     suite: "packages/wire/test/long/hostile-bytes.long.test.ts",
     seed,
   });
@@ -97,7 +97,7 @@ function checkStreams(history: readonly StreamEntry[]): string[] {
   }, unmet);
 }
 
-/** Once all attackers are gone for the server, too. */
+/** Resolves once the server has closed all attackers. */
 async function settledHealth(peer: Member): Promise<Health> {
   const health = () => peer.ask<Health>("HEALTH", { collect: true });
   const isQuiet = async () => (await health()).connections === 1;
@@ -105,7 +105,7 @@ async function settledHealth(peer: Member): Promise<Health> {
   return await health();
 }
 
-/** One request after the other, until stopped; gives the time of each. */
+/** Sends one request after the other until stopped and returns the time of each. */
 function watchCalls(peer: Member): { stop(): Promise<number[]> } {
   const latencies: number[] = [];
   let isStopped = false;

@@ -25,10 +25,10 @@ describe.each(STORMS)("a reconnect storm: $name", ({ name, cause, jitter }) => {
 
 afterAll(() => {
   findings.publish("reconnect-storm", STORMS.length, {
-    what: "All clients of one server over Redis lose their connections at once: cut from their side, with the client's own jitter and without any; or with the server, which is killed and started again on its port. All come back by themselves, are authenticated, and join their topics again.",
+    what: "All clients of one server over Redis lose their connections at the same time: by a cut on their side, with and without the client's jitter; or because the server is killed and restarted on its port. All reconnect, authenticate and join their topics again.",
     size: `${CLIENTS} clients in ${CROWDS} processes, ${CLIENTS / 10} topics of 10.`,
     checked:
-      "From the clients' record: every one was on its topic again, and 99 % in time. From the system's account of the server: its memory at its peak stayed below twice what it held with all clients at rest. The server authenticated nobody more than twice, on average.",
+      "From the clients' records: every client was subscribed to its topic again, 99 % of them in time. From the operating system's figures for the server: its peak memory stayed below twice its memory with all clients idle. The server authenticated each client at most twice on average.",
     suite: "packages/wire/test/long/reconnect-storm.long.test.ts",
     seed,
   });

@@ -30,10 +30,10 @@ describe.each(BROKERS)("a rolling deploy of three servers over $name", (broker) 
 
 afterAll(() => {
   findings.publish("rolling-deploy", BROKERS.length, {
-    what: "Three servers share a broker. One after the other is replaced under load: the new one is started, then the old one is sent SIGTERM and drains.",
+    what: "Three servers share a broker. They are replaced one by one under load: the new server starts, then the old one receives SIGTERM and drains.",
     size: `${CLIENTS} clients in three processes, each with one request after the other of up to a second, and ${PUBLISHES_PER_SECOND} publishes a second; all servers are replaced ${ROUNDS} times.`,
     checked:
-      "From the history that every process wrote: every request was answered, every publish accepted, no drain was forced, nobody was told of a gap; each client saw the messages of each server on its topic in order, and on a connection that lasted none was missing.",
+      "From the history of every process: every request was answered, every publish accepted, no drain was forced, and no client received a gap; each client received the messages of each server on its topic in order, and none was missing on a connection that stayed open.",
     suite: "packages/wire/test/long/rolling-deploy.long.test.ts",
     seed,
   });

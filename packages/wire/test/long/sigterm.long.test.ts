@@ -19,7 +19,7 @@ const seed = seedOf("sigterm");
 const findings = new Findings();
 
 describe.each(RUNTIMES)("SIGTERM on $name", ({ name, start }) => {
-  test(`with ${SOCKETS * CALLS_PER_SOCKET} requests in flight and publishes running loses nothing it accepted`, async () => {
+  test(`with ${SOCKETS * CALLS_PER_SOCKET} requests in flight and publishes running loses no accepted request or publish`, async () => {
     const program = await start({ serve: { drainTimeoutMs: DEADLINE_MS } });
     const run = await terminate(program, { longestMs: 4_000, stuck: 0 });
 
@@ -35,7 +35,7 @@ describe.each(RUNTIMES)("SIGTERM on $name", ({ name, start }) => {
     });
   });
 
-  test(`with ${STUCK} handlers that never settle forces those at the deadline, and counts them`, async () => {
+  test(`with ${STUCK} handlers that never settle ends them at the deadline and counts them`, async () => {
     const program = await start({ serve: { drainTimeoutMs: SHORT_DEADLINE_MS, handleSignals: false } });
     const run = await terminate(program, { longestMs: 2_500, stuck: STUCK });
 
@@ -54,10 +54,10 @@ describe.each(RUNTIMES)("SIGTERM on $name", ({ name, start }) => {
 
 afterAll(() => {
   findings.publish("sigterm", 2 * RUNTIMES.length, {
-    what: "A server is sent SIGTERM while requests are in flight on every socket and publishes run; then again with handlers that never settle.",
-    size: `${SOCKETS} sockets, all subscribed to one topic, ${SOCKETS * CALLS_PER_SOCKET} requests in flight, ${PUBLISHERS} publishers that go on until they are closed; in the second run also ${STUCK} stuck handlers.`,
+    what: "A server receives SIGTERM while requests are in flight on every connection and publishes run; then again with handlers that never settle.",
+    size: `${SOCKETS} sockets, all subscribed to one topic, ${SOCKETS * CALLS_PER_SOCKET} requests in flight, ${PUBLISHERS} publishers that continue until they are closed; in the second run also ${STUCK} stuck handlers.`,
     checked:
-      "From the recorded history of all peers: every request in flight got exactly one terminal frame; every subscriber saw every publisher's messages in order and without a hole; each acknowledged publish reached as many subscribers as the server said it was handed to; every connection was closed with 1012 and a delay.",
+      "From the recorded history of all peers: every request in flight received exactly one terminal frame; every subscriber received every publisher's messages in order and without a gap; each acknowledged publish reached as many subscribers as the server reported; every connection was closed with 1012 and a delay.",
     suite: "packages/wire/test/long/sigterm.long.test.ts",
     seed,
   });
@@ -65,7 +65,7 @@ afterAll(() => {
 
 interface Run {
   readonly problems: readonly string[];
-  /** Of the calls, by type or error code. */
+  /** Outcomes of the requests, by type or error code. */
   readonly answers: Readonly<Record<string, number>>;
   readonly accepted: number;
   readonly acceptedAfter: number;
@@ -97,7 +97,7 @@ async function terminate(
     ),
     ...(i < stuck ? [call(i, "HANG")] : []),
   ]);
-  // Frames of a connection are taken in order: what was sent before an answered echo has reached its handler.
+  // Frames of a connection are handled in order, so everything sent before an answered echo has reached its handler.
   await Promise.all(members.map((member) => member.ask("ECHO", { nonce: 1 })));
   expect(inFlight, "all are still in flight when the signal comes").toBe(SOCKETS * CALLS_PER_SOCKET + stuck);
 
@@ -138,7 +138,7 @@ function record(peer: Member, member: number, history: DrainEntry[]): void {
   };
 }
 
-/** Does not wait for the acknowledgement of one before the next. */
+/** Publishes without waiting for the acknowledgement of the previous message. */
 async function publish(peer: Member, member: number, history: DrainEntry[]): Promise<void> {
   const running: Promise<void>[] = [];
   for (let seq = 1; peer.end === undefined; seq++) {

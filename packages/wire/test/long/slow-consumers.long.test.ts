@@ -7,7 +7,7 @@ import { RUNTIMES } from "../fixtures/long/runtimes.ts";
 
 const SUBSCRIBERS = 1_000;
 const STOPPED = 50;
-/** Of the stopped ones, these read again once the server sheds. */
+/** Number of stopped readers that read again once the server drops messages. */
 const RESUMED = STOPPED / 2;
 const PER_SECOND = 500;
 const BYTES = 1_000;
@@ -15,18 +15,18 @@ const WARM_UP_SECONDS = 3;
 const ALONE_SECONDS = 15;
 const TOGETHER_SECONDS = 25;
 const SLOW_TIMEOUT_MS = 12_000;
-/** So long the server sheds before some of them read again. */
+/** How long the server drops messages before some readers resume, in ms. */
 const SHEDDING_SECONDS = 8;
 const BUDGET_BYTES = 256 * 2 ** 20;
 const FACTOR = 1.5;
-/** Above this the run without stopped readers was itself disturbed, and a ratio to it would flatter. */
+/** Above this, the run without stopped readers was itself disturbed, and the ratio would look too good. */
 const SANE_P99_MS = 100;
 const TRY_LATER = 1013;
 
 const findings = new Findings();
 
 describe.each(RUNTIMES)("slow consumers on $name", ({ name, start }) => {
-  test(`${STOPPED} stopped readers among ${SUBSCRIBERS} cost the others nothing, and are shed, told or closed`, async () => {
+  test(`do not slow down the others: ${STOPPED} stopped readers among ${SUBSCRIBERS} miss messages, receive a gap or are closed`, async () => {
     const program = await start({ router: { slowConsumerTimeoutMs: SLOW_TIMEOUT_MS } });
     const [control] = await gather(program.port, 1);
     if (control === undefined) throw new Error("The server accepted no peer.");
@@ -49,7 +49,7 @@ describe.each(RUNTIMES)("slow consumers on $name", ({ name, start }) => {
     const feeding = feed(control, readers, "together", TOGETHER_SECONDS);
     const isShedding = async () => (await health(control)).shed > STOPPED * PER_SECOND * SHEDDING_SECONDS;
     await vi.waitUntil(isShedding, { timeout: TOGETHER_SECONDS * 1_000, interval: 250 });
-    // Up to here: what the resumed catch up with is read by the process of the others, too.
+    // Measured up to here, because the other readers' process also reads what the resumed readers catch up with.
     const together = latency.reset();
     const resumed = stopped.slice(0, RESUMED);
     for (const reader of resumed) reader.resume();
@@ -65,11 +65,11 @@ describe.each(RUNTIMES)("slow consumers on $name", ({ name, start }) => {
 
     expect(readers.filter(({ history }) => history.length !== 1)).toEqual([]);
     expect([...readers, ...resumed].flatMap(({ history }) => checkReader(history))).toEqual([]);
-    const told = resumed.filter(({ history }) => history.some(({ op }) => op === "gap"));
-    expect(told).toHaveLength(RESUMED);
+    const notified = resumed.filter(({ history }) => history.some(({ op }) => op === "gap"));
+    expect(notified).toHaveLength(RESUMED);
     expect(after.closes).toEqual({ [TRY_LATER]: STOPPED - RESUMED });
     expect(peakBytes - before.rssBytes).toBeLessThan(BUDGET_BYTES);
-    expect(alone.p99Ms, "the machine has no time for the feed, so nothing can be compared").toBeLessThan(
+    expect(alone.p99Ms, "the machine is too busy for the feed, so the runs cannot be compared").toBeLessThan(
       SANE_P99_MS,
     );
     expect(together.p99Ms).toBeLessThan(alone.p99Ms * FACTOR);
@@ -77,8 +77,8 @@ describe.each(RUNTIMES)("slow consumers on $name", ({ name, start }) => {
       "p99 without stopped readers, ms": alone.p99Ms.toFixed(1),
       "p99 beside stopped readers, ms": together.p99Ms.toFixed(1),
       "deliveries to the others, none missing": readers.length * total,
-      "publishes shed": after.shed,
-      "resumed and told of the gap": told.length,
+      "publishes dropped": after.shed,
+      "resumed readers that received a gap": notified.length,
       "closed with 1013": after.closes[TRY_LATER] ?? 0,
       "RSS grew by at most, MiB (budget 256)": Math.round((peakBytes - before.rssBytes) / 2 ** 20),
     });
@@ -87,14 +87,14 @@ describe.each(RUNTIMES)("slow consumers on $name", ({ name, start }) => {
 
 afterAll(() => {
   findings.publish("slow-consumers", RUNTIMES.length, {
-    what: "Some of a topic's subscribers stop reading while a feed runs; half of them read again once the server sheds, the others never do.",
+    what: "Some of a topic's subscribers stop reading while a feed runs; half of them read again once the server drops messages, the others never do.",
     size: `${SUBSCRIBERS} subscribers, ${STOPPED} of them stopped, ${PER_SECOND} messages of 1 KB a second for ${TOGETHER_SECONDS} s, after ${ALONE_SECONDS} s without the stopped ones on the same server.`,
-    checked: `From every reader's record of message numbers: the others missed nothing; those that read again saw no hole they were not told of by \`$ws:gap\`, and caught up; those that did not were closed with 1013. The others' p99 stayed within ${FACTOR} of the run without stopped readers, and the server's memory within its budget.`,
+    checked: `From every reader's record of message numbers: the others missed nothing; readers that resumed missed no message without a \`$ws:gap\` and caught up; the others were closed with 1013. The others' p99 stayed within ${FACTOR} of the run without stopped readers, and the server's memory within its budget.`,
     suite: "packages/wire/test/long/slow-consumers.long.test.ts",
   });
 });
 
-/** A histogram: ten million samples would be memory of their own. */
+/** A histogram, because ten million samples would use much memory. */
 class Latency {
   readonly #perBucketUs = 100;
   #buckets = new Uint32Array(100_000);
@@ -104,7 +104,7 @@ class Latency {
     this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
   }
 
-  /** What was noted since the last time. */
+  /** The values recorded since the last call. */
   reset(): { readonly p99Ms: number } {
     const buckets = this.#buckets;
     this.#buckets = new Uint32Array(buckets.length);
@@ -135,7 +135,7 @@ async function joinAll(
   return readers;
 }
 
-/** Resolves once every one of the readers has the last message. */
+/** Resolves once every reader has the last message. */
 async function feed(
   control: Member,
   readers: readonly Reader[],

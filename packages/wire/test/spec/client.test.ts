@@ -1,4 +1,4 @@
-/** The client: every option, default, member and rule of the specification, with both libraries, wherever it runs. */
+/** Runs the client suite with both libraries over two WebSocket implementations. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket as WsWebSocket } from "ws";
 import { type Conductor, startConductor } from "../client/conductor.ts";
@@ -17,11 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => conductor?.stop());
 
-describe.each(libraries)("with $name", (library) => {
+describe.each(libraries)("guide/client: Client ($name)", (library) => {
   describe.each([
     ["the global WebSocket of Node", undefined],
     ["ws", (url: string, protocols: string[]) => new WsWebSocket(url, protocols)],
-  ])("over %s", (_socket, wsFactory) => {
+  ])("a client over %s", (_socket, wsFactory) => {
     const kits: Kit[] = [];
     afterEach(async () => {
       await Promise.all(kits.splice(0).map((kit) => kit.cleanUp()));
@@ -35,6 +35,8 @@ describe.each(libraries)("with $name", (library) => {
   });
 });
 
-test("no two sentences of the suite are the same", () => {
-  expect(new Set(suite.map(({ name }) => name)).size).toBe(suite.length);
+describe("guide/client: Client", () => {
+  test("every test of the suite has its own title", () => {
+    expect(new Set(suite.map(({ name }) => name)).size).toBe(suite.length);
+  });
 });

@@ -1,4 +1,4 @@
-/** Zod and Valibot behind one vocabulary, so that each sentence of the specification is written once and kept by both. */
+/** Zod and Valibot behind one interface, so that each test runs with both. */
 import type { MessageSchema } from "../../src/schema/message.ts";
 import type { InferInput, InferOutput, StandardSchema } from "../../src/schema/standard-schema.ts";
 import * as valibotModule from "../../src/valibot.ts";
@@ -81,21 +81,21 @@ export interface Library {
   unknown(): StandardSchema<unknown>;
   optional<I, O>(field: StandardSchema<I, O>): StandardSchema<I | undefined, O | undefined>;
   withDefault<I, O>(field: StandardSchema<I, O>, value: I): StandardSchema<I | undefined, O>;
-  /** A field that is a string on the wire and a number for its receiver. */
+  /** A field that is a string on the wire and a number for the receiver. */
   numeric(): StandardSchema<string, number>;
-  /** A field whose validation takes a promise. */
+  /** A field whose validation is asynchronous. */
   checkedLater(): StandardSchema<string>;
   object<F extends Fields>(fields: F): StandardSchema<InputOf<F>, OutputOf<F>>;
   strictObject<F extends Fields>(fields: F): StandardSchema<InputOf<F>, OutputOf<F>>;
   looseObject<F extends Fields>(fields: F): StandardSchema<InputOf<F>, OutputOf<F>>;
-  /** An object schema behind a transform, which cannot be made strict. */
+  /** An object schema with a transform, which cannot be made strict. */
   transformed<F extends Fields>(fields: F): StandardSchema<InputOf<F>, unknown>;
 }
 
 type ZodShape = Readonly<Record<string, z.ZodType>>;
 type ValibotField = v.GenericSchema;
 
-/** The types of the two libraries have nothing in common but Standard Schema, so each is told what it is here. */
+/** The libraries share only Standard Schema, so the casts are here. */
 const zod = {
   name: "Zod",
   createRouter: zodModule.createRouter,

@@ -1,17 +1,17 @@
-/** A router on a real port, and raw WebSocket peers that see every frame: for what only a network shows. */
+/** A router on a real port, and raw WebSocket peers that record every frame. */
 import { onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
 import { type ServeOptions, type ServerHandle, serve } from "../../src/adapters/node.ts";
 import type { ConnectionData, Router } from "../../src/index.ts";
 import type { TestFrame } from "../../src/testing/index.ts";
 
-// `serve` says once that the heartbeat is off; here that is meant.
+// `serve` logs once that the heartbeat is off, as these tests intend.
 vi.spyOn(console, "info").mockImplementation(() => undefined);
 
 export const SUBPROTOCOL = "halyard.v1.json";
 
 export interface OpenOptions {
-  /** Default: ours. */
+  /** Default: halyard.v1.json. */
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly origin?: string;
@@ -21,13 +21,13 @@ export interface OpenOptions {
 
 export interface RunningServer {
   readonly handle: ServerHandle;
-  /** Starts to open a connection, whatever becomes of it. */
+  /** Starts to open a connection that may fail. */
   open(options?: OpenOptions): RawPeer;
-  /** Opens a connection that must succeed; resolves once it may speak. */
+  /** Opens a connection that must succeed, and resolves once it can send. */
   connect(options?: OpenOptions): Promise<RawPeer>;
 }
 
-/** What became of an upgrade: the connection is there, or the server answered with a status. */
+/** The result of an upgrade: "open", or the HTTP status of the refusal. */
 type Outcome = "open" | number;
 
 export class RawPeer {
@@ -35,7 +35,7 @@ export class RawPeer {
   readonly frames: TestFrame[] = [];
   readonly outcome: Promise<Outcome>;
   readonly closed: Promise<{ code: number; reason: string }>;
-  /** Headers of the answer to the upgrade, accepted or not. */
+  /** Headers of the upgrade response. */
   headers: Readonly<Record<string, string | string[] | undefined>> = {};
 
   constructor(port: number, options: OpenOptions = {}) {
@@ -55,7 +55,7 @@ export class RawPeer {
         request.destroy();
       });
     });
-    // A test that does not ask for the outcome must not fail by it.
+    // A test that does not await the outcome must not fail because of it.
     this.outcome.catch(() => undefined);
     this.socket.on("error", () => undefined);
     this.closed = new Promise((resolve) => {
@@ -67,40 +67,40 @@ export class RawPeer {
     this.socket.send(JSON.stringify(frame));
   }
 
-  /** The first frame of this type, once it is there. */
+  /** Resolves to the first frame of this type. */
   frame(type: string): Promise<TestFrame> {
     return vi.waitFor(
       () => {
-        const found = this.frames.find((frame) => frame.type === type);
-        if (found === undefined) throw new Error(`no ${type} among ${JSON.stringify(this.frames)}`);
-        return found;
+        const frame = this.frames.find((received) => received.type === type);
+        if (frame === undefined) throw new Error(`no ${type} among ${JSON.stringify(this.frames)}`);
+        return frame;
       },
       { timeout: 10_000, interval: 5 },
     );
   }
 
-  /** The answer to a request. */
+  /** Resolves to the response to a request. */
   async ask(type: string, payload?: unknown): Promise<TestFrame> {
     const correlationId = crypto.randomUUID();
     this.send({ type, meta: { correlationId }, payload });
     return vi.waitFor(
       () => {
-        const found = this.frames.find((frame) => frame.meta["correlationId"] === correlationId);
-        if (found === undefined) throw new Error(`no answer to ${type}`);
-        return found;
+        const frame = this.frames.find(({ meta }) => meta["correlationId"] === correlationId);
+        if (frame === undefined) throw new Error(`The server sent no response to ${type}`);
+        return frame;
       },
       { timeout: 10_000, interval: 5 },
     );
   }
 
-  /** Everything the server sent until now has arrived. */
+  /** Resolves once everything that the server has sent so far has arrived. */
   async caughtUp(): Promise<void> {
     const before = this.frames.filter((frame) => frame.type === "$ws:pong").length;
     this.send({ type: "$ws:ping" });
     await vi.waitFor(
       () => {
         const pongs = this.frames.filter((frame) => frame.type === "$ws:pong").length;
-        if (pongs === before) throw new Error("no pong");
+        if (pongs === before) throw new Error("The server sent no pong");
       },
       { timeout: 10_000, interval: 5 },
     );
@@ -112,7 +112,9 @@ export async function start<Data extends ConnectionData>(
   router: Router<Data>,
   options: ServeOptions<Data> = {},
 ): Promise<RunningServer> {
-  const handle = await serve(router, { port: 0, host: "127.0.0.1", handleSignals: false, ...options });
+  const all = { port: 0, host: "127.0.0.1", handleSignals: false, ...options };
+  // Tests may leave out `authenticate` for data with required members.
+  const handle = await serve(router, ...([all] as never));
   const peers: RawPeer[] = [];
   onTestFinished(async () => {
     for (const peer of peers) peer.socket.terminate();
@@ -129,7 +131,7 @@ export async function start<Data extends ConnectionData>(
     async connect(openOptions) {
       const peer = open(openOptions);
       const outcome = await peer.outcome;
-      if (outcome !== "open") throw new Error(`the server answered ${outcome}`);
+      if (outcome !== "open") throw new Error(`The server refused the upgrade with ${outcome}`);
       if ((openOptions?.protocols ?? [SUBPROTOCOL]).includes(SUBPROTOCOL)) await peer.frame("$ws:hello");
       return peer;
     },

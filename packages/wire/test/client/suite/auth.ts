@@ -1,17 +1,17 @@
-/** The token: where it goes, when it is asked for, and where it must never be seen. */
+/** The token: where the client sends it, when it calls getToken, and where the token must never appear. */
 import { type Case, equal, failure, ok, settle, until } from "../kit.ts";
 
 const searchOf = (url: string): URLSearchParams => new URL(url, "ws://server").searchParams;
 
 export const auth: readonly Case[] = [
   {
-    name: "by default the token is the query's access_token, asked for on every connect [Authentication: 1]",
+    name: "the client sends the token as the query parameter access_token by default and calls getToken on every connect",
     async run(kit) {
       const server = await kit.serve();
-      let asked = 0;
+      let calls = 0;
       const client = kit.client({
         url: `${server.url}?keep=1`,
-        auth: { getToken: async () => `token-${++asked}` },
+        auth: { getToken: async () => `token-${++calls}` },
       });
       await client.connect();
       await server.terminate();
@@ -26,7 +26,7 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "queryParam names another parameter, and the token is encoded [Authentication: 1]",
+    name: "queryParam names another parameter, and the client encodes the token",
     async run(kit) {
       const server = await kit.serve();
       await kit.client({ url: server.url, auth: { queryParam: "t", getToken: () => "a b&c=ü" } }).connect();
@@ -36,7 +36,7 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "null is no token [Authentication: 1]",
+    name: "null from getToken means no token",
     async run(kit) {
       const server = await kit.serve();
       for (const attach of ["query", "protocol"] as const)
@@ -51,7 +51,7 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "attach protocol offers bearer.<token>, after the others or before them, and leaves the URL alone [Authentication: 1]",
+    name: "attach protocol offers bearer.<token> after or before the other protocols and does not change the URL",
     async run(kit) {
       const server = await kit.serve();
       const { url } = server;
@@ -80,18 +80,18 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "a getToken that throws or rejects is a failed attempt, reported, and not the end [Decisions: Client states]",
+    name: "a getToken that throws or rejects is reported as a failed attempt, and the client tries again",
     async run(kit) {
       const { client, world } = kit.imagined({
         reconnect: { jitter: "none" },
         auth: {
           getToken: () => {
-            if (++asked === 1) throw new Error("offline");
-            return asked === 2 ? Promise.reject(new Error("still offline")) : "token";
+            if (++calls === 1) throw new Error("offline");
+            return calls === 2 ? Promise.reject(new Error("still offline")) : "token";
           },
         },
       });
-      let asked = 0;
+      let calls = 0;
       const causes: unknown[] = [];
       client.onError((error, { type }) => causes.push([type, error.code, String(error.cause)]));
       const connected = client.connect();
@@ -110,38 +110,38 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "a token that no subprotocol can carry is a failed attempt that names the cause, never the token [Finer points: authenticate]",
+    name: "a token that is not valid in a subprotocol is a failed attempt, and the error names the cause but not the token",
     async run(kit) {
       const { client, world } = kit.imagined({
         reconnect: { maxAttempts: 0 },
         auth: { attach: "protocol", getToken: () => "se cret" },
       });
-      const heard: unknown[] = [];
-      client.onError((error) => heard.push(error));
+      const errors: unknown[] = [];
+      client.onError((error) => errors.push(error));
       const error = await failure(client.connect());
       equal([error.code, world.sockets.length], ["UNAVAILABLE", 0]);
-      const said = [error, ...heard].map((each) => `${each} ${JSON.stringify(each)}`).join();
-      ok(said.includes("subprotocol") && !said.includes("se cret"), "the cause, not the token");
+      const texts = [error, ...errors].map((each) => `${each} ${JSON.stringify(each)}`).join();
+      ok(texts.includes("subprotocol") && !texts.includes("se cret"), "the cause, not the token");
     },
   },
   {
-    name: "a refused token ends in closed after one attempt, and is in no error [Authentication: 2]",
+    name: "a refused token closes the client after one attempt and appears in no error",
     async run(kit) {
       for (const attach of ["query", "protocol"] as const) {
         const server = await kit.serve({ refuse: { code: 4401, reason: "not authenticated" } });
         const client = kit.client({ url: server.url, auth: { attach, getToken: () => "bad-token-123" } });
-        const heard: unknown[] = [];
-        client.onError((error) => heard.push(error));
+        const errors: unknown[] = [];
+        client.onError((error) => errors.push(error));
         const error = await failure(client.connect());
         equal([error.code, client.state], ["UNAUTHENTICATED", "closed"]);
-        const said = [error, ...heard].map((each) => `${each} ${JSON.stringify(each)}`).join();
-        ok(!said.includes("bad-token-123"), "the token is in no error");
-        equal((await server.heard()).connections.length, 1);
+        const texts = [error, ...errors].map((each) => `${each} ${JSON.stringify(each)}`).join();
+        ok(!texts.includes("bad-token-123"), "the token is in no error");
+        equal((await server.received()).connections.length, 1);
       }
     },
   },
   {
-    name: "a token asked for before close makes no socket after it [Authentication: 1]",
+    name: "a client that is closed while getToken runs opens no socket afterwards",
     async run(kit) {
       let give: (token: string) => void = () => undefined;
       const token = new Promise<string>((resolve) => {
@@ -157,29 +157,29 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "a new token is sent by $ws:auth at 80 % of the life the server told, by the server's clock [Decisions: Auth lifetime]",
+    name: "the client sends a new token by $ws:auth at 80 % of the lifetime, measured by the server's clock",
     async run(kit) {
-      let asked = 0;
-      const { client, world } = kit.imagined({ auth: { getToken: () => `token-${++asked}` } });
+      let calls = 0;
+      const { client, world } = kit.imagined({ auth: { getToken: () => `token-${++calls}` } });
       void client.connect();
       await settle();
       world.socket.greet({ expiresAt: 5_000_000 + 10_000 }, { timestamp: 5_000_000 });
       world.advance(7_999);
       await settle();
-      equal(asked, 1);
+      equal(calls, 1);
       world.advance(1);
       await settle();
       equal(world.socket.sent, [{ type: "$ws:auth", meta: {}, payload: { token: "token-2" } }]);
-      world.socket.say("$ws:auth", { expiresAt: 6_000_000 + 1_000 }, { timestamp: 6_000_000 });
+      world.socket.deliver("$ws:auth", { expiresAt: 6_000_000 + 1_000 }, { timestamp: 6_000_000 });
       world.advance(800);
       await settle();
       equal(world.socket.sent.length, 2);
-      world.socket.say("$ws:auth", {}, { timestamp: 6_000_000 });
+      world.socket.deliver("$ws:auth", {}, { timestamp: 6_000_000 });
       equal(world.timers, []);
     },
   },
   {
-    name: "without expiresAt, or without getToken, no token is sent [Decisions: Auth lifetime]",
+    name: "the client sends no new token without expiresAt or without getToken",
     async run(kit) {
       const one = kit.imagined({ auth: { getToken: () => "t" } });
       void one.client.connect();
@@ -192,14 +192,14 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "a getToken that fails at renewal is reported and tried again while the old token holds [Decisions: Auth lifetime]",
+    name: "a getToken that fails at renewal is reported and retried while the old token is valid",
     async run(kit) {
-      let asked = 0;
+      let calls = 0;
       const { client, world } = kit.imagined({
         auth: {
           getToken: async () => {
-            if (++asked === 2) throw new Error("tunnel");
-            return `token-${asked}`;
+            if (++calls === 2) throw new Error("tunnel");
+            return `token-${calls}`;
           },
         },
       });
@@ -220,19 +220,19 @@ export const auth: readonly Case[] = [
     },
   },
   {
-    name: "a token that comes after the link was lost is not sent over the next one [Decisions: Auth lifetime]",
+    name: "a token that arrives after the connection was lost is not sent over the next one",
     async run(kit) {
-      let asked = 0;
+      let calls = 0;
       let give: (token: string) => void = () => undefined;
       const { client, world } = kit.imagined({
         reconnect: { jitter: "none" },
         auth: {
           getToken: () =>
-            ++asked === 2
+            ++calls === 2
               ? new Promise<string>((resolve) => {
                   give = resolve;
                 })
-              : `token-${asked}`,
+              : `token-${calls}`,
         },
       });
       void client.connect();
@@ -246,32 +246,33 @@ export const auth: readonly Case[] = [
       world.socket.greet();
       give("token-2");
       await settle();
-      equal([asked, world.sockets.length, world.socket.sent], [3, 2, []]);
+      equal([calls, world.sockets.length, world.socket.sent], [3, 2, []]);
     },
   },
   {
-    name: "a server cannot make the client ask for tokens in a loop [Decisions: Auth lifetime]",
+    name: "a server cannot make the client call getToken in a loop",
     async run(kit) {
-      let asked = 0;
-      const { client, world } = kit.imagined({ auth: { getToken: () => `token-${++asked}` } });
+      let calls = 0;
+      const { client, world } = kit.imagined({ auth: { getToken: () => `token-${++calls}` } });
       void client.connect();
       await settle();
       world.socket.greet({ expiresAt: 1 }, { timestamp: 5_000 });
-      for (let i = 0; i < 1_000; i++) world.socket.say("$ws:auth", { expiresAt: 1 }, { timestamp: 5_000 });
+      for (let i = 0; i < 1_000; i++)
+        world.socket.deliver("$ws:auth", { expiresAt: 1 }, { timestamp: 5_000 });
       world.advance(99);
       await settle();
-      equal(asked, 1);
+      equal(calls, 1);
       world.advance(1);
       await settle();
-      equal(asked, 2);
+      equal(calls, 2);
     },
   },
   {
-    name: "over a real connection, the renewed token reaches the server before the old one ends [Decisions: Auth lifetime]",
+    name: "the renewed token reaches the server before the old one expires, over a real connection",
     async run(kit) {
       const server = await kit.serve({ hello: { expiresAt: Date.now() + 700 } });
-      let asked = 0;
-      const client = kit.client({ url: server.url, auth: { getToken: () => `token-${++asked}` } });
+      let calls = 0;
+      const client = kit.client({ url: server.url, auth: { getToken: () => `token-${++calls}` } });
       await client.connect();
       const [frame] = await server.frames("$ws:auth", 1);
       equal(frame?.payload, { token: "token-2" });

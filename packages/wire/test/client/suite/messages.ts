@@ -1,9 +1,9 @@
-/** Messages of the server: handlers, what nobody takes, errors, control frames. */
+/** Messages from the server: handlers, unhandled messages, errors, control frames. */
 import { type Case, ECHOING, equal, errorsOf, failure, ok, settle, until } from "../kit.ts";
 
 export const messages: readonly Case[] = [
   {
-    name: "send is true when it goes out at once, on gives the payload, and both survive the wire [Client: send, on]",
+    name: "send returns true when the client is open, and on receives the payload",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url });
@@ -12,13 +12,13 @@ export const messages: readonly Case[] = [
       await client.connect();
       equal(client.send(kit.schemas.Note, { text: "ü" }), true);
       equal((await server.frames("NOTE", 1))[0]?.payload, { text: "ü" });
-      await server.say("NOTE", { text: "back" }, { timestamp: 1 });
+      await server.deliver("NOTE", { text: "back" }, { timestamp: 1 });
       await until(() => got.length === 1, "the message");
       equal(got, [{ text: "back" }]);
     },
   },
   {
-    name: "send passes meta and correlationId on [Client: send]",
+    name: "send transmits meta and correlationId",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -33,14 +33,14 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "a handler also gets the meta, with the fields its schema declares [Client: on]",
+    name: "a handler also receives the meta, with the fields that its schema declares",
     async run(kit) {
       const { client, world } = kit.imagined();
       const got: unknown[] = [];
       client.on(kit.schemas.Tagged, (payload, meta) => got.push([payload, meta]));
       void client.connect();
       world.socket.greet();
-      world.socket.say(
+      world.socket.deliver(
         "TAGGED",
         { text: "x" },
         { timestamp: 7, room: "r", $t: "topic", $o: 3, clientId: "c" },
@@ -49,7 +49,7 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "several handlers of one type all run, in order; each has its own function to end it [Client: on]",
+    name: "several handlers of one type all run, in order, and each has its own unsubscribe function",
     async run(kit) {
       const { client, world } = kit.imagined();
       const { Note } = kit.schemas;
@@ -62,37 +62,37 @@ export const messages: readonly Case[] = [
       const stopLast = client.on(Note, () => log.push("c"));
       void client.connect();
       world.socket.greet();
-      world.socket.say("NOTE", { text: "x" });
+      world.socket.deliver("NOTE", { text: "x" });
       stop();
       stop();
-      world.socket.say("NOTE", { text: "x" });
+      world.socket.deliver("NOTE", { text: "x" });
       equal(log, ["a", "b", "b"]);
     },
   },
   {
-    name: "a handler that throws or rejects is reported as unknown and stops neither the others nor the client [Client: on]",
+    name: "a handler that throws or rejects is reported as unknown and affects neither the other handlers nor the client",
     async run(kit) {
       const { client, world } = kit.imagined();
       const { Note } = kit.schemas;
-      const heard: unknown[] = [];
-      client.onError((error, { type }) => heard.push([type, error.code, error.message]));
+      const events: unknown[] = [];
+      client.onError((error, { type }) => events.push([type, error.code, error.message]));
       client.on(Note, () => {
         throw new Error("one");
       });
       client.on(Note, async () => {
         throw new Error("two");
       });
-      client.on(Note, ({ text }) => heard.push(text));
+      client.on(Note, ({ text }) => events.push(text));
       void client.connect();
       world.socket.greet();
-      world.socket.say("NOTE", { text: "three" });
+      world.socket.deliver("NOTE", { text: "three" });
       await settle();
-      equal(heard, ["three", ["unknown", "INTERNAL", "one"], ["unknown", "INTERNAL", "two"]]);
+      equal(events, ["three", ["unknown", "INTERNAL", "one"], ["unknown", "INTERNAL", "two"]]);
       equal(client.state, "open");
     },
   },
   {
-    name: "onUnhandled gets the whole message no handler took, and never a control frame [Client: onUnhandled]",
+    name: "onUnhandled receives the whole message when the type has no handler, and never a control frame",
     async run(kit) {
       const { client, world } = kit.imagined();
       const got: unknown[] = [];
@@ -101,15 +101,15 @@ export const messages: readonly Case[] = [
       void client.connect();
       world.socket.greet();
       for (const type of ["$ws:from-the-future", "$ws:pong", "$ws:subscribed", "NOTE", "OTHER"])
-        world.socket.say(type, { text: "x" }, { timestamp: 1 });
+        world.socket.deliver(type, { text: "x" }, { timestamp: 1 });
       equal(got, [{ type: "OTHER", meta: { timestamp: 1 }, payload: { text: "x" } }]);
       stop();
-      world.socket.say("OTHER");
+      world.socket.deliver("OTHER");
       equal(got.length, 1);
     },
   },
   {
-    name: "onError: parse, validation and unknown, and the message goes to no handler [Client: onError]",
+    name: "onError receives parse, validation and unknown errors, and such a message reaches no handler",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url });
@@ -121,9 +121,9 @@ export const messages: readonly Case[] = [
       await server.raw("{not json");
       await server.binary();
       await server.raw('{"type":"NOTE","meta":[]}');
-      await server.say("NOTE", { text: 1 });
-      await server.say("$ws:error", { code: "NOT_FOUND", message: "?" });
-      await server.say("$ws:error", { code: "ABORTED" }, { correlationId: "nobody" });
+      await server.deliver("NOTE", { text: 1 });
+      await server.deliver("$ws:error", { code: "NOT_FOUND", message: "?" });
+      await server.deliver("$ws:error", { code: "ABORTED" }, { correlationId: "unknown" });
       await until(() => errors.length === 6, "six errors");
       equal(errors, [
         ["parse", "INTERNAL"],
@@ -137,7 +137,7 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "the functions of onError and onUnhandled end them; a callback of onError may throw [Client: onError]",
+    name: "onError and onUnhandled return unsubscribe functions, and an onError callback may throw",
     async run(kit) {
       const errors: string[] = [];
       const loud = console.error;
@@ -160,7 +160,7 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "the same callback registered twice runs twice and is taken out once at a time [Client: onState]",
+    name: "a callback registered twice runs twice, and each unsubscribe removes one registration",
     async run(kit) {
       const { client, world } = kit.imagined();
       let calls = 0;
@@ -177,32 +177,51 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "a $ws:sync marker is echoed after everything before it was handled [Decisions: Control types]",
+    name: "the client returns a $ws:sync marker after it has handled everything before it",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url });
       await client.connect();
-      await server.say("$ws:sync", { id: "marker-1" });
+      await server.deliver("$ws:sync", { id: "marker-1" });
       equal((await server.frames("$ws:synced", 1))[0]?.payload, { id: "marker-1" });
     },
   },
   {
-    name: "onGap tells that something published did not arrive, with topic and reason [Decisions: Control types]",
+    name: "onGap reports missed publishes with topic and reason",
     async run(kit) {
       const { client, world } = kit.imagined();
       const gaps: unknown[] = [];
       const stop = client.onGap((gap) => gaps.push(gap));
       void client.connect();
       world.socket.greet();
-      world.socket.say("$ws:gap", { reason: "shed" });
-      world.socket.say("$ws:gap", { topic: "room:1", reason: "bus" });
+      world.socket.deliver("$ws:gap", { reason: "shed" });
+      world.socket.deliver("$ws:gap", { topic: "room:1", reason: "bus" });
       stop();
-      world.socket.say("$ws:gap", { reason: "shed" });
+      world.socket.deliver("$ws:gap", { reason: "shed" });
       equal(gaps, [{ reason: "shed" }, { topic: "room:1", reason: "bus" }]);
     },
   },
   {
-    name: "on $ws:drain new messages wait, requests in flight are answered, then the client moves on after the delay [Decisions: Client states]",
+    name: "onGap reports a reconnection before any later message, and not the first connection",
+    async run(kit) {
+      const server = await kit.serve();
+      const client = kit.client({ url: server.url });
+      const log: unknown[] = [];
+      client.onGap((gap) => log.push(gap));
+      client.on(kit.schemas.Note, ({ text }) => log.push(text));
+      await client.connect();
+      await server.deliver("NOTE", { text: "first" });
+      await until(() => log.length === 1, "the first message");
+      await server.terminate();
+      await server.connections(2);
+      await until(() => client.isConnected, "open again");
+      await server.deliver("NOTE", { text: "second" });
+      await until(() => log.length === 3, "the second message");
+      equal(log, ["first", { reason: "reconnect" }, "second"]);
+    },
+  },
+  {
+    name: "the client queues new messages on $ws:drain, receives pending responses and then reconnects after the delay",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none", initialDelayMs: 10 } });
       const { Echo, Note } = kit.schemas;
@@ -210,11 +229,11 @@ export const messages: readonly Case[] = [
       world.socket.greet();
       const first = client.request(Echo, { text: "first" }, { correlationId: "1" });
       const old = world.socket;
-      old.say("$ws:drain", { retryAfterMs: 200 });
+      old.deliver("$ws:drain", { retryAfterMs: 200 });
       equal([client.state, client.send(Note, { text: "waits" })], ["open", false]);
       const second = client.request(Echo, { text: "second" }, { correlationId: "2" });
       equal([old.sent.length, old.readyState], [1, 1]);
-      old.say("ECHO_OK", { text: "first" }, { correlationId: "1" });
+      old.deliver("ECHO_OK", { text: "first" }, { correlationId: "1" });
       equal((await first).payload.text, "first");
       equal([client.state, old.readyState, world.timers[0]], ["reconnecting", 2, 210]);
       world.advance(209);
@@ -225,36 +244,36 @@ export const messages: readonly Case[] = [
         world.socket.sent.map(({ payload }) => payload),
         [{ text: "waits" }, { text: "second" }],
       );
-      world.socket.say("ECHO_OK", { text: "second" }, { correlationId: "2" });
+      world.socket.deliver("ECHO_OK", { text: "second" }, { correlationId: "2" });
       equal((await second).payload.text, "second");
     },
   },
   {
-    name: "on $ws:drain a client with nothing in flight leaves at once; one that is cut off before loses what was in flight [Decisions: Client states]",
+    name: "a client without requests in flight leaves on $ws:drain immediately, and one that is disconnected first loses its requests in flight",
     async run(kit) {
       const idle = kit.imagined();
       void idle.client.connect();
       idle.world.socket.greet();
-      idle.world.socket.say("$ws:drain", {});
+      idle.world.socket.deliver("$ws:drain", {});
       equal([idle.client.state, idle.world.socket.readyState], ["reconnecting", 2]);
       const busy = kit.imagined();
       void busy.client.connect();
       busy.world.socket.greet();
-      const asked = failure(busy.client.request(kit.schemas.Slow));
-      busy.world.socket.say("$ws:drain", { retryAfterMs: 50 });
+      const rejection = failure(busy.client.request(kit.schemas.Slow));
+      busy.world.socket.deliver("$ws:drain", { retryAfterMs: 50 });
       busy.world.socket.end(1012, "retryAfterMs=50");
-      equal([(await asked).code, busy.client.state], ["UNAVAILABLE", "reconnecting"]);
+      equal([(await rejection).code, busy.client.state], ["UNAVAILABLE", "reconnecting"]);
     },
   },
   {
-    name: "through a draining server, a request made meanwhile arrives once, at the next connection [Decisions: Client states]",
+    name: "a request made while the server drains arrives once, over the next connection",
     async run(kit) {
       const server = await kit.serve({ answers: { ECHO: { type: "ECHO_OK", afterMs: 60 } } });
       const client = kit.client({ url: server.url });
       await client.connect();
       const first = client.request(kit.schemas.Echo, { text: "first" });
       await server.frames("ECHO", 1);
-      await server.say("$ws:drain", { retryAfterMs: 80 });
+      await server.deliver("$ws:drain", { retryAfterMs: 80 });
       await until(() => client.send(kit.schemas.Note, { text: "x" }) === false, "the drain");
       const second = client.request(kit.schemas.Echo, { text: "second" });
       equal([(await first).payload.text, (await second).payload.text], ["first", "second"]);
@@ -268,9 +287,9 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "a client idle for heartbeatMs pings; a live peer keeps it open, a dead one is left after timeoutMs [Decisions: Liveness]",
+    name: "an idle client pings after heartbeatMs, stays connected to a live peer and leaves a dead one after timeoutMs",
     async run(kit) {
-      // Long enough for any pong; the next ping comes only after it.
+      // Long enough for any pong, because the next ping comes only after it.
       const live = await kit.serve({ ...ECHOING, hello: { heartbeatMs: 40, timeoutMs: 2_000 } });
       const alive = kit.client({ url: live.url });
       const states: string[] = [];
@@ -283,21 +302,21 @@ export const messages: readonly Case[] = [
       await client.connect();
       const openedAt = performance.now();
       const request = failure(client.request(kit.schemas.Slow));
-      await until(() => client.state === "reconnecting", "the dead link is left");
+      await until(() => client.state === "reconnecting", "the client leaves the dead connection");
       const tookMs = performance.now() - openedAt;
       ok(tookMs >= 80 && tookMs < 5_000, `it took ${Math.round(tookMs)} ms`);
       equal((await request).code, "UNAVAILABLE");
     },
   },
   {
-    name: "any frame counts as life: a client that hears something does not ping [Decisions: Liveness]",
+    name: "a client that receives any frame does not ping",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
       world.socket.greet({ heartbeatMs: 1_000, timeoutMs: 500 });
       for (let i = 0; i < 5; i++) {
         world.advance(900);
-        world.socket.say("OTHER");
+        world.socket.deliver("OTHER");
       }
       equal(world.socket.sent, []);
       world.advance(1_000);
@@ -309,7 +328,7 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "timers that come far too late, as in a hidden tab, do not count against a peer that was never asked [Decisions: Liveness]",
+    name: "delayed timers, as in a hidden tab, do not count against a peer that received no ping",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -317,13 +336,13 @@ export const messages: readonly Case[] = [
       world.sleep(60_000);
       equal([client.state, world.socket.sent], ["open", [{ type: "$ws:ping" }]]);
       world.advance(499);
-      world.socket.say("$ws:pong");
+      world.socket.deliver("$ws:pong");
       world.advance(1);
       equal(client.state, "open");
     },
   },
   {
-    name: "with heartbeatMs 0 an idle client neither pings nor leaves [Decisions: Liveness]",
+    name: "an idle client with heartbeatMs 0 neither pings nor disconnects",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -333,7 +352,7 @@ export const messages: readonly Case[] = [
     },
   },
   {
-    name: "coming back online probes an open link at once, and leaves it when no sign of life comes [Decisions: Liveness]",
+    name: "an online event makes the client probe an open connection immediately and leave it when the peer does not respond",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -342,7 +361,7 @@ export const messages: readonly Case[] = [
       world.wake();
       equal(world.socket.sent, [{ type: "$ws:ping" }]);
       world.advance(20);
-      world.socket.say("$ws:pong");
+      world.socket.deliver("$ws:pong");
       world.advance(5_000);
       equal(client.state, "open");
       world.wake();

@@ -1,9 +1,9 @@
-/** The options of `wsClient`, their defaults first. */
+/** The options of `wsClient` and their defaults. */
 import { type Case, ECHOING, equal, errorsOf, failure, ok, settle, statesOf, until } from "../kit.ts";
 
 export const options: readonly Case[] = [
   {
-    name: "url may be a string or a URL [Client: url]",
+    name: "url may be a string or a URL",
     async run(kit) {
       const server = await kit.serve();
       for (const url of [`${server.url}a?b=1`, new URL(`${server.url}a?b=1`)])
@@ -15,7 +15,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "a url that is none rejects connect with INVALID_ARGUMENT, without an attempt [Client: url]",
+    name: "an invalid url rejects connect with INVALID_ARGUMENT without an attempt",
     async run(kit) {
       const { client, world } = kit.imagined();
       equal((await failure(kit.client({ url: "http://[" }).connect())).code, "INVALID_ARGUMENT");
@@ -23,7 +23,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "protocols, one or several, are offered before halyard.v1.json, and none is offered twice [Client: protocols]",
+    name: "protocols are offered before halyard.v1.json, and none is offered twice",
     async run(kit) {
       const server = await kit.serve();
       await kit.client({ url: server.url }).connect();
@@ -36,16 +36,26 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "with an application's protocol selected the client is open at once, greeted or not [Finer points: Open]",
+    name: "the client is open with hello when the server selects any subprotocol, and immediately when it selects none",
     async run(kit) {
-      const server = await kit.serve({ protocol: "chat.v1", hello: false });
+      const server = await kit.serve({ protocol: "chat.v1" });
       const client = kit.client({ url: server.url, protocols: "chat.v1" });
       await client.connect();
       equal([client.state, client.protocol], ["open", "chat.v1"]);
+      const { client: waiting, world } = kit.imagined({ protocols: "chat.v1" });
+      void waiting.connect();
+      world.socket.accept("chat.v1");
+      equal(waiting.state, "connecting");
+      world.socket.greet();
+      equal(waiting.state, "open");
+      const plain = kit.imagined();
+      void plain.client.connect();
+      plain.world.socket.accept("");
+      equal(plain.client.state, "open");
     },
   },
   {
-    name: "reconnect is on by default: 300 ms doubled up to 10,000, a random part of it, without end [Client: reconnect]",
+    name: "reconnect is on by default: 300 ms doubled up to 10,000 with jitter, without a limit of attempts",
     async run(kit) {
       const { client, world } = kit.imagined();
       world.chance = 0.5;
@@ -64,7 +74,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "reconnect.initialDelayMs, maxDelayMs and jitter shape the waits [Client: reconnect]",
+    name: "reconnect.initialDelayMs, maxDelayMs and jitter set the delays",
     async run(kit) {
       const reconnect = { initialDelayMs: 50, maxDelayMs: 200, jitter: "none" } as const;
       const { client, world } = kit.imagined({ reconnect });
@@ -79,7 +89,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "an explicit undefined is as good as leaving the option out [Client: options]",
+    name: "an explicit undefined counts as an absent option",
     async run(kit) {
       const reconnect = {
         initialDelayMs: undefined,
@@ -91,11 +101,11 @@ export const options: readonly Case[] = [
       equal(client.send(kit.schemas.Note, { text: "x" }), false);
       client.connect().catch(() => undefined);
       world.socket.end();
-      equal(world.timers, [150]);
+      equal(world.timers[0], 150);
     },
   },
   {
-    name: "reconnect.enabled false: a lost link and a failed attempt end in closed [Client: reconnect.enabled]",
+    name: "a lost connection or a failed attempt closes the client when reconnect.enabled is false",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url, reconnect: { enabled: false } });
@@ -110,7 +120,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "reconnect.maxAttempts counts attempts after the first failure, then connect rejects [Client: reconnect.maxAttempts]",
+    name: "reconnect.maxAttempts counts attempts after the first failure, and then connect rejects",
     async run(kit) {
       const server = await kit.serve({ refuse: { code: 1006, reason: "" } });
       const client = kit.client({
@@ -120,12 +130,12 @@ export const options: readonly Case[] = [
       const states = statesOf(client);
       const error = await failure(client.connect());
       equal([error.code, error.retryable], ["UNAVAILABLE", true]);
-      equal((await server.heard()).connections.length, 3);
+      equal((await server.received()).connections.length, 3);
       equal(states, ["connecting", "reconnecting", "closed"]);
     },
   },
   {
-    name: "queueSize is 1000 and queue drop-newest by default [Client: queue, queueSize]",
+    name: "queueSize is 1000 and queue is drop-newest by default",
     async run(kit) {
       const { client, world } = kit.imagined();
       const errors = errorsOf(client);
@@ -138,7 +148,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "autoConnect is false by default: nothing connects by itself [Client: autoConnect]",
+    name: "autoConnect is false by default, and the client does not connect by itself",
     async run(kit) {
       const { client, world } = kit.imagined();
       client.send(kit.schemas.Note, { text: "x" });
@@ -147,7 +157,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "autoConnect true connects with the first send or request, and only with the first [Client: autoConnect]",
+    name: "autoConnect true connects with the first send or request, and only with the first",
     async run(kit) {
       const server = await kit.serve(ECHOING);
       const client = kit.client({ url: server.url, autoConnect: true });
@@ -161,7 +171,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "pendingRequestsLimit is 1000 by default, queued requests included [Client: pendingRequestsLimit]",
+    name: "pendingRequestsLimit is 1000 by default and counts queued requests",
     async run(kit) {
       const { client } = kit.imagined({ queueSize: 5_000 });
       const requests = Array.from({ length: 1_000 }, () => client.request(kit.schemas.Slow));
@@ -170,12 +180,12 @@ export const options: readonly Case[] = [
       const settled = await Promise.allSettled(requests);
       ok(
         settled.every(({ status }) => status === "rejected"),
-        "close rejected them all",
+        "close rejects all of them",
       );
     },
   },
   {
-    name: "wsFactory makes the socket from the URL and the offered protocols [Client: wsFactory]",
+    name: "wsFactory creates the socket from the URL and the offered protocols",
     async run(kit) {
       const { client, world } = kit.imagined();
       const made: unknown[] = [];
@@ -198,7 +208,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "a wsFactory that throws is a failed attempt, and its words are not repeated [Client: wsFactory]",
+    name: "a wsFactory that throws is a failed attempt, and the reported error does not repeat its message",
     async run(kit) {
       let calls = 0;
       const { world } = kit.imagined();
@@ -209,16 +219,16 @@ export const options: readonly Case[] = [
           return new world.WebSocket(url, protocols);
         },
       });
-      const heard: string[] = [];
-      client.onError((error) => heard.push(`${error.code} ${error.message} ${JSON.stringify(error)}`));
+      const errors: string[] = [];
+      client.onError((error) => errors.push(`${error.code} ${error.message} ${JSON.stringify(error)}`));
       const connected = client.connect();
       await until(() => world.sockets.length === 1, "a second attempt");
       world.socket.greet();
       await connected;
-      equal(heard.length, 1);
+      equal(errors.length, 1);
       ok(
-        heard[0]?.includes("SyntaxError") && !heard[0].includes("secret"),
-        "it names the error, not the URL",
+        errors[0]?.includes("SyntaxError") && !errors[0].includes("secret"),
+        "the report contains the error and not the URL",
       );
       const closed = client.close();
       world.socket.end();
@@ -226,7 +236,7 @@ export const options: readonly Case[] = [
     },
   },
   {
-    name: "unknownKeys is reject by default: a key the schema does not know refuses the message [Decisions: Frames]",
+    name: "unknownKeys is reject by default: the client refuses a message with an unknown key",
     async run(kit) {
       const { client, world } = kit.imagined();
       const { Note } = kit.schemas;
@@ -235,15 +245,15 @@ export const options: readonly Case[] = [
       client.on(Note, (payload) => got.push(payload));
       void client.connect();
       world.socket.greet();
-      world.socket.say("NOTE", { text: "x", more: 1 });
-      world.socket.say("NOTE", { text: "x" }, { more: 1 });
+      world.socket.deliver("NOTE", { text: "x", more: 1 });
+      world.socket.deliver("NOTE", { text: "x" }, { more: 1 });
       world.socket.raw('{"type":"NOTE","meta":{},"payload":{"text":"x"},"more":1}');
       equal([got, errors.map(([type]) => type)], [[], ["validation", "validation", "parse"]]);
       await settle();
     },
   },
   {
-    name: "unknownKeys strip drops such keys, in root, meta and payload, also of answers [Decisions: Frames]",
+    name: "unknownKeys strip removes unknown keys from the frame, meta and payload, also of responses",
     async run(kit) {
       const { client, world } = kit.imagined({ unknownKeys: "strip" });
       const { Note, Tagged, Bare, Echo } = kit.schemas;
@@ -258,10 +268,10 @@ export const options: readonly Case[] = [
       world.socket.raw(
         '{"type":"NOTE","meta":{"timestamp":1,"n":1},"payload":{"text":"x","more":1},"new":1}',
       );
-      world.socket.say("TAGGED", { text: "y" }, { room: "r", more: 1 });
-      world.socket.say("BARE", { more: 1 });
-      world.socket.say("NOTE", { text: 1, more: 1 });
-      world.socket.say("ECHO_OK", { text: "a", more: 1 }, { correlationId: "1", more: 1 });
+      world.socket.deliver("TAGGED", { text: "y" }, { room: "r", more: 1 });
+      world.socket.deliver("BARE", { more: 1 });
+      world.socket.deliver("NOTE", { text: 1, more: 1 });
+      world.socket.deliver("ECHO_OK", { text: "a", more: 1 }, { correlationId: "1", more: 1 });
       equal(got, [
         [{ text: "x" }, { timestamp: 1 }],
         [{ text: "y" }, { room: "r" }],

@@ -1,9 +1,9 @@
-/** What becomes of messages while there is no open link. */
+/** Messages that are sent without an open connection. */
 import { type Case, ECHOING, equal, errorsOf, failure, until } from "../kit.ts";
 
 export const queue: readonly Case[] = [
   {
-    name: "what was sent and asked while closed goes out in order with the next open [Client: queue]",
+    name: "messages and requests made while closed are sent in order after the next open",
     async run(kit) {
       const server = await kit.serve(ECHOING);
       const client = kit.client({ url: server.url });
@@ -14,7 +14,7 @@ export const queue: readonly Case[] = [
       equal(client.send(Note, { text: "4" }), true);
       equal((await answer).payload.text, "3");
       const frames = await until(async () => {
-        const { frames } = await server.heard();
+        const { frames } = await server.received();
         return frames.length === 4 ? frames : undefined;
       }, "four frames");
       equal(
@@ -24,7 +24,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "drop-newest refuses the new message when the queue is full, and says so [Client: queue]",
+    name: "drop-newest refuses the new message when the queue is full and reports it",
     async run(kit) {
       const { client, world } = kit.imagined({ queue: "drop-newest", queueSize: 2 });
       const errors = errorsOf(client);
@@ -44,7 +44,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "drop-oldest gives up the oldest for the new one: a request rejects, a message is reported [Client: queue]",
+    name: "drop-oldest removes the oldest entry for the new one: a request rejects, a message is reported",
     async run(kit) {
       const { client, world } = kit.imagined({ queue: "drop-oldest", queueSize: 2 });
       const errors = errorsOf(client);
@@ -62,7 +62,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "off: without an open link a request rejects with UNAVAILABLE, a message is dropped and reported [Client: queue]",
+    name: "off rejects a request with UNAVAILABLE and drops and reports a message without an open connection",
     async run(kit) {
       const { client, world } = kit.imagined({ queue: "off" });
       const errors = errorsOf(client);
@@ -78,7 +78,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "the overflow error names the type of the message that was dropped [Client: onError]",
+    name: "the overflow error names the type of the dropped message",
     async run(kit) {
       const { client } = kit.imagined({ queue: "drop-oldest", queueSize: 1 });
       const details: unknown[] = [];
@@ -89,7 +89,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "a queued message is sent as it was given, whatever becomes of the object [Client: queue]",
+    name: "a queued message is sent with the values it had when it was queued",
     async run(kit) {
       const { client, world } = kit.imagined();
       const payload = { text: "before" };
@@ -101,7 +101,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "a queued request that is cancelled while the queue is being sent is not sent [Request rules: 7]",
+    name: "a queued request that is cancelled while the queue is being sent is not sent",
     async run(kit) {
       const { client, world } = kit.imagined();
       const abort = new AbortController();
@@ -115,7 +115,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "a queued request that timed out or was aborted is not sent later [Request rules: 6, 7]",
+    name: "a queued request that timed out or was aborted is not sent later",
     async run(kit) {
       const { client, world } = kit.imagined();
       const { Echo } = kit.schemas;
@@ -131,7 +131,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "a request that waited tells the server only the time that is left [Request rules: 6]",
+    name: "a queued request sends only its remaining time as timeoutMs",
     async run(kit) {
       const { client, world } = kit.imagined();
       client.request(kit.schemas.Echo, { text: "x" }, { timeoutMs: 5_000 }).catch(() => undefined);
@@ -142,7 +142,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "queued requests survive a lost link and failed attempts; those in flight do not [Decisions: Client states]",
+    name: "queued requests survive a lost connection and failed attempts, and requests in flight do not",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
       const { Echo } = kit.schemas;
@@ -161,12 +161,12 @@ export const queue: readonly Case[] = [
         world.socket.sent.map(({ payload }) => payload),
         [{ text: "queued" }],
       );
-      world.socket.say("ECHO_OK", { text: "queued" }, { correlationId: "q" });
+      world.socket.deliver("ECHO_OK", { text: "queued" }, { correlationId: "q" });
       equal((await waiting).payload.text, "queued");
     },
   },
   {
-    name: "close rejects queued and sent requests with UNAVAILABLE and drops messages; then it queues again [Finer points: Queue]",
+    name: "close rejects queued and sent requests with UNAVAILABLE, drops messages, and the client queues again afterwards",
     async run(kit) {
       const { client, world } = kit.imagined();
       const { Note, Echo } = kit.schemas;
@@ -190,17 +190,17 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "when the client ends by itself, queued requests reject with UNAVAILABLE and the reason as cause [Decisions: Client failures]",
+    name: "queued requests reject with UNAVAILABLE and the reason as cause when the client stops reconnecting",
     async run(kit) {
       const { client, world } = kit.imagined({ autoConnect: true });
-      const asked = failure(client.request(kit.schemas.Echo, { text: "x" }));
+      const rejection = failure(client.request(kit.schemas.Echo, { text: "x" }));
       world.socket.end(4401);
-      const error = await asked;
+      const error = await rejection;
       equal([error.code, (error.cause as { code?: string }).code], ["UNAVAILABLE", "UNAUTHENTICATED"]);
     },
   },
   {
-    name: "a message for a socket that is going down is queued, not lost [Client: send]",
+    name: "a message for a closing socket is queued and not lost",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
       void client.connect();
@@ -217,7 +217,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "with 16 MiB unsent in the socket, a message is dropped and reported, a request rejects [Limits]",
+    name: "a socket with 16 MiB unsent makes the client drop and report a message and reject a request",
     async run(kit) {
       const { client, world } = kit.imagined();
       const errors = errorsOf(client);
@@ -232,7 +232,7 @@ export const queue: readonly Case[] = [
     },
   },
   {
-    name: "a frame larger than the server takes is refused with INVALID_ARGUMENT and not sent [Limits]",
+    name: "a frame larger than the server accepts is refused with INVALID_ARGUMENT and not sent",
     async run(kit) {
       const { client, world } = kit.imagined();
       const errors = errorsOf(client);

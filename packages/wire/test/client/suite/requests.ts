@@ -1,9 +1,9 @@
-/** The seven rules of requests, both forms, answers, errors and progress. */
+/** Requests: both forms, responses, errors and progress. */
 import { type Case, ECHOING, equal, errorsOf, failure, ok, settle, thrownBy } from "../kit.ts";
 
 export const requests: readonly Case[] = [
   {
-    name: "request resolves to the whole answer { type, meta, payload } [Client: request]",
+    name: "request resolves to the whole response { type, meta, payload }",
     async run(kit) {
       const server = await kit.serve(ECHOING);
       const client = kit.client({ url: server.url });
@@ -15,7 +15,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "request takes an explicit response schema, with options after it [Client: request]",
+    name: "request accepts an explicit response schema, with options after it",
     async run(kit) {
       const server = await kit.serve({ answers: { TAGGED: { type: "NOTE", payload: { text: "yes" } } } });
       const client = kit.client({ url: server.url });
@@ -31,7 +31,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "a schema without response needs the explicit form, and says so [Client: request]",
+    name: "a schema without response needs the explicit form, and the error says so",
     async run(kit) {
       const { client } = kit.imagined();
       const error = await failure(
@@ -42,7 +42,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "rule 1: a correlationId is generated, a fresh one each time, unless one is given [Request rules: 1]",
+    name: "the client generates a new correlationId for each request unless one is given",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -55,7 +55,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "rule 2: reserved meta is stripped, declared meta travels, the producer's timestamp is added [Request rules: 2]",
+    name: "the client removes reserved meta, sends declared meta and adds its timestamp",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -75,18 +75,18 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "rule 3: with autoConnect and no attempt yet, a request connects [Request rules: 3]",
+    name: "a request connects the client when autoConnect is on and no attempt was made",
     async run(kit) {
       const { client, world } = kit.imagined({ autoConnect: true });
       const answer = client.request(kit.schemas.Echo, { text: "x" }, { correlationId: "1" });
       equal(client.state, "connecting");
       world.socket.greet();
-      world.socket.say("ECHO_OK", { text: "y" }, { correlationId: "1" });
+      world.socket.deliver("ECHO_OK", { text: "y" }, { correlationId: "1" });
       equal((await answer).payload.text, "y");
     },
   },
   {
-    name: "rule 4: when disconnected, a request is queued [Request rules: 4]",
+    name: "a request is queued while the client is disconnected",
     async run(kit) {
       const { client, world } = kit.imagined();
       client.request(kit.schemas.Echo, { text: "x" }).catch(() => undefined);
@@ -100,7 +100,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "rule 5: what does not fit its schema rejects with INVALID_ARGUMENT and is not sent; send throws it [Request rules: 5]",
+    name: "a message that does not match its schema is not sent: request rejects and send throws INVALID_ARGUMENT",
     async run(kit) {
       const { client, world } = kit.imagined({ autoConnect: true });
       const { Echo, Note, Tagged, Bare, Slow } = kit.schemas;
@@ -128,7 +128,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "a payload that JSON cannot carry is INVALID_ARGUMENT too [Request rules: 5]",
+    name: "a payload that JSON cannot represent is refused with INVALID_ARGUMENT",
     async run(kit) {
       const { client } = kit.imagined();
       const Any = kit.library.message("ANY", { value: kit.library.unknown() });
@@ -136,7 +136,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "rule 6: no answer within timeoutMs, 30,000 by default, rejects with DEADLINE_EXCEEDED [Request rules: 6]",
+    name: "a request without a response within timeoutMs, by default 30,000, rejects with DEADLINE_EXCEEDED",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -163,7 +163,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "rule 7: aborting the signal rejects with CANCELLED and sends $ws:abort, once [Request rules: 7]",
+    name: "an aborted signal rejects the request with CANCELLED and sends $ws:abort once",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -183,7 +183,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "an abort after the answer changes nothing and sends nothing [Request rules: 7]",
+    name: "an abort after the response has no effect and sends nothing",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -194,21 +194,21 @@ export const requests: readonly Case[] = [
         { text: "x" },
         { signal: abort.signal, correlationId: "1" },
       );
-      world.socket.say("ECHO_OK", { text: "y" }, { correlationId: "1" });
+      world.socket.deliver("ECHO_OK", { text: "y" }, { correlationId: "1" });
       abort.abort();
       equal((await answer).payload.text, "y");
       equal(world.socket.sent.length, 1);
     },
   },
   {
-    name: "the late answer to a request that was given up is dropped: no handler, no onUnhandled, no onError [Finer points: Client]",
+    name: "a late response to a cancelled request is dropped and reaches no handler, onUnhandled or onError",
     async run(kit) {
       const { client, world } = kit.imagined();
       const { Echo } = kit.schemas;
-      const heard: unknown[] = [];
-      client.on(Echo.response, (payload) => heard.push(payload));
-      client.onUnhandled((message) => heard.push(message));
-      client.onError((error) => heard.push(error.code));
+      const callbacks: unknown[] = [];
+      client.on(Echo.response, (payload) => callbacks.push(payload));
+      client.onUnhandled((message) => callbacks.push(message));
+      client.onError((error) => callbacks.push(error.code));
       void client.connect();
       world.socket.greet();
       const late = failure(client.request(Echo, { text: "x" }, { timeoutMs: 10, correlationId: "1" }));
@@ -219,16 +219,16 @@ export const requests: readonly Case[] = [
       world.advance(10);
       abort.abort();
       await Promise.all([late, aborted]);
-      world.socket.say("$ws:rpc-progress", { percent: 1 }, { correlationId: "1" });
-      world.socket.say("ECHO_OK", { text: "late" }, { correlationId: "1" });
-      world.socket.say("$ws:error", { code: "CANCELLED" }, { correlationId: "2" });
-      equal(heard, []);
-      world.socket.say("$ws:error", { code: "CANCELLED" }, { correlationId: "2" });
-      equal(heard, ["CANCELLED"]);
+      world.socket.deliver("$ws:rpc-progress", { percent: 1 }, { correlationId: "1" });
+      world.socket.deliver("ECHO_OK", { text: "late" }, { correlationId: "1" });
+      world.socket.deliver("$ws:error", { code: "CANCELLED" }, { correlationId: "2" });
+      equal(callbacks, []);
+      world.socket.deliver("$ws:error", { code: "CANCELLED" }, { correlationId: "2" });
+      equal(callbacks, ["CANCELLED"]);
     },
   },
   {
-    name: "an id already in flight or queued is refused with ALREADY_EXISTS, and the first goes on [Finer points: Client]",
+    name: "a correlationId in flight or queued is refused with ALREADY_EXISTS, and the first request continues",
     async run(kit) {
       const { client, world } = kit.imagined();
       const first = client.request(kit.schemas.Echo, { text: "x" }, { correlationId: "same" });
@@ -242,20 +242,20 @@ export const requests: readonly Case[] = [
         (await failure(client.request(kit.schemas.Slow, undefined, { correlationId: "same" }))).code,
         "ALREADY_EXISTS",
       );
-      world.socket.say("ECHO_OK", { text: "y" }, { correlationId: "same" });
+      world.socket.deliver("ECHO_OK", { text: "y" }, { correlationId: "same" });
       equal((await first).payload.text, "y");
       equal(world.socket.sent.length, 1);
     },
   },
   {
-    name: "pendingRequestsLimit rejects the next request with RESOURCE_EXHAUSTED until one has settled [Client: pendingRequestsLimit]",
+    name: "pendingRequestsLimit rejects the next request with RESOURCE_EXHAUSTED until one has settled",
     async run(kit) {
       const { client, world } = kit.imagined({ pendingRequestsLimit: 1 });
       void client.connect();
       world.socket.greet();
       const first = client.request(kit.schemas.Echo, { text: "x" }, { correlationId: "1" });
       equal((await failure(client.request(kit.schemas.Slow))).code, "RESOURCE_EXHAUSTED");
-      world.socket.say("ECHO_OK", { text: "y" }, { correlationId: "1" });
+      world.socket.deliver("ECHO_OK", { text: "y" }, { correlationId: "1" });
       await first;
       client.request(kit.schemas.Slow).catch(() => undefined);
       equal(
@@ -265,7 +265,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "an answer of another type, or one that does not fit, rejects with INTERNAL and raises validation [Finer points: Client]",
+    name: "a response of another type or with an invalid payload rejects with INTERNAL and reports a validation error",
     async run(kit) {
       const { client, world } = kit.imagined();
       const errors = errorsOf(client);
@@ -273,12 +273,12 @@ export const requests: readonly Case[] = [
       world.socket.greet();
       const ask = (id: string) =>
         failure(client.request(kit.schemas.Echo, { text: "x" }, { correlationId: id }));
-      const asked = [ask("1"), ask("2"), ask("3")];
-      world.socket.say("NOTE", { text: "y" }, { correlationId: "1" });
-      world.socket.say("ECHO_OK", { text: 1 }, { correlationId: "2" });
+      const rejections = [ask("1"), ask("2"), ask("3")];
+      world.socket.deliver("NOTE", { text: "y" }, { correlationId: "1" });
+      world.socket.deliver("ECHO_OK", { text: 1 }, { correlationId: "2" });
       world.socket.raw('{"type":"ECHO_OK","meta":{"correlationId":"3"},"payload":{"text":"y"},"more":1}');
       equal(
-        (await Promise.all(asked)).map(({ code }) => code),
+        (await Promise.all(rejections)).map(({ code }) => code),
         ["INTERNAL", "INTERNAL", "INTERNAL"],
       );
       equal(errors, [
@@ -289,14 +289,14 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "a server's error rejects with a WsError that carries all it said; retryable is inferred when it is not said [Errors: 1]",
+    name: "a server error rejects with a WsError with all its fields, and retryable is inferred when it is absent",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
       world.socket.greet();
       const fail = async (payload: object) => {
         const request = failure(client.request(kit.schemas.Slow, undefined, { correlationId: "1" }));
-        world.socket.say("$ws:error", payload, { correlationId: "1" });
+        world.socket.deliver("$ws:error", payload, { correlationId: "1" });
         const { code, message, details, retryable, retryAfterMs } = await request;
         return { code, message, details, retryable, retryAfterMs };
       };
@@ -316,7 +316,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "progress reaches onProgress and iteration in order, and the promise still resolves [Decisions: Client states]",
+    name: "progress reaches onProgress and iteration in order, and the promise still resolves",
     async run(kit) {
       const progress = [{ i: 1 }, { i: 2 }, { i: 3 }];
       const server = await kit.serve({ answers: { ECHO: { type: "ECHO_OK", progress } } });
@@ -335,7 +335,7 @@ export const requests: readonly Case[] = [
     },
   },
   {
-    name: "iteration ends with the request's error, and leaving it early does not cancel the request [Decisions: Client states]",
+    name: "iteration ends with the request's error, and an early exit cancels the request",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -346,23 +346,23 @@ export const requests: readonly Case[] = [
         for await (const data of failing) seen.push(data);
         return seen;
       })();
-      world.socket.say("$ws:rpc-progress", 1, { correlationId: "1" });
-      world.socket.say("$ws:error", { code: "NOT_FOUND" }, { correlationId: "1" });
+      world.socket.deliver("$ws:rpc-progress", 1, { correlationId: "1" });
+      world.socket.deliver("$ws:error", { code: "NOT_FOUND" }, { correlationId: "1" });
       equal((await failure(iteration)).code, "NOT_FOUND");
       const left = client.request(kit.schemas.Echo, { text: "x" }, { correlationId: "2" });
-      world.socket.say("$ws:rpc-progress", "missed", { correlationId: "2" });
+      world.socket.deliver("$ws:rpc-progress", "missed", { correlationId: "2" });
       const leaving = (async () => {
         for await (const data of left) return data;
         return undefined;
       })();
-      world.socket.say("$ws:rpc-progress", "first", { correlationId: "2" });
+      world.socket.deliver("$ws:rpc-progress", "first", { correlationId: "2" });
       equal(await leaving, "first");
-      world.socket.say("ECHO_OK", { text: "done" }, { correlationId: "2" });
-      equal((await left).payload.text, "done");
+      equal((await failure(left)).code, "CANCELLED");
+      equal(world.socket.sent.at(-1), { type: "$ws:abort", meta: { correlationId: "2" } });
     },
   },
   {
-    name: "the function that onProgress gives ends it, and a callback that throws harms nothing [Decisions: Client states]",
+    name: "onProgress returns an unsubscribe function, and a callback that throws has no effect",
     async run(kit) {
       const { client, world } = kit.imagined();
       const errors = errorsOf(client);
@@ -374,10 +374,10 @@ export const requests: readonly Case[] = [
       request.onProgress(() => {
         throw new Error("mine");
       });
-      world.socket.say("$ws:rpc-progress", 1, { correlationId: "1" });
+      world.socket.deliver("$ws:rpc-progress", 1, { correlationId: "1" });
       stop();
-      world.socket.say("$ws:rpc-progress", 2, { correlationId: "1" });
-      world.socket.say("ECHO_OK", { text: "y" }, { correlationId: "1" });
+      world.socket.deliver("$ws:rpc-progress", 2, { correlationId: "1" });
+      world.socket.deliver("ECHO_OK", { text: "y" }, { correlationId: "1" });
       equal((await request).payload.text, "y");
       equal([seen, errors.length], [[1], 2]);
     },

@@ -1,9 +1,9 @@
-/** The states of the client and the steps between them. */
+/** The states of the client and the transitions between them. */
 import { type Case, ECHOING, equal, failure, ok, statesOf, until } from "../kit.ts";
 
 export const states: readonly Case[] = [
   {
-    name: "closed, connecting, open, closing, closed: connect and close, each seen at once [States]",
+    name: "connect and close go through connecting, open, closing and closed, and state shows each immediately",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url });
@@ -21,7 +21,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "a lost link comes back by itself through reconnecting [States]",
+    name: "the client reconnects by itself after a lost connection",
     async run(kit) {
       const server = await kit.serve(ECHOING);
       const client = kit.client({ url: server.url });
@@ -34,7 +34,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "a failed first attempt is reconnecting, and connect waits on for the open [States]",
+    name: "a failed first attempt leads to reconnecting, and connect waits until the client is open",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
       const states = statesOf(client);
@@ -48,7 +48,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "close ends connecting and reconnecting at once, and connect rejects with UNAVAILABLE [States]",
+    name: "close ends connecting and reconnecting immediately, and connect rejects with UNAVAILABLE",
     async run(kit) {
       for (const isLost of [false, true]) {
         const { client, world } = kit.imagined();
@@ -64,17 +64,17 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "connect called twice joins one attempt; called when open it resolves at once [Client: connect]",
+    name: "a second connect joins the first attempt, and connect resolves immediately when the client is open",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url });
       await Promise.all([client.connect(), client.connect(), client.onceOpen()]);
       await client.connect();
-      equal((await server.heard()).connections.length, 1);
+      equal((await server.received()).connections.length, 1);
     },
   },
   {
-    name: "connect resolves before the first open only; after close it opens anew [Client: connect]",
+    name: "connect can be called again after close and opens a new connection",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url });
@@ -85,7 +85,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "connect while closing waits for the close and opens anew; a close after it wins [Client: connect]",
+    name: "connect while closing waits for the close and opens a new connection, unless close is called after it",
     async run(kit) {
       const { client, world } = kit.imagined();
       const states = statesOf(client);
@@ -108,7 +108,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "close sends code 1000 by default, or the given code and reason [Client: close]",
+    name: "close sends code 1000 by default, or the given code and reason",
     async run(kit) {
       const server = await kit.serve();
       const client = kit.client({ url: server.url });
@@ -117,7 +117,7 @@ export const states: readonly Case[] = [
       await client.connect();
       await client.close({ code: 4000, reason: "bye" });
       const closes = await until(async () => {
-        const { closes } = await server.heard();
+        const { closes } = await server.received();
         return closes.length === 2 ? closes : undefined;
       }, "two closes");
       equal(
@@ -130,7 +130,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "close refuses a code or reason that no client may send, and stays as it is [Client: close]",
+    name: "close refuses a code or reason that a client may not send, and the state does not change",
     async run(kit) {
       const { client, world } = kit.imagined();
       void client.connect();
@@ -147,7 +147,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "close resolves after two seconds when the peer does not answer, and at once when closed [Client: close]",
+    name: "close resolves after two seconds when the peer does not respond, and immediately when closed",
     async run(kit) {
       const { client, world } = kit.imagined();
       await client.close();
@@ -162,7 +162,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "a message that arrives while closing is not delivered [Client: close]",
+    name: "a message that arrives while closing is not delivered",
     async run(kit) {
       const { client, world } = kit.imagined();
       const got: unknown[] = [];
@@ -172,12 +172,12 @@ export const states: readonly Case[] = [
       world.socket.greet();
       void client.close();
       world.socket.readyState = 1;
-      world.socket.say("NOTE", { text: "late" });
+      world.socket.deliver("NOTE", { text: "late" });
       equal(got, []);
     },
   },
   {
-    name: "onceOpen resolves at once when open, else at the next open, through failures and closes [Client: onceOpen]",
+    name: "onceOpen resolves immediately when open, otherwise at the next open, after any failures and closes",
     async run(kit) {
       const { client, world } = kit.imagined();
       let opened = 0;
@@ -193,7 +193,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "onState tells changes only, and its function ends it [Client: onState]",
+    name: "onState reports changes only and returns an unsubscribe function",
     async run(kit) {
       const { client, world } = kit.imagined();
       const states: string[] = [];
@@ -209,7 +209,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "a callback of onState may connect, close, send and throw, and the others still run [Client: onState]",
+    name: "an onState callback may connect, close, send and throw, and the other callbacks still run",
     async run(kit) {
       const { client, world } = kit.imagined();
       const states: string[] = [];
@@ -241,7 +241,7 @@ export const states: readonly Case[] = [
   },
   ...[1008, 4401, 4403].map(
     (code): Case => ({
-      name: `close code ${code} ends an open client in closed, without another attempt [States]`,
+      name: `close code ${code} closes an open client without another attempt`,
       async run(kit) {
         const { client, world } = kit.imagined();
         const errors: string[] = [];
@@ -255,7 +255,7 @@ export const states: readonly Case[] = [
     }),
   ),
   {
-    name: "a refusal ends connecting: UNAUTHENTICATED for 4401, PERMISSION_DENIED for 1008 and 4403 [Finer points: Open]",
+    name: "a refused connection rejects connect with UNAUTHENTICATED for 4401 and PERMISSION_DENIED for 1008 and 4403",
     async run(kit) {
       for (const [code, expected] of [
         [4401, "UNAUTHENTICATED"],
@@ -267,12 +267,12 @@ export const states: readonly Case[] = [
         const states = statesOf(client);
         equal((await failure(client.connect())).code, expected);
         equal(states, ["connecting", "closed"]);
-        equal((await server.heard()).connections.length, 1);
+        equal((await server.received()).connections.length, 1);
       }
     },
   },
   {
-    name: "a server that selects halyard.v1.json and sends no hello within 10 s is a failed attempt [Finer points: Open]",
+    name: "a server that selects halyard.v1.json and sends no hello within 10 s is a failed attempt",
     async run(kit) {
       const { client, world } = kit.imagined();
       client.connect().catch(() => undefined);
@@ -286,7 +286,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "an attempt that gets no answer for 10 s has failed [States]",
+    name: "an attempt without a response for 10 s has failed",
     async run(kit) {
       const { client, world } = kit.imagined();
       client.connect().catch(() => undefined);
@@ -297,7 +297,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "what a socket says after it was given up counts for nothing [States]",
+    name: "events of an abandoned socket have no effect",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
       const got: unknown[] = [];
@@ -307,14 +307,14 @@ export const states: readonly Case[] = [
       const [old] = world.sockets;
       world.socket.greet();
       if (old) old.readyState = 1;
-      old?.say("NOTE", { text: "stale" });
-      old?.say("$ws:drain");
+      old?.deliver("NOTE", { text: "stale" });
+      old?.deliver("$ws:drain");
       old?.end(4401);
       equal([got, client.state, world.sockets.length], [[], "open", 2]);
     },
   },
   {
-    name: "the backoff starts over only after the link was open for maxDelayMs [Decisions: Client states]",
+    name: "the backoff restarts only after the connection was open for maxDelayMs",
     async run(kit) {
       const { client, world } = kit.imagined({
         reconnect: { jitter: "none", maxDelayMs: 2_000, maxAttempts: 3 },
@@ -333,7 +333,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "under a flapping link the arrivals at the server spread out [Decisions: Client states]",
+    name: "reconnect attempts are spread out when the connection is lost repeatedly",
     async run(kit) {
       const server = await kit.serve({ lifeMs: 5 });
       const reconnect = { initialDelayMs: 30, maxDelayMs: 2_000, jitter: "none" } as const;
@@ -348,7 +348,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "a retryAfterMs in the reason of 1012 or 1013 is honoured, also when the network comes back [Finer points: Close]",
+    name: "the client waits for the retryAfterMs in the reason of 1012 or 1013, also when the network returns",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none", initialDelayMs: 10 } });
       client.connect().catch(() => undefined);
@@ -360,7 +360,7 @@ export const states: readonly Case[] = [
     },
   },
   {
-    name: "coming back online cuts the wait short and starts the backoff over [Decisions: Liveness]",
+    name: "an online event ends the wait and restarts the backoff",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
       client.connect().catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Who may connect: path, Origin, and the application's `authenticate`. */
+/** Admission: path, Origin, and the application's `authenticate`. */
 import { describe, expect, test } from "vitest";
 import { CANARY } from "../../fixtures/scenarios.ts";
 import { connect, greeted, HALYARD, handshake, Peer, type PeerOptions } from "./peer.ts";
@@ -32,7 +32,7 @@ export function admissionTests(suite: Suite): void {
     const chosen = suite.serving("chosen-origins");
     const any = suite.serving("any-origin");
 
-    /** Both kinds of peer, and what became of them. */
+    /** The results for a halyard peer and for a plain peer. */
     async function verdictOn(url: string, headers: Record<string, string>) {
       const plain = await handshake(url, headers);
       const peer = await connect(url, { protocols: [HALYARD], headers });
@@ -44,16 +44,28 @@ export function admissionTests(suite: Suite): void {
     const url = () => `${guarded().url}/live?access_token=user-ada`;
     const ownOrigin = () => `http://${new URL(guarded().url).host}`;
 
-    test("the server's own host is allowed, whatever the scheme before a proxy", async () => {
+    test("of the server's own host is allowed with either scheme", async () => {
       expect(await verdictOn(url(), { origin: ownOrigin() })).toEqual(admitted);
       expect(await verdictOn(url(), { origin: ownOrigin().replace("http:", "https:") })).toEqual(admitted);
     });
 
-    test("another port of the same host is another origin", async () => {
+    test("with the server's own host but a scheme that is not HTTP is refused", async () => {
+      for (const scheme of ["foo:", "file:", "chrome-extension:"])
+        expect(await verdictOn(url(), { origin: ownOrigin().replace("http:", scheme) })).toEqual(refused);
+    });
+
+    test("of an unencrypted page is refused when a proxy received the upgrade encrypted", async () => {
+      const headers = { "x-forwarded-proto": "https", origin: ownOrigin() };
+      expect(await verdictOn(url(), headers)).toEqual(refused);
+      headers.origin = headers.origin.replace("http:", "https:");
+      expect(await verdictOn(url(), headers)).toEqual(admitted);
+    });
+
+    test("of another port on the same host is refused", async () => {
       expect(await verdictOn(url(), { origin: "http://127.0.0.1:1" })).toEqual(refused);
     });
 
-    test("exactly the listed origins are allowed besides", async () => {
+    test("is also allowed when it is listed exactly", async () => {
       expect(await verdictOn(url(), { origin: "https://app.example" })).toEqual(admitted);
       for (const origin of [
         "http://app.example",
@@ -64,13 +76,13 @@ export function admissionTests(suite: Suite): void {
         expect(await verdictOn(url(), { origin })).toEqual(refused);
     });
 
-    test("a program without Origin is allowed, unless it carries cookies", async () => {
+    test("may be absent unless the request carries cookies", async () => {
       expect(await verdictOn(url(), {})).toEqual(admitted);
       expect(await verdictOn(url(), { cookie: "session=1" })).toEqual(refused);
       expect(await verdictOn(url(), { cookie: "session=1", origin: ownOrigin() })).toEqual(admitted);
     });
 
-    test("the Origin is checked before anything is authenticated", async () => {
+    test("is checked before authenticate runs", async () => {
       const headers = { origin: "https://evil.test" };
       const before = (await readLog(url())).length;
       expect(await verdictOn(`${guarded().url}/live?access_token=throws`, headers)).toEqual(refused);
@@ -78,7 +90,7 @@ export function admissionTests(suite: Suite): void {
       expect(fresh.filter((entry) => entry["what"] === "outside")).toEqual([]);
     });
 
-    test("a function decides with the request at hand", async () => {
+    test("can be checked by a function that receives the request", async () => {
       const { url: chosenUrl } = chosen();
       const origin = "https://shop.trusted.example";
       expect(await verdictOn(chosenUrl, { origin, "x-tenant": "a" })).toEqual(admitted);
@@ -86,7 +98,7 @@ export function admissionTests(suite: Suite): void {
       expect(await verdictOn(chosenUrl, { origin: "https://evil.test", "x-tenant": "a" })).toEqual(refused);
     });
 
-    test("a function that throws refuses, and its error reaches the adapter's onError", async () => {
+    test("is refused when that function throws, and the adapter's onError receives the error", async () => {
       expect(await verdictOn(chosen().url, { origin: "https://throws.example" })).toEqual(refused);
       const log = await readLog(chosen().url);
       expect(log.filter((entry) => entry["what"] === "outside")).toMatchObject([
@@ -95,9 +107,72 @@ export function admissionTests(suite: Suite): void {
       ]);
     });
 
-    test('"*" allows every origin, with and without cookies', async () => {
+    test('may be any with "*", with and without cookies', async () => {
       expect(await verdictOn(any().url, { origin: "https://evil.test", cookie: "a=1" })).toEqual(admitted);
       expect(await verdictOn(any().url, { cookie: "a=1" })).toEqual(admitted);
+    });
+  });
+
+  describe("Host", () => {
+    const strict = suite.serving("strict");
+
+    test("must be in allowedHosts, where a host without a port allows every port", async () => {
+      const { url } = strict();
+      expect((await handshake(url, { host: "127.0.0.1:1" })).status).toBe(101);
+      for (const host of ["evil.test", "127.0.0.1.evil.test", "localhost"])
+        expect((await handshake(url, { host, origin: `http://${host}` })).status).toBe(403);
+      const peer = await connect(url, { protocols: [HALYARD], headers: { host: "evil.test" } });
+      expect(await peer.closed).toEqual({ code: 4403, reason: "this host is not allowed" });
+    });
+
+    // The engine of Durable Objects checks the header itself.
+    test.runIf(suite.can.transport).each(["u:p@127.0.0.1", "[", "127.0.0.1:99999", "127.0.0.1/live"])(
+      "%s is refused with 400, and no token reaches a log",
+      async (host) => {
+        for (const server of [strict(), open()]) {
+          const answer = await handshake(`${server.url}/?access_token=${CANARY}`, { host });
+          expect(answer.status).toBe(400);
+          expect(server.process?.output() ?? "").not.toContain(CANARY);
+        }
+        const outside = (await readLog(strict().url)).filter((entry) => entry["what"] === "outside");
+        expect(JSON.stringify(outside)).not.toContain(CANARY);
+      },
+    );
+  });
+
+  describe("a refusal", () => {
+    const strict = suite.serving("strict");
+
+    test("is visible to a client that also offers a protocol of the application: wire's protocol is selected", async () => {
+      const peer = await connect(`${strict().url}/?access_token=refused`, {
+        protocols: ["chat.v2", HALYARD],
+      });
+      expect(peer.protocol).toBe(HALYARD);
+      expect(await peer.closed).toEqual({ code: 4401, reason: "not authenticated" });
+    });
+
+    test.each([
+      { token: "expired", code: 4401, reason: "the session has expired", status: 401 },
+      { token: "banned", code: 4403, reason: "this account is suspended", status: 403 },
+    ])("has the message of a WsError as its reason ($token)", async ({ token, code, reason, status }) => {
+      const url = `${strict().url}/?access_token=${token}`;
+      const peer = await connect(url, { protocols: [HALYARD] });
+      expect(await peer.closed).toEqual({ code, reason });
+      expect((await handshake(url)).status).toBe(status);
+    });
+
+    test("is logged once per minute and reason, with what to change", async () => {
+      const { url, process } = strict();
+      for (let i = 0; i < 3; i++) {
+        expect((await handshake(url, { origin: `https://evil.test/${CANARY}` })).status).toBe(403);
+        expect((await handshake(`${url}/?access_token=refused`)).status).toBe(401);
+      }
+      if (process === undefined) return;
+      const lines = () => process.output().split("\n");
+      const count = (text: string) => lines().filter((line) => line.includes(text)).length;
+      await expect.poll(() => count('its origin "https://evil.test/'), POLL).toBe(1);
+      await expect.poll(() => count("authenticate returned undefined"), POLL).toBe(1);
+      expect(count("add it to the serve option allowedOrigins")).toBe(1);
     });
   });
 
@@ -109,7 +184,7 @@ export function admissionTests(suite: Suite): void {
     const dataOf = async (url: string, options?: PeerOptions) =>
       (await (await greeted(url, options)).request("WHO_AM_I")).payload as { data: Record<string, unknown> };
 
-    test("its fields become the connection's data; an id among them is ignored", async () => {
+    test("returns fields that become the connection's data, and an id among them is ignored", async () => {
       const peer = await greeted(live("user-ada"));
       const { payload } = await peer.request("WHO_AM_I");
       expect(payload).toEqual({
@@ -118,16 +193,16 @@ export function admissionTests(suite: Suite): void {
       });
     });
 
-    test("an empty object admits an anonymous caller", async () => {
+    test("admits an anonymous visitor with an empty object", async () => {
       expect(await dataOf(live("anonymous"))).toMatchObject({ data: { clientId: expect.any(String) } });
     });
 
-    test("the token comes from the offered protocols before the query", async () => {
+    test("receives the token from the offered protocols before the one from the query", async () => {
       const { data } = await dataOf(live("user-query"), { protocols: ["bearer.user-header", HALYARD] });
       expect(data["userId"]).toBe("header");
     });
 
-    test("prefix and query parameter of the token are options", async () => {
+    test("receives a token with the configured prefix and query parameter", async () => {
       const { url } = own();
       expect((await dataOf(`${url}?ticket=t1`)).data["userId"]).toBe("t1");
       expect((await dataOf(url, { protocols: [HALYARD, "key.t2"] })).data["userId"]).toBe("t2");
@@ -135,8 +210,8 @@ export function admissionTests(suite: Suite): void {
       expect(await refused.closed).toMatchObject({ code: 4401 });
     });
 
-    test.each(["nobody", "throws", "rejects", undefined])(
-      "a caller that is refused (token %s) learns no more than that",
+    test.each(["unknown", "throws", "rejects", undefined])(
+      "refuses a caller (token %s) without further information",
       async (token) => {
         const peer = await connect(live(token), { protocols: [HALYARD] });
         expect(await peer.closed).toEqual({ code: 4401, reason: "not authenticated" });
@@ -148,7 +223,7 @@ export function admissionTests(suite: Suite): void {
       },
     );
 
-    test("what it throws reaches the adapter's onError and no connection hook", async () => {
+    test("reports a thrown error to the adapter's onError and runs no connection hook", async () => {
       const before = (await readLog(live("user-log"))).length;
       await (await connect(live("throws"), { protocols: [HALYARD] })).closed;
       const fresh = (await readLog(live("user-log"))).slice(before);
@@ -156,12 +231,12 @@ export function admissionTests(suite: Suite): void {
         { what: "outside", code: "UNAUTHENTICATED", message: `${CANARY} thrown` },
       ]);
       const openings = fresh.filter((entry) => entry["what"] === "router open");
-      // The two readers of the log, and nobody else.
+      // The two connections that read the log, and no other.
       expect(openings.length).toBeLessThanOrEqual(2);
       expect(server().process?.output() ?? "").not.toContain(CANARY);
     });
 
-    test("a token is in no frame, close reason, header or line of output, whatever becomes of it", async () => {
+    test("never reveals a token in a frame, close reason, header or line of output", async () => {
       const token = `${CANARY}-token`;
       const seen: unknown[] = [];
       for (const [url, protocols] of [
@@ -180,8 +255,8 @@ export function admissionTests(suite: Suite): void {
       for (const { process } of [server(), own()]) expect(process?.output() ?? "").not.toContain(token);
     });
 
-    test("a frame that is sent before the refusal reaches no handler", async () => {
-      const peer = await connect(live("nobody"), { protocols: [HALYARD] });
+    test("refuses before a frame that was sent early reaches a handler", async () => {
+      const peer = await connect(live("unknown"), { protocols: [HALYARD] });
       peer.send("GREET", { name: "Eve" }, { correlationId: "1" });
       await peer.closed;
       expect(peer.frames).toEqual([]);
@@ -191,15 +266,30 @@ export function admissionTests(suite: Suite): void {
   describe("upgrades that wait for authenticate", () => {
     const server = suite.serving("crowded");
 
-    test("are refused with 503 beyond the bound, and served again once there is room", async () => {
+    test.runIf(suite.can.departure)("free their place at once when their peers leave", async () => {
       const { url } = server();
       const keeper = await greeted(`${url}?access_token=go`);
-      const patient = connect(url);
-      const hasty = new Peer(url);
+      const waiting = async () =>
+        ((await keeper.request("LOG", {})).payload as { entries: { what: string }[] }).entries.length;
+      const before = await waiting();
+      const leaving = [new Peer(url), new Peer(url)];
+      await expect.poll(waiting, POLL).toBeGreaterThanOrEqual(before + 2);
+      for (const peer of leaving) peer.terminate();
+      // Much shorter than `handshakeTimeoutMs`, which would free the places too.
+      const statusOf = async () => (await handshake(`${url}?access_token=go`)).status;
+      await expect.poll(statusOf, { timeout: 5_000, interval: 20 }).toBe(101);
+    });
+
+    test("are refused with 503 beyond the limit and accepted again below it", async () => {
+      const { url } = server();
+      const keeper = await greeted(`${url}?access_token=go`);
       const entries = async () =>
         ((await keeper.request("LOG", {})).payload as { entries: { what: string }[] }).entries;
+      const before = (await entries()).filter(({ what }) => what === "waiting").length;
+      const patient = connect(url);
+      const hasty = new Peer(url);
       await expect
-        .poll(async () => (await entries()).filter(({ what }) => what === "waiting").length, POLL)
+        .poll(async () => (await entries()).filter(({ what }) => what === "waiting").length - before, POLL)
         .toBe(2);
       for (const headers of [{}, { "sec-websocket-protocol": HALYARD }]) {
         const refused = await handshake(`${url}?access_token=go`, headers);

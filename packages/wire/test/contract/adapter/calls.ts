@@ -1,4 +1,4 @@
-/** Requests over a real socket: answers, progress, cancellation, deadlines, and sends that are waited for. */
+/** Requests over a real socket: responses, progress, cancellation, deadlines, and sends with waitFor. */
 import { describe, expect, test } from "vitest";
 import { type WsClient, wsClient } from "../../../src/client/index.ts";
 import { Greet, Typed, Typing } from "../../fixtures/app.ts";
@@ -8,12 +8,12 @@ import { POLL, readLog, type Suite } from "./suite.ts";
 
 export function callTests(suite: Suite): void {
   const open = suite.serving("open");
-  describe("requests", () => {
+  describe("requests and pings", () => {
     const url = () => open().url;
     const marks = async (clientId: string) =>
       (await readLog(url(), clientId)).map(({ what }) => what).filter((what) => what !== "router open");
 
-    test("the client's typed request is answered, and its typed message delivered", async () => {
+    test("receive typed responses from the client's request, and its typed messages are delivered", async () => {
       const client: WsClient = wsClient({ url: url() });
       await client.connect();
       const greeting = await client.request(Greet, { name: "Grace" });
@@ -24,7 +24,7 @@ export function callTests(suite: Suite): void {
       await client.close();
     });
 
-    test("progress comes in order and before the answer", async () => {
+    test("receive progress in order and before the response", async () => {
       const peer = await greeted(url());
       await peer.request("WORK", { steps: 3 }, { correlationId: "w" });
       expect(peer.frames.slice(1)).toMatchObject([
@@ -35,13 +35,13 @@ export function callTests(suite: Suite): void {
       ]);
     });
 
-    test("a plain peer gets progress too", async () => {
+    test("receive progress on a plain peer too", async () => {
       const plain = await connect(url());
       await plain.request("WORK", { steps: 1 });
       expect(plain.frames.map(({ type }) => type)).toEqual(["$ws:rpc-progress", "WORKED"]);
     });
 
-    test("many requests at once are each answered with their own result", async () => {
+    test("receive each their own response when many run at once", async () => {
       const peer = await greeted(url());
       const names = Array.from({ length: 500 }, (_, i) => `n${i}`);
       const answers = await Promise.all(names.map((name) => peer.request("GREET", { name })));
@@ -50,28 +50,25 @@ export function callTests(suite: Suite): void {
       );
     });
 
-    test.each(["now", "later"])("a handler that throws %s shows nothing of its error", async (when) => {
+    test.each(["now", "later"])("receive no detail of the error when a handler throws %s", async (when) => {
       const peer = await greeted(url());
       const { payload } = await peer.request("BREAK", { when });
       expect(payload).toEqual({ code: "INTERNAL", message: "Internal error" });
     });
 
-    test.skipIf(!suite.can.patience)(
-      "an abort cancels the handler once and is answered CANCELLED",
-      async () => {
-        const peer = await greeted(url());
-        peer.send("HANG", undefined, { correlationId: "h" });
-        peer.send("$ws:abort", undefined, { correlationId: "h" });
-        peer.send("$ws:abort", undefined, { correlationId: "h" });
-        expect(await peer.answer("h")).toMatchObject({ payload: { code: "CANCELLED" } });
-        await expect
-          .poll(() => marks(peer.clientId), POLL)
-          .toEqual(["hanging", "aborted", "cancelled", "answered late"]);
-        expect(peer.frames.filter(({ meta }) => meta["correlationId"] === "h")).toHaveLength(1);
-      },
-    );
+    test.skipIf(!suite.can.patience)("are cancelled once by an abort and receive CANCELLED", async () => {
+      const peer = await greeted(url());
+      peer.send("HANG", undefined, { correlationId: "h" });
+      peer.send("$ws:abort", undefined, { correlationId: "h" });
+      peer.send("$ws:abort", undefined, { correlationId: "h" });
+      expect(await peer.answer("h")).toMatchObject({ payload: { code: "CANCELLED" } });
+      await expect
+        .poll(() => marks(peer.clientId), POLL)
+        .toEqual(["hanging", "aborted", "cancelled", "answered late"]);
+      expect(peer.frames.filter(({ meta }) => meta["correlationId"] === "h")).toHaveLength(1);
+    });
 
-    test("a deadline ends the call with DEADLINE_EXCEEDED, and the late answer is not sent", async () => {
+    test("end with DEADLINE_EXCEEDED at the deadline, and a late response is not sent", async () => {
       const peer = await greeted(url());
       const answer = await peer.request("HANG", undefined, { correlationId: "h", timeoutMs: 50 });
       expect(answer).toMatchObject({ payload: { code: "DEADLINE_EXCEEDED" } });
@@ -82,7 +79,7 @@ export function callTests(suite: Suite): void {
       expect(peer.frames.filter(({ meta }) => meta["correlationId"] === "h")).toHaveLength(1);
     });
 
-    test.skipIf(!suite.can.patience)("a disconnect cancels the calls in flight", async () => {
+    test.skipIf(!suite.can.patience)("are cancelled when the connection closes", async () => {
       const peer = await greeted(url());
       peer.send("HANG", undefined, { correlationId: "h" });
       await expect.poll(() => marks(peer.clientId), POLL).toContain("hanging");
@@ -93,7 +90,7 @@ export function callTests(suite: Suite): void {
     });
 
     test.skipIf(suite.can.patience)(
-      "a call whose handler is gone is answered UNAVAILABLE, once",
+      "receive UNAVAILABLE once when their handler no longer exists",
       async () => {
         const peer = await greeted(url());
         peer.send("HANG", undefined, { correlationId: "h" });
@@ -104,13 +101,13 @@ export function callTests(suite: Suite): void {
       },
     );
 
-    test("the client's ping is answered, word for word what it sends", async () => {
+    test("are answered: a $ws:ping in exactly the client's bytes receives $ws:pong", async () => {
       const peer = await greeted(url());
       peer.sendRaw('{"type":"$ws:ping"}');
       expect(await peer.next("$ws:pong")).toMatchObject({ type: "$ws:pong" });
     });
 
-    test("$ws:ping is answered at once, also while a handler is busy", async () => {
+    test("are answered immediately: $ws:ping receives $ws:pong while a handler is busy", async () => {
       const peer = await greeted(url());
       peer.send("HANG", undefined, { correlationId: "h" });
       peer.send("$ws:ping");
@@ -118,8 +115,8 @@ export function callTests(suite: Suite): void {
     });
   });
 
-  describe("a send that is waited for", () => {
-    test.skipIf(!suite.can.patience)('with "ack" is true once the peer has echoed the marker', async () => {
+  describe("a send with waitFor", () => {
+    test.skipIf(!suite.can.patience)('"ack" is true once the peer has returned the marker', async () => {
       const peer = await greeted(open().url);
       peer.send("CONFIRM", { waitFor: "ack", bytes: 10 }, { correlationId: "c" });
       await peer.next("NOTE");
@@ -129,7 +126,7 @@ export function callTests(suite: Suite): void {
       expect(await peer.answer("c")).toMatchObject({ payload: { arrived: true } });
     });
 
-    test('with "ack" is false at once for a plain peer', async () => {
+    test('"ack" is false immediately for a plain peer', async () => {
       const plain = await connect(open().url);
       expect(await plain.request("CONFIRM", { waitFor: "ack", bytes: 10 })).toMatchObject({
         payload: { arrived: false },
@@ -137,15 +134,15 @@ export function callTests(suite: Suite): void {
       expect(plain.frames.map(({ type }) => type)).toEqual(["NOTE", "CONFIRMED"]);
     });
 
-    test.skipIf(!suite.can.patience)('with "drain" is true when the peer reads', async () => {
+    test.skipIf(!suite.can.patience)('"drain" is true when the peer reads', async () => {
       const peer = await greeted(open().url);
       const answer = peer.request("CONFIRM", { waitFor: "drain", bytes: 100_000 });
-      // Where the platform does not tell what is unsent, the peer does.
+      // Where the platform does not report unsent bytes, the peer's acknowledgement does.
       if (!suite.can.backpressure) peer.send("$ws:synced", (await peer.next("$ws:sync")).payload);
       expect(await answer).toMatchObject({ payload: { arrived: true } });
     });
 
-    test.skipIf(!suite.can.patience)('with "ack" is false when the connection closes first', async () => {
+    test.skipIf(!suite.can.patience)('"ack" is false when the connection closes first', async () => {
       const { url } = open();
       const peer = await greeted(url);
       peer.send("CONFIRM", { waitFor: "ack", bytes: 10 });
@@ -157,11 +154,11 @@ export function callTests(suite: Suite): void {
     });
   });
 
-  describe("a send that is waited for, with a small buffer limit", () => {
+  describe("a send with waitFor and a small buffer limit", () => {
     const server = suite.serving("tight");
 
     test.skipIf(!suite.can.patience)(
-      'with "ack" is false after the request timeout when no echo comes',
+      '"ack" is false after the request timeout without a returned marker',
       async () => {
         const peer = await greeted(server().url);
         peer.send("CONFIRM", { waitFor: "ack", bytes: 10 }, { timeoutMs: 5_000 });
@@ -175,14 +172,11 @@ export function callTests(suite: Suite): void {
       },
     );
 
-    test.skipIf(!suite.can.backpressure)(
-      'with "drain" is true once a frame over the limit has left',
-      async () => {
-        const peer = await greeted(server().url);
-        expect(await peer.request("CONFIRM", { waitFor: "drain", bytes: 30_000 })).toMatchObject({
-          payload: { arrived: true },
-        });
-      },
-    );
+    test.skipIf(!suite.can.backpressure)('"drain" is true once a frame over the limit has left', async () => {
+      const peer = await greeted(server().url);
+      expect(await peer.request("CONFIRM", { waitFor: "drain", bytes: 30_000 })).toMatchObject({
+        payload: { arrived: true },
+      });
+    });
   });
 }

@@ -1,14 +1,14 @@
-/** Frames that cannot be read, are of the wrong kind, or are too large. */
+/** Frames that are malformed, of the wrong type or too large. */
 import { describe, expect, test } from "vitest";
 import { connect, greeted } from "./peer.ts";
 import { POLL, readLog, type Suite } from "./suite.ts";
 
 export function frameTests(suite: Suite): void {
   const open = suite.serving("open");
-  describe("frames", () => {
-    test("every bad frame is answered with one error, and the connection stays", async () => {
+  describe("the server", () => {
+    test("answers every invalid frame with one error and keeps the connection open", async () => {
       const peer = await connect(open().url);
-      expect(await peer.request("NOBODY")).toMatchObject({
+      expect(await peer.request("UNKNOWN")).toMatchObject({
         type: "$ws:error",
         payload: { code: "UNIMPLEMENTED" },
       });
@@ -29,40 +29,40 @@ export function frameTests(suite: Suite): void {
       expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
     });
 
-    test("text beyond ASCII arrives as it was sent", async () => {
+    test("receives text beyond ASCII unchanged", async () => {
       const peer = await connect(open().url);
       const name = "Zoë 🛶 \u0000 \u2028 Ω";
       expect((await peer.request("GREET", { name })).payload).toEqual({ text: `Hello, ${name}!` });
     });
 
-    test("a message in fragments is one message", async () => {
+    test("reads a fragmented message as one message", async () => {
       const peer = await connect(open().url);
       peer.sendFragments(['{"type":"GREET","meta":{"correlationId":"f"},', '"payload":{"na', 'me":"Ada"}}']);
       expect(await peer.answer("f")).toMatchObject({ payload: { text: "Hello, Ada!" } });
     });
 
-    test("every failure reaches the router's onError with its code and type", async () => {
+    test("reports every failure to the router's onError with its code and type", async () => {
       const peer = await greeted(open().url);
-      await peer.request("NOBODY");
+      await peer.request("UNKNOWN");
       peer.sendRaw("{");
       await peer.next("$ws:error");
       await expect
         .poll(async () => (await readLog(open().url, peer.clientId)).slice(1), POLL)
         .toEqual([
-          { what: "router error", clientId: peer.clientId, code: "UNIMPLEMENTED", type: "NOBODY" },
+          { what: "router error", clientId: peer.clientId, code: "UNIMPLEMENTED", type: "UNKNOWN" },
           { what: "router error", clientId: peer.clientId, code: "INVALID_ARGUMENT" },
         ]);
     });
   });
 
-  test("a WebSocket ping is answered with its data", async () => {
+  test("answers a WebSocket ping with its data", async () => {
     const peer = await connect(open().url);
     expect(await peer.ping("are you there?")).toBe("are you there?");
     expect(await peer.ping()).toBe("");
   });
 
   if (suite.can.transport) {
-    test("a frame that breaks the WebSocket protocol ends its connection with 1002", async () => {
+    test("closes a connection that violates the WebSocket protocol with 1002", async () => {
       const { url } = open();
       const peer = await greeted(url);
       // An unmasked text frame, which only a server may send.
@@ -73,7 +73,7 @@ export function frameTests(suite: Suite): void {
         .toMatchObject({ what: "router close", code: 1002 });
     });
 
-    test("text that is not UTF-8 ends its connection with 1007, and no other", async () => {
+    test("closes a connection that sends text that is not UTF-8 with 1007, and no other connection", async () => {
       const { url } = open();
       const peer = await greeted(url);
       const bystander = await greeted(url);
@@ -95,7 +95,7 @@ export function frameTests(suite: Suite): void {
       return frame("x".repeat(bytes - frame("").length));
     };
 
-    test("is told in the greeting, and a frame of exactly that size is served", async () => {
+    test("is announced in hello, and a frame of exactly that size is handled", async () => {
       const peer = await connect(server().url, { protocols: ["halyard.v1.json"] });
       expect((await peer.next()).payload).toMatchObject({ maxPayloadBytes: 10_000 });
       peer.sendRaw(frameOf(10_000));
@@ -108,13 +108,13 @@ export function frameTests(suite: Suite): void {
       expect(await peer.closed).toMatchObject({ code: 1009 });
     });
 
-    test("holds for a message in fragments, before it is complete", async () => {
+    test("applies to a fragmented message before it is complete", async () => {
       const peer = await greeted(server().url);
       peer.sendFragments(Array.from({ length: 200 }, () => "x".repeat(100)));
       expect(await peer.closed).toMatchObject({ code: 1009 });
     });
 
-    test("closes the connection of a larger frame with 1009, for onLimitExceeded and onClose too", async () => {
+    test("closes the connection of a larger frame with 1009, also for onLimitExceeded and onClose", async () => {
       const peer = await greeted(server().url);
       const bystander = await greeted(server().url);
       peer.sendRaw(frameOf(10_001));

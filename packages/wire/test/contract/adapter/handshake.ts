@@ -1,4 +1,4 @@
-/** Who is greeted, with which protocol, and what the greeting says. */
+/** The handshake: protocol selection and hello. */
 import { describe, expect, test } from "vitest";
 import { connect, greeted, HALYARD, handshake } from "./peer.ts";
 import type { Suite } from "./suite.ts";
@@ -7,8 +7,8 @@ export const UUID_V7: RegExp = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9
 
 export function handshakeTests(suite: Suite): void {
   const open = suite.serving("open");
-  describe("handshake", () => {
-    test("greets a halyard peer first, with its id and the limits that bind it", async () => {
+  describe("the handshake", () => {
+    test("sends hello first to a halyard peer, with its id and limits", async () => {
       const peer = await connect(open().url, { protocols: [HALYARD] });
       expect(peer.protocol).toBe(HALYARD);
       expect(await peer.next()).toEqual({
@@ -24,13 +24,13 @@ export function handshakeTests(suite: Suite): void {
       });
     });
 
-    test("gives every connection an id of its own", async () => {
+    test("gives every connection its own id", async () => {
       const { url } = open();
       const peers = await Promise.all(Array.from({ length: 20 }, () => greeted(url)));
       expect(new Set(peers.map((peer) => peer.clientId)).size).toBe(20);
     });
 
-    test("serves a plain WebSocket peer the same frames without greeting it", async () => {
+    test("gives a plain WebSocket peer the same frames without hello", async () => {
       const plain = await connect(open().url);
       expect(plain.protocol).toBe("");
       expect(await plain.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
@@ -40,7 +40,7 @@ export function handshakeTests(suite: Suite): void {
     });
 
     test.each(["soap", "bearer.user-ada", "bearer.user-ada, soap", "soap, bearer.user-ada"])(
-      "selects nothing from %s: neither a protocol it does not know nor a token",
+      "selects nothing from %s: neither an unknown protocol nor a token",
       async (offered) => {
         const answer = await handshake(open().url, { "sec-websocket-protocol": offered });
         expect(answer.status).toBe(101);
@@ -48,14 +48,14 @@ export function handshakeTests(suite: Suite): void {
       },
     );
 
-    test("selects its own protocol wherever it stands among the others", async () => {
+    test("selects halyard.v1.json in any position among the others", async () => {
       const answer = await handshake(open().url, {
         "sec-websocket-protocol": `bearer.user-ada, soap, ${HALYARD}`,
       });
       expect(answer.headers["sec-websocket-protocol"]).toBe(HALYARD);
     });
 
-    test("answers a request that is no upgrade with 426", async () => {
+    test("answers a request that is not an upgrade with 426", async () => {
       const response = await fetch(open().url.replace("ws:", "http:"));
       expect(response.status).toBe(426);
     });
@@ -72,7 +72,7 @@ export function handshakeTests(suite: Suite): void {
   }
 
   if (suite.can.admission)
-    describe("handshake with protocols of the application", () => {
+    describe("the handshake with application protocols", () => {
       const server = suite.serving("guarded");
       const url = () => `${server().url}/live?access_token=user-ada`;
 
@@ -83,18 +83,18 @@ export function handshakeTests(suite: Suite): void {
         expect(answer.headers["sec-websocket-protocol"]).toBe("chat.v1");
       });
 
-      test("greets a halyard peer also when it selects a protocol of the application", async () => {
+      test("sends hello to a halyard peer also when it selects an application protocol", async () => {
         const peer = await greeted(url(), { protocols: ["chat.v2", HALYARD] });
         expect(peer.protocol).toBe("chat.v2");
       });
 
-      test("does not greet a peer that offers only a protocol of the application", async () => {
+      test("sends no hello to a peer that offers only an application protocol", async () => {
         const peer = await connect(url(), { protocols: ["chat.v2"] });
         await peer.request("GREET", { name: "Ada" });
         expect(peer.frames.map((frame) => frame.type)).toEqual(["GREETING"]);
       });
 
-      test("refuses a peer that knows only other versions of the protocol with 1008", async () => {
+      test("closes a peer that offers only other protocol versions with 1008", async () => {
         const peer = await connect(url(), { protocols: ["halyard.v9.json", "chat.v1"] });
         expect(await peer.closed).toMatchObject({ code: 1008 });
         expect(peer.frames).toEqual([]);

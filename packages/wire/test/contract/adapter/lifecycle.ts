@@ -1,4 +1,4 @@
-/** The life of a connection: hooks in order, the close code everybody is told, and how long a login lasts. */
+/** The life of a connection: the order of hooks, close codes, and the expiry of a login. */
 import { describe, expect, test } from "vitest";
 import type { LogEntry } from "../../fixtures/app.ts";
 import { PATIENCE_MS } from "../../fixtures/patience.ts";
@@ -8,12 +8,12 @@ import { POLL, readLog, type Suite } from "./suite.ts";
 
 export function lifecycleTests(suite: Suite): void {
   const open = suite.serving("open");
-  describe("close", () => {
+  describe("the end of a connection", () => {
     const url = () => open().url;
     const closeEntry = async (clientId: string): Promise<LogEntry | undefined> =>
       (await readLog(url(), clientId)).find(({ what }) => what === "router close");
 
-    test("a peer's code and reason reach onClose", async () => {
+    test("reports a peer's code and reason to onClose", async () => {
       const peer = await greeted(url());
       await peer.close(4321, "enough");
       await expect
@@ -21,7 +21,7 @@ export function lifecycleTests(suite: Suite): void {
         .toMatchObject({ code: 4321, reason: "enough" });
     });
 
-    test("a peer that vanishes is closed with 1006", async () => {
+    test("is reported with 1006 when a peer disappears", async () => {
       const peer = await greeted(url());
       peer.terminate();
       await expect.poll(() => closeEntry(peer.clientId), POLL).toMatchObject({ code: 1006 });
@@ -31,7 +31,7 @@ export function lifecycleTests(suite: Suite): void {
       { code: 4000, reason: "bye" },
       { code: 1000, reason: "" },
       { code: 1011, reason: "é".repeat(100) },
-    ])("ctx.ws.close($code) ends the connection with that code on both sides", async ({ code, reason }) => {
+    ])("has the same code on both sides after ctx.ws.close($code)", async ({ code, reason }) => {
       const peer = await greeted(url());
       peer.send("CLOSE_ME", { code, reason });
       const closed = await peer.closed;
@@ -40,20 +40,20 @@ export function lifecycleTests(suite: Suite): void {
       await expect.poll(() => closeEntry(peer.clientId), POLL).toMatchObject({ code, reason: closed.reason });
     });
 
-    test("ctx.ws.close() without a code means 1000", async () => {
+    test("has code 1000 after ctx.ws.close() without a code", async () => {
       const peer = await greeted(url());
       peer.send("CLOSE_ME", {});
       expect(await peer.closed).toEqual({ code: 1000, reason: "" });
     });
 
-    test("a code that may not be sent is refused, and the connection stays", async () => {
+    test("does not happen when the code is not allowed: close throws and the connection stays open", async () => {
       const peer = await greeted(url());
       peer.send("CLOSE_ME", { code: 1006 }, { correlationId: "1" });
       expect(await peer.next("$ws:error")).toMatchObject({ payload: { code: "INTERNAL" } });
       expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
     });
 
-    test("onClose runs once, with the server's code, also when the peer closes at the same time", async () => {
+    test("is reported to onClose once with the server's code, also when the peer closes at the same time", async () => {
       const peer = await greeted(url());
       peer.send("CLOSE_ME", { code: 4002 });
       await peer.close(4001);
@@ -64,7 +64,7 @@ export function lifecycleTests(suite: Suite): void {
   });
 
   if (suite.can.backpressure)
-    test("a peer that does not answer the close frame is gone for the server soon, with the server's code", async () => {
+    test("is reported within a second with the server's code when the peer does not answer the close frame", async () => {
       const { url } = open();
       const peer = await greeted(url);
       peer.send("CLOSE_ME", { code: 4003 });
@@ -80,12 +80,12 @@ export function lifecycleTests(suite: Suite): void {
     });
 
   if (suite.can.serveOptions)
-    describe("hooks of serve", () => {
+    describe("the hooks of serve", () => {
       const server = suite.serving("guarded");
       const live = (token: string) => `${server().url}/live?access_token=${token}`;
       const logOf = (clientId: string) => readLog(live("user-log"), clientId);
 
-      test("run in order: onUpgrade, the adapter's onOpen, the router's; then the router's onClose, the adapter's", async () => {
+      test("run in order: onUpgrade, the adapter's onOpen, the router's onOpen, the router's onClose, the adapter's onClose", async () => {
         const { host } = new URL(server().url);
         const peer = await greeted(live("user-ada"), {
           headers: { cookie: "theme=dark", origin: `http://${host}` },
@@ -110,14 +110,14 @@ export function lifecycleTests(suite: Suite): void {
           ]);
       });
 
-      test("onBroadcast sees each publish once, however many subscribers there are", async () => {
+      test("include onBroadcast once per publish, for any number of subscribers", async () => {
         const peers = await Promise.all(["a", "b", "c"].map((name) => greeted(live(`user-${name}`))));
         const topic = `news-${peers[0]?.clientId}`;
         for (const peer of peers) await peer.request("JOIN", { topic });
         await peers[0]?.request("SHOUT", { topic, text: "hi" });
         const broadcasts = (await readLog(live("user-log"))).filter((entry) => entry["topic"] === topic);
         expect(broadcasts).toEqual([
-          { what: "broadcast", topic, type: "HEARD", payload: { topic, text: "hi" } },
+          { what: "broadcast", topic, type: "DELIVERED", payload: { topic, text: "hi" } },
         ]);
       });
     });
@@ -127,7 +127,7 @@ export function lifecycleTests(suite: Suite): void {
       const server = suite.serving("guarded");
       const live = (token: string) => `${server().url}/live?access_token=${token}`;
 
-      test("ends with 4401 when it expires, which the greeting foretold", async ({ expect }) => {
+      test("ends with 4401 when it expires, as hello announced", async ({ expect }) => {
         const startedAt = Date.now();
         const peer = await connect(live("expires-1000"), { protocols: [HALYARD] });
         const { payload } = await peer.next("$ws:hello");
@@ -138,7 +138,7 @@ export function lifecycleTests(suite: Suite): void {
         expect(Date.now() - expiresAt).toBeLessThan(1_000 + PATIENCE_MS);
       });
 
-      test("goes on when $ws:auth brings a good token", async ({ expect }) => {
+      test("continues when $ws:auth brings a valid token", async ({ expect }) => {
         const peer = await greeted(live("expires-3000"));
         peer.send("$ws:auth", { token: "expires-60000" });
         const { payload } = await peer.next("$ws:auth");
@@ -152,7 +152,7 @@ export function lifecycleTests(suite: Suite): void {
         expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
       });
 
-      test("has no end when the new token names none", async ({ expect }) => {
+      test("does not expire when the new token has no expiry", async ({ expect }) => {
         const peer = await greeted(live("expires-3000"));
         peer.send("$ws:auth", { token: "forever" });
         expect((await peer.next("$ws:auth")).payload).toEqual({});
@@ -171,7 +171,7 @@ export function lifecycleTests(suite: Suite): void {
         },
       );
 
-      test("that never expires, or not for months, is served without a warning", async ({ expect }) => {
+      test("that expires never or in months is served without a warning", async ({ expect }) => {
         for (const token of ["never", "distant"]) {
           const peer = await greeted(live(token));
           expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
@@ -179,14 +179,12 @@ export function lifecycleTests(suite: Suite): void {
         expect(server().process?.output() ?? "").not.toContain("TimeoutOverflowWarning");
       });
 
-      test("whose expiry is not a number is over at once: nothing stays open by mistake", async ({
-        expect,
-      }) => {
+      test("whose expiry is not a number ends immediately", async ({ expect }) => {
         const peer = await connect(live("broken"), { protocols: [HALYARD] });
         expect(await peer.closed).toMatchObject({ code: 4401 });
       });
 
-      test("cannot be renewed where the server takes no tokens", async ({ expect }) => {
+      test("cannot be renewed where the server accepts no tokens", async ({ expect }) => {
         const peer = await greeted(open().url);
         peer.send("$ws:auth", { token: "x" });
         expect(await peer.next("$ws:error")).toMatchObject({ payload: { code: "UNIMPLEMENTED" } });

@@ -1,4 +1,4 @@
-/** What a server tells who runs it, and whom it takes on. */
+/** Health, metrics and connection limits of a server. */
 import { describe, expect, test } from "vitest";
 import { connect, greeted, HALYARD, handshake } from "./peer.ts";
 import { POLL, type Suite } from "./suite.ts";
@@ -9,10 +9,10 @@ export function operationTests(suite: Suite): void {
   const http = (url: string, path: string, init?: RequestInit) =>
     fetch(`${url.replace("ws:", "http:")}${path}`, init);
 
-  describe.skipIf(!suite.can.endpoints)("endpoints", () => {
+  describe.skipIf(!suite.can.endpoints)("the endpoints of a server", () => {
     const server = suite.serving("measured");
 
-    test("health tells that the server is well, and how many it serves", async () => {
+    test("report its health and number of connections", async () => {
       const peer = await greeted(server().url);
       const response = await http(server().url, "/health?verbose=1");
       expect(response.status).toBe(200);
@@ -21,7 +21,7 @@ export function operationTests(suite: Suite): void {
       await peer.close();
     });
 
-    test("metrics are text for Prometheus", async () => {
+    test("return metrics as text for Prometheus", async () => {
       const peer = await greeted(server().url);
       await peer.request("GREET", { name: "Ada" });
       const response = await http(server().url, "/metrics");
@@ -32,13 +32,13 @@ export function operationTests(suite: Suite): void {
       await peer.close();
     });
 
-    test("are there for GET alone; everything else is told that this is a WebSocket server", async () => {
+    test("accept only GET, and other requests receive 426", async () => {
       for (const path of ["/health", "/metrics"])
         expect((await http(server().url, path, { method: "POST" })).status).toBe(426);
       expect((await http(server().url, "/health/")).status).toBe(426);
     });
 
-    test("are nowhere unless they are asked for", async () => {
+    test("do not exist unless they are configured", async () => {
       const plain = await suite.start("open");
       for (const path of ["/health", "/metrics"]) expect((await http(plain.url, path)).status).toBe(426);
       await plain.stop();
@@ -46,7 +46,7 @@ export function operationTests(suite: Suite): void {
   });
 
   test.skipIf(!suite.can.endpoints)(
-    "while it drains, health answers 503, so that a load balancer sends nobody more",
+    "a draining server reports 503 for health, so that a load balancer sends no more connections",
     async () => {
       const server = await suite.start("measured");
       const busy = await greeted(server.url);
@@ -60,7 +60,7 @@ export function operationTests(suite: Suite): void {
     },
   );
 
-  test("one connection too many is told when to come again, and taken on once there is room", async () => {
+  test("a connection over the limit receives a time to retry and is accepted once another has closed", async () => {
     const server = await suite.start("measured");
     const peers = [];
     for (let i = 0; i < SETTINGS_MAX_CONNECTIONS; i++) peers.push(await greeted(server.url));
@@ -82,7 +82,7 @@ export function operationTests(suite: Suite): void {
     await server.stop();
   });
 
-  test("more upgrades than so many a second are told when to come again, whoever they are", async () => {
+  test("upgrades over the limit per second receive a time to retry", async () => {
     const server = await suite.start("paced");
     const answers = await Promise.all(Array.from({ length: 20 }, () => handshake(server.url)));
     expect(answers.filter(({ status }) => status === 101).length).toBeGreaterThanOrEqual(2);

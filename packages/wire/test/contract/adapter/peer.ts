@@ -1,4 +1,4 @@
-/** A raw peer for the adapter suites: it sees every frame, header and close code, and may misbehave. */
+/** A raw peer for the adapter suites. It records every frame, header and close code, and it may violate the protocol. */
 import { randomBytes } from "node:crypto";
 import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
@@ -7,7 +7,7 @@ import { WebSocket } from "ws";
 export const HALYARD = "halyard.v1.json";
 
 const DEADLINE_MS = 10_000;
-/** Where something happens between any two frames, many of them take their time. */
+/** Longer than usual, because a step between frames slows down a suite with many frames. */
 const LONG_DEADLINE_MS = 15_000;
 
 export interface Frame {
@@ -24,27 +24,27 @@ export interface Closed {
 export interface PeerOptions {
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether WebSocket pings are answered. Default true. */
+  /** Whether WebSocket pings are answered. Default: true. */
   readonly autoPong?: boolean;
 }
 
 const connected = new Set<Peer>();
 
-/** What happens on a server between any two frames it is sent, by the server's host. */
+/** The step that runs between any two frames to a server, by the server's host. */
 const interludes = new Map<string, (act: () => Promise<void>) => Promise<void>>();
 
-/** Hosts whose peers speak first. */
+/** Hosts whose peers send the first frame. */
 const expectant = new Set<string>();
 
 /**
- * Has every peer of this server send a ping at once. The engine of Durable Objects ends the network connection of a peer
- * that never sent a message only when the object goes, though its close frame is there at once.
+ * Makes every peer of this server send a ping immediately. The engine of Durable Objects ends the network connection of
+ * a peer that never sent a message only when the object is evicted, although its close frame is sent immediately.
  */
 export function speakFirst(url: string): void {
   expectant.add(new URL(url).host);
 }
 
-/** Has `step` done before every frame and upgrade for this server; one frame at a time, whoever sends it. */
+/** Runs `step` before every frame and upgrade for this server, one frame at a time over all peers. */
 export function beforeEachFrame(url: string, step: () => Promise<void>): void {
   let last: Promise<void> = Promise.resolve();
   interludes.set(new URL(url).host, (act) => {
@@ -96,7 +96,7 @@ export class Peer {
     connected.add(this);
   }
 
-  /** Resolves once the upgrade is done; rejects when it is refused. */
+  /** Resolves once the upgrade is done. Rejects when it is refused. */
   opened(): Promise<this> {
     return new Promise((resolve, reject) => {
       this.#socket.once("open", () => resolve(this));
@@ -104,7 +104,7 @@ export class Peer {
     });
   }
 
-  /** Of the response to the upgrade. */
+  /** Headers of the upgrade response. */
   get headers(): IncomingHttpHeaders {
     return this.#headers;
   }
@@ -121,12 +121,12 @@ export class Peer {
     this.sendRaw(JSON.stringify({ type, meta, payload }));
   }
 
-  /** Bytes go out as a binary frame unless said otherwise. */
+  /** Bytes are sent as a binary frame by default. */
   sendRaw(data: string | Uint8Array, binary: boolean = typeof data !== "string"): void {
     this.#between(() => this.#socket.send(data, { binary }));
   }
 
-  /** Does it now, or after what is to happen between two frames; the next one waits until the server has got this. */
+  /** Sends now or after the step between frames. The next frame waits until the server has received this one. */
   #between(act: () => void): void {
     if (this.#interlude === undefined) return act();
     void this.#interlude(async () => {
@@ -145,12 +145,12 @@ export class Peer {
     return pong;
   }
 
-  /** Past the WebSocket, straight to the network. */
+  /** Writes to the TCP connection, past the WebSocket. */
   sendBytes(bytes: Uint8Array): void {
     this.#tcp?.write(bytes);
   }
 
-  /** The same, resolved once the network has taken it or the connection is gone. */
+  /** The same. Resolves once the bytes are written or the connection is closed. */
   write(bytes: Uint8Array): Promise<void> {
     const tcp = this.#tcp;
     if (tcp === undefined || tcp.destroyed) return Promise.resolve();
@@ -161,14 +161,14 @@ export class Peer {
     return this.#tcp?.destroyed ?? false;
   }
 
-  /** One message, in as many frames as there are parts. */
+  /** Sends one message with one frame per part. */
   sendFragments(parts: readonly string[]): void {
     this.#between(() => {
       for (const [i, part] of parts.entries()) this.#socket.send(part, { fin: i === parts.length - 1 });
     });
   }
 
-  /** The next frame that was not read yet, of this type if one is given; frames before it count as read. */
+  /** The next unread frame, of this type if one is given. Frames before it count as read. */
   async next(type?: string): Promise<Frame> {
     const find = () => {
       const at = this.frames.findIndex(
@@ -179,18 +179,17 @@ export class Peer {
     const at = await this.#until(find, `a frame${type === undefined ? "" : ` of type ${type}`}`);
     this.#read = at + 1;
     const frame = this.frames[at];
-    if (frame === undefined) throw new Error("unreachable: the frame was just found");
+    if (frame === undefined) throw new Error("unreachable: the frame exists");
     return frame;
   }
 
-  /** Sends a request and resolves to its terminal frame, wherever it is among the others. */
+  /** Sends a request and resolves to its terminal frame, in any position among other frames. */
   async request(type: string, payload?: unknown, meta: Record<string, unknown> = {}): Promise<Frame> {
     const correlationId = String(meta["correlationId"] ?? `r${++this.#lastId}`);
     this.send(type, payload, { ...meta, correlationId });
     return await this.answer(correlationId);
   }
 
-  /** The terminal frame of a request. */
   answer(correlationId: string): Promise<Frame> {
     const isAnswer = (frame: Frame) =>
       frame.meta["correlationId"] === correlationId && frame.type !== "$ws:rpc-progress";
@@ -211,7 +210,7 @@ export class Peer {
     return this.closed;
   }
 
-  /** Goes away without a word. */
+  /** Closes the TCP connection without a close frame. */
   terminate(): void {
     // A peer that is still connecting reports its own end as an error.
     this.#socket.on("error", () => undefined);
@@ -227,12 +226,12 @@ export class Peer {
         settle();
       };
       const check = () => {
-        const found = find();
-        if (found !== undefined) finish(() => resolve(found));
+        const result = find();
+        if (result !== undefined) finish(() => resolve(result));
       };
       const timer = setTimeout(() => {
         const seen = this.frames.map((frame) => frame.type).join(", ");
-        finish(() => reject(new Error(`Waited ${deadlineMs} ms for ${what}, in vain; got: ${seen}`)));
+        finish(() => reject(new Error(`Waited ${deadlineMs} ms for ${what}. Frames received: ${seen}`)));
       }, deadlineMs);
       this.#waiting.add(check);
       check();
@@ -246,14 +245,14 @@ export async function connect(url: string, options?: PeerOptions): Promise<Peer>
   let opening: Promise<Peer> | undefined;
   await interlude(async () => {
     opening = new Peer(url, options).opened();
-    // Who has to wait to be let in must not keep the others from saying so.
+    // An upgrade that waits for admission must not block the other peers.
     await Promise.race([opening.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 300))]);
   });
   if (opening === undefined) throw new Error("unreachable: the peer was just made");
   return await opening;
 }
 
-/** Connects as a halyard peer and reads the greeting. */
+/** Connects as a halyard peer and reads hello. */
 export async function greeted(
   url: string,
   { protocols = [HALYARD], ...options }: PeerOptions = {},
@@ -269,7 +268,7 @@ export interface HandshakeAnswer {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** The bare upgrade request, and what the server says to it: for what a WebSocket client would not send or accept. */
+/** Sends a bare upgrade request and returns the response, for what a WebSocket client would not send or accept. */
 export function handshake(url: string, headers: OutgoingHttpHeaders = {}): Promise<HandshakeAnswer> {
   const { hostname, port, pathname, search } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** What the adapter suites share: the servers they run against, and what a platform can do. */
+/** The servers that the adapter suites run against, and the features of a platform. */
 import { afterAll, beforeAll } from "vitest";
 import type { LogEntry } from "../../fixtures/app.ts";
 import type { ScenarioName } from "../../fixtures/scenarios.ts";
@@ -8,7 +8,7 @@ import { connect, HALYARD, type PeerOptions } from "./peer.ts";
 export interface RunningServer {
   readonly url: string;
   stop(): Promise<void>;
-  /** Of a server that is a process of its own. */
+  /** Only for a server in its own process. */
   readonly process?: {
     readonly pid: number;
     readonly exited: Promise<number | null>;
@@ -16,19 +16,21 @@ export interface RunningServer {
   };
 }
 
-/** What an adapter has; what it lacks is not tested. */
+/** The features of an adapter. Tests of missing features are skipped. */
 export interface Capabilities {
-  /** Path, Origin, `authenticate`, `refresh`, own protocols. */
+  /** Path, Origin, `authenticate`, `refresh`, application protocols. */
   readonly admission: boolean;
+  /** The platform reports a peer that leaves before its upgrade is answered. */
+  readonly departure: boolean;
   /** The hooks and other options of `serve`. */
   readonly serveOptions: boolean;
   /** Health and metrics over HTTP. */
   readonly endpoints: boolean;
-  /** A handler that only waits goes on while other frames come. */
+  /** A waiting handler continues while other frames arrive. */
   readonly patience: boolean;
-  /** The transport is the adapter's to set, and tells what it refused: no compression, no text that is no text. */
+  /** The adapter configures the transport, which reports refused frames: no compression, no invalid UTF-8. */
   readonly transport: boolean;
-  /** The platform tells how many bytes are unsent. */
+  /** The platform reports the number of unsent bytes. */
   readonly backpressure: boolean;
   readonly heartbeat: boolean;
   /** `drain()`, `stop()` and SIGTERM. */
@@ -37,19 +39,19 @@ export interface Capabilities {
 
 export interface Suite {
   readonly can: Capabilities;
-  /** A server of the test's own, for it to end. */
+  /** Starts a server for one test, which may stop it. */
   start(scenario: ScenarioName): Promise<RunningServer>;
   /** The server of a scenario, shared by all tests of a platform and started with the first. */
   serving(scenario: ScenarioName): () => RunningServer;
 }
 
-/** For `expect.poll`: conditions that hold soon. */
+/** For `expect.poll`: conditions that become true soon. */
 export const POLL: { readonly timeout: number; readonly interval: number } = {
   timeout: 10_000,
   interval: 20,
 };
 
-/** Shares one server per scenario; to be used within a `describe`. */
+/** Shares one server per scenario. Call it within a `describe`. */
 export function shareServers(start: Suite["start"]): Suite["serving"] {
   const starting = new Map<ScenarioName, Promise<RunningServer>>();
   afterAll(async () => {
@@ -69,7 +71,7 @@ export function shareServers(start: Suite["start"]): Suite["serving"] {
   };
 }
 
-/** What the hooks of the server saw, of one connection if its id is given. */
+/** What the server's hooks recorded, for one connection if its id is given. */
 export async function readLog(url: string, clientId?: string, options?: PeerOptions): Promise<LogEntry[]> {
   const observer = await connect(url, { protocols: [HALYARD], ...options });
   const { payload } = await observer.request("LOG", clientId === undefined ? {} : { clientId });

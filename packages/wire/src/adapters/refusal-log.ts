@@ -1,0 +1,44 @@
+/** Logs refused upgrades, at most one line per minute and reason: an attacker must not be able to fill the log. */
+
+/** The reasons with a line of their own. */
+export type RefusalReason = "origin" | "cookies" | "host" | "login" | "thrown" | "timeout";
+
+const INTERVAL_MS = 60_000;
+const MAX_VALUE_LENGTH = 100;
+
+export class RefusalLog {
+  readonly #entries = new Map<RefusalReason, { since: number; unlogged: number }>();
+  readonly #now: () => number;
+
+  /** `now` is monotonic, in ms. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** `text` says what was refused and what to change; it must not contain a token. */
+  refused(reason: RefusalReason, text: string): void {
+    const now = this.#now();
+    const entry = this.#entries.get(reason);
+    if (entry !== undefined && now - entry.since < INTERVAL_MS) {
+      entry.unlogged++;
+      return;
+    }
+    const earlier = entry?.unlogged ? ` ${entry.unlogged} more were refused since the last line.` : "";
+    this.#entries.set(reason, { since: now, unlogged: 0 });
+    console.warn(`[halyard] ${text}${earlier} Refusals for this reason are logged at most once per minute.`);
+  }
+}
+
+/** A value of the peer as it is safe to log: quoted, without control characters, and short. */
+export function quoted(value: string): string {
+  return JSON.stringify(value.length > MAX_VALUE_LENGTH ? `${value.slice(0, MAX_VALUE_LENGTH)}…` : value);
+}
+
+/** Names an error without its message, which may contain a token: its class and the place that threw it. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return `a value of type ${typeof error}`;
+  // The stack begins with the message, which may contain lines that look like frames.
+  const frames = (error.stack ?? "").replace(error.message, () => "");
+  const place = /^\s+at (.+:\d+:\d+\)?)$/m.exec(frames)?.[1];
+  return place === undefined ? error.name : `${error.name} at ${place}`;
+}

@@ -1,0 +1,23 @@
+/** Checks of values from outside: parsed JSON, clients of other libraries, options. */
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Recognizes a library's client by its methods, so that the library itself is not imported. */
+export function hasMethods<Client extends object>(
+  value: unknown,
+  ...methods: (keyof Client & string)[]
+): value is Client {
+  if (typeof value !== "object" || value === null) return false;
+  return methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function");
+}
+
+/** The option's value, or its default when it is left out; throws unless it is a number above 0. */
+export function positiveOption(name: string, value: number | undefined, defaultValue: number): number {
+  if (value === undefined) return defaultValue;
+  if (typeof value === "number" && value > 0) return value;
+  throw new TypeError(
+    `The option ${name} is ${String(value)}, but it must be a number above 0. Leave it out for the default, ${defaultValue}.`,
+  );
+}

@@ -1,0 +1,30 @@
+/** The members of a NATS client that wire uses, so that the client library is not imported. */
+
+/** The members of a NATS connection that wire uses. */
+export interface NatsConnection {
+  /** What the server reported about itself. */
+  readonly info?:
+    | { readonly server_id: string; readonly max_payload?: number; readonly cluster?: string | undefined }
+    | undefined;
+  /** Publishes to a subject. */
+  publish(subject: string, payload: string): void;
+  /** Subscribes to a subject. */
+  subscribe(
+    subject: string,
+    options: { callback: (error: Error | null, message: { string(): string }) => void },
+  ): NatsSubscription;
+  /** Resolves when the server has replied to a ping sent now, and so has received everything sent before. */
+  flush(): Promise<void>;
+  /** Reports lost and restored connections. */
+  status(): AsyncIterable<{ readonly type: string }>;
+  /** Resolves when the connection has ended for good. */
+  closed(): Promise<unknown>;
+  /** Whether the connection has ended for good. */
+  isClosed(): boolean;
+  /** Connects again. */
+  reconnect(): Promise<void>;
+}
+
+export interface NatsSubscription {
+  unsubscribe(): void;
+}

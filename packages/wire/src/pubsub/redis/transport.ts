@@ -1,0 +1,56 @@
+/** The transport over a single Redis server, with or without Sentinels. */
+import type { Clock } from "../../time/clock.ts";
+import type { Transport, TransportEvents } from "../transport.ts";
+import { topicChannel, topicOf, topicsOf } from "./channels.ts";
+import type { MessageListener, RedisConnection } from "./connection.ts";
+import { RedisConnectionPair } from "./connection-pair.ts";
+
+export interface RedisTransportOptions {
+  readonly openSubscriber: (listener: MessageListener) => Promise<RedisConnection>;
+  readonly openPublisher: (listener: MessageListener) => Promise<RedisConnection>;
+  readonly prefix: string;
+  /** Identifies this process on the broker. */
+  readonly id: string;
+  readonly clock: Clock;
+  readonly replyTimeoutMs: number;
+}
+
+export class RedisTransport implements Transport {
+  readonly #prefix: string;
+  readonly #connections: RedisConnectionPair;
+
+  constructor(options: RedisTransportOptions, events: TransportEvents) {
+    const { prefix, id } = options;
+    this.#prefix = prefix;
+    this.#connections = new RedisConnectionPair(
+      { ...options, isSharded: false, pingChannel: () => `${prefix}p:${id}` },
+      {
+        received: (channel, message) => events.received(topicOf(prefix, channel), message),
+        lost: (channels, reason) => events.lost(topicsOf(prefix, channels), reason),
+        restored: (channels) => events.restored(topicsOf(prefix, channels)),
+        resumed: (lostAt) => events.resumed(lostAt),
+        misplaced: () => undefined,
+      },
+    );
+  }
+
+  get isConnected(): boolean {
+    return this.#connections.isConnected;
+  }
+
+  subscribe(topic: string): Promise<void> {
+    return this.#connections.subscribe(topicChannel(this.#prefix, topic));
+  }
+
+  unsubscribe(topic: string): Promise<void> {
+    return this.#connections.unsubscribe(topicChannel(this.#prefix, topic));
+  }
+
+  publish(topic: string, message: string): Promise<unknown> {
+    return this.#connections.publish(topicChannel(this.#prefix, topic), message);
+  }
+
+  async close(): Promise<void> {
+    this.#connections.close();
+  }
+}

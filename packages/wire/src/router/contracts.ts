@@ -1,0 +1,173 @@
+/**
+ * The contracts between the router's files: a running server, its connections, and the messages they hold. The classes
+ * behind them are in `server.ts`, `connection.ts`, `inbound-call.ts` and `dispatch.ts`; only their owners import those.
+ */
+import type { ErrorPayload } from "../protocol/error.ts";
+import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
+import type { AnyMessageSchema } from "../schema/message.ts";
+import type { Clock } from "../time/clock.ts";
+import type { Timers } from "../time/timers.ts";
+import type { ErrorContext, PublishOptions } from "./context.ts";
+import type { ServerCounters } from "./counters.ts";
+import type { LimitExceededInfo } from "./hooks.ts";
+import type { HeldMessage, InboundMemory } from "./inbound-memory.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ResolvedOptions } from "./options.ts";
+import type { AnyData, Peer, SendOutcome, ServerContext, SharedFrame, Socket, SocketEvents } from "./peer.ts";
+import type { Routes } from "./routes.ts";
+import type { AcceptOptions, ServerOptions } from "./server-options.ts";
+
+/** A request that outlived the turn of the event loop in which it arrived. */
+export interface CallInFlight {
+  /** The correlation id. */
+  readonly id: string;
+  /** When the caller stops waiting, in ms since epoch. */
+  readonly deadline: number;
+  /** The caller cancelled the request. */
+  abort(): void;
+  /** The server is stopping and does not wait for the handler. */
+  abandon(): void;
+  /** The connection is gone, so no response can be sent. */
+  disconnect(): void;
+}
+
+/** A message that waits until an earlier message of its connection has reached its handler. */
+export interface WaitingMessage {
+  /** Whether the caller cancelled it, or its deadline passed, while it waited. */
+  readonly isCancelled: boolean;
+  proceed(): void;
+  /** It will not proceed, because it was cancelled or its connection is gone. */
+  drop(): void;
+}
+
+/** One peer: its socket, its data, its calls and topics, and the frames on their way to it. */
+export interface Connection extends Peer<AnyData>, SocketEvents {
+  readonly server: Server;
+  readonly socket: Socket;
+  readonly context: ServerContext;
+  /** Whether the peer offered this protocol, and so understands its control frames. */
+  readonly greets: boolean;
+  readonly isOpen: boolean;
+  /** Whether a request has no response yet, or a message has not reached its handler. */
+  readonly isBusy: boolean;
+  /** Whether more bytes are unsent than `socketBufferLimitBytes`. */
+  readonly isSlow: boolean;
+  /** The close code and reason the server sent, while the peer has not answered the close frame. */
+  readonly closing: { readonly code: number; readonly reason: string } | undefined;
+  /** Calls in flight by correlation id. */
+  calls: Map<string, CallInFlight> | undefined;
+  topics: Set<string> | undefined;
+  /** Messages in the order of arrival; see `blocked`. */
+  waiting: WaitingMessage[] | undefined;
+  /** Whether the `onAuth` hooks admitted this connection; true when there are none. */
+  admitted: boolean;
+  /** While true, new messages wait: a handler must not start before the handler of an earlier message. */
+  blocked: boolean;
+  /** Whether a new token is being checked. */
+  refreshing: boolean;
+  /** How many event handlers returned a promise that is still pending. */
+  unsettledEvents: number;
+  /** How many of these events have a correlation id, so that their sender waits for an answer. */
+  unansweredEvents: number;
+  /** Monotonic time of the last frame from the peer, in ms; kept only with a heartbeat. */
+  lastSeenAt: number;
+  /** Time of the ping that has no reply yet, in ms, by the clock of the heartbeat. */
+  pingedAt: number | undefined;
+
+  /** Throws `RESOURCE_EXHAUSTED` when there is no memory for the frame that is being received. */
+  checkMemory(): void;
+  /** Counts the frame that is being received as held, until `release`, or until this time in ms since epoch. */
+  hold(until: number): HeldMessage;
+  release(message: HeldMessage): void;
+  /** Whether the platform can send a WebSocket ping. */
+  readonly canPing: boolean;
+  ping(): void;
+  assignData(partial: Record<string, unknown>): void;
+  /**
+   * Sends a frame that must not be lost: the connection is closed when the frame cannot be kept. Throws when an
+   * application frame is larger than `maxOutboundFrameBytes`.
+   */
+  send(type: string, payload?: unknown, correlationId?: string, timestamp?: number): SendOutcome;
+  /** `send` for a frame that is encoded already. */
+  sendFrame(frame: string): SendOutcome;
+  sendError(error: ErrorPayload, correlationId: string | undefined): void;
+  /** Delivers a published frame; false when the peer reads too slowly and the frame was shed. */
+  deliver(frame: SharedFrame): boolean;
+  /** Resolves to true once the unsent bytes are within the limit; false on abort or close. */
+  whenDrained(signal: AbortSignal | undefined): Promise<boolean>;
+  /** Resolves to true once the peer has confirmed every frame sent until now; false on abort, timeout or close. */
+  whenAcknowledged(signal: AbortSignal | undefined): Promise<boolean>;
+  /** The peer confirmed the marker with this id. */
+  acknowledge(id: string): void;
+  /** Closes the connection with 4401 at this wall time in ms, unless called again; undefined: never. */
+  expireAt(expiresAt: unknown): void;
+}
+
+/** A running server of a router: its connections and topics. */
+export interface Server {
+  /** The time of this server. */
+  readonly clock: Clock;
+  /** The deadlines of this server. */
+  readonly timers: Timers;
+  /** The options of the router, with defaults. */
+  readonly options: ResolvedOptions;
+  /** The routing table of the router. */
+  readonly routes: Routes;
+  /** The value of `ctx.context`. */
+  readonly context: ServerContext;
+  /** The open connections. */
+  readonly connections: ReadonlySet<Connection>;
+  /** Counts since the start. */
+  readonly counters: ServerCounters;
+  /** Collects metrics, if the router has them. */
+  readonly metrics: Metrics | undefined;
+  /** Checks a new token of an open connection. */
+  readonly refresh: ServerOptions["refresh"];
+  /** How long each step of the handshake may take, in ms. */
+  readonly handshakeTimeoutMs: number;
+  /** Carries the topics of this server. */
+  readonly pubsub: PubSub;
+  /** The state of the broker, where the router was given a pub/sub with one. */
+  readonly brokerStatus: PubSubStatus | undefined;
+  /** The process-wide budget of unsent bytes. */
+  readonly buffers: { grew(bytes: number): void };
+  /** Bytes of messages that wait or are being handled. */
+  readonly inbound: InboundMemory;
+  /** Set from the first connection on, when the router has a heartbeat. */
+  readonly heartbeat: { sawLife(connection: Connection): void } | undefined;
+  /** Set when the platform's engine has its own topics. */
+  readonly native: { slow(connection: Connection): void; drained(connection: Connection): void } | undefined;
+
+  /** Takes over a connected socket. The adapter chooses `data.clientId`. */
+  accept(socket: Socket, data: AnyData, options?: AcceptOptions): Connection;
+  /** Removes a connection that is gone, and runs the close hooks. */
+  forget(connection: Connection, code: number, reason: string): void;
+  /** Runs the `onAuth` hooks in order; a hook that throws refuses. */
+  authorize(message: ErrorContext<AnyData>): boolean | Promise<boolean>;
+  /** Applies the verdict of `authorize`: a refused connection is closed with 4401. */
+  admit(connection: Connection, admitted: boolean): void;
+  /** Adds the connection to the topic. When it rejects, the caller removes it with `unsubscribe`. */
+  subscribe(connection: Connection, topic: string): void | Promise<void>;
+  /** Resolves once the pub/sub has confirmed the topic; undefined when there is nothing to wait for. */
+  confirmed(topic: string): Promise<void> | undefined;
+  /** Ends a subscription of a connection. */
+  unsubscribe(connection: Connection, topic: string): void | Promise<void>;
+  /** Publishes to every subscriber of the topic. */
+  publish(
+    topic: string,
+    schema: AnyMessageSchema,
+    payload: unknown,
+    options: PublishOptions,
+    from?: Connection,
+  ): Promise<PublishResult>;
+  /** Passes a failure to the `onError` hooks; true when one of them suppresses the error frame. */
+  report(thrown: unknown, ctx: ErrorContext<AnyData>): boolean;
+  /** Reports a failure that belongs to no message, but perhaps to a connection. */
+  reportOutside(thrown: unknown, clientId?: string): void;
+  /** Runs the `onLimitExceeded` hooks. */
+  limitExceeded(info: LimitExceededInfo<AnyData>): void;
+  /** Warns once per message type about a request handler that ended without a response. */
+  warnIncomplete(type: string): void;
+  /** Closes every connection with 1012; resolves when all are gone. */
+  stop(reason?: string): Promise<void>;
+}
