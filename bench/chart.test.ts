@@ -6,7 +6,7 @@ const chart: Chart = {
   bars: [
     { name: "Halyard", role: "ours", value: 200_400 },
     { name: "a < b", role: "baseline", value: 100_200 },
-    { name: "less than nothing", role: "baseline", value: -3 },
+    { name: "below zero", role: "baseline", value: -3 },
   ],
 };
 
@@ -33,21 +33,21 @@ describe("a chart", () => {
     expect(widthsOf(svg, "ours")).toEqual([0]);
   });
 
-  test("says each value in three digits beside its bar", () => {
+  test("prints each value with three digits beside its bar", () => {
     expect(drawChart(chart)).toContain(">200,000</text>");
   });
 
-  test("can be read on light and on dark pages, and by a screen reader", () => {
+  test("is readable on light and on dark pages and by a screen reader", () => {
     const svg = drawChart(chart);
     expect(svg).toContain("prefers-color-scheme: dark");
     expect(svg).toContain("<title>Requests &amp; answers</title>");
   });
 
-  test("is well-formed whatever the names are", () => {
+  test("is well-formed for any names", () => {
     expect(drawChart(chart)).toContain(">a &lt; b</text>");
   });
 
-  test("explains only the colours that it has", () => {
+  test("explains only the colours that it contains", () => {
     const svg = drawChart(chart);
     expect(svg).toContain("by hand on the engine");
     expect(svg).not.toContain("other libraries");

@@ -1,9 +1,9 @@
-/** Draws bar charts as SVG that stand on their own: no script, no font, readable on light and dark pages. */
+/** Draws bar charts as standalone SVG: no script, no font, readable on light and dark pages. */
 import type { Role } from "./contest.ts";
 
 export interface Chart {
   readonly title: string;
-  /** From top to bottom; values below 0 are drawn as 0. */
+  /** From top to bottom. Values below 0 are drawn as 0. */
   readonly bars: readonly Bar[];
 }
 
@@ -20,7 +20,7 @@ const ROW_HEIGHT = 30;
 const BAR_HEIGHT = 18;
 const LEGEND_HEIGHT = 36;
 const FONT_SIZE = 13;
-/** Nobody measures text here, so a character is taken to be as wide as a wide font makes it. */
+/** Text is not measured here, so a character is assumed to have the width of a wide font. */
 const CHARACTER_WIDTH = 7.7;
 const VALUE_WIDTH = 90;
 const GAP = 10;
@@ -31,7 +31,7 @@ const ROLES: Readonly<Record<Role, string>> = {
   peer: "other libraries",
 };
 
-// It has its own background, because a page's colours may not follow the scheme that the reader's system asks for.
+// It has its own background, because a page's colours may differ from the colour scheme of the reader's system.
 const STYLE = `
   text { font: ${FONT_SIZE}px system-ui, sans-serif; fill: #1f2328 }
   .title, .bold { font-weight: 600 }
@@ -92,7 +92,7 @@ function drawLegend(bars: readonly Bar[], top: number): string[] {
   });
 }
 
-/** Three digits say all that a measurement on a shared machine can. */
+/** A measurement on a shared machine justifies three digits. */
 function formatFigure(value: number): string {
   return value.toLocaleString("en", { maximumSignificantDigits: 3 });
 }

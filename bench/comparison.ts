@@ -1,4 +1,4 @@
-/** A measurement that compares what an operation costs on our server with what it costs on the others, round by round. */
+/** A measurement that compares the cost of an operation on our server with other servers, round by round. */
 import { type Contest, type Results, ranIn, runContest } from "./contest.ts";
 import { type Goal, median, pairSamples } from "./judge.ts";
 import type { LoadSample } from "./load.ts";
@@ -9,7 +9,7 @@ export interface Comparison extends Contest<LoadSample> {
   readonly name: string;
   readonly about: string;
   readonly goal: Goal;
-  /** What is counted, as the beginning of a title: `Requests answered`. */
+  /** The counted operation, as the beginning of a title: `Requests answered`. */
   readonly operations: string;
 }
 

@@ -4,9 +4,9 @@ import { type Contest, ranIn, runContest } from "./contest.ts";
 import type { Effort } from "./measurement.ts";
 import type { Server } from "./server.ts";
 
-const effort: Effort = { rounds: 4, warmSeconds: 0, measuredSeconds: 0, onRound: () => undefined };
+const effort: Effort = { rounds: 4, warmSeconds: 0, measuredSeconds: 4, onRound: () => undefined };
 
-/** A server without a process: its port tells which one was loaded. */
+/** A server without a process. Its port identifies the loaded server. */
 function fakeServer(name: string, port: number, ended: string[] = []): Server {
   const program: Program = {
     port,
@@ -32,7 +32,12 @@ function fakeContest(ended: string[] = []): Contest<number> {
 }
 
 describe("a contest", () => {
-  test("gives what each server achieved in each round, ours first", async () => {
+  test("leaves other libraries out of a smoke run", async () => {
+    const { all } = await runContest(fakeContest(), { ...effort, measuredSeconds: 0.3 });
+    expect(all.map(({ name }) => name)).toEqual(["ours", "baseline", "other"]);
+  });
+
+  test("returns the result of each server in each round, ours first", async () => {
     const { ours, baseline, all } = await runContest(fakeContest(), effort);
     expect(all.map(({ name, role }) => [name, role])).toEqual([
       ["ours", "ours"],
@@ -44,20 +49,20 @@ describe("a contest", () => {
     expect(baseline.samples).toEqual([2, 2, 2, 2]);
   });
 
-  test("leaves a hole where a peer did not run", async () => {
+  test("returns undefined for rounds in which a peer did not run", async () => {
     const { all } = await runContest(fakeContest(), effort);
     const peer = all.find(({ name }) => name === "peer");
     expect(peer?.samples).toEqual([4, 4, 4, undefined]);
     expect(peer && ranIn(peer)).toEqual([4, 4, 4]);
   });
 
-  test("ends every server it started, before the next one starts", async () => {
+  test("ends every server before the next one starts", async () => {
     const ended: string[] = [];
     await runContest(fakeContest(ended), { ...effort, rounds: 1 });
     expect(ended).toEqual(["ours", "baseline", "other", "peer"]);
   });
 
-  test("that fails names the server, says what it wrote, and ends it", async () => {
+  test("that fails names the server, includes its output and ends it", async () => {
     const ended: string[] = [];
     const load = (): Promise<number> => Promise.reject(new Error("The server closed a connection."));
     await expect(runContest({ ...fakeContest(ended), load }, effort)).rejects.toThrow(

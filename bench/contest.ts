@@ -1,27 +1,27 @@
-/** Servers that run under the same load in turn, each in a fresh process, all of them once a round. */
+/** Runs servers under the same load in turn, each in a fresh process, all of them once per round. */
 import { planRounds } from "./judge.ts";
 import type { Load } from "./load.ts";
-import type { Effort } from "./measurement.ts";
+import { type Effort, isSmoke } from "./measurement.ts";
 import { type Server, withServer } from "./server.ts";
 
-/** Baselines are written by hand on the bare engine; peers are other libraries. */
+/** Baselines are written by hand on the bare engine. Peers are other libraries. */
 export type Role = "ours" | "baseline" | "peer";
 
 export interface Contest<Achieved> {
   readonly load: Load<Achieved>;
   readonly ours: Server;
-  /** The goal is about this one. */
+  /** The goal refers to this one. */
   readonly baseline: Server;
-  /** Other baselines, for the reader. */
+  /** Other baselines, for information. */
   readonly others?: readonly Server[];
-  /** Other libraries, for the reader; they run in three rounds only. */
+  /** Other libraries, for information. They run in three rounds only. */
   readonly peers?: readonly Server[];
 }
 
 export interface Result<Achieved> {
   readonly name: string;
   readonly role: Role;
-  /** By round; undefined where the server did not run. */
+  /** By round. Undefined where the server did not run. */
   readonly samples: readonly (Achieved | undefined)[];
 }
 
@@ -33,9 +33,10 @@ export interface Results<Achieved> {
 }
 
 export async function runContest<Achieved>(
-  { load, ours, baseline, others = [], peers = [] }: Contest<Achieved>,
+  { load, ours, baseline, others = [], peers: allPeers = [] }: Contest<Achieved>,
   effort: Effort,
 ): Promise<Results<Achieved>> {
+  const peers = isSmoke(effort) ? [] : allPeers;
   const rounds: Map<Server, Achieved>[] = [];
   for (const servers of planRounds([ours, baseline, ...others], peers, effort.rounds)) {
     const round = new Map<Server, Achieved>();
@@ -63,7 +64,7 @@ export async function runContest<Achieved>(
   };
 }
 
-/** What a server achieved in the rounds in which it ran. */
+/** The results of a server in the rounds in which it ran. */
 export function ranIn<Achieved>({ samples }: Result<Achieved>): Achieved[] {
   return samples.filter((sample) => sample !== undefined);
 }

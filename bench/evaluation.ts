@@ -1,4 +1,4 @@
-/** Flag engines that evaluate the same workload in turn, each in a fresh process, all of them once a round. */
+/** Runs flag engines on the same workload in turn, each in a fresh process, all of them once per round. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -11,9 +11,9 @@ import { canPin, pin } from "./pinning.ts";
 export interface Engine {
   readonly name: string;
   readonly role: Role;
-  /** Its file in `engines/`, without the ending. */
+  /** Its file in `engines/`, without the extension. */
   readonly file: string;
-  /** How many times the CPU time of ours it must need. */
+  /** The required CPU time of this engine as a multiple of Halyard's. */
   readonly goal?: number;
 }
 
@@ -23,12 +23,12 @@ export interface EngineSample extends Sample {
 }
 
 export interface EngineResult extends Engine {
-  /** By round; undefined where the engine did not run. */
+  /** By round. Undefined where the engine did not run. */
   readonly samples: readonly (EngineSample | undefined)[];
 }
 
 const PROGRAM = join(import.meta.dirname, "engines", "measure.ts");
-/** All engines split users by hashes of their own, so their answers agree in number only. */
+/** Each engine splits users by its own hash, so only the number of enabled results is comparable. */
 const ON_SHARE = { atLeast: 0.19, atMost: 0.23 } as const;
 
 const output = z.object({
@@ -60,7 +60,7 @@ async function measure({ file }: Engine, { warmSeconds, measuredSeconds }: Effor
     command: process.execPath,
     args: ["--expose-gc", PROGRAM, file, ...times],
   });
-  // Options of this process, such as the condition that makes the sources be imported, are not the engine's.
+  // Options of this process, such as the condition that imports the sources, do not apply to the engine.
   const env = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" };
   const { stdout } = await promisify(execFile)(command, args, { env });
   const { evaluations, cpuUs, wallUs, onShare, facts } = output.parse(JSON.parse(stdout));
@@ -80,8 +80,8 @@ export function doubtsOf(results: readonly EngineResult[]): string[] {
     ),
   );
   return [
-    ...(canPin() ? [] : ["Not pinned: there is no taskset, or there are not two cores."]),
-    ...strange.map(({ name }) => `${name} does not give the answers it should.`),
+    ...(canPin() ? [] : ["Not pinned: taskset is missing, or the machine has fewer than two cores."]),
+    ...strange.map(({ name }) => `${name} returns wrong results.`),
   ];
 }
 

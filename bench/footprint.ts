@@ -1,4 +1,4 @@
-/** A measurement of the memory that idle connections keep, over what the bare engine keeps for them. */
+/** Measures the memory of idle connections, minus the memory that the bare engine needs for them. */
 import { type Contest, type Result, type Results, ranIn, runContest } from "./contest.ts";
 import { type Goal, median, pairRounds } from "./judge.ts";
 import type { Footprint } from "./load.ts";

@@ -1,4 +1,4 @@
-/** The load generator: compiled from `generator/*.c` when its source has changed, and run on its own core. */
+/** The load generator. It is compiled from `generator/*.c` when its source has changed, and runs on its own core. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
@@ -9,22 +9,22 @@ import { pin } from "./pinning.ts";
 
 const SOURCES = join(import.meta.dirname, "generator");
 const FLAGS = ["-O2", "-Wall", "-Wextra"];
-/** Connecting may take the generator 30 s, and so may subscribing; it gives up by itself. */
+/** Connecting and subscribing may take 30 s each. The generator has its own timeout. */
 const GRACE_SECONDS = 70;
 
 // --- compiling ---
 
-/** Compiles the generator unless this very source has been compiled before; gives the path of the program. */
+/** Compiles the generator unless this source has been compiled before. Returns the path of the program. */
 export async function compileGenerator(): Promise<string> {
   if (process.platform !== "linux") {
     throw new Error(
-      "The load generator needs Linux, for it uses epoll and /proc. Run the benches on Linux or in a container.",
+      "The load generator needs Linux, because it uses epoll and /proc. Run the benches on Linux or in a container.",
     );
   }
   const program = join(cache, `wsload-${fingerprint()}`);
   if (existsSync(program)) return program;
   mkdirSync(cache, { recursive: true });
-  // Under another name first, so that no other run ever finds half a program.
+  // Compiled under another name first, so that another run never finds an incomplete program.
   const draft = `${program}.${process.pid}`;
   await compile(draft);
   renameSync(draft, program);
@@ -44,7 +44,7 @@ async function compile(output: string): Promise<void> {
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") {
       throw new Error(
-        'There is no C compiler: "cc" was not found, and the load generator is written in C. Install one, on Debian with: apt-get install gcc libc6-dev',
+        'The C compiler "cc" was not found, and the load generator is written in C. Install one, on Debian with: apt-get install gcc libc6-dev',
         { cause },
       );
     }
@@ -57,7 +57,7 @@ async function compile(output: string): Promise<void> {
 
 // --- running ---
 
-/** The JSON that the generator prints, and what it says besides. `seconds` is how long it means to take. */
+/** The JSON that the generator prints, and its other output. `seconds` is the expected duration. */
 export async function runGenerator(
   args: readonly string[],
   seconds: number,

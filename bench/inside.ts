@@ -1,4 +1,4 @@
-/** A measurement of our engine against itself: what an evaluation costs in one situation over another. */
+/** Compares our engine with itself: the cost of an evaluation in one situation relative to another. */
 import { doubtsOf, type Engine, type EngineResult, nanosecondsOf, ranIn, runEngines } from "./evaluation.ts";
 import { type Goal, median, pairSamples } from "./judge.ts";
 import type { Finding, Measurement } from "./measurement.ts";
@@ -8,7 +8,7 @@ export interface Inside {
   readonly name: string;
   readonly about: string;
   readonly goal: Goal;
-  /** The figure is its CPU time for an evaluation over that of `usual`. */
+  /** The figure is its CPU time per evaluation divided by that of `usual`. */
   readonly situation: Omit<Engine, "role">;
   readonly usual: Omit<Engine, "role">;
 }

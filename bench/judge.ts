@@ -1,16 +1,16 @@
 /** Decides from paired rounds whether a goal is reached. Pure: it runs and prints nothing. */
 
-/** What the median of the rounds' figures has to be; a ratio unless there is a unit. */
+/** The required median of the rounds' figures. A ratio unless it has a unit. */
 export type Goal = ({ readonly atLeast: number } | { readonly atMost: number }) & { readonly unit?: string };
 
-/** What one server achieved in one round. */
+/** The result of one server in one round. */
 export interface Sample {
   readonly cpuUsPerOperation: number;
   readonly operationsPerSecond: number;
   readonly p99Us?: number;
 }
 
-/** One ratio per round in which both ran. Above 1 is better for us, but for latency, where it is worse. */
+/** One ratio per round in which both ran. Above 1 is better for us, except for latency. */
 export interface Ratios {
   readonly cpu: readonly number[];
   readonly rate: readonly number[];
@@ -20,14 +20,14 @@ export interface Ratios {
 export interface Verdict {
   /** The median. */
   readonly value: number;
-  /** Rounds that missed the goal by so much that noise should not explain it. */
+  /** Rounds that missed the goal by more than noise explains. */
   readonly strays: number;
   readonly ok: boolean;
 }
 
-/** A single round on a shared machine says little; so many are needed for ours and the baselines. */
+/** Rounds needed for ours and the baselines, because a single round on a shared machine says little. */
 export const MIN_ROUNDS = 10;
-/** Peers only give an idea of the field. */
+/** Rounds of peers, which are only for orientation. */
 const PEER_ROUNDS = 3;
 const MAX_STRAYS = 2;
 const STRAY_SHARE = 0.85;
@@ -45,8 +45,8 @@ function reaches(value: number, goal: Goal): boolean {
 }
 
 /**
- * Who runs in which round, in which order. Everybody runs once a round, so that a busy minute of the machine hits
- * all alike, and each round begins with another one, so that nobody always runs first.
+ * Which servers run in which round, in which order. Each runs once per round, so that a busy minute of the machine
+ * affects all alike, and each round starts with another server, so that none always runs first.
  */
 export function planRounds<Subject>(
   subjects: readonly Subject[],
@@ -60,7 +60,7 @@ export function planRounds<Subject>(
   });
 }
 
-/** The rounds in which both ran: index n of both lists is round n, empty where one did not run. */
+/** The rounds in which both ran. Index n of both lists is round n, empty where one did not run. */
 export function pairRounds<Achieved>(
   ours: readonly (Achieved | undefined)[],
   theirs: readonly (Achieved | undefined)[],
@@ -90,7 +90,7 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const upper = sorted[Math.floor(sorted.length / 2)];
   const lower = sorted[Math.ceil(sorted.length / 2) - 1];
-  if (upper === undefined || lower === undefined) throw new Error("There is no median of no values.");
+  if (upper === undefined || lower === undefined) throw new Error("The median needs at least one value.");
   return (lower + upper) / 2;
 }
 
@@ -98,7 +98,7 @@ export function formatGoal(goal: Goal): string {
   return withUnit("atLeast" in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`, goal);
 }
 
-/** Two digits, and never a figure that reads like the goal when it was missed. */
+/** Two digits, and never a figure that looks like the goal when it was missed. */
 export function formatValue(value: number, goal: Goal): string {
   return withUnit(roundAway(value, goal).toFixed(2), goal);
 }
@@ -113,7 +113,7 @@ function withUnit(text: string, { unit }: Goal): string {
   return unit === undefined ? text : `${text} ${unit}`;
 }
 
-/** Why the verdict is not what the median alone says; undefined when it is. */
+/** Why the verdict differs from the median. Undefined when it does not. */
 export function explainStrays({ strays }: Verdict, goal: Goal): string | undefined {
   if (strays <= MAX_STRAYS) return undefined;
   const limit = "atLeast" in goal ? goal.atLeast * STRAY_SHARE : goal.atMost / STRAY_SHARE;

@@ -1,20 +1,20 @@
-/** The loads a server is put under, and what each says about it. */
+/** The loads for a server and their results. */
 import { z } from "zod";
 import { runGenerator } from "./generator.ts";
 import type { Sample } from "./judge.ts";
-import type { Effort } from "./measurement.ts";
+import { type Effort, isSmoke } from "./measurement.ts";
 import type { Target } from "./server.ts";
 
-/** Loads a server and says what it achieved. */
+/** Loads a server and returns its result. */
 export type Load<Achieved> = (target: Target, effort: Effort) => Promise<Achieved>;
 
-/** What the load did, and whether it was the server that set the limit. */
+/** The result of the load, with figures that show whether the server was the bottleneck. */
 export interface LoadSample extends Sample {
   readonly serverCores: number;
   readonly generatorCores: number;
 }
 
-/** What a process holds in RAM once its garbage is collected. */
+/** The resident memory of a process after a garbage collection. */
 export interface Footprint {
   readonly kbPerConnection: number;
   /** Without any connection. */
@@ -22,7 +22,7 @@ export interface Footprint {
 }
 
 const cpuTime = z.number().positive({
-  error: "The server used no CPU time that the system could measure: measure longer.",
+  error: "The server used no measurable CPU time. Measure longer.",
 });
 
 const rpcResult = z.object({
@@ -34,14 +34,14 @@ const rpcResult = z.object({
   server_us_per_req: cpuTime,
 });
 
-/** Requests answered one by one, a fixed number of them in flight on each connection. */
+/** Requests with a fixed number in flight on each connection. */
 export function rpcLoad(options: { readonly connections: number; readonly depth: number }): Load<LoadSample> {
   return async (target, effort) => {
     const more = ["--n", String(options.connections), "--depth", String(options.depth)];
     const { result, complaints } = await run("rpc", target, effort, more);
     const achieved = rpcResult.parse(result);
     if (achieved.mismatch > 0)
-      throw new Error(`${achieved.mismatch} answers were wrong, such as:\n${complaints}`);
+      throw new Error(`${achieved.mismatch} responses were wrong, for example:\n${complaints}`);
     return {
       cpuUsPerOperation: achieved.server_us_per_req,
       operationsPerSecond: achieved.rps,
@@ -59,7 +59,7 @@ const fanResult = z.object({
   server_us_per_delivery: cpuTime,
 });
 
-/** One publisher and many subscribers; so many published messages at most are not delivered to all yet. */
+/** One publisher and many subscribers, with a limit of published messages that are not yet delivered to all. */
 export function fanLoad(options: {
   readonly subscribers: number;
   readonly outstanding: number;
@@ -79,10 +79,11 @@ export function fanLoad(options: {
 
 const idleResult = z.object({ empty_kb: z.number().positive(), kb_per_conn: z.number() });
 
-/** Connections that subscribe to a topic and then do nothing. */
+/** Connections that subscribe to a topic and stay idle. */
 export function idleLoad(options: { readonly connections: number }): Load<Footprint> {
   return async (target, effort) => {
-    const { result } = await run("idle", target, effort, ["--n", String(options.connections)]);
+    const connections = isSmoke(effort) ? options.connections / 10 : options.connections;
+    const { result } = await run("idle", target, effort, ["--n", String(connections)]);
     const achieved = idleResult.parse(result);
     return { kbPerConnection: achieved.kb_per_conn, emptyKb: achieved.empty_kb };
   };
@@ -98,6 +99,6 @@ function run(
   if (second !== undefined) args.push("--port2", String(second.port), "--pid2", String(second.pid));
   args.push("--proto", protocol, "--path", path);
   args.push("--warm", String(warmSeconds), "--secs", String(measuredSeconds));
-  // Idle connections get the time to settle three times.
+  // Idle connections settle three times.
   return runGenerator(args, 3 * warmSeconds + measuredSeconds);
 }

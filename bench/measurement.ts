@@ -1,4 +1,4 @@
-/** What a measurement is, and which there are: every file in `measurements/` exports one. */
+/** The type of a measurement, and the list of them: every file in `measurements/` exports one. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,7 +8,7 @@ import type { Table } from "./table.ts";
 
 export interface Measurement {
   readonly name: string;
-  /** One line: what is done, to what. */
+  /** One line: the operation and its circumstances. */
   readonly about: string;
   readonly goal: Goal;
   run(effort: Effort): Promise<Finding>;
@@ -19,27 +19,32 @@ export interface Effort {
   readonly rounds: number;
   readonly warmSeconds: number;
   readonly measuredSeconds: number;
-  /** Told after each round. */
+  /** Called after each round. */
   readonly onRound: (round: number) => void;
 }
 
+/** A smoke run checks that the benchmarks work. It has no time for large numbers or for other libraries. */
+export function isSmoke({ measuredSeconds }: Pick<Effort, "measuredSeconds">): boolean {
+  return measuredSeconds < 1;
+}
+
 export interface Finding {
-  /** One per round; the goal is about their median. */
+  /** One per round. The goal refers to their median. */
   readonly figures: readonly number[];
   /** The tables, ready to be printed. */
   readonly report: string;
-  /** The same for the page, without what is of interest only while measuring. */
+  /** The same for the page, without columns that matter only while measuring. */
   readonly table: Table;
-  /** What speaks against trusting the figures. */
+  /** Reasons to distrust the figures. */
   readonly doubts: readonly string[];
   readonly chart: Chart;
-  /** Other libraries we mean to be ahead of. */
+  /** Other libraries that we want to outperform. */
   readonly rivals: readonly Rival[];
 }
 
 export interface Rival {
   readonly name: string;
-  /** CPU time it needs for an operation, divided by what ours needs: above 1 ours is ahead. */
+  /** Its CPU time per operation divided by ours. Above 1 ours is ahead. */
   readonly lead: number;
 }
 
@@ -54,7 +59,9 @@ export async function loadMeasurements(): Promise<Measurement[]> {
 async function load(file: string): Promise<Measurement> {
   const module: { readonly measurement?: Measurement } = await import(pathToFileURL(join(FOLDER, file)).href);
   if (module.measurement === undefined) {
-    throw new Error(`measurements/${file} exports no "measurement". Export one, or move the file elsewhere.`);
+    throw new Error(
+      `measurements/${file} exports no "measurement". Export one, or move the file to another folder.`,
+    );
   }
   return module.measurement;
 }

@@ -27,7 +27,7 @@ function render(...outcomes: readonly Outcome[]): string {
 }
 
 describe("the page", () => {
-  test("says for each goal what was measured and whether it is reached", () => {
+  test("states for each goal what was measured and whether it is reached", () => {
     const page = render(outcome("rpc-node", true), outcome("rpc-bun", false));
     expect(page).toContain("| [rpc-node](#rpc-node) | ≥ 0.85 | 0.91 | reached |");
     expect(page).toContain("| [rpc-bun](#rpc-bun) | ≥ 0.85 | 0.80 | **short** |");
@@ -40,7 +40,7 @@ describe("the page", () => {
     expect(page).toContain("Median of 2 rounds: 0.91 (goal ≥ 0.85). The machine was busy.");
   });
 
-  test("comes with the charts it shows", () => {
+  test("contains the charts that it shows", () => {
     const pages = renderPages([outcome("rpc-node", true)], setting);
     expect([...pages.keys()]).toEqual(["performance.md", "performance/rpc-node.svg"]);
     expect(pages.get("performance/rpc-node.svg")).toMatch(/^<svg /);
@@ -64,7 +64,7 @@ describe("other libraries", () => {
     );
   });
 
-  test("that we are not ahead of are named, with the measurement", () => {
+  test("that we are not ahead of are named with the measurement", () => {
     const outcomes = [
       outcome("rpc-bun", true, [
         { name: "Elysia", lead: 1 },

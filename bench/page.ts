@@ -4,7 +4,7 @@ import { formatGoal, formatValue, type Verdict } from "./judge.ts";
 import type { Finding, Measurement } from "./measurement.ts";
 import { formatMarkdownTable } from "./table.ts";
 
-/** What came of a measurement, as far as the page shows it. Plain data: it is kept beside the page. */
+/** The result of a measurement as far as the page shows it. Plain data that is stored beside the page. */
 export interface Outcome
   extends Pick<Measurement, "name" | "about" | "goal">,
     Pick<Finding, "table" | "doubts" | "chart" | "rivals"> {
@@ -12,16 +12,16 @@ export interface Outcome
   readonly verdict: Verdict;
 }
 
-/** Where it was measured. A date or a machine's name would say less, and change with every run. */
+/** The environment of the measurement. A date or a machine name would say less and change with every run. */
 export interface Setting {
   readonly cores: number;
-  /** Such as `Node 24.0.0`. */
+  /** For example `Node 24.0.0`. */
   readonly runtimes: readonly string[];
-  /** Such as `ws 8.0.0`. */
+  /** For example `ws 8.0.0`. */
   readonly libraries: readonly string[];
 }
 
-/** Path by path, relative to the page's folder. */
+/** By path, relative to the page's folder. */
 export type Pages = ReadonlyMap<string, string>;
 
 const PAGE = "performance.md";
@@ -62,7 +62,7 @@ function renderGoals(outcomes: readonly Outcome[]): string {
   return formatMarkdownTable([["measurement", "goal", "measured", ""], ...rows]);
 }
 
-/** The goal that has no figure of its own: to be ahead of every other library. */
+/** The goal without its own figure: to be ahead of every other library. */
 export function describeRivals(outcomes: readonly Pick<Outcome, "name" | "rivals">[]): string {
   const rivals = outcomes.flatMap(({ name, rivals: behind }) =>
     behind.map((rival) => ({ ...rival, where: name })),

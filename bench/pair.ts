@@ -1,9 +1,9 @@
-/** Two servers that share a broker of their own, loaded as one: each has half of the subscribers. */
+/** Two servers that share a private broker, loaded as one: each has half of the subscribers. */
 import { fileURLToPath } from "node:url";
 import type { PrivateServer } from "@halyard/services";
 import { JSON_ENVELOPE, type Server, startServer } from "./server.ts";
 
-/** Programs run by Node; `url` is their file, and the broker's address their last argument. */
+/** Programs run by Node. `url` is their file, and the broker's address is their last argument. */
 export function nodePair(
   name: string,
   startBroker: () => Promise<PrivateServer>,
@@ -20,7 +20,7 @@ export function nodePair(
       const end = async () => {
         const running = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
         await Promise.all(running.map((program) => program.kill()));
-        // Last, so that no server is heard complaining.
+        // Last, so that no server logs a lost broker.
         await broker.stop();
       };
       const [first, second] = started;

@@ -1,4 +1,4 @@
-/** Other libraries, on the runtimes each has. */
+/** Other libraries on the runtimes that each supports. */
 import { bunServer, type Dialect, nodeServer, type Server } from "./server.ts";
 
 const SOCKET_IO: Dialect = { protocol: "sio", path: "/socket.io/?EIO=4&transport=websocket" };

@@ -1,4 +1,4 @@
-/** Gives the server and the load generator a core each, so that neither takes the other's time. */
+/** Gives the server and the load generator one core each, so that they do not compete for CPU time. */
 import { spawnSync } from "node:child_process";
 
 export interface Command {
@@ -11,7 +11,7 @@ const CORES = { server: "0", generator: "1" } as const;
 
 let possible: boolean | undefined;
 
-/** Whether both cores are there and this machine lets us choose them. */
+/** Whether the machine has both cores and allows pinning. */
 export function canPin(): boolean {
   possible ??= Object.values(CORES).every(
     (core) => spawnSync(PROGRAM, ["-c", core, "true"], { stdio: "ignore" }).status === 0,

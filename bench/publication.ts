@@ -1,4 +1,4 @@
-/** Writes the page of a finished run: into that in `docs/` when the figures are fit to be shown, else as a draft. */
+/** Writes the page of a finished run: to `docs/` when the figures are reliable enough, otherwise as a draft. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -14,10 +14,10 @@ const packageJson = z.object({
   devDependencies: z.record(z.string(), z.string()),
 });
 
-/** What the page in `docs/` shows, to be shown again when only some of it is measured anew. */
+/** The results that the page in `docs/` shows, for a run that measures only some of them again. */
 const RECORDS = join("performance", "outcomes.json");
 
-/** Gives the folder that was written to, relative to the repository. `known` are the measurements there are. */
+/** Returns the folder that was written to, relative to the repository. `known` are the existing measurements. */
 export async function publish(
   outcomes: readonly Outcome[],
   known: readonly string[],
@@ -28,7 +28,7 @@ export async function publish(
   const shown = known.flatMap((name) => [...outcomes, ...earlier].find((one) => one.name === name) ?? []);
   const pages = new Map(renderPages(shown, await describeSetting()));
   if (fit) pages.set(RECORDS, `${JSON.stringify(shown, null, 2)}\n`);
-  // A measurement that no longer exists leaves no chart behind.
+  // The chart of a removed measurement is deleted.
   rmSync(join(folder, "performance"), { recursive: true, force: true });
   for (const [path, text] of pages) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -37,7 +37,7 @@ export async function publish(
   return relative(root, folder);
 }
 
-/** What this program has written itself; whoever changes its form measures anew. */
+/** Reads a file that this program wrote. After a change of its format, measure everything again. */
 function readRecords(folder: string): readonly Outcome[] {
   const path = join(folder, RECORDS);
   return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : [];

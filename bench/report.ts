@@ -1,11 +1,11 @@
-/** What a comparison shows: what each server achieved, how ours compares, and what speaks against trusting it. */
+/** The report of a comparison: the results of each server, the ratios to ours, and reasons to distrust them. */
 import { type Result, ranIn } from "./contest.ts";
 import { median, pairSamples } from "./judge.ts";
 import type { LoadSample } from "./load.ts";
 import { canPin } from "./pinning.ts";
 import { formatTable, type Table } from "./table.ts";
 
-/** Below this the machine had other work, or the load was too small. */
+/** Below this the machine was busy with other work, or the load was too small. */
 const MIN_SERVER_CORES = 0.8;
 /** Above this the generator may have been the bottleneck. */
 const MAX_GENERATOR_CORES = 0.95;
@@ -39,7 +39,7 @@ export function formatAchievements(results: readonly Result<LoadSample>[]): stri
   return formatTable([header, ...rows]);
 }
 
-/** Compares the first with each of the others; the goal is about the second. */
+/** Compares the first with each of the others. The goal refers to the second. */
 export function formatRatios([ours, ...others]: readonly Result<LoadSample>[]): string {
   if (ours === undefined) return "";
   const header = [`${ours.name} against`, "CPU ratio", "rate ratio", "p99 ratio", "CPU ratio of each round"];
@@ -61,7 +61,7 @@ export function describeDoubts(samples: readonly LoadSample[]): string[] {
   const starved = samples.filter(({ serverCores }) => serverCores < MIN_SERVER_CORES).length;
   const limited = samples.filter(({ generatorCores }) => generatorCores > MAX_GENERATOR_CORES).length;
   const doubts: string[] = [];
-  if (!canPin()) doubts.push("Not pinned: there is no taskset, or there are not two cores.");
+  if (!canPin()) doubts.push("Not pinned: taskset is missing, or the machine has fewer than two cores.");
   if (starved > 0) {
     doubts.push(
       `In ${starved} of ${samples.length} runs the server got less than ${MIN_SERVER_CORES} of a core.`,
@@ -77,7 +77,7 @@ export function describeDoubts(samples: readonly LoadSample[]): string[] {
 
 // --- on the page ---
 
-/** Both in one table: the ratios are ours against each of the others. */
+/** Both in one table. The ratios are ours against each of the others. */
 export function tabulate([ours, ...others]: readonly Result<LoadSample>[]): Table {
   if (ours === undefined) return [];
   const hasLatency = ranIn(ours).some(({ p99Us }) => p99Us !== undefined);

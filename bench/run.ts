@@ -1,4 +1,4 @@
-/** `npm run bench [-- name…]`: measures, prints the tables, and ends each with a line that says whether the goal is reached. */
+/** `npm run bench [-- name…]` measures, prints the tables, and ends each with a line that states whether the goal is reached. */
 import { parseArgs } from "node:util";
 import { buildPackages } from "./build.ts";
 import { compileGenerator } from "./generator.ts";
@@ -10,7 +10,7 @@ import { publish } from "./publication.ts";
 type Plan = Omit<Effort, "onRound"> & { readonly judged: boolean };
 
 const FULL: Plan = { rounds: MIN_ROUNDS, warmSeconds: 3, measuredSeconds: 4, judged: true };
-const SMOKE: Plan = { rounds: 1, warmSeconds: 0.2, measuredSeconds: 0.3, judged: false };
+const SMOKE: Plan = { rounds: 1, warmSeconds: 0.3, measuredSeconds: 0.5, judged: false };
 
 const OPTIONS = {
   list: { type: "boolean", default: false },
@@ -22,7 +22,7 @@ const OPTIONS = {
 /** Whether all goals were reached. */
 async function main(): Promise<boolean> {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
-  // Before anything is loaded: some measurements use the packages themselves.
+  // Before anything is loaded, because some measurements import the packages.
   await buildPackages();
   const known = await loadMeasurements();
   const chosen = choose(known, positionals);
@@ -34,7 +34,7 @@ async function main(): Promise<boolean> {
   await compileGenerator();
   const outcomes: Outcome[] = [];
   for (const measurement of chosen) {
-    // One that breaks must not hide what the others have to say.
+    // A failed measurement must not hide the results of the others.
     const outcome = await measure(measurement, plan).catch((error: unknown) =>
       complain(measurement.name, error),
     );
@@ -53,7 +53,7 @@ function choose(known: readonly Measurement[], names: readonly string[]): readon
   const unknown = names.find((name) => !known.some((measurement) => measurement.name === name));
   if (unknown !== undefined) {
     const list = known.map((measurement) => measurement.name).join(", ");
-    throw new Error(`There is no measurement "${unknown}". There are: ${list}.`);
+    throw new Error(`Unknown measurement "${unknown}". Use one of: ${list}.`);
   }
   return names.length === 0 ? known : known.filter((measurement) => names.includes(measurement.name));
 }
@@ -61,9 +61,9 @@ function choose(known: readonly Measurement[], names: readonly string[]): readon
 function planOf(smoke: boolean, rounds: string | undefined): Plan {
   if (rounds === undefined) return smoke ? SMOKE : FULL;
   if (smoke)
-    throw new Error("--smoke is one short round, so --rounds has no meaning with it. Leave one of them out.");
+    throw new Error("--smoke is one short round and cannot be combined with --rounds. Use one of them.");
   if (!/^[1-9]\d*$/.test(rounds))
-    throw new Error(`--rounds takes a whole number from 1 on, not "${rounds}".`);
+    throw new Error(`--rounds must be an integer of at least 1, not "${rounds}".`);
   return { ...FULL, rounds: Number(rounds) };
 }
 
@@ -83,7 +83,7 @@ async function measure(measurement: Measurement, plan: Plan): Promise<Outcome> {
     return outcome;
   }
   if (plan.rounds < MIN_ROUNDS) {
-    console.log(`${plan.rounds} rounds are a hint only: a verdict to rely on takes ${MIN_ROUNDS} or more.`);
+    console.log(`${plan.rounds} rounds give only a hint. A reliable verdict needs at least ${MIN_ROUNDS}.`);
   }
   const strays = explainStrays(verdict, goal);
   if (strays !== undefined) console.log(strays);

@@ -1,4 +1,4 @@
-/** Tables for people: the first column to the left, numbers to the right. */
+/** Text tables: the first column is left-aligned, numbers are right-aligned. */
 
 /** The first row is the header. */
 export type Table = readonly (readonly string[])[];

@@ -1,6 +1,6 @@
 /**
- * What one writes by hand for these flags: rules as JSON, compiled to closures over dotted paths, a map of flags, a
- * result object, and the published hash of `userId:key`.
+ * A hand-written implementation of these flags: rules as JSON, compiled to closures over dotted paths, a map of flags,
+ * a result object, and the published hash of `userId:key`.
  */
 import { COUNTRY, type Engine, keys, LOGINS, PLANS, SHARE, users } from "./workload.ts";
 
@@ -96,7 +96,7 @@ function anyOf(tests: readonly Test[]): Test {
 
 function compilePath(path: string): (context: Context) => unknown {
   const [root = "", name = "", ...further] = path.split(".");
-  if (further.length > 0) throw new Error(`The paths of this workload have two steps, not ${path}.`);
+  if (further.length > 0) throw new Error(`Only paths with two segments are supported, not ${path}.`);
   return (context) => {
     const bag = (context as unknown as Bag)[root] as Bag | undefined;
     return bag === undefined ? undefined : bag[name];

@@ -1,4 +1,4 @@
-/** flagd's engine in process, with the code it generates: its fastest mode. */
+/** flagd's engine in process with its generated code, which is its fastest mode. */
 import { FlagdCore } from "@openfeature/flagd-core";
 import { COUNTRY, type Engine, keys, LOGINS, PLANS, SHARE, users } from "./workload.ts";
 

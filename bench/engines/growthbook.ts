@@ -1,4 +1,4 @@
-/** GrowthBook's client for many users, which is faster than an instance for each. */
+/** GrowthBook's client for many users, which is faster than one instance per user. */
 import { GrowthBookClient } from "@growthbook/growthbook";
 import { COUNTRY, type Engine, keys, LOGINS, PLANS, SHARE, users } from "./workload.ts";
 

@@ -1,4 +1,4 @@
-/** Halyard's engine asked for all of 1,000 flags at once, as a bootstrap asks it. */
+/** Halyard's engine with 1,000 flags evaluated together, as a bootstrap does. */
 import type { EvaluationContext } from "@halyard/flags/engine";
 import { compileAll, contexts } from "./halyard.ts";
 import { type Engine, keysOf } from "./workload.ts";

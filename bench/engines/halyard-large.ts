@@ -1,4 +1,4 @@
-/** A tenant at the size the service is made for. */
+/** A tenant of the maximum supported size. */
 import { startStore } from "./halyard-store.ts";
 import type { Engine } from "./workload.ts";
 

@@ -1,11 +1,11 @@
-/** Halyard's engine with overrides beside the flags, as a tenant's snapshot has them, in any size. */
+/** Halyard's engine with overrides beside the flags, as in a tenant's snapshot, in any size. */
 import type { OverrideDefinition } from "@halyard/flags/engine";
 import { compileAll, contexts } from "./halyard.ts";
 import { type Engine, keys, keysOf } from "./workload.ts";
 
 export type Overrides = ReadonlyMap<string, ReadonlyMap<string, OverrideDefinition>>;
 
-/** The same 100 flags are asked for, however many there are. */
+/** The same 100 flags are evaluated, however many there are. */
 export function startStore(flagCount: number, overrideCount: number): Engine {
   const before = heapKb();
   const started = process.cpuUsage();
@@ -30,8 +30,8 @@ export function startStore(flagCount: number, overrideCount: number): Engine {
 }
 
 /**
- * By flag, then by user, all of them of the flags that are asked for, which is the worst case; of users who do not ask,
- * so that the answers stay those of the rules.
+ * By flag, then by user. All belong to the evaluated flags, which is the worst case, and to users that are not
+ * evaluated, so that the results stay those of the rules.
  */
 export function overridesOf(count: number): Overrides {
   const overrides = new Map(keys.map((key) => [key, new Map<string, OverrideDefinition>()]));

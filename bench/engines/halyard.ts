@@ -2,7 +2,7 @@
 import { type CompiledFlag, compileFlag, type FlagDefinition } from "@halyard/flags/engine";
 import { COUNTRY, type Engine, keys, LOGINS, PLANS, SHARE, users } from "./workload.ts";
 
-/** As the service stores it: nothing is shared between flags. */
+/** As the service stores it: flags share nothing. */
 export function definitionOf(key: string): FlagDefinition {
   return {
     key,

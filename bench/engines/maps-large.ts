@@ -1,4 +1,4 @@
-/** Maps of the size the service is made for. */
+/** Maps of the maximum supported size. */
 import { startMaps } from "./maps.ts";
 import type { Engine } from "./workload.ts";
 

@@ -1,4 +1,4 @@
-/** The lookups of an evaluation without the evaluation: what maps of these sizes cost anybody. */
+/** The lookups of an evaluation without the evaluation: the cost of maps of these sizes. */
 import { contexts } from "./halyard.ts";
 import { overridesOf } from "./halyard-store.ts";
 import { type Engine, keys, keysOf } from "./workload.ts";

@@ -1,4 +1,4 @@
-/** A program: evaluates with one engine for so many seconds and prints what an evaluation cost, as JSON. */
+/** A program that evaluates with one engine for a number of seconds and prints the cost of an evaluation as JSON. */
 import { parseArgs } from "node:util";
 import { type Engine, type Pairs, pairsOf } from "./workload.ts";
 
@@ -11,18 +11,18 @@ const module: { start(): Engine | Promise<Engine> } = await import(`./${name}.ts
 const engine = await module.start();
 const pairs = pairsOf(engine.keys.length);
 const { evaluationsPerCall = 1 } = engine;
-/** A turn takes long enough to be timed and short enough to end near the time asked for. */
+/** A turn is long enough to be timed and short enough to end near the requested time. */
 const TURN = Math.max(1, Math.ceil(20_000 / evaluationsPerCall));
 
 let place = 0;
 
-/** Gives how many were on. */
+/** Returns the number of enabled results. */
 async function turn({ isOn }: Engine, { flags, users }: Pairs): Promise<number> {
   let on = 0;
   for (let index = 0; index < TURN; index++) {
     place = (place + 1) % flags.length;
     const answer = isOn(flags[place] as number, users[place] as number);
-    // Awaited only where the engine makes us wait.
+    // Awaited only where the engine is asynchronous.
     if (answer === true || (answer !== false && (await answer))) on += 1;
   }
   return on;

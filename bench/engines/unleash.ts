@@ -32,7 +32,7 @@ export async function start(): Promise<Engine> {
     skipInstanceCountWarning: true,
     bootstrap: { data: features as never },
   });
-  // It tries its server all the same; the flags are there without it.
+  // It tries to reach its server, but the flags are available without it.
   client.on("error", () => undefined);
   client.on("warn", () => undefined);
   await client.start();

@@ -1,4 +1,4 @@
-/** What is evaluated: 100 flags for 10,000 users, in pairs at random that are the same in every run. */
+/** The workload: 100 flags for 10,000 users, in random pairs that are the same in every run. */
 
 export interface User {
   readonly id: string;
@@ -16,11 +16,11 @@ export const SHARE = 50;
 const USERS = 10_000;
 const PAIRS = 1 << 16;
 
-/** An engine with the flags in it: is the flag on for the user? Both by their index. */
+/** An engine with its flags. Returns whether the flag is on for the user, both by index. */
 export interface Engine {
   readonly keys: readonly string[];
   isOn(flag: number, user: number): boolean | Promise<boolean>;
-  /** Evaluations that one call of `isOn` makes; 1 when absent. */
+  /** Evaluations per call of `isOn`. Default: 1. */
   readonly evaluationsPerCall?: number;
   /** Further figures about the engine, for its line in the report. */
   readonly facts?: Readonly<Record<string, number>>;
@@ -28,7 +28,7 @@ export interface Engine {
 
 let state = 12_345;
 
-/** From 0, below 1. */
+/** From 0 (inclusive) to 1 (exclusive). */
 export function random(): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
   return state / 2 ** 32;

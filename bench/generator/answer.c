@@ -29,7 +29,7 @@ static const char *find_header(const char *head, size_t length, const char *name
   return NULL;
 }
 
-// The length of a chunked body; 0 when more bytes are needed.
+// The length of a chunked body. 0 when more bytes are needed.
 static size_t chunked_length(const char *body, size_t length) {
   size_t at = 0;
   for (;;) {
@@ -59,7 +59,7 @@ Answer read_answer(const char *bytes, size_t length) {
     size_t body = announced ? strtoul(announced, NULL, 10) : 0;
     if (rest >= body) answer.length = answer.body_offset + body;
   } else {
-    fail_answer("an answer that does not say how long it is", bytes, length);
+    fail_answer("a response without a length", bytes, length);
   }
   return answer;
 }

@@ -1,4 +1,4 @@
-// Answers over HTTP/1.1: where one ends, and what it says.
+// HTTP/1.1 responses: their length and content.
 #ifndef ANSWER_H
 #define ANSWER_H
 
@@ -6,12 +6,12 @@
 
 typedef struct {
   int status;
-  // Of the whole answer; 0 when more bytes are needed.
+  // Of the whole response. 0 when more bytes are needed.
   size_t length;
   size_t body_offset;
 } Answer;
 
-// Ends the program when the bytes are no answer that it understands.
+// Ends the program when the bytes are not a valid response.
 Answer read_answer(const char *bytes, size_t length);
 
 #endif

@@ -101,7 +101,7 @@ static void handle_frame(Connection *connection, const Frame *frame) {
   }
 }
 
-// The length of the server's answer to the upgrade; 0 when more bytes are needed.
+// The length of the server's response to the upgrade. 0 when more bytes are needed.
 static size_t read_upgrade(Connection *connection, const char *bytes, size_t length) {
   const char *end = memmem(bytes, length, "\r\n\r\n", 4);
   if (!end) return 0;
@@ -142,12 +142,12 @@ static void read_connection(Connection *connection) {
     fail_with_errno("cannot receive");
   }
   if (received == 0) {
-    fprintf(stderr, "wsload: the server ended a connection without closing it\n");
+    fprintf(stderr, "wsload: the server ended a connection without a close frame\n");
     exit(2);
   }
   const char *bytes = buffer;
   size_t length = (size_t)received;
-  // Mostly frames arrive whole and are read where they are; only a torn one is put together elsewhere.
+  // Most frames arrive complete and are read in place. Only a split one is assembled elsewhere.
   if (connection->rest_length > 0) {
     reserve_rest(connection, connection->rest_length + length);
     memcpy(connection->rest + connection->rest_length, buffer, length);
@@ -157,7 +157,7 @@ static void read_connection(Connection *connection) {
   size_t handled = handle_bytes(connection, bytes, length);
   connection->rest_length = length - handled;
   if (connection->rest_length == 0) return;
-  // When `bytes` are those of `rest` it is large enough already, and does not move under them.
+  // When `bytes` are those of `rest` it is large enough already and does not move.
   reserve_rest(connection, connection->rest_length);
   memmove(connection->rest, bytes + handled, connection->rest_length);
 }
@@ -174,7 +174,7 @@ void poll_connections(int timeout_ms, void (*after_read)(Connection *connection)
 
 // --- opening ---
 
-// Thousands of connections are more than most shells allow by default, and fewer than the system does.
+// Thousands of connections are more than most shells allow by default, and fewer than the system allows.
 static void raise_file_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return;

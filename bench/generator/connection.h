@@ -1,4 +1,4 @@
-// Connections of one epoll loop: dialled, upgraded, read frame by frame.
+// Connections of one epoll loop: opened, upgraded, read frame by frame.
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
@@ -14,11 +14,11 @@ typedef struct {
   int socket;
   Stage stage;
 
-  // Received bytes that are not a whole frame yet.
+  // Received bytes of an incomplete frame.
   char *rest;
   size_t rest_length, rest_capacity;
 
-  // rpc: ids count up, and the server answers in order.
+  // rpc: ids increase, and the server answers in order.
   uint32_t next_id, expected_id;
   unsigned in_flight;
   uint64_t sent_ns[MAX_DEPTH];
@@ -29,16 +29,16 @@ typedef struct {
   bool delivered;
 } Connection;
 
-// What a mode does with each message of the application.
+// Handles each application message in a mode.
 typedef void MessageHandler(Connection *connection, const char *message, size_t length);
 
 extern Connection *connections;
 extern int connection_count;
 
-// Opens `count` connections, of which those from `first_subscriber` on subscribe, and returns when all are ready.
+// Opens `count` connections, of which those from `first_subscriber` on subscribe. Returns when all are ready.
 void open_connections(int count, int first_subscriber, MessageHandler *on_message);
 
-// Waits for events at most `timeout_ms`, and handles them. `after_read`, if any, runs for each connection that was read.
+// Waits at most `timeout_ms` for events and handles them. `after_read`, if any, runs for each connection that was read.
 void poll_connections(int timeout_ms, void (*after_read)(Connection *connection));
 
 // Sends bytes that are already frames.

@@ -43,7 +43,7 @@ static void await_subscriptions(void) {
     publish();
     receive_for(PROBE_EVERY_SECONDS);
   }
-  // What is still on its way belongs to no measurement.
+  // Messages that are still in flight do not count.
   uint64_t before;
   do {
     before = deliveries;

@@ -23,7 +23,7 @@ size_t write_frame(char *output, int opcode, const char *payload, size_t length)
     output[header++] = (char)(length >> 8);
     output[header++] = (char)(length & 255);
   }
-  // A mask of zeros leaves the payload as it is: the server still unmasks, and we do not spend time on it.
+  // A mask of zeros does not change the payload: the server still unmasks, and this program saves the time.
   memset(output + header, 0, MASK_LENGTH);
   header += MASK_LENGTH;
   memcpy(output + header, payload, length);

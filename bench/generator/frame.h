@@ -16,10 +16,10 @@ typedef struct {
   size_t length;
 } Frame;
 
-// Writes a frame of at most MAX_FRAME bytes to `output`, and gives its length.
+// Writes a frame of at most MAX_FRAME bytes to `output` and returns its length.
 size_t write_frame(char *output, int opcode, const char *payload, size_t length);
 
-// Reads the frame that `bytes` begins with, and gives its whole length; 0 when more bytes are needed.
+// Reads the frame at the start of `bytes` and returns its whole length. 0 when more bytes are needed.
 size_t read_frame(const char *bytes, size_t length, Frame *frame);
 
 #endif

@@ -18,7 +18,7 @@
 #include "modes.h"
 #include "options.h"
 
-// One answer in so many is read: reading each would make this program the bottleneck.
+// One response in this many is checked. Checking each would make this program the bottleneck.
 #define CHECK_EVERY 64
 #define MAX_EVENTS 256
 #define MAX_ANSWER (1 << 20)
@@ -26,7 +26,7 @@
 #define SHOWN_WRONG 3
 #define SHOWN_BYTES 300
 
-// What is sent, and a part of the answer to it.
+// The request, and a part of its response.
 typedef struct {
   const char *bytes;
   size_t length;
@@ -35,7 +35,7 @@ typedef struct {
 } Exchange;
 
 typedef struct {
-  // -1 when it is closed; it is then opened again for the next request.
+  // -1 when it is closed. It is then opened again for the next request.
   int socket;
   bool is_waiting;
   const Exchange *exchange;
@@ -47,17 +47,17 @@ typedef struct {
 static Exchange *exchanges;
 static size_t exchange_count;
 static Line *lines;
-// The lines without a request, the last used one last.
+// The connections without a request, the last used one last.
 static Line **idle;
 static int idle_count;
 static int epoll, timer;
 static bool measuring;
-// Requests a second; 0 for as many as are answered.
+// Requests per second. 0 for as many as are answered.
 static double rate;
 // Nothing is sent beyond this number of requests.
 static uint64_t limit = UINT64_MAX;
 static uint64_t sent, answers, wrong, late;
-// When the first request at `rate` was due, and which one that was.
+// When the first request at `rate` was due, and its number.
 static uint64_t started_ns, first_paced;
 
 static void fail_with_errno(const char *action) {
@@ -67,7 +67,7 @@ static void fail_with_errno(const char *action) {
 
 // --- the file ---
 
-// Each request as two lengths on a line of their own, the request, and what its answer has to contain.
+// Each request as two lengths on one line, the request, and the text that its response must contain.
 static void read_exchanges(void) {
   FILE *file = fopen(options.requests, "r");
   if (!file) fail_with_errno("cannot read the requests");
@@ -99,7 +99,7 @@ static void read_exchanges(void) {
   }
 }
 
-// --- lines ---
+// --- connections ---
 
 static void open_line(Line *line) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
@@ -146,7 +146,7 @@ static void ask(Line *line, uint64_t due_ns) {
   send_on(line);
 }
 
-// --- answers ---
+// --- responses ---
 
 static void complain(const Line *line, size_t length) {
   if (wrong++ >= SHOWN_WRONG) return;
@@ -169,7 +169,7 @@ static void check(const Line *line, const Answer *answer) {
 
 static void handle_closed(Line *line) {
   close_line(line);
-  // Closed just when it was used again: as browsers do, ask once more.
+  // Closed just when it was reused: send the request once more, as browsers do.
   if (line->is_waiting) send_on(line);
 }
 
@@ -183,7 +183,7 @@ static void read_line(Line *line) {
   Answer answer = read_answer(line->received, line->received_length);
   if (answer.length == 0) {
     if (line->received_length == MAX_ANSWER) {
-      fprintf(stderr, "wsload: an answer of over %d bytes\n", MAX_ANSWER);
+      fprintf(stderr, "wsload: a response of over %d bytes\n", MAX_ANSWER);
       exit(2);
     }
     return;
@@ -207,13 +207,13 @@ static void wake_at(uint64_t ns) {
   timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-// Asks whatever is due and there is a line for.
+// Sends every due request for which a connection is free.
 static void ask_due(void) {
   uint64_t now = now_ns();
   while (idle_count > 0 && sent < limit) {
     uint64_t due = rate > 0 ? due_of(sent) : now;
     if (due > now) break;
-    // Over a millisecond: this program or the server could not keep up.
+    // Over a millisecond late: this program or the server could not keep up.
     if (measuring && now - due > 1000000) late++;
     ask(idle[--idle_count], due);
   }
@@ -245,7 +245,7 @@ static void exchange_laps(int laps) {
   limit = UINT64_MAX;
 }
 
-// Waits for the answers that are under way: a server is not to be judged by requests that were given up.
+// Waits for the responses in flight, so that abandoned requests do not count against the server.
 static void finish(void) {
   uint64_t end = now_ns() + seconds_to_ns(FINISH_SECONDS);
   measuring = false;
@@ -286,7 +286,7 @@ void run_http(void) {
   double count = (double)(answers - answers_before);
   finish();
   if (count == 0) {
-    fprintf(stderr, "wsload: the server answered nothing\n");
+    fprintf(stderr, "wsload: the server sent no response\n");
     exit(3);
   }
   printf("{\"mode\":\"http\",\"rps\":%.1f,\"p50_us\":%d,\"p95_us\":%d,\"p99_us\":%d,\"late\":%.4f,"

@@ -12,7 +12,7 @@ static void ignore_message(Connection *connection, const char *message, size_t l
   (void)length;
 }
 
-// Neither what the server still does nor when its pages go back to the system can be seen from here, so both get time.
+// The server's remaining work and the release of its pages cannot be observed from here, so both get time.
 static void settle(void) {
   uint64_t end = now_ns() + seconds_to_ns(options.warm_seconds);
   while (now_ns() < end) {
@@ -24,7 +24,7 @@ static void settle(void) {
   }
 }
 
-// Memory without garbage: on this signal a server program collects it.
+// Memory without garbage: a server program collects it on this signal.
 static long collected_rss_kb(void) {
   kill(options.server, SIGUSR2);
   settle();

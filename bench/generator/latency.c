@@ -1,6 +1,6 @@
 #include "latency.h"
 
-// One bucket per µs; the last one holds all that took longer.
+// One bucket per µs. The last one holds everything slower.
 #define BUCKETS 1000000
 
 static uint64_t latencies[BUCKETS];

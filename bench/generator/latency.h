@@ -1,4 +1,4 @@
-// How long answers took.
+// Response times.
 #ifndef LATENCY_H
 #define LATENCY_H
 
@@ -6,7 +6,7 @@
 
 void record_latency(uint64_t ns);
 
-// The latency that `share` of all recorded answers did not exceed.
+// The latency that `share` of all recorded responses did not exceed.
 int percentile_us(double share);
 
 #endif

@@ -23,18 +23,18 @@ static FILE *open_proc(pid_t process, const char *file) {
   snprintf(path, sizeof path, "/proc/%d/%s", (int)process, file);
   FILE *opened = fopen(path, "r");
   if (!opened) {
-    fprintf(stderr, "wsload: cannot read %s: the server is gone\n", path);
+    fprintf(stderr, "wsload: cannot read %s: the server has ended\n", path);
     exit(2);
   }
   return opened;
 }
 
-// The clock of the process, and not /proc/PID/stat, which counts in hundredths of a second.
+// The clock of the process, because /proc/PID/stat counts in hundredths of a second.
 static double process_cpu_seconds(pid_t process) {
   clockid_t clock;
   struct timespec time;
   if (clock_getcpuclockid(process, &clock) || clock_gettime(clock, &time)) {
-    fprintf(stderr, "wsload: cannot read the CPU time of process %d: the server is gone\n", (int)process);
+    fprintf(stderr, "wsload: cannot read the CPU time of process %d: the server has ended\n", (int)process);
     exit(2);
   }
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;

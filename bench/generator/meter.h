@@ -1,4 +1,4 @@
-// Clocks and the counters of /proc: what the servers and this program used.
+// Clocks and the counters of /proc: the resources used by the servers and this program.
 #ifndef METER_H
 #define METER_H
 
@@ -10,13 +10,13 @@ uint64_t seconds_to_ns(double seconds);
 // CPU time of the servers so far, user and system, all threads.
 double server_cpu_seconds(void);
 
-// CPU time of this program so far: near one core, it and not the server is the bottleneck.
+// CPU time of this program so far. Near one core, this program is the bottleneck and not the server.
 double own_cpu_seconds(void);
 
-// Memory of the (first) server that is in RAM, in kB.
+// Resident memory of the (first) server, in kB.
 long server_rss_kb(void);
 
-// One stretch of measured time: `start_meter` at its beginning, `read_meter` at its end.
+// One measured interval: `start_meter` at its beginning, `read_meter` at its end.
 typedef struct {
   uint64_t started_ns;
   double server_cpu;

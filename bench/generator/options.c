@@ -20,16 +20,16 @@ static const char *const protocol_names[] = {"json", "raw", "sio", "trpc", NULL}
 
 static const char usage[] =
     "usage: wsload --mode rpc|fan|idle|http --port P --pid SERVER_PID [options]\n"
-    "  --proto json|raw|sio|trpc   what the server speaks (json)\n"
-    "  --path PATH                 where it accepts WebSockets (/ws)\n"
+    "  --proto json|raw|sio|trpc   the server's protocol (json)\n"
+    "  --path PATH                 path of its WebSockets (/ws)\n"
     "  --n N                       connections; subscribers with --mode fan (50)\n"
     "  --depth D                   rpc: requests in flight per connection, at most 256 (1)\n"
-    "  --window W                  fan: published messages that are not fully delivered yet (8)\n"
-    "  --requests FILE             http: what to send, one after the other and again\n"
-    "  --rate R                    http: requests a second; 0 for as many as are answered (0)\n"
-    "  --laps N                    http: how often all are sent first, as fast as they are answered (0)\n"
+    "  --window W                  fan: published messages that are not yet fully delivered (8)\n"
+    "  --requests FILE             http: requests to send, in order and repeatedly\n"
+    "  --rate R                    http: requests per second, 0 for as many as are answered (0)\n"
+    "  --laps N                    http: how often all are sent before, as fast as possible (0)\n"
     "  --warm S --secs S           rpc, fan, http: seconds before measuring, and measured (2, 8)\n"
-    "                              idle: --warm is what memory gets to settle before it is read\n"
+    "                              idle: --warm is the time before memory is read\n"
     "  --port2 P --pid2 PID        fan: a second server, for every other subscriber\n";
 
 static void fail(const char *problem, const char *subject) {
@@ -41,14 +41,14 @@ static int parse_name(const char *option, const char *value, const char *const *
   for (int i = 0; names[i]; i++) {
     if (!strcmp(value, names[i])) return i;
   }
-  fail("not a value of this option", option);
+  fail("invalid value of option", option);
   return 0;
 }
 
 static double parse_number(const char *option, const char *value, double min) {
   char *end;
   double number = strtod(value, &end);
-  if (end == value || *end != '\0' || !(number >= min)) fail("not a number this option takes", option);
+  if (end == value || *end != '\0' || !(number >= min)) fail("invalid number for option", option);
   return number;
 }
 
@@ -81,8 +81,8 @@ void parse_options(int count, char **arguments) {
     parse_option(arguments[i], arguments[i + 1]);
   }
   if (options.port == 0) fail("option missing", "--port");
-  // Without the process there is no CPU time to read, and a signal to 0 would reach our own group.
+  // Without the process there is no CPU time to read, and a signal to 0 would reach this process group.
   if (options.server == 0) fail("option missing", "--pid");
   if (options.mode == MODE_HTTP && !options.requests) fail("option missing", "--requests");
-  if (options.depth > MAX_DEPTH) fail("more than 256", "--depth");
+  if (options.depth > MAX_DEPTH) fail("larger than 256", "--depth");
 }

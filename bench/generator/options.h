@@ -1,10 +1,10 @@
-// What the command line asks for.
+// The options of the command line.
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
 #include <sys/types.h>
 
-// The most requests one connection may have in flight.
+// Maximum number of requests in flight on one connection.
 #define MAX_DEPTH 256
 
 typedef enum { MODE_RPC, MODE_FAN, MODE_IDLE, MODE_HTTP } Mode;
@@ -22,10 +22,10 @@ typedef struct {
   int connections;
   int depth;
   int window;
-  // http: a file of requests, and how many of them a second; 0 for as many as are answered.
+  // http: a file of requests, and their rate per second. 0 for as many as are answered.
   const char *requests;
   double rate;
-  // http: how often every request is sent before anything else, as fast as they are answered.
+  // http: how often every request is sent before anything else, as fast as possible.
   int laps;
   double warm_seconds;
   double measured_seconds;
@@ -33,7 +33,7 @@ typedef struct {
 
 extern Options options;
 
-// Fills `options`; ends the program with the usage when an argument is not understood.
+// Fills `options`. Ends the program with the usage when an argument is invalid.
 void parse_options(int count, char **arguments);
 
 #endif

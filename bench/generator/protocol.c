@@ -64,7 +64,7 @@ void write_id(char *output, uint32_t id) {
 bool is_answer(const char *message, size_t length, uint32_t id) {
   char text[ID_LENGTH];
   write_id(text, id);
-  // An error answer has the id too, but not the payload.
+  // An error response has the id too, but not the payload.
   return contains(message, length, text, ID_LENGTH) && contains(message, length, USER, strlen(USER));
 }
 

@@ -1,4 +1,4 @@
-// What is said in each protocol: greeting, request, subscription, publication.
+// The messages of each protocol: handshake, request, subscription, publish.
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
@@ -9,15 +9,15 @@
 #include "connection.h"
 #include "frame.h"
 
-// Ids have eight digits, so that one can be written over another.
+// Ids have eight digits, so that one can be overwritten with another.
 #define FIRST_ID 10000000u
 #define ID_LENGTH 8
 
-// A frame to send again and again.
+// A frame that is sent repeatedly.
 typedef struct {
   char bytes[MAX_FRAME];
   size_t length;
-  // Where its id is; -1 when it has none.
+  // Offset of its id. -1 when it has none.
   ptrdiff_t id_offset;
 } Template;
 
@@ -25,7 +25,7 @@ Template make_request(void);
 Template make_publication(void);
 void write_id(char *output, uint32_t id);
 
-// Whether a message is the answer to the request `id`: it has the id, and the payload came back.
+// Whether a message is the response to the request `id`: it has the id and the same payload.
 bool is_answer(const char *message, size_t length, uint32_t id);
 
 // Whether a message is a published one.
@@ -33,13 +33,13 @@ bool is_delivery(const char *message, size_t length);
 
 void subscribe(Connection *connection);
 
-// Whether peers talk after the upgrade and before the first message.
+// Whether the protocol has its own handshake after the upgrade.
 bool has_greeting(void);
 
-// Takes one message of the greeting; true when it was the last.
+// Handles one message of that handshake. True when it was the last.
 bool greet(Connection *connection, const char *message, size_t length);
 
-// Answers a heartbeat of the protocol's own; false when the message is none.
+// Answers a heartbeat of the protocol. False when the message is not a heartbeat.
 bool answer_heartbeat(Connection *connection, const char *message, size_t length);
 
 #endif

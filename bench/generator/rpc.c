@@ -8,7 +8,7 @@
 #include "modes.h"
 #include "protocol.h"
 
-// One answer in so many is read: reading each would make this program the bottleneck.
+// One response in this many is checked. Checking each would make this program the bottleneck.
 #define CHECK_EVERY 64
 #define SHOWN_MISMATCHES 3
 #define SHOWN_BYTES 300
@@ -35,13 +35,13 @@ static void send_requests(Connection *connection) {
 static void check_answer(const Connection *connection, const char *message, size_t length) {
   if (is_answer(message, length, connection->expected_id)) return;
   if (mismatches++ >= SHOWN_MISMATCHES) return;
-  fprintf(stderr, "wsload: expected the answer to %" PRIu32 ", got %.*s\n", connection->expected_id,
+  fprintf(stderr, "wsload: expected the response to %" PRIu32 ", got %.*s\n", connection->expected_id,
           (int)(length < SHOWN_BYTES ? length : SHOWN_BYTES), message);
 }
 
 static void handle_answer(Connection *connection, const char *message, size_t length) {
   if (connection->in_flight == 0) {
-    fprintf(stderr, "wsload: an answer that nobody asked for\n");
+    fprintf(stderr, "wsload: a response without a request\n");
     exit(2);
   }
   if (answers % CHECK_EVERY == 0) check_answer(connection, message, length);
@@ -70,7 +70,7 @@ void run_rpc(void) {
   Reading reading = read_meter(&meter);
   double count = (double)(answers - answers_before);
   if (count == 0) {
-    fprintf(stderr, "wsload: the server answered nothing\n");
+    fprintf(stderr, "wsload: the server sent no response\n");
     exit(3);
   }
 

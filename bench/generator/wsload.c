@@ -1,4 +1,4 @@
-// A load generator for WebSockets and HTTP in one thread, so that the core it is pinned to is all it can take from the server.
+// A single-threaded load generator for WebSockets and HTTP, so that it uses only the core that it is pinned to.
 #include "modes.h"
 #include "options.h"
 

@@ -1,11 +1,11 @@
-/** Makes sure that servers which are compared do the same work: their answers have the same bytes. */
+/** Checks that the compared servers do the same work: their responses have the same bytes. */
 import type { Target } from "../server.ts";
 import type { Exchange } from "./world.ts";
 
 const ASKED = 5;
 const HEADERS = ["content-type", "cache-control", "pragma", "x-feature-flags-revision"];
 
-/** What the server answers to the first requests, times aside. Each is sent twice: who is known may be answered otherwise. */
+/** The server's responses to the first requests, without times. Each is sent twice, because a cached caller may take another path. */
 export async function askSome({ port }: Target, exchanges: readonly Exchange[]): Promise<string[]> {
   const answers: string[] = [];
   for (const { method, path, headers, body } of exchanges.slice(0, ASKED)) {

@@ -1,7 +1,7 @@
-/** A measurement of servers over HTTP with a goal for each pair of them; a round is as good as the worst pair. */
+/** A measurement of servers over HTTP with a goal for each pair of them. The worst pair decides a round. */
 import type { Role } from "../contest.ts";
 import { median, pairSamples, planRounds } from "../judge.ts";
-import type { Effort, Finding, Measurement } from "../measurement.ts";
+import { type Effort, type Finding, isSmoke, type Measurement } from "../measurement.ts";
 import { canPin } from "../pinning.ts";
 import { type Server, withServer } from "../server.ts";
 import { formatTable, type Table } from "../table.ts";
@@ -12,20 +12,20 @@ import { createWorld, type Exchange, type World, writeExchanges } from "./world.
 export interface HttpContestant {
   readonly name: string;
   readonly role: Role;
-  /** Those that are for the reader only run in three rounds. */
+  /** Servers that are only for information run in three rounds. */
   readonly isExtra?: boolean;
-  /** Where it cannot take part; the report then says so. */
+  /** Why it cannot take part. The report then says so. */
   isLeftOut?(effort: Effort): boolean;
   start(world: World): Server | Promise<Server>;
-  /** Everybody's requests unless it has its own. */
+  /** Default: the common requests. */
   readonly exchanges?: (world: World) => readonly Exchange[];
   readonly knowsCallers?: boolean;
   readonly counts?: boolean;
-  /** Whether its answers are those of ours, byte by byte. */
+  /** Whether its responses must equal ours byte by byte. */
   readonly answersAlike?: boolean;
 }
 
-/** `ours` needs at most so much of the CPU time of `other`: 1 / `atLeast` of it. */
+/** `ours` may need at most 1 / `atLeast` of the CPU time of `other`. */
 export interface Aim {
   readonly ours: string;
   readonly other: string;
@@ -41,7 +41,7 @@ export interface HttpComparison {
   readonly exchanges: (world: World) => readonly Exchange[];
 }
 
-/** Each session is seen once in this time. */
+/** Each session sends one request in this time. */
 const EVERY_SECONDS = 30;
 const SESSIONS = 10_000;
 const RATE = SESSIONS / EVERY_SECONDS;
@@ -65,8 +65,7 @@ export function compareHttp(comparison: HttpComparison): Measurement {
 async function runAll(comparison: HttpComparison, effort: Effort): Promise<HttpResult[]> {
   const { name } = comparison;
   const contestants = comparison.contestants.filter(({ isLeftOut }) => isLeftOut?.(effort) !== true);
-  // In a smoke run there is no time to see 10,000 of them.
-  const world = await createWorld(effort.measuredSeconds < 1 ? 100 : SESSIONS);
+  const world = await createWorld(isSmoke(effort) ? 100 : SESSIONS);
   try {
     const exchanges = comparison.exchanges(world);
     const usual = writeExchanges(name, exchanges);
@@ -114,7 +113,7 @@ async function runAll(comparison: HttpComparison, effort: Effort): Promise<HttpR
   }
 }
 
-// --- what it says ---
+// --- report ---
 
 function describe(
   { aims, contestants, operations }: HttpComparison,
@@ -155,7 +154,7 @@ function describe(
   };
 }
 
-/** Those that run in three rounds have no figure in the others. */
+/** Servers that run in three rounds have no figure in the others. */
 function shareOf(ratio: number | undefined, atLeast: number): number[] {
   return ratio === undefined ? [] : [ratio / atLeast];
 }
@@ -205,7 +204,7 @@ function medianOf(samples: Samples, of: (sample: PacedSample) => number): number
   return median(samples.filter((sample) => sample !== undefined).map(of));
 }
 
-/** Above this share the steady rate was not steady. */
+/** Above this share of late requests the rate was not steady. */
 const MAX_LATE = 0.05;
 const MIN_RATE_SHARE = 0.98;
 
@@ -214,12 +213,12 @@ function doubtsOf(results: readonly HttpResult[]): string[] {
     sample !== undefined &&
     (sample.atRate.lateShare > MAX_LATE || sample.atRate.operationsPerSecond < MIN_RATE_SHARE * RATE);
   return [
-    ...(canPin() ? [] : ["Not pinned: there is no taskset, or there are not two cores."]),
+    ...(canPin() ? [] : ["Not pinned: taskset is missing, or the machine has fewer than two cores."]),
     ...results.flatMap(({ name, samples }) => {
       const unsteady = samples.filter(isUnsteady).length;
       return unsteady === 0
         ? []
-        : [`In ${unsteady} rounds ${name} did not get its requests at a steady rate.`];
+        : [`In ${unsteady} rounds ${name} did not receive its requests at a steady rate.`];
     }),
   ];
 }

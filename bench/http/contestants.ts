@@ -1,4 +1,4 @@
-/** The servers that answer for flags over HTTP. */
+/** The servers that evaluate flags over HTTP. */
 import { bunServer, nodeServer } from "../server.ts";
 import type { HttpContestant } from "./comparison.ts";
 import { unleashServer } from "./unleash.ts";

@@ -1,4 +1,4 @@
-/** What PostgreSQL spends on one database: the CPU time of the processes that serve its connections. */
+/** CPU time of PostgreSQL for one database: the processes that serve its connections. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Pool } from "pg";
@@ -15,7 +15,7 @@ export async function readDatabaseCpu(pool: Pool): Promise<CpuReading> {
   return new Map(rows.flatMap(({ pid }) => cpuOf(pid)));
 }
 
-/** What those that are there at the end used since the beginning. */
+/** The CPU time of the processes that exist at the end, since the beginning. */
 export function usedBetween(before: CpuReading, after: CpuReading): number {
   let used = 0;
   for (const [pid, us] of after) used += us - (before.get(pid) ?? 0);
@@ -25,7 +25,7 @@ export function usedBetween(before: CpuReading, after: CpuReading): number {
 function cpuOf(pid: number): [number, number][] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    // The second field is the program's name in parentheses and may contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const ticks = Number(fields[11]) + Number(fields[12]);
     return [[pid, (ticks / ticksPerSecond) * 1e6]];

@@ -1,8 +1,8 @@
-/** A measurement of events over HTTP: what one costs, in the server and in the database, against the same by hand. */
+/** Measures the cost of an event over HTTP, in the server and in the database, against the same by hand. */
 import { Pool } from "pg";
 import { z } from "zod";
 import { median, pairSamples, planRounds, type Sample } from "../judge.ts";
-import type { Effort, Finding, Measurement } from "../measurement.ts";
+import { type Effort, type Finding, isSmoke, type Measurement } from "../measurement.ts";
 import { nodeServer, type Server, type Target, withServer } from "../server.ts";
 import { keys } from "../servers/flags/flags.ts";
 import { formatTable, type Table } from "../table.ts";
@@ -17,7 +17,7 @@ export interface EventComparison {
   readonly singles: { readonly atLeast: number; readonly connections: number };
 }
 
-/** CPU time is that of the server and of the database together, for one event. */
+/** CPU time of the server and the database together, per event. */
 interface EventSample extends Sample {
   readonly serverUs: number;
   readonly p99Us?: number;
@@ -32,7 +32,7 @@ interface Contestant {
 
 interface Run {
   readonly seconds: number;
-  /** Whether everybody is to be seen once before. */
+  /** Whether every session sends one request before. */
   readonly isFirst: boolean;
 }
 
@@ -43,7 +43,7 @@ interface Achieved {
   readonly p99Us?: number;
 }
 
-/** So many sessions, and requests that differ; in a smoke run there is no time to see more. */
+/** The number of sessions and different requests. A smoke run has no time for more. */
 const PEOPLE = 1_000;
 const FEW_PEOPLE = 50;
 
@@ -65,9 +65,9 @@ export function compareEvents(comparison: EventComparison): Measurement {
 type Results = ReadonlyMap<string, readonly (EventSample | undefined)[]>;
 
 async function runAll(comparison: EventComparison, effort: Effort): Promise<Results> {
-  const world = await createWorld(effort.measuredSeconds < 1 ? FEW_PEOPLE : PEOPLE);
+  const world = await createWorld(isSmoke(effort) ? FEW_PEOPLE : PEOPLE);
   const pool = new Pool({ connectionString: world.databaseUrl, max: 1 });
-  // A connection that is still closing when the database is dropped is broken off.
+  // A connection that is still closing is terminated when the database is dropped.
   pool.on("error", () => undefined);
   try {
     const contestants = contestantsOf(comparison, world);
@@ -98,8 +98,8 @@ function measure({ server, load }: Contestant, pool: Pool, effort: Effort): Prom
     const { events, serverUs, p99Us } = achieved;
     const databaseUs = usedBetween(before, await readDatabaseCpu(pool)) / events;
     const missing = stored + events - (await countEvents(pool));
-    // What was under way when the time was over is stored and not counted.
-    if (missing > 0) throw new Error(`${missing} events were acknowledged and are not there.`);
+    // Events in flight at the end are stored and not counted.
+    if (missing > 0) throw new Error(`${missing} acknowledged events are missing in the database.`);
     return {
       cpuUsPerOperation: serverUs + databaseUs,
       serverUs,
@@ -114,7 +114,7 @@ async function countEvents(pool: Pool): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-// --- who runs ---
+// --- contestants ---
 
 function contestantsOf({ batches, singles }: EventComparison, world: World): Contestant[] {
   const { databaseUrl } = world;
@@ -183,7 +183,7 @@ function batchesOf({ people }: World, size: number): Exchange[] {
   });
 }
 
-// --- what it says ---
+// --- report ---
 
 function describe({ batches, singles }: EventComparison, results: Results): Finding {
   const aims = [

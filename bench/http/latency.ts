@@ -1,4 +1,4 @@
-/** How long answers take when nothing else is asked: by percentiles, against limits. */
+/** Response times without other load, by percentile, against limits. */
 import { z } from "zod";
 import { median } from "../judge.ts";
 import type { Effort, Finding, Measurement } from "../measurement.ts";
@@ -114,7 +114,7 @@ function describe(rounds: readonly (readonly Percentiles[])[]): Finding {
       ...NAMES.flatMap((one) => [medianAt(rounds, index, one).toFixed(3), String(limits[one])]),
     ]),
   ];
-  const doubts = canPin() ? [] : ["Not pinned: there is no taskset, or there are not two cores."];
+  const doubts = canPin() ? [] : ["Not pinned: taskset is missing, or the machine has fewer than two cores."];
   return {
     figures: rounds.map((found) =>
       Math.min(

@@ -12,18 +12,18 @@ export interface HttpSample extends LoadSample {
   readonly p50Us: number;
   readonly p95Us: number;
   readonly p99Us: number;
-  /** Share of the requests that were sent over a millisecond late. */
+  /** Share of the requests that were sent more than one millisecond late. */
   readonly lateShare: number;
 }
 
 /**
- * What a server does at its limit, which is judged: its CPU time for a request there, and that request's share of what
- * the server does by itself at the rate, which is more the fewer requests there are; and what it does at the rate.
+ * The judged result at the server's limit: its CPU time per request there, plus that request's share of the background
+ * work at the steady rate, which is larger the fewer requests there are. Also the result at the steady rate.
  */
 export interface PacedSample extends HttpSample {
   readonly backgroundUs: number;
   readonly atRate: HttpSample;
-  /** Share of the requests that Better Auth did not have to answer; undefined where nobody counts. */
+  /** Share of the requests that Better Auth did not have to answer. Undefined where it is not counted. */
   readonly hitShare: number | undefined;
 }
 
@@ -31,9 +31,9 @@ export interface Pace {
   /** The file with the requests. */
   readonly requests: string;
   readonly ratePerSecond: number;
-  /** Whether the server knows callers whom it has seen: then it sees each of them once before. */
+  /** Whether the server caches callers. Then each of them sends one request before. */
   readonly knowsCallers: boolean;
-  /** Whether it says how many requests Better Auth had to answer. */
+  /** Whether it reports how many requests Better Auth had to answer. */
   readonly counts: boolean;
 }
 
@@ -49,11 +49,11 @@ const result = z.object({
   server_us_per_req: z.number().positive(),
 });
 
-/** Enough that an answer which takes long does not hold up the next request. */
+/** Enough that a slow response does not delay the next request. */
 const PACED_CONNECTIONS = 64;
 const SATURATING_CONNECTIONS = 16;
 const CLEANED_UP_MS = 12_000;
-/** A lap of 10,000 through Better Auth takes half a minute, on a busy machine more. */
+/** 10,000 requests through Better Auth take half a minute, more on a busy machine. */
 const LAP_SECONDS = 120;
 
 export async function pacedLoad(target: Target, effort: Effort, pace: Pace): Promise<PacedSample> {
@@ -77,7 +77,7 @@ export async function pacedLoad(target: Target, effort: Effort, pace: Pace): Pro
     measuredSeconds,
   });
   const missed = before === undefined ? undefined : (await countOf(target)) - before;
-  // Behind a load V8 cleans up for some seconds, which is not work that comes again and again.
+  // After a load V8 cleans up for some seconds, which is not recurring work.
   if (knowsCallers && measuredSeconds > 1) await sleep(CLEANED_UP_MS);
   const backgroundUs = (await idleCpu(target, measuredSeconds)) / ratePerSecond;
   return {
@@ -94,17 +94,17 @@ function hitShareOf(missed: number, answered: number): number {
   return Math.max(0, 1 - missed / answered);
 }
 
-/** CPU time in a second in which nobody asks, in µs. */
+/** CPU time in one second without requests, in µs. */
 async function idleCpu({ pid }: Target, seconds: number): Promise<number> {
   const before = threadsCpuUs(pid);
   await sleep(seconds * 1000);
   const after = threadsCpuUs(pid);
-  // A thread that has ended meanwhile takes its count with it.
+  // A thread that has ended since then takes its count with it.
   const used = [...after].map(([thread, us]) => us - (before.get(thread) ?? 0));
   return used.reduce((sum, us) => sum + us, 0) / seconds;
 }
 
-/** Of each thread, by the nanosecond, where `stat` counts in hundredths of a second. */
+/** Per thread, in nanoseconds. `stat` counts in hundredths of a second. */
 function threadsCpuUs(pid: number): Map<string, number> {
   const folder = `/proc/${pid}/task`;
   return new Map(
@@ -118,7 +118,7 @@ function threadsCpuUs(pid: number): Map<string, number> {
 export interface HttpLoad {
   readonly requests: string;
   readonly connections: number;
-  /** As many as are answered when absent. */
+  /** Default: as many as are answered. */
   readonly ratePerSecond?: number;
   readonly laps?: number;
   readonly warmSeconds: number;
@@ -141,7 +141,7 @@ export async function httpLoad({ port, pid }: Target, load: HttpLoad): Promise<H
   const run = await runGenerator(args, warmSeconds + measuredSeconds + laps * LAP_SECONDS);
   const achieved = result.parse(run.result);
   if (achieved.mismatch > 0)
-    throw new Error(`${achieved.mismatch} answers were wrong, such as:\n${run.complaints}`);
+    throw new Error(`${achieved.mismatch} responses were wrong, for example:\n${run.complaints}`);
   return {
     cpuUsPerOperation: achieved.server_us_per_req,
     operationsPerSecond: achieved.rps,

@@ -1,9 +1,10 @@
-/** Unleash's server. It has hundreds of dependencies of its own, so it is installed when it is measured, beside ours. */
+/** Unleash's server. It has hundreds of dependencies, so it is installed in its own folder when it is measured. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cache } from "../build.ts";
+import { isSmoke } from "../measurement.ts";
 import { nodeServer } from "../server.ts";
 import { FRONTEND_TOKEN } from "../servers/flags/unleash-setup.ts";
 import type { HttpContestant } from "./comparison.ts";
@@ -14,13 +15,12 @@ const PROGRAM = import.meta.resolve("../servers/node-unleash.ts");
 
 export const UNLEASH = `Unleash ${VERSION}, /api/frontend`;
 
-/** It knows no sessions: who asks is in the query, and the token is the application's. */
+/** It has no sessions: the user is in the query, and the token is the application's. */
 export const unleashServer: HttpContestant = {
   name: UNLEASH,
   role: "peer",
   isExtra: true,
-  // An installation takes minutes: more than a run that only proves that all works has.
-  isLeftOut: ({ measuredSeconds }) => measuredSeconds < 1 && !isInstalled(),
+  isLeftOut: isSmoke,
   async start({ databaseUrl }) {
     if (!isInstalled()) await install();
     return nodeServer(UNLEASH, PROGRAM, FOLDER, databaseUrl);
@@ -43,8 +43,8 @@ function isInstalled(): boolean {
 }
 
 async function install(): Promise<void> {
-  console.error(`installing unleash-server ${VERSION}, which takes some minutes once`);
-  // Under another name first, so that no other run ever finds half of it.
+  console.error(`Installing unleash-server ${VERSION}. This takes some minutes, once.`);
+  // Installed under another name first, so that another run never finds an incomplete installation.
   const draft = `${FOLDER}.${process.pid}`;
   mkdirSync(draft, { recursive: true });
   const args = ["install", "--prefix", draft, "--ignore-scripts", "--no-audit", "--no-fund"];

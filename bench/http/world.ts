@@ -1,4 +1,4 @@
-/** What the HTTP benches run on: a database with flags, people and their sessions, and the requests they send. */
+/** The environment of the HTTP benches: a database with flags, users and their sessions, and the requests. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { closeFeatureFlags, featureFlagsPostgresMigration } from "@halyard/flags";
@@ -17,12 +17,12 @@ export interface World {
 }
 
 export interface WorldOptions {
-  /** Whether there is a flag with 100 rules besides. */
+  /** Whether to add a flag with 100 rules. */
   readonly hasManyRules?: boolean;
 }
 
 export async function createWorld(peopleCount: number, options: WorldOptions = {}): Promise<World> {
-  const { url, drop } = await createPostgresDatabase();
+  const { url, drop } = await createPostgresDatabase({ isMeasured: true });
   const people = peopleOf(peopleCount);
   try {
     await fill(url, people, options);
@@ -38,7 +38,7 @@ async function fill(
   people: readonly Person[],
   { hasManyRules = false }: WorldOptions,
 ): Promise<void> {
-  // It would complain of the tables that are about to be made.
+  // It would warn about the tables that are created next.
   const { auth, pool } = createAuth(databaseUrl, { isQuiet: true });
   try {
     await (await getMigrations(auth.options)).runMigrations();
@@ -59,7 +59,7 @@ async function fill(
   }
 }
 
-/** As if everybody had signed in an hour ago. */
+/** As if all users had signed in an hour ago. */
 async function signIn(pool: Pool, people: readonly Person[]): Promise<void> {
   const ids = people.map(({ id }) => id);
   const emails = ids.map(emailOf);
@@ -83,18 +83,18 @@ export interface Exchange {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** A part of the right answer. */
+  /** A part of the correct response. */
   readonly expected: string;
 }
 
-/** A signed-in person's request, as a browser sends it. */
+/** A signed-in user's request, as a browser sends it. */
 export function exchangeOf({ cookie }: Person, path: string, body: unknown, expected: string): Exchange {
   return { method: "POST", path: `/api/auth${path}`, headers: { origin: ORIGIN, cookie }, body, expected };
 }
 
 const folder = join(cache, `requests-${process.pid}`);
 
-/** Writes the requests as the generator reads them; gives the path of the file, which is there as long as this process. */
+/** Writes the requests in the generator's format. Returns the path of the file, which exists as long as this process. */
 export function writeExchanges(name: string, exchanges: readonly Exchange[]): string {
   if (!existsSync(folder)) {
     mkdirSync(folder, { recursive: true });

@@ -11,8 +11,8 @@ const ENGINES: readonly Engine[] = [
 ];
 
 /**
- * Ten times the flags and overrides are ten times the memory, and a lookup in it misses the processor's caches more
- * often, whoever looks. What is judged is that evaluation adds nothing to that.
+ * Ten times the flags and overrides need ten times the memory, and any lookup in it misses the processor's caches more
+ * often. The goal is that evaluation adds nothing to that.
  */
 export const measurement: Measurement = {
   name: "evaluate-large",

@@ -12,7 +12,7 @@ const OTHERS: readonly (Engine & { readonly goal: number })[] = [
   { name: "Unleash", role: "peer", file: "unleash", goal: 6 },
 ];
 
-/** Each engine has a goal of its own; a round is as good as the worst of them. */
+/** Each engine has its own goal. The worst of them decides a round. */
 export const measurement: Measurement = {
   name: "evaluate",
   about: "One flag for one user in process, 100 flags and 10,000 users; CPU time of the others over ours",
@@ -49,7 +49,7 @@ function describe(ours: EngineResult, others: readonly EngineResult[]): Finding 
   };
 }
 
-/** Peers run in the first rounds only, so a ratio's place in its list is its round. */
+/** Peers run in the first rounds only, so the index of a ratio is its round. */
 function shareOfGoal(ratio: number | undefined, goal: number | undefined): number[] {
   return ratio === undefined || goal === undefined ? [] : [ratio / goal];
 }

@@ -1,4 +1,4 @@
-/** Baselines on Bun: `Bun.serve` without a library. `json` is the engine alone; `zod` and `valibot` check payloads. */
+/** Baselines on Bun: `Bun.serve` without a library. `json` is the engine alone, `zod` and `valibot` check payloads. */
 import { serve } from "./shared/bun.ts";
 import { chooseAnswer, encodeEvent, parse } from "./shared/by-hand.ts";
 import { collectOnSignal } from "./shared/collect.ts";
@@ -15,11 +15,11 @@ const server = serve({
     maxPayloadLength: 1_000_000,
     message(peer, data) {
       const frame = parse(data);
-      // Bun itself writes all that is sent in one tick at once.
+      // Bun writes everything that is sent in one tick together.
       if (frame.type === "ECHO") peer.send(answer(frame));
       else if (frame.type === "PUB") server.publish("t", encodeEvent(frame.payload));
       else if (frame.type === "SUB") peer.subscribe("t");
-      else throw new Error("This server knows ECHO, SUB and PUB only.");
+      else throw new Error("This server supports only ECHO, SUB and PUB.");
     },
   },
 });

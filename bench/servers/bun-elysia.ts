@@ -1,4 +1,4 @@
-/** Elysia on Bun: TypeBox in, nothing checked on the way out, Bun's own topics. */
+/** Elysia on Bun: TypeBox for inbound messages, no check of outbound messages, Bun's topics. */
 import { Elysia, t } from "elysia";
 import { encodeEvent } from "./shared/by-hand.ts";
 import { collectOnSignal } from "./shared/collect.ts";
@@ -31,7 +31,7 @@ const app = new Elysia({ websocket: { perMessageDeflate: false } })
         });
       } else if (frame.type === "PUB") app.server?.publish("t", encodeEvent(frame.payload));
       else if (frame.type === "SUB") socket.subscribe("t");
-      else throw new Error("This server knows ECHO, SUB and PUB only.");
+      else throw new Error("This server supports only ECHO, SUB and PUB.");
     },
   })
   .listen({ port: 0, hostname: "127.0.0.1" });

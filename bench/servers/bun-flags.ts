@@ -1,4 +1,4 @@
-/** Flags over HTTP on Bun: by the wrapped auth instance, or by hand with nothing checked. */
+/** Flags over HTTP on Bun: by the wrapped auth instance, or by hand without checks. */
 import { withFeatureFlags } from "@halyard/flags";
 import { createAuth } from "./flags/auth.ts";
 import { HEADERS, readBareFlags } from "./flags/bare-flags.ts";

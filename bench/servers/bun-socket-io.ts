@@ -1,4 +1,4 @@
-/** Socket.IO on Bun, with the engine its authors wrote for Bun. It has no validation of its own, and none is added. */
+/** Socket.IO on Bun with its engine for Bun. It has no validation, and none is added. */
 import { Server as Engine } from "@socket.io/bun-engine";
 import { Server } from "socket.io";
 import { collectOnSignal } from "./shared/collect.ts";

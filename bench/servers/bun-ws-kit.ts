@@ -1,4 +1,4 @@
-/** ws-kit on Bun: Zod in and out. Its adapter for Bun's own topics delivered nothing, so topics are those of its memory adapter. */
+/** ws-kit on Bun: Zod in and out. Its adapter for Bun's topics delivered nothing, so its memory adapter is used. */
 import { createBunHandler } from "@ws-kit/bun";
 import { memoryPubSub } from "@ws-kit/memory";
 import { createRouter, message, rpc, withPubSub, withZod } from "@ws-kit/zod";

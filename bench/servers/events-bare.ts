@@ -1,4 +1,4 @@
-/** Events by hand without HTTP: groups of 1,000, as many at a time as ours has, for so many seconds. */
+/** Events by hand without HTTP: groups of 1,000, with the same concurrency as ours, for a number of seconds. */
 import { randomUUID } from "node:crypto";
 import { Pool } from "pg";
 import { keys } from "./flags/flags.ts";

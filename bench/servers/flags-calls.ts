@@ -1,4 +1,4 @@
-/** Server code that asks for a flag: how long the method takes while the flags are in memory. */
+/** Server code that evaluates a flag: the duration of the method while the flags are in memory. */
 import { createAuth } from "./flags/auth.ts";
 import { keys } from "./flags/flags.ts";
 import { peopleOf } from "./flags/people.ts";
@@ -26,7 +26,7 @@ serveRuns(async (seconds) => {
     const started = performance.now();
     await ask();
     times.push((performance.now() - started) * 1000);
-    // One at a time, with rests between: nothing is under load.
+    // One at a time, with pauses in between, so that nothing is under load.
     await new Promise(setImmediate);
   }
   times.sort((a, b) => a - b);

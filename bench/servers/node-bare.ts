@@ -1,4 +1,4 @@
-/** Baselines on Node: `ws` without a library. `json` is the engine alone; `zod` and `valibot` check payloads and cork replies. */
+/** Baselines on Node: `ws` without a library. `json` is the engine alone, `zod` and `valibot` check payloads and cork replies. */
 import { once } from "node:events";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import { chooseAnswer, encodeEvent, parse } from "./shared/by-hand.ts";
@@ -34,12 +34,12 @@ server.on("connection", (peer, { socket }) => {
       peer.send(answer(frame));
     } else if (frame.type === "PUB") broadcast(encodeEvent(frame.payload));
     else if (frame.type === "SUB") subscribers.add(peer);
-    else throw new Error("This server knows ECHO, SUB and PUB only.");
+    else throw new Error("This server supports only ECHO, SUB and PUB.");
   });
   peer.on("close", () => subscribers.delete(peer));
 });
 
-/** Serialised once, sent to one after the other. */
+/** Serialised once and sent to each subscriber in turn. */
 function broadcast(event: string): void {
   const bytes = Buffer.from(event);
   for (const peer of subscribers) if (peer.readyState === peer.OPEN) peer.send(bytes, { binary: false });

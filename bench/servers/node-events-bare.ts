@@ -1,4 +1,4 @@
-/** Events on a bare `node:http` server that writes them in groups and checks nothing. */
+/** Events on a bare `node:http` server that writes them in groups without checks. */
 import { randomUUID } from "node:crypto";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

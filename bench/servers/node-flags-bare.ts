@@ -1,4 +1,4 @@
-/** The same flags on a bare `node:http` server that checks nothing. */
+/** The same flags on a bare `node:http` server without checks. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { HEADERS, readBareFlags } from "./flags/bare-flags.ts";

@@ -20,7 +20,7 @@ function handlerOf(): NodeHandler {
     case "router":
       return toNodeHandler(counted);
     default:
-      throw new Error(`There is no way "${way}".`);
+      throw new Error(`Unknown variant "${way}".`);
   }
 }
 

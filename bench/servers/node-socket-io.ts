@@ -1,4 +1,4 @@
-/** Socket.IO on Node, WebSockets only. It has no validation of its own, and none is added. */
+/** Socket.IO on Node, WebSockets only. It has no validation, and none is added. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { Server } from "socket.io";

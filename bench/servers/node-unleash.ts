@@ -1,4 +1,4 @@
-/** Unleash's own server, with the flags of the benches, on the same PostgreSQL. */
+/** Unleash's server with the flags of the benches, on the same PostgreSQL. */
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { createRequire } from "node:module";
@@ -11,7 +11,7 @@ import { ADMIN_TOKEN, FRONTEND_TOKEN, setUpUnleash } from "./flags/unleash-setup
 type Unleash = { start(options: object): Promise<{ readonly server: Server }> };
 
 const SCHEMA = "unleash";
-/** Its own limits, which would refuse what the benches send. */
+/** Its limits, which would refuse the requests of the benches. */
 const UNLIMITED = { sdkApiMaxPerMinute: 1e9, tokenAuthenticationMaxPerMinute: 1e9 };
 
 const [folder = "", databaseUrl = ""] = process.argv.slice(2);

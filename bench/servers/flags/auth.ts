@@ -1,13 +1,13 @@
-/** An application with flags, as its documentation says to set it up: Better Auth on PostgreSQL, limits off. */
+/** An application with flags, set up as documented: Better Auth on PostgreSQL, limits off. */
 import { featureFlags } from "@halyard/flags";
 import { betterAuth } from "better-auth";
 import { Pool } from "pg";
 
-/** Where the application says it is. Requests name it, whichever port they go to. */
+/** The application's base URL. Requests name it on every port. */
 export const ORIGIN = "http://flags.example";
 export const SECRET = "a secret that is only good enough for benches, which is all it does";
 
-/** The type of its api is the plugin's to say, so it is inferred. */
+/** The plugin defines the type of its api, so it is inferred. */
 export function createAuth(databaseUrl: string, { isQuiet = false }: { isQuiet?: boolean } = {}) {
   const pool = new Pool({ connectionString: databaseUrl, max: 10 });
   const auth = betterAuth({

@@ -1,10 +1,10 @@
-/** Our engine by hand: the same flags, the same bytes, and nothing is checked, counted or limited. */
+/** Our engine by hand: the same flags and bytes, without checks, counts and limits. */
 import { type CompiledFlag, compileFlag, type Evaluation } from "@halyard/flags/engine";
 import { Pool } from "pg";
 import { flags, rule } from "./flags.ts";
 import { emailOf, USER_ID_LENGTH } from "./people.ts";
 
-/** Those of our own answers. */
+/** The headers of our responses. */
 export const HEADERS = {
   "content-type": "application/json",
   "cache-control": "no-store",
@@ -21,7 +21,7 @@ export type BareFlags = (path: string, cookie: string, body: string) => BareAnsw
 type Body = { readonly flagKey?: string; readonly context: { readonly attributes: Attributes } };
 type Attributes = Readonly<Record<string, string | number>>;
 
-/** The salts of rules are made by the service, so they are read from where it keeps them. */
+/** The service generates the salts of rules, so they are read from its tables. */
 export async function readBareFlags(databaseUrl: string): Promise<BareFlags> {
   const pool = new Pool({ connectionString: databaseUrl, max: 1 });
   const salts = await pool.query<{ key: string; id: string; salt: string }>(

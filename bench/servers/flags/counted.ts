@@ -1,7 +1,7 @@
-/** How many requests Better Auth itself had to answer, told on a path of its own. */
+/** Counts the requests that Better Auth had to answer, and reports them on a separate path. */
 type Handler = (request: Request) => Promise<Response>;
 
-/** Such a request never gets to the fast path, so counting costs it nothing. */
+/** Such a request never reaches the fast path, so counting does not slow it down. */
 export const COUNT_PATH = "/api/auth/bench-count";
 
 export function countRequests(handler: Handler): Handler {

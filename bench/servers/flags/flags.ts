@@ -1,4 +1,4 @@
-/** The flags that the HTTP benches ask for: those of the evaluation benches, as the service stores them. */
+/** The flags of the HTTP benches: those of the evaluation benches, as the service stores them. */
 import type { CreateFeatureFlagInput, RuleConditions } from "@halyard/flags";
 import { COUNTRY, keys, LOGINS, PLANS, SHARE } from "../../engines/workload.ts";
 
@@ -26,10 +26,10 @@ export const flags: readonly CreateFeatureFlagInput[] = keys.map((key) => ({
   defaultValue: false,
 }));
 
-/** Each flag has this one. */
+/** Every flag has this rule. */
 export const rule = { conditions, value: true, percentage: SHARE, priority: 1 };
 
-/** One more flag, whose rules are many; for everybody, only the last of them matches. */
+/** One more flag with many rules, of which only the last matches. */
 export const MANY_RULES_KEY = "many-rules";
 const MANY_RULES = 100;
 

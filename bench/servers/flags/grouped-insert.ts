@@ -1,4 +1,4 @@
-/** Events by hand into the tables of our events: in groups, with the hourly roll-up in the same statement, nothing checked. */
+/** Events by hand into the tables of our events: in groups, with the hourly roll-up in the same statement, without checks. */
 import type { Pool } from "pg";
 
 export interface BareEvent {
@@ -11,7 +11,7 @@ export interface BareEvent {
   readonly at: string;
 }
 
-/** As ours: rows in a group, groups at a time, and how long a row waits for others while another group is written. */
+/** Same as ours: rows per group, concurrent groups, and how long a row waits while another group is written. */
 export const GROUP_ROWS = 1000;
 export const LANES = 4;
 const WAIT_MS = 20;
@@ -75,7 +75,7 @@ export function createGroups(pool: Pool): (events: readonly BareEvent[]) => Prom
     schedule();
   }
 
-  /** Never rejects: those who wait are told. */
+  /** Never rejects. The waiting callers receive the error. */
   async function write(group: readonly Waiting[]): Promise<void> {
     try {
       await insertGroup(

@@ -1,4 +1,4 @@
-/** Who is signed in. */
+/** The signed-in users. */
 import { createHmac } from "node:crypto";
 import { random } from "../../engines/workload.ts";
 import { SECRET } from "./auth.ts";
@@ -9,14 +9,14 @@ export interface Person {
   readonly attributes: { readonly plan: string; readonly country: string; readonly loginCount: number };
 }
 
-/** As long as those that Better Auth makes. */
+/** As long as those of Better Auth. */
 export const USER_ID_LENGTH = 32;
 
 export function emailOf(userId: string): string {
   return `${userId}@flags.example`;
 }
 
-/** The token of a person's session is the person's id, so that a server that checks nothing can read it off. */
+/** The token of a session is the user's id, so that a server without checks can read it. */
 export function peopleOf(count: number): Person[] {
   return Array.from({ length: count }, (_, index) => {
     const id = `u${String(index).padStart(USER_ID_LENGTH - 1, "0")}`;

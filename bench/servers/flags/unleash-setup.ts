@@ -1,4 +1,4 @@
-/** The flags of the benches in Unleash, made by its own API. It has no OR: two strategies share one rollout. */
+/** The flags of the benches in Unleash, created by its API. It has no OR: two strategies share one rollout. */
 import { COUNTRY, keys, LOGINS, PLANS, SHARE } from "../../engines/workload.ts";
 
 export const ADMIN_TOKEN = "*:*.bench-admin";

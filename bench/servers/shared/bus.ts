@@ -1,38 +1,38 @@
-/** The one topic's way to all servers, without a library of ours: straight, or through a broker. */
+/** The path of the topic to all servers without our library: direct, or through a broker. */
 import type { PubSub } from "@halyard/wire";
 
-type Heard = (text: string) => void;
+type Deliver = (text: string) => void;
 type Publish = (text: string) => unknown;
 
 const CHANNEL = "room:general";
 const SUBJECT = "room.general";
 
-// Loaded on demand, so that no server holds a library in memory that it does not use.
-const buses: Readonly<Record<string, (url: string, heard: Heard) => Promise<Publish>>> = {
-  redis: async (url, heard) => {
+// Loaded on demand, so that a server does not hold an unused library in memory.
+const buses: Readonly<Record<string, (url: string, deliver: Deliver) => Promise<Publish>>> = {
+  redis: async (url, deliver) => {
     const { createClient } = await import("redis");
     const speaking = await createClient({ url }).connect();
     const listening = await speaking.duplicate().connect();
-    await listening.subscribe(CHANNEL, heard);
+    await listening.subscribe(CHANNEL, deliver);
     return (text) => speaking.publish(CHANNEL, text);
   },
-  nats: async (url, heard) => {
+  nats: async (url, deliver) => {
     const { connect } = await import("@nats-io/transport-node");
     const connection = await connect({ servers: url });
-    connection.subscribe(SUBJECT, { callback: (_, message) => heard(message.string()) });
+    connection.subscribe(SUBJECT, { callback: (_, message) => deliver(message.string()) });
     await connection.flush();
     return (text) => connection.publish(SUBJECT, text);
   },
 };
 
-/** What a server by hand publishes with; without a broker it hears itself at once. */
+/** The publisher of a server by hand. Without a broker it delivers directly. */
 export async function chooseBus(
   broker: string | undefined,
   url: string | undefined,
-  heard: Heard,
+  deliver: Deliver,
 ): Promise<Publish> {
-  if (broker === undefined) return heard;
-  return choose(buses, broker)(address(url), heard);
+  if (broker === undefined) return deliver;
+  return choose(buses, broker)(address(url), deliver);
 }
 
 const pubsubs: Readonly<Record<string, (url: string) => Promise<PubSub>>> = {
@@ -48,7 +48,7 @@ const pubsubs: Readonly<Record<string, (url: string) => Promise<PubSub>>> = {
   },
 };
 
-/** Halyard's pub/sub over the same. */
+/** Halyard's pub/sub over the same broker. */
 export function choosePubSub(broker: string, url: string | undefined): Promise<PubSub> {
   return choose(pubsubs, broker)(address(url));
 }
@@ -56,11 +56,11 @@ export function choosePubSub(broker: string, url: string | undefined): Promise<P
 function choose<Value>(table: Readonly<Record<string, Value>>, broker: string): Value {
   const value = table[broker];
   if (value === undefined)
-    throw new Error(`Give the broker as argument: ${Object.keys(table).join(" or ")}.`);
+    throw new Error(`Pass the broker as argument: ${Object.keys(table).join(" or ")}.`);
   return value;
 }
 
 function address(url: string | undefined): string {
-  if (url === undefined) throw new Error("Give the broker's URL as the last argument.");
+  if (url === undefined) throw new Error("Pass the broker's URL as the last argument.");
   return url;
 }

@@ -1,4 +1,4 @@
-/** The messages as they are read and written without a library. */
+/** Reads and writes the messages without a library. */
 
 interface Frame {
   readonly type: unknown;
@@ -6,7 +6,7 @@ interface Frame {
   readonly payload: unknown;
 }
 
-/** The answer to a frame that is a request. */
+/** The response to a request frame. */
 export type Answer = (frame: Frame) => string;
 
 type Check = (payload: unknown) => unknown;
@@ -23,7 +23,7 @@ function encodeAnswer(correlationId: unknown, payload: unknown): string {
   return JSON.stringify({ type: "ECHO_OK", meta: { correlationId, timestamp: Date.now() }, payload });
 }
 
-/** JSON, and trust in the peer. */
+/** JSON without checks. */
 const answerUnchecked: Answer = ({ meta, payload }) => encodeAnswer(meta.correlationId, payload);
 
 /** What a careful author writes: the envelope checked by hand, both payloads by a schema. */
@@ -37,17 +37,17 @@ function checkedBy(check: Check): Answer {
   };
 }
 
-// Loaded on demand, so that no server holds a library in memory that it does not use.
+// Loaded on demand, so that a server does not hold an unused library in memory.
 const answers: Readonly<Record<string, () => Promise<Answer>>> = {
   json: async () => answerUnchecked,
   zod: async () => checkedBy((await import("./zod.ts")).check),
   valibot: async () => checkedBy((await import("./valibot.ts")).check),
 };
 
-/** The way to answer that the command line names. */
+/** The variant that the command line names. */
 export async function chooseAnswer(variant: string | undefined): Promise<Answer> {
   const load = answers[variant ?? ""];
   if (load === undefined)
-    throw new Error(`Give the variant as argument: ${Object.keys(answers).join(" or ")}.`);
+    throw new Error(`Pass the variant as argument: ${Object.keys(answers).join(" or ")}.`);
   return load();
 }

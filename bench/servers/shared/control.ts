@@ -1,8 +1,8 @@
-/** A program that does its work when it is asked to over HTTP, for so many seconds, and answers with what came of it. */
+/** A program that works for a number of seconds on a request over HTTP and returns the result. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Adds what it took. */
+/** Adds the time it took. */
 async function measured(run: (seconds: number) => Promise<object>, seconds: number): Promise<object> {
   const started = performance.now();
   const cpu = process.cpuUsage();

@@ -33,10 +33,10 @@ const routers: Readonly<Record<string, (brokerUrl: string | undefined) => Promis
   nats: (url) => overBroker("nats", url),
 };
 
-/** The router that the command line names, and the broker it needs. */
+/** The router that the command line names, and its broker. */
 export async function chooseRouter(variant: string | undefined, brokerUrl?: string): Promise<Router> {
   const create = routers[variant ?? ""];
   if (create === undefined)
-    throw new Error(`Give the variant as argument: ${Object.keys(routers).join(" or ")}.`);
+    throw new Error(`Pass the variant as argument: ${Object.keys(routers).join(" or ")}.`);
   return create(brokerUrl);
 }

@@ -1,4 +1,4 @@
-/** What a Socket.IO server does, the same on every runtime. */
+/** A Socket.IO server, the same on every runtime. */
 import type { Server } from "socket.io";
 
 export function handle(server: Server): void {

@@ -11,7 +11,7 @@ export const fields = {
 
 const payload = v.strictObject(fields);
 
-/** Gives the payload back, or throws. */
+/** Returns the payload, or throws. */
 export function check(value: unknown): unknown {
   const result = v.safeParse(payload, value);
   if (!result.success) throw new v.ValiError(result.issues);

@@ -11,7 +11,7 @@ export const fields = {
 
 export const payload = z.strictObject(fields);
 
-/** Gives the payload back, or throws. */
+/** Returns the payload, or throws. */
 export function check(value: unknown): unknown {
   const result = payload.safeParse(value);
   if (!result.success) throw result.error;
