@@ -1,4 +1,4 @@
-/** What the example shows, driven as its users do: real clients, and the worker in the platform's own engine. */
+/** Tests of the example with real clients, and the worker in the platform's own engine. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import type { Worker } from "@halyard/services/worker";
@@ -17,8 +17,8 @@ afterEach(async () => {
 });
 after(() => worker.stop());
 
-// `void`: the runner waits for its tests by itself.
-void test("two people in a room hear each other; a third in another room does not", async () => {
+// `void`: the test runner waits for its tests.
+void test("clients in a room receive each other's messages, and a client in another room does not", async () => {
   const [ada, bob, cara] = [
     await enter("ada", "harbour"),
     await enter("bob", "harbour"),
@@ -27,39 +27,42 @@ void test("two people in a room hear each other; a third in another room does no
   await ada.client.request(Say, { text: "Ahoy!" });
   await bob.client.request(Say, { text: "Ahoy, Ada." });
   const both = ["ada: Ahoy!", "bob: Ahoy, Ada."];
-  await until(() => ada.heard.length === 2 && bob.heard.length === 2, "both to hear both");
-  assert.deepEqual([ada.heard, bob.heard], [both, both]);
+  await until(
+    () => ada.received.length === 2 && bob.received.length === 2,
+    "both clients to receive both messages",
+  );
+  assert.deepEqual([ada.received, bob.received], [both, both]);
 
-  // Messages of one connection keep their order, so what was meant for cara would have come before her own.
+  // Messages of one connection keep their order, so a message of the other room would have arrived before her own.
   await cara.client.request(Say, { text: "Anybody?" });
-  await until(() => cara.heard.length > 0, "cara to hear herself");
-  assert.deepEqual(cara.heard, ["cara: Anybody?"]);
+  await until(() => cara.received.length > 0, "cara to receive her own message");
+  assert.deepEqual(cara.received, ["cara: Anybody?"]);
 });
 
-void test("a room that has slept knows who is in it, and what they have said", async () => {
+void test("a room keeps its connections and their data during hibernation", async () => {
   const [ada, bob] = [await enter("ada", "cabin"), await enter("bob", "cabin")];
   assert.deepEqual((await ada.client.request(Say, { text: "Good night." })).payload, { lines: 1 });
-  assert.ok(await worker.evict("ROOM", "cabin"), "the room did not fall asleep");
+  assert.ok(await worker.evict("ROOM", "cabin"), "the room did not hibernate");
 
   assert.deepEqual((await ada.client.request(Say, { text: "Good morning." })).payload, { lines: 2 });
-  await until(() => bob.heard.length === 2, "bob to hear both");
-  assert.deepEqual(bob.heard, ["ada: Good night.", "ada: Good morning."]);
+  await until(() => bob.received.length === 2, "bob to receive both messages");
+  assert.deepEqual(bob.received, ["ada: Good night.", "ada: Good morning."]);
   assert.deepEqual([ada.client.state, bob.client.state], ["open", "open"]);
 });
 
-void test("the worker announces to a room, also to one that sleeps, and to no other", async () => {
+void test("the worker announces to a room, also to a hibernating one, and to no other room", async () => {
   const [ada, bob] = [await enter("ada", "deck"), await enter("bob", "hold")];
-  assert.ok(await worker.evict("ROOM", "deck"), "the room did not fall asleep");
+  assert.ok(await worker.evict("ROOM", "deck"), "the room did not hibernate");
   assert.equal((await announce("deck", "Land!", "ada-token")).status, 204);
-  await until(() => ada.heard.length > 0, "ada to hear it");
-  assert.deepEqual(ada.heard, ["(everybody): Land!"]);
+  await until(() => ada.received.length > 0, "ada to receive it");
+  assert.deepEqual(ada.received, ["(announcement): Land!"]);
   await bob.client.request(Say, { text: "What?" });
-  await until(() => bob.heard.length > 0, "bob to hear himself");
-  assert.deepEqual(bob.heard, ["bob: What?"]);
+  await until(() => bob.received.length > 0, "bob to receive his own message");
+  assert.deepEqual(bob.received, ["bob: What?"]);
   assert.equal((await announce("deck", "Sharks!", "guessed-token")).status, 401);
 });
 
-void test("a wrong token, or what is no room, is refused, and the client does not try again", async () => {
+void test("the server refuses a wrong token and an invalid room, and the client does not try again", async () => {
   for (const [room, token, code] of [
     ["harbour", "guessed-token", "UNAUTHENTICATED"],
     ["Not%20a%20room", "ada-token", "PERMISSION_DENIED"],
@@ -79,12 +82,12 @@ function clientFor(room: string, token: string): WsClient {
   return client;
 }
 
-async function enter(name: string, room: string): Promise<{ client: WsClient; heard: string[] }> {
+async function enter(name: string, room: string): Promise<{ client: WsClient; received: string[] }> {
   const client = clientFor(room, `${name}-token`);
-  const heard: string[] = [];
-  client.on(Said, ({ from, text }) => heard.push(`${from}: ${text}`));
+  const received: string[] = [];
+  client.on(Said, ({ from, text }) => received.push(`${from}: ${text}`));
   await client.connect();
-  return { client, heard };
+  return { client, received };
 }
 
 function announce(room: string, text: string, token: string): Promise<Response> {
@@ -97,7 +100,7 @@ function announce(room: string, text: string, token: string): Promise<Response> 
 
 async function until(condition: () => boolean, what: string): Promise<void> {
   for (const deadline = Date.now() + 5_000; !condition(); await pause(5)) {
-    assert.ok(Date.now() < deadline, `waited 5 s for ${what}`);
+    assert.ok(Date.now() < deadline, `Waited 5 s for ${what}`);
   }
 }
 

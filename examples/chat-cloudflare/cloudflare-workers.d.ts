@@ -1,4 +1,4 @@
-/** What is used here of the platform's own module. In a project of yours, `npx wrangler types` writes all of it. */
+/** The used part of the platform's module. In your own project, `npx wrangler types` generates all of it. */
 declare module "cloudflare:workers" {
   export abstract class DurableObject<Env = unknown> {
     protected readonly ctx: import("@halyard/wire/cloudflare").DurableState;

@@ -1,4 +1,4 @@
-/** The worker on this machine, as `wrangler.jsonc` describes it: by miniflare, which brings the platform's own engine. */
+/** Runs the worker on this machine as `wrangler.jsonc` describes it, with miniflare, which includes the platform's engine. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startWorker, type Worker } from "@halyard/services/worker";
@@ -16,8 +16,11 @@ export async function startLocally(): Promise<Worker> {
   const { main, compatibility_date: compatibilityDate, durable_objects, migrations } = configuration;
   const made = migrations.flatMap((migration) => migration.new_sqlite_classes ?? []);
   const bindings = durable_objects.bindings.map(({ name, class_name: className }) => {
-    // `wrangler deploy` refuses it, too.
-    if (!made.includes(className)) throw new Error(`No migration makes the class ${className}.`);
+    // `wrangler deploy` refuses it too.
+    if (!made.includes(className))
+      throw new Error(
+        `No migration in wrangler.jsonc creates the class ${className}. Add it to "migrations".`,
+      );
     return [name, className] as const;
   });
   return startWorker({

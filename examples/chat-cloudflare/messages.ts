@@ -1,11 +1,11 @@
-/** What rooms and clients say to each other. Which room is meant is in the address. */
+/** The messages between rooms and clients. The room is part of the URL. */
 import { message, z } from "@halyard/wire/zod";
 
-/** Client: say something. Tells how many lines this connection has said. */
+/** Client: send a chat message. The response has the number of messages of this connection. */
 export const Say = message("SAY", {
   payload: { text: z.string().min(1).max(500) },
   response: { lines: z.number() },
 });
 
-/** Room, to everybody in it: somebody said something. */
+/** Room, to all its connections: a chat message. */
 export const Said = message("SAID", { from: z.string(), text: z.string() });

@@ -1,18 +1,18 @@
-/** A room: an object of its own, which sleeps while nobody speaks. Its sockets stay open meanwhile. */
+/** A room is a Durable Object that hibernates while it is idle. Its sockets stay open. */
 import { DurableObject } from "cloudflare:workers";
 import { users } from "@halyard/example-chat-node/users";
 import { createDurableObjectHandler } from "@halyard/wire/cloudflare";
 import { createRouter } from "@halyard/wire/zod";
 import { Said, Say } from "./messages.ts";
 
-/** What is known of a connection, also after the object has slept: nothing else here outlives it. */
+/** The data of a connection. It is the only state here that survives hibernation. */
 interface Session {
   clientId: string;
   userId: string;
   lines: number;
 }
 
-/** One for the whole room: other rooms are other objects. */
+/** One topic for the whole room, because other rooms are other objects. */
 const ROOM = "room";
 
 const router = createRouter<Session>({ limits: { maxPayloadBytes: 8_192 } })
@@ -32,8 +32,8 @@ export class Room extends createDurableObjectHandler(router, {
     return userId === undefined ? undefined : { userId, lines: 0 };
   },
 }) {
-  /** For the worker, which calls it from elsewhere. */
+  /** Called by the worker. */
   async announce(text: string): Promise<void> {
-    await this.publish(ROOM, Said, { from: "(everybody)", text });
+    await this.publish(ROOM, Said, { from: "(announcement)", text });
   }
 }

@@ -9,7 +9,7 @@ import { type ChatCluster, startCluster } from "./cluster.ts";
 let cluster: ChatCluster;
 const clients: WsClient[] = [];
 
-// All that the chat promises in one process, it promises in three.
+// The chat gives the same guarantees in three processes as in one.
 holdPromises(async () => {
   const { url, prefix } = await createRedisPrefix();
   cluster = await startCluster(0, { REDIS_URL: url, PREFIX: `${prefix}:` });
@@ -20,41 +20,41 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-void test("a process that is killed is replaced; its people come back and lose nothing that was said", async () => {
+void test("a killed process is replaced, and its clients reconnect and miss no message", async () => {
   const [ada, bob] = [await enter("ada"), await enter("bob")];
   for (let round = 0; round < 3; round++) {
     await say(ada, `before ${round}`);
-    // Whichever process it is, somebody is on it or nobody is: the promise is the same.
+    // The guarantee is the same whether or not a client is connected to this process.
     const victim = cluster.members[0];
     process.kill(victim?.pid ?? 0, "SIGKILL");
     await say(ada, `after ${round}`);
   }
-  const said = [0, 1, 2].flatMap((round) => [`before ${round}`, `after ${round}`]);
-  await until(() => said.every((text) => bob.seen.has(text)), "bob to see all that was said");
+  const texts = [0, 1, 2].flatMap((round) => [`before ${round}`, `after ${round}`]);
+  await until(() => texts.every((text) => bob.seen.has(text)), "bob to receive all messages");
   await until(() => cluster.members.length === 3, "three processes to run again");
 });
 
-void test("a deploy that replaces every process fails nobody's request", async () => {
+void test("a deploy that replaces every process fails no request", async () => {
   const people = [await enter("cara"), await enter("dan"), await enter("eve")];
   let isOver = false;
-  let asked = 0;
+  let requests = 0;
   const asking = people.map(async ({ client }) => {
-    // Slower than the rate limit, with all three together.
+    // Slower than the rate limit of all three processes together.
     for (; !isOver; await pause(400)) {
       await client.request(Join, { room: "pier" }, { timeoutMs: 30_000 });
-      asked++;
+      requests++;
     }
   });
   await cluster.roll();
   isOver = true;
   await Promise.all(asking);
-  assert.ok(asked > 10, `only ${asked} requests were made`);
+  assert.ok(requests > 10, `Only ${requests} requests were made`);
   assert.equal(cluster.members.length, 3);
 });
 
 interface Guest {
   readonly client: WsClient;
-  /** Heard, or read after an interruption. */
+  /** Messages received live, or read after an interruption. */
   readonly seen: Set<string>;
 }
 
@@ -70,7 +70,7 @@ async function enter(name: string): Promise<Guest> {
     for (const { text } of payload.recent) seen.add(text);
   };
   client.on(Said, ({ text }) => seen.add(text));
-  // Two ways to miss something: the connection was lost, or the server was cut off from the others.
+  // Two causes of missed messages: the connection was lost, or the server lost the broker.
   client.onState((state) => {
     if (state === "open") read().catch(() => undefined);
   });
@@ -80,7 +80,7 @@ async function enter(name: string): Promise<Guest> {
   return { client, seen };
 }
 
-/** Says it until it is taken: with an id of its own it is never said twice. */
+/** Sends the message until it is accepted. Its id prevents duplicates. */
 async function say({ client }: Guest, text: string): Promise<void> {
   const id = crypto.randomUUID();
   for (let attempt = 0; attempt < 50; attempt++) {
@@ -88,16 +88,16 @@ async function say({ client }: Guest, text: string): Promise<void> {
       await client.request(Say, { room: "pier", id, text }, { timeoutMs: 2_000 });
       return;
     } catch {
-      // The process is gone, or the room is not joined yet on the new one.
+      // The process has ended, or the room is not joined yet on the new one.
       await pause(200);
     }
   }
-  assert.fail(`"${text}" could not be said`);
+  assert.fail(`The message "${text}" was not accepted.`);
 }
 
 async function until(condition: () => boolean, what: string): Promise<void> {
   for (const deadline = Date.now() + 60_000; !condition(); await pause(20)) {
-    assert.ok(Date.now() < deadline, `waited a minute for ${what}`);
+    assert.ok(Date.now() < deadline, `Waited a minute for ${what}`);
   }
 }
 

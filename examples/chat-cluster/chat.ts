@@ -1,4 +1,4 @@
-/** The chat for several processes: the same promises as on one, with what they share in Redis. */
+/** The chat for several processes, with the same guarantees as in one. The shared state is in Redis. */
 import { Export, IsTyping, Join, type Line, Said, Say, Typing } from "@halyard/example-chat-node/messages";
 import type { Metrics, PubSub, Router } from "@halyard/wire";
 import { type RateLimiter, rateLimit } from "@halyard/wire/middleware";
@@ -27,7 +27,7 @@ export function createChat({ pubsub, limiter, lines, metrics }: Shared): Router<
     .use(rateLimit({ limiter, key: "user" }))
     .rpc(Join, async (ctx) => {
       const { room } = ctx.payload;
-      // First listen, then read: what is said in between comes twice rather than never.
+      // Subscribe first, then read: a message in between arrives twice and is not lost.
       await ctx.subscribe(topicOf(room));
       ctx.reply(Join.response, { recent: await lines.read(room, -RECENT_LINES, -1) });
     })
@@ -36,9 +36,9 @@ export function createChat({ pubsub, limiter, lines, metrics }: Shared): Router<
       if (!ctx.topics.has(topicOf(room))) {
         return ctx.error("FAILED_PRECONDITION", "Join the room before you speak in it.");
       }
-      const said: Line = { id, from: ctx.data.userId, text };
-      // Once it is kept it is said. If the others cannot be told now, they read it when they are told of the gap.
-      if (await lines.add(room, said)) await ctx.publish(topicOf(room), Said, { room, ...said });
+      const line: Line = { id, from: ctx.data.userId, text };
+      // The message is accepted once it is stored. If publishing fails now, clients read it when they receive the gap.
+      if (await lines.add(room, line)) await ctx.publish(topicOf(room), Said, { room, ...line });
       ctx.reply(Say.response, {});
     })
     .on(Typing, async (ctx) => {
@@ -48,7 +48,8 @@ export function createChat({ pubsub, limiter, lines, metrics }: Shared): Router<
     })
     .rpc(Export, async (ctx) => {
       const { room } = ctx.payload;
-      if (!ctx.topics.has(topicOf(room))) return ctx.error("PERMISSION_DENIED", "You are not in this room.");
+      if (!ctx.topics.has(topicOf(room)))
+        return ctx.error("PERMISSION_DENIED", "Join the room before you read its history.");
       const all = await lines.read(room, 0, -1);
       for (let done = EXPORT_STEP; done <= all.length && !ctx.abortSignal.aborted; done += EXPORT_STEP)
         ctx.progress({ done, total: all.length });

@@ -1,4 +1,4 @@
-/** Three processes behind one port: started, replaced when they die, and rolled one after the other. */
+/** Three processes behind one port. They are started, replaced when they end, and replaced one by one on a deploy. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
@@ -14,7 +14,7 @@ export interface Member {
 }
 
 export interface ChatCluster {
-  /** Where clients connect; each goes to the next process in turn. */
+  /** The port for clients. Each connection goes to the next process in turn. */
   readonly port: number;
   readonly members: readonly Member[];
   /** Ends and replaces one process after the other, as a deploy does. */
@@ -24,7 +24,7 @@ export interface ChatCluster {
 
 interface Running extends Member {
   readonly process: ChildProcess;
-  /** On purpose: it gets nobody new, and is not replaced when it ends. */
+  /** Ended on purpose: it receives no new connections and is not replaced. */
   isLeaving: boolean;
 }
 
@@ -52,7 +52,7 @@ export async function startCluster(port: number, env: NodeJS.ProcessEnv = {}): P
     members,
     async roll() {
       for (const member of [...members]) {
-        // The new one first: there are never fewer than before.
+        // The new process starts first, so that there are never fewer than before.
         await join();
         await leave(member);
       }
@@ -75,14 +75,16 @@ async function startProcess(env: NodeJS.ProcessEnv): Promise<Running> {
   for await (const line of createInterface({ input: child.stdout })) {
     if (!line.startsWith("{")) continue;
     const { port } = JSON.parse(line) as { port: number };
-    // Whatever else it says is nobody's to wait for.
+    // Its further output is discarded.
     child.stdout.resume();
     return { pid: child.pid ?? 0, port, process: child, isLeaving: false };
   }
-  throw new Error("A process of the chat ended before it served. Does Redis run?");
+  throw new Error(
+    "A process of the chat ended before it was ready. Check that Redis runs: npm run services -- up redis",
+  );
 }
 
-/** Hands each connection to the next process; one that does not answer is skipped. No stickiness is needed. */
+/** Hands each connection to the next process and skips one that does not respond. No sticky sessions are needed. */
 async function startBalancer(port: number, targets: () => readonly Member[]): Promise<Server> {
   let turn = 0;
   const handOver = async (near: Socket): Promise<void> => {

@@ -1,4 +1,4 @@
-/** One process of the chat: prints its port, serves, and drains when it is asked to end. */
+/** One process of the chat. It prints its port, serves, and drains on SIGTERM. */
 import { users } from "@halyard/example-chat-node/users";
 import { createMetrics } from "@halyard/wire/middleware";
 import { serve } from "@halyard/wire/node";
@@ -16,7 +16,7 @@ await redis.connect();
 const pubsub = redisPubSub(redis, { prefix: PREFIX });
 const router = createChat({
   pubsub,
-  // All processes together: a burst of 20 for each user, then 5 a second.
+  // All processes together: a burst of 20 per user, then 5 per second.
   limiter: redisRateLimiter(redis, { capacity: 20, tokensPerSecond: 5 }, { prefix: `${PREFIX}rate:` }),
   lines: new Lines(redis, PREFIX),
   metrics: createMetrics(),
@@ -42,5 +42,5 @@ async function end(): Promise<void> {
   if (process.connected) process.disconnect();
 }
 process.once("SIGTERM", () => void end());
-// Whoever started this process is gone: nobody would ever end it.
+// The parent process has ended, so no other process would stop this one.
 process.once("disconnect", () => process.exit());

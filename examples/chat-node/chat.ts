@@ -1,4 +1,4 @@
-/** The chat: who may come in, what is a room, who hears what. Knows no platform: `server.ts` brings the sockets. */
+/** The chat: sign-in, rooms and their messages. It is independent of the platform, and `server.ts` adds the sockets. */
 import type { Router } from "@halyard/wire";
 import { memoryRateLimiter } from "@halyard/wire/memory";
 import { rateLimit } from "@halyard/wire/middleware";
@@ -12,7 +12,7 @@ export interface Session {
 
 export interface Chat {
   readonly router: Router<Session>;
-  /** For the option of the same name of `serve`. */
+  /** For the option `authenticate` of `serve`. */
   authenticate(
     request: Request,
     credentials: { readonly token: string | undefined },
@@ -23,10 +23,10 @@ const RECENT_LINES = 20;
 const KEPT_LINES = 500;
 const EXPORT_STEPS = 10;
 
-/** What one user may send: a burst of 20, then 5 a second, over all connections together. */
+/** Rate limit per user over all connections: a burst of 20, then 5 per second. */
 const RATE = { capacity: 20, tokensPerSecond: 5 };
 
-/** `users` are the names by token. */
+/** `users` maps tokens to names. */
 export function createChat(users: ReadonlyMap<string, string>): Chat {
   const histories = new Map<string, Line[]>();
   const historyOf = (room: string): readonly Line[] => histories.get(room) ?? [];
@@ -45,7 +45,7 @@ export function createChat(users: ReadonlyMap<string, string>): Chat {
         return ctx.error("FAILED_PRECONDITION", "Join the room before you speak in it.");
       }
       const line: Line = { id, from: ctx.data.userId, text };
-      if (!historyOf(room).some((said) => said.id === id && said.from === line.from)) {
+      if (!historyOf(room).some((earlier) => earlier.id === id && earlier.from === line.from)) {
         histories.set(room, [...historyOf(room), line].slice(-KEPT_LINES));
         await ctx.publish(topicOf(room), Said, { room, ...line });
       }
@@ -58,7 +58,8 @@ export function createChat(users: ReadonlyMap<string, string>): Chat {
     })
     .rpc(Export, async (ctx) => {
       const { room } = ctx.payload;
-      if (!ctx.topics.has(topicOf(room))) return ctx.error("PERMISSION_DENIED", "You are not in this room.");
+      if (!ctx.topics.has(topicOf(room)))
+        return ctx.error("PERMISSION_DENIED", "Join the room before you read its history.");
       const all = historyOf(room);
       const step = Math.max(1, Math.ceil(all.length / EXPORT_STEPS));
       const lines: Line[] = [];
@@ -81,7 +82,7 @@ export function createChat(users: ReadonlyMap<string, string>): Chat {
   };
 }
 
-/** The next turn of the event loop: a long export must not hold up the room. */
+/** The next turn of the event loop, so that a long export does not block the room. */
 function letOthersIn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

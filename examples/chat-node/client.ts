@@ -15,19 +15,21 @@ const client = wsClient({
 });
 client.on(Said, ({ room: where, from, text }) => console.log(`[${where}] ${from}: ${text}`));
 client.on(IsTyping, ({ room: where, from }) => console.log(`[${where}] ${from} is typing …`));
-// Subscriptions end with the connection: come back into the room each time it opens.
+// Subscriptions end with the connection, so the client joins the room on every open.
 client.onState((state) => {
   console.log(`(${state})`);
   if (state === "open") void attempt(() => join(room));
 });
 
-// The server was cut off from the others for a while: read what was said meanwhile.
+// The server had lost the broker for a while: read the missed messages.
 client.onGap(() => void attempt(() => join(room)));
 
 async function join(name: string): Promise<void> {
   const { payload } = await client.request(Join, { room: name });
   room = name;
-  console.log(`You are in ${room}. /join <room>, /export, /quit; anything else is said.`);
+  console.log(
+    `You are in ${room}. Commands: /join <room>, /export, /quit. Any other line is sent as a message.`,
+  );
   for (const { from, text } of payload.recent) console.log(`[${room}] ${from}: ${text}`);
 }
 
@@ -62,7 +64,7 @@ async function attempt(action: () => Promise<void>): Promise<void> {
 
 await attempt(() => client.connect());
 
-// Only now: what is typed before would be sent ahead of the first join.
+// Only now, because earlier input would be sent before the first join.
 const terminal = createInterface({ input: process.stdin, output: process.stdout });
 terminal.on("line", (line) => void attempt(() => handle(line)));
 terminal.on("close", () => void client.close());

@@ -1,4 +1,4 @@
-/** What the chat promises, on whatever serves it: driven as its users do, by real clients. */
+/** Tests of the chat on any platform, with real clients. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { WsError } from "@halyard/wire";
@@ -15,7 +15,7 @@ export interface RunningChat {
 let chat: RunningChat;
 const clients: WsClient[] = [];
 
-/** Registers the tests; `start` serves the chat on a free port of localhost. */
+/** Registers the tests. `start` serves the chat on a free port of localhost. */
 export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void {
   before(async () => {
     chat = await start(createChat(users));
@@ -27,8 +27,8 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
 
   after(() => chat.stop());
 
-  // `void`: the runner waits for its tests by itself.
-  void test("two people in a room hear each other; a third in another room does not", async () => {
+  // `void`: the test runner waits for its tests.
+  void test("clients in a room receive each other's messages, and a client in another room does not", async () => {
     const [ada, bob, cara] = [
       await enter("ada", "harbour"),
       await enter("bob", "harbour"),
@@ -37,16 +37,19 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     await ada.client.request(Say, { room: "harbour", text: "Ahoy!" });
     await bob.client.request(Say, { room: "harbour", text: "Ahoy, Ada." });
     const both = ["ada: Ahoy!", "bob: Ahoy, Ada."];
-    await until(() => ada.heard.length === 2 && bob.heard.length === 2, "both to hear both");
-    assert.deepEqual([ada.heard, bob.heard], [both, both]);
+    await until(
+      () => ada.received.length === 2 && bob.received.length === 2,
+      "both clients to receive both messages",
+    );
+    assert.deepEqual([ada.received, bob.received], [both, both]);
 
-    // Messages of one connection keep their order, so what was meant for cara would have come before her own.
+    // Messages of one connection keep their order, so a message of the other room would have arrived before her own.
     await cara.client.request(Say, { room: "attic", text: "Anybody?" });
-    await until(() => cara.heard.length > 0, "cara to hear herself");
-    assert.deepEqual(cara.heard, ["cara: Anybody?"]);
+    await until(() => cara.received.length > 0, "cara to receive her own message");
+    assert.deepEqual(cara.received, ["cara: Anybody?"]);
   });
 
-  void test("who comes later sees what was said last", async () => {
+  void test("a client that joins later receives the last messages", async () => {
     const ada = await enter("ada", "library");
     await ada.client.request(Say, { room: "library", text: "Quiet, please." });
     const bob = await enter("bob", "library");
@@ -54,7 +57,7 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     assert.deepEqual(payload.recent.map(spoken), ["ada: Quiet, please."]);
   });
 
-  void test("a message that is sent twice with the same id is said once", async () => {
+  void test("a message that is sent twice with the same id is delivered once", async () => {
     const ada = await enter("ada", "echo");
     const message = { room: "echo", id: "1", text: "Once." };
     await ada.client.request(Say, message);
@@ -62,31 +65,31 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     await ada.client.request(Say, { room: "echo", id: "2", text: "Twice." });
     const { payload } = await ada.client.request(Join, { room: "echo" });
     assert.deepEqual(payload.recent.map(spoken), ["ada: Once.", "ada: Twice."]);
-    await until(() => ada.heard.length >= 2, "ada to hear both");
-    assert.deepEqual(ada.heard, ["ada: Once.", "ada: Twice."]);
+    await until(() => ada.received.length >= 2, "ada to receive both messages");
+    assert.deepEqual(ada.received, ["ada: Once.", "ada: Twice."]);
   });
 
-  void test("nobody speaks in a room without having joined it", async () => {
+  void test("a client cannot send to a room that it has not joined", async () => {
     const ada = await enter("ada", "hall");
     const request = ada.client.request(Say, { room: "cellar", text: "Hello?" });
     await assert.rejects(request, { code: "FAILED_PRECONDITION" });
   });
 
-  void test("typing is shown to the others, not to the one who types", async () => {
+  void test("typing is shown to the others and not to the user that types", async () => {
     const [ada, bob] = [await enter("ada", "desk"), await enter("bob", "desk")];
     ada.client.send(Typing, { room: "desk" });
     await until(() => bob.typing.length > 0, "bob to see that ada types");
     assert.deepEqual(bob.typing, ["ada"]);
 
-    // An answer that comes later proves that an echo would have come before it.
+    // A later response proves that an echo would have arrived before it.
     await ada.client.request(Join, { room: "desk" });
     assert.deepEqual(ada.typing, []);
   });
 
-  void test("an export reports its progress in order, then gives every line", async () => {
+  void test("an export reports its progress in order and then returns every line", async () => {
     const dan = await enter("dan", "archive");
-    const said = ["one", "two", "three", "four", "five"];
-    for (const text of said) await dan.client.request(Say, { room: "archive", text });
+    const texts = ["one", "two", "three", "four", "five"];
+    for (const text of texts) await dan.client.request(Say, { room: "archive", text });
 
     const steps: number[] = [];
     const answer = dan.client.request(Export, { room: "archive" });
@@ -96,17 +99,17 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     assert.deepEqual(steps, [1, 2, 3, 4, 5]);
     assert.deepEqual(
       payload.lines.map(spoken),
-      said.map((text) => `dan: ${text}`),
+      texts.map((text) => `dan: ${text}`),
     );
   });
 
-  void test("a wrong token is refused, and the client does not try again", async () => {
+  void test("the server refuses a wrong token, and the client does not try again", async () => {
     const client = clientFor("guessed-token");
     await assert.rejects(client.connect(), { code: "UNAUTHENTICATED" });
     assert.equal(client.state, "closed");
   });
 
-  void test("a flood is refused with a time to wait, and nobody else is", async () => {
+  void test("the server refuses a flood with a time to wait, and other users are not affected", async () => {
     const [eve, fay] = [await enter("eve", "square"), await enter("fay", "square")];
     const flood = Array.from({ length: 60 }, () => eve.client.request(Say, { room: "square", text: "spam" }));
     const refusals = (await Promise.allSettled(flood)).flatMap((outcome) =>
@@ -119,15 +122,15 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
       assert.equal(error.code, "RESOURCE_EXHAUSTED");
       assert.ok((error.retryAfterMs ?? 0) > 0);
     }
-    await fay.client.request(Say, { room: "square", text: "I am still heard." });
+    await fay.client.request(Say, { room: "square", text: "I can still send." });
   });
 }
 
 interface Guest {
   readonly client: WsClient;
-  /** What others said, as "name: text". */
-  readonly heard: string[];
-  /** Who was seen typing. */
+  /** Messages of others, as "name: text". */
+  readonly received: string[];
+  /** Users that were shown as typing. */
   readonly typing: string[];
 }
 
@@ -146,8 +149,8 @@ function clientFor(token: string): WsClient {
 
 async function enter(name: string, room: string): Promise<Guest> {
   const client = clientFor(`${name}-token`);
-  const guest: Guest = { client, heard: [], typing: [] };
-  client.on(Said, (line) => guest.heard.push(spoken(line)));
+  const guest: Guest = { client, received: [], typing: [] };
+  client.on(Said, (line) => guest.received.push(spoken(line)));
   client.on(IsTyping, ({ from }) => guest.typing.push(from));
   await client.connect();
   await client.request(Join, { room });
@@ -156,7 +159,7 @@ async function enter(name: string, room: string): Promise<Guest> {
 
 async function until(condition: () => boolean, what: string): Promise<void> {
   for (const deadline = Date.now() + 5_000; !condition(); await pause(5)) {
-    assert.ok(Date.now() < deadline, `waited 5 s for ${what}`);
+    assert.ok(Date.now() < deadline, `Waited 5 s for ${what}`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Who may come in, by token. Made up: a real server would ask its session store. */
+/** Example users by token. A real server would use its session store. */
 export const users: ReadonlyMap<string, string> = new Map(
   ["ada", "bob", "cara", "dan", "eve", "fay"].map((name) => [`${name}-token`, name]),
 );

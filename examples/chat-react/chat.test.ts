@@ -1,4 +1,4 @@
-/** The page in a real browser, against the real chat server, which is killed and started again under it. */
+/** The page in a real browser with the real chat server, which the test kills and restarts. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ type Page = Awaited<ReturnType<Browser["newPage"]>>;
 
 const root = import.meta.dirname;
 const WAIT_MS = 10_000;
-/** What the browser itself writes about a server that is away. */
+/** The browser's own messages about an unreachable server. */
 const EXPECTED_COMPLAINT = /WebSocket connection to .* failed|Failed to load resource/;
 
 let port: number;
@@ -24,7 +24,7 @@ let browser: Browser;
 
 before(async () => {
   port = await freePort();
-  // Where vite.config.ts looks for the chat server.
+  // The port in vite.config.ts for the chat server.
   process.env["PORT"] = String(port);
   chat = await startChat();
   site = await createServer({
@@ -76,7 +76,7 @@ class Window {
     return this;
   }
 
-  /** Waits until the state of the connection is shown so. */
+  /** Waits until the page shows this connection state. */
   async shows(status: string | RegExp): Promise<void> {
     await this.page.getByRole("status").filter({ hasText: status }).waitFor();
   }
@@ -86,12 +86,12 @@ class Window {
     await this.page.getByRole("button", { name: "Send", exact: true }).click();
   }
 
-  hears(text: string): Promise<void> {
-    return this.page.locator('li[data-status="said"] .text', { hasText: text }).waitFor();
+  showsMessage(text: string): Promise<void> {
+    return this.page.locator('li[data-status="delivered"] .text', { hasText: text }).waitFor();
   }
 
-  /** What is marked so, in order. */
-  texts(status: "said" | "pending" | "failed"): Promise<string[]> {
+  /** The texts with this mark, in order. */
+  texts(status: "delivered" | "pending" | "failed"): Promise<string[]> {
     return this.page.locator(`li[data-status="${status}"] .text`).allTextContents();
   }
 
@@ -103,35 +103,35 @@ class Window {
 
 const openSite = (): Promise<Window> => Window.open(site.resolvedUrls?.local[0]);
 
-// `void`: the runner waits for its tests by itself.
-void test("two windows hear each other, and see who types", async () => {
+// `void`: the test runner waits for its tests.
+void test("two windows receive each other's messages and show typing users", async () => {
   const [cara, dan] = [await openSite(), await openSite()];
   await Promise.all([cara.signIn("cara"), dan.signIn("dan")]);
   await Promise.all([cara.shows("Live"), dan.shows("Live")]);
   await cara.page.getByLabel("Message to").pressSequentially("Ahoy");
   await dan.page.getByText("cara is typing").waitFor();
   await cara.say("Ahoy, Dan!");
-  await dan.hears("Ahoy, Dan!");
+  await dan.showsMessage("Ahoy, Dan!");
   assert.equal(await dan.page.getByText("cara is typing").count(), 0);
 
   await dan.page.getByRole("button", { name: "library" }).click();
   await cara.say("Where are you?");
   await dan.page.getByRole("button", { name: "general 1 unread" }).click();
-  await dan.hears("Where are you?");
-  assert.deepEqual(await dan.texts("said"), ["Ahoy, Dan!", "Where are you?"]);
+  await dan.showsMessage("Where are you?");
+  assert.deepEqual(await dan.texts("delivered"), ["Ahoy, Dan!", "Where are you?"]);
   await Promise.all([cara.close(), dan.close()]);
 });
 
-void test("what is said while the server is dead arrives once and in order in both windows, by itself", async () => {
+void test("messages sent while the server is down arrive once and in order in both windows after it restarts", async () => {
   const [ada, bob] = [await openSite(), await openSite()];
   await Promise.all([ada.signIn("ada"), bob.signIn("bob")]);
   await Promise.all([ada.shows("Live"), bob.shows("Live")]);
   await ada.page.getByRole("button", { name: "harbour" }).click();
   await bob.page.getByRole("button", { name: "harbour" }).click();
   await ada.say("before");
-  await Promise.all([ada.hears("before"), bob.hears("before")]);
+  await Promise.all([ada.showsMessage("before"), bob.showsMessage("before")]);
 
-  // Sent over a link that is alive, to a server that will never read it.
+  // Sent over an open connection to a server that will never read it.
   chat.pause();
   await ada.say("in flight");
   await chat.kill();
@@ -155,13 +155,13 @@ void test("what is said while the server is dead arrives once and in order in bo
   await bob.page.context().setOffline(false);
   await bob.shows("Live");
   for (const window of [ada, bob]) {
-    for (const text of ["in flight", ...adas, ...bobs]) await window.hears(text);
+    for (const text of ["in flight", ...adas, ...bobs]) await window.showsMessage(text);
     assert.deepEqual([await window.texts("pending"), await window.texts("failed")], [[], []]);
   }
 
-  // Nobody was heard twice: neither by the windows, nor by the server.
-  const seen = await ada.texts("said");
-  assert.deepEqual(await bob.texts("said"), seen);
+  // No duplicates, neither in the windows nor on the server.
+  const seen = await ada.texts("delivered");
+  assert.deepEqual(await bob.texts("delivered"), seen);
   assert.deepEqual(await linesOnServer("harbour"), seen.slice(1));
   assert.deepEqual(
     seen.filter((text) => !bobs.includes(text)),
@@ -174,7 +174,7 @@ void test("what is said while the server is dead arrives once and in order in bo
   await Promise.all([ada.close(), bob.close()]);
 });
 
-void test("a name the server does not know ends in closed with a reason, and another name can be tried", async () => {
+void test("an unknown name closes the connection with a reason, and another name can be tried", async () => {
   const window = await openSite();
   await window.page.getByLabel("Or another name").fill("zoe");
   await window.page.getByRole("button", { name: "Enter" }).click();
@@ -186,7 +186,7 @@ void test("a name the server does not know ends in closed with a reason, and ano
   await window.close();
 });
 
-void test("the built page comes in too", async () => {
+void test("the built page can sign in too", async () => {
   const outDir = await mkdtemp(join(tmpdir(), "chat-react-"));
   try {
     await build({ root, logLevel: "silent", build: { outDir } });

@@ -1,4 +1,4 @@
-/** The application: Better Auth and its flags under `/api/auth`, and one page of its own that uses them. */
+/** Starts the HTTP server: Better Auth with feature flags under `/api/auth`, and one page that uses the flags. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeFeatureFlags } from "@halyard/flags";
@@ -30,10 +30,10 @@ export async function startApp(database: Database, port: number): Promise<App> {
 
   const authHandler = toNodeHandler(auth);
   handle = (request, response) => {
-    const answered = request.url?.startsWith("/api/auth/")
+    const handled = request.url?.startsWith("/api/auth/")
       ? authHandler(request, response)
       : answerPage(auth, request, response);
-    answered.catch((error: unknown) => {
+    handled.catch((error: unknown) => {
       console.error(error);
       if (!response.headersSent) response.writeHead(500);
       response.end();
@@ -53,7 +53,7 @@ export async function startApp(database: Database, port: number): Promise<App> {
   };
 }
 
-/** What a page of yours does: ask for its flags as whoever sent the request, and say what to do without them. */
+/** Evaluates the flags for the caller of the request, with defaults for flags that do not exist. */
 async function answerPage(auth: Auth, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { flags } = await auth.api.evaluateFeatureFlags({
     headers: fromNodeHeaders(request.headers),
@@ -63,7 +63,7 @@ async function answerPage(auth: Auth, request: IncomingMessage, response: Server
       select: "value",
     },
   });
-  const editor = flags["new-editor"] === true ? "the new editor" : "the editor you know";
+  const editor = flags["new-editor"] === true ? "the new editor" : "the current editor";
   response.writeHead(200, { "content-type": "text/plain; charset=utf-8" });
   response.end(`${flags["greeting"]}! You get ${editor} and ${flags["search"]} search.\n`);
 }

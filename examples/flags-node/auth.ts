@@ -4,18 +4,18 @@ import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { admin, organization } from "better-auth/plugins";
 
-/** Its type is inferred: the methods of `auth.api` come from the plugins. */
+/** The return type is inferred, because the plugins add the methods of `auth.api`. */
 export async function createAuth(baseURL: string, database: BetterAuthOptions["database"]) {
   const options = {
     baseURL,
     database,
-    secret: process.env["BETTER_AUTH_SECRET"] ?? "good enough for an example, and for nothing else",
+    secret: process.env["BETTER_AUTH_SECRET"] ?? "a secret for this example only; set your own",
     emailAndPassword: { enabled: true },
     plugins: [admin(), organization(), featureFlags({ multiTenant: true })],
     databaseHooks: {
       session: {
         create: {
-          // Who signs in starts in an organization of theirs; without an active one only global flags are seen.
+          // A new session starts in an organization of the user. Without an active one, only global flags apply.
           before: async (session, call) => {
             const member = await call?.context.adapter.findOne<{ organizationId: string }>({
               model: "member",
@@ -28,7 +28,7 @@ export async function createAuth(baseURL: string, database: BetterAuthOptions["d
     },
   } satisfies BetterAuthOptions;
 
-  // In an application of yours `npx auth migrate` does this, before you deploy.
+  // In your application, run `npx auth migrate` before each deployment instead.
   await (await getMigrations(options)).runMigrations();
   return betterAuth(options);
 }

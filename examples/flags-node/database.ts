@@ -1,9 +1,9 @@
-/** Where users and flags are kept: in memory, or in the PostgreSQL database that `DATABASE_URL` names. */
+/** Opens the database: the PostgreSQL database of `DATABASE_URL`, or SQLite in memory. */
 import { DatabaseSync } from "node:sqlite";
 import { Pool } from "pg";
 
 export interface Database {
-  /** As Better Auth takes it. */
+  /** The `database` option of Better Auth. */
   readonly driver: DatabaseSync | Pool;
   close(): Promise<void>;
 }

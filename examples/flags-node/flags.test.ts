@@ -1,4 +1,4 @@
-/** What the example shows, driven as its users do: the real program, over HTTP. */
+/** Checks the example over HTTP, with the program as a separate process. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,30 +22,30 @@ after(async () => {
   if (server.exitCode !== null) return;
   const exit = once(server, "exit");
   server.kill("SIGTERM");
-  assert.deepEqual(await exit, [0, null], "the server did not stop by itself");
+  assert.deepEqual(await exit, [0, null], "The server did not stop on SIGTERM.");
 });
 
-// `void`: the runner waits for its tests by itself.
-void test("the page uses each organization's flags, and the global ones for who is not signed in", async () => {
+// `void`, because the test runner waits for the tests.
+void test("the page uses the flags of the user's organization, and global flags for anonymous visitors", async () => {
   const [ada, gil] = [await signIn("ada@acme.example"), await signIn("gil@globex.example")];
   assert.match(await readPage(ada), /^Ahoy! You get the new editor /);
-  assert.match(await readPage(gil), /^Hello! You get the editor you know /);
-  assert.match(await readPage(undefined), /^Hello! You get the editor you know /);
+  assert.match(await readPage(gil), /^Hello! You get the current editor /);
+  assert.match(await readPage(undefined), /^Hello! You get the current editor /);
 });
 
-void test("a flag answers by organization, and says why", async () => {
+void test("a flag has a value and a reason per organization", async () => {
   const [ada, gil] = [await signIn("ada@acme.example"), await signIn("gil@globex.example")];
-  const ask = async (person: Person, flagKey: string) => {
+  const resultOf = async (person: Person, flagKey: string) => {
     const { body } = await evaluate(person, { flagKey, default: "unknown here" });
     return [body["value"], body["reason"]];
   };
-  assert.deepEqual(await ask(ada, "new-editor"), [true, "rule_match"]);
-  assert.deepEqual(await ask(gil, "new-editor"), ["unknown here", "not_found"]);
-  assert.deepEqual(await ask(ada, "bulk-export"), ["unknown here", "not_found"]);
-  assert.deepEqual(await ask(gil, "bulk-export"), [true, "default"]);
+  assert.deepEqual(await resultOf(ada, "new-editor"), [true, "rule_match"]);
+  assert.deepEqual(await resultOf(gil, "new-editor"), ["unknown here", "not_found"]);
+  assert.deepEqual(await resultOf(ada, "bulk-export"), ["unknown here", "not_found"]);
+  assert.deepEqual(await resultOf(gil, "bulk-export"), [true, "default"]);
 });
 
-void test("a user keeps a variant", async () => {
+void test("a user keeps the same variant", async () => {
   const bob = await signIn("bob@acme.example");
   const { body: first } = await evaluate(bob, { flagKey: "search" });
   const { body: second } = await evaluate(await signIn("bob@acme.example"), { flagKey: "search" });
@@ -54,21 +54,21 @@ void test("a user keeps a variant", async () => {
   assert.deepEqual([second["variant"], second["value"]], [first["variant"], first["value"]]);
 });
 
-void test("a member asks as nobody else, and nobody in an organization they have no part in", async () => {
+void test("a member cannot evaluate as another user or in another organization", async () => {
   const [ada, bob, gil] = [
     await signIn("ada@acme.example"),
     await signIn("bob@acme.example"),
     await signIn("gil@globex.example"),
   ];
-  const ask = (person: Person, context: object) => evaluate(person, { flagKey: "greeting", context });
+  const evaluateAs = (person: Person, context: object) => evaluate(person, { flagKey: "greeting", context });
   const refused = [403, "PERMISSION_DENIED"];
-  assert.deepEqual(await refusalOf(ask(bob, { userId: ada.id })), refused);
-  assert.deepEqual(await refusalOf(ask(bob, { email: "ada@acme.example" })), refused);
-  assert.deepEqual(await refusalOf(ask(bob, { attributes: { organizationRole: "owner" } })), refused);
-  assert.deepEqual(await refusalOf(ask(gil, { organizationId: await activeOf(ada) })), refused);
+  assert.deepEqual(await refusalOf(evaluateAs(bob, { userId: ada.id })), refused);
+  assert.deepEqual(await refusalOf(evaluateAs(bob, { email: "ada@acme.example" })), refused);
+  assert.deepEqual(await refusalOf(evaluateAs(bob, { attributes: { organizationRole: "owner" } })), refused);
+  assert.deepEqual(await refusalOf(evaluateAs(gil, { organizationId: await activeOf(ada) })), refused);
 });
 
-void test("the admin creates a flag, and the next request has it", async () => {
+void test("the next request evaluates a flag that the admin created", async () => {
   const [admin, bob] = [await signIn("admin@example.com"), await signIn("bob@acme.example")];
   const created = await call(admin, "POST", "/feature-flags/admin/flags", {
     key: "max-uploads",
@@ -86,7 +86,7 @@ void test("the admin creates a flag, and the next request has it", async () => {
   assert.equal((await evaluate(bob, { flagKey: "max-uploads" })).body["value"], 5);
 });
 
-void test("a member may not change flags; an owner may, in their own organization only", async () => {
+void test("an owner may change flags of their organization only, and a member may not change flags", async () => {
   const [ada, bob, gil] = [
     await signIn("ada@acme.example"),
     await signIn("bob@acme.example"),
@@ -105,7 +105,7 @@ void test("a member may not change flags; an owner may, in their own organizatio
   const { status, body } = await create(ada);
   assert.equal(status, 201);
 
-  // To others the flag is not forbidden, it is not there.
+  // For users of other organizations the flag does not exist.
   const path = `/feature-flags/admin/flags/${body["id"]}`;
   assert.deepEqual(await refusalOf(call(gil, "GET", path)), [404, "FLAG_NOT_FOUND"]);
 
@@ -122,7 +122,7 @@ void test("explain shows every step that led to the value", async () => {
   const { body: list } = await call(ada, "GET", "/feature-flags/admin/flags?prefix=new-editor");
   const [flag] = list["flags"] as { id: string }[];
   const { status, body } = await call(ada, "POST", `/feature-flags/admin/flags/${flag?.id}/explain`, {
-    context: { userId: "somebody", attributes: { organizationRole: "owner" } },
+    context: { userId: "another-user", attributes: { organizationRole: "owner" } },
   });
   assert.equal(status, 200);
   const { result, steps } = body as { result: { value: unknown; reason: string }; steps: unknown[] };
@@ -152,7 +152,7 @@ async function signIn(email: string): Promise<Person> {
   return { id: user.id, cookie: cookie.join("; ") };
 }
 
-/** The cookie alone is not enough to write: the request must also come from a page of this application. */
+/** A write also needs the header `origin` of this application, not only the cookie. */
 async function call(person: Person, method: string, path: string, body?: object): Promise<Answer> {
   const response = await fetch(`${origin}/api/auth${path}`, {
     method,
@@ -182,15 +182,17 @@ async function refusalOf(answer: Promise<Answer>): Promise<[number, unknown]> {
   return [status, body["code"]];
 }
 
-/** The server says where it listens once it is ready. */
+/** Reads the address that the server prints when it is ready. */
 function readOrigin(program: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = "";
+    let output = "";
     program.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
-      said += chunk;
-      const found = /open on (http:\S+?)\. /.exec(said)?.[1];
-      if (found !== undefined) resolve(found);
+      output += chunk;
+      const address = /listens on (http:\S+?)\. /.exec(output)?.[1];
+      if (address !== undefined) resolve(address);
     });
-    program.once("exit", () => reject(new Error(`The server ended before it was ready. It said: ${said}`)));
+    program.once("exit", () =>
+      reject(new Error(`The server exited before it was ready. Its output: ${output}`)),
+    );
   });
 }

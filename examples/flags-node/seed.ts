@@ -1,7 +1,7 @@
-/** Who and what is there at the start: an admin, two organizations with their people, and a few flags. */
+/** Creates an admin, two organizations with users, and a few flags. */
 import type { Auth } from "./auth.ts";
 
-/** Of everybody here. Made up, like their addresses. */
+/** The password of all users of this example. */
 export const PASSWORD = "correct horse battery";
 
 export interface Organizations {
@@ -9,10 +9,10 @@ export interface Organizations {
   readonly globex: string;
 }
 
-/** Fills an empty database, and leaves one that it has filled before as it is. */
+/** Fills an empty database. Does nothing if the organizations exist. */
 export async function seed(auth: Auth): Promise<Organizations> {
-  const known = await findOrganizations(auth);
-  if (known !== undefined) return known;
+  const existing = await findOrganizations(auth);
+  if (existing !== undefined) return existing;
 
   await createPerson(auth, "admin@example.com", "admin");
   const [ada, bob, gil] = [
@@ -29,9 +29,9 @@ export async function seed(auth: Auth): Promise<Organizations> {
   return organizations;
 }
 
-/** Calls without headers are the server's own: they need no permission, and the audit log says `system`. */
+/** Calls without headers are server calls: they need no permission, and their actor in the audit log is `system`. */
 async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise<void> {
-  // One flag for everybody, and the same key again for Acme, which goes first there.
+  // A global flag, and a flag with the same key for Acme, which takes precedence there.
   await auth.api.createFeatureFlag({
     body: {
       key: "greeting",
@@ -69,11 +69,11 @@ async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise
     },
   });
 
-  // A segment and a rule: on for those who run Acme, and for a quarter of everybody else there.
+  // A segment and a rule: on for owners and admins of Acme, and for 25 % of the other members.
   await auth.api.createFeatureFlagSegment({
     body: {
       key: "leads",
-      name: "Those who run the organization",
+      name: "Owners and admins of the organization",
       conditions: {
         conditions: [{ attribute: "attributes.organizationRole", operator: "in", value: ["owner", "admin"] }],
       },
@@ -101,7 +101,7 @@ async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise
     },
   });
 
-  // Only Globex has this one; for Acme it does not exist.
+  // Only Globex has this flag. For Acme it does not exist.
   await auth.api.createFeatureFlag({
     body: {
       key: "bulk-export",

@@ -1,4 +1,4 @@
-/** The application: Better Auth under `/api/auth`, and the page, rendered with the flags of whoever asks for it. */
+/** Starts the HTTP server: Better Auth under `/api/auth`, and the page, rendered with the flags of the caller. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeFeatureFlags, createServerFlags } from "@halyard/flags";
@@ -32,7 +32,7 @@ export async function startApp(database: Database, port: number): Promise<App> {
     server: { middlewareMode: true, hmr: false, ws: false },
   });
   const listener = getRequestListener(createRoutes(auth, vite).fetch);
-  // Vite serves scripts and styles, and leaves everything else to us.
+  // Vite serves scripts and styles. The application handles all other requests.
   server.on("request", (request, response) => {
     vite.middlewares(request, response, () => void listener(request, response));
   });
@@ -55,7 +55,7 @@ function createRoutes(auth: Auth, vite: ViteDevServer): Hono {
   routes.on(["GET", "POST", "PATCH", "DELETE"], "/api/auth/*", (context) => auth.handler(context.req.raw));
   routes.get("/", async (context) => {
     const { headers } = context.req.raw;
-    // As whoever sent the request: their session, or the id that their browser keeps.
+    // The session, or the anonymous visitor's cookie, identifies the caller.
     const [bootstrap, viewer] = await Promise.all([flags.bootstrap({ headers }), readViewer(auth, headers)]);
     const { render } = await vite.ssrLoadModule("/src/entry-server.tsx");
     return context.html(document(render({ bootstrap, viewer }), serialize({ bootstrap, viewer })));
@@ -74,7 +74,7 @@ async function readViewer(auth: Auth, headers: Headers): Promise<Viewer | undefi
   };
 }
 
-/** As JSON in which nothing can end the element that it stands in. */
+/** JSON that cannot end its script element. */
 function serialize(rendered: object): string {
   return JSON.stringify(rendered).replaceAll("<", "\\u003c");
 }

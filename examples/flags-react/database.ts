@@ -1,9 +1,9 @@
-/** Where users and flags are kept: the PostgreSQL database that `DATABASE_URL` names, or memory. */
+/** Opens the database: the PostgreSQL database of `DATABASE_URL`, or SQLite in memory. */
 import { DatabaseSync } from "node:sqlite";
 import { Pool } from "pg";
 
 export interface Database {
-  /** As Better Auth takes it. */
+  /** The `database` option of Better Auth. */
   readonly driver: DatabaseSync | Pool;
   close(): Promise<void>;
 }
@@ -14,6 +14,8 @@ export function openDatabase(url: string | undefined): Database {
     return { driver, close: async () => driver.close() };
   }
   const driver = new Pool({ connectionString: url });
-  driver.on("error", (error) => console.error("An idle database connection was lost.", error.message));
+  driver.on("error", (error) =>
+    console.error("An idle database connection was lost. The pool opens a new one.", error.message),
+  );
   return { driver, close: () => driver.end() };
 }

@@ -1,4 +1,4 @@
-/** The shop in a real browser, on PostgreSQL: sign-in, two organizations, an A/B test, and no flash anywhere. */
+/** Checks the shop in Chromium on PostgreSQL: sign-in, two organizations, an A/B test, and no flicker. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createPostgresDatabase, launchChromium } from "@halyard/services";
@@ -34,7 +34,7 @@ class Window {
     page.setDefaultTimeout(WAIT_MS);
     page.on("pageerror", (error) => this.complaints.push(String(error)));
     page.on("console", (entry) => {
-      // Events have a place to go only where the service takes them; a member may not list flags, and is told so.
+      // The browser logs the expected 403 for a member who lists flags.
       if (entry.type() === "error" && !/Failed to load resource/.test(entry.text()))
         this.complaints.push(entry.text());
     });
@@ -48,7 +48,7 @@ class Window {
     return window;
   }
 
-  /** Loads the page, and holds what is on it after hydration to what the server sent. */
+  /** Loads the page, and compares it after hydration with the HTML of the server. */
   async visit(): Promise<void> {
     const response = await this.page.goto(app.origin);
     const html = (await response?.text()) ?? "";
@@ -61,7 +61,7 @@ class Window {
     assert.deepEqual(await parts.allTextContents(), rendered);
   }
 
-  /** Waits until a flag is shown so. */
+  /** Waits until the flag shows this text. */
   async shows(flag: string, text: string | RegExp): Promise<void> {
     await this.page.locator(`[data-flag="${flag}"][data-status="ready"]`).filter({ hasText: text }).waitFor();
   }
@@ -76,8 +76,8 @@ class Window {
   }
 }
 
-// `void`: the runner waits for its tests by itself.
-void test("whoever signs in gets their organization's flags, on the page that is open and on the next", async () => {
+// `void`, because the test runner waits for the tests.
+void test("a user who signs in gets their organization's flags, on the open page and on the next", async () => {
   const window = await Window.open();
   await window.shows("free-shipping", "false");
   await window.click(/^ada/);
@@ -93,7 +93,7 @@ void test("whoever signs in gets their organization's flags, on the page that is
   await window.close();
 });
 
-void test("who works for two organizations sees the flags of the one they are in", async () => {
+void test("a member of two organizations gets the flags of the active one", async () => {
   const window = await Window.open();
   await window.click(/^bob/);
   await window.page.getByRole("button", { name: "Globex", exact: true }).waitFor();
@@ -103,11 +103,11 @@ void test("who works for two organizations sees the flags of the one they are in
   await window.click("Acme");
   await window.shows("free-shipping", "true");
   await window.shows("layout", "grid");
-  await window.page.getByText("You may look, but not touch.").waitFor();
+  await window.page.getByText("You cannot change these flags.").waitFor();
   await window.close();
 });
 
-void test("a flag that is turned off is off on the page at once, and in what the server renders next", async () => {
+void test("a flag that is turned off changes the open page immediately, and the next rendered page", async () => {
   const window = await Window.open();
   await window.click(/^ada/);
   const turn = window.page.getByRole("switch", { name: "free-shipping" });
@@ -120,7 +120,7 @@ void test("a flag that is turned off is off on the page at once, and in what the
   await window.close();
 });
 
-void test("a visitor keeps the words of the A/B test through reloads and sign-in, and what they buy is reported", async () => {
+void test("a visitor keeps the variant of the A/B test after reloads and sign-in, and a purchase is reported", async () => {
   const words = new Set<string>();
   for (let visitor = 0; visitor < 8 && words.size < 2; visitor++) {
     const cookie = { name: "halyard_anonymous_id", value: `visitor-${visitor}`, url: app.origin };

@@ -1,8 +1,8 @@
-/** Who and what is there at the start: two organizations, three people, and the flags of the shop. */
+/** Creates two organizations, three users, and the flags of the shop. */
 import type { Auth } from "./auth.ts";
 import { PASSWORD } from "./src/password.ts";
 
-/** Fills an empty database, and leaves one that it has filled before as it is. */
+/** Fills an empty database. Does nothing if there are organizations. */
 export async function seed(auth: Auth): Promise<void> {
   const { adapter } = await auth.$context;
   if ((await adapter.count({ model: "organization" })) > 0) return;
@@ -19,14 +19,14 @@ export async function seed(auth: Auth): Promise<void> {
   await createFlags(auth, acme, globex);
 }
 
-/** Calls without headers are the server's own: they need no permission. */
+/** Calls without headers are server calls, which need no permission. */
 async function createFlags(auth: Auth, acme: string, globex: string): Promise<void> {
   const { createFeatureFlag } = auth.api;
-  const everybody = { enabled: true, organizationId: "" };
+  const globalFlag = { enabled: true, organizationId: "" };
 
   await createFeatureFlag({
     body: {
-      ...everybody,
+      ...globalFlag,
       key: "banner",
       name: "Banner",
       type: "json",
@@ -34,15 +34,21 @@ async function createFlags(auth: Auth, acme: string, globex: string): Promise<vo
     },
   });
   await createFeatureFlag({
-    body: { ...everybody, key: "layout", name: "Layout", type: "string", defaultValue: "grid" },
+    body: { ...globalFlag, key: "layout", name: "Layout", type: "string", defaultValue: "grid" },
   });
-  await createFeatureFlag({
-    body: { ...everybody, key: "free-shipping", name: "Free shipping", type: "boolean", defaultValue: false },
-  });
-  // A/B: by the visitor's own id, so that signing in changes nothing in the middle of a test.
   await createFeatureFlag({
     body: {
-      ...everybody,
+      ...globalFlag,
+      key: "free-shipping",
+      name: "Free shipping",
+      type: "boolean",
+      defaultValue: false,
+    },
+  });
+  // The A/B test uses the anonymous visitor's id, so that a sign-in does not change the variant.
+  await createFeatureFlag({
+    body: {
+      ...globalFlag,
       key: "buy-button",
       name: "Words on the button",
       type: "string",
@@ -55,7 +61,7 @@ async function createFlags(auth: Auth, acme: string, globex: string): Promise<vo
     },
   });
 
-  // The same keys again, for one organization: theirs go first.
+  // Flags of one organization with the same keys take precedence there.
   await createFeatureFlag({
     body: {
       key: "free-shipping",

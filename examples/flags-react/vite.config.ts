@@ -1,6 +1,7 @@
+/** Configures Vite for this example. */
 import { defaultClientConditions, defaultServerConditions, defineConfig } from "vite";
 
-// The sources of this repository instead of its build. An application of your own does not need these lines.
+// Uses the sources of this repository instead of the build. Your application does not need these lines.
 const source = "@halyard/source";
 
 export default defineConfig({

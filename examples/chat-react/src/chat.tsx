@@ -1,4 +1,4 @@
-/** The chat: rooms at the side, one of them open, and the state of the connection always in sight. */
+/** The chat: a list of rooms, one open room, and the connection state. */
 import { useClient } from "@halyard/wire/react";
 import { useState } from "react";
 import { Composer } from "./composer.tsx";
@@ -16,7 +16,7 @@ export function Chat({ session, onLeave }: { readonly session: Session; readonly
   const { timelineOf, say, sayAgain, discard } = useRooms(session.name);
   const { typistsIn, tell } = useTyping();
   const [room, setRoom] = useState<Room>("general");
-  /** How many lines of each room were seen when it was last left. */
+  /** The number of read lines per room when it was last left. */
   const [seen, setSeen] = useState<Partial<Record<Room, number>>>({});
 
   const unreadIn = (other: Room): number =>

@@ -1,4 +1,4 @@
-/** Where one writes. Enter sends; it works without a link too, for what is said waits for one. */
+/** The message input. Enter sends. Without a connection the message waits. */
 import { type FormEvent, useEffect, useRef, useState } from "react";
 
 const MAX_CHARACTERS = 500;
@@ -13,7 +13,7 @@ export function Composer({ room, onType, onSay }: ComposerProps) {
   const [text, setText] = useState("");
   const input = useRef<HTMLInputElement>(null);
 
-  // Whoever opens a room goes on to write in it; the button that was pressed may be gone.
+  // The input gets the focus when a room opens, because the pressed button may no longer exist.
   useEffect(() => input.current?.focus(), []);
 
   function submit(event: FormEvent): void {

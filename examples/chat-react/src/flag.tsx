@@ -1,4 +1,4 @@
-/** The mark of the page: a flag on its line. The same picture as flag.svg, in the colours of the theme. */
+/** The logo of the page. The same picture as flag.svg, in the colours of the theme. */
 
 export function Flag() {
   return (

@@ -1,4 +1,4 @@
-/** The connection, in a word for those who look and a sentence for those who wait. */
+/** The connection state as a label, and as a sentence while it is not open. */
 import type { Link } from "./link.ts";
 
 const NAMES = {
@@ -15,7 +15,7 @@ export function LinkPill({ link }: { readonly link: Link }) {
       <span className="dot" aria-hidden="true" />
       <span>
         {NAMES[link.status]}
-        {/* Read out once, not with every attempt. */}
+        {/* Announced once, not with every attempt. */}
         {link.status === "reconnecting" && link.attempt > 0 && (
           <span aria-hidden="true">, attempt {link.attempt}</span>
         )}
@@ -26,20 +26,20 @@ export function LinkPill({ link }: { readonly link: Link }) {
 
 interface LinkBannerProps {
   readonly link: Link;
-  /** Messages that wait to be sent. */
+  /** The number of messages that wait to be sent. */
   readonly waiting: number;
   readonly onConnect: () => void;
   readonly onLeave: () => void;
 }
 
-/** Nothing while all is well. */
+/** Empty while the connection is open. */
 export function LinkBanner({ link, waiting, onConnect, onLeave }: LinkBannerProps) {
   const { status, reason } = link;
   if (status === "live" || status === "connecting") return null;
   if (status !== "closed") {
     return (
       <p className="banner" data-status={status}>
-        {status === "offline" ? "This device is offline." : "The connection was lost; we are trying again."}{" "}
+        {status === "offline" ? "This device is offline." : "The connection was lost. Reconnecting."}{" "}
         {waitingText(waiting)}
       </p>
     );
@@ -58,6 +58,6 @@ export function LinkBanner({ link, waiting, onConnect, onLeave }: LinkBannerProp
 }
 
 function waitingText(waiting: number): string {
-  if (waiting === 0) return "Write on: it will be sent when we are back.";
+  if (waiting === 0) return "New messages are sent after the reconnection.";
   return waiting === 1 ? "1 message waits to be sent." : `${waiting} messages wait to be sent.`;
 }

@@ -1,13 +1,13 @@
-/** The connection in the words of the page. */
+/** The connection state as the page shows it. */
 import { useConnectionState } from "@halyard/wire/react";
 import { useSyncExternalStore } from "react";
 import type { Session } from "./session.ts";
 
 export interface Link {
   readonly status: "connecting" | "live" | "reconnecting" | "offline" | "closed";
-  /** Sockets tried since the link was last live. */
+  /** Attempts since the connection was last open. */
   readonly attempt: number;
-  /** Why it is closed, for people; undefined when they closed it themselves. */
+  /** Why it is closed, for display. Undefined when the user closed it. */
   readonly reason: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export function useLink(session: Session): Link {
   if (state === "open") return link("live");
   if (state === "closing" || (state === "closed" && ended)) return link("closed");
   if (!isOnline) return link("offline");
-  // `closed` without a reason is the moment before the provider connects.
+  // `closed` without a reason is the state before the provider connects.
   return link(state === "reconnecting" ? "reconnecting" : "connecting");
 }
 

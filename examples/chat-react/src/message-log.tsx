@@ -1,4 +1,4 @@
-/** What was said in a room, and below it what is still to be sent. */
+/** The lines of a room, and below them the drafts. */
 import type { Line } from "@halyard/example-chat-node/messages";
 import type { CSSProperties } from "react";
 import type { Link } from "./link.ts";
@@ -16,16 +16,16 @@ interface MessageLogProps {
 export function MessageLog({ room, me, timeline, link, onAgain, onDiscard }: MessageLogProps) {
   const all: readonly (Line | Draft)[] = [...timeline.lines, ...timeline.drafts];
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it.
     <div className="log" role="log" aria-label={`Messages in ${room}`} tabIndex={0}>
-      {all.length === 0 && <p className="empty">Nothing has been said here yet.</p>}
+      {all.length === 0 && <p className="empty">No messages yet.</p>}
       <ol>
         {all.map((line, index) => {
           const isMine = line.from === me;
           const isFirst = all[index - 1]?.from !== line.from;
           const status = statusOf(line);
           const next = all[index + 1];
-          // For the eye, one name above a run of lines and one mark below it; for the ear, each.
+          // Sighted users see one name above a run of lines and one mark below it. Screen readers announce each.
           const isLastPending = next === undefined || statusOf(next) !== "pending";
           return (
             <li
@@ -70,7 +70,7 @@ function Avatar({ name }: { readonly name: string }) {
   );
 }
 
-function statusOf(line: Line | Draft): "said" | "pending" | "failed" {
-  if (!("failure" in line)) return "said";
+function statusOf(line: Line | Draft): "delivered" | "pending" | "failed" {
+  if (!("failure" in line)) return "delivered";
   return line.failure === undefined ? "pending" : "failed";
 }

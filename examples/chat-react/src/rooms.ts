@@ -1,22 +1,22 @@
-/** The rooms: entered on every link, heard, and spoken in. */
+/** The rooms: joined on every connection, with their messages. */
 import { Join, type Line, Said, Say } from "@halyard/example-chat-node/messages";
 import { WsError } from "@halyard/wire";
 import { useClient, useMessage, useRequest } from "@halyard/wire/react";
 import { useCallback, useEffect, useState } from "react";
-import { discarded, drafted, EMPTY, entered, failed, heard, type Timeline } from "./timeline.ts";
+import { delivered, discarded, drafted, EMPTY, entered, failed, type Timeline } from "./timeline.ts";
 
 export const ROOMS = ["general", "harbour", "library"] as const;
 export type Room = (typeof ROOMS)[number];
 
-/** How long something said may wait for its answer, and so for a link. */
+/** How long a message may wait for its response, including the time without a connection. */
 const SAY_FOR_MS = 5 * 60_000;
-/** The way back in waits for as long as the page may. */
+/** Joining again has no time limit while the page is open. */
 const ENTER_FOR_MS = 24 * 60 * 60_000;
 
 export interface Rooms {
   readonly timelineOf: (room: Room) => Timeline;
   readonly say: (room: Room, text: string) => void;
-  /** Says a line that failed once more. */
+  /** Sends a failed line again. */
   readonly sayAgain: (room: Room, line: Line) => void;
   readonly discard: (room: Room, line: Line) => void;
 }
@@ -30,7 +30,7 @@ export function useRooms(me: string): Rooms {
     setTimelines((before) => ({ ...before, [room]: step(before[room] ?? EMPTY) }));
   }, []);
 
-  useMessage(Said, ({ room, ...line }) => change(room, (timeline) => heard(timeline, line)));
+  useMessage(Said, ({ room, ...line }) => change(room, (timeline) => delivered(timeline, line)));
 
   useEffect(() => {
     const leaving = new AbortController();
@@ -41,7 +41,7 @@ export function useRooms(me: string): Rooms {
         const { payload } = await client.request(Join, { room }, { timeoutMs: ENTER_FOR_MS, signal });
         change(room, (timeline) => entered(timeline, payload.recent));
       } catch (error) {
-        // Too much at once: when the server says so. Anything else ends with the link, and the next one enters again.
+        // Rate-limited: retry when the server allows it. Other failures end with the connection, and the next one joins again.
         const { retryAfterMs } = WsError.wrap(error, "INTERNAL");
         if (retryAfterMs !== undefined) setTimeout(() => void enter(room), retryAfterMs);
       }
@@ -50,8 +50,8 @@ export function useRooms(me: string): Rooms {
       for (const room of ROOMS) void enter(room);
     };
 
-    // Subscriptions end with the link. What waits in the client's queue is sent the moment the next one opens, so the
-    // way back in is queued as soon as there is none: before anything that is said meanwhile.
+    // Subscriptions end with the connection. The client sends its queue when the next connection opens, so the join is
+    // queued as soon as the connection is lost: before any message that the user sends in between.
     let before = client.state;
     if (before !== "closed") enterAll();
     const stops = [
@@ -72,13 +72,13 @@ export function useRooms(me: string): Rooms {
     for (;;) {
       try {
         await request({ room, id: line.id, text: line.text }, { timeoutMs: SAY_FOR_MS });
-        return change(room, (timeline) => heard(timeline, line));
+        return change(room, (timeline) => delivered(timeline, line));
       } catch (error) {
         const { code, message, retryAfterMs } = WsError.wrap(error, "INTERNAL");
-        // It was sent and the link was lost before the answer. The client does not send it again, for it cannot know
-        // whether that is safe. Here it is: the server says a line with a known id only once.
+        // The connection was lost before the response. The client does not send a request again, because it cannot know
+        // whether that is safe. Here it is safe: the server delivers a line with the same id only once.
         if (code === "UNAVAILABLE" && client.state === "reconnecting") continue;
-        // Too much at once: when the server says so.
+        // Rate-limited: retry when the server allows it.
         if (retryAfterMs !== undefined) {
           await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
           continue;
@@ -102,7 +102,7 @@ const REASONS: Readonly<Record<string, string>> = {
   UNAVAILABLE: "The connection is closed.",
 };
 
-/** Works on a plain http page too, where `crypto.randomUUID` is missing. */
+/** Also works on a plain http page, where `crypto.randomUUID` is missing. */
 function newId(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join("-");
 }

@@ -1,9 +1,9 @@
-/** One person's client, and the two things about its link that a state does not say: which attempt, and why it ended. */
+/** One user's client, with the number of connection attempts and the reason of its end. */
 import type { WsError } from "@halyard/wire";
 import { type WsClient, wsClient } from "@halyard/wire/client";
 
 export interface LinkNews {
-  /** Sockets tried since the link was last open. */
+  /** Attempts since the connection was last open. */
   readonly attempt: number;
   /** Why the client is closed, if it closed by itself. */
   readonly ended: WsError | undefined;
@@ -16,7 +16,7 @@ export interface Session {
   readonly onNews: (callback: () => void) => () => void;
 }
 
-/** Made in an event handler, never while rendering: each one is a connection of its own. */
+/** Created in an event handler, never while rendering, because each one is a separate connection. */
 export function createSession(name: string): Session {
   const callbacks = new Set<() => void>();
   let news: LinkNews = { attempt: 0, ended: undefined };
@@ -27,19 +27,20 @@ export function createSession(name: string): Session {
 
   const client = wsClient({
     url: "/ws",
-    // A made-up token: see users.ts of the server. As a subprotocol it stays out of the logs of proxies.
+    // An example token (see users.ts of the server). As a subprotocol it does not appear in the logs of proxies.
     auth: { getToken: () => `${name}-token`, attach: "protocol" },
     reconnect: { maxDelayMs: 4_000 },
-    wsFactory(url, protocols) {
-      tell({ attempt: news.attempt + 1, ended: undefined });
-      return new WebSocket(url, protocols);
-    },
   });
-  client.onState((state) => {
+  client.onState((state, info) => {
+    if (state === "connecting") tell({ attempt: 1, ended: undefined });
+    if (state === "reconnecting") tell({ attempt: info?.attempt ?? 1 });
     if (state === "open") tell({ attempt: 0 });
   });
   client.onError((error, context) => {
+    const attempt = error.details?.["attempt"];
     if (client.state === "closed") tell({ attempt: 0, ended: error });
+    // A failed attempt: the page shows it, and the client tries again.
+    else if (typeof attempt === "number") tell({ attempt });
     else console.warn(`chat: ${context.type}: ${error.code}: ${error.message}`);
   });
 

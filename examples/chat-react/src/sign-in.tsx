@@ -1,4 +1,4 @@
-/** Asks for a name. The server knows six of them; any other one is refused, which is worth seeing once. */
+/** The sign-in form. The server knows six names and refuses any other. */
 import { useState } from "react";
 import { Flag } from "./flag.tsx";
 

@@ -1,9 +1,9 @@
-/** What one room has heard, and what this window has yet to say in it. Pure: knows no client and no React. */
+/** The lines of one room, and the drafts of this window. Pure: independent of the client and React. */
 import type { Line } from "@halyard/example-chat-node/messages";
 
-/** A line that nobody but us has seen yet. */
+/** A line that is not delivered yet. */
 export interface Draft extends Line {
-  /** Why it was not sent; undefined: it is on its way, or waits for a link. */
+  /** Why it was not sent. Undefined while it is being sent or waits for a connection. */
   readonly failure: string | undefined;
 }
 
@@ -12,25 +12,25 @@ export interface Timeline {
   readonly drafts: readonly Draft[];
 }
 
-/** Older lines are let go: a page that stays open must not grow for ever. */
+/** Older lines are removed, so that an open page does not grow for ever. */
 const KEPT_LINES = 500;
 
 export const EMPTY: Timeline = { lines: [], drafts: [] };
 
-/** Ids are chosen by their senders, so a line is known by both. */
+/** Senders choose their ids, so both identify a line. */
 export function keyOf({ from, id }: Line): string {
   return `${from}/${id}`;
 }
 
-/** Somebody said something: others, or we ourselves, whose draft it then ends. A line heard before is not shown again. */
-export function heard({ lines, drafts }: Timeline, line: Line): Timeline {
+/** Adds a delivered line. A line of this user replaces its draft. A line that is already shown is ignored. */
+export function delivered({ lines, drafts }: Timeline, line: Line): Timeline {
   return {
     lines: without(lines, [line]).length < lines.length ? lines : [...lines, line].slice(-KEPT_LINES),
     drafts: without(drafts, [line]),
   };
 }
 
-/** We are in the room, again perhaps: the server's last lines, in its order, with what we missed among them. */
+/** The user joined the room, possibly again: merges the server's last lines in its order. */
 export function entered({ lines, drafts }: Timeline, recent: readonly Line[]): Timeline {
   return {
     lines: [...without(lines, recent), ...recent].slice(-KEPT_LINES),
@@ -38,12 +38,12 @@ export function entered({ lines, drafts }: Timeline, recent: readonly Line[]): T
   };
 }
 
-/** We said something. Again: a draft that failed goes to the end, and waits once more. */
+/** Adds a draft. A failed draft that is sent again moves to the end. */
 export function drafted({ lines, drafts }: Timeline, line: Line): Timeline {
   return { lines, drafts: [...without(drafts, [line]), { ...line, failure: undefined }] };
 }
 
-/** It was not sent. If it was heard all the same there is no draft to mark. */
+/** Marks a draft as failed. If it was delivered anyway, there is no draft to mark. */
 export function failed({ lines, drafts }: Timeline, line: Line, failure: string): Timeline {
   const key = keyOf(line);
   return { lines, drafts: drafts.map((draft) => (keyOf(draft) === key ? { ...draft, failure } : draft)) };

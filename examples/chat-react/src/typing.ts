@@ -1,4 +1,4 @@
-/** Who is typing: told to the others now and then, forgotten when they stop. */
+/** Typing users: reported to the others at intervals, and removed when they stop. */
 import { IsTyping, Said, Typing } from "@halyard/example-chat-node/messages";
 import { useClient, useMessage } from "@halyard/wire/react";
 import { useEffect, useRef, useState } from "react";
@@ -9,7 +9,7 @@ const SHOW_FOR_MS = 3_500;
 
 export interface TypingHint {
   readonly typistsIn: (room: Room) => readonly string[];
-  /** We pressed a key. */
+  /** This user pressed a key. */
   readonly tell: (room: Room) => void;
 }
 
@@ -48,7 +48,7 @@ export function useTyping(): TypingHint {
     typistsIn: (room) =>
       [...typists].flatMap((key) => (key.startsWith(`${room}/`) ? [key.slice(room.length + 1)] : [])),
     tell(room) {
-      // News of now: worth nothing later, so it is not queued for a link that is not there.
+      // Only useful now, so it is not queued while there is no connection.
       if (!client.isConnected || performance.now() - toldAt.current < TELL_EVERY_MS) return;
       toldAt.current = performance.now();
       client.send(Typing, { room });

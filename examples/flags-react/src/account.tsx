@@ -1,11 +1,11 @@
-/** The head of the page: who is signed in, and for which organization. */
+/** Shows the signed-in user and their organizations, or buttons to sign in. */
 import { PASSWORD } from "./password.ts";
 import type { Account } from "./viewer.ts";
 
 const PEOPLE = [
-  { email: "ada@acme.example", is: "runs Acme" },
-  { email: "bob@example.com", is: "works for both" },
-  { email: "gil@globex.example", is: "runs Globex" },
+  { email: "ada@acme.example", role: "owner of Acme" },
+  { email: "bob@example.com", role: "member of both" },
+  { email: "gil@globex.example", role: "owner of Globex" },
 ];
 
 export function AccountBar({ account }: { readonly account: Account }) {
@@ -14,9 +14,9 @@ export function AccountBar({ account }: { readonly account: Account }) {
     return (
       <nav className="account" aria-label="Account">
         <span className="soft">Sign in as</span>
-        {PEOPLE.map(({ email, is }) => (
+        {PEOPLE.map(({ email, role }) => (
           <button key={email} type="button" onClick={() => void signIn(email, PASSWORD)}>
-            {email.split("@", 1)[0]} <small>{is}</small>
+            {email.split("@", 1)[0]} <small>{role}</small>
           </button>
         ))}
       </nav>

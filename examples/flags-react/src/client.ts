@@ -1,4 +1,4 @@
-/** Better Auth's client with organizations and flags. Made once; on the server it only renders. */
+/** Better Auth's client with organizations and flags. Created once; the server uses it for rendering only. */
 import { featureFlagsAdminClient } from "@halyard/flags/admin-client";
 import { featureFlagsClient } from "@halyard/flags/client";
 import { organizationClient } from "better-auth/client/plugins";
@@ -6,7 +6,7 @@ import { createAuthClient } from "better-auth/react";
 import { flags } from "./flags.ts";
 
 export const authClient = createAuthClient({
-  // In the browser it is the page's own origin.
+  // In the browser, the default is the origin of the page.
   ...(typeof location === "undefined" && { baseURL: "http://localhost" }),
   plugins: [organizationClient(), featureFlagsClient({ flags }), featureFlagsAdminClient()],
 });

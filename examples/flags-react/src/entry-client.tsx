@@ -1,11 +1,12 @@
-/** Takes over the page that the server rendered, with what it was rendered with. */
+/** Hydrates the page with the flags and the user it was rendered with. */
 import { StrictMode } from "react";
 import { hydrateRoot } from "react-dom/client";
 import { Page } from "./page.tsx";
 
 const root = document.getElementById("root");
 const rendered = document.getElementById("rendered")?.textContent;
-if (root === null || !rendered) throw new Error("The page was not rendered by the server: see app.ts.");
+if (root === null || !rendered)
+  throw new Error("The page has no server-rendered data. Open it through the server in app.ts.");
 
 const { bootstrap, viewer } = JSON.parse(rendered);
 hydrateRoot(

@@ -1,4 +1,4 @@
-/** What the shop knows of its flags: the value, the variant and why. */
+/** Shows the value, the variant and the reason of each flag. */
 import { type FlagName, flags } from "./flags.ts";
 import { useFeatureFlagDetails } from "./hooks.ts";
 

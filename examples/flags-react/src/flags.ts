@@ -1,4 +1,4 @@
-/** The flags of the shop, declared once: server, client and components get their types from here. */
+/** Declares the flags of the shop. Server, client and components take their types from here. */
 import { defineFlags } from "@halyard/flags/client";
 
 export type Banner = { text: string; tone: "calm" | "loud" };
@@ -7,7 +7,7 @@ export const flags = defineFlags({
   banner: { type: "json", default: { text: "Ropes, blocks and lamps", tone: "calm" } as Banner },
   layout: { type: "string", values: ["grid", "list"], default: "grid" },
   "free-shipping": { type: "boolean", default: false },
-  // The A/B test: which words sell more?
+  // The A/B test compares two button texts.
   "buy-button": {
     type: "string",
     variants: ["control", "nautical"],

@@ -1,4 +1,4 @@
-/** The hooks of `@halyard/flags/react`, which now know this shop's flags. */
+/** The hooks of `@halyard/flags/react` with the types of this shop's flags. */
 import { createFlagHooks } from "@halyard/flags/react";
 import { flags } from "./flags.ts";
 

@@ -1,4 +1,4 @@
-/** The whole page, the same on the server and in the browser. */
+/** The page, which renders the same on the server and in the browser. */
 import type { FlagsBootstrap } from "@halyard/flags/client";
 import { FeatureFlagsProvider } from "@halyard/flags/react";
 import { AccountBar } from "./account.tsx";

@@ -1,2 +1,2 @@
-/** Everybody's password. All of them are made up. */
+/** The password of all users of this example. */
 export const PASSWORD = "correct horse battery";

@@ -1,4 +1,4 @@
-/** The shop: what it looks like is up to flags, and it knows nothing of rules, shares or organizations. */
+/** The shop. Flags decide how it looks; it has no code for rules, rollouts or organizations. */
 import { useState } from "react";
 import { authClient } from "./client.ts";
 import { useFeatureFlag } from "./hooks.ts";
@@ -33,7 +33,7 @@ export function Shop() {
   );
 }
 
-/** The A/B test: who reads which words is drawn by the service, and what they buy is reported to it. */
+/** The A/B test: the server assigns the button text to a visitor, and the client reports purchases. */
 function BuyButton({ price }: { readonly price: number }) {
   const words = useFeatureFlag("buy-button");
   const [isBought, setBought] = useState(false);

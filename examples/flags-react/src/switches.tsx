@@ -1,4 +1,4 @@
-/** For those who run an organization: its own flags, to turn on and off with the admin client. */
+/** Lets owners turn the flags of their organization on and off with the admin client. */
 import { useCallback, useEffect, useState } from "react";
 import { authClient } from "./client.ts";
 
@@ -17,13 +17,13 @@ export function Switches({ organizationId }: { readonly organizationId: string }
   const read = useCallback(async () => {
     const { data, error } = await admin.flags.list({ organizationId, sort: "key" });
     setSwitches(data?.flags ?? []);
-    setProblem(error?.status === 403 ? "You may look, but not touch." : error?.message);
+    setProblem(error?.status === 403 ? "You cannot change these flags." : error?.message);
   }, [organizationId]);
   useEffect(() => void read(), [read]);
 
   async function turn({ id, enabled }: Switch): Promise<void> {
     await admin.flags.update(id, { enabled: !enabled });
-    // The page follows: every component that reads a flag which is another now renders again.
+    // Fetches the flags again. Components that read a changed flag render again.
     await Promise.all([read(), bootstrap()]);
   }
 

@@ -1,4 +1,4 @@
-/** Who looks at the page: rendered by the server first, asked for again whenever it may have changed. */
+/** The signed-in user: first from the server-rendered page, then read again after each change. */
 import { useState } from "react";
 import { authClient } from "./client.ts";
 
@@ -10,7 +10,7 @@ export interface Organization {
 export interface Viewer {
   readonly email: string;
   readonly organizations: readonly Organization[];
-  /** The id of the one they work in. */
+  /** The id of the active organization. */
   readonly active: string | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Account {
   enter(organizationId: string): Promise<void>;
 }
 
-/** Flags are not mentioned here: their client notices by itself that somebody else is asking. */
+/** Needs no code for flags, because their client detects a change of the user or the organization. */
 export function useAccount(rendered: Viewer | undefined): Account {
   const [viewer, setViewer] = useState(rendered);
   return {
