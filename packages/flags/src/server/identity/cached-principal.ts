@@ -33,7 +33,10 @@ export class CachedPrincipal {
   /** By organization; undefined until one is known. An organization that is missing here may still have the user as a member. */
   memberships: Map<string, CachedMembership> | undefined;
   keyOwner: KeyOwner | undefined;
+  /** Shared by all principals of its group. */
   confirmedAt: CheckTime;
+  /** The group it is confirmed with, if any. */
+  group: object | undefined;
   /** When the values of its rows were last compared, by the monotonic clock. */
   comparedAtMs: number;
   usedAtMs: number;
@@ -49,8 +52,25 @@ export class CachedPrincipal {
     this.usedAtMs = confirmedAt.monotonicMs;
   }
 
+  confirmAlone(at: CheckTime): void {
+    this.confirmedAt = at;
+    this.group = undefined;
+  }
+
+  confirmWith(group: object, sharedTime: CheckTime): void {
+    this.confirmedAt = sharedTime;
+    this.group = group;
+  }
+
   addMembership(organizationId: string, membership: CachedMembership): void {
+    // Its group was formed without this membership.
+    if (this.group !== undefined) this.confirmAlone({ ...this.confirmedAt });
     this.memberships ??= new Map();
     this.memberships.set(organizationId, membership);
+  }
+
+  hasMembership(memberIds: ReadonlySet<string>): boolean {
+    if (this.memberships === undefined || memberIds.size === 0) return false;
+    return [...this.memberships.values()].some(({ id }) => memberIds.has(id));
   }
 }

@@ -1,8 +1,8 @@
 /** Checks in batches whether cached sessions still hold: every few seconds for those in use, and on demand. */
 import type { CachedPrincipal, CheckTime } from "./cached-principal.ts";
 import { later } from "./deadline.ts";
-import type { SessionRows } from "./session.ts";
 import type { SessionChanges } from "./session-changes.ts";
+import { canShowChange, groupSessions, rowsOf, type SessionGroup } from "./session-group.ts";
 import type { FindDifferent } from "./session-values.ts";
 
 /** `changed`: Better Auth must verify the credentials again. `unknown`: the session store did not respond. */
@@ -32,16 +32,19 @@ export interface SessionWatchOptions {
 const INTERVAL_MS = 4000;
 /** Principals unused for this long are not checked in the background. */
 const IN_USE_MS = 60_000;
-/** Tolerated clock skew between nodes. */
-const CLOCK_SKEW_MS = 10_000;
 /** Sessions in one query: a query costs as much as hundreds of its rows. */
 const MAX_BLOCK = 5000;
+/** Smaller groups are not kept: each costs a query. */
+const MIN_KEPT = 500;
+/** After this time a kept group is formed again, from the principals still in use. */
+const KEPT_MS = 60_000;
 /** Divisor of the block size when a database refuses the number of parameters. */
 const BLOCK_REDUCTION = 8;
 const RETRY_DOWN_MS = 1000;
 /** A change that leaves `updatedAt` as it was is found after this time, by comparing values. */
 const COMPARE_MS = 10 * 60_000;
 const MAX_COMPARED = 200;
+const NONE: ReadonlySet<CachedPrincipal> = new Set();
 
 export function createSessionWatch({
   changes,
@@ -57,6 +60,11 @@ export function createSessionWatch({
   let isServing = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isStopped = false;
+  const kept = new Set<SessionGroup>();
+
+  function now(): CheckTime {
+    return { monotonicMs: monotonicMs(), wallMs: nowMs() };
+  }
 
   async function query<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
@@ -73,38 +81,68 @@ export function createSessionWatch({
   async function confirmBlock(
     block: readonly CachedPrincipal[],
     report: (changed: CachedPrincipal) => void,
+    keep?: (group: SessionGroup) => void,
   ): Promise<void> {
-    for (const { principals, rows, since } of groupBySince(block)) {
-      if (since === undefined) {
-        principals.forEach(report);
-        continue;
+    for (const group of groupSessions(block)) {
+      const startedAt = now();
+      const changed = await findChanged(group);
+      for (const principal of group.principals) {
+        if (changed.has(principal)) report(principal);
+        else principal.confirmAlone(startedAt);
       }
-      const startedAt: CheckTime = { monotonicMs: monotonicMs(), wallMs: nowMs() };
-      const tokens = await query(() => changes.changedSessions(rows, since));
-      const members = await changedMembers(principals);
-      for (const principal of principals) {
-        if (tokens.has(rowsOf(principal).token) || hasMember(principal, members)) report(principal);
-        else principal.confirmedAt = startedAt;
-      }
+      if (changed.size === 0 && group.principals.length >= MIN_KEPT) keep?.(group);
     }
   }
 
-  async function changedMembers(principals: readonly CachedPrincipal[]): Promise<ReadonlySet<string>> {
-    const changed = new Set<string>();
-    for (const [role, ids] of membersByRole(principals)) {
-      for (const id of await query(() => changes.changedMembers(ids, role))) changed.add(id);
+  /** The next check of a kept group costs a query and no walk over its principals, unless one has changed. */
+  async function confirmKept(group: SessionGroup, report: (changed: CachedPrincipal) => void): Promise<void> {
+    const startedAt = now();
+    const changed = await findChanged(group);
+    group.confirm(startedAt);
+    if (changed.size === 0) return;
+    release(group);
+    changed.forEach(report);
+  }
+
+  async function findChanged({
+    principals,
+    sessions,
+    memberIds,
+    since,
+  }: SessionGroup): Promise<ReadonlySet<CachedPrincipal>> {
+    if (since === undefined) return new Set(principals);
+    const tokens = await query(() => changes.changedSessions(sessions, since));
+    const members = new Set<string>();
+    for (const [role, ids] of memberIds) {
+      for (const id of await query(() => changes.changedMembers(ids, role))) members.add(id);
     }
-    return changed;
+    if (tokens.size === 0 && members.size === 0) return NONE;
+    return new Set(
+      principals.filter(
+        (principal) => tokens.has(rowsOf(principal).token) || principal.hasMembership(members),
+      ),
+    );
+  }
+
+  function keep(group: SessionGroup): void {
+    group.keep();
+    kept.add(group);
+  }
+
+  function release(group: SessionGroup): void {
+    group.release();
+    kept.delete(group);
   }
 
   async function confirmAll(
     principals: readonly CachedPrincipal[],
     report: (changed: CachedPrincipal) => void,
+    keep?: (group: SessionGroup) => void,
   ): Promise<void> {
     for (let at = 0; at < principals.length; ) {
       const block = principals.slice(at, at + maxBlock);
       try {
-        await confirmBlock(block, report);
+        await confirmBlock(block, report, keep);
       } catch (error) {
         // If a query for one session succeeds, the database refused the number of parameters.
         const [first] = block;
@@ -157,16 +195,22 @@ export function createSessionWatch({
     principals: Iterable<CachedPrincipal>,
     remove: (principal: CachedPrincipal) => void,
   ): Promise<void> {
-    const now = monotonicMs();
+    const startedAtMs = monotonicMs();
+    for (const group of kept) {
+      if (startedAtMs - group.formedAtMs >= KEPT_MS || !group.canBeConfirmed()) release(group);
+    }
     const inUse: CachedPrincipal[] = [];
     const toCompare: CachedPrincipal[] = [];
     for (const principal of principals) {
-      if (now - principal.usedAtMs > IN_USE_MS || !canConfirm(principal)) continue;
-      inUse.push(principal);
-      const isDue = now - principal.comparedAtMs >= COMPARE_MS;
+      if (principal.group === undefined) {
+        if (startedAtMs - principal.usedAtMs > IN_USE_MS || !canConfirm(principal)) continue;
+        inUse.push(principal);
+      }
+      const isDue = startedAtMs - principal.comparedAtMs >= COMPARE_MS;
       if (isDue && toCompare.length < MAX_COMPARED) toCompare.push(principal);
     }
-    await confirmAll(inUse, remove);
+    for (const group of kept) await confirmKept(group, remove);
+    await confirmAll(inUse, remove, keep);
     await compareValues(
       toCompare.filter(({ isRemoved }) => !isRemoved),
       remove,
@@ -211,66 +255,7 @@ export function createSessionWatch({
   };
 }
 
-/** The last change must be older than the last verification by the clock skew, so that the next one is later. */
+/** Whether a change of the session after its last verification would show in the database. */
 function canConfirm({ rows, confirmedAt }: CachedPrincipal): boolean {
-  return rows !== undefined && rows.changedAtMs <= confirmedAt.wallMs - CLOCK_SKEW_MS;
-}
-
-interface SinceGroup {
-  readonly principals: readonly CachedPrincipal[];
-  readonly rows: readonly SessionRows[];
-  /** Undefined when times cannot show a change, because the wall clock was set back. */
-  readonly since: Date | undefined;
-}
-
-/**
- * Groups with one time each: after the last known change of every row in the group, and before the earliest
- * verification. Usually one group; a second one holds those that changed after another was last verified.
- */
-function* groupBySince(block: readonly CachedPrincipal[]): Generator<SinceGroup> {
-  let rest = block;
-  while (rest.length > 0) {
-    const rows: SessionRows[] = [];
-    let verifiedMs = Number.POSITIVE_INFINITY;
-    let changedMs = Number.NEGATIVE_INFINITY;
-    for (const principal of rest) {
-      const ofPrincipal = rowsOf(principal);
-      rows.push(ofPrincipal);
-      verifiedMs = Math.min(verifiedMs, principal.confirmedAt.wallMs);
-      changedMs = Math.max(changedMs, ofPrincipal.changedAtMs);
-    }
-    const latestMs = verifiedMs - CLOCK_SKEW_MS;
-    if (changedMs <= latestMs) return yield { principals: rest, rows, since: sinceOf(changedMs) };
-    const others = rest.filter((principal) => rowsOf(principal).changedAtMs > latestMs);
-    if (others.length === rest.length) return yield { principals: rest, rows, since: undefined };
-    yield* groupBySince(rest.filter((principal) => rowsOf(principal).changedAtMs <= latestMs));
-    rest = others;
-  }
-}
-
-/** Databases may store fractions of a millisecond, which a `Date` does not hold. */
-function sinceOf(changedMs: number): Date {
-  return new Date(changedMs + 1);
-}
-
-function membersByRole(principals: readonly CachedPrincipal[]): Map<string, Set<string>> {
-  const byRole = new Map<string, Set<string>>();
-  for (const { memberships } of principals) {
-    if (memberships === undefined) continue;
-    for (const { id, role } of memberships.values()) {
-      const ids = byRole.get(role) ?? new Set();
-      byRole.set(role, ids.add(id));
-    }
-  }
-  return byRole;
-}
-
-function hasMember({ memberships }: CachedPrincipal, memberIds: ReadonlySet<string>): boolean {
-  if (memberships === undefined || memberIds.size === 0) return false;
-  return [...memberships.values()].some(({ id }) => memberIds.has(id));
-}
-
-function rowsOf({ rows }: CachedPrincipal): SessionRows {
-  if (rows === undefined) throw new Error("A principal without session rows cannot be checked.");
-  return rows;
+  return rows !== undefined && canShowChange(rows.changedAtMs, confirmedAt);
 }

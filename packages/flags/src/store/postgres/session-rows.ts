@@ -39,6 +39,18 @@ export function createSessionRowsQuery(
   };
 }
 
+type Sessions = Parameters<SessionRowsQuery["changedSessions"]>[0];
+
+/** The same list is asked for again every few seconds, so its text is kept with it. */
+const lines = new WeakMap<Sessions, string>();
+
+/** Values of an array literal would need quotes, which costs a copy of each. */
+function linesOf(sessions: Sessions): string {
+  const text = lines.get(sessions) ?? sessions.map(({ token }) => token).join("\n");
+  lines.set(sessions, text);
+  return text;
+}
+
 /** Values are sent as one parameter: one for each would dominate the time of a query with thousands of values. */
 function queryTables(host: HostTables): SessionRowsQuery {
   const column = (alias: string, model: string, field: string) => `${alias}.${host.column(model, field)}`;
@@ -57,8 +69,7 @@ function queryTables(host: HostTables): SessionRowsQuery {
     `and ${column("m", "member", "role")} = $2`;
   return {
     async changedSessions(sessions, since) {
-      // Values of an array literal would need quotes, which costs a copy of each.
-      const tokens = sessions.map(({ token }) => token).join("\n");
+      const tokens = linesOf(sessions);
       const rows = await host.query(TIMEOUT_MS, changedTokens, [tokens, since, since]);
       return new Set(rows.map(({ token }) => String(token)));
     },
