@@ -1,5 +1,5 @@
 import type { Where } from "@better-auth/core/db/adapter";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { PrincipalCache } from "./principal-cache.ts";
 import { createSessionChanges } from "./session-changes.ts";
 import { createValueComparison } from "./session-values.ts";
@@ -11,8 +11,9 @@ const START = Date.parse("2026-06-01T12:00:00Z");
 const HOUR = 3_600_000;
 
 /** An in-memory database that records its queries, and two clocks. */
-function setUp({ maxValues = Number.POSITIVE_INFINITY } = {}) {
+function setUp({ maxValues = Number.POSITIVE_INFINITY, intervalMs = 1 } = {}) {
   let passedMs = 0;
+  let setBackMs = 0;
   let isDown = false;
   const queries: { model: string; values: number }[] = [];
   const tables: Record<string, Row[]> = { session: [], user: [], member: [] };
@@ -32,14 +33,14 @@ function setUp({ maxValues = Number.POSITIVE_INFINITY } = {}) {
   };
   const count = async ({ model, where = [] }: { model: string; where?: Where[] | undefined }) =>
     (await find(model, where)).length;
-  const clocks = { monotonicMs: () => passedMs, nowMs: () => START + passedMs };
+  const clocks = { monotonicMs: () => passedMs, nowMs: () => START + passedMs - setBackMs };
   const findMany = async <T>({ model, where = [] }: { model: string; where?: Where[] | undefined }) =>
     (await find(model, where)) as T[];
   const watch = createSessionWatch({
     ...clocks,
     changes: createSessionChanges({ count, findMany }),
     findDifferent: createValueComparison({ findMany }, { role: true, activeOrganizationId: true }),
-    intervalMs: 1,
+    intervalMs,
   });
   const principals = new PrincipalCache({ ...clocks, watch });
 
@@ -66,6 +67,9 @@ function setUp({ maxValues = Number.POSITIVE_INFINITY } = {}) {
     signIn,
     pass: (ms: number) => {
       passedMs += ms;
+    },
+    setBack: (ms: number) => {
+      setBackMs += ms;
     },
     setDown: (down: boolean) => {
       isDown = down;
@@ -234,6 +238,105 @@ test("sessions in use are checked in the background in one batch; unused ones ar
   expect(queries.every(({ values }) => values <= 50)).toBe(true);
   pass(3000);
   expect(principals.recall("p51")).toMatchObject({ isStale: false });
+});
+
+describe("many sessions in use", () => {
+  const NAMES = Array.from({ length: 600 }, (_, at) => `p${at}`);
+
+  /** 600 sessions, after a first background check. */
+  async function watchMany() {
+    const at = setUp({ intervalMs: 20 });
+    const signedIn = new Map(NAMES.map((name) => [name, at.signIn(name)]));
+    at.principals.startWatch();
+    onTestFinished(() => at.principals.close());
+    const principalOf = (name: string) => {
+      const principal = signedIn.get(name);
+      if (principal === undefined) throw new Error(`No ${name}.`);
+      return principal;
+    };
+    /** Lets time pass and waits until the background check has confirmed the session again. */
+    const confirm = async (name: string) => {
+      at.pass(3000);
+      const before = principalOf(name).confirmedAt.monotonicMs;
+      await expect.poll(() => principalOf(name).confirmedAt.monotonicMs).toBeGreaterThan(before);
+    };
+    await confirm("p0");
+    // From here on they are checked as one group.
+    await expect.poll(() => principalOf("p0").group).toBeDefined();
+    return { ...at, confirm, principalOf };
+  }
+
+  test("stay verified while nothing changes, and are not checked any more two minutes after their last use", async () => {
+    const { principals, queries, confirm } = await watchMany();
+    for (let check = 0; check < 40; check++) {
+      await confirm("p0");
+      expect(principals.recall("p0")).toMatchObject({ isStale: false });
+    }
+    expect(principals.size).toBe(600);
+    expect(queries.at(-1)).toEqual({ model: "user", values: 1 });
+  });
+
+  test.each([
+    ["is gone", "remove"],
+    ["has changed", "change"],
+  ] as const)("are verified again, each on its own, when its row %s", async (_what, happening) => {
+    const at = await watchMany();
+    if (happening === "remove") at.remove("session", "token", "token-p7");
+    else at.change("user", "id", "p7", { updatedAt: new Date(START + 2 * HOUR) });
+    const before = at.principalOf("p8").confirmedAt.monotonicMs;
+    at.pass(3000);
+    const isConfirmed = () => at.principalOf("p8").confirmedAt.monotonicMs > before;
+    await expect.poll(isConfirmed, { interval: 1 }).toBe(true);
+    expect(at.principalOf("p7").isRemoved).toBe(true);
+    expect(at.principals.size).toBe(599);
+    await expect.poll(() => at.queries.at(-1)?.values).toBe(599);
+    at.remove("session", "token", "token-p8");
+    at.pass(3000);
+    await expect.poll(() => at.principalOf("p8").isRemoved).toBe(true);
+    expect(at.principals.size).toBe(598);
+  });
+
+  test("lose a session whose membership was found later, when that membership ends", async () => {
+    const at = await watchMany();
+    at.tables["member"]?.push({ id: "m1", role: "member" });
+    at.principalOf("p7").addMembership("acme", { id: "m1", role: "member" });
+    await at.confirm("p7");
+    expect(at.principalOf("p7").isRemoved).toBe(false);
+    at.remove("member", "id", "m1");
+    at.pass(3000);
+    await expect.poll(() => at.principalOf("p7").isRemoved).toBe(true);
+    expect(at.principals.size).toBe(599);
+  });
+
+  test("are confirmed again after the session store was away", async () => {
+    const at = await watchMany();
+    at.setDown(true);
+    at.pass(5000);
+    await expect.poll(async () => (await at.principals.recall("p7"))?.isStale).toBe(true);
+    at.remove("session", "token", "token-p9");
+    at.setDown(false);
+    await expect
+      .poll(async () => {
+        at.pass(1000);
+        return (await at.principals.recall("p7"))?.isStale;
+      })
+      .toBe(false);
+    await expect.poll(() => at.principalOf("p9").isRemoved).toBe(true);
+  });
+
+  test("are verified by Better Auth again when the wall clock is set back", async () => {
+    const at = await watchMany();
+    await at.confirm("p7");
+    at.setBack(2 * HOUR);
+    const late = at.signIn("late");
+    for (let check = 0; check < 3; check++) {
+      const before = late.confirmedAt.monotonicMs;
+      at.pass(3000);
+      await expect.poll(() => late.confirmedAt.monotonicMs).toBeGreaterThan(before);
+    }
+    expect(at.principals.recall("p7")).toBeUndefined();
+    expect(at.principals.recall("late")).toMatchObject({ isStale: false });
+  });
 });
 
 test("a change that leaves updatedAt as it was is found within ten minutes of use", async () => {
