@@ -19,6 +19,7 @@ const CLASSES: Readonly<Record<ScenarioName, string>> = {
   ending: "Open",
   measured: "Measured",
   paced: "Paced",
+  unhurried: "Open",
 };
 /** The engine compresses as the client requests and drops a connection that violates the WebSocket protocol without a close frame. */
 const LACKS = {

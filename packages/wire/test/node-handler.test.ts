@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createConnection } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
 import { createNodeHandler, type NodeHandler } from "../src/adapters/node.ts";
 import { disconnectAll, greeted, handshake } from "./contract/adapter/peer.ts";
 import { createApp } from "./fixtures/app.ts";
@@ -86,6 +87,26 @@ describe("createNodeHandler on an http.Server of the application", () => {
     expect(await drained).toEqual({ forced: 0 });
     expect(await peer.closed).toMatchObject({ code: 1012 });
     expect(await (await fetch(`http://${url}/still`)).text()).toBe("GET /still");
+  });
+
+  test("closes a peer that does not finish its message within 30 s with 1013, so that an honest one reconnects", async () => {
+    const slow = new WebSocket(`ws://${url}/live`);
+    await once(slow, "open");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    try {
+      slow.send("{", { fin: false });
+      slow.ping();
+      // The pong shows that the server has read the fragment.
+      await once(slow, "pong");
+      const closed = once(slow, "close");
+      await vi.advanceTimersByTimeAsync(29_000);
+      expect(slow.readyState).toBe(WebSocket.OPEN);
+      await vi.advanceTimersByTimeAsync(3_000);
+      const [code, reason] = await closed;
+      expect([code, String(reason)]).toEqual([1013, "the message was not finished in time"]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("answers an upgrade with an invalid target URL with 400", async () => {

@@ -53,8 +53,6 @@ export { type BunPubSub, bunPubSub };
 export interface BunServer extends BunPublisher {
   /** Accepts an upgrade; false when it is not possible. */
   upgrade(request: Request, options: { data: BunSocketData; headers: Record<string, string> }): boolean;
-  /** Sets after how many seconds without a byte Bun ends the request. */
-  timeout?(request: Request, seconds: number): void;
 }
 
 /** The members of Bun's `ServerWebSocket` that this file uses. */
@@ -147,10 +145,6 @@ declare const Bun: {
 };
 
 const CLOSE_TIMEOUT_MS = 1_000;
-/** Bun ends a request of which nothing happens for 10 s, in whole seconds; the handshake needs its own deadline first. */
-const REQUEST_MARGIN_SECONDS = 5;
-/** Bun accepts no more. */
-const MAX_REQUEST_SECONDS = 255;
 /** `readyState` of an open socket. */
 const OPEN = 1;
 /** Bun's close reasons and the codes it sent to the peer; Bun itself reports 1006. */
@@ -225,10 +219,6 @@ function createHandler<Data extends ConnectionData>(
   const { onUpgrade } = options;
   const { maxPayloadBytes, socketBufferLimitBytes, maxOutboundFrameBytes } = server.options;
   const clientIdHeader = options.clientIdHeader ?? DEFAULT_CLIENT_ID_HEADER;
-  const handshakeSeconds = Math.min(
-    Math.ceil(server.handshakeTimeoutMs / 1_000) + REQUEST_MARGIN_SECONDS,
-    MAX_REQUEST_SECONDS,
-  );
   const upgrades = new Upgrades(server, options);
   const endpoint = createEndpoints(server, options, () => upgrades.isRefusing);
   let drained: Promise<DrainResult> | undefined;
@@ -248,7 +238,6 @@ function createHandler<Data extends ConnectionData>(
         return new Response(body, { status, headers });
       }
       const header = (name: string): string | null => request.headers.get(name);
-      bun.timeout?.(request, handshakeSeconds);
       const verdict = await upgrades.decide({ url, header, request: () => request }, whenLeaving(request));
       if (verdict === undefined) return new Response(null, { status: 400 });
       if (verdict.kind === "http")

@@ -1,8 +1,11 @@
+import { queryObjects } from "node:v8";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { createMetrics } from "../middleware/index.ts";
 import { createTestServer } from "../testing/index.ts";
 import { createRouter, message, rpc, z } from "../zod.ts";
+import type { Server } from "./contracts.ts";
+import { HeldMessages } from "./inbound-memory.ts";
 import type { RouterOptions } from "./options.ts";
 
 const Work = rpc("WORK", { pad: z.string() }, "WORKED", undefined);
@@ -154,6 +157,30 @@ test("the bytes of a message that waits for its turn count for as long as it wai
   const before = peer.frames.length;
   await peer.send(Next, pad(800));
   expect(peer.frames[before]).toMatchObject({ payload: REFUSED });
+});
+
+test("a connection that its own handler closed leaves nothing in memory once the handler has finished", async () => {
+  let finish: () => void = () => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const router = createRouter().on(Tell, (ctx) => {
+    ctx.ws.close(1000);
+    return finished;
+  });
+  const server: Server = router.attach();
+  const before = queryObjects(HeldMessages, { format: "count" });
+  for (let n = 0; n < 10; n++) {
+    // As on Bun, whose sockets report their close before `close` returns.
+    const close = (code: number, reason: string) => connection.closed(code, reason);
+    const socket = { bufferedBytes: 0, send: () => "sent" as const, close };
+    const connection = server.accept(socket, { clientId: `${n}` }, { greets: false });
+    connection.receive(JSON.stringify({ type: Tell.type, payload: pad(10) }));
+  }
+  expect(queryObjects(HeldMessages, { format: "count" })).toBe(before + 10);
+  finish();
+  await new Promise((resolve) => setImmediate(resolve));
+  // The engine may still refer to the last one.
+  expect(queryObjects(HeldMessages, { format: "count" })).toBeLessThanOrEqual(before + 1);
+  await server.stop();
 });
 
 describe("the bytes of all messages being handled in a process", () => {
