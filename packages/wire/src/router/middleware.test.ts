@@ -159,6 +159,56 @@ describe("a chain of middleware", () => {
     },
   );
 
+  test.each([
+    ["and ends at once", () => undefined],
+    ["and awaits something else", () => new Promise((resolve) => setImmediate(resolve))],
+  ])(
+    "loses no failure behind a next() that an asynchronous middleware does not await %s",
+    async (_, work) => {
+      const forgetful: AnyMiddleware = async (_ctx, next) => {
+        void next();
+        await work();
+      };
+      const failing = [
+        () => {
+          throw new Error("boom");
+        },
+        () => Promise.reject(new Error("boom")),
+        () => new Promise((_resolve, reject) => setImmediate(() => reject(new Error("boom")))),
+      ];
+      for (const handle of failing) {
+        await expect(runChain([forgetful], ctx, handle)).rejects.toThrow("boom");
+        await expect(runChain([forgetful, noted([], "inner", true)], ctx, handle)).rejects.toThrow("boom");
+      }
+    },
+  );
+
+  test("ends no earlier than its handler, although an asynchronous middleware does not await next()", async () => {
+    const forgetful: AnyMiddleware = async (_ctx, next) => void next();
+    const log: string[] = [];
+    await runChain([forgetful], ctx, async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      log.push("handled");
+    });
+    expect(log).toEqual(["handled"]);
+  });
+
+  test("loses no failure behind a next() that is called after its asynchronous middleware has ended", async () => {
+    const failures: unknown[] = [];
+    let late: (() => Promise<void>) | undefined;
+    const runsLate: AnyMiddleware = async (_ctx, next) => {
+      late = next;
+    };
+    await runChain(
+      [runsLate],
+      ctx,
+      () => Promise.reject(new Error("boom")),
+      (error) => failures.push(error),
+    );
+    await late?.().catch(() => undefined);
+    expect(failures).toMatchObject([{ message: "boom" }]);
+  });
+
   test("loses no failure behind a next() that is called after its middleware has returned", async () => {
     const failures: unknown[] = [];
     let late: (() => Promise<void>) | undefined;

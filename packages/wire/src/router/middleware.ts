@@ -4,7 +4,7 @@ import type { ErrorOptions, MessageMeta, Middleware, MiddlewareContext } from ".
 import type { Connection } from "./contracts.ts";
 import type { InboundEvent } from "./inbound-event.ts";
 import type { AnyData, ServerContext } from "./peer.ts";
-import { DONE, pendingOf } from "./pending.ts";
+import { attempt, DONE, pendingOf } from "./pending.ts";
 
 /** What a chain of middleware runs around. */
 export interface ChainEnd {
@@ -35,23 +35,60 @@ function step(chain: readonly Middleware[], at: number, ctx: MiddlewareContext, 
   let hasReturned = false;
   const result = middleware(ctx, () => {
     if (rest !== undefined) return nextTwice(ctx, end);
-    try {
-      const pending = pendingOf(step(chain, at + 1, ctx, end));
-      const isHandler = at + 1 === chain.length;
-      rest = pending?.then(isHandler ? (value) => end.resolved(value) : nothing) ?? DONE;
-    } catch (error) {
-      rest = Promise.reject(error);
-    }
-    // The middleware may ignore the promise; an unhandled rejection would end the process.
-    rest.catch(hasReturned ? (error: unknown) => end.failed(error) : nothing);
+    rest = restOf(chain, at + 1, ctx, end);
+    if (hasReturned) whenRejected(rest, (error) => end.failed(error));
     return rest;
   });
-  if (pendingOf(result) !== undefined) return result;
-  hasReturned = true;
-  return rest ?? result;
+  const pending = pendingOf(result);
+  hasReturned = pending === undefined;
+  if (pending === undefined) return rest ?? result;
+  return pending.then(() => {
+    hasReturned = true;
+    return rest instanceof Rest && !rest.isUsed ? rest : undefined;
+  });
 }
 
-function nothing(): void {}
+function restOf(
+  chain: readonly Middleware[],
+  at: number,
+  ctx: MiddlewareContext,
+  end: ChainEnd,
+): Promise<void> {
+  const result = attempt(() => step(chain, at, ctx, end));
+  const pending = pendingOf(result);
+  if (pending === undefined) return DONE;
+  const isHandler = at === chain.length;
+  const rest = new Rest((resolve, reject) =>
+    pending.then((value) => (isHandler ? end.resolved(value) : undefined)).then(resolve, reject),
+  );
+  // The middleware may ignore the promise; an unhandled rejection would end the process.
+  whenRejected(rest, () => undefined);
+  return rest;
+}
+
+/** The promise of `next()`: the router awaits it if the middleware does not. `await` calls the `then` of a subclass. */
+class Rest extends Promise<void> {
+  /** What `then` returns is an ordinary promise. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  isUsed = false;
+
+  // biome-ignore lint/suspicious/noThenProperty: it is a promise
+  override then<A = void, B = never>(
+    fulfilled?: ((value: void) => A | PromiseLike<A>) | null,
+    rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.isUsed = true;
+    return super.then(fulfilled, rejected);
+  }
+}
+
+/** Not a use of the promise. */
+function whenRejected(promise: Promise<void>, callback: (error: unknown) => void): void {
+  void Promise.prototype.then.call(promise, undefined, callback);
+}
 
 function nextTwice(ctx: MiddlewareContext, end: ChainEnd): Promise<void> {
   const error = new Error(
