@@ -10,8 +10,9 @@ import { isMoved, RedisConnectionPair } from "./connection-pair.ts";
 import { type SlotRange, SlotTable } from "./slot-table.ts";
 
 const REFRESH_EVERY_MS = 1_000;
-/** How many channels are moved to another node in one turn of the event loop. */
+/** How many channels are moved to another node, or compared with a new slot table, in one turn of the event loop. */
 const CHANNELS_PER_TURN = 500;
+const COMPARED_PER_TURN = 10_000;
 /** Names tried to find a channel in one of a node's slots; a node with a single slot is found with a probability of 99.8 %. */
 const MAX_NAMES = 100_000;
 
@@ -43,6 +44,8 @@ export class RedisClusterTransport implements Transport {
   /** Misplaced channels that are being subscribed at another node. */
   readonly #moving = new Set<string>();
   #table: SlotTable | undefined;
+  /** Whether not all channels have been compared with the table yet. */
+  #isComparing = false;
   #refreshing: Promise<SlotTable> | undefined;
   #timer: unknown;
   #isClosed = false;
@@ -53,7 +56,7 @@ export class RedisClusterTransport implements Transport {
   }
 
   get isConnected(): boolean {
-    if (this.#table === undefined || this.#misplaced.size > 0) return false;
+    if (this.#table === undefined || this.#isComparing || this.#misplaced.size > 0) return false;
     return [...this.#nodes.values()].every((node) => node.isConnected);
   }
 
@@ -210,16 +213,26 @@ export class RedisClusterTransport implements Transport {
       return before;
     }
     this.#table = read;
-    for (const [channel, { slot, address }] of this.#places)
-      if (read.find(slot)?.address !== address) this.#misplaced.add(channel);
+    if (before !== undefined) this.#resumed(before, read);
+    await this.#findMisplaced(read);
     if (this.#misplaced.size > 0) this.#move(this.#misplaced, read);
     for (const [address, node] of this.#nodes) {
       if (read.addresses.has(address)) continue;
       this.#nodes.delete(address);
       node.close();
     }
-    if (before !== undefined) this.#resumed(before, read);
     return read;
+  }
+
+  /** In turns, because a process may have 100,000 channels. */
+  async #findMisplaced(table: SlotTable): Promise<void> {
+    let count = 0;
+    this.#isComparing = true;
+    for (const [channel, { slot, address }] of this.#places) {
+      if (table.find(slot)?.address !== address) this.#misplaced.add(channel);
+      if (++count % COMPARED_PER_TURN === 0) await pause(this.#options.clock, 0);
+    }
+    this.#isComparing = false;
   }
 
   /** Subscribers of slots that moved may use the new node already, while this process published to the old one. */
