@@ -58,9 +58,9 @@ function restOf(
   const pending = pendingOf(result);
   if (pending === undefined) return DONE;
   const isHandler = at === chain.length;
-  const rest = new Rest((resolve, reject) =>
-    pending.then((value) => (isHandler ? end.resolved(value) : undefined)).then(resolve, reject),
-  );
+  const rest = new Rest((resolve, reject) => {
+    pending.then((value) => (isHandler ? end.resolved(value) : undefined)).then(resolve, reject);
+  });
   // The middleware may ignore the promise; an unhandled rejection would end the process.
   whenRejected(rest, () => undefined);
   return rest;
