@@ -37,8 +37,7 @@ describe.each([
     const host = await open();
     const record = (event: string) =>
       host.auth.api.createFeatureFlagEvent({
-        body: { flagKey: "k", event },
-        headers: new Headers({ "idempotency-key": event }),
+        body: { flagKey: "k", event, idempotencyKey: event },
       });
     await record("before");
     const undone = runWithTransaction(host.adapter, async () => {

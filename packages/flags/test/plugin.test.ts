@@ -130,7 +130,7 @@ describe("types", () => {
       }>();
       const event = { flagKey: "k", event: "e", properties: { a: 1 }, timestamp: "2030-01-01T00:00:00Z" };
       expectTypeOf(
-        await api.createFeatureFlagEvent({ body: event, headers: { "idempotency-key": "k" } }),
+        await api.createFeatureFlagEvent({ body: { ...event, idempotencyKey: "k" } }),
       ).toEqualTypeOf<FeatureFlagEventResult>();
       const batchBody = { events: [{ ...event, idempotencyKey: "k" }], sampleRate: 1 };
       expectTypeOf(

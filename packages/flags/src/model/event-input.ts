@@ -33,10 +33,10 @@ const fields = {
   timestamp: isoTime.optional(),
   sampleRate: sampleRate.optional(),
   context: claimedContext.optional(),
+  idempotencyKey: name.optional(),
 };
 
-const single = z.object(fields);
-const item = z.object({ ...fields, idempotencyKey: name.optional() });
+const item = z.object(fields);
 /** A batch whose events have not been validated yet. */
 export interface EventBatchInput {
   readonly events: readonly unknown[];
@@ -50,7 +50,7 @@ const batch: z.ZodType<EventBatchInput> = z.object({
   idempotencyKey: name.optional(),
 });
 
-export const eventBody: z.ZodType = single;
+export const eventBody: z.ZodType = item;
 /** The documented form of a batch. At run time each event is validated by itself. */
 export const eventBatchBody: z.ZodType = z.object({
   events: z.array(item).min(1).max(MAX_EVENTS),
@@ -87,12 +87,6 @@ export function receiptOf(ms: number): Receipt {
 }
 
 export function parseEventInput(body: unknown, receipt: Receipt): EventInput {
-  // The idempotency key of a single event is in a header.
-  const isPlain = isUsual(body) && body.idempotencyKey === undefined;
-  return inputOf(isPlain ? body : withinLimits(parse(single, body)), receipt);
-}
-
-export function parseBatchEventInput(body: unknown, receipt: Receipt): EventInput {
   return inputOf(isUsual(body) ? body : withinLimits(parse(item, body)), receipt);
 }
 

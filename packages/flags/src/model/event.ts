@@ -16,10 +16,12 @@ export type FeatureFlagEventInput = {
   sampleRate?: number | undefined;
   /** The context of the event, as in an evaluation. */
   context?: ClaimedContext | undefined;
+  /** Recorded once in 48 hours. For a single event, the header `Idempotency-Key` takes precedence. */
+  idempotencyKey?: string | undefined;
 };
 
 /** An event of a batch. */
-export type FeatureFlagBatchEventInput = FeatureFlagEventInput & { idempotencyKey?: string | undefined };
+export type FeatureFlagBatchEventInput = FeatureFlagEventInput;
 
 export type FeatureFlagEventBatchInput = {
   events: FeatureFlagBatchEventInput[];

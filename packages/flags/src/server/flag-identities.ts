@@ -5,14 +5,10 @@ import { createSessionRowsQuery } from "../store/postgres/session-rows.ts";
 import { createIdentities, type Identities } from "./identity/identities.ts";
 import type { HostContext } from "./identity/request.ts";
 
-/** Headers that tell how to evaluate, not for whom. */
-const NEUTRAL_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "x-deployment-ring"]);
-
 export function createFlagIdentities(context: HostContext, postgres: PostgresPool | undefined): Identities {
   const tables = HostTables.on(context, postgres);
   return createIdentities(context, {
     keyResource: "featureFlag",
-    neutralHeaders: NEUTRAL_HEADERS,
     sessionChanges: (byAdapter) => createSessionRowsQuery(tables, byAdapter),
   });
 }

@@ -1,7 +1,7 @@
 /** Checks idempotency keys: repeated requests, conflicts, and who shares a key. */
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
-import { newKey, suiteHost } from "../memory-host.ts";
+import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
 import { isRefused, rowOf, rowsOf } from "./event-helpers.ts";
 import { WAYS, type Way } from "./ways.ts";
 
@@ -69,21 +69,33 @@ describe.each(WAYS)("guide/flags-events: Once and no more than once (%s)", (_nam
     const other = { ...body, events: [{ flagKey, event: "e" }, { flagKey: "else" }] };
     isRefused(await way().eventBatch(other), 409, "VALIDATION_ERROR");
   });
+});
+
+describe("guide/flags-events: Once and no more than once", () => {
+  test("the idempotencyKey in an event's body and the header Idempotency-Key are the same key", async () => {
+    const flagKey = newKey();
+    const key = newKey("key");
+    const event = { flagKey, event: "e" };
+    const first = await send(event, undefined, { "idempotency-key": key });
+    expect((await send({ ...event, idempotencyKey: key })).json).toEqual(first.json);
+    isRefused(await send({ ...event, value: 1, idempotencyKey: key }), 409, "VALIDATION_ERROR");
+    expect(await rowsOf(host, flagKey)).toHaveLength(1);
+  });
 
   test("the idempotencyKey of an event in a batch and the header Idempotency-Key are the same key", async () => {
     const flagKey = newKey();
     const key = newKey("key");
     const event = { flagKey, event: "e", value: 1 };
-    await way().event(event, { "idempotency-key": key });
+    await send(event, undefined, { "idempotency-key": key });
     const item = { ...event, idempotencyKey: key };
     const fresh = { ...event, idempotencyKey: newKey("key") };
-    const answer = await way().eventBatch({ events: [item, fresh, fresh, { ...item, value: 2 }] });
+    const answer = await host.request("/feature-flags/events/batch", {
+      events: [item, fresh, fresh, { ...item, value: 2 }],
+    });
     expect([answer.json.success, answer.json.failed]).toEqual([3, 1]);
     expect(await rowsOf(host, flagKey)).toHaveLength(2);
   });
-});
 
-describe("guide/flags-events: Once and no more than once", () => {
   test("an idempotency key is scoped to the user, to the API key, or to all anonymous visitors", async () => {
     const [ann, bob] = [await host.person("ann"), await host.person("bob")];
     const key = await host.key({ userId: ann.id }, []);
@@ -118,17 +130,28 @@ describe("guide/flags-events: Once and no more than once", () => {
     expect(new Set(answers.map(({ json }) => json.eventId)).size).toBe(2);
   });
 
-  test("a server call with only the header Idempotency-Key is trusted", async () => {
+  test("server code names the idempotency key in the body and is trusted", async () => {
     const flagKey = newKey();
+    const idempotencyKey = newKey("server");
     const call = (event: string) =>
       host.auth.api.createFeatureFlagEvent({
-        body: { flagKey, event, context: { userId: "anybody", role: "admin" } },
-        headers: new Headers({ "Idempotency-Key": "of the server" }),
+        body: { flagKey, event, idempotencyKey, context: { userId: "anybody", role: "admin" } },
       });
     const first = await call("e");
     expect(first.success).toBe(true);
     expect(await call("e")).toEqual(first);
     await expect(call("other")).rejects.toMatchObject({ statusCode: 409 });
     expect((await rowOf(host, flagKey)).userId).toBe("anybody");
+  });
+
+  test("a server call with only the header Idempotency-Key records an anonymous visitor's event", async () => {
+    const { auth, adapter } = await memoryHost({ flags: { identity: "verified" } });
+    const headers = new Headers({ "Idempotency-Key": newKey("header") });
+    const claim = { flagKey: "k", event: "e", context: { userId: "anybody" } };
+    const claimed = auth.api.createFeatureFlagEvent({ body: claim, headers });
+    await expect(claimed).rejects.toMatchObject({ statusCode: 401, body: { code: "PERMISSION_DENIED" } });
+    await auth.api.createFeatureFlagEvent({ body: { flagKey: "k", event: "e" }, headers });
+    const rows = await adapter.findMany<{ userId: string | null }>({ model: "featureFlagEvent" });
+    expect(rows.map(({ userId }) => userId)).toEqual([null]);
   });
 });

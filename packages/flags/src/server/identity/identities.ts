@@ -10,8 +10,6 @@ import { createSessionWatch, type SessionWatch } from "./session-watch.ts";
 export interface IdentityOptions {
   /** The resource on which an API key must grant actions to identify a caller. */
   readonly keyResource: string;
-  /** Headers, in lower case, that do not identify a caller. */
-  readonly neutralHeaders: ReadonlySet<string>;
   /** Replaces the queries for changed sessions, which go through Better Auth's adapter by default. */
   readonly sessionChanges?: ((byAdapter: SessionChanges) => SessionChanges) | undefined;
 }
@@ -20,7 +18,6 @@ export interface Identities {
   readonly principals: PrincipalCache;
   readonly credentials: CredentialNames;
   readonly keyResource: string;
-  readonly neutralHeaders: ReadonlySet<string>;
 }
 
 /** By the adapter, which is the same object for every request to an auth instance. */
@@ -30,12 +27,11 @@ const instances = new WeakMap<object, Identities>();
 export function createIdentities(context: HostContext, options: IdentityOptions): Identities {
   const existing = findIdentities(context);
   if (existing !== undefined) return existing;
-  const { keyResource, neutralHeaders } = options;
+  const { keyResource } = options;
   const identities: Identities = {
     principals: new PrincipalCache({ watch: createWatch(context, options) }),
     credentials: credentialNames(context),
     keyResource,
-    neutralHeaders,
   };
   instances.set(context.adapter, identities);
   return identities;

@@ -7,7 +7,7 @@ import type { Identities } from "./identities.ts";
 import { readKey, type ServerKey } from "./keys.ts";
 import type { KnownCaller, OrganizationTie } from "./known-caller.ts";
 import { mayExist, organizationExists, organizationsUnavailable, readMembership } from "./organizations.ts";
-import { type IdentityRequest, isServerCall, isServerEvaluation } from "./request.ts";
+import { type IdentityRequest, isServerCall } from "./request.ts";
 import { readSession } from "./session.ts";
 
 const SERVER: Extract<Caller, { kind: "server" }> = { kind: "server" };
@@ -46,7 +46,7 @@ export class RequestIdentity {
 
   /** The caller of an evaluation. */
   async evaluator(): Promise<Caller> {
-    if (isServerEvaluation(this.#request, this.#identities.neutralHeaders)) return SERVER;
+    if (isServerCall(this.#request)) return SERVER;
     this.#likely ??= this.#confirmed ?? this.#identify(false);
     return this.#likely;
   }

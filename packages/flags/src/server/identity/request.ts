@@ -14,15 +14,10 @@ export function headersOf({ headers, request }: IdentityRequest): Headers {
   return headers instanceof Headers ? headers : new Headers(headers ?? request?.headers);
 }
 
-/** Whether the application's own code makes the call through `auth.api`, without the headers of a request. */
+/**
+ * Whether the application's own code makes the call through `auth.api`. Any `headers` make it the call of the caller
+ * they identify, because an application forwards selected headers of a request, which an attacker chooses.
+ */
 export function isServerCall({ headers, request }: Pick<IdentityRequest, "headers" | "request">): boolean {
   return request === undefined && headers === undefined;
-}
-
-/** The same for evaluations: a call with only neutral headers, which do not identify a caller, is the server's own. */
-export function isServerEvaluation(request: IdentityRequest, neutralHeaders: ReadonlySet<string>): boolean {
-  if (request.request !== undefined) return false;
-  if (request.headers === undefined) return true;
-  const names = [...headersOf(request).keys()];
-  return names.length > 0 && names.every((name) => neutralHeaders.has(name));
 }

@@ -13,7 +13,6 @@ import {
   type EventInput,
   eventBatchBody,
   eventBody,
-  parseBatchEventInput,
   parseEventBatchInput,
   parseEventInput,
   parseIdempotencyKey,
@@ -31,7 +30,10 @@ import { withoutFields } from "../http/parameters.ts";
 import type { Service } from "../service.ts";
 import type { Post, PublicOperation } from "./definition.ts";
 
-/** Records an event. With the header `Idempotency-Key` it is recorded once, however often it is sent in 48 hours. */
+/**
+ * Records an event. With the header `Idempotency-Key`, or `idempotencyKey` in the body, it is recorded once, however
+ * often it is sent in 48 hours.
+ */
 export const createFeatureFlagEvent: PublicOperation<
   Post<"/feature-flags/events", FeatureFlagEventInput, FeatureFlagEventResult>
 > = {
@@ -48,7 +50,7 @@ export const createFeatureFlagEvent: PublicOperation<
       const body = readBody(call);
       const receipt = receiptOf(Date.now());
       const input = parseEventInput(body, receipt);
-      const idempotencyKey = parseIdempotencyKey(call.headers.get("idempotency-key"));
+      const idempotencyKey = parseIdempotencyKey(call.headers.get("idempotency-key")) ?? input.idempotencyKey;
       const subject = await (await identifySubjects(call)).of(input.context);
       const sent = idempotencyKey === undefined ? input : { ...input, idempotencyKey };
       const dedupe =
@@ -128,7 +130,7 @@ async function batchEntriesOf(
   const entries: EventEntry[] = [];
   for (const event of events) {
     try {
-      const input = parseBatchEventInput(event, receipt);
+      const input = parseEventInput(event, receipt);
       const subject = input.context === undefined ? sender : await subjects.of(input.context);
       const dedupe =
         input.idempotencyKey === undefined
