@@ -2,9 +2,29 @@
 import { apiKey } from "@better-auth/api-key";
 import { withFeatureFlags } from "@halyard/flags";
 import { type BetterAuthPlugin, betterAuth } from "better-auth";
-import { createAuthEndpoint, createAuthMiddleware } from "better-auth/api";
+import { APIError, createAuthEndpoint, createAuthMiddleware } from "better-auth/api";
+import { getMigrations } from "better-auth/db/migration";
 import { nextCookies, toNextJsHandler } from "better-auth/next-js";
-import { captcha, customSession, lastLoginMethod, multiSession, oneTimeToken } from "better-auth/plugins";
+import {
+  admin,
+  anonymous,
+  bearer,
+  captcha,
+  customSession,
+  emailOTP,
+  jwt,
+  lastLoginMethod,
+  multiSession,
+  oAuthProxy,
+  oauthPopup,
+  oneTimeToken,
+  phoneNumber,
+  twoFactor,
+  username,
+} from "better-auth/plugins";
+import { sveltekitCookies } from "better-auth/svelte-kit";
+import { tanstackStartCookies } from "better-auth/tanstack-start";
+import { tanstackStartCookies as solidStartCookies } from "better-auth/tanstack-start/solid";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Host } from "./host.ts";
 import { flag, suiteHost } from "./memory-host.ts";
@@ -15,6 +35,8 @@ suiteHost({}, (started) => {
   host = started;
 });
 beforeAll(async () => {
+  const plugins = [...host.auth.options.plugins, ...hooksElsewhere];
+  await (await getMigrations({ ...host.auth.options, plugins })).runMigrations();
   await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
 });
 
@@ -22,6 +44,33 @@ const nothing = createAuthMiddleware(async () => {});
 const plugin = (fields: Partial<BetterAuthPlugin>): BetterAuthPlugin => ({ id: "other", ...fields });
 const before = (matcher: (context: { path?: string; headers?: Headers | undefined }) => boolean) =>
   plugin({ hooks: { before: [{ matcher, handler: nothing }] } });
+
+/** Plugins of Better Auth whose hooks decide by the path alone, and do not run for flags. */
+const hooksElsewhere: BetterAuthPlugin[] = [
+  admin(),
+  anonymous(),
+  customSession(async ({ user }) => ({ user }), undefined, { shouldMutateListDeviceSessionsEndpoint: true }),
+  emailOTP({ sendVerificationOTP: async () => {}, sendVerificationOnSignUp: true }),
+  jwt(),
+  oAuthProxy(),
+  oauthPopup(),
+  phoneNumber(),
+  twoFactor(),
+  username(),
+];
+/** Plugins of Better Auth whose hooks run for all requests: they identify the caller or forward cookies. */
+const hooksForAll: BetterAuthPlugin[] = [
+  bearer(),
+  lastLoginMethod(),
+  multiSession(),
+  nextCookies(),
+  oneTimeToken(),
+  sveltekitCookies(() => {
+    throw new Error("There is no SvelteKit request.");
+  }),
+  tanstackStartCookies(),
+  solidStartCookies(),
+];
 
 describe("the fast path is off, with the reason in the log and in health, and Better Auth answers if", () => {
   test.each<[string, Parameters<typeof wrapHost>[1], string]>([
@@ -44,28 +93,12 @@ describe("the fast path is off, with the reason in the log and in health, and Be
       { plugins: [plugin({ middlewares: [{ path: "/**", middleware: nothing }] })] },
       "has a middleware",
     ],
-    ["a plugin's hook runs for all requests", { plugins: [before(() => true)] }, "has a hook"],
+    ["a plugin has a hook for all requests", { plugins: [before(() => true)] }, "has hooks"],
+    ["a plugin has a hook for some requests", { plugins: [before(() => false)] }, "has hooks"],
     [
-      "a plugin's hook runs for the flags paths",
-      { plugins: [before(({ path }) => path?.startsWith("/feature-flags/") === true)] },
-      "has a hook",
-    ],
-    [
-      "a plugin's hook reads a header",
-      { plugins: [before(({ headers }) => headers?.has("x-tenant") === true)] },
-      "has a hook",
-    ],
-    [
-      "a plugin's hook matcher throws",
-      {
-        plugins: [
-          before(({ headers }) => {
-            if (headers?.has("x-tenant") !== true) return false;
-            throw new Error("not now");
-          }),
-        ],
-      },
-      "has a hook",
+      "a plugin has an after hook",
+      { plugins: [plugin({ hooks: { after: [{ matcher: () => false, handler: nothing }] } })] },
+      "has hooks",
     ],
     [
       "a plugin has an endpoint on a flags path",
@@ -85,6 +118,24 @@ describe("the fast path is off, with the reason in the log and in health, and Be
       { plugins: [apiKey({ enableSessionForAPIKeys: true, apiKeyHeaders: "x-other" })] },
       "elsewhere than x-api-key",
     ],
+    [
+      "API keys come from one of several headers",
+      { plugins: [apiKey({ enableSessionForAPIKeys: true, apiKeyHeaders: ["x-api-key", "x-other"] })] },
+      "elsewhere than x-api-key",
+    ],
+    [
+      "API keys come from a function that accepts a header only with some values",
+      {
+        plugins: [
+          apiKey({
+            enableSessionForAPIKeys: true,
+            customAPIKeyGetter: ({ headers }) =>
+              /^Key (.+)/.exec(headers?.get("authorization") ?? "")?.[1] ?? null,
+          }),
+        ],
+      },
+      "elsewhere than x-api-key",
+    ],
   ])("%s", async (_what, options, reason) => {
     const lines: string[] = [];
     const { ask, health } = await wrapHost(host, { ...options, log: (line) => lines.push(line) });
@@ -98,6 +149,21 @@ describe("the fast path is off, with the reason in the log and in health, and Be
         (line) => line.includes("The fast path of withFeatureFlags is off") && line.includes(reason),
       ),
     ).toHaveLength(1);
+  });
+
+  test("a plugin's hook refuses requests by the value of a header or by the body, and so it does", async () => {
+    const refuse = createAuthMiddleware(async () => {
+      throw new APIError("FORBIDDEN");
+    });
+    const isRefused = (context: { body?: { flagKey?: string }; headers?: Headers | undefined }) =>
+      context.headers?.get("x-real-ip") === "203.0.113.7" || context.body?.flagKey === "refused";
+    const refusing = plugin({ hooks: { before: [{ matcher: isRefused, handler: refuse }] } });
+    const { ask } = await wrapHost(host, { plugins: [refusing] });
+    expect(await ask("evaluate", { flagKey: "k" })).toMatchObject({ status: 200 });
+    expect(await ask("evaluate", { flagKey: "k" }, { "x-real-ip": "203.0.113.7" })).toMatchObject({
+      status: 403,
+    });
+    expect(await ask("evaluate", { flagKey: "refused" })).toMatchObject({ status: 403 });
   });
 
   test("the option fastPath is false, which is not logged", async () => {
@@ -122,17 +188,16 @@ describe("the fast path is off, with the reason in the log and in health, and Be
 describe("the fast path is on if", () => {
   test.each<[string, Parameters<typeof wrapHost>[1]]>([
     ["the host has no other plugins", {}],
-    ["plugins have hooks for other paths", { plugins: [before(({ path }) => path === "/sign-in/email")] }],
     [
       "plugins have middlewares for other paths",
       { plugins: [plugin({ middlewares: [{ path: "/sign-in/*", middleware: nothing }] })] },
     ],
-    [
-      "plugins of Better Auth only authenticate or set cookies",
-      { plugins: [multiSession(), lastLoginMethod(), oneTimeToken(), nextCookies()] },
-    ],
+    ...[...hooksElsewhere, ...hooksForAll].map((one): [string, Parameters<typeof wrapHost>[1]] => [
+      `the host uses the plugin ${one.id}`,
+      { plugins: [one] },
+    ]),
+    ["API keys are sessions, too", { plugins: [apiKey({ enableSessionForAPIKeys: true })] }],
     ["a captcha protects sign-in", { plugins: [captcha({ provider: "hcaptcha", secretKey: "s" })] }],
-    ["sessions have custom fields", { plugins: [customSession(async ({ user }) => ({ user }))] }],
     [
       "fastPath is force, even with hooks",
       { auth: { hooks: { before: nothing } }, flags: { fastPath: "force" } },
@@ -162,6 +227,23 @@ describe("the fast path is on if", () => {
     expect(await ask("bootstrap", {})).toMatchObject({ status: 200, isFast: true });
   });
 });
+
+test.each(hooksElsewhere)(
+  "the hooks of the plugin $id decide by the path alone, and not for flags",
+  ({ hooks }) => {
+    const all = [...(hooks?.before ?? []), ...(hooks?.after ?? [])];
+    expect(all).not.toEqual([]);
+    for (const operation of ["evaluate", "evaluate-batch", "bootstrap", "events", "events/batch"]) {
+      const pathOnly = new Proxy({} as Parameters<(typeof all)[number]["matcher"]>[0], {
+        get(_, property) {
+          if (property === "path") return `/feature-flags/${operation}`;
+          throw new Error(`The matcher reads ${String(property)}.`);
+        },
+      });
+      for (const { matcher } of all) expect(matcher(pathOnly)).toBe(false);
+    }
+  },
+);
 
 describe("withFeatureFlags", () => {
   test("throws without the plugin", () => {
