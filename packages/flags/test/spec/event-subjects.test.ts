@@ -67,6 +67,32 @@ describe("guide/flags-events: An event", () => {
     expect((await rowsOf(host, flagKey)).map(({ userId }) => userId)).toEqual([user.id, user.id]);
   });
 
+  test("an event that an organization's owner records as another user is the owner's own on a global flag", async () => {
+    const tenants = await memoryHost({ flags: { multiTenant: true, identity: "verified" } });
+    const owner = await tenants.person("owner");
+    const organizationId = await tenants.organization(owner, "acme");
+    const created = async (organization: string) => {
+      const body = { key: newKey(), name: "N", type: "string" as const, enabled: true };
+      return tenants.auth.api.createFeatureFlag({ body: { ...body, organizationId: organization } });
+    };
+    const [global, own] = [await created(""), await created(organizationId)];
+    const context = { userId: "victim", email: "victim@example.com", organizationId };
+    for (const { key: flagKey } of [global, own]) {
+      const event = { flagKey, event: "e", context, idempotencyKey: flagKey };
+      await tenants.request("/feature-flags/events", event, owner.headers);
+      const events = [{ flagKey, event: "e", context }];
+      await tenants.request("/feature-flags/events/batch", { events }, owner.headers);
+    }
+    const usersOf = async (flagKey: string) => (await rowsOf(tenants, flagKey)).map(({ userId }) => userId);
+    expect(await usersOf(global.key)).toEqual([owner.id, owner.id]);
+    expect(await usersOf(own.key)).toEqual(["victim", "victim"]);
+    // The owner does not use up the user's idempotency keys for global flags.
+    const honest = await tenants.auth.api.createFeatureFlagEvent({
+      body: { flagKey: global.key, event: "honest", context, idempotencyKey: global.key },
+    });
+    expect(honest.success).toBe(true);
+  });
+
   test("characters in a user id that databases cannot store are replaced", async () => {
     const flagKey = newKey();
     expect((await send({ flagKey, event: "e", context: { userId: "a\0b\ud800" } })).status).toBe(200);

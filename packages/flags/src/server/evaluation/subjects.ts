@@ -1,4 +1,5 @@
 /** The users that events are about, and the variants they have: resolved once for each context of a call. */
+import type { EvaluationContext } from "../../engine/definition.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
 import { NO_TENANT } from "../../model/flag.ts";
@@ -9,14 +10,30 @@ import type { Service } from "../service.ts";
 import { type ResolvedContext, resolveContext } from "./context.ts";
 import { findInLayers, type Layer, overrideFor } from "./flags.ts";
 
+/** An idempotency key is unique within this scope. */
+export type EventScope = readonly [organization: string, sender: string];
+
 /** The user that an event is about. */
-export interface EventSubject {
+interface EventUser {
   readonly userId?: string;
   readonly organizationId?: string;
-  /** An idempotency key is unique within this scope. */
-  readonly scope: readonly [organization: string, sender: string];
-  /** The tenant of the flag with this key, and the subject's variant. Neither counted nor an exposure. */
-  flag(flagKey: string, nowMs: number): { readonly tenant: string; readonly variant?: string };
+  readonly scope: EventScope;
+}
+
+/** What an event about one flag is stored with. */
+export interface FlagSubject extends EventUser {
+  readonly tenant: string;
+  readonly variant?: string;
+}
+
+/** The users that events with the same context are about. */
+export interface EventSubject {
+  readonly scope: EventScope;
+  /**
+   * The tenant of the flag with this key, the user of an event about it, and the user's variant. A claim that an
+   * organization granted does not count for global flags. Neither counted nor an exposure.
+   */
+  flag(flagKey: string, nowMs: number): FlagSubject;
 }
 
 export interface EventSubjects {
@@ -64,21 +81,33 @@ function subjectOf(
   { context, globalContext, tenant }: ResolvedContext,
   layers: readonly Layer[],
 ): EventSubject {
-  const { userId, organizationId } = context;
+  const user = userOf(caller, context);
+  const globalUser = globalContext === context ? user : userOf(caller, globalContext);
   const seesServerFlags = caller.kind === "server" || caller.kind === "key";
+  return {
+    scope: user.scope,
+    flag(flagKey, nowMs) {
+      const hit = findInLayers(layers, flagKey, seesServerFlags);
+      if (hit === undefined) return { tenant, ...user };
+      const { layer, found } = hit;
+      const isGlobal = layer.tenant === NO_TENANT;
+      const layerContext = isGlobal ? globalContext : context;
+      const override = overrideFor(layer, found, layerContext, nowMs);
+      const { variant } = found.compiled.evaluate(layerContext, override);
+      return {
+        tenant: layer.tenant,
+        ...(isGlobal ? globalUser : user),
+        ...(variant !== undefined && { variant }),
+      };
+    },
+  };
+}
+
+function userOf(caller: Caller, { userId, organizationId }: EvaluationContext): EventUser {
   return {
     ...(userId !== undefined && { userId: storableText(userId) }),
     ...(organizationId !== undefined && { organizationId }),
     scope: [organizationId ?? "", senderOf(caller, userId)],
-    flag(flagKey, nowMs) {
-      const hit = findInLayers(layers, flagKey, seesServerFlags);
-      if (hit === undefined) return { tenant };
-      const { layer, found } = hit;
-      const layerContext = layer.tenant === NO_TENANT ? globalContext : context;
-      const override = overrideFor(layer, found, layerContext, nowMs);
-      const { variant } = found.compiled.evaluate(layerContext, override);
-      return { tenant: layer.tenant, ...(variant !== undefined && { variant }) };
-    },
   };
 }
 

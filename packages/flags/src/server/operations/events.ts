@@ -22,7 +22,13 @@ import {
 import type { Dedupe, EventEntry } from "../../store/events/event-log.ts";
 import { sha256Hex } from "../../store/sha256.ts";
 import { uuidV7 } from "../../store/uuid.ts";
-import { type EventSubject, type EventSubjects, identifySubjects } from "../evaluation/subjects.ts";
+import {
+  type EventScope,
+  type EventSubject,
+  type EventSubjects,
+  type FlagSubject,
+  identifySubjects,
+} from "../evaluation/subjects.ts";
 import { MAX_BATCH_BODY_BYTES, readBody } from "../http/body-limit.ts";
 import { withFlagCode } from "../http/identity-errors.ts";
 import { boolean, integer, objectOf, string } from "../http/openapi.ts";
@@ -51,12 +57,15 @@ export const createFeatureFlagEvent: PublicOperation<
       const receipt = receiptOf(Date.now());
       const input = parseEventInput(body, receipt);
       const idempotencyKey = parseIdempotencyKey(call.headers.get("idempotency-key")) ?? input.idempotencyKey;
-      const subject = await (await identifySubjects(call)).of(input.context);
+      const subject = (await (await identifySubjects(call)).of(input.context)).flag(
+        input.flagKey,
+        receipt.ms,
+      );
       const sent = idempotencyKey === undefined ? input : { ...input, idempotencyKey };
       const dedupe =
         idempotencyKey === undefined
           ? undefined
-          : await dedupeOf("event", subject, idempotencyKey, withoutFields(body, "idempotencyKey"));
+          : await dedupeOf("event", subject.scope, idempotencyKey, withoutFields(body, "idempotencyKey"));
       const { outcome, eventId } = await call.service.events.record(entryOf(sent, subject, receipt, dedupe));
       if (outcome === "conflict") throw reusedKey("Idempotency-Key");
       return { result: { success: true, eventId }, accepted: 1 };
@@ -91,7 +100,7 @@ export const createFeatureFlagEventBatch: PublicOperation<
         failed: input.events.length - entries.length,
         batchId: idempotencyKey ?? uuidV7(receipt.ms),
         ...(idempotencyKey !== undefined && {
-          dedupe: await dedupeOf("batch", sender, idempotencyKey, body),
+          dedupe: await dedupeOf("batch", sender.scope, idempotencyKey, body),
         }),
       });
       if (recorded.outcome === "conflict") throw reusedKey("idempotencyKey");
@@ -131,11 +140,17 @@ async function batchEntriesOf(
   for (const event of events) {
     try {
       const input = parseEventInput(event, receipt);
-      const subject = input.context === undefined ? sender : await subjects.of(input.context);
+      const subjectOfContext = input.context === undefined ? sender : await subjects.of(input.context);
+      const subject = subjectOfContext.flag(input.flagKey, receipt.ms);
       const dedupe =
         input.idempotencyKey === undefined
           ? undefined
-          : await dedupeOf("event", subject, input.idempotencyKey, withoutFields(event, "idempotencyKey"));
+          : await dedupeOf(
+              "event",
+              subject.scope,
+              input.idempotencyKey,
+              withoutFields(event, "idempotencyKey"),
+            );
       entries.push(entryOf(input, subject, receipt, dedupe, sampleRate));
     } catch (error) {
       const failure = withFlagCode(error);
@@ -147,15 +162,13 @@ async function batchEntriesOf(
 
 function entryOf(
   input: EventInput,
-  subject: EventSubject,
+  { tenant, variant, userId, organizationId }: FlagSubject,
   receipt: Receipt,
   dedupe: Dedupe | undefined,
   batchRate = 1,
 ): EventEntry {
   const { flagKey, event, value, properties, at, sampleRate = batchRate, idempotencyKey } = input;
   const id = uuidV7(receipt.ms);
-  const { tenant, variant } = subject.flag(flagKey, receipt.ms);
-  const { userId, organizationId } = subject;
   return {
     tenant,
     event: {
@@ -179,7 +192,7 @@ function entryOf(
 
 async function dedupeOf(
   kind: "event" | "batch",
-  { scope }: EventSubject,
+  scope: EventScope,
   idempotencyKey: string,
   body: unknown,
 ): Promise<Dedupe> {
