@@ -135,8 +135,6 @@ async function seedsOf(host: Host): Promise<Seed[]> {
   const segment = await api.createFeatureFlagSegment({ body: { key: newKey(), name: "S", conditions } });
   const context = {
     userId: "u",
-    email: "u@example.com",
-    role: "user",
     organizationId: "o",
     anonymousId: "a",
     attributes: { plan: "pro", account: { id: 7 } },

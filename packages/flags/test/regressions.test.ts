@@ -290,7 +290,7 @@ describe("debug", () => {
   });
 });
 
-test("an anonymous visitor cannot claim an organization role if identity is verified", async () => {
+test("an anonymous visitor who may not claim an organization role may claim other attributes", async () => {
   const { evaluate } = await memoryHost({ flags: { identity: "verified" } });
   const claim = (attributes: object) => evaluate({ flagKey: "k", context: { attributes } });
   const refused = await claim({ organizationRole: "owner" });

@@ -30,8 +30,9 @@ export type FeatureFlagsOptions = {
    */
   multiTenant?: boolean | undefined;
   /**
-   * Whether an anonymous visitor may claim an identity over HTTP, such as a `userId` in the context. `claimed` (default):
-   * the claim is used. `verified`: the request is answered with 401.
+   * Whether an anonymous visitor may claim a `userId` or an `organizationId` in the context. `claimed` (default): the
+   * claim is used, so a visitor who knows a user's id reads what that user gets. `verified`: the request is answered
+   * with 401, as a claimed `email`, `role` or `attributes.organizationRole` always is.
    */
   identity?: "claimed" | "verified" | undefined;
   environments?:

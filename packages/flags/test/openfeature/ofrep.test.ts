@@ -181,6 +181,13 @@ describe("the caller", () => {
     expect((await one("own", {}, { "x-api-key": "nonsense" })).status).toBe(401);
   });
 
+  test("cannot claim a role or an email address without authentication", async () => {
+    for (const claim of [{ role: "admin" }, { email: "ada@example.com" }]) {
+      expect((await all({ targetingKey: "x", ...claim })).status).toBe(401);
+      expect((await one("own", { targetingKey: "x", ...claim })).status).toBe(401);
+    }
+  });
+
   test("must be authenticated if identity is verified", async () => {
     const verified = await memoryHost({ flags: { identity: "verified" } });
     const answer = await verified.call("POST", PATH, { body: { context: { targetingKey: "x" } } });

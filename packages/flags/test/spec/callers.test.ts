@@ -89,9 +89,21 @@ describe.each(PUBLIC)("guide/flags-permissions: Who is asking (%s)", (_name, req
     expect([status, json.context]).toEqual([200, context]);
   });
 
-  test("the claim of an anonymous visitor is used as sent", async () => {
-    const context = { userId: "u", email: "e", role: "admin", organizationId: "o", anonymousId: "a" };
+  test("an anonymous visitor may claim a user, an organization and descriptions", async () => {
+    const described = { device: { os: "iOS" }, geo: { country: "DE" }, attributes: { plan: "pro" } };
+    const context = { userId: "u", organizationId: "o", anonymousId: "a", ...described };
     expect((await send(context)).json.context).toEqual(context);
+  });
+
+  test.each([
+    ["role", { role: "admin" }],
+    ["email", { email: "e@example.com" }],
+    ["attributes.organizationRole", { attributes: { organizationRole: "owner" } }],
+    ["role", { userId: "u", organizationId: "o", role: "admin" }],
+  ])("an anonymous visitor may not claim %s", async (field, context) => {
+    const { status, json } = await send(context);
+    expect([status, json.code, json.details]).toEqual([401, "PERMISSION_DENIED", { fields: [field] }]);
+    expect(json.message).toContain(field);
   });
 
   test("an API key is not a user, and may claim to be one only with evaluate-as", async () => {

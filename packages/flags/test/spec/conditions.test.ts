@@ -58,7 +58,8 @@ describe.each(WAYS)("guide/flags-targeting: Attributes (%s)", (_name, by) => {
       conditions: when(attribute, "equals", "x"),
       value: "r",
     });
-    expect((await evaluated(flag.key, context)).reason).toBe("rule_match");
+    // Only a caller with evaluate-as may claim all of them.
+    expect((await evaluated(flag.key, context, admin.headers)).reason).toBe("rule_match");
     expect((await evaluated(flag.key, {})).reason).toBe("default");
   });
 

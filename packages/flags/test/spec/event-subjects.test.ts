@@ -44,6 +44,9 @@ describe("guide/flags-events: An event", () => {
     const flagKey = newKey();
     await send({ flagKey, event: "e", context: { userId: "u1" } });
     expect((await rowOf(host, flagKey)).userId).toBe("u1");
+    for (const context of [{ role: "admin" }, { email: "e@example.com" }]) {
+      isRefused(await send({ flagKey, event: "e", context }), 401, "PERMISSION_DENIED");
+    }
     const strict = await memoryHost({ flags: { identity: "verified" } });
     const refused = await strict.request("/feature-flags/events", {
       flagKey,

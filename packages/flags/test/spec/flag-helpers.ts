@@ -17,8 +17,8 @@ export function flagHelpers(way: () => Way) {
     expect(answer.status, answer.text).toBe(201);
     return answer.json;
   };
-  const evaluated = async (key: string, context?: object) =>
-    (await way().evaluate({ flagKey: key, context })).json;
+  const evaluated = async (key: string, context?: object, headers?: Record<string, string>) =>
+    (await way().evaluate({ flagKey: key, context }, headers)).json;
   return {
     make,
     refuse: async (fields: object, code = "VALIDATION_ERROR") => {

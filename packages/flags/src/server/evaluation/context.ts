@@ -107,17 +107,21 @@ function inEnvironment(
   };
 }
 
-/** Without a session or key the claim counts, but opens no organization's flags. */
+/** Identity that an anonymous visitor may claim, unless `identity` is `verified`. It opens no organization's flags. */
+const CLAIMABLE: ReadonlySet<string> = new Set(["userId", "organizationId"]);
+
 function anonymous(service: Service, claimed: ClaimedContext): IdentityContext {
   const fields: string[] = [...IDENTITY, "organizationId" as const].filter(
     (field) => claimed[field] !== undefined,
   );
   if (claimed.attributes?.["organizationRole"] !== undefined) fields.push("attributes.organizationRole");
-  if (service.options.identity === "verified" && fields.length > 0) {
+  const mayClaim = service.options.identity !== "verified";
+  const refused = mayClaim ? fields.filter((field) => !CLAIMABLE.has(field)) : fields;
+  if (refused.length > 0) {
     throw new FeatureFlagError(
       "PERMISSION_DENIED",
-      `The caller is not signed in, so the context may not name a user or an organization. Sign in, or leave out ${fields.join(", ")}.`,
-      { status: 401, details: { fields } },
+      `The caller is not signed in, so the context may not claim ${refused.join(", ")}. Sign in, or leave out ${refused.length === 1 ? "this field" : "these fields"}.`,
+      { status: 401, details: { fields: refused } },
     );
   }
   const context = present(claimed);
