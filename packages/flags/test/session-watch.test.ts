@@ -41,11 +41,13 @@ async function setUp(fresh: () => Promise<{ connect(): unknown; drop(): Promise<
       name,
       {
         caller: { kind: "user", user },
+        credentialId: String(session?.["token"]),
         rows: { token: String(session?.["token"]), userId: person.id, changedAtMs: Date.now() },
         validUntilMs: clocks.nowMs() + 10 * HOUR,
       },
       principals.now(),
     );
+    if (principal === undefined) throw new Error("A change was made at the same time.");
     return { ...person, principal };
   }
   return {

@@ -15,6 +15,7 @@ import { createFlagIdentities } from "./flag-identities.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
 import { type ChangeHooks, changeHooks } from "./identity/change-hooks.ts";
+import { watchIdentityWrites } from "./identity/watched-writes.ts";
 import { initLimits, type LimitsFactory, type LimitsInit, prepareLimits } from "./limits/create-limits.ts";
 import { observeService } from "./metrics/gauges.ts";
 import { loggable } from "./metrics/loggable.ts";
@@ -84,10 +85,13 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
     id: "feature-flags",
     schema: mergeSchema(createTables(), options.schema),
     $ERROR_CODES: FEATURE_FLAG_ERROR_CODES,
-    init: (context) => ({
-      ...initLimits(options.rateLimit, context, options.postgres !== undefined),
-      options: { databaseHooks: changeHooks(context) },
-    }),
+    init: (context) => {
+      watchIdentityWrites(context);
+      return {
+        ...initLimits(options.rateLimit, context, options.postgres !== undefined),
+        options: { databaseHooks: changeHooks(context) },
+      };
+    },
     onRequest: (request) => limitRequest(request, bodyLimitOf),
     endpoints: createEndpoints(serviceOf),
   };

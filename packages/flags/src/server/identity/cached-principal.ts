@@ -10,6 +10,8 @@ export interface CachedMembership {
 
 export interface PrincipalFacts {
   readonly caller: Principal;
+  /** The token of the session or the id of the API key that was verified. */
+  readonly credentialId: string;
   /** Absent for API keys, and for sessions whose changes the database does not show. */
   readonly rows?: SessionRows | undefined;
   /** Wall-clock time from which Better Auth must see the credentials again. */
@@ -27,6 +29,7 @@ export interface CheckTime {
 
 export class CachedPrincipal {
   readonly cacheKey: string;
+  readonly credentialId: string;
   readonly caller: Principal;
   readonly rows: SessionRows | undefined;
   readonly validUntilMs: number;
@@ -42,8 +45,10 @@ export class CachedPrincipal {
   usedAtMs: number;
   isRemoved = false;
 
-  constructor(cacheKey: string, { caller, rows, validUntilMs }: PrincipalFacts, confirmedAt: CheckTime) {
+  constructor(cacheKey: string, facts: PrincipalFacts, confirmedAt: CheckTime) {
+    const { caller, credentialId, rows, validUntilMs } = facts;
     this.cacheKey = cacheKey;
+    this.credentialId = credentialId;
     this.caller = caller;
     this.rows = rows;
     this.validUntilMs = validUntilMs;

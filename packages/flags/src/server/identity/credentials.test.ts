@@ -67,6 +67,20 @@ describe("the credentials of a request as one cache key", () => {
     expect(all).not.toContain("unclear");
   });
 
+  test("do not depend on the value of the cookie that prevents renewal, nor confuse it with a session cookie", () => {
+    const [first, second] = ["true.x", "y".repeat(3000)].map((value) =>
+      cookie(`better-auth.session_token=a; better-auth.dont_remember=${value}`),
+    );
+    expect(second).toEqual(first);
+    expect(cookie("better-auth.session_token=abetter-auth.dont_remember")).not.toEqual(first);
+  });
+
+  test("are `unclear` when they are longer than 4,096 characters", () => {
+    const headers = (length: number) => ({ authorization: `Bearer ${" ".repeat(length)}t` });
+    expect(read(headers(4000))).toEqual({ cacheKey: expect.any(String) });
+    expect(read(headers(4096))).toBe("unclear");
+  });
+
   test("differ between a bearer token, an API key and a cookie with the same text, alone and combined", () => {
     const text = "better-auth.session_token=a";
     const all = [

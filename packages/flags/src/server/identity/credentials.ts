@@ -18,6 +18,9 @@ export interface CredentialNames {
   readonly keyHeaders: readonly string[];
 }
 
+/** Bounds the memory that one entry takes. Credentials that are longer are verified by Better Auth every time. */
+const MAX_CACHE_KEY_LENGTH = 4096;
+
 /** `none`: an anonymous visitor. `unclear`: only Better Auth can tell. */
 export type Credentials = { readonly cacheKey: string } | "none" | "unclear";
 
@@ -46,7 +49,8 @@ export function readCredentials(names: CredentialNames, header: ReadHeader): Cre
     const key = header(name) ?? "";
     if (key !== "") cacheKey += `\nkey ${key}`;
   }
-  return cacheKey === "" ? "none" : { cacheKey };
+  if (cacheKey === "") return "none";
+  return cacheKey.length > MAX_CACHE_KEY_LENGTH ? "unclear" : { cacheKey };
 }
 
 /** The cookies from which Better Auth reads a session; undefined where it may parse the header differently. */
@@ -65,9 +69,12 @@ function sessionCookies(names: CredentialNames, cookie: string): string | undefi
   return [token, ...copies, dontRemember].join(";");
 }
 
-/** Whether Better Auth renews the session depends on this cookie. */
+/** Whether Better Auth renews the session depends on this cookie. Its value is no credential and not part of the key. */
 function dontRememberCookie(names: CredentialNames, cookie: string): string | undefined {
-  return cookie.includes(names.dontRemember) ? onlyCookie(cookie, names.dontRemember) : "";
+  if (!cookie.includes(names.dontRemember)) return "";
+  const pair = onlyCookie(cookie, names.dontRemember);
+  // No cookie value contains a semicolon.
+  return pair === undefined || pair === "" ? pair : `;${names.dontRemember}`;
 }
 
 const SEMICOLON = ";".charCodeAt(0);

@@ -49,15 +49,18 @@ function setUp({ maxValues = Number.POSITIVE_INFINITY, intervalMs = 1 } = {}) {
     const updatedAt = new Date(clocks.nowMs() - changedAgoMs);
     tables["session"]?.push({ token: `token-${name}`, updatedAt, activeOrganizationId: null });
     tables["user"]?.push({ id: name, email: `${name}@example.com`, role: "user", updatedAt });
-    return principals.remember(
+    const principal = principals.remember(
       name,
       {
         caller: { kind: "user", user: { id: name, email: `${name}@example.com`, role: "user" } },
+        credentialId: `token-${name}`,
         rows: { token: `token-${name}`, userId: name, changedAtMs: updatedAt.getTime() },
         validUntilMs: clocks.nowMs() + HOUR,
       },
       principals.now(),
     );
+    if (principal === undefined) throw new Error("A change was made at the same time.");
+    return principal;
   }
   return {
     principals,
@@ -155,8 +158,8 @@ describe("a verified caller", () => {
     const { principals, signIn } = setUp();
     signIn("ann");
     signIn("bob");
-    principals.removeSession("token-ann");
-    principals.removeUser("bob");
+    principals.apply({ kind: "session", id: "token-ann" });
+    principals.apply({ kind: "user", id: "bob" });
     expect([principals.recall("ann"), principals.recall("bob"), principals.size]).toEqual([
       undefined,
       undefined,
@@ -361,7 +364,8 @@ test("a full cache evicts the least recently used caller", () => {
   });
   const remember = (name: string) => {
     const user = { id: name, email: "" };
-    const facts = { caller: { kind: "user" as const, user }, validUntilMs: START + HOUR };
+    const caller = { kind: "user" as const, user };
+    const facts = { caller, credentialId: `token-${name}`, validUntilMs: START + HOUR };
     principals.remember(name, facts, principals.now());
     passedMs += 1500;
   };

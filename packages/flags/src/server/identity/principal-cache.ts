@@ -1,5 +1,12 @@
 /** The principal cache: callers that Better Auth verified recently, and for how long that verification counts. */
-import { CachedPrincipal, type CheckTime, type PrincipalFacts } from "./cached-principal.ts";
+import {
+  type CachedMembership,
+  CachedPrincipal,
+  type CheckTime,
+  type PrincipalFacts,
+} from "./cached-principal.ts";
+import type { Principal } from "./caller.ts";
+import { type IdentityChange, RecentChanges } from "./identity-change.ts";
 import type { SessionWatch } from "./session-watch.ts";
 
 export interface RecalledPrincipal {
@@ -21,14 +28,18 @@ const TRUSTED_MS = 4800;
 /** How long the last verification counts while the session store does not respond. */
 const MAX_STALE_MS = 10 * 60_000;
 const MAX_PRINCIPALS = 20_000;
+/** Cookies and headers that Better Auth ignores make further entries of one session or API key. */
+const MAX_PER_CREDENTIAL = 8;
 /** Minimum interval between two updates of the eviction order for one principal. */
 const TOUCH_INTERVAL_MS = 1000;
 
 export class PrincipalCache {
   /** The least recently used first. */
   readonly #byKey = new Map<string, CachedPrincipal>();
-  readonly #byToken = new Map<string, Set<CachedPrincipal>>();
-  readonly #byUser = new Map<string, Set<CachedPrincipal>>();
+  readonly #byCredential = new Map<string, Set<CachedPrincipal>>();
+  /** By the id of the user, or of the API key's owner. */
+  readonly #byOwner = new Map<string, Set<CachedPrincipal>>();
+  readonly #recent = new RecentChanges();
   readonly #watch: SessionWatch | undefined;
   readonly #monotonicMs: () => number;
   readonly #nowMs: () => number;
@@ -49,14 +60,26 @@ export class PrincipalCache {
     return { monotonicMs: this.#monotonicMs(), wallMs: this.#nowMs() };
   }
 
-  /** Stores the result of a verification that began at `startedAt`. */
-  remember(cacheKey: string, facts: PrincipalFacts, startedAt: CheckTime): CachedPrincipal {
+  /** Stores the result of a verification that began at `startedAt`. Undefined when this process has changed it since. */
+  remember(cacheKey: string, facts: PrincipalFacts, startedAt: CheckTime): CachedPrincipal | undefined {
     const previous = this.#byKey.get(cacheKey);
     if (previous !== undefined) this.#remove(previous);
+    const { caller, credentialId } = facts;
+    const ownerId = ownerOf(caller);
+    const isOutdated = this.#hasChanged(startedAt, [
+      { kind: "session", id: credentialId },
+      { kind: "user", id: ownerId },
+      { kind: "organization", id: ownerId },
+    ]);
+    if (isOutdated) return undefined;
     const principal = new CachedPrincipal(cacheKey, facts, startedAt);
     this.#byKey.set(cacheKey, principal);
-    if (facts.rows !== undefined) addTo(this.#byToken, facts.rows.token, principal);
-    if (facts.caller.kind === "user") addTo(this.#byUser, facts.caller.user.id, principal);
+    addTo(this.#byCredential, credentialId, principal);
+    addTo(this.#byOwner, ownerId, principal);
+    for (const oldest of this.#byCredential.get(credentialId) ?? []) {
+      if ((this.#byCredential.get(credentialId)?.size ?? 0) <= MAX_PER_CREDENTIAL) break;
+      this.#remove(oldest);
+    }
     for (const oldest of this.#byKey.values()) {
       if (this.#byKey.size <= this.#maxPrincipals) break;
       this.#remove(oldest);
@@ -83,12 +106,24 @@ export class PrincipalCache {
     return principal !== undefined && isRecent(principal, this.#monotonicMs()) ? principal : undefined;
   }
 
-  removeSession(token: string): void {
-    for (const principal of [...(this.#byToken.get(token) ?? [])]) this.#remove(principal);
+  /** Adds what a query that began at `startedAt` found, unless this process has changed it since. */
+  addMembership(
+    principal: CachedPrincipal,
+    organizationId: string,
+    membership: CachedMembership,
+    startedAt: CheckTime,
+  ): void {
+    const isOutdated = this.#hasChanged(startedAt, [
+      { kind: "member", id: membership.id },
+      { kind: "organization", id: organizationId },
+    ]);
+    if (!isOutdated) principal.addMembership(organizationId, membership);
   }
 
-  removeUser(userId: string): void {
-    for (const principal of [...(this.#byUser.get(userId) ?? [])]) this.#remove(principal);
+  /** Removes the principals that a change by this process concerns: it counts at once. */
+  apply(change: IdentityChange): void {
+    this.#recent.add(change, this.#monotonicMs());
+    for (const principal of this.#concernedBy(change)) this.#remove(principal);
   }
 
   /** Starts the background check of the sessions in use, so that their next requests need not wait for it. */
@@ -127,11 +162,38 @@ export class PrincipalCache {
 
   #remove(principal: CachedPrincipal): void {
     principal.isRemoved = true;
-    const { cacheKey, rows, caller } = principal;
+    const { cacheKey, credentialId, caller } = principal;
     if (this.#byKey.get(cacheKey) === principal) this.#byKey.delete(cacheKey);
-    if (rows !== undefined) removeFrom(this.#byToken, rows.token, principal);
-    if (caller.kind === "user") removeFrom(this.#byUser, caller.user.id, principal);
+    removeFrom(this.#byCredential, credentialId, principal);
+    removeFrom(this.#byOwner, ownerOf(caller), principal);
   }
+
+  #hasChanged({ monotonicMs }: CheckTime, subjects: readonly IdentityChange[]): boolean {
+    return this.#recent.includes(subjects, monotonicMs, this.#monotonicMs());
+  }
+
+  #concernedBy(change: IdentityChange): CachedPrincipal[] {
+    switch (change.kind) {
+      case "session":
+        return [...(this.#byCredential.get(change.id) ?? [])];
+      case "user":
+        return [...(this.#byOwner.get(change.id) ?? [])];
+      case "member": {
+        const ids = new Set([change.id]);
+        return [...this.#byKey.values()].filter((principal) => principal.hasMembership(ids));
+      }
+      case "organization":
+        return [...this.#byKey.values()].filter(
+          ({ caller, memberships }) => ownerOf(caller) === change.id || memberships?.has(change.id) === true,
+        );
+      case "unknown":
+        return [...this.#byKey.values()];
+    }
+  }
+}
+
+function ownerOf(caller: Principal): string {
+  return caller.kind === "user" ? caller.user.id : caller.key.ownerId;
 }
 
 function isRecent({ confirmedAt }: CachedPrincipal, now: number): boolean {

@@ -28,6 +28,9 @@ export class RequestIdentity {
   #roles: Map<string, Promise<string | undefined>> | undefined;
   #principal: CachedPrincipal | undefined;
   #isStale = false;
+  /** Stores what was verified before the request was counted. */
+  #rememberVerified: (() => void) | undefined;
+  #isCounted = false;
 
   /** `known`: the caller that the fast path has already taken from the principal cache. */
   constructor(request: IdentityRequest, identities: Identities, known?: KnownCaller) {
@@ -42,6 +45,12 @@ export class RequestIdentity {
   /** The session store did not respond, and the caller is the last verified one. */
   get isStale(): boolean {
     return this.#isStale;
+  }
+
+  /** Called when the request is within its rate limit. A refused request leaves nothing in the principal cache. */
+  markCounted(): void {
+    this.#isCounted = true;
+    this.#rememberVerified?.();
   }
 
   /** The caller of an evaluation. */
@@ -121,7 +130,9 @@ export class RequestIdentity {
       if (verified === undefined) return undefined;
       const { key, validUntilMs } = verified;
       const caller: Principal = { kind: "key", key };
-      if (validUntilMs !== undefined) this.#remember({ caller, validUntilMs }, startedAt);
+      if (validUntilMs !== undefined) {
+        this.#remember({ caller, credentialId: key.id, validUntilMs }, startedAt);
+      }
       return caller;
     } catch (error) {
       return this.#fallBack("key", isAuthoritative, error);
@@ -139,7 +150,10 @@ export class RequestIdentity {
       });
       if (session === undefined) return undefined;
       const caller: Principal = { kind: "user", user: session.user };
-      if (session.validity !== undefined) this.#remember({ caller, ...session.validity }, startedAt);
+      if (session.validity !== undefined) {
+        const { token: credentialId, rows, validUntilMs } = session.validity;
+        this.#remember({ caller, credentialId, rows, validUntilMs }, startedAt);
+      }
       return caller;
     } catch (error) {
       return this.#fallBack("user", isAuthoritative, error);
@@ -158,9 +172,11 @@ export class RequestIdentity {
 
   #remember(facts: PrincipalFacts, startedAt: CheckTime): void {
     const cacheKey = this.#cacheKey();
-    if (cacheKey !== undefined) {
+    if (cacheKey === undefined) return;
+    this.#rememberVerified = () => {
       this.#principal = this.#identities.principals.remember(cacheKey, facts, startedAt);
-    }
+    };
+    if (this.#isCounted) this.#rememberVerified();
   }
 
   #lastVerified(): CachedPrincipal | undefined {
@@ -183,10 +199,14 @@ export class RequestIdentity {
     if (cached !== undefined) return cached.role;
     // The store that could not confirm the caller is the one that holds the organizations.
     if (this.#isStale) throw organizationsUnavailable(new Error("The session store does not respond."));
+    const { principals } = this.#identities;
+    const startedAt = principals.now();
     const membership = await readMembership(context, userId, organizationId);
     if (membership === undefined) return undefined;
     const { id, role } = membership;
-    if (id !== undefined) principal?.addMembership(organizationId, { id, role });
+    if (id !== undefined && principal !== undefined) {
+      principals.addMembership(principal, organizationId, { id, role }, startedAt);
+    }
     return role;
   }
 

@@ -22,6 +22,7 @@ export interface SessionRows {
 }
 
 export interface SessionValidity {
+  readonly token: string;
   /** Undefined when the rows have no times of their last change. */
   readonly rows: SessionRows | undefined;
   /** Wall-clock time at which Better Auth must renew or end the session. */
@@ -139,7 +140,7 @@ function validityOf(
   const renewAtMs = isRenewed ? expiresAtMs - (expiresIn - updateAge) * 1000 : expiresAtMs;
   const changedAtMs = laterOf(msOf(updatedAt), msOf(user["updatedAt"]));
   const rows = changedAtMs === undefined ? undefined : { token, userId: user.id, changedAtMs };
-  return { rows, validUntilMs: Math.min(expiresAtMs, renewAtMs) };
+  return { token, rows, validUntilMs: Math.min(expiresAtMs, renewAtMs) };
 }
 
 function laterOf(one: number | undefined, other: number | undefined): number | undefined {

@@ -121,6 +121,7 @@ async function run(operation: AnyOperation, service: Service, request: HostReque
   const identity = new RequestIdentity(request, service.identities);
   const call = { service, request, headers: headersOf(request), identity };
   if (operation.rateLimit !== undefined) await admit({ ...call, operation }, operation);
+  identity.markCounted();
   // Two branches, because the type of `run` follows from `action`.
   const result = await (operation.action === "public"
     ? operation.run({ ...call, operation })

@@ -1,0 +1,46 @@
+/** Changes of callers' rows that this process made a moment ago. */
+
+/** `unknown`: the write names its rows in a way that does not tell whose they are. */
+export type IdentityChange =
+  | { readonly kind: "session" | "user" | "member" | "organization"; readonly id: string }
+  | { readonly kind: "unknown" };
+
+/** Longer than the deadline of the session store. A verification that took longer is not remembered. */
+const KEPT_MS = 15_000;
+
+/**
+ * A verification that read its rows before a change may end after it. Such a verification must not be remembered, or
+ * the caller would keep what the change took away.
+ */
+export class RecentChanges {
+  /** The oldest first. Times by the monotonic clock. */
+  readonly #changedAtMs = new Map<string, number>();
+  #unknownAtMs = Number.NEGATIVE_INFINITY;
+
+  add(change: IdentityChange, nowMs: number): void {
+    if (change.kind === "unknown") {
+      this.#unknownAtMs = nowMs;
+      return;
+    }
+    const name = nameOf(change);
+    this.#changedAtMs.delete(name);
+    this.#changedAtMs.set(name, nowMs);
+    for (const [oldest, changedAtMs] of this.#changedAtMs) {
+      if (nowMs - changedAtMs <= KEPT_MS) break;
+      this.#changedAtMs.delete(oldest);
+    }
+  }
+
+  /** Whether one of these may have changed since `startedAtMs`. */
+  includes(subjects: readonly IdentityChange[], startedAtMs: number, nowMs: number): boolean {
+    if (nowMs - startedAtMs > KEPT_MS || this.#unknownAtMs >= startedAtMs) return true;
+    return subjects.some((subject) => {
+      const changedAtMs = this.#changedAtMs.get(nameOf(subject));
+      return changedAtMs !== undefined && changedAtMs >= startedAtMs;
+    });
+  }
+}
+
+function nameOf(change: IdentityChange): string {
+  return change.kind === "unknown" ? change.kind : `${change.kind} ${change.id}`;
+}

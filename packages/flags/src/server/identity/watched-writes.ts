@@ -1,0 +1,119 @@
+/** Reports which callers are concerned by what this process writes through Better Auth, whatever code writes it. */
+import type { DBAdapter, DBTransactionAdapter, Where } from "@better-auth/core/db/adapter";
+import { findIdentities } from "./identities.ts";
+import type { IdentityChange } from "./identity-change.ts";
+import type { HostContext } from "./request.ts";
+
+/** Called after a write, or after the transaction that contains it. A write that fails may have taken effect. */
+type Report = (changes: readonly IdentityChange[]) => void;
+type Write = (input: { readonly model: string; readonly where?: readonly Where[] }) => Promise<unknown>;
+type Fields = Readonly<Record<string, unknown>>;
+
+const WRITES = ["update", "updateMany", "delete", "deleteMany", "consumeOne", "incrementOne"];
+/** Operators of a condition that names values. */
+const NAMING: ReadonlySet<Where["operator"]> = new Set([undefined, "eq", "in"]);
+/** Changes of more rows at once concern all callers: members are looked for among all of them. */
+const MAX_NAMED = 100;
+const watched = new WeakSet<object>();
+
+/**
+ * Organizations and members have no database hooks, and hooks do not see code that uses the adapter itself. So the
+ * methods of the adapter are wrapped, in place, because other plugins hold the same object.
+ */
+export function watchIdentityWrites(context: HostContext): void {
+  const { adapter, options } = context;
+  if (watched.has(adapter)) return;
+  watched.add(adapter);
+  const report: Report = (changes) => {
+    const principals = changes.length === 0 ? undefined : findIdentities(context)?.principals;
+    for (const change of changes) principals?.apply(change);
+  };
+  watchAdapter(adapter, report);
+  watchTransactions(adapter, report);
+  if (options.secondaryStorage !== undefined) watchStorage(options.secondaryStorage, report);
+}
+
+function watchAdapter(adapter: DBTransactionAdapter, report: Report): void {
+  for (const name of WRITES) {
+    wrap<Write>(adapter, name, (write) => async (input) => {
+      let result: unknown;
+      try {
+        result = await write(input);
+        return result;
+      } finally {
+        report(changesOf(name, input.model, input.where ?? [], result));
+      }
+    });
+  }
+}
+
+function watchTransactions(adapter: DBAdapter, report: Report): void {
+  type Run = (work: (transaction: DBTransactionAdapter) => Promise<unknown>) => Promise<unknown>;
+  wrap<Run>(adapter, "transaction", (run) => async (work) => {
+    const changes: IdentityChange[] = [];
+    try {
+      return await run((transaction) => {
+        // Without transactions, the adapter itself takes the place of one.
+        if (transaction !== adapter) watchAdapter(transaction, (made) => changes.push(...made));
+        return work(transaction);
+      });
+    } finally {
+      report(changes);
+    }
+  });
+}
+
+/** Without database rows, the end of a session shows here only. Its changes have a database hook. */
+function watchStorage(storage: object, report: Report): void {
+  wrap<(key: string) => unknown>(storage, "delete", (remove) => async (key) => {
+    try {
+      return await remove(key);
+    } finally {
+      report([{ kind: "session", id: key }]);
+    }
+  });
+}
+
+/** An object that cannot be changed stays as it is. */
+function wrap<Method extends (...input: never[]) => unknown>(
+  object: object,
+  name: string,
+  around: (method: Method) => Method,
+): void {
+  const method: unknown = Reflect.get(object, name);
+  if (typeof method === "function") Reflect.set(object, name, around(method.bind(object) as Method));
+}
+
+function changesOf(name: string, model: string, where: readonly Where[], result: unknown): IdentityChange[] {
+  const row: Fields = typeof result === "object" && result !== null ? (result as Fields) : {};
+  const named = (kind: "session" | "user" | "member" | "organization", field: string): IdentityChange[] =>
+    idsOf(field, where, row).map((id) => ({ kind, id }));
+  const orUnknown = (changes: IdentityChange[]): IdentityChange[] =>
+    changes.length === 0 || changes.length > MAX_NAMED ? [{ kind: "unknown" }] : changes;
+  switch (model) {
+    case "session": {
+      const sessions = named("session", "token");
+      return orUnknown(sessions.length > 0 ? sessions : named("user", "userId"));
+    }
+    case "user":
+      return orUnknown(named("user", "id"));
+    case "member": {
+      const members = [...named("member", "id"), ...named("user", "userId")];
+      return orUnknown(members.length > 0 ? members : named("organization", "organizationId"));
+    }
+    case "organization":
+      return name.startsWith("delete") ? orUnknown(named("organization", "id")) : [];
+    default:
+      return [];
+  }
+}
+
+/** The values that the condition names for a field, else that of the row that the write returned. */
+function idsOf(field: string, where: readonly Where[], row: Fields): string[] {
+  const isAlternative = where.length > 1 && where.some(({ connector }) => connector === "OR");
+  const clause = isAlternative
+    ? undefined
+    : where.find(({ field: name, operator }) => name === field && NAMING.has(operator));
+  const values: unknown = clause?.value ?? row[field] ?? [];
+  return (Array.isArray(values) ? values : [values]).map(String);
+}
