@@ -15,7 +15,13 @@ export type AuditAction =
   | `segment.${Verb}`;
 
 /** The origin of a change, as far as the request states it. */
-export type Origin = { readonly ip?: string; readonly userAgent?: string; readonly requestId?: string };
+export type Origin = {
+  readonly ip?: string;
+  readonly userAgent?: string;
+  readonly requestId?: string;
+  /** The admin in whose impersonated session the request was made. */
+  readonly impersonatedBy?: string;
+};
 
 /** An audit entry as the API returns it. */
 export type AuditEntry = {
@@ -27,6 +33,8 @@ export type AuditEntry = {
   readonly at: string;
   readonly action: AuditAction;
   readonly actor: Actor;
+  /** The id of the admin who made the change while impersonating the actor. */
+  readonly impersonatedBy?: string;
   readonly organizationId?: string;
   /** Empty for a segment, because a segment does not belong to a flag. */
   readonly flagId: string;
@@ -60,6 +68,7 @@ export interface AuditRecord {
   readonly ip: string | null;
   readonly userAgent: string | null;
   readonly requestId: string | null;
+  readonly impersonatedBy: string | null;
   readonly prevHash: string;
 }
 
@@ -82,5 +91,7 @@ export function auditText(entry: AuditRecord): string {
     entry.ip,
     entry.userAgent,
     entry.requestId,
+    // Left out where it is absent, so that entries from before this field keep their hash.
+    ...(entry.impersonatedBy === null ? [] : [entry.impersonatedBy]),
   ]);
 }

@@ -262,6 +262,7 @@ export function createTables(): FeatureFlagTables {
         ip: { ...optionalText },
         userAgent: { ...optionalText },
         requestId: { ...optionalText },
+        impersonatedBy: { ...optionalText },
         prevHash: { ...line },
         hash: { ...line },
       },

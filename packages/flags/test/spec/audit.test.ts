@@ -7,7 +7,7 @@ import { everyone, WAYS } from "./ways.ts";
 
 let host: Host;
 let admin: Person;
-suiteHost({}, async (started) => {
+suiteHost({ admin: { allowImpersonatingAdmins: true } }, async (started) => {
   host = started;
   admin = await host.person("admin", "admin");
 });
@@ -72,5 +72,23 @@ describe("guide/flags-audit: An entry", () => {
     });
     expect(entries[0]?.actor).toEqual({ type: "system", id: "system" });
     expect(entries[0]).not.toHaveProperty("ip");
+    expect(entries[1]).not.toHaveProperty("impersonatedBy");
+  });
+
+  test("a change in an impersonated session names the user and the admin who acts as that user", async () => {
+    const other = await host.person("other-admin", "admin");
+    const { headers } = await host.auth.api.impersonateUser({
+      body: { userId: other.id },
+      headers: new Headers(admin.headers),
+      returnHeaders: true,
+    });
+    const kept = headers.getSetCookie().filter((line) => !line.includes("Max-Age=0"));
+    const cookie = kept.map((line) => line.split(";", 1)[0]);
+    const { json: flag } = await host.call("POST", "/feature-flags/admin/flags", {
+      as: { headers: { cookie: cookie.join("; ") } },
+      body: { key: newKey(), name: "N", type: "boolean" },
+    });
+    const { json } = await host.call("GET", `/feature-flags/admin/audit?flagId=${flag.id}`, { as: admin });
+    expect(json.entries).toMatchObject([{ actor: { type: "user", id: other.id }, impersonatedBy: admin.id }]);
   });
 });

@@ -146,7 +146,7 @@ function scopeOf(
   caller: Exclude<Caller, { kind: "anonymous" }>,
   tenant: string,
 ): WriteScope {
-  return { tenant, actor: actorOf(caller), origin: originOf(request) };
+  return { tenant, actor: actorOf(caller), origin: originOf(request, caller) };
 }
 
 function actorOf(caller: Exclude<Caller, { kind: "anonymous" }>): Actor {
@@ -155,11 +155,17 @@ function actorOf(caller: Exclude<Caller, { kind: "anonymous" }>): Actor {
 }
 
 /** Where a change came from, for the audit log. */
-function originOf(request: HostRequest): Origin {
+function originOf(request: HostRequest, caller: Caller): Origin {
   if (isServerCall(request)) return {};
   const headers = headersOf(request);
   const ip = getIP(headers, request.context.options);
   const userAgent = headers.get("user-agent")?.slice(0, MAX_LINE);
   const requestId = headers.get("x-request-id")?.slice(0, MAX_LINE);
-  return { ...(ip && { ip }), ...(userAgent && { userAgent }), ...(requestId && { requestId }) };
+  const impersonatedBy = caller.kind === "user" ? caller.user.impersonatedBy : undefined;
+  return {
+    ...(ip && { ip }),
+    ...(userAgent && { userAgent }),
+    ...(requestId && { requestId }),
+    ...(impersonatedBy && { impersonatedBy }),
+  };
 }

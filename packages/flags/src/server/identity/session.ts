@@ -11,6 +11,8 @@ export interface SessionUser {
   readonly role?: string;
   /** As the organization plugin stores it. The user may have left the organization since. */
   readonly activeOrganizationId?: string;
+  /** The id of the admin who acts as this user in an impersonated session. */
+  readonly impersonatedBy?: string;
 }
 
 /** The database rows of a session, by which its changes are found. */
@@ -117,11 +119,13 @@ async function askBetterAuth(
 function userOf({ user, session }: StoredSession): SessionUser {
   const role: unknown = user["role"];
   const active: unknown = session["activeOrganizationId"];
+  const impersonator: unknown = session["impersonatedBy"];
   return {
     id: user.id,
     email: user.email,
     ...(typeof role === "string" && { role }),
     ...(typeof active === "string" && active !== "" && { activeOrganizationId: active }),
+    ...(typeof impersonator === "string" && impersonator !== "" && { impersonatedBy: impersonator }),
   };
 }
 

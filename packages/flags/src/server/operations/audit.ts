@@ -29,6 +29,7 @@ const ENTRY = objectOf({
   at: time,
   action: string,
   actor: objectOf({ type: oneOf("user", "key", "system"), id: string }),
+  impersonatedBy: string,
   organizationId: string,
   flagId: string,
   flagKey: string,

@@ -133,13 +133,15 @@ async function problemOf(
 }
 
 function toEntry(row: AuditRow): AuditEntry {
-  const { entryId, tenant, actorType, actorId, before, after, ip, userAgent, requestId } = row;
+  const { entryId, tenant, actorType, actorId, impersonatedBy, before, after } = row;
+  const { ip, userAgent, requestId } = row;
   return {
     id: entryId,
     revision: row.revision,
     at: row.at,
     action: row.action as AuditAction,
     actor: { type: actorType, id: actorId },
+    ...(impersonatedBy !== null && { impersonatedBy }),
     ...(tenant !== "" && { organizationId: tenant }),
     flagId: row.flagId,
     flagKey: row.flagKey,

@@ -77,6 +77,7 @@ export async function write<Result>(
         ip: from.ip?.slice(0, MAX_ORIGIN_LENGTH) ?? null,
         userAgent: from.userAgent?.slice(0, MAX_ORIGIN_LENGTH) ?? null,
         requestId: from.requestId?.slice(0, MAX_ORIGIN_LENGTH) ?? null,
+        impersonatedBy: from.impersonatedBy ?? null,
         prevHash: auditHash,
       });
     }
