@@ -15,7 +15,7 @@ export type {
 } from "./engine/definition.ts";
 export type { ExplanationStep } from "./engine/explain.ts";
 export type { JsonObject, JsonValue } from "./engine/json.ts";
-export type { Actor, AuditAction, AuditEntry } from "./model/audit.ts";
+export type { Actor, AuditAction, AuditEntry, AuditHead, AuditVerdict } from "./model/audit.ts";
 export type { FlagState, FlagsBootstrap } from "./model/bootstrap.ts";
 export {
   type BooleanFlagKey,
@@ -104,6 +104,7 @@ export {
   type ServerReadOptions,
   serializeBootstrap,
 } from "./server/server-flags.ts";
+export { type VerifyAuditOptions, verifyFeatureFlagAudit } from "./server/verify-audit.ts";
 export { featureFlagsPostgresMigration } from "./store/events/postgres/tables.ts";
 export type { EventSink, EventSinkContext } from "./store/events/sinks/sink.ts";
 export {

@@ -50,6 +50,7 @@ describe("the entry point", () => {
       "featureFlags",
       "featureFlagsPostgresMigration",
       "serializeBootstrap",
+      "verifyFeatureFlagAudit",
       "verifyWebhook",
       "webhookSink",
       "withFeatureFlags",

@@ -51,6 +51,20 @@ export type AuditEntry = {
   readonly hash: string;
 };
 
+/** The end of an audit log. It stands for all entries before it, because its hash covers theirs. */
+export type AuditHead = {
+  /** Absent for the log of flags that belong to no organization. */
+  readonly organizationId?: string;
+  readonly revision: number;
+  /** The `hash` of the entry with this revision. */
+  readonly hash: string;
+};
+
+/** Whether an audit log is complete and unchanged. If not: the first revision with a problem. */
+export type AuditVerdict =
+  | { readonly ok: true; readonly entries: number; readonly problem?: undefined }
+  | { readonly ok: false; readonly revision: number; readonly problem: string };
+
 /** An entry as it is stored and hashed: flat, with the entities as JSON text. */
 export interface AuditRecord {
   readonly id: string;

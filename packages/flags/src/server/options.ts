@@ -1,4 +1,5 @@
 /** The options of `featureFlags()`. */
+import type { AuditHead } from "../model/audit.ts";
 import type { FlagDeclarations } from "../model/declared.ts";
 import type { FlagVisibility } from "../model/flag.ts";
 import type { FeatureFlagTableNames } from "../model/tables.ts";
@@ -115,6 +116,19 @@ export type FeatureFlagsOptions = {
    * run for evaluations and events.
    */
   fastPath?: "force" | false | undefined;
+  /**
+   * Called after each committed change with the new head of the audit log, so that it can be kept outside the database
+   * for `verifyFeatureFlagAudit`. The change waits for a returned promise, at most 5 s. An error is logged and does not
+   * fail the change. Default: none.
+   *
+   * @example
+   * ```ts
+   * import { featureFlags } from "@halyard/flags";
+   *
+   * featureFlags({ onAuditHead: (head) => console.log("audit head", JSON.stringify(head)) });
+   * ```
+   */
+  onAuditHead?: ((head: AuditHead) => void | Promise<void>) | undefined;
   /**
    * Other names for the plugin's tables and columns. Default: the names of the models, such as `featureFlag`.
    *

@@ -126,6 +126,7 @@ function createService(
       pollMs: options.pollMs,
       transactions,
       tables: HostTables.on(context, postgres),
+      onAuditHead: options.onAuditHead,
       connectBus:
         postgres &&
         ((listener) => createPostgresBus({ pool: postgres, listener, listens: options.pollMs !== 0, warn })),

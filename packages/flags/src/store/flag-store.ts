@@ -1,7 +1,7 @@
 /** The store's interface for the server, and its result types. `store.ts` implements it. */
 import type { CompiledFlag } from "../engine/compile.ts";
 import type { OverrideDefinition } from "../engine/definition.ts";
-import type { Actor, AuditEntry, Origin } from "../model/audit.ts";
+import type { Actor, AuditEntry, AuditHead, AuditVerdict, Origin } from "../model/audit.ts";
 import type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch } from "../model/flag.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { AuditQuery, FlagListQuery, OverrideListQuery, Page, SegmentListQuery } from "../model/page.ts";
@@ -75,11 +75,6 @@ export interface FlagHeader {
   readonly createdAt: Date;
 }
 
-/** The result of `verifyAudit`: the chain is complete, or it breaks at `revision`. */
-export type AuditVerdict =
-  | { readonly ok: true; readonly entries: number }
-  | { readonly ok: false; readonly revision: number; readonly problem: string };
-
 /**
  * Every method rejects with a `FeatureFlagError`. A write resolves after its change, audit entry and revision are
  * committed and this process has them in its snapshot. A `version` other than the stored one is a 409.
@@ -139,8 +134,8 @@ export interface FlagStore {
 
   /** Newest first. */
   listAudit(tenants: TenantFilter, query: AuditQuery): Promise<AuditEntry[]>;
-  /** Checks every entry of a tenant's audit log. */
-  verifyAudit(tenant: string): Promise<AuditVerdict>;
+  /** Checks every entry of a tenant's audit log, and with `kept` that it still contains that head. */
+  verifyAudit(tenant: string, kept?: Pick<AuditHead, "revision" | "hash">): Promise<AuditVerdict>;
 
   health(tenant: string): Promise<StoreHealth>;
   figures(): StoreFigures;

@@ -1,6 +1,7 @@
 /** Builds the flag store: connects snapshots, writes, lists and the notification bus to the host's database adapter. */
 import { getCurrentAdapter } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import type { AuditHead } from "../model/audit.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import { NO_TENANT } from "../model/flag.ts";
 import type { ConnectBus } from "./bus.ts";
@@ -16,9 +17,10 @@ import { createChangeChecks } from "./snapshot/change-checks.ts";
 import { createSnapshots } from "./snapshot/snapshots.ts";
 import { loadSnapshot, type TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
 import { within } from "./wait.ts";
-import { listAudit, verifyAudit } from "./writes/audit.ts";
-import { readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
+import { listAudit } from "./writes/audit.ts";
+import { type ChainEnd, readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
 import { createTransactions, type Transactions } from "./writes/transaction.ts";
+import { verifyAudit } from "./writes/verify-audit.ts";
 import { type Change, type WriteContext, type Writer, write } from "./writes/write.ts";
 import { createFlag, deleteFlag, updateFlag } from "./writes/write-flags.ts";
 import { createOverride, deleteOverride } from "./writes/write-overrides.ts";
@@ -36,6 +38,8 @@ export interface FlagStoreOptions {
   readonly tables?: HostTables | undefined;
   /** Connects the bus on which processes announce changes. Default: polling only. */
   readonly connectBus?: ConnectBus | undefined;
+  /** Called after each committed write with the new head of the tenant's audit log. */
+  readonly onAuditHead?: ((head: AuditHead) => void | Promise<void>) | undefined;
   /** Overrides that a tenant may have. Default 100,000, which fit in memory. */
   readonly maxOverrides?: number | undefined;
   /** Monotonic time, for ages and intervals. */
@@ -46,6 +50,8 @@ export interface FlagStoreOptions {
 
 const MAX_OVERRIDES = 100_000;
 const POLL_MS = 500;
+/** The longest that a write waits for `onAuditHead`. */
+const HEAD_WAIT_MS = 5000;
 /** The longest that a health check waits for a snapshot. */
 const HEALTH_WAIT_MS = 1000;
 
@@ -57,6 +63,7 @@ export function createFlagStore(
     transactions = createTransactions(adapter),
     tables,
     connectBus,
+    onAuditHead,
     maxOverrides = MAX_OVERRIDES,
     monotonicMs = () => performance.now(),
     nowMs = Date.now,
@@ -81,9 +88,21 @@ export function createFlagStore(
   });
   const writer: Writer = { adapter, transactions, nowMs, committed };
 
-  function committed(tenant: string, revision: number): Promise<void> {
-    bus?.publish(tenant, revision);
-    return snapshots.refresh(tenant, revision);
+  async function committed(tenant: string, end: ChainEnd): Promise<void> {
+    bus?.publish(tenant, end.revision);
+    await Promise.all([snapshots.refresh(tenant, end.revision), announceHead(tenant, end)]);
+  }
+
+  /** Never rejects: the change is committed, and the next head covers this one. */
+  async function announceHead(tenant: string, { revision, auditHash }: ChainEnd): Promise<void> {
+    if (onAuditHead === undefined) return;
+    const head = { ...(tenant !== NO_TENANT && { organizationId: tenant }), revision, hash: auditHash };
+    try {
+      const announcing = Promise.resolve(onAuditHead(head));
+      await within(announcing, HEAD_WAIT_MS, `onAuditHead did not end within ${HEAD_WAIT_MS} ms.`);
+    } catch (error) {
+      warn("onAuditHead failed, so this head of the audit log may not be kept elsewhere.", error);
+    }
   }
 
   /** Wraps errors of the database as STORAGE_ERROR. */
@@ -154,7 +173,7 @@ export function createFlagStore(
     deleteSegment: (scope, id, version) => change(scope, (context) => deleteSegment(context, id, version)),
 
     listAudit: (tenants, query) => read((current) => listAudit(current, tenants, query)),
-    verifyAudit: (tenant) => read((current) => verifyAudit(current, tenant)),
+    verifyAudit: (tenant, kept) => read((current) => verifyAudit(current, tenant, kept)),
 
     async health(tenant) {
       // The result of this read shows in the fields below.

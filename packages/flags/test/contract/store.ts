@@ -1,5 +1,6 @@
 /** The contract of the store. Every database runs this suite. */
 import { afterAll, beforeAll, describe } from "vitest";
+import { describeAudit } from "./audit.ts";
 import { describeFlags, type StoreTraits } from "./flags.ts";
 import { describeLists } from "./lists.ts";
 import { describeOverrides } from "./overrides.ts";
@@ -20,6 +21,7 @@ export function describeStore(databaseName: string, kind: DatabaseKind, traits: 
     describeOverrides(() => host);
     describeLists(() => host);
     describeWrites(() => host, traits);
+    describeAudit(() => host);
     describeSnapshots(() => host);
   });
 }

@@ -1,7 +1,8 @@
 /** Checks what an audit entry says about a change. */
+import { type AuditHead, verifyFeatureFlagAudit } from "@halyard/flags";
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
-import { newKey, suiteHost } from "../memory-host.ts";
+import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
 import { flagHelpers, ISO } from "./flag-helpers.ts";
 import { everyone, WAYS } from "./ways.ts";
 
@@ -90,5 +91,46 @@ describe("guide/flags-audit: An entry", () => {
     });
     const { json } = await host.call("GET", `/feature-flags/admin/audit?flagId=${flag.id}`, { as: admin });
     expect(json.entries).toMatchObject([{ actor: { type: "user", id: other.id }, impersonatedBy: admin.id }]);
+  });
+});
+
+describe("guide/flags-audit: Verification", () => {
+  test("verifyFeatureFlagAudit finds the first, a middle and the last entry missing, in one organization only", async () => {
+    const heads: AuditHead[] = [];
+    const app = await memoryHost({
+      flags: { multiTenant: true, onAuditHead: (head) => void heads.push(head) },
+    });
+    const owner = await app.person("owner");
+    const change = (organizationId: string) =>
+      app.auth.api.createFeatureFlag({
+        body: { key: newKey(), name: "N", type: "boolean", organizationId },
+      });
+    const untouched = await app.organization(owner, "untouched");
+    await change(untouched);
+    await change("");
+    for (const [index, position] of ["first", "middle", "last"].entries()) {
+      const organizationId = await app.organization(owner, position);
+      for (let write = 0; write < 3; write++) await change(organizationId);
+      const verify = () => verifyFeatureFlagAudit(app.auth, { organizationId });
+      expect(await verify()).toEqual({ ok: true, entries: 3 });
+      const { entries } = await app.auth.api.listFeatureFlagAuditEntries({ query: { organizationId } });
+      const { revision, hash } = entries[0] ?? {};
+      expect(heads.at(-1)).toEqual({ organizationId, revision, hash });
+      app.db
+        .prepare('delete from "featureFlagAudit" where "tenant" = ? and "revision" = ?')
+        .run(organizationId, index + 1);
+      expect(await verify()).toEqual({ ok: false, revision: index + 1, problem: "the entry is missing" });
+    }
+    expect(await verifyFeatureFlagAudit(app.auth, { organizationId: untouched })).toMatchObject({ ok: true });
+    expect(await verifyFeatureFlagAudit(app.auth)).toEqual({ ok: true, entries: 1 });
+    const head = { revision: 1, hash: "of another log" };
+    expect(await verifyFeatureFlagAudit(app.auth, { head })).toMatchObject({ ok: false, revision: 1 });
+  });
+
+  test("verifyFeatureFlagAudit refuses an organization without multiTenant, and an auth instance without flags", async () => {
+    const wrong = verifyFeatureFlagAudit(host.auth, { organizationId: "acme" });
+    await expect(wrong).rejects.toThrow("needs the option multiTenant");
+    const without = { options: {}, $context: host.auth.$context };
+    await expect(verifyFeatureFlagAudit(without)).rejects.toThrow("has no featureFlags plugin");
   });
 });

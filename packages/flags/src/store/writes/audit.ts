@@ -1,15 +1,16 @@
-/** Appends, lists and verifies audit entries. The hash of each entry covers the hash of the previous one. */
+/** Appends and lists audit entries. The hash of each entry covers the hash of the previous one. */
 import type { Where } from "@better-auth/core/db/adapter";
 import type { JsonValue } from "../../engine/json.ts";
 import { type AuditAction, type AuditEntry, type AuditRecord, auditText } from "../../model/audit.ts";
 import type { AuditQuery } from "../../model/page.ts";
-import type { AuditRow, RevisionRow } from "../../model/tables.ts";
-import type { AuditVerdict, TenantFilter } from "../flag-store.ts";
+import type { AuditRow } from "../../model/tables.ts";
+import type { TenantFilter } from "../flag-store.ts";
 import { decodeJson } from "../rows/codec.ts";
-import { type Adapter, findRow, findRows, isExactly, type Match, where } from "../rows/queries.ts";
+import { type Adapter, findRows, isExactly, type Match, where } from "../rows/queries.ts";
 import { sha256 } from "../sha256.ts";
 
-const model = "featureFlagAudit";
+export const AUDIT_MODEL = "featureFlagAudit";
+const model = AUDIT_MODEL;
 
 /** Entries per query. Each may hold two entities of the largest size. */
 const CHUNK = 200;
@@ -78,58 +79,6 @@ export async function* readChanges(
     const sortBy = { field: "revision", direction: "asc" } as const;
     yield* await findRows<AuditRow>(adapter, model, { tenant }, { also, select, sortBy, limit: CHUNK });
   }
-}
-
-/** Checks that no entry is missing, and that each contains the hash of its text and of the previous entry. */
-export async function verifyAudit(adapter: Adapter, tenant: string): Promise<AuditVerdict> {
-  const end = await findRow<RevisionRow>(adapter, "featureFlagRevision", { tenant });
-  const last = end?.revision ?? 0;
-  let prevHash = "";
-  for (let revision = 0; revision < last; revision += CHUNK) {
-    const upTo = Math.min(revision + CHUNK, last);
-    const rows = await findRows<AuditRow>(
-      adapter,
-      model,
-      { tenant },
-      {
-        also: [
-          { field: "revision", operator: "gt", value: revision },
-          { field: "revision", operator: "lte", value: upTo },
-        ],
-        sortBy: { field: "revision", direction: "asc" },
-      },
-    );
-    for (let expected = revision + 1; expected <= upTo; expected++) {
-      const row = rows[expected - revision - 1];
-      const problem = await problemOf(row, expected, prevHash);
-      if (row === undefined || problem !== undefined) {
-        return { ok: false, revision: expected, problem: problem ?? MISSING };
-      }
-      prevHash = row.hash;
-    }
-  }
-  if (prevHash !== (end?.auditHash ?? "")) {
-    return {
-      ok: false,
-      revision: last,
-      problem: "the last entry is not the one that the revision row names",
-    };
-  }
-  return { ok: true, entries: last };
-}
-
-const MISSING = "the entry is missing";
-
-async function problemOf(
-  row: AuditRow | undefined,
-  revision: number,
-  prevHash: string,
-): Promise<string | undefined> {
-  if (row?.revision !== revision) return MISSING;
-  if (row.prevHash !== prevHash) return "the entry does not continue the previous one";
-  const { entryId: id, hash, ...fields } = row;
-  if ((await sha256(auditText({ ...fields, id }))) !== hash) return "the entry has been changed";
-  return undefined;
 }
 
 function toEntry(row: AuditRow): AuditEntry {

@@ -17,7 +17,7 @@ export interface ChainEnd {
 }
 
 /** The end before the first change. */
-const START: ChainEnd = { revision: 0, auditHash: "" };
+export const START: ChainEnd = { revision: 0, auditHash: "" };
 
 export function isSameEnd(a: ChainEnd, b: ChainEnd): boolean {
   return a.revision === b.revision && a.auditHash === b.auditHash;

@@ -11,7 +11,7 @@ import { findExpired, removeOverride, toOverride } from "../rows/overrides.ts";
 import { type Adapter, findRow } from "../rows/queries.ts";
 import { uuidV7 } from "../uuid.ts";
 import { appendAudit } from "./audit.ts";
-import { advanceRevision, ensureRevision, moveChainEnd } from "./revision.ts";
+import { advanceRevision, type ChainEnd, ensureRevision, moveChainEnd } from "./revision.ts";
 import type { Transactions } from "./transaction.ts";
 
 /** A change for its audit entry, and the result for the caller. */
@@ -39,7 +39,7 @@ export interface Writer {
   /** Wall-clock time. */
   readonly nowMs: () => number;
   /** Runs after the commit and before the write resolves. */
-  readonly committed: (tenant: string, revision: number) => Promise<void>;
+  readonly committed: (tenant: string, end: ChainEnd) => Promise<void>;
 }
 
 /** Expired overrides that each write deletes. */
@@ -98,9 +98,10 @@ export async function write<Result>(
     const newId = () => uuidV7(at.getTime());
     const { result, ...changed } = await change({ tx, tenant, at, revision: () => revision, newId, sweep });
     await record(changed, actor, origin);
-    await moveChainEnd(tx, tenant, { revision, auditHash });
+    const end = { revision, auditHash };
+    await moveChainEnd(tx, tenant, end);
     // Inside a transaction of the host, the commit comes after the end of this function.
-    await queueAfterTransactionHook(() => committed(tenant, revision));
+    await queueAfterTransactionHook(() => committed(tenant, end));
     return result;
   });
 }

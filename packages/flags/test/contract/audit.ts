@@ -1,0 +1,271 @@
+/** The contract of the store for the audit log: one entry per revision, and every later change to the log is found. */
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { AuditHead } from "../../src/model/audit.ts";
+import type { AuditRow, RevisionRow } from "../../src/model/tables.ts";
+import { createFlagStore } from "../../src/store/store.ts";
+import { afterEveryRead, by, everyone, flagInput, fresh, type StoreHost } from "./store-host.ts";
+
+export function describeAudit(host: () => StoreHost): void {
+  const whereTenant = (tenant: string) => [{ field: "tenant", value: tenant }];
+  const revisionRows = (tenant: string) =>
+    host().adapter.findMany<RevisionRow>({ model: "featureFlagRevision", where: whereTenant(tenant) });
+  const auditRows = (tenant: string) =>
+    host().adapter.findMany<AuditRow>({
+      model: "featureFlagAudit",
+      where: whereTenant(tenant),
+      sortBy: { field: "revision", direction: "asc" },
+      limit: 10_000,
+    });
+
+  describe("the audit log", () => {
+    test("has one entry per revision, each with the hash of the previous one", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const scope = by(tenant);
+      const flag = await store.createFlag(scope, flagInput());
+      const rule = await store.createRule(scope, flag.id, { priority: 1, conditions: everyone, value: true });
+      await store.updateRule(scope, flag.id, rule.id, { priority: 2 });
+      const override = await store.createOverride(scope, { flagId: flag.id, userId: "u", value: true });
+      const segment = await store.createSegment(scope, { key: "s", conditions: everyone });
+      await store.updateSegment(scope, segment.id, { name: "S" });
+      await store.deleteSegment(scope, segment.id);
+      await store.deleteOverride(scope, override.id);
+      await store.deleteRule(scope, flag.id, rule.id);
+      await store.updateFlag(scope, flag.id, { name: "M" });
+      await store.deleteFlag(scope, flag.id);
+
+      const entries = await auditRows(tenant);
+      expect(entries.map(({ revision }) => revision)).toEqual(entries.map((_, index) => index + 1));
+      expect(entries.map(({ action }) => action)).toEqual([
+        "flag.created",
+        "rule.created",
+        "rule.updated",
+        "override.created",
+        "segment.created",
+        "segment.updated",
+        "segment.deleted",
+        "override.deleted",
+        "rule.deleted",
+        "flag.updated",
+        "flag.deleted",
+      ]);
+      let prevHash = "";
+      for (const entry of entries) {
+        expect(entry.prevHash).toBe(prevHash);
+        // Written out here once more, so that a change to what is hashed cannot go unnoticed.
+        const text = JSON.stringify([
+          entry.prevHash,
+          entry.entryId,
+          entry.tenant,
+          entry.revision,
+          entry.at,
+          entry.action,
+          entry.actorType,
+          entry.actorId,
+          entry.flagId,
+          entry.flagKey,
+          entry.entityId,
+          entry.before,
+          entry.after,
+          entry.ip,
+          entry.userAgent,
+          entry.requestId,
+        ]);
+        prevHash = createHash("sha256").update(text).digest("hex");
+        expect(entry.hash).toBe(prevHash);
+      }
+      expect(await revisionRows(tenant)).toMatchObject([{ revision: entries.length, auditHash: prevHash }]);
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: entries.length });
+    });
+
+    test("has the actor, the origin, and the entity before and after the change", async () => {
+      const tenant = fresh("tenant");
+      const { store } = host();
+      const origin = { ip: "::1", userAgent: "ü".repeat(2000), requestId: "r-1" };
+      const actor = { type: "user", id: "ann" } as const;
+      const flag = await store.createFlag({ tenant, actor, origin }, flagInput({ type: "json" }));
+      const rule = await store.createRule({ tenant, actor: { type: "key", id: "k" }, origin: {} }, flag.id, {
+        priority: 1,
+        conditions: everyone,
+        value: [1],
+      });
+      const changed = await store.updateRule(by(tenant), flag.id, rule.id, { priority: 2 });
+      const entries = await store.listAudit({ tenant }, { limit: 10, offset: 0 });
+      const json = (value: unknown) => JSON.parse(JSON.stringify(value));
+      expect(entries).toMatchObject([
+        {
+          revision: 3,
+          action: "rule.updated",
+          actor: { type: "system", id: "system" },
+          entityId: rule.id,
+          before: json(rule),
+          after: json(changed),
+        },
+        { revision: 2, action: "rule.created", actor: { type: "key", id: "k" }, before: null },
+        {
+          revision: 1,
+          action: "flag.created",
+          actor,
+          organizationId: tenant,
+          flagId: flag.id,
+          flagKey: flag.key,
+          entityId: flag.id,
+          before: null,
+          after: json(flag),
+          ip: "::1",
+          userAgent: "ü".repeat(512),
+          requestId: "r-1",
+        },
+      ]);
+      expect(Object.keys(entries[1] ?? {})).not.toEqual(expect.arrayContaining(["ip"]));
+      expect(entries[0]?.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+    });
+
+    test("is filtered by flag, actor, verb and time, and outlives the flag", async () => {
+      const tenant = fresh("tenant");
+      const { another } = host();
+      const clock = { nowMs: Date.UTC(2031, 0, 1) };
+      const { store, close } = await another({ nowMs: () => clock.nowMs++ });
+      const flag = await store.createFlag(by(tenant), flagInput());
+      await store.createFlag({ ...by(tenant), actor: { type: "user", id: "Ann" } }, flagInput());
+      await store.updateFlag({ ...by(tenant), actor: { type: "user", id: "ann" } }, flag.id, {});
+      await store.createSegment(by(tenant), { key: "s", conditions: everyone });
+      await store.deleteFlag(by(tenant), flag.id);
+      const revisions = async (query: object) =>
+        (await store.listAudit({ tenant }, { limit: 50, offset: 0, ...query })).map(
+          ({ revision }) => revision,
+        );
+      expect(await revisions({})).toEqual([5, 4, 3, 2, 1]);
+      expect(await revisions({ limit: 2, offset: 1 })).toEqual([4, 3]);
+      expect(await revisions({ flagId: flag.id })).toEqual([5, 3, 1]);
+      expect(await revisions({ userId: "ann" })).toEqual([3]);
+      expect(await revisions({ action: "create" })).toEqual([4, 2, 1]);
+      expect(await revisions({ action: "update" })).toEqual([3]);
+      expect(await revisions({ action: "delete" })).toEqual([5]);
+      expect(await revisions({ action: "evaluate" })).toEqual([]);
+      const entries = await store.listAudit({ tenant }, { limit: 50, offset: 0 });
+      const second = entries.find(({ revision }) => revision === 2)?.at;
+      const fourth = entries.find(({ revision }) => revision === 4)?.at;
+      expect(await revisions({ start: second, end: fourth })).toEqual([3, 2]);
+      const all = await store.listAudit("all", { limit: 5, offset: 0 });
+      expect(all.map(({ at }) => at)).toEqual([...all.map(({ at }) => at)].sort().reverse());
+      await close();
+    });
+
+    test("shows where it was tampered with", async () => {
+      const { store, adapter } = host();
+      const tamper = async (change: (tenant: string) => Promise<unknown>) => {
+        const tenant = fresh("tenant");
+        for (let write = 0; write < 3; write++) await store.createFlag(by(tenant), flagInput());
+        await change(tenant);
+        return store.verifyAudit(tenant);
+      };
+      const second = (tenant: string) => [...whereTenant(tenant), { field: "revision", value: 2 }];
+      const model = "featureFlagAudit";
+      expect(
+        await tamper((tenant) =>
+          adapter.update({ model, where: second(tenant), update: { actorId: "else" } }),
+        ),
+      ).toEqual({ ok: false, revision: 2, problem: "the entry has been changed" });
+      expect(await tamper((tenant) => adapter.delete({ model, where: second(tenant) }))).toEqual({
+        ok: false,
+        revision: 2,
+        problem: "the entry is missing",
+      });
+      expect(
+        await tamper((tenant) => adapter.update({ model, where: second(tenant), update: { prevHash: "" } })),
+      ).toMatchObject({ ok: false, revision: 2 });
+      expect(
+        await tamper((tenant) =>
+          adapter.update({
+            model: "featureFlagRevision",
+            where: whereTenant(tenant),
+            update: { auditHash: "0" },
+          }),
+        ),
+      ).toMatchObject({ ok: false, revision: 3 });
+      expect(await store.verifyAudit(fresh("tenant"))).toEqual({ ok: true, entries: 0 });
+    });
+
+    test("shows that entries were removed at either end, or added beyond it", async () => {
+      const { store, adapter } = host();
+      const model = "featureFlagAudit";
+      const revision = (operator: "lte" | "gt", value: number) => ({ field: "revision", operator, value });
+      const tampered = async (change: (tenant: string) => Promise<unknown>) => {
+        const tenant = fresh("tenant");
+        for (let write = 0; write < 4; write++) await store.createFlag(by(tenant), flagInput());
+        await change(tenant);
+        return store.verifyAudit(tenant);
+      };
+      const without = (operator: "lte" | "gt", value: number) =>
+        tampered((tenant) =>
+          adapter.deleteMany({ model, where: [...whereTenant(tenant), revision(operator, value)] }),
+        );
+      const missing = { ok: false, problem: "the entry is missing" };
+      expect(await without("gt", 3)).toEqual({ ...missing, revision: 4 });
+      expect(await without("gt", 2)).toEqual({ ...missing, revision: 3 });
+      expect(await without("gt", 0)).toEqual({ ...missing, revision: 1 });
+      expect(await without("lte", 1)).toEqual({ ...missing, revision: 1 });
+      expect(await without("lte", 3)).toEqual({ ...missing, revision: 1 });
+      const added = (at: number) =>
+        tampered(async (tenant) => {
+          const { id: _id, ...last } = (await auditRows(tenant)).at(-1) ?? { id: "" };
+          await adapter.create({ model, data: { ...last, entryId: fresh("entry"), revision: at } });
+        });
+      expect(await added(5)).toMatchObject({ ok: false, revision: 5 });
+      expect(await added(0)).toMatchObject({ ok: false, revision: 1 });
+    });
+
+    test("that was cut together with its head no longer contains the head that was kept elsewhere", async () => {
+      const tenant = fresh("tenant");
+      const kept: AuditHead[] = [];
+      const { store, adapter, close } = await host().another({ onAuditHead: (head) => void kept.push(head) });
+      for (let write = 0; write < 3; write++) await store.createFlag(by(tenant), flagInput());
+      const rows = await auditRows(tenant);
+      expect(kept).toEqual(rows.map(({ revision, hash }) => ({ organizationId: tenant, revision, hash })));
+      for (const head of kept) {
+        expect(await store.verifyAudit(tenant, head)).toEqual({ ok: true, entries: 3 });
+      }
+      const last = [...whereTenant(tenant), { field: "revision", value: 3 }];
+      await adapter.delete({ model: "featureFlagAudit", where: last });
+      const update = { revision: 2, auditHash: rows[1]?.hash };
+      await adapter.update({ model: "featureFlagRevision", where: whereTenant(tenant), update });
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 2 });
+      expect(await store.verifyAudit(tenant, kept[2])).toMatchObject({ ok: false, revision: 3 });
+      await store.createFlag(by(tenant), flagInput());
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 3 });
+      expect(await store.verifyAudit(tenant, kept[2])).toMatchObject({ ok: false, revision: 3 });
+      await close();
+    });
+
+    test("verifies while other writers append to it", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const verifier = await another();
+      await store.createFlag(by(tenant), flagInput());
+      // Every read of the verifier is followed by another write.
+      const appending = createFlagStore(
+        afterEveryRead(verifier.adapter, async (model) => {
+          if (model === "featureFlagAudit" && left-- > 0) await store.createFlag(by(tenant), flagInput());
+        }),
+        { pollMs: 0, warn: () => {} },
+      );
+      let left = 5;
+      expect(await appending.verifyAudit(tenant)).toEqual({ ok: true, entries: 6 });
+      await appending.close();
+      await verifier.close();
+    });
+
+    test("is written although onAuditHead fails", async () => {
+      const tenant = fresh("tenant");
+      const { store, warnings, close } = await host().another({
+        onAuditHead: () => Promise.reject(new Error("the anchor is not reachable")),
+      });
+      await store.createFlag(by(tenant), flagInput());
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 1 });
+      expect(warnings).toEqual([expect.stringContaining("onAuditHead failed")]);
+      await close();
+    });
+  });
+}
