@@ -91,11 +91,27 @@ export type SegmentRow = {
   updatedAt: Date;
 };
 
-/** The revision of a tenant's flags, and the last hash of its audit chain. */
-export type RevisionRow = { id: string; tenant: string; revision: number; auditHash: string };
+/** The revision of a tenant's flags, and the hash and time of its last audit entry. */
+export type RevisionRow = {
+  id: string;
+  tenant: string;
+  revision: number;
+  auditHash: string;
+  /** ISO 8601. Null before the first entry, and in rows from before this column. */
+  auditAt: string | null;
+};
 
 /** An audit entry. */
 export type AuditRow = Omit<AuditRecord, "id"> & { id: string; entryId: string; hash: string };
+
+/** The continuation of an audit entry's `before` that is larger than its column. */
+export type AuditPartRow = {
+  id: string;
+  entryId: string;
+  /** From 1; the column `before` of the entry is the part 0. */
+  part: number;
+  text: string;
+};
 
 /** An event that waits for delivery to a sink. */
 export type OutboxRow = {
@@ -118,6 +134,7 @@ type Rows = {
   featureFlagSegment: SegmentRow;
   featureFlagRevision: RevisionRow;
   featureFlagAudit: AuditRow;
+  featureFlagAuditPart: AuditPartRow;
   featureFlagEvent: EventRow;
   featureFlagEventKey: EventKeyRow;
   featureFlagExposure: ExposureRow;
@@ -243,6 +260,7 @@ export function createTables(): FeatureFlagTables {
         tenant: { ...uniqueLine, sortable: true },
         revision: { ...integer },
         auditHash: { ...line },
+        auditAt: { ...optionalLine },
       },
     },
     featureFlagAudit: {
@@ -267,6 +285,10 @@ export function createTables(): FeatureFlagTables {
         hash: { ...line },
       },
       indexes: [{ fields: ["tenant", "revision"], unique: true }, { fields: ["flagId"] }],
+    },
+    featureFlagAuditPart: {
+      fields: { entryId: { ...line }, part: { ...integer }, text: { ...text } },
+      indexes: [{ fields: ["entryId", "part"], unique: true }],
     },
     featureFlagEvent: {
       fields: {

@@ -21,7 +21,7 @@ import { listAudit } from "./writes/audit.ts";
 import { type ChainEnd, readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
 import { createTransactions, type Transactions } from "./writes/transaction.ts";
 import { verifyAudit } from "./writes/verify-audit.ts";
-import { type Change, type WriteContext, type Writer, write } from "./writes/write.ts";
+import { type Change, type Unchanged, type WriteContext, type Writer, write } from "./writes/write.ts";
 import { createFlag, deleteFlag, updateFlag } from "./writes/write-flags.ts";
 import { createOverride, deleteOverride } from "./writes/write-overrides.ts";
 import { createRule, deleteRule, updateRule } from "./writes/write-rules.ts";
@@ -121,7 +121,7 @@ export function createFlagStore(
 
   function change<Result>(
     scope: WriteScope,
-    work: (context: WriteContext) => Promise<Change<Result>>,
+    work: (context: WriteContext) => Promise<Change<Result> | Unchanged<Result>>,
   ): Promise<Result> {
     return guarded(() => write(writer, scope, work));
   }

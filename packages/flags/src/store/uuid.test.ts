@@ -28,3 +28,12 @@ test("every random digit takes every value it may", () => {
 test("a later UUID sorts after an earlier one", () => {
   expect(uuidV7(MS) < uuidV7(MS + 1)).toBe(true);
 });
+
+test("UUIDs of one millisecond with a sequence sort by it, and are random besides", () => {
+  const ids = Array.from({ length: 4096 }, (_, sequence) => uuidV7(MS, sequence));
+  expect([...ids].sort()).toEqual(ids);
+  expect(uuidV7(MS, 1)).not.toBe(uuidV7(MS, 1));
+  for (const id of ids) {
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  }
+});

@@ -1,10 +1,13 @@
 /** The contract of the store for the audit log: one entry per revision, and every later change to the log is found. */
 import { createHash } from "node:crypto";
+import { getCurrentAdapter, runWithTransaction } from "@better-auth/core/context";
 import { describe, expect, test } from "vitest";
 import type { AuditHead } from "../../src/model/audit.ts";
 import type { AuditRow, RevisionRow } from "../../src/model/tables.ts";
 import { createFlagStore } from "../../src/store/store.ts";
 import { afterEveryRead, by, everyone, flagInput, fresh, type StoreHost } from "./store-host.ts";
+
+const CREATED_AT_MS = Date.UTC(2026, 0, 1);
 
 export function describeAudit(host: () => StoreHost): void {
   const whereTenant = (tenant: string) => [{ field: "tenant", value: tenant }];
@@ -122,6 +125,78 @@ export function describeAudit(host: () => StoreHost): void {
       expect(entries[0]?.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
     });
 
+    test("keeps a deleted flag with its rules and overrides, however large they are", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter } = host();
+      const scope = by(tenant);
+      const flag = await store.createFlag(scope, flagInput({ type: "string" }));
+      // Every character is a surrogate pair, and all values together are larger than a column.
+      const value = "\u{1f600}".repeat(12_000);
+      const rules = [];
+      for (const priority of [3, 1]) {
+        rules.push(await store.createRule(scope, flag.id, { priority, conditions: everyone, value }));
+      }
+      const override = await store.createOverride(scope, { flagId: flag.id, userId: "ann", value: "o" });
+      await store.deleteFlag(scope, flag.id);
+      const [entry] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
+      const json = (entity: unknown) => JSON.parse(JSON.stringify(entity));
+      expect(entry?.before).toEqual({
+        ...json(flag),
+        rules: rules.map((rule, index) => ({ ...json(rule), salt: rule.id, position: index + 2 })),
+        overrides: [json(override)],
+      });
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 5 });
+      const where = [{ field: "entryId", value: entry?.id ?? "" }];
+      expect(await adapter.deleteMany({ model: "featureFlagAuditPart", where })).toBeGreaterThan(0);
+      expect(await store.verifyAudit(tenant)).toEqual({
+        ok: false,
+        revision: 5,
+        problem: "the entry has been changed",
+      });
+      expect(await store.listAudit({ tenant }, { limit: 1, offset: 0 })).toMatchObject([{ id: entry?.id }]);
+    });
+
+    test("keeps 1,000 overrides of a deleted flag, and the number and a digest of all if it had more", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter } = host();
+      const flag = await store.createFlag(by(tenant), flagInput());
+      const ids = Array.from(
+        { length: 1001 },
+        (_, index) => `${fresh("o")}-${String(index).padStart(4, "0")}`,
+      );
+      await runWithTransaction(adapter, async () => {
+        const tx = await getCurrentAdapter(adapter);
+        for (const overrideId of ids.sort()) {
+          const [userId, value] = [`user of ${overrideId}`, "true"];
+          const row = { tenant, overrideId, flagId: flag.id, userId, userHash: overrideId, value };
+          const rest = {
+            variant: null,
+            enabled: true,
+            reason: null,
+            expiresAt: null,
+            createdAt: new Date(CREATED_AT_MS),
+          };
+          await tx.create({ model: "featureFlagOverride", data: { ...row, ...rest } });
+        }
+      });
+      await store.deleteFlag(by(tenant), flag.id);
+      let overridesDigest = "";
+      for (const id of ids) {
+        const base = { id, flagId: flag.id, userId: `user of ${id}`, value: true, enabled: true };
+        const text = JSON.stringify({ ...base, createdAt: new Date(CREATED_AT_MS) });
+        overridesDigest = createHash("sha256")
+          .update(overridesDigest + text)
+          .digest("hex");
+      }
+      const [entry] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
+      expect(entry?.before).toMatchObject({ overrideCount: 1001, overridesDigest });
+      expect(entry?.before).toHaveProperty(
+        "overrides",
+        ids.slice(0, 1000).map((id) => expect.objectContaining({ id })),
+      );
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 2 });
+    });
+
     test("is filtered by flag, actor, verb and time, and outlives the flag", async () => {
       const tenant = fresh("tenant");
       const { another } = host();
@@ -129,7 +204,7 @@ export function describeAudit(host: () => StoreHost): void {
       const { store, close } = await another({ nowMs: () => clock.nowMs++ });
       const flag = await store.createFlag(by(tenant), flagInput());
       await store.createFlag({ ...by(tenant), actor: { type: "user", id: "Ann" } }, flagInput());
-      await store.updateFlag({ ...by(tenant), actor: { type: "user", id: "ann" } }, flag.id, {});
+      await store.updateFlag({ ...by(tenant), actor: { type: "user", id: "ann" } }, flag.id, { name: "M" });
       await store.createSegment(by(tenant), { key: "s", conditions: everyone });
       await store.deleteFlag(by(tenant), flag.id);
       const revisions = async (query: object) =>

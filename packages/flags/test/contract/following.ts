@@ -1,11 +1,16 @@
 /** The contract of the store for snapshots that follow the audit log: they equal snapshots that read all rows. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { AuditRow } from "../../src/model/tables.ts";
 import type { FlagStore } from "../../src/store/flag-store.ts";
 import { createFlagStore } from "../../src/store/store.ts";
 import { afterEveryRead, by, everyone, fresh, type Node, type StoreHost } from "./store-host.ts";
 
 const USERS = ["u", "v", "w"];
+/** Enough users to see a difference in shares. */
+const CONTEXTS = [...USERS, ...Array.from({ length: 40 }, (_, index) => `${index}`)].map((userId) => ({
+  userId,
+}));
 const PAGE = { limit: 200, sort: "createdAt", descending: false } as const;
 
 /** One step of a random walk: an action and the entity it changes. */
@@ -36,6 +41,60 @@ export function describeFollowing(host: () => StoreHost): void {
       );
       await writer.close();
       await follower.close();
+    });
+  });
+
+  describe("a process that follows the changes of a rule", () => {
+    test("takes the rule's salt and position from the log", async () => {
+      const tenant = fresh("tenant");
+      const [writer, follower] = [await host().another(), await host().another()];
+      const { store } = writer;
+      const { id: flagId } = await store.createFlag(by(tenant), {
+        ...{ key: fresh("flag"), name: "N", type: "number", enabled: true, defaultValue: 0 },
+      } as const);
+      const rules = [];
+      for (const value of [1, 2]) {
+        const input = { priority: 1, conditions: everyone, value, percentage: 50 };
+        rules.push(await store.createRule(by(tenant), flagId, input));
+      }
+      await view(follower, tenant);
+      // An import gives rules the salts and the order that they had elsewhere.
+      for (const [index, { id: ruleId }] of rules.entries()) {
+        await host().adapter.update({
+          model: "featureFlagRule",
+          where: [{ field: "ruleId", value: ruleId }],
+          update: { salt: `imported ${index}`, position: 10 - index },
+        });
+        await store.updateRule(by(tenant), flagId, ruleId, { name: "imported" });
+      }
+      const reader = await host().another();
+      expect(await view(follower, tenant)).toEqual(await view(reader, tenant));
+      for (const node of [writer, follower, reader]) await node.close();
+    });
+
+    test("skips an action that it does not know", async () => {
+      const tenant = fresh("tenant");
+      const { store, adapter, another } = host();
+      const node = await another();
+      const read = new Set<string>();
+      const watched = afterEveryRead(node.adapter, async (model) => void read.add(model));
+      const follower = { store: createFlagStore(watched, { pollMs: 0, warn: () => {} }) };
+      await createFlag(store, tenant, 1);
+      const before = await view(follower, tenant);
+      read.clear();
+      const where = [{ field: "tenant", value: tenant }];
+      const [last] = await adapter.findMany<AuditRow>({ model: "featureFlagAudit", where });
+      if (last === undefined) throw new Error("there is a write before this one");
+      const { id: _id, ...fields } = last;
+      const data = { ...fields, entryId: fresh("entry"), revision: 2, prevHash: last.hash, hash: "h" };
+      await adapter.create({ model: "featureFlagAudit", data: { ...data, action: "view.created" } });
+      const update = { revision: 2, auditHash: "h" };
+      await adapter.update({ model: "featureFlagRevision", where, update });
+      expect(await view(follower, tenant)).toEqual({ ...before, revision: 2 });
+      // All rows were not read again.
+      expect([...read]).toEqual(["featureFlagAudit"]);
+      await follower.store.close();
+      await node.close();
     });
   });
 
@@ -97,13 +156,12 @@ export function describeFollowing(host: () => StoreHost): void {
   async function view({ store }: Pick<Node, "store">, tenant: string) {
     // Never reached, so the newest revision is read first.
     const { snapshot } = await store.snapshot(tenant, Number.MAX_SAFE_INTEGER);
-    const contexts = USERS.map((userId) => ({ userId }));
     return {
       revision: snapshot.revision,
       flags: [...snapshot.flags].map(([key, { flag, compiled }]) => ({
         key,
         flag,
-        answers: contexts.map((context) =>
+        answers: CONTEXTS.map((context) =>
           compiled.evaluate(context, snapshot.override(flag.id, context.userId, 0)),
         ),
       })),

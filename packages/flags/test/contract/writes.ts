@@ -141,6 +141,78 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       expect(await revisionRows(tenant)).toMatchObject([{ revision: 1 }]);
     });
 
+    test("that changes nothing takes no version, no revision and no audit entry", async () => {
+      const tenant = fresh("tenant");
+      const clock = { nowMs: Date.UTC(2031, 0, 1) };
+      const { store, close } = await host().another({ nowMs: () => clock.nowMs });
+      const scope = by(tenant);
+      const flag = await store.createFlag(scope, flagInput({ type: "json", defaultValue: { a: [1] } }));
+      const input = { priority: 1, conditions: everyone, value: { b: 2 } };
+      const rule = await store.createRule(scope, flag.id, input);
+      const segment = await store.createSegment(scope, { key: "s", conditions: everyone });
+      for (const patch of [{}, { name: flag.name, defaultValue: { a: [1] }, description: null }]) {
+        expect(await store.updateFlag(scope, flag.id, patch)).toEqual(flag);
+      }
+      for (const patch of [{}, input]) {
+        expect(await store.updateRule(scope, flag.id, rule.id, patch)).toEqual(rule);
+      }
+      for (const patch of [{}, { conditions: everyone, name: null }]) {
+        expect(await store.updateSegment(scope, segment.id, patch)).toEqual(segment);
+      }
+      expect((await refusalOf(store.updateFlag(scope, flag.id, {}, 9))).status).toBe(409);
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 3 });
+      // The deletion of an expired override is a change, whatever the write that made it.
+      const expiresAt = new Date(clock.nowMs + 1000).toISOString();
+      await store.createOverride(scope, { flagId: flag.id, userId: "u", value: 1, expiresAt });
+      clock.nowMs += 1000;
+      expect(await store.updateFlag(scope, flag.id, {})).toEqual(flag);
+      const [entry] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
+      expect(entry).toMatchObject({ revision: 5, action: "override.deleted" });
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 5 });
+      expect((await store.snapshot(tenant)).snapshot.revision).toBe(5);
+      await close();
+    });
+
+    test("is dated after all writes before it, and so are its ids, whatever the clocks of the writers", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const behind = await another({ nowMs: () => Date.now() - 60_000 });
+      const stores = [store, behind.store].slice(0, nodesThatWriteAtOnce);
+      await behind.store.createFlag(by(tenant), flagInput());
+      for (let round = 0; round < 3; round++) {
+        await Promise.all(
+          Array.from({ length: 16 }, (_, index) =>
+            stores[index % stores.length]?.createFlag(by(tenant), flagInput()),
+          ),
+        );
+        await behind.store.createFlag(by(tenant), flagInput());
+      }
+      const entries = await auditRows(tenant);
+      expect(entries).toHaveLength(52);
+      for (const column of ["at", "entryId", "flagId"] as const) {
+        const values = entries.map((entry) => entry[column]);
+        expect(values, column).toEqual([...new Set(values)].sort());
+      }
+      const { flags } = await store.listFlags(
+        { tenant },
+        { limit: 60, sort: "createdAt", descending: false },
+      );
+      expect(flags.map(({ id }) => id)).toEqual(entries.map(({ flagId }) => flagId));
+      expect(flags.map(({ createdAt }) => createdAt.toISOString())).toEqual(entries.map(({ at }) => at));
+      await behind.close();
+    });
+
+    test("has the right time again after a clock that was wrong by years", async () => {
+      const tenant = fresh("tenant");
+      const { store, another } = host();
+      const wrong = await another({ nowMs: () => Date.UTC(2037, 11, 31) });
+      await wrong.store.createFlag(by(tenant), flagInput());
+      await store.createFlag(by(tenant), flagInput());
+      const [, right] = await auditRows(tenant);
+      expect(Math.abs(Date.parse(right?.at ?? "") - Date.now())).toBeLessThan(60_000);
+      await wrong.close();
+    });
+
     test("of a row that another program has changed is a 409, and overwrites nothing", async () => {
       const tenant = fresh("tenant");
       const { store, adapter } = host();

@@ -74,7 +74,7 @@ async function run(hosts: readonly Host[]): Promise<Record<string, number | stri
 
     const fields = {
       description: `d${round}`,
-      enabled: round % 2 === 0,
+      enabled: round % 2 === 1,
       defaultValue: `v${round}`,
       rolloutPercentage: round % 101,
       salt: `s${round}`,

@@ -32,6 +32,13 @@ export function requireVersion(
   );
 }
 
+/** Whether a patch leaves all its fields as they were. Values with their keys in another order count as different. */
+export function isSame<Entity extends object>(before: Entity, after: Entity, patch: object): boolean {
+  return Object.keys(patch).every(
+    (field) => JSON.stringify(before[field as keyof Entity]) === JSON.stringify(after[field as keyof Entity]),
+  );
+}
+
 /** Another program changed the row between the read and the write of this transaction. */
 export function overtaken(entity: EntityName): FeatureFlagError {
   return conflict(
@@ -54,12 +61,17 @@ export function entityOrRow<Row extends object>(row: Row, decode: (row: Row) => 
 /** The entity as text for the audit log. */
 export function entityText(entity: object): string {
   const text = JSON.stringify(entity);
-  // A UTF-16 unit takes at most three bytes, so most entities need no encoding here.
-  if (text.length * 3 > MAX_ENTITY_BYTES && new TextEncoder().encode(text).length > MAX_ENTITY_BYTES) {
+  if (!fitsColumn(text)) {
     throw invalid(
       `The entity is larger than ${MAX_ENTITY_BYTES} bytes as JSON. Store large data elsewhere and keep its URL here.`,
       { limit: MAX_ENTITY_BYTES },
     );
   }
   return text;
+}
+
+/** Whether a `text` column of every database holds the text. */
+export function fitsColumn(text: string): boolean {
+  // A UTF-16 unit takes at most three bytes, so most texts need no encoding here.
+  return text.length * 3 <= MAX_ENTITY_BYTES || new TextEncoder().encode(text).length <= MAX_ENTITY_BYTES;
 }

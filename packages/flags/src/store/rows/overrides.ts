@@ -50,8 +50,12 @@ export function isExpired({ expiresAt }: FlagOverride, at: Date): boolean {
   return expiresAt !== undefined && expiresAt.getTime() <= at.getTime();
 }
 
-export function newOverride(input: FlagOverrideInput, id: string, at: Date): FlagOverride {
-  const expiresAt = input.expiresAt === undefined ? undefined : parseExpiry(input.expiresAt, at);
+export function newOverride(
+  input: FlagOverrideInput,
+  id: string,
+  { at, now }: { readonly at: Date; readonly now: Date },
+): FlagOverride {
+  const expiresAt = input.expiresAt === undefined ? undefined : parseExpiry(input.expiresAt, now);
   return {
     id,
     flagId: input.flagId,

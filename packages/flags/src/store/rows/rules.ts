@@ -153,9 +153,24 @@ function toColumns(rule: FlagRule): Omit<RuleRow, "id" | "tenant" | "salt" | "po
   };
 }
 
-/** Decodes a rule from the audit log. */
-export function reviveRule(text: string | null): FlagRule {
-  return reviveEntity<FlagRule>(text, ["createdAt"]);
+/** A rule as the audit log keeps it: with all that evaluation needs. */
+export type AuditedRule = FlagRule & Pick<StoredRule, "salt" | "position">;
+
+export function toAudited({ rule, salt, position }: StoredRule): AuditedRule {
+  return { ...rule, salt, position };
+}
+
+/** Decodes a rule from the audit log. Entries of earlier versions have neither salt nor position, and `known` has them. */
+export function reviveRule(text: string | null, known: Partial<StoredRule> = {}): StoredRule {
+  const {
+    salt = known.salt,
+    position = known.position,
+    ...rule
+  } = reviveEntity<FlagRule & Partial<AuditedRule>>(text, ["createdAt"]);
+  if (typeof salt !== "string" || typeof position !== "number") {
+    throw new Error(`The audit entry of the rule ${rule.id} has no salt or no position.`);
+  }
+  return { rule, salt, position };
 }
 
 export function toStoredRule(row: RuleRow): StoredRule {

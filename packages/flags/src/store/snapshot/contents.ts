@@ -38,8 +38,6 @@ export class ContentsBuilder implements Contents {
   readonly changedOverrides: Map<string, Set<string>> = new Map();
   /** Ids of overrides to remove, by flag. The log names no user, so `finish` searches for all of them at once. */
   readonly #removed = new Map<string, Set<string>>();
-  /** Flags of updated rules that were not among the rows. Later entries must delete them. */
-  readonly #missing = new Map<string, string>();
 
   constructor(base?: Contents) {
     this.flags = new Map(base?.flags);
@@ -84,20 +82,14 @@ export class ContentsBuilder implements Contents {
         this.rules.delete(flagId);
         this.overrides.delete(flagId);
         this.#removed.delete(flagId);
-        for (const [ruleId, owner] of this.#missing) if (owner === flagId) this.#missing.delete(ruleId);
         break;
       case "rule.created":
-        // The log has neither salt nor position. `createRule` derives them from the id and the revision.
-        this.#setRule({ rule: reviveRule(after), salt: entityId, position: revision });
+        this.#setRule(reviveRule(after, { salt: entityId, position: revision }));
         break;
-      case "rule.updated": {
-        const stored = this.rules.get(flagId)?.get(entityId);
-        if (stored === undefined) this.#missing.set(entityId, flagId);
-        else this.#setRule({ ...stored, rule: reviveRule(after) });
+      case "rule.updated":
+        this.#setRule(reviveRule(after, this.rules.get(flagId)?.get(entityId)));
         break;
-      }
       case "rule.deleted":
-        this.#missing.delete(entityId);
         if (this.rules.get(flagId)?.has(entityId)) this.#writableMap(this.rules, flagId).delete(entityId);
         break;
       case "override.created":
@@ -118,22 +110,19 @@ export class ContentsBuilder implements Contents {
         break;
       }
       default:
+        // A newer version may have written another action. The cases above are all that change these entities.
         action satisfies never;
-        throw new BadSnapshot(
-          `The audit log has the unknown action "${String(action)}". A newer version may have written it.`,
-        );
     }
   }
 
-  /** Completes the changes. Returns false if an updated rule was missing and not deleted. */
-  finish(): boolean {
+  /** Completes the changes. */
+  finish(): void {
     for (const [flagId, ids] of this.#removed) {
       for (const [userId, { id }] of this.overrides.get(flagId) ?? []) {
         if (ids.has(id)) this.#writableMap(this.overrides, flagId).delete(userId);
       }
     }
     this.#removed.clear();
-    return this.#missing.size === 0;
   }
 
   #setRule(stored: StoredRule): void {
@@ -211,5 +200,6 @@ export async function applyChanges(
     revision = change.revision;
     auditHash = change.hash;
   }
-  return builder.finish() && revision === to.revision && auditHash === to.auditHash;
+  builder.finish();
+  return revision === to.revision && auditHash === to.auditHash;
 }

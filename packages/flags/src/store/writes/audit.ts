@@ -8,6 +8,7 @@ import type { TenantFilter } from "../flag-store.ts";
 import { decodeJson } from "../rows/codec.ts";
 import { type Adapter, findRows, isExactly, type Match, where } from "../rows/queries.ts";
 import { sha256 } from "../sha256.ts";
+import { insertParts, joinParts, splitText } from "./audit-parts.ts";
 
 export const AUDIT_MODEL = "featureFlagAudit";
 const model = AUDIT_MODEL;
@@ -19,7 +20,9 @@ const CHUNK = 200;
 export async function appendAudit(tx: Adapter, record: AuditRecord): Promise<string> {
   const hash = await sha256(auditText(record));
   const { id: entryId, ...fields } = record;
-  await tx.create<AuditRow>({ model, data: { ...fields, entryId, hash } });
+  const [before = null, ...more] = record.before === null ? [] : splitText(record.before);
+  await tx.create<AuditRow>({ model, data: { ...fields, before, entryId, hash } });
+  await insertParts(tx, entryId, more);
   return hash;
 }
 
@@ -55,7 +58,11 @@ export async function listAudit(
     limit,
     offset,
   });
-  return rows.filter((row) => isExactly(row, match)).map(toEntry);
+  const found = await joinParts(
+    adapter,
+    rows.filter((row) => isExactly(row, match)),
+  );
+  return found.map(toEntry);
 }
 
 /** An audit entry as a snapshot applies it. */
@@ -105,6 +112,12 @@ function toEntry(row: AuditRow): AuditEntry {
   };
 }
 
+/** A text that was damaged after its entry was written is shown as it is. */
 function decodeEntity(text: string | null): JsonValue {
-  return text === null ? null : decodeJson(text);
+  if (text === null) return null;
+  try {
+    return decodeJson(text);
+  } catch {
+    return text;
+  }
 }

@@ -69,14 +69,14 @@ export async function readRevisionsDirectly(
 export async function ensureRevision(adapter: Adapter, tenant: string): Promise<void> {
   if (await findRow<RevisionRow>(adapter, model, { tenant })) return;
   try {
-    await adapter.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "" } });
+    await adapter.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "", auditAt: null } });
   } catch (error) {
     if (!(await findRow<RevisionRow>(adapter, model, { tenant }))) throw error;
   }
 }
 
 /** Takes the next revision and the lock of the row: other changes to the tenant's flags wait until the commit. */
-export async function advanceRevision(tx: Adapter, tenant: string): Promise<ChainEnd> {
+export async function advanceRevision(tx: Adapter, tenant: string): Promise<RevisionRow> {
   const row = await tx.incrementOne<RevisionRow>({
     model,
     where: [{ field: "tenant", value: tenant }],
@@ -89,7 +89,11 @@ export async function advanceRevision(tx: Adapter, tenant: string): Promise<Chai
   return row;
 }
 
-/** Stores the last revision of the change and the hash of its audit entry. */
-export async function moveChainEnd(tx: Adapter, tenant: string, end: ChainEnd): Promise<void> {
+/** Stores the last revision of the change, and the hash and time of its audit entry. */
+export async function moveChainEnd(
+  tx: Adapter,
+  tenant: string,
+  end: Pick<RevisionRow, "revision" | "auditHash" | "auditAt">,
+): Promise<void> {
   await tx.update<RevisionRow>({ model, where: [{ field: "tenant", value: tenant }], update: { ...end } });
 }

@@ -97,7 +97,7 @@ async function rollsBack(adapter: DBAdapter): Promise<boolean> {
   try {
     await runWithTransaction(adapter, async () => {
       const tx = await getCurrentAdapter(adapter);
-      await tx.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "" } });
+      await tx.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "", auditAt: null } });
       throw failure;
     });
   } catch (error) {

@@ -5,6 +5,7 @@ import type { AuditRow } from "../../model/tables.ts";
 import { type Adapter, findRows } from "../rows/queries.ts";
 import { sha256 } from "../sha256.ts";
 import { AUDIT_MODEL } from "./audit.ts";
+import { joinParts } from "./audit-parts.ts";
 import { type ChainEnd, readRevision, START } from "./revision.ts";
 
 /** Entries per query. Each may hold two entities of the largest size. */
@@ -87,8 +88,13 @@ async function firstAfter(adapter: Adapter, tenant: string, revision: number): P
   return (await entriesOf(adapter, tenant, [{ field: "revision", operator: "gt", value: revision }], 1))[0];
 }
 
-function entriesOf(adapter: Adapter, tenant: string, also: Where[], limit?: number): Promise<AuditRow[]> {
+async function entriesOf(
+  adapter: Adapter,
+  tenant: string,
+  also: Where[],
+  limit?: number,
+): Promise<AuditRow[]> {
   const sortBy = { field: "revision", direction: "asc" } as const;
   const options = { also, sortBy, ...(limit !== undefined && { limit }) };
-  return findRows<AuditRow>(adapter, AUDIT_MODEL, { tenant }, options);
+  return joinParts(adapter, await findRows<AuditRow>(adapter, AUDIT_MODEL, { tenant }, options));
 }

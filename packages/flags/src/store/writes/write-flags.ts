@@ -7,7 +7,7 @@ import {
 } from "../../model/flag.ts";
 import type { FlagRow, OverrideRow } from "../../model/tables.ts";
 import { requireUsable } from "../rows/definition.ts";
-import { conflict, entityOrRow, notFound, requireVersion } from "../rows/entity.ts";
+import { conflict, isSame, notFound, requireVersion } from "../rows/entity.ts";
 import {
   FLAG_MODEL,
   insertFlag,
@@ -17,14 +17,14 @@ import {
   removeFlag,
   replaceFlag,
   requireFreeKey,
-  toFlag,
 } from "../rows/flags.ts";
 import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "../rows/overrides.ts";
 import { findRow, findRowsIn, scanRows } from "../rows/queries.ts";
 import { readRules, removeRulesOf, type StoredRule } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
-import type { Change, WriteContext } from "./write.ts";
+import { describeDeletion } from "./deleted-flag.ts";
+import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createFlag(
   { tx, tenant, at, newId }: WriteContext,
@@ -43,11 +43,12 @@ export async function updateFlag(
   id: string,
   patch: FeatureFlagPatch,
   version: number | undefined,
-): Promise<Change<FeatureFlag>> {
+): Promise<Change<FeatureFlag> | Unchanged<FeatureFlag>> {
   const { tx, tenant, at } = context;
   const before = await readFlag(tx, tenant, id);
   requireVersion("flag", before, version);
   const flag = patchFlag(before, patch, at);
+  if (isSame(before, flag, patch)) return { action: null, result: before };
   requireOwnFit(flag);
   if (flag.key !== before.key) await requireFreeKey(tx, tenant, flag.key, id);
   const rules = await readRules(tx, tenant, id);
@@ -62,17 +63,18 @@ export async function updateFlag(
 }
 
 export async function deleteFlag(
-  { tx, tenant }: WriteContext,
+  context: WriteContext,
   id: string,
   version: number | undefined,
 ): Promise<Change<void>> {
+  const { tx, tenant } = context;
   const row = await findRow<FlagRow>(tx, FLAG_MODEL, { flagId: id, tenant });
   if (row === undefined) throw notFound("flag");
   requireVersion("flag", row, version);
+  const before = await describeDeletion(context, row);
   await removeRulesOf(tx, tenant, id);
   await removeOverridesOf(tx, tenant, id);
   await removeFlag(tx, tenant, id);
-  const before = entityOrRow(row, toFlag);
   return {
     ...subject({ id, key: row.key }),
     action: "flag.deleted",
@@ -90,21 +92,21 @@ const subject = ({ id, key }: Pick<FeatureFlag, "id" | "key">) => ({
 
 /** Throws if an override does not fit the new type. Deletes such overrides if they have expired: a snapshot must not read them. */
 async function requireOverridesFit(
-  { tx, tenant, at, sweep }: WriteContext,
+  { tx, tenant, now, sweep }: WriteContext,
   flag: FeatureFlag,
 ): Promise<void> {
   const match = { flagId: flag.id, tenant };
   for await (const row of scanRows<OverrideRow>(tx, OVERRIDE_MODEL, "overrideId", match)) {
     const override = toOverride(row);
     if (fitsType(flag.type, override.value)) continue;
-    if (isExpired(override, at)) await sweep(override, override);
+    if (isExpired(override, now)) await sweep(override, override);
     else requireFit(flag, override.value, { field: "type", overrideId: override.id });
   }
 }
 
 /** Throws if a rule or an override uses a removed variant. Deletes such overrides if they have expired. */
 async function requireVariantsUnused(
-  { tx, tenant, at, sweep }: WriteContext,
+  { tx, tenant, now, sweep }: WriteContext,
   before: FeatureFlag,
   after: FeatureFlag,
   rules: readonly StoredRule[],
@@ -118,7 +120,7 @@ async function requireVariantsUnused(
   const rows = await findRowsIn<OverrideRow>(tx, OVERRIDE_MODEL, match, "variant", removed);
   for (const override of rows.map(toOverride)) {
     if (!isRemoved(override.variant)) continue;
-    if (!isExpired(override, at)) throw variantInUse("override", override.id, override.variant);
+    if (!isExpired(override, now)) throw variantInUse("override", override.id, override.variant);
     await sweep(override, override);
   }
 }

@@ -16,16 +16,16 @@ import { requireFit } from "../rows/values.ts";
 import type { Change, WriteContext } from "./write.ts";
 
 export async function createOverride(
-  { tx, tenant, at, newId, sweep }: WriteContext,
+  { tx, tenant, at, now, newId, sweep }: WriteContext,
   input: FlagOverrideInput,
   maxOverrides: number,
 ): Promise<Change<FlagOverride>> {
   const flag = await readFlag(tx, tenant, input.flagId);
-  const override = newOverride(input, newId(), at);
+  const override = newOverride(input, newId(), { at, now });
   requireFit(flag, override.value, { field: "value" });
   requireVariant(flag, override.variant);
   const existing = await findOverride(tx, tenant, override);
-  if (existing !== undefined && !isExpired(existing, at)) {
+  if (existing !== undefined && !isExpired(existing, now)) {
     throw conflict("The user already has an override of this flag. Delete it first.", {
       field: "userId",
       id: existing.id,
@@ -39,9 +39,9 @@ export async function createOverride(
   return { ...subject, action: "override.created", before: null, after: override, result: override };
 }
 
-export async function deleteOverride({ tx, tenant, at }: WriteContext, id: string): Promise<Change<void>> {
+export async function deleteOverride({ tx, tenant, now }: WriteContext, id: string): Promise<Change<void>> {
   const before = await readOverride(tx, tenant, id);
-  if (isExpired(before, at)) throw notFound("override");
+  if (isExpired(before, now)) throw notFound("override");
   const flag = await readFlag(tx, tenant, before.flagId);
   await removeOverride(tx, tenant, id);
   const subject = { flagId: flag.id, flagKey: flag.key, entityId: id };

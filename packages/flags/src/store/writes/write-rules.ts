@@ -2,7 +2,7 @@
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
 import { requireUsable } from "../rows/definition.ts";
-import { requireVersion } from "../rows/entity.ts";
+import { isSame, requireVersion } from "../rows/entity.ts";
 import { readFlag } from "../rows/flags.ts";
 import {
   byOrder,
@@ -15,9 +15,10 @@ import {
   replaceRule,
   requireFitting,
   type StoredRule,
+  toAudited,
 } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
-import type { Change, WriteContext } from "./write.ts";
+import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createRule(
   context: WriteContext,
@@ -28,12 +29,17 @@ export async function createRule(
   const flag = await readFlag(tx, tenant, flagId);
   const id = newId();
   const rule = newRule(flag, input, id, at);
-  // The salt never changes, so an exported rule keeps its share of users. Snapshots that follow the audit log derive
-  // both from the entry: the salt is the entity's id, the position is the revision.
+  // The salt never changes, so an exported rule keeps its share of users.
   const stored = { rule, salt: id, position: revision() };
   await requireUsableWith(context, flag, stored);
   await insertRule(tx, tenant, stored);
-  return { ...subject(flag, rule), action: "rule.created", before: null, after: rule, result: rule };
+  return {
+    ...subject(flag, rule),
+    action: "rule.created",
+    before: null,
+    after: toAudited(stored),
+    result: rule,
+  };
 }
 
 export async function updateRule(
@@ -42,16 +48,23 @@ export async function updateRule(
   ruleId: string,
   patch: FlagRulePatch,
   version: number | undefined,
-): Promise<Change<FlagRule>> {
+): Promise<Change<FlagRule> | Unchanged<FlagRule>> {
   const { tx, tenant } = context;
   const flag = await readFlag(tx, tenant, flagId);
-  const stored = await readRule(tx, tenant, flagId, ruleId);
-  const before = stored.rule;
-  requireVersion("rule", before, version);
-  const rule = patchRule(flag, before, patch);
-  await requireUsableWith(context, flag, { ...stored, rule });
+  const before = await readRule(tx, tenant, flagId, ruleId);
+  requireVersion("rule", before.rule, version);
+  const rule = patchRule(flag, before.rule, patch);
+  if (isSame(before.rule, rule, patch)) return { action: null, result: before.rule };
+  const after = { ...before, rule };
+  await requireUsableWith(context, flag, after);
   await replaceRule(tx, tenant, rule);
-  return { ...subject(flag, rule), action: "rule.updated", before, after: rule, result: rule };
+  return {
+    ...subject(flag, rule),
+    action: "rule.updated",
+    before: toAudited(before),
+    after: toAudited(after),
+    result: rule,
+  };
 }
 
 export async function deleteRule(
@@ -61,10 +74,12 @@ export async function deleteRule(
   version: number | undefined,
 ): Promise<Change<void>> {
   const flag = await readFlag(tx, tenant, flagId);
-  const { rule: before } = await readRule(tx, tenant, flagId, ruleId);
-  requireVersion("rule", before, version);
-  await removeRule(tx, tenant, before);
-  return { ...subject(flag, before), action: "rule.deleted", before, after: null, result: undefined };
+  const stored = await readRule(tx, tenant, flagId, ruleId);
+  const { rule } = stored;
+  requireVersion("rule", rule, version);
+  await removeRule(tx, tenant, rule);
+  const before = toAudited(stored);
+  return { ...subject(flag, rule), action: "rule.deleted", before, after: null, result: undefined };
 }
 
 const subject = (flag: FeatureFlag, rule: FlagRule) => ({

@@ -4,7 +4,7 @@ import type { RuleConditions, Segments } from "../../engine/definition.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../../model/segment.ts";
 import type { FlagRow, RuleRow } from "../../model/tables.ts";
 import { requireReferences, requireUsable } from "../rows/definition.ts";
-import { conflict, requireVersion } from "../rows/entity.ts";
+import { conflict, isSame, requireVersion } from "../rows/entity.ts";
 import { FLAG_MODEL, toFlag } from "../rows/flags.ts";
 import { findRowsIn, scanRows } from "../rows/queries.ts";
 import { byOrder, groupByFlag, RULE_MODEL, type StoredRule, toStoredRule } from "../rows/rules.ts";
@@ -19,7 +19,7 @@ import {
   requireFreeSegmentKey,
   withSegment,
 } from "../rows/segments.ts";
-import type { Change, WriteContext } from "./write.ts";
+import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createSegment(
   { tx, tenant, at, newId }: WriteContext,
@@ -37,11 +37,12 @@ export async function updateSegment(
   id: string,
   patch: FlagSegmentPatch,
   version: number | undefined,
-): Promise<Change<FlagSegment>> {
+): Promise<Change<FlagSegment> | Unchanged<FlagSegment>> {
   const { tx, tenant, at } = context;
   const before = await readSegment(tx, tenant, id);
   requireVersion("segment", before, version);
   const segment = patchSegment(before, patch, at);
+  if (isSame(before, segment, patch)) return { action: null, result: before };
   if (patch.conditions !== undefined) {
     const segments = withSegment(await readSegments(tx, tenant), segment);
     requireReferences([segment.conditions], segments);

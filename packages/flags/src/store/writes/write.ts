@@ -21,13 +21,23 @@ export interface Change<Result> extends Pick<AuditRecord, "action" | "flagId" | 
   readonly result: Result;
 }
 
+/** The outcome of a change that leaves everything as it is: it takes no revision and no audit entry. */
+export interface Unchanged<Result> {
+  readonly action: null;
+  readonly result: Result;
+}
+
 /** The transaction of a change. It holds the lock on the tenant's revision, so there is no other writer. */
 export interface WriteContext {
   readonly tx: Adapter;
   readonly tenant: string;
+  /** The time of this change. Later than that of every change before it, even if another node's clock is ahead. */
   readonly at: Date;
+  /** The time by this node's clock, which decides what has expired. */
+  readonly now: Date;
   /** The revision of this change. */
   revision(): number;
+  /** Ids sort in the order of the calls, after the ids of all changes before this one. */
   newId(): string;
   /** Deletes an expired override with its own revision and an audit entry that keeps `before`. */
   sweep(override: Pick<FlagOverride, "id" | "flagId">, before: object): Promise<void>;
@@ -45,24 +55,36 @@ export interface Writer {
 /** Expired overrides that each write deletes. */
 const SWEEP_LIMIT = 20;
 
+/** Difference between the clocks of nodes that the order of the log tolerates. */
+const MAX_SKEW_MS = 3_600_000;
+
+/** Ids of one millisecond that a UUID can number. */
+const IDS_PER_MS = 4096;
+
 /** Characters of a header that the audit columns hold. */
 const MAX_ORIGIN_LENGTH = 512;
 
 export async function write<Result>(
   { adapter, transactions, nowMs, committed }: Writer,
   { tenant, actor, origin }: WriteScope,
-  change: (context: WriteContext) => Promise<Change<Result>>,
+  change: (context: WriteContext) => Promise<Change<Result> | Unchanged<Result>>,
 ): Promise<Result> {
   await transactions.prove();
   await ensureRevision(await getCurrentAdapter(adapter), tenant);
   return transactions.run(async (tx) => {
-    const at = new Date(nowMs());
-    let { revision, auditHash } = await advanceRevision(tx, tenant);
+    const { auditAt, ...start } = await advanceRevision(tx, tenant);
+    let { revision, auditHash } = start;
+    // Read after the lock was taken: otherwise a writer that waited for it would have an earlier time than the others.
+    const now = new Date(nowMs());
+    const at = timeAfter(auditAt, now);
+    let ids = 0;
+    const lastAt = () => at.getTime() + Math.floor(ids / IDS_PER_MS);
+    const newId = () => uuidV7(lastAt(), ids++ % IDS_PER_MS);
 
     async function record(changed: Omit<Change<unknown>, "result">, by: Actor, from: Origin): Promise<void> {
       const { action, flagId, flagKey, entityId, before, after } = changed;
       auditHash = await appendAudit(tx, {
-        id: uuidV7(at.getTime()),
+        id: newId(),
         tenant,
         revision,
         at: at.toISOString(),
@@ -72,7 +94,7 @@ export async function write<Result>(
         flagId,
         flagKey,
         entityId,
-        before: before && entityText(before),
+        before: before && JSON.stringify(before),
         after: after && entityText(after),
         ip: from.ip?.slice(0, MAX_ORIGIN_LENGTH) ?? null,
         userAgent: from.userAgent?.slice(0, MAX_ORIGIN_LENGTH) ?? null,
@@ -90,18 +112,29 @@ export async function write<Result>(
       revision += 1;
     };
 
-    for (const row of await findExpired(tx, tenant, at, SWEEP_LIMIT)) {
+    for (const row of await findExpired(tx, tenant, now, SWEEP_LIMIT)) {
       const expired = { id: row.overrideId, flagId: row.flagId };
       // A damaged override must not block writes.
       await sweep(expired, entityOrRow(row, toOverride));
     }
-    const newId = () => uuidV7(at.getTime());
-    const { result, ...changed } = await change({ tx, tenant, at, revision: () => revision, newId, sweep });
-    await record(changed, actor, origin);
+    const context = { tx, tenant, at, now, revision: () => revision, newId, sweep };
+    const outcome = await change(context);
+    if (outcome.action === null) revision -= 1;
+    else await record(outcome, actor, origin);
     const end = { revision, auditHash };
-    await moveChainEnd(tx, tenant, end);
+    if (end.auditHash === start.auditHash) {
+      await moveChainEnd(tx, tenant, { ...end, auditAt });
+      return outcome.result;
+    }
+    await moveChainEnd(tx, tenant, { ...end, auditAt: new Date(lastAt()).toISOString() });
     // Inside a transaction of the host, the commit comes after the end of this function.
     await queueAfterTransactionHook(() => committed(tenant, end));
-    return result;
+    return outcome.result;
   });
+}
+
+/** The time of a change after the last one. A clock that was wrong by more than `MAX_SKEW_MS` does not stay in the log. */
+function timeAfter(last: string | null, now: Date): Date {
+  const aheadMs = last === null ? Number.NaN : Date.parse(last) - now.getTime();
+  return aheadMs >= 0 && aheadMs <= MAX_SKEW_MS ? new Date(now.getTime() + aheadMs + 1) : now;
 }
