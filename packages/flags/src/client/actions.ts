@@ -12,6 +12,7 @@ import type {
   VariantKey,
 } from "../model/declared.ts";
 import type { ClaimedContext } from "../model/evaluation.ts";
+import type { FlagsPosition } from "../model/position.ts";
 import { createAnonymousId } from "./anonymous-id.ts";
 import { isDevelopment, warnInDevelopment } from "./environment.ts";
 import {
@@ -128,13 +129,14 @@ export function createActions<Flags extends FlagDeclarations>(
     return id === undefined ? context : { anonymousId: id, ...context };
   }
 
-  async function fetchFlags(): Promise<FlagsBootstrap | undefined> {
+  async function fetchFlags(position: FlagsPosition): Promise<FlagsBootstrap | undefined> {
     const claimed = currentContext();
     const { data, error } = await transport.request<FlagsBootstrap>(BOOTSTRAP_PATH, {
       body: {
         // Without disabled flags, a read could not distinguish a disabled flag from one that does not exist.
         includeDisabled: true,
         select: ["value", "variant", "reason"],
+        position,
         ...(claimed && { context: claimed }),
         ...(environment !== undefined && { environment }),
       },

@@ -6,6 +6,7 @@ import {
   fitsDeclaration,
   type JsonValue,
 } from "../model/declared.ts";
+import { type FlagsPosition, isOlder, NO_POSITION, newest, readPosition } from "../model/position.ts";
 import { areRequestsIsolated, isDevelopment, later, pause, warnInDevelopment } from "./environment.ts";
 
 /**
@@ -62,8 +63,8 @@ export interface ControlledFlagValues extends Omit<FlagValues, "expose"> {
 export type FlagsOwner = NonNullable<FlagsBootstrap["context"]>;
 
 export interface FlagValuesOptions {
-  /** Resolves to undefined if the request failed. */
-  readonly fetchFlags: () => Promise<FlagsBootstrap | undefined>;
+  /** Fetches flags that are not older than the position. Resolves to undefined if the request failed. */
+  readonly fetchFlags: (seen: FlagsPosition) => Promise<FlagsBootstrap | undefined>;
   /** Timeout of `fetchFlags`, in ms. */
   readonly timeoutMs: number;
   readonly declared: FlagDeclarations;
@@ -83,6 +84,8 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   /** Time of the newest values so far. Older values may belong to another user. */
   let evaluatedAt: string | undefined;
   let owner: FlagsOwner | undefined;
+  /** The newest revisions that the client has seen, also for an earlier user. */
+  let seen: FlagsPosition = NO_POSITION;
   /** Whether the values belong to an anonymous visitor who has signed in since. */
   let isKept = false;
   /** Cached result of `all`, cleared when a value changes. */
@@ -128,6 +131,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     current = states;
     evaluatedAt = bootstrap.evaluatedAt;
     owner = bootstrap.context;
+    seen = newest(readPosition(bootstrap.position) ?? seen, seen);
     isKept = false;
     failures = 0;
     return changed;
@@ -152,13 +156,26 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     }, delayMs);
   }
 
+  /** Whether these flags are older than the values in memory, which belong to the same user. */
+  function isBehind({ position }: FlagsBootstrap): boolean {
+    return current !== undefined && !isKept && isOlder(readPosition(position) ?? seen, seen);
+  }
+
   async function request(): Promise<void> {
     const [mine, number, statusBefore, wasKept] = [generation, ++lastSent, status(), isKept];
-    const bootstrap = await fetchFlags();
+    const sent = seen;
+    const bootstrap = await fetchFlags(sent);
     if (mine !== generation || number < lastAnswered) return;
     let changed: readonly string[] = [];
-    if (bootstrap === undefined) {
+    const position = readPosition(bootstrap?.position) ?? seen;
+    const isChecked = bootstrap?.stale !== true;
+    // The server compares its database with the position it was sent. Older flags then come from a restored database.
+    if (isChecked && isOlder(position, sent)) seen = position;
+    if (bootstrap === undefined || (!isChecked && isBehind(bootstrap))) {
       fail();
+    } else if (isBehind(bootstrap)) {
+      // Another response arrived first and was newer than the position that this request sent.
+      return;
     } else {
       changed = accept(bootstrap);
       lastAnswered = number;
@@ -191,6 +208,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     if (!isBootstrap(bootstrap) || hydrated.has(bootstrap)) return;
     hydrated.add(bootstrap);
     if (evaluatedAt !== undefined && bootstrap.evaluatedAt <= evaluatedAt) return;
+    if (isBehind(bootstrap)) return;
     const changed = accept(bootstrap);
     isConfirmed = !needsResponse;
     notify(changed);

@@ -1,6 +1,7 @@
 /** The bootstrap: the values of all flags for one user, embedded in a page by the server or fetched by the client. */
 import type { EvaluationReason } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
+import type { FlagsPosition } from "./position.ts";
 
 /** The evaluated state of one flag. */
 export type FlagState = {
@@ -19,6 +20,10 @@ export type FlagsBootstrap = {
     readonly organizationId?: string;
     readonly anonymousId?: string;
   };
+  /** The revisions of the flags. The client sends them with its next request. */
+  readonly position?: FlagsPosition;
+  /** Present if the server could not check that these flags are the newest. */
+  readonly stale?: true;
 };
 
 /** The cookie that stores a visitor's `anonymousId`. The client writes it; the server may read it. */

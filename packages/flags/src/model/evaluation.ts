@@ -2,6 +2,7 @@
 import type { DeviceInfo, EvaluationContext, EvaluationReason, GeoInfo } from "../engine/definition.ts";
 import type { ExplanationStep } from "../engine/explain.ts";
 import type { JsonObject, JsonValue } from "../engine/json.ts";
+import type { FlagsPosition } from "./position.ts";
 
 /** A field of a result that `select` can name. */
 export type EvaluationField = "value" | "variant" | "reason" | "metadata";
@@ -65,6 +66,11 @@ export type BootstrapFeatureFlagsInput<Select extends EvaluationSelect = Evaluat
     prefix?: string | undefined;
     /** Includes disabled flags, with their default value and the reason `disabled`. Defaults to `false`. */
     includeDisabled?: boolean | undefined;
+    /**
+     * The position of the newest response that the caller has seen, or `{ global: 0 }`. A process that is behind it reads
+     * the database first, for at most 1 s. The response then has its own `position`.
+     */
+    position?: FlagsPosition | undefined;
   };
 
 /** The request body of an explanation. */
@@ -126,16 +132,23 @@ export type BatchResult<Select extends EvaluationSelect = "full"> = {
   readonly flags: EvaluationMap<Select>;
 } & Always;
 
-export type BootstrapResult<Select extends EvaluationSelect = "full"> = BatchResult<Select> & {
+/** What only a bootstrap has. */
+type OfBootstrap = {
   readonly context: EvaluationContext;
+  /** The revisions of the flags, if the request has a `position`. */
+  readonly position?: FlagsPosition;
+  /** Present beside `position` if a newer revision may exist. */
+  readonly stale?: true;
 };
+
+export type BootstrapResult<Select extends EvaluationSelect = "full"> = BatchResult<Select> & OfBootstrap;
 
 /** The results for a `select` that is not known at compile time. */
 export type AnyBatchResult = {
   readonly flags: { readonly [key: string]: JsonValue | Partial<EvaluationFields> };
 } & Always;
 
-export type AnyBootstrapResult = AnyBatchResult & { readonly context: EvaluationContext };
+export type AnyBootstrapResult = AnyBatchResult & OfBootstrap;
 
 /** A result and every step that led to it. */
 export type FlagExplanation = {

@@ -11,6 +11,7 @@ import {
   type VariantKey,
 } from "../model/declared.ts";
 import type { ClaimedContext } from "../model/evaluation.ts";
+import { NO_POSITION } from "../model/position.ts";
 import type { FeatureFlagsEndpoints } from "./operations/endpoints.ts";
 
 /** The part of an auth instance that evaluates flags. */
@@ -119,6 +120,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
         const answer = await api.bootstrapFeatureFlags({
           body: {
             includeDisabled: true,
+            position: NO_POSITION,
             select: ["value", "variant", "reason"],
             context: { ...context, ...visitor },
             ...(environment && { environment }),
@@ -135,6 +137,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
             ...(organizationId !== undefined && { organizationId }),
             ...visitor,
           },
+          ...(answer.position && { position: answer.position }),
         };
       } catch (error) {
         console.error(

@@ -86,7 +86,7 @@ export interface FlagStore {
    */
   snapshot(tenant: string, minRevision?: number): Promise<SnapshotReading>;
   /** The same without a read; undefined if the database must be read first. */
-  peek(tenant: string): SnapshotReading | undefined;
+  peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
   /** The tenant of an entity, or undefined if the entity does not exist. Authorization reads this first. */
   tenantOf(entity: "flag" | "override" | "segment", id: string): Promise<string | undefined>;
 

@@ -137,7 +137,7 @@ export function createFlagStore(
         const snapshot = await loadSnapshot(current, tenant, await readRevision(current, tenant));
         return { snapshot, stale: false };
       }),
-    peek: (tenant) => snapshots.peek(tenant),
+    peek: snapshots.peek,
     tenantOf: (entity, id) => read((current) => findTenant(current, entity, id)),
 
     createFlag: (scope, input) => change(scope, (context) => createFlag(context, input)),

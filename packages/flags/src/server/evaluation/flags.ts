@@ -1,6 +1,7 @@
 /** The flags that an evaluation reads: the organization's own first, then the global ones. */
 import type { EvaluationContext } from "../../engine/definition.ts";
 import { NO_TENANT } from "../../model/flag.ts";
+import type { FlagsPosition } from "../../model/position.ts";
 import type { Snapshot, SnapshotFlag, SnapshotReading } from "../../store/flag-store.ts";
 import type { Call } from "../call.ts";
 import type { HeaderReader } from "../http/host-request.ts";
@@ -23,13 +24,14 @@ export interface FlagsReading {
 export const REVISION_HEADER: string = "x-feature-flags-revision";
 export const STALE_HEADER: string = "x-feature-flags-stale";
 
-/** Reads the tenant's flags, at least as new as the revision that the caller has seen, and sets the response headers. */
+/** Reads the tenant's flags, at least as new as what the caller has seen, and sets the response headers. */
 export async function readFlags(
   { service, request, headers, identity }: Call,
   tenant: string,
+  seen?: FlagsPosition,
 ): Promise<FlagsReading> {
   const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
-  let readings = await Promise.all(tenants.map((one) => service.store.snapshot(one)));
+  let readings = await Promise.all(tenants.map((one) => service.store.snapshot(one, seenOf(one, seen))));
   const behind = seenRevision(headers) - sumOf(readings);
   if (behind > 0) {
     // The sum does not tell which layer is behind, so each is read at the full difference.
@@ -48,16 +50,35 @@ export function peekFlags(
   service: Service,
   headers: HeaderReader,
   tenant: string,
-  isStale: boolean,
+  { isStale, seen }: { readonly isStale: boolean; readonly seen?: FlagsPosition | undefined },
 ): FlagsReading | undefined {
-  const global = service.store.peek(NO_TENANT);
-  const ofTenant = tenant === NO_TENANT ? undefined : service.store.peek(tenant);
+  const global = service.store.peek(NO_TENANT, seenOf(NO_TENANT, seen));
+  const ofTenant = tenant === NO_TENANT ? undefined : service.store.peek(tenant, seenOf(tenant, seen));
   if (global === undefined || (ofTenant === undefined && tenant !== NO_TENANT)) return undefined;
   const read =
     ofTenant === undefined
       ? readingOf([NO_TENANT], [global], isStale)
       : readingOf([tenant, NO_TENANT], [ofTenant, global], isStale);
   return seenRevision(headers) > read.revision ? undefined : read;
+}
+
+/** The position of a reading, for the client's next request. */
+export function positionOf({ layers }: FlagsReading): FlagsPosition {
+  const [first, second] = layers;
+  if (first === undefined || second === undefined) return { global: first?.snapshot.revision ?? 0 };
+  // The organization's layer is the first.
+  return {
+    global: second.snapshot.revision,
+    organizationId: first.tenant,
+    organization: first.snapshot.revision,
+  };
+}
+
+/** The revision of the tenant's flags that the caller has seen, or 0. */
+function seenOf(tenant: string, seen: FlagsPosition | undefined): number {
+  if (seen === undefined) return 0;
+  if (tenant === NO_TENANT) return seen.global;
+  return seen.organizationId === tenant ? (seen.organization ?? 0) : 0;
 }
 
 function readingOf(

@@ -11,7 +11,7 @@ import type {
   EvaluationFields,
   EvaluationSelect,
 } from "../../model/evaluation.ts";
-import type { FlagHit } from "./flags.ts";
+import { type FlagHit, positionOf } from "./flags.ts";
 import {
   allFlags,
   countEvaluation,
@@ -58,7 +58,13 @@ export function bootstrapResult(
     if (fields !== undefined) entries.push([key, selectInMap(fields, input.select)]);
   }
   // Not an object literal: `__proto__` is a key like any other.
-  return { flags: Object.fromEntries(entries), evaluatedAt: scope.evaluatedAt, context: scope.context };
+  return {
+    flags: Object.fromEntries(entries),
+    evaluatedAt: scope.evaluatedAt,
+    context: scope.context,
+    ...(input.position && { position: positionOf(scope.reading) }),
+    ...(input.position && scope.reading.stale && { stale: true }),
+  };
 }
 
 function evaluateKey(scope: EvaluationScope, key: string, fallback: JsonValue): EvaluationFields {

@@ -3,6 +3,7 @@ import type { Evaluation, EvaluationContext } from "../../engine/definition.ts";
 import type { Explanation } from "../../engine/explain.ts";
 import type { EvaluationMetadata } from "../../model/evaluation.ts";
 import { NO_TENANT } from "../../model/flag.ts";
+import type { FlagsPosition } from "../../model/position.ts";
 import type { SnapshotFlag } from "../../store/flag-store.ts";
 import { judge } from "../access/permission.ts";
 import type { Call } from "../call.ts";
@@ -42,6 +43,7 @@ export interface EvaluationScope {
 export interface EvaluationInput extends ContextInput {
   readonly track?: boolean | undefined;
   readonly debug?: boolean | undefined;
+  readonly position?: FlagsPosition | undefined;
 }
 
 const NOTHING_TRACEABLE: ReadonlySet<string> = new Set();
@@ -49,7 +51,7 @@ const NOTHING_TRACEABLE: ReadonlySet<string> = new Set();
 export async function openScope(call: Call, input: EvaluationInput): Promise<EvaluationScope> {
   const caller = await call.identity.evaluator();
   const resolved = await resolveContext(call, caller, input);
-  const reading = await readFlags(call, resolved.tenant);
+  const reading = await readFlags(call, resolved.tenant, input.position);
   const traceable = input.debug === true ? await traceableBy(call, caller, reading) : NOTHING_TRACEABLE;
   return scopeOf(call.service, caller, { resolved, reading, traceable, track: input.track === true });
 }
@@ -59,6 +61,7 @@ export interface ScopePlan {
   readonly known: KnownCaller;
   readonly resolved: ResolvedContext;
   readonly track: boolean;
+  readonly seen: FlagsPosition | undefined;
 }
 
 /** First half of a scope from memory. Undefined when the database must be asked or a permission is needed. */
@@ -71,16 +74,16 @@ export function planScope(
   const { caller, ties } = known;
   if (input.debug === true && caller.kind !== "anonymous") return undefined;
   const resolved = resolveKnownContext(service, headers, caller, ties, input);
-  return resolved && { known, resolved, track: input.track === true };
+  return resolved && { known, resolved, track: input.track === true, seen: input.position };
 }
 
 /** Second half of a scope from memory. Undefined when the flags are not in memory. */
 export function peekScope(
   service: Service,
   headers: HeaderReader,
-  { known, resolved, track }: ScopePlan,
+  { known, resolved, track, seen }: ScopePlan,
 ): EvaluationScope | undefined {
-  const reading = peekFlags(service, headers, resolved.tenant, known.isStale);
+  const reading = peekFlags(service, headers, resolved.tenant, { isStale: known.isStale, seen });
   const traceable = NOTHING_TRACEABLE;
   return reading && scopeOf(service, known.caller, { resolved, reading, traceable, track });
 }

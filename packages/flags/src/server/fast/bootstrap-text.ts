@@ -9,7 +9,8 @@ import { countEvaluation, type EvaluationScope, evaluateFlag } from "../evaluati
 /** The same text as `JSON.stringify` of the ordinary result. */
 export function bootstrapText(scope: EvaluationScope, input: BootstrapFeatureFlagsInput): string {
   const { select = "full" } = input;
-  if (input.include !== undefined || typeof select !== "string" || scope.traceable.size > 0) {
+  const isCommon = input.include === undefined && input.position === undefined;
+  if (!isCommon || typeof select !== "string" || scope.traceable.size > 0) {
     return JSON.stringify(bootstrapResult(scope, input));
   }
   const flags = flagsText(scope, input, select === "value");

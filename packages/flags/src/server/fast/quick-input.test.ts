@@ -37,7 +37,13 @@ const single = fc.record(
   { requiredKeys: ["flagKey"] },
 );
 const bootstrap = fc.record(
-  { ...common, include: or(fc.array(text)), prefix: or(text), includeDisabled: or(fc.boolean()) },
+  {
+    ...common,
+    include: or(fc.array(text)),
+    prefix: or(text),
+    includeDisabled: or(fc.boolean()),
+    position: or(fc.record({ global: or(fc.nat()), organization: or(fc.nat()) })),
+  },
   { requiredKeys: [] },
 );
 
@@ -76,7 +82,7 @@ describe("a body that needs no schema", () => {
     fc.assert(
       fc.property(or(bootstrap), (given) => {
         const raw = JSON.stringify(given) ?? "null";
-        const fields = [...shared, "include", "prefix", "includeDisabled"] as const;
+        const fields = [...shared, "include", "prefix", "includeDisabled", "position"] as const;
         const body: unknown = JSON.parse(raw);
         expect(outcome(() => readBootstrapInput(body, raw.length), fields)).toEqual(
           outcome(() => parseBootstrapInput(body), fields),

@@ -30,8 +30,9 @@ export function readEvaluateInput(body: unknown, length: number): EvaluateFeatur
 /** `length` is that of the body's text. */
 export function readBootstrapInput(body: unknown, length: number): BootstrapFeatureFlagsInput {
   if (isPlainObject(body) && length <= MAX_QUICK_LENGTH && hasCommonFields(body)) {
-    const { prefix, include, includeDisabled } = body;
-    const isCommon = include === undefined && (prefix === undefined || typeof prefix === "string");
+    const { prefix, include, includeDisabled, position } = body;
+    const isAll = include === undefined && position === undefined;
+    const isCommon = isAll && (prefix === undefined || typeof prefix === "string");
     if (isCommon && isOptionalBoolean(includeDisabled)) return body;
   }
   return parseBootstrapInput(body);
