@@ -98,10 +98,11 @@ describe("while the database fails", () => {
     await person("first");
     db.exec("drop table featureFlagRevision");
     const answered = await evaluate({ flagKey: "k", default: true });
-    expect(answered.status).toBe(500);
+    expect([answered.status, answered.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(answered.json).toEqual({
       code: "STORAGE_ERROR",
-      message: FEATURE_FLAG_ERROR_CODES.STORAGE_ERROR.message,
+      message: "The flags are not loaded yet. Try again later.",
+      details: { retryAfter: 1 },
     });
   });
 

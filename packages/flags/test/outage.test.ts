@@ -99,7 +99,7 @@ test("without a snapshot, evaluations fail fast during an outage and recover aft
   await elsewhere.createFlag(by("t"), flagInput());
   line.cut();
   for (let call = 0; call < 3; call++) {
-    await expect(node.snapshot("t")).rejects.toMatchObject({ code: "STORAGE_ERROR", status: 500 });
+    await expect(node.snapshot("t")).rejects.toMatchObject({ code: "STORAGE_ERROR", status: 503 });
   }
   line.restore();
   await expect

@@ -29,6 +29,8 @@ export class FakeSource implements SnapshotSource<FakeSnapshot> {
   mostLoading = 0;
   gate: Promise<void> | undefined;
   loadGate: Promise<void> | undefined;
+  /** How long a load takes. */
+  loadMs = 0;
   pollGate: Promise<void> | undefined;
 
   async readRevision(): Promise<ChainEnd> {
@@ -52,6 +54,7 @@ export class FakeSource implements SnapshotSource<FakeSnapshot> {
     this.mostLoading = Math.max(this.mostLoading, this.loading);
     try {
       await this.loadGate;
+      if (this.loadMs > 0) await new Promise((resolve) => setTimeout(resolve, this.loadMs));
       if (this.bad) throw this.bad;
       if (this.broken.has(tenant)) throw new Error("statement timeout");
       return snapshotOf(end);

@@ -1,4 +1,5 @@
-/** The errors of a load whose database answers. */
+/** The errors of a load. */
+import { FeatureFlagError } from "../../model/errors.ts";
 
 /** The stored flags are invalid. The store cannot have written them. */
 export class BadSnapshot extends Error {
@@ -8,6 +9,19 @@ export class BadSnapshot extends Error {
 /** The revision was read, but the flags could not be read. */
 export class LoadFailure extends Error {
   override readonly name = "LoadFailure";
+}
+
+/** Seconds after which a caller should try again. */
+const RETRY_AFTER_S = 1;
+
+/** The error of an evaluation without a snapshot. Invalid flags stay invalid; anything else may end soon. */
+export function notLoaded(error: unknown): unknown {
+  if (error instanceof BadSnapshot) return error;
+  return new FeatureFlagError("STORAGE_ERROR", "The flags are not loaded yet. Try again later.", {
+    status: 503,
+    details: { retryAfter: RETRY_AFTER_S },
+    cause: error,
+  });
 }
 
 /** Runs `decode` and throws `BadSnapshot` if it fails. Do not read inside: an unreachable database is not bad data. */

@@ -3,8 +3,9 @@ import type { Snapshot, SnapshotReading } from "../flag-store.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
 import { createLimit, repeat, within } from "../wait.ts";
 import { type ChainEnd, isSameEnd } from "../writes/revision.ts";
-import { BadSnapshot, LoadFailure } from "./errors.ts";
-import type { SnapshotFigures, SnapshotHealth } from "./health.ts";
+import type { Entry } from "./entry.ts";
+import { BadSnapshot, LoadFailure, notLoaded } from "./errors.ts";
+import { figuresOf, type SnapshotFigures, type SnapshotHealth } from "./health.ts";
 import { createOutage } from "./outage.ts";
 
 /** Reads revisions and snapshots. */
@@ -46,7 +47,7 @@ export const CHECK_FIRST_MS: number = 30_000;
 export const STALE_AFTER_MS: number = 2000;
 /** The longest that an evaluation with a snapshot waits for a newer one. */
 export const WAIT_MS: number = 1000;
-/** The timeout of every read. */
+/** The timeout of every read, and of an evaluation that waits for its first snapshot. */
 const GIVE_UP_MS = 10_000;
 /** A tenant that was not used for this time is not polled. Its next use checks it first. */
 const IDLE_AFTER_MS = 60_000;
@@ -54,23 +55,13 @@ const IDLE_AFTER_MS = 60_000;
 const RETRY_BAD_MS = 10_000;
 /** Pause before a tenant whose flags could not be read is tried again. */
 const RETRY_LOAD_MS = 250;
-/** Tenants whose flags are read at the same time. After an outage all of them must be read. */
+/**
+ * Tenants whose flags are read for the first time at the same time, and as many whose flags are updated: after a start
+ * or an outage all of them must be read, and a change must not wait for first reads.
+ */
 const MAX_LOADS = 8;
 /** Snapshots in memory; the least recently used is evicted. */
 const MAX_TENANTS = 10_000;
-
-interface Entry<S> {
-  snapshot: S;
-  /** Start of the last read that confirmed the snapshot. */
-  confirmedAtMs: number;
-  usedAtMs: number;
-  /** A revision that this process has committed but could not read. Older snapshots are behind. */
-  minRevision: number;
-  /** The latest revision that was read from the database. */
-  databaseRevision: number;
-  /** Start of the last check by a request, where requests are isolated. */
-  checkedAtMs: number;
-}
 
 /** The progress of a check. */
 interface Progress {
@@ -101,9 +92,9 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
   const outage = createOutage({ warn, monotonicMs });
   // Isolated requests cannot share checks, and cannot run them in the background.
   const isolated = areRequestsIsolated();
-  const limited: <Result>(work: () => Promise<Result>) => Promise<Result> = isolated
-    ? (work) => work()
-    : createLimit(MAX_LOADS);
+  const [firstLoads, updates] = isolated
+    ? [runNow, runNow]
+    : [createLimit(MAX_LOADS), createLimit(MAX_LOADS)];
   let polling: { stop(): void } | undefined;
   let closed = false;
 
@@ -133,11 +124,12 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
   function check(tenant: string, { force = false } = {}): Promise<void> {
     const running = checks.get(tenant);
     if (running !== undefined) return running.done;
-    const startedAtMs = monotonicMs();
-    const done = outage.attempt(() => confirmInTime(tenant, startedAtMs, force), { force });
+    const attempt = () => outage.attempt(() => confirmInTime(tenant, monotonicMs(), force), { force });
+    // All reads of a first load wait for its turn, so that a cold start leaves connections to the host.
+    const done = entries.has(tenant) ? attempt() : firstLoads(attempt);
     if (isolated) return done;
     const cleared = done.finally(() => checks.delete(tenant));
-    checks.set(tenant, { startedAtMs, done: cleared });
+    checks.set(tenant, { startedAtMs: monotonicMs(), done: cleared });
     return cleared;
   }
 
@@ -175,7 +167,8 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     if (refusal !== undefined && isFinal(refusal, end, force)) throw refusal.error;
     progress.end = end;
     try {
-      await limited(() => {
+      const turn = entries.has(tenant) ? updates : runNow;
+      await turn(() => {
         progress.isLoading = true;
         return inTime(load(tenant, end, startedAtMs));
       });
@@ -191,6 +184,7 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     const previous = entries.get(tenant)?.snapshot;
     const snapshot = await source.load(tenant, end, previous);
     install(tenant, snapshot, startedAtMs);
+    await confirmSlowLoad(tenant, startedAtMs);
     if (previous?.revision === end.revision && previous.auditHash !== end.auditHash) {
       const reason = new Error(
         `Revision ${end.revision} in the database is another change than the one in memory.`,
@@ -200,6 +194,14 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
         reason,
       );
     }
+  }
+
+  /** The revision was read before a load that took long. Another read prevents that its flags are stale already. */
+  async function confirmSlowLoad(tenant: string, startedAtMs: number): Promise<void> {
+    const readAtMs = monotonicMs();
+    if (readAtMs - startedAtMs <= MAX_AGE_MS) return;
+    const end = await source.readRevision(tenant).catch(() => undefined);
+    if (end !== undefined) isConfirmed(tenant, end, readAtMs);
   }
 
   /** Whether the last refusal still holds, without another load. */
@@ -316,12 +318,15 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
 
   async function getFirst(tenant: string, minRevision: number): Promise<SnapshotReading> {
     const wasRunning = checks.has(tenant);
-    await check(tenant);
+    // A load that is still waiting for its turn keeps it, for the caller's next attempt.
+    await inTime(check(tenant)).catch((error) => {
+      throw notLoaded(error);
+    });
     const wasChecked =
       !(wasRunning && isStillBehind(tenant, minRevision)) || (await checkFirst(tenant, minRevision));
     const loaded = entries.get(tenant);
     if (loaded === undefined)
-      throw new Error("The snapshot of the tenant was evicted right after it was loaded. Try again.");
+      throw notLoaded(new Error("The snapshot of the tenant was evicted right after it was loaded."));
     return toReading(loaded, !wasChecked && isBehind(loaded, minRevision));
   }
 
@@ -350,7 +355,7 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
       };
       // A running check may have read before the commit, so a second one may be needed.
       for (let round = 0; round < 2 && !isDone(); round++) {
-        await check(tenant, { force: true }).catch(() => undefined);
+        await inTime(check(tenant, { force: true })).catch(() => undefined);
       }
       const entry = entries.get(tenant);
       // The change is committed, but this process could not read it. The next evaluation checks first.
@@ -378,18 +383,12 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
         ...problemField,
       };
     },
-    figures() {
-      const now = monotonicMs();
-      let [stale, oldestAgeMs, revisionLag] = [0, 0, 0];
-      for (const { snapshot, confirmedAtMs, usedAtMs, minRevision, databaseRevision } of entries.values()) {
-        if (now - usedAtMs > IDLE_AFTER_MS) continue;
-        const ageMs = now - confirmedAtMs;
-        if (ageMs > STALE_AFTER_MS) stale += 1;
-        oldestAgeMs = Math.max(oldestAgeMs, ageMs);
-        revisionLag = Math.max(revisionLag, Math.max(minRevision, databaseRevision) - snapshot.revision);
-      }
-      return { snapshots: entries.size, stale, oldestAgeMs, revisionLag };
-    },
+    figures: () =>
+      figuresOf(entries.values(), {
+        nowMs: monotonicMs(),
+        idleAfterMs: IDLE_AFTER_MS,
+        staleAfterMs: STALE_AFTER_MS,
+      }),
     close() {
       closed = true;
       polling?.stop();
@@ -397,3 +396,5 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     },
   };
 }
+
+const runNow = <Result>(work: () => Promise<Result>): Promise<Result> => work();
