@@ -1,5 +1,4 @@
 /** Checks the responses to callers, including those while the database fails. */
-import { FEATURE_FLAG_ERROR_CODES } from "@halyard/flags";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { flag, memoryHost } from "./memory-host.ts";
 

@@ -11,7 +11,8 @@ import { createSecondaryStore } from "./secondary-store.ts";
 import { createSharedLimits } from "./shared-limits.ts";
 import type { RateLimitStore } from "./store.ts";
 
-const MAX_WAIT_MS = 100;
+/** A store that takes this long counts as failed. Until then it is only slow, and the limit stays shared. */
+const MAX_WAIT_MS = 2000;
 
 /** The part of Better Auth's context that is used. */
 export type LimitsContext = Pick<AuthContext, "options" | "rateLimit" | "secondaryStorage">;
