@@ -135,13 +135,45 @@ describe("the tally", () => {
     expect(total(set.written)).toBe(450);
   });
 
-  test("keeps a bounded number of flags, and counts dropped evaluations as lost", async () => {
+  test("drops nothing while the log accepts counts, however many flags are evaluated", async () => {
+    const set = setUp({ maxPending: 2 });
+    for (let index = 0; index < 30_000; index++) set.tally.count("t", flagOf(`f${index}`), "default");
+    await set.tally.flush();
+    expect([total(set.written), set.lost]).toEqual([30_000, 0]);
+  });
+
+  test("keeps a bounded number of flags while the log fails, and counts dropped evaluations as lost", async () => {
     const set = setUp({ maxPending: 2 });
     set.fails = true;
-    for (const key of ["a", "b", "c", "c", "d"]) set.tally.count("t", flagOf(key), "default");
+    set.tally.count("t", flagOf("a"), "default");
+    await set.tally.flush();
+    for (const key of ["b", "c", "d", "d", "e"]) set.tally.count("t", flagOf(key), "default");
     await set.tally.flush();
     expect(set.lost).toBe(3);
-    expect(set.tally.depth()).toBe(2);
+    // Two wait, and one is retried.
+    expect(set.tally.depth()).toBe(3);
+  });
+
+  test("keeps a bounded number of flags while the log does not respond", async () => {
+    let respond = (): void => undefined;
+    const set = setUp({
+      maxPending: 2,
+      log: {
+        count: () =>
+          new Promise<void>((resolve) => {
+            respond = resolve;
+          }),
+      },
+    });
+    set.tally.count("t", flagOf("a"), "default");
+    const flushed = set.tally.flush();
+    set.monotonicMs = 60_000;
+    for (let index = 0; index < 20_000; index++) set.tally.count("t", flagOf(`f${index}`), "default");
+    expect([set.lost, set.tally.depth()]).toEqual([19_998, 3]);
+    respond();
+    await expect.poll(() => set.tally.depth()).toBe(2);
+    respond();
+    await flushed;
   });
 
   test("a flush during a write includes everything that was counted before the call", async () => {

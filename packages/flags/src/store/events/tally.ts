@@ -26,7 +26,7 @@ export interface TallyOptions {
   /** Called with the number of evaluations that were dropped. */
   readonly lost: (count: number) => void;
   readonly flushMs?: number | undefined;
-  /** Pairs of flag and hour that may wait to be written. */
+  /** Pairs of flag and hour that may wait while the log does not accept them. */
   readonly maxPending?: number | undefined;
   /** Wall-clock time. It decides the hour of an evaluation. */
   readonly nowMs?: (() => number) | undefined;
@@ -35,6 +35,8 @@ export interface TallyOptions {
 
 const FLUSH_MS = 10_000;
 const MAX_PENDING = 100_000;
+/** A write without progress for this time counts as failing, although no error was reported. */
+const STUCK_MS = 60_000;
 /** Counters in the list before they are collected. Every new snapshot has new counters. */
 const MAX_LISTED = 20_000;
 /** Flags per transaction. */
@@ -67,6 +69,8 @@ export function createTally({
   let unsettled: Part | undefined;
   let lastFlushMs = monotonicMs();
   let isFailing = false;
+  /** When the log last accepted counts, or had none to accept. */
+  let progressAtMs = monotonicMs();
   let isClosed = false;
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -101,8 +105,13 @@ export function createTally({
     const pendingFlag = pending.get(key);
     if (pendingFlag !== undefined) {
       for (const [reason, count] of entriesOf(flag.counts)) pendingFlag.counts[reason] += count;
-    } else if (pending.size < maxPending) pending.set(key, flag);
+    } else if (pending.size < maxPending || isAccepted()) pending.set(key, flag);
     else lost(totalOf(flag));
+  }
+
+  /** While the log accepts counts, those that wait are of flags in memory, so they need no limit of their own. */
+  function isAccepted(): boolean {
+    return !isFailing && (running === undefined || monotonicMs() - progressAtMs < STUCK_MS);
   }
 
   function take(): Part | undefined {
@@ -116,6 +125,7 @@ export function createTally({
 
   async function write(): Promise<void> {
     lastFlushMs = monotonicMs();
+    progressAtMs = lastFlushMs;
     gather();
     for (;;) {
       unsettled ??= take();
@@ -124,6 +134,7 @@ export function createTally({
       try {
         await log.count(part.flags.flatMap(countsOf), part.id);
         if (unsettled === part) unsettled = undefined;
+        progressAtMs = monotonicMs();
         isFailing = false;
       } catch (error) {
         if (!isFailing) warn("Evaluation counts cannot be written now. They are kept and retried.", error);
