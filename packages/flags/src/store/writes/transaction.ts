@@ -17,8 +17,21 @@ const NOT_INSIDE =
   "inside another transaction before this process has proved that the database rolls back a failed one. " +
   "Make the first change outside of a transaction.";
 
-/** Serialization failure and deadlock of PostgreSQL; deadlock and changed record of MySQL and MariaDB. */
-const LOST: ReadonlySet<unknown> = new Set(["40001", "40P01", "ER_LOCK_DEADLOCK", "ER_CHECKREAD"]);
+/**
+ * Serialization failure and deadlock of PostgreSQL; deadlock and changed record of MySQL and MariaDB; a SQLite file that
+ * another process is writing to. SQLite does not wait for that process in a transaction that has read before.
+ */
+const LOST: ReadonlySet<unknown> = new Set([
+  "40001",
+  "40P01",
+  "ER_LOCK_DEADLOCK",
+  "ER_CHECKREAD",
+  "SQLITE_BUSY",
+  "SQLITE_BUSY_RECOVERY",
+  "SQLITE_BUSY_SNAPSHOT",
+]);
+/** `node:sqlite` has one code for all errors, and the number of SQLite in `errcode`: its low byte is the kind of error. */
+const SQLITE_BUSY = 5;
 
 /** Enough for dozens of concurrent writers at the isolation level `serializable`. */
 const MAX_ATTEMPTS = 40;
@@ -45,8 +58,9 @@ export function createTransactions(adapter: DBAdapter): Transactions {
 
   /** Concurrent callers share one rollback test, except where requests are isolated. A test that throws has no result. */
   function makeProof(): Promise<boolean> {
-    if (isolated) return rollsBack(adapter);
-    proof ??= rollsBack(adapter).finally(() => {
+    const make = () => retryLost(() => rollsBack(adapter));
+    if (isolated) return make();
+    proof ??= make().finally(() => {
       proof = undefined;
     });
     return proof;
@@ -68,22 +82,29 @@ export function createTransactions(adapter: DBAdapter): Transactions {
       const runOnce = () => runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));
       // Only the host can repeat its own transaction.
       if ((await getCurrentAdapter(adapter)) !== adapter) return runOnce();
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await runOnce();
-        } catch (error) {
-          if (attempt === MAX_ATTEMPTS || !lostToAnother(error)) throw error;
-          await sleep(Math.random() * attempt * RETRY_STEP_MS);
-        }
-      }
+      return retryLost(runOnce);
     },
   };
+}
+
+/** Repeats work that the database refused because of a concurrent transaction. Not for use inside a transaction. */
+export async function retryLost<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !lostToAnother(error)) throw error;
+      await sleep(Math.random() * attempt * RETRY_STEP_MS);
+    }
+  }
 }
 
 /** Whether the database rolled the transaction back because of a concurrent one, so that it can be retried. */
 function lostToAnother(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
     if ("code" in cause && LOST.has(cause.code)) return true;
+    if ("errcode" in cause && typeof cause.errcode === "number" && (cause.errcode & 0xff) === SQLITE_BUSY)
+      return true;
   }
   return false;
 }

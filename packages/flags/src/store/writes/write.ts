@@ -12,7 +12,7 @@ import { type Adapter, findRow } from "../rows/queries.ts";
 import { uuidV7 } from "../uuid.ts";
 import { appendAudit } from "./audit.ts";
 import { advanceRevision, type ChainEnd, ensureRevision, moveChainEnd } from "./revision.ts";
-import type { Transactions } from "./transaction.ts";
+import { retryLost, type Transactions } from "./transaction.ts";
 
 /** A change for its audit entry, and the result for the caller. */
 export interface Change<Result> extends Pick<AuditRecord, "action" | "flagId" | "flagKey" | "entityId"> {
@@ -70,7 +70,9 @@ export async function write<Result>(
   change: (context: WriteContext) => Promise<Change<Result> | Unchanged<Result>>,
 ): Promise<Result> {
   await transactions.prove();
-  await ensureRevision(await getCurrentAdapter(adapter), tenant);
+  const current = await getCurrentAdapter(adapter);
+  const ensure = () => ensureRevision(current, tenant);
+  await (current === adapter ? retryLost(ensure) : ensure());
   return transactions.run(async (tx) => {
     const { auditAt, ...start } = await advanceRevision(tx, tenant);
     let { revision, auditHash } = start;
