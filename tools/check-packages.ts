@@ -1,6 +1,6 @@
 /** `npm run check:packages`: builds and packs the packages, lints the tarballs and uses them from a project outside. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { compileGuide, runGuide } from "./guide.ts";
@@ -64,6 +64,12 @@ async function buildAndPack(): Promise<Outcome> {
   const built = await runTsc(["-b", "tsconfig.build.json"]);
   if (!built.ok) return built;
   for (const workspace of packages) tarballs.set(workspace.manifest.name, await pack(workspace, folder));
+  // A release publishes exactly these files.
+  const kept = process.env["HALYARD_TARBALLS"];
+  if (kept !== undefined) {
+    mkdirSync(kept, { recursive: true });
+    for (const { path } of tarballs.values()) copyFileSync(path, join(kept, basename(path)));
+  }
   return { ok: true, output: "" };
 }
 

@@ -9,7 +9,7 @@ import { listChangedFiles } from "./changed.ts";
 import { checkBlocks, hasPublishedComments, isPage } from "./docs-blocks.ts";
 import { findBreaches } from "./hygiene.ts";
 import { findUndocumented } from "./jsdoc.ts";
-import { findMissing } from "./lock.ts";
+import { findMissing, findUnverified } from "./lock.ts";
 import { findBrokenLinks, findMissingNames } from "./names.ts";
 import { bin, run, runOxlint, runTsc } from "./process.ts";
 import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
@@ -77,13 +77,11 @@ function checkHygiene(): Outcome {
 }
 
 function checkLock(): Outcome {
-  const missing = findMissing(JSON.parse(read("package-lock.json")));
-  const problems = missing.map(({ name, parent }) => `package-lock.json: ${parent} needs ${name}.`);
-  return expectNone(
-    problems.length === 0
-      ? []
-      : ["npm ci refuses a lock file without these packages. Run `npm run lock`.", ...problems],
-  );
+  const lock = JSON.parse(read("package-lock.json"));
+  const missing = findMissing(lock).map(({ name, parent }) => `package-lock.json: ${parent} needs ${name}.`);
+  const unverified = findUnverified(lock).map((path) => `package-lock.json: ${path} has no integrity.`);
+  const advice = "npm ci refuses a lock file without these packages. Run `npm run lock`.";
+  return expectNone([...(missing.length === 0 ? [] : [advice, ...missing]), ...unverified]);
 }
 
 function checkNames(): Outcome {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { complete, findMissing, type Lock } from "./lock.ts";
+import { complete, findMissing, findUnverified, type Lock } from "./lock.ts";
 
 const lock: Lock = {
   packages: {
@@ -52,6 +52,18 @@ describe("a completed lock file", () => {
   test("keeps npm's order", () => {
     expect(Object.keys(packages)).toEqual(Object.keys(packages).toSorted((a, b) => a.localeCompare(b, "en")));
   });
+});
+
+test("a package without an integrity is found, unless it is an optional binary", () => {
+  const packages = {
+    "": {},
+    "packages/mine": { version: "1.0.0" },
+    "node_modules/mine": { link: true },
+    "node_modules/verified": { version: "1.0.0", integrity: "sha512-x" },
+    "node_modules/other-platform": { version: "1.0.0", optional: true },
+    "node_modules/unverified": { version: "1.0.0" },
+  };
+  expect(findUnverified({ packages })).toEqual(["node_modules/unverified"]);
 });
 
 test("a package whose name contains no platform is refused", () => {

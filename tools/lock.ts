@@ -6,6 +6,7 @@
 export interface LockEntry {
   readonly version?: string;
   readonly link?: boolean;
+  readonly integrity?: string;
   readonly dev?: boolean;
   readonly devOptional?: boolean;
   readonly optional?: boolean;
@@ -38,6 +39,19 @@ export function findMissing(lock: Lock): MissingPackage[] {
       .filter(([name]) => locate(lock, parent, name) === undefined)
       .map(([name, version]) => ({ name, version, parent, path: `${folder}node_modules/${name}` }));
   });
+}
+
+/**
+ * Paths of packages whose files npm cannot verify. Binaries for other platforms, which the registry in use does not have,
+ * cannot have an integrity.
+ */
+export function findUnverified({ packages }: Lock): string[] {
+  return Object.entries(packages)
+    .filter(([path, { link, optional, integrity }]) => {
+      const isInstalled = path.includes("node_modules/") && link !== true;
+      return isInstalled && optional !== true && integrity === undefined;
+    })
+    .map(([path]) => path);
 }
 
 /** The lock file with the missing entries, in npm's order. They have no integrity, because there was no file to hash. */
