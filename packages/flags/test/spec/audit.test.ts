@@ -52,6 +52,31 @@ describe.each(WAYS)("guide/flags-audit: An entry (%s)", (_name, by) => {
     expect([oldestFirst[1].before.enabled, oldestFirst[1].after.enabled]).toEqual([false, true]);
     expect([oldestFirst[0].before, oldestFirst[7].after]).toEqual([null, null]);
     expect(oldestFirst[3].entityId).toBe(rule.id);
+    expect(oldestFirst[2].after).toMatchObject({
+      id: rule.id,
+      salt: rule.id,
+      position: oldestFirst[2].revision,
+    });
+  });
+
+  test("deleting a flag keeps its rules and overrides in the entry", async () => {
+    const flag = await make();
+    const conditions = { conditions: [{ attribute: "plan", operator: "equals", value: "pro" }] };
+    const { json: rule } = await way().createRule(flag.id, { priority: 1, conditions, value: "r" });
+    const { json: override } = await way().createOverride({ flagId: flag.id, userId: "u", value: "o" });
+    await way().deleteFlag(flag.id);
+    const { entries } = (await way().listAudit({ flagId: flag.id, action: "delete" })).json;
+    expect(entries).toMatchObject([
+      { action: "flag.deleted", before: { id: flag.id, rules: [rule], overrides: [override] } },
+    ]);
+  });
+
+  test("a PATCH that leaves every value as it was writes no entry and keeps the version", async () => {
+    const flag = await make({ enabled: true });
+    for (const same of [{}, { enabled: true, name: flag.name }]) {
+      expect((await way().updateFlag(flag.id, same)).json).toMatchObject({ version: 1 });
+    }
+    expect((await way().listAudit({ flagId: flag.id })).json.entries).toHaveLength(1);
   });
 });
 

@@ -8,8 +8,8 @@ import { AUDIT_MODEL } from "./audit.ts";
 import { joinParts } from "./audit-parts.ts";
 import { type ChainEnd, readRevision, START } from "./revision.ts";
 
-/** Entries per query. Each may hold two entities of the largest size. */
-const CHUNK = 200;
+/** Entries per query. That of a deleted flag may hold more than 1 MB. */
+const CHUNK = 50;
 
 /** A head of the log that was kept outside the database. */
 export type KeptHead = Pick<AuditHead, "revision" | "hash">;
