@@ -3,12 +3,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeFeatureFlags, featureFlags, withFeatureFlags } from "@halyard/flags";
 import { toNodeHandler } from "@halyard/flags/node";
-import { betterAuth } from "better-auth";
+import { type BetterAuthPlugin, betterAuth } from "better-auth";
+import { getMigrations } from "better-auth/db/migration";
 import { freshPostgres } from "./databases.ts";
 import { type Host, type Person, startHost } from "./host.ts";
 import { brokenText, type Chance, chanceOf, JUNK, pick } from "./malformed.ts";
 
-type Send = (request: Asked) => Promise<Answered>;
+export type Send = (request: Asked) => Promise<Answered>;
 
 interface Asked {
   readonly method: string;
@@ -38,11 +39,13 @@ export interface PathsOptions {
   readonly cookieCache?: boolean;
   /** Requests per hour and principal, for each rule. */
   readonly limit?: number;
+  /** Further plugins of both instances. */
+  readonly plugins?: BetterAuthPlugin[];
 }
 
 /** Two instances on one database with separate rate limits, so that both count the same requests. */
 export async function startBothPaths(options: PathsOptions = {}): Promise<BothPaths> {
-  const { multiTenant = false, cookieCache = false, limit = 1_000_000 } = options;
+  const { multiTenant = false, cookieCache = false, limit = 1_000_000, plugins = [] } = options;
   const fresh = await freshPostgres();
   // Separate pools, as separate processes have.
   const [first, second, third] = [fresh.connect(), fresh.connect(), fresh.connect()];
@@ -69,9 +72,12 @@ export async function startBothPaths(options: PathsOptions = {}): Promise<BothPa
     advanced: { disableOriginCheck: false },
     plugins: [
       ...host.auth.options.plugins.filter(({ id }) => id !== "feature-flags"),
+      ...plugins,
       featureFlags({ ...flags }),
     ],
   };
+  const migrated = { ...settings, database: first.database };
+  if (plugins.length > 0) await (await getMigrations(migrated)).runMigrations();
   const plain = betterAuth({ ...settings, database: second.database });
   const inner = betterAuth({ ...settings, database: third.database });
   let passedOn = 0;

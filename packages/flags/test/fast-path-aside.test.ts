@@ -4,28 +4,10 @@ import { withFeatureFlags } from "@halyard/flags";
 import { type BetterAuthPlugin, betterAuth } from "better-auth";
 import { APIError, createAuthEndpoint, createAuthMiddleware } from "better-auth/api";
 import { getMigrations } from "better-auth/db/migration";
-import { nextCookies, toNextJsHandler } from "better-auth/next-js";
-import {
-  admin,
-  anonymous,
-  bearer,
-  captcha,
-  customSession,
-  emailOTP,
-  jwt,
-  lastLoginMethod,
-  multiSession,
-  oAuthProxy,
-  oauthPopup,
-  oneTimeToken,
-  phoneNumber,
-  twoFactor,
-  username,
-} from "better-auth/plugins";
-import { sveltekitCookies } from "better-auth/svelte-kit";
-import { tanstackStartCookies } from "better-auth/tanstack-start";
-import { tanstackStartCookies as solidStartCookies } from "better-auth/tanstack-start/solid";
+import { toNextJsHandler } from "better-auth/next-js";
+import { captcha } from "better-auth/plugins";
 import { beforeAll, describe, expect, test } from "vitest";
+import { hooksElsewhere, hooksForAll } from "./hook-plugins.ts";
 import type { Host } from "./host.ts";
 import { flag, suiteHost } from "./memory-host.ts";
 import { wrapHost } from "./wrapped-host.ts";
@@ -44,33 +26,6 @@ const nothing = createAuthMiddleware(async () => {});
 const plugin = (fields: Partial<BetterAuthPlugin>): BetterAuthPlugin => ({ id: "other", ...fields });
 const before = (matcher: (context: { path?: string; headers?: Headers | undefined }) => boolean) =>
   plugin({ hooks: { before: [{ matcher, handler: nothing }] } });
-
-/** Plugins of Better Auth whose hooks decide by the path alone, and do not run for flags. */
-const hooksElsewhere: BetterAuthPlugin[] = [
-  admin(),
-  anonymous(),
-  customSession(async ({ user }) => ({ user }), undefined, { shouldMutateListDeviceSessionsEndpoint: true }),
-  emailOTP({ sendVerificationOTP: async () => {}, sendVerificationOnSignUp: true }),
-  jwt(),
-  oAuthProxy(),
-  oauthPopup(),
-  phoneNumber(),
-  twoFactor(),
-  username(),
-];
-/** Plugins of Better Auth whose hooks run for all requests: they identify the caller or forward cookies. */
-const hooksForAll: BetterAuthPlugin[] = [
-  bearer(),
-  lastLoginMethod(),
-  multiSession(),
-  nextCookies(),
-  oneTimeToken(),
-  sveltekitCookies(() => {
-    throw new Error("There is no SvelteKit request.");
-  }),
-  tanstackStartCookies(),
-  solidStartCookies(),
-];
 
 describe("the fast path is off, with the reason in the log and in health, and Better Auth answers if", () => {
   test.each<[string, Parameters<typeof wrapHost>[1], string]>([

@@ -2,13 +2,16 @@
 import { recordEvidence } from "@halyard/services/evidence";
 import { expect, test } from "vitest";
 import { compare, invite, type PathsOptions, plant, startBothPaths } from "../both-paths.ts";
+import { HOOKED } from "../hook-plugins.ts";
 import { expectAnswersThrough } from "../outage-host.ts";
+import { inviteUnusual } from "../unusual-callers.ts";
 
 const REQUESTS = 50_000;
 const SETTINGS: readonly (readonly [string, PathsOptions, number])[] = [
   ["one set of flags, limited", { limit: 1000 }, 20_000],
   ["flags of organizations", { multiTenant: true }, 20_000],
-  ["sessions copied into cookies", { cookieCache: true }, 10_000],
+  ["sessions copied into cookies", { cookieCache: true }, 5_000],
+  ["20 plugins that have hooks", { plugins: HOOKED, multiTenant: true }, 5_000],
 ];
 
 test(`${REQUESTS} generated requests get the same bytes from both paths`, {
@@ -19,7 +22,8 @@ test(`${REQUESTS} generated requests get the same bytes from both paths`, {
   let total = 0;
   for (const [name, options, requests] of SETTINGS) {
     const paths = await startBothPaths(options);
-    const people = await invite(paths.host);
+    const usual = await invite(paths.host);
+    const people = options.plugins === undefined ? usual : await inviteUnusual(paths, usual);
     const keys = await plant(paths.host, people);
     const { byStatus } = await compare(paths, people, keys, { requests, seed });
     const fast = requests - paths.passedOn();

@@ -155,7 +155,7 @@ export function createFastPath(
     operation: typeof createFeatureFlagEvent | typeof createFeatureFlagEventBatch,
   ): Answered {
     const { caller, body } = request;
-    // A claim about another user needs a permission, which Better Auth's path checks.
+    // A claim to be another user needs a permission, which Better Auth's path checks.
     if (caller.caller.kind !== "anonymous" && hasClaim(body)) return undefined;
     return admitted(request, async () => {
       const call = callOf(request, operation);
@@ -231,10 +231,21 @@ function evaluated({ reading }: EvaluationScope, body: string): FastAnswer {
 function hasClaim(body: unknown): boolean {
   if (!isPlainObject(body)) return false;
   const { context, events } = body;
-  if (context !== undefined) return true;
+  if (claimsIdentity(context)) return true;
   return (
-    Array.isArray(events) && events.some((event) => isPlainObject(event) && event["context"] !== undefined)
+    Array.isArray(events) && events.some((event) => isPlainObject(event) && claimsIdentity(event["context"]))
   );
+}
+
+const IDENTITY = ["userId", "email", "role", "organizationId"];
+
+/** Other fields of a context only describe the caller, as `anonymousId` does. */
+function claimsIdentity(context: unknown): boolean {
+  if (context === undefined) return false;
+  if (!isPlainObject(context)) return true;
+  const { attributes = {} } = context;
+  const isRoleClaimed = !isPlainObject(attributes) || attributes["organizationRole"] !== undefined;
+  return isRoleClaimed || IDENTITY.some((field) => context[field] !== undefined);
 }
 
 /** The part of the path before that of an endpoint. */
