@@ -9,7 +9,7 @@ import { freshPostgres } from "./databases.ts";
 import { type Host, type Person, startHost } from "./host.ts";
 import { brokenText, type Chance, chanceOf, JUNK, pick } from "./malformed.ts";
 
-export type Send = (request: Asked) => Promise<Answered>;
+type Send = (request: Asked) => Promise<Answered>;
 
 interface Asked {
   readonly method: string;

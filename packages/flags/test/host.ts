@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { apiKey } from "@better-auth/api-key";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { closeFeatureFlags, type FeatureFlagsOptions, featureFlags } from "@halyard/flags";
-import { type BetterAuthOptions, betterAuth } from "better-auth";
+import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { toNodeHandler } from "better-auth/node";
 import { admin, bearer, type OrganizationOptions, organization } from "better-auth/plugins";
@@ -25,6 +25,8 @@ export interface HostOptions {
   /** Better Auth's option `rateLimit`. */
   readonly rateLimit?: BetterAuthOptions["rateLimit"];
   readonly secondaryStorage?: BetterAuthOptions["secondaryStorage"];
+  /** Further plugins of Better Auth. */
+  readonly plugins?: BetterAuthPlugin[];
   /** Called with every log message. */
   readonly log?: (message: string) => void;
 }
@@ -89,6 +91,8 @@ function createAuth(baseURL: string, options: HostOptions) {
         { ...keys, configId: "organization", references: "organization", enableSessionForAPIKeys: false },
       ]),
       featureFlags(options.flags),
+      // The type of `auth.api` does not depend on them.
+      ...((options.plugins ?? []) as []),
     ],
   });
 }

@@ -1,5 +1,6 @@
 /** Checks every operation for every kind of caller and every tenant, generated from the table of routes. */
 import { featureFlagStatements, featureFlags } from "@halyard/flags";
+import { anonymous, multiSession } from "better-auth/plugins";
 import { createAccessControl } from "better-auth/plugins/access";
 import { adminAc, defaultStatements, userAc } from "better-auth/plugins/admin/access";
 import {
@@ -9,7 +10,7 @@ import {
   ownerAc,
 } from "better-auth/plugins/organization/access";
 import { describe, expect, test } from "vitest";
-import type { Host } from "./host.ts";
+import type { Host, Person } from "./host.ts";
 import { suiteHost } from "./memory-host.ts";
 import {
   ALL_ACTIONS,
@@ -27,6 +28,7 @@ import {
   type RouteName,
   type Tenant,
 } from "./permissions-matrix.ts";
+import { cookieOf } from "./unusual-callers.ts";
 
 const ac = createAccessControl({ ...defaultStatements, ...featureFlagStatements });
 const organizationAc = createAccessControl({ ...organizationStatements, ...featureFlagStatements });
@@ -193,10 +195,19 @@ describe("many tenants", () => {
     "key-of-a",
     "reading-key-of-a",
     "key-of-owner-a",
+    "admin who impersonates owner-a",
+    "banned owner of a",
+    "guest",
+    "stranger with a second session of owner-a",
   ];
   const organization = { ac: organizationAc, roles: organizationRoles };
   suiteHost(
-    { admin: { ac, roles: appRoles }, organization, flags: { multiTenant: true } },
+    {
+      admin: { ac, roles: appRoles },
+      organization,
+      flags: { multiTenant: true },
+      plugins: [anonymous(), multiSession()],
+    },
     async (started) => {
       host = started;
       const [ownerA, ownerB] = [await host.person("owner-a"), await host.person("owner-b")];
@@ -210,6 +221,20 @@ describe("many tenants", () => {
       tenants["b"] = await fillTenant(host, b, "b");
       tenants["all"] = await fillTenant(host, "", "all");
       const everywhere: readonly [] = [];
+      const signIn = async (path: string, body: object, as?: Person): Promise<Person> => {
+        const { status, headers, text, json } = await host.call("POST", path, { as, body });
+        if (status !== 200) throw new Error(text);
+        return { id: json.user.id, email: "", headers: { cookie: cookieOf(headers.getSetCookie()) } };
+      };
+      const root = await host.person("root", "admin");
+      const banned = await member("banned-owner-a", "owner");
+      await host.call("POST", "/admin/ban-user", { as: root, body: { userId: banned.id } });
+      const password = "correct horse battery";
+      const first = await signIn("/sign-in/email", { email: ownerA.email, password });
+      const { email } = await host.person("another-stranger");
+      const second = await signIn("/sign-in/email", { email, password });
+      const kept = first.headers["cookie"]?.split("; ").find((pair) => pair.includes("_multi-"));
+      if (kept === undefined) throw new Error("The first session has no cookie of its own.");
       callers.push(
         { name: "nobody", everywhere, within: {} },
         { name: "stranger", as: await host.person("stranger"), everywhere, within: {} },
@@ -267,6 +292,20 @@ describe("many tenants", () => {
           as: await host.key({ userId: ownerA.id }, ALL_ACTIONS),
           everywhere,
           within: { [a]: ALL_ACTIONS },
+        },
+        {
+          name: "admin who impersonates owner-a",
+          as: await signIn("/admin/impersonate-user", { userId: ownerA.id }, root),
+          everywhere,
+          within: { [a]: ALL_ACTIONS },
+        },
+        { name: "banned owner of a", as: banned, isSignedOut: true, everywhere, within: {} },
+        { name: "guest", as: await signIn("/sign-in/anonymous", {}), everywhere, within: {} },
+        {
+          name: "stranger with a second session of owner-a",
+          as: { ...second, headers: { cookie: `${second.headers["cookie"]}; ${kept}` } },
+          everywhere,
+          within: {},
         },
       );
     },

@@ -179,6 +179,8 @@ export interface MatrixCaller {
   readonly name: string;
   /** Undefined for an anonymous visitor. */
   readonly as?: Person;
+  /** Whether Better Auth has ended the session. */
+  readonly isSignedOut?: boolean;
   /** The actions granted by the role in the application. */
   readonly everywhere: readonly FlagAction[];
   /** The actions granted in each organization. The caller does not belong to organizations that are not listed. */
@@ -251,7 +253,7 @@ export function expectedStatus(
     return isSeen ? OK : 404;
   }
   if (action === "public") return OK;
-  if (caller.as === undefined) return 401;
+  if (caller.as === undefined || caller.isSignedOut === true) return 401;
   const within = caller.within[tenant.organizationId];
   const isGranted = (by: readonly FlagAction[] | undefined) => by?.includes(action) === true;
   if (!options.multiTenant || target === "service") return isGranted(caller.everywhere) ? OK : 403;

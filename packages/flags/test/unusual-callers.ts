@@ -70,7 +70,7 @@ async function ban({ auth }: Host, userId: string, headers: Headers): Promise<vo
 }
 
 /** As a browser keeps them: the last of each name, without those that were deleted. */
-function cookieOf(lines: readonly string[]): string {
+export function cookieOf(lines: readonly string[]): string {
   const kept = new Map<string, string>();
   for (const line of lines) {
     const [pair = ""] = line.split(";", 1);
