@@ -2,7 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeFeatureFlags } from "@halyard/flags";
-import { fromNodeHeaders, toNodeHandler } from "better-auth/node";
+import { toNodeHandler } from "@halyard/flags/node";
+import { fromNodeHeaders } from "better-auth/node";
 import { type Auth, createAuth } from "./auth.ts";
 import type { Database } from "./database.ts";
 import { type Organizations, seed } from "./seed.ts";

@@ -1,13 +1,14 @@
 /** The public names of `@halyard/flags/node`: the fast path for servers on `node:http`. */
-import { toNodeHandler as toOrdinaryHandler } from "better-auth/node";
-import { createNodeHandler, type NodeHandler } from "./server/fast/node-handler.ts";
+import { createNodeHandler } from "./server/fast/node-handler.ts";
+import type { NodeHandler } from "./server/fast/ordinary-listener.ts";
 import { type AuthWithHandler, wrappedOf } from "./server/fast/with-feature-flags.ts";
 
 export type { AuthWithHandler, NodeHandler };
 
 /**
  * Creates a listener for `node:http` and frameworks based on it. It answers evaluations and events without creating a
- * `Request` and a `Response` object. Better Auth's own `toNodeHandler` answers all other requests.
+ * `Request` and a `Response` object. Better Auth answers all other requests. The listener never rejects: a request
+ * whose target, host or forwarded protocol is malformed gets 400, and any other error 500.
  *
  * @example
  * ```ts
@@ -21,6 +22,5 @@ export type { AuthWithHandler, NodeHandler };
  * ```
  */
 export function toNodeHandler(auth: AuthWithHandler): NodeHandler {
-  const { host, ordinary } = wrappedOf(auth);
-  return createNodeHandler(host, toOrdinaryHandler(ordinary));
+  return createNodeHandler(wrappedOf(auth));
 }

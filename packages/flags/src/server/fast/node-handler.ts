@@ -2,21 +2,34 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Arrival, type FastAnswer, isJson, USUAL_HEADERS } from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
-import type { HostPath } from "./host-path.ts";
-
-export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+import {
+  answerFailure,
+  createOrdinaryListener,
+  type NodeHandler,
+  refuseRequest,
+} from "./ordinary-listener.ts";
+import { createAddressCheck } from "./request-address.ts";
+import type { Wrapped } from "./with-feature-flags.ts";
 
 /** What frameworks add to a request: the path it was mounted at, and a parsed body. */
 type Mounted = IncomingMessage & { baseUrl?: unknown; body?: unknown };
 
-/** Answers what the fast path can; `ordinary` answers the rest. */
-export function createNodeHandler(host: HostPath, ordinary: NodeHandler): NodeHandler {
-  return (request, response) => {
+/** Answers what the fast path can; Better Auth answers the rest. The promise never rejects. */
+export function createNodeHandler({ host, ordinary: handler, report }: Wrapped): NodeHandler {
+  const isAddressed = createAddressCheck();
+  const ordinary = createOrdinaryListener(handler, report);
+  return async (request, response) => {
+    if (!isAddressed(request)) return refuseRequest(response);
     const fast = host.current;
     if (fast === undefined || request.method !== "POST") return ordinary(request, response);
     const route = fast.routeAt(pathnameOf(request));
     if (route === undefined || !isReadable(route, request)) return ordinary(request, response);
-    return serve(fast, route, request, response, ordinary);
+    try {
+      await serve(fast, route, request, response, ordinary);
+    } catch (error) {
+      answerFailure(response);
+      report(error);
+    }
   };
 }
 

@@ -1,5 +1,6 @@
 /** `withFeatureFlags`: an auth instance that answers evaluations and events on the fast path. */
 import type { HostContext } from "../http/host-request.ts";
+import { loggable } from "../metrics/loggable.ts";
 import { findService } from "../plugin.ts";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { type HostPath, openHostPath } from "./host-path.ts";
@@ -15,6 +16,8 @@ export interface Wrapped {
   readonly host: HostPath;
   /** The auth instance's own handler. */
   readonly ordinary: (request: Request) => Promise<Response>;
+  /** Logs an error that no operation and no endpoint has answered. */
+  readonly report: (error: unknown) => void;
 }
 
 const wrapped = new WeakMap<object, Wrapped>();
@@ -64,5 +67,13 @@ function wrap(auth: AuthWithHandler): Wrapped {
     // Better Auth reports this failure to every request.
     () => undefined,
   );
-  return { host, ordinary: auth.handler };
+  const report = (error: unknown) => {
+    const message = "[feature-flags] A request could not be answered.";
+    auth.$context.then(
+      (context) => (context as HostContext).logger.error(message, loggable(error)),
+      // Better Auth did not start, so there is no logger.
+      () => console.error(message, loggable(error)),
+    );
+  };
+  return { host, ordinary: auth.handler, report };
 }
