@@ -6,7 +6,7 @@ import type { ConditionProblem } from "./problem.ts";
 import { MAX_REGEX_CONDITIONS } from "./references.ts";
 
 export type { ConditionProblem } from "./problem.ts";
-export { checkReferences, countRegex, segmentsOf } from "./references.ts";
+export { checkReferences, costOf, countRegex, segmentsOf } from "./references.ts";
 
 /** Nesting of groups, including the outermost one. */
 const MAX_CONDITION_DEPTH = 10;

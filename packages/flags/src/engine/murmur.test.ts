@@ -21,17 +21,33 @@ describe("murmur3", () => {
   });
 });
 
+const long = fc.oneof(
+  fc.string({ unit: "binary", minLength: 60, maxLength: 140 }),
+  fc.string({ minLength: 60, maxLength: 140 }),
+);
+
 describe("murmur3After", () => {
   test("equals murmur3 of id and suffix for any id and suffix", () => {
     fc.assert(
-      fc.property(fc.oneof(ascii, text), fc.oneof(ascii, text), (id, suffix) => {
+      fc.property(fc.oneof(ascii, text, long), fc.oneof(ascii, text), (id, suffix) => {
         expect(murmur3After(id, prepareSuffix(suffix))).toBe(murmur3(id + suffix));
       }),
       { numRuns: 5_000 },
     );
   });
 
+  test("hashes two long ids in turns, with short and long suffixes", () => {
+    const ids = ["a".repeat(70), "é€".repeat(50)];
+    for (const suffix of [":k", ":key", ":a-longer-key:variant"]) {
+      for (const id of [...ids, ...ids]) {
+        expect(murmur3After(id, prepareSuffix(suffix))).toBe(murmur3(id + suffix));
+      }
+    }
+  });
+
   test("hashes a surrogate pair that is split between id and suffix as one character", () => {
     expect(murmur3After("a\ud83d", prepareSuffix("\ude00:key"))).toBe(murmur3("a😀:key"));
+    const long = "a".repeat(99);
+    expect(murmur3After(`${long}\ud83d`, prepareSuffix("\ude00:key"))).toBe(murmur3(`${long}😀:key`));
   });
 });

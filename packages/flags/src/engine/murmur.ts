@@ -9,12 +9,7 @@ const encoder = new TextEncoder();
 /** The hash of the text's UTF-8 bytes, as an unsigned integer. A lone surrogate is hashed as U+FFFD. */
 export function murmur3(text: string): number {
   const bytes = encoder.encode(text);
-  const { length } = bytes;
-  const end = length & ~3;
-  let hash = 0;
-  for (let index = 0; index < end; index += 4) hash = join(hash, mix(word(bytes, index, 4)));
-  if (end < length) hash ^= mix(word(bytes, end, length - end));
-  return finish(hash, length);
+  return finish(hashBytes(0, bytes), bytes.length);
 }
 
 /**
@@ -58,6 +53,7 @@ export function prepareSuffix(text: string): Suffix {
 export function murmur3After(id: string, suffix: Suffix): number {
   const { length } = id;
   const { words } = suffix;
+  if (length > MAX_SHORT_ID) return murmur3AfterLong(id, suffix);
   if (length < WORD || words.length === 0) {
     return length === 0 ? suffix.alone : murmur3(id + suffix.text);
   }
@@ -88,6 +84,49 @@ export function murmur3After(id: string, suffix: Suffix): number {
   const limit = at + 3 + (words[at + 1] as number);
   for (let index = at + 3; index < limit; index++) hash = join(hash, words[index] as number);
   return finish(hash ^ (words[at + 2] as number), length + suffix.byteLength);
+}
+
+/** Characters. All flags of a bootstrap hash the same ids, so what takes longer is hashed once. */
+const MAX_SHORT_ID = 64;
+
+/** The hash after the whole words of a long id, and its bytes after them. */
+interface LongId {
+  readonly id: string;
+  readonly hash: number;
+  readonly rest: Uint8Array;
+  readonly byteLength: number;
+}
+
+let lastLongId: LongId | undefined;
+
+function murmur3AfterLong(id: string, { text, words, stride, byteLength }: Suffix): number {
+  // The two halves of a character outside the basic plane have other bytes together than apart.
+  if (/^[\uDC00-\uDFFF]/.test(text)) return murmur3(id + text);
+  if (lastLongId?.id !== id) lastLongId = readLongId(id);
+  const { hash: ofId, rest, byteLength: idLength } = lastLongId;
+  const total = idLength + byteLength;
+  const filled = rest.length;
+  if (words.length === 0)
+    return finish(hashBytes(ofId, Uint8Array.of(...rest, ...encoder.encode(text))), total);
+  const at = filled * stride;
+  let hash = join(ofId, mix(word(rest, 0, filled) | (words[at] as number)));
+  const limit = at + 3 + (words[at + 1] as number);
+  for (let index = at + 3; index < limit; index++) hash = join(hash, words[index] as number);
+  return finish(hash ^ (words[at + 2] as number), total);
+}
+
+function readLongId(id: string): LongId {
+  const bytes = encoder.encode(id);
+  const end = bytes.length & ~3;
+  const hash = hashBytes(0, bytes.subarray(0, end));
+  return { id, hash, rest: bytes.slice(end), byteLength: bytes.length };
+}
+
+function hashBytes(start: number, bytes: Uint8Array): number {
+  const end = bytes.length & ~3;
+  let hash = start;
+  for (let index = 0; index < end; index += WORD) hash = join(hash, mix(word(bytes, index, WORD)));
+  return end < bytes.length ? hash ^ mix(word(bytes, end, bytes.length - end)) : hash;
 }
 
 /** Reads `count` bytes as a little-endian integer. */

@@ -12,11 +12,13 @@ import {
   predicate,
   SAME,
 } from "./comparison.ts";
+import { comparisonCost, DATE_COST, DEEP_LIST_COST, LIST_COST, SEARCH_COST, type Steps } from "./cost.ts";
 import { jsonEquals } from "./equality.ts";
 import { parseIsoDate } from "./iso-date.ts";
 import type { JsonValue } from "./json.ts";
 import { allowAny, checkList, checkPart, checkPattern, type OperandProblem } from "./operand.ts";
 import { compilePattern, MAX_INPUT_LENGTH } from "./pattern.ts";
+import { createSearch } from "./substring.ts";
 
 export type ConditionOperator =
   | "equals"
@@ -40,6 +42,8 @@ export interface OperatorDefinition {
   readonly checkOperand: (operand: unknown) => OperandProblem | undefined;
   /** Whether the operand is a regular expression, which counts towards the limits of a flag. */
   readonly isPattern: boolean;
+  /** The most that one comparison with the operand costs, apart from the search with a regular expression. */
+  readonly cost: (operand: JsonValue) => Steps;
   /** Prepares the comparison for the decision graph. A missing attribute is compared as undefined. */
   readonly compile: (operand: JsonValue) => Comparison;
   /** Whether `compile` prepared the opposite of the operator. The graph then swaps the two branches. */
@@ -54,12 +58,16 @@ export interface Verdict {
   readonly note?: string;
 }
 
+/** Items of an array that `contains` reads. */
+const MAX_SEARCHED_ITEMS = 1024;
+
 /** To add an operator, add its name to `ConditionOperator` and its entry here. */
 export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> = {
   equals: {
     documentation: "the value is the same JSON value, compared deeply; `null` equals only `null`",
     checkOperand: allowAny,
     isPattern: false,
+    cost: comparisonCost,
     compile: compileEquals,
     isNegated: false,
     explain: verdictOf(jsonEquals),
@@ -68,15 +76,18 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "`equals` does not hold",
     checkOperand: allowAny,
     isPattern: false,
+    cost: comparisonCost,
     compile: compileEquals,
     isNegated: true,
     explain: negated(jsonEquals),
   },
   contains: {
-    documentation: "a string contains the substring, or an array contains the value",
+    documentation:
+      "the first 4,096 characters of a string contain the substring, or the first 1,024 items of an array contain the value",
     checkOperand: checkPart,
     isPattern: false,
-    compile: (operand) => predicate((value) => contains(operand, value)),
+    cost: containsCost,
+    compile: compileContains,
     isNegated: false,
     explain: verdictOf(contains),
   },
@@ -84,7 +95,8 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "`contains` does not hold",
     checkOperand: checkPart,
     isPattern: false,
-    compile: (operand) => predicate((value) => contains(operand, value)),
+    cost: containsCost,
+    compile: compileContains,
     isNegated: true,
     explain: negated(contains),
   },
@@ -92,6 +104,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "a string starts with the string",
     checkOperand: allowAny,
     isPattern: false,
+    cost: comparisonCost,
     compile: (operand) => predicate((value) => startsWith(operand, value)),
     isNegated: false,
     explain: verdictOf(startsWith),
@@ -100,6 +113,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "a string ends with the string",
     checkOperand: allowAny,
     isPattern: false,
+    cost: comparisonCost,
     compile: (operand) => predicate((value) => endsWith(operand, value)),
     isNegated: false,
     explain: verdictOf(endsWith),
@@ -108,6 +122,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "the value equals one of the list",
     checkOperand: checkList,
     isPattern: false,
+    cost: comparisonCost,
     compile: compileIn,
     isNegated: false,
     explain: verdictOf(isIn),
@@ -116,6 +131,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "`in` does not hold",
     checkOperand: checkList,
     isPattern: false,
+    cost: comparisonCost,
     compile: compileIn,
     isNegated: true,
     explain: negated(isIn),
@@ -124,6 +140,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "a number is greater than the number, or an ISO date is later than the ISO date",
     checkOperand: allowAny,
     isPattern: false,
+    cost: orderCost,
     compile: (operand) => compileOrder(operand, GREATER, isGreater),
     isNegated: false,
     explain: verdictOf(inOrder(isGreater)),
@@ -132,6 +149,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "a number is less than the number, or an ISO date is earlier than the ISO date",
     checkOperand: allowAny,
     isPattern: false,
+    cost: orderCost,
     compile: (operand) => compileOrder(operand, LESS, isLess),
     isNegated: false,
     explain: verdictOf(inOrder(isLess)),
@@ -140,6 +158,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "`greater_than` holds, or both are the same number or the same instant",
     checkOperand: allowAny,
     isPattern: false,
+    cost: orderCost,
     compile: (operand) => compileOrder(operand, GREATER_OR_EQUAL, isGreaterOrEqual),
     isNegated: false,
     explain: verdictOf(inOrder(isGreaterOrEqual)),
@@ -148,6 +167,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "`less_than` holds, or both are the same number or the same instant",
     checkOperand: allowAny,
     isPattern: false,
+    cost: orderCost,
     compile: (operand) => compileOrder(operand, LESS_OR_EQUAL, isLessOrEqual),
     isNegated: false,
     explain: verdictOf(inOrder(isLessOrEqual)),
@@ -157,6 +177,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
       "the regular expression, in [RE2's syntax](https://github.com/google/re2/wiki/Syntax), matches anywhere in a string; anchor it with `^` and `$`",
     checkOperand: checkPattern,
     isPattern: true,
+    cost: () => 0,
     compile: compileRegex,
     isNegated: false,
     explain: (operand, actual) => {
@@ -209,8 +230,33 @@ function isIn(operand: JsonValue, actual: unknown): boolean {
 }
 
 function contains(operand: JsonValue, actual: unknown): boolean {
-  if (typeof actual === "string") return typeof operand === "string" && actual.includes(operand);
-  return Array.isArray(actual) && actual.some((item) => jsonEquals(operand, item));
+  return containment(operand)(actual);
+}
+
+function compileContains(operand: JsonValue): Comparison {
+  return predicate(containment(operand));
+}
+
+function containment(operand: JsonValue): (actual: unknown) => boolean {
+  const isPartOf = typeof operand === "string" ? createSearch(operand) : () => false;
+  return (actual) => {
+    if (typeof actual === "string") return isPartOf(actual);
+    if (!Array.isArray(actual)) return false;
+    const items: readonly unknown[] =
+      actual.length > MAX_SEARCHED_ITEMS ? actual.slice(0, MAX_SEARCHED_ITEMS) : actual;
+    return isScalar(operand)
+      ? items.indexOf(operand) !== -1
+      : items.some((item) => jsonEquals(operand, item));
+  };
+}
+
+function containsCost(operand: JsonValue): Steps {
+  if (typeof operand === "string") return SEARCH_COST;
+  return isScalar(operand) ? LIST_COST : DEEP_LIST_COST + comparisonCost(operand);
+}
+
+function orderCost(operand: JsonValue): Steps {
+  return typeof operand === "string" ? DATE_COST : 0;
 }
 
 function startsWith(operand: JsonValue, actual: unknown): boolean {

@@ -1,6 +1,8 @@
 /** The references of conditions to segments, and the limits that apply to a flag together with its segments. */
-import type { RuleConditions, Segments } from "./definition.ts";
-import { takesPattern } from "./operators.ts";
+import { LEVEL_COST, NODE_COST, patternCost, type Steps } from "./cost.ts";
+import type { RuleConditions, Segments, SimpleCondition } from "./definition.ts";
+import { isOperator, OPERATORS, takesPattern } from "./operators.ts";
+import { parsePath } from "./path.ts";
 import { compilePattern, MAX_PATTERN_SIZE } from "./pattern.ts";
 import type { ConditionProblem } from "./problem.ts";
 
@@ -21,6 +23,7 @@ interface Facts {
   readonly nodes: number;
   /** Instructions of all its compiled patterns. */
   readonly patternSize: number;
+  readonly cost: Steps;
 }
 
 /** Cached because trees do not change, and every flag that uses a segment needs the counts of its tree. */
@@ -36,19 +39,30 @@ function gather(tree: RuleConditions): Facts {
   const segments: string[] = [];
   const patterns: string[] = [];
   let nodes = 0;
+  let cost = 0;
   const visit = ({ conditions, not }: RuleConditions): void => {
     nodes += 1;
     for (const member of conditions) {
       if (!("conditions" in member)) nodes += 1;
       if ("conditions" in member) visit(member);
       else if ("segment" in member) segments.push(member.segment);
-      else if (takesPattern(member.operator)) patterns.push(String(member.value));
+      else {
+        if (takesPattern(member.operator)) patterns.push(String(member.value));
+        cost += conditionCost(member);
+      }
     }
     if (not !== undefined) visit(not);
   };
   visit(tree);
   const patternSize = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0);
-  return { segments, nodes, patterns: patterns.length, patternSize };
+  cost += nodes * NODE_COST + patternCost(patternSize);
+  return { segments, nodes, patterns: patterns.length, patternSize, cost };
+}
+
+function conditionCost({ attribute, operator, value }: SimpleCondition): Steps {
+  // The engine refuses an unknown operator later, with a better message.
+  if (!isOperator(operator)) return 0;
+  return OPERATORS[operator].cost(value) + parsePath(attribute).steps.length * LEVEL_COST;
 }
 
 /** The number of `regex` conditions in the tree, without the segments it refers to. */
@@ -74,12 +88,21 @@ export function checkReferences(
   return "problem" in reach ? reach : undefined;
 }
 
+/**
+ * The most that one evaluation of these trees costs, each segment counted once. They must have passed `checkReferences`.
+ */
+export function costOf(trees: readonly RuleConditions[], segments: Segments): Steps {
+  const reach = follow(trees, segments);
+  return "problem" in reach ? Number.POSITIVE_INFINITY : reach.cost;
+}
+
 /** The segments that the rules of a flag use. */
 export interface Reach {
   /** All segments, direct and indirect, each once and after the segments it refers to. */
   readonly segments: readonly string[];
   /** Whether one evaluation may reach the same segment more than once. */
   readonly repeats: boolean;
+  readonly cost: Steps;
 }
 
 export function follow(trees: readonly RuleConditions[], segments: Segments): Reach | ConditionProblem {
@@ -89,7 +112,8 @@ export function follow(trees: readonly RuleConditions[], segments: Segments): Re
     const problem = search.enter(tree, []);
     if (problem !== undefined) return problem;
   }
-  return { segments: [...search.levels.keys()], repeats: search.references > search.levels.size };
+  const { levels, references, cost } = search;
+  return { segments: [...levels.keys()], repeats: references > levels.size, cost };
 }
 
 class Search {
@@ -97,6 +121,7 @@ class Search {
   readonly levels: Map<string, number> = new Map();
   /** The number of references to segments. Each tree is entered once. */
   references = 0;
+  cost: Steps = 0;
   readonly #segments: Segments;
   #nodes = 0;
   #patterns = 0;
@@ -110,6 +135,7 @@ class Search {
     const facts = factsOf(tree);
     this.references += facts.segments.length;
     this.#nodes += facts.nodes;
+    this.cost += facts.cost;
     if (this.#nodes > MAX_NODES) {
       return limited(trail, "the flag and its segments have too many conditions and groups", MAX_NODES);
     }

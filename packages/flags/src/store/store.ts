@@ -5,7 +5,7 @@ import type { AuditHead } from "../model/audit.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import { NO_TENANT } from "../model/flag.ts";
 import type { ConnectBus } from "./bus.ts";
-import type { FlagStore, WriteScope } from "./flag-store.ts";
+import type { FlagStore, SnapshotReading, WriteScope } from "./flag-store.ts";
 import type { HostTables } from "./postgres/host-tables.ts";
 import { visitFlags } from "./rows/flag-headers.ts";
 import { readFlag } from "./rows/flags.ts";
@@ -15,7 +15,7 @@ import { readRules } from "./rows/rules.ts";
 import { readSegment } from "./rows/segments.ts";
 import { createChangeChecks } from "./snapshot/change-checks.ts";
 import { createSnapshots } from "./snapshot/snapshots.ts";
-import { loadSnapshot, type TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
+import { loadSnapshot, TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
 import { within } from "./wait.ts";
 import { listAudit } from "./writes/audit.ts";
 import { type ChainEnd, readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
@@ -86,7 +86,14 @@ export function createFlagStore(
     changed: createChangeChecks({ check: snapshots.wake, monotonicMs }),
     connected: () => void snapshots.poll(),
   });
-  const writer: Writer = { adapter, transactions, nowMs, committed };
+  const writer: Writer = {
+    adapter,
+    transactions,
+    nowMs,
+    snapshot: (tenant) => snapshots.get(tenant).then(contentsOf, () => undefined),
+    peek: (tenant) => contentsOf(snapshots.peek(tenant)),
+    committed,
+  };
 
   async function committed(tenant: string, end: ChainEnd): Promise<void> {
     bus?.publish(tenant, end.revision);
@@ -193,6 +200,10 @@ export function createFlagStore(
       await bus?.close();
     },
   };
+}
+
+function contentsOf(reading: SnapshotReading | undefined): TenantSnapshot | undefined {
+  return reading?.snapshot instanceof TenantSnapshot ? reading.snapshot : undefined;
 }
 
 const TABLES = {

@@ -105,8 +105,8 @@ function holdsSimple(
       return (operand as readonly Json[]).some((item) => same(item, actual));
     case "contains":
       return Array.isArray(actual)
-        ? actual.some((item) => same(item, operand))
-        : both && actual.includes(operand);
+        ? actual.slice(0, 1024).some((item) => same(item, operand))
+        : both && actual.slice(0, 4096).includes(operand);
     case "starts_with":
       return both && actual.startsWith(operand);
     case "ends_with":

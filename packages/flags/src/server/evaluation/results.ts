@@ -12,6 +12,7 @@ import type {
   EvaluationSelect,
 } from "../../model/evaluation.ts";
 import { type FlagHit, positionOf } from "./flags.ts";
+import { ResponseSize } from "./response-size.ts";
 import {
   allFlags,
   countEvaluation,
@@ -34,15 +35,18 @@ export function singleResult(scope: EvaluationScope, input: EvaluateFeatureFlagI
 
 export function batchResult(scope: EvaluationScope, input: EvaluateFeatureFlagsInput): AnyBatchResult {
   const { defaults = {} } = input;
+  const size = new ResponseSize(input.select, scope.metadata);
   const entries = input.flagKeys.map((key) => {
     const fallback = Object.hasOwn(defaults, key) ? (defaults[key] ?? null) : null;
-    return [key, selectInMap(evaluateKey(scope, key, fallback), input.select)] as const;
+    return [key, selectInMap(evaluateKey(scope, key, fallback, size), input.select)] as const;
   });
-  return {
+  const result = {
     flags: Object.fromEntries(entries),
     evaluatedAt: scope.evaluatedAt,
     ...(input.contextInResponse !== false && { context: scope.context }),
   };
+  size.check(result);
+  return result;
 }
 
 export function bootstrapResult(
@@ -50,26 +54,34 @@ export function bootstrapResult(
   input: BootstrapFeatureFlagsInput,
 ): AnyBootstrapResult {
   const { prefix = "", includeDisabled = false } = input;
+  const size = new ResponseSize(input.select, scope.metadata);
   const entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
   for (const hit of input.include === undefined ? allFlags(scope) : namedFlags(scope, input.include)) {
     const { key } = hit.found.flag;
     if (!key.startsWith(prefix)) continue;
-    const fields = evaluateHit(scope, hit, includeDisabled);
+    const fields = evaluateHit(scope, hit, includeDisabled, size);
     if (fields !== undefined) entries.push([key, selectInMap(fields, input.select)]);
   }
   // Not an object literal: `__proto__` is a key like any other.
-  return {
+  const result: AnyBootstrapResult = {
     flags: Object.fromEntries(entries),
     evaluatedAt: scope.evaluatedAt,
     context: scope.context,
     ...(input.position && { position: positionOf(scope.reading) }),
     ...(input.position && scope.reading.stale && { stale: true }),
   };
+  size.check(result);
+  return result;
 }
 
-function evaluateKey(scope: EvaluationScope, key: string, fallback: JsonValue): EvaluationFields {
+function evaluateKey(
+  scope: EvaluationScope,
+  key: string,
+  fallback: JsonValue,
+  size?: ResponseSize,
+): EvaluationFields {
   const hit = findFlag(scope, key);
-  const fields = hit && evaluateHit(scope, hit, true);
+  const fields = hit && evaluateHit(scope, hit, true, size);
   if (fields !== undefined) return fields;
   countMissing(scope);
   return { value: fallback, reason: "not_found", metadata: scope.metadata };
@@ -80,6 +92,7 @@ function evaluateHit(
   scope: EvaluationScope,
   hit: FlagHit,
   includeDisabled: boolean,
+  size: ResponseSize | undefined,
 ): EvaluationFields | undefined {
   const { metadata } = scope;
   const { layer, found } = hit;
@@ -87,6 +100,7 @@ function evaluateHit(
   const evaluation = trace?.result ?? evaluateFlag(scope, layer, found);
   const { value, variant, reason, variantMetadata } = evaluation;
   if (reason === "disabled" && !includeDisabled) return undefined;
+  size?.add(found.flag.key, evaluation, trace?.steps);
   countEvaluation(scope, layer, found, evaluation);
   return {
     value,

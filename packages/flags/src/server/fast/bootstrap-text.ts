@@ -3,6 +3,7 @@ import type { Evaluation } from "../../engine/definition.ts";
 import type { BootstrapFeatureFlagsInput } from "../../model/evaluation.ts";
 import type { Snapshot, SnapshotFlag } from "../../store/flag-store.ts";
 import { findInLayers, isVisible } from "../evaluation/flags.ts";
+import { requireBytes, requireSize } from "../evaluation/response-size.ts";
 import { bootstrapResult } from "../evaluation/results.ts";
 import { countEvaluation, type EvaluationScope, evaluateFlag } from "../evaluation/scope.ts";
 
@@ -16,7 +17,9 @@ export function bootstrapText(scope: EvaluationScope, input: BootstrapFeatureFla
   const flags = flagsText(scope, input, select === "value");
   if (flags === undefined) return JSON.stringify(bootstrapResult(scope, input));
   const context = JSON.stringify(scope.context);
-  return `{"flags":{${flags}},"evaluatedAt":"${scope.evaluatedAt}","context":${context}}`;
+  const text = `{"flags":{${flags}},"evaluatedAt":"${scope.evaluatedAt}","context":${context}}`;
+  requireBytes(text);
+  return text;
 }
 
 function flagsText(
@@ -41,6 +44,7 @@ function flagsText(
       countEvaluation(scope, layer, found, answer);
       const flag = isValueOnly ? piece.value(answer) : piece.full(answer, metadata);
       text += text === "" ? flag.slice(1) : flag;
+      requireSize(text);
     }
     isFirstLayer = false;
   }

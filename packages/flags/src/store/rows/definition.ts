@@ -1,10 +1,14 @@
 /** Compiles a flag with its rules, and checks before a write that the engine accepts the result. */
 import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
-import { checkReferences } from "../../engine/conditions.ts";
+import { checkReferences, costOf } from "../../engine/conditions.ts";
+import type { Steps } from "../../engine/cost.ts";
 import type { FlagDefinition, RuleConditions, Segments } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import { invalid } from "./entity.ts";
 import { type StoredRule, toDefinition } from "./rules.ts";
+
+/** About 6 ms for one evaluation. */
+export const MAX_FLAG_COST: Steps = 600_000;
 
 /** The rules must be in evaluation order. */
 export function compile(flag: FeatureFlag, rules: readonly StoredRule[], segments: Segments): CompiledFlag {
@@ -47,4 +51,13 @@ export function requireReferences(trees: readonly RuleConditions[], segments: Se
     field: "conditions",
     ...(limit !== undefined && { limit }),
   });
+}
+
+/** Throws if the conditions of a flag, or of one segment, could take too long to evaluate. */
+export function requireAffordable(trees: readonly RuleConditions[], segments: Segments): void {
+  if (costOf(trees, segments) <= MAX_FLAG_COST) return;
+  throw invalid(
+    `Evaluating the conditions of the flag, its segments included, would cost more than ${MAX_FLAG_COST} steps, the limit. Use fewer regex and contains conditions, or starts_with, ends_with and in instead.`,
+    { field: "conditions", limit: MAX_FLAG_COST },
+  );
 }

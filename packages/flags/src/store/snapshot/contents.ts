@@ -67,11 +67,11 @@ export class ContentsBuilder implements Contents {
   }
 
   /** Applies one revision. Applying a change that the rows already contain has no effect. */
-  apply(change: ChangeRow): void {
+  apply(change: Omit<ChangeRow, "prevHash" | "hash">): void {
     decodeStored(`revision ${change.revision}`, () => this.#apply(change));
   }
 
-  #apply({ action, flagId, entityId, revision, after }: ChangeRow): void {
+  #apply({ action, flagId, entityId, revision, after }: Omit<ChangeRow, "prevHash" | "hash">): void {
     switch (action) {
       case "flag.created":
       case "flag.updated":

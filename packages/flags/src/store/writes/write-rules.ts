@@ -1,7 +1,7 @@
 /** Creates, updates and deletes rules. */
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
-import { requireUsable } from "../rows/definition.ts";
+import { requireAffordable, requireUsable } from "../rows/definition.ts";
 import { isSame, requireVersion } from "../rows/entity.ts";
 import { readFlag } from "../rows/flags.ts";
 import {
@@ -96,5 +96,11 @@ async function requireUsableWith(
 ): Promise<void> {
   requireFitting(flag, stored.rule);
   const others = (await readRules(tx, tenant, flag.id)).filter(({ rule }) => rule.id !== stored.rule.id);
-  requireUsable(flag, [...others, stored].sort(byOrder), await readSegments(tx, tenant));
+  const rules = [...others, stored].sort(byOrder);
+  const segments = await readSegments(tx, tenant);
+  requireUsable(flag, rules, segments);
+  requireAffordable(
+    rules.map(({ rule }) => rule.conditions),
+    segments,
+  );
 }

@@ -3,7 +3,7 @@ import { segmentsOf } from "../../engine/conditions.ts";
 import type { RuleConditions, Segments } from "../../engine/definition.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../../model/segment.ts";
 import type { FlagRow, RuleRow } from "../../model/tables.ts";
-import { requireReferences, requireUsable } from "../rows/definition.ts";
+import { requireAffordable, requireReferences, requireUsable } from "../rows/definition.ts";
 import { conflict, isSame, requireVersion } from "../rows/entity.ts";
 import { FLAG_MODEL, toFlag } from "../rows/flags.ts";
 import { findRowsIn, scanRows } from "../rows/queries.ts";
@@ -27,7 +27,9 @@ export async function createSegment(
 ): Promise<Change<FlagSegment>> {
   const segment = newSegment(input, newId(), at);
   await requireFreeSegmentKey(tx, tenant, segment.key);
-  requireReferences([segment.conditions], withSegment(await readSegments(tx, tenant), segment));
+  const segments = withSegment(await readSegments(tx, tenant), segment);
+  requireReferences([segment.conditions], segments);
+  requireAffordable([segment.conditions], segments);
   await insertSegment(tx, tenant, segment);
   return { ...subject(segment), action: "segment.created", before: null, after: segment, result: segment };
 }
@@ -46,6 +48,7 @@ export async function updateSegment(
   if (patch.conditions !== undefined) {
     const segments = withSegment(await readSegments(tx, tenant), segment);
     requireReferences([segment.conditions], segments);
+    requireAffordable([segment.conditions], segments);
     await requireUsersUsable(context, segment.key, segments);
   }
   await replaceSegment(tx, tenant, segment);
@@ -99,7 +102,12 @@ async function requireUsersUsable(context: WriteContext, key: string, segments: 
   const rules = (await findRowsIn<RuleRow>(tx, RULE_MODEL, { tenant }, "flagId", ids)).map(toStoredRule);
   const rulesOf = groupByFlag(rules.sort(byOrder));
   for (const row of await findRowsIn<FlagRow>(tx, FLAG_MODEL, { tenant }, "flagId", ids)) {
-    requireUsable(toFlag(row), rulesOf.get(row.flagId) ?? [], segments);
+    const using = rulesOf.get(row.flagId) ?? [];
+    requireUsable(toFlag(row), using, segments);
+    requireAffordable(
+      using.map(({ rule }) => rule.conditions),
+      segments,
+    );
   }
 }
 

@@ -12,6 +12,7 @@ import { type Adapter, findRow } from "../rows/queries.ts";
 import { uuidV7 } from "../uuid.ts";
 import { appendAudit } from "./audit.ts";
 import { advanceRevision, type ChainEnd, ensureRevision, moveChainEnd } from "./revision.ts";
+import { type Known, readContents, requireRoom } from "./tenant-limits.ts";
 import { retryLost, type Transactions } from "./transaction.ts";
 
 /** A change for its audit entry, and the result for the caller. */
@@ -48,6 +49,10 @@ export interface Writer {
   readonly transactions: Transactions;
   /** Wall-clock time. */
   readonly nowMs: () => number;
+  /** The tenant's snapshot, read if it is not in memory. Undefined if it cannot be read. */
+  readonly snapshot: (tenant: string) => Promise<Known | undefined>;
+  /** The tenant's snapshot in memory, if it is recent. */
+  readonly peek: (tenant: string) => Known | undefined;
   /** Runs after the commit and before the write resolves. */
   readonly committed: (tenant: string, end: ChainEnd) => Promise<void>;
 }
@@ -65,7 +70,7 @@ const IDS_PER_MS = 4096;
 const MAX_ORIGIN_LENGTH = 512;
 
 export async function write<Result>(
-  { adapter, transactions, nowMs, committed }: Writer,
+  { adapter, transactions, nowMs, snapshot, peek, committed }: Writer,
   { tenant, actor, origin }: WriteScope,
   change: (context: WriteContext) => Promise<Change<Result> | Unchanged<Result>>,
 ): Promise<Result> {
@@ -73,9 +78,13 @@ export async function write<Result>(
   const current = await getCurrentAdapter(adapter);
   const ensure = () => ensureRevision(current, tenant);
   await (current === adapter ? retryLost(ensure) : ensure());
+  // Inside a transaction of the host, a second connection could wait for it without end.
+  const last = current === adapter ? await snapshot(tenant) : undefined;
   return transactions.run(async (tx) => {
     const { auditAt, ...start } = await advanceRevision(tx, tenant);
     let { revision, auditHash } = start;
+    const previous = { revision: revision - 1, auditHash };
+    const contents = await readContents(tx, tenant, previous, peek(tenant) ?? last);
     // Read after the lock was taken: otherwise a writer that waited for it would have an earlier time than the others.
     const now = new Date(nowMs());
     const at = timeAfter(auditAt, now);
@@ -122,7 +131,12 @@ export async function write<Result>(
     const context = { tx, tenant, at, now, revision: () => revision, newId, sweep };
     const outcome = await change(context);
     if (outcome.action === null) revision -= 1;
-    else await record(outcome, actor, origin);
+    else {
+      if (contents !== undefined && outcome.after !== null) {
+        await requireRoom(contents, { ...outcome, revision, after: entityText(outcome.after) });
+      }
+      await record(outcome, actor, origin);
+    }
     const end = { revision, auditHash };
     if (end.auditHash === start.auditHash) {
       await moveChainEnd(tx, tenant, { ...end, auditAt });

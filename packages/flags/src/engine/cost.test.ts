@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { checkConditions, costOf } from "./conditions.ts";
+import type { RuleConditions } from "./definition.ts";
+
+const tree = (...conditions: readonly object[]): RuleConditions => {
+  const checked = checkConditions({ operator: "OR", conditions });
+  if ("problem" in checked) throw new Error(checked.problem);
+  return checked.conditions;
+};
+const cost = (...conditions: readonly object[]) => costOf([tree(...conditions)], new Map());
+const of = (operator: string, value: unknown) => ({ attribute: "a", operator, value });
+
+test("searches cost more than comparisons, and large patterns more than small ones", () => {
+  const equals = cost(of("equals", "x"));
+  const contains = cost(of("contains", "x"));
+  const regex = cost(of("regex", "x"));
+  expect(contains).toBeGreaterThan(50 * equals);
+  expect(regex).toBeGreaterThan(contains);
+  expect(cost(of("regex", "x{1,100}"))).toBeGreaterThan(20 * regex);
+  expect(cost(of("ends_with", "@example.com"))).toBeLessThan(2 * equals);
+});
+
+test("large operands and long paths cost what comparing and reading them can cost", () => {
+  const list = Array.from({ length: 1000 }, (_, at) => ({ at }));
+  expect(cost(of("in", list))).toBeGreaterThan(3000);
+  expect(cost(of("equals", list))).toBeGreaterThan(3000);
+  expect(cost(of("contains", { a: 1 }))).toBeGreaterThan(cost(of("contains", "a")));
+  const deep = { attribute: Array(5000).fill("a").join("."), operator: "equals", value: 1 };
+  expect(cost(deep)).toBeGreaterThan(5000);
+});
+
+test("a segment counts once for a flag, however often its rules name it", () => {
+  const segments = new Map([["s", tree(of("contains", "x"))]]);
+  const named = tree({ segment: "s" });
+  const once = costOf([named], segments);
+  expect(once).toBeGreaterThan(cost(of("contains", "x")));
+  expect(costOf([named, named], segments) - once).toBeLessThan(50);
+});
