@@ -61,6 +61,9 @@ afterAll(async () => {
 function claim(): Omit<EvaluationContext, "environment"> {
   const {
     environment: _environment,
+    // A visitor may not claim these.
+    email: _email,
+    role: _role,
     organizationId = "acme",
     anonymousId = "visitor",
     ...context
