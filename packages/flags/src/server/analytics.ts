@@ -3,10 +3,15 @@ import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { createAdapterEventLog } from "../store/events/adapter/log.ts";
 import { createAdapterOutbox } from "../store/events/adapter/outbox.ts";
 import { createExposures } from "../store/events/exposures.ts";
+import type { Move } from "../store/events/mover.ts";
 import { createPostgresEventLog } from "../store/events/postgres/log.ts";
+import { createMove } from "../store/events/postgres/move.ts";
+import { createMoveBack } from "../store/events/postgres/move-back.ts";
 import { createPostgresOutbox } from "../store/events/postgres/outbox.ts";
 import { createSinks } from "../store/events/sinks/sinks.ts";
 import { createTally } from "../store/events/tally.ts";
+import { HostTables, type TableHost } from "../store/postgres/host-tables.ts";
+import { isPostgresPool } from "../store/postgres/pool.ts";
 import type { Transactions } from "../store/writes/transaction.ts";
 import type { Meter } from "./metrics/meter.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
@@ -17,6 +22,7 @@ export type Analytics = Pick<Service, "events" | "tally" | "exposures" | "sinks"
 type EventOptions = NonNullable<FeatureFlagsOptions["events"]>;
 
 export interface AnalyticsContext {
+  readonly host: TableHost;
   readonly transactions: Transactions;
   readonly meter: Meter;
   readonly warn: (message: string, error: unknown) => void;
@@ -37,14 +43,18 @@ export function checkEventOptions({ maxQueued = 1, retentionDays = 1 }: EventOpt
 export function createAnalytics(
   adapter: DBAdapter,
   { postgres, events: { maxQueued, retentionDays, sinks = [] } = {} }: FeatureFlagsOptions,
-  { transactions, meter, warn }: AnalyticsContext,
+  { host, transactions, meter, warn }: AnalyticsContext,
 ): Analytics {
   const outbox = sinks.map(({ name }) => name);
   const settings = { maxQueued, retentionDays, outbox, warn };
   const events =
     postgres === undefined
-      ? createAdapterEventLog(adapter, { transactions, ...settings })
-      : createPostgresEventLog({ pool: postgres, ...settings });
+      ? createAdapterEventLog(adapter, { transactions, move: moveBack(host), ...settings })
+      : createPostgresEventLog({
+          pool: postgres,
+          move: createMove(HostTables.of(host, postgres)),
+          ...settings,
+        });
   const waiting = postgres === undefined ? createAdapterOutbox(adapter) : createPostgresOutbox(postgres);
   return {
     events,
@@ -52,6 +62,12 @@ export function createAnalytics(
     tally: createTally({ log: events, warn, lost: (count) => meter.lost("evaluation-count", count) }),
     exposures: createExposures({ log: events, warn, lost: (count) => meter.lost("exposure", count) }),
   };
+}
+
+/** Without the pool of the option, only a host whose database is a pool itself can be asked for its tables. */
+function moveBack(host: TableHost): Move | undefined {
+  const { database } = host.options;
+  return isPostgresPool(database) ? createMoveBack(HostTables.of(host, database)) : undefined;
 }
 
 /** Writes the counts and exposures that are still in memory, and stops. */

@@ -132,7 +132,7 @@ function createService(
         ((listener) => createPostgresBus({ pool: postgres, listener, listens: options.pollMs !== 0, warn })),
       warn,
     }),
-    ...createAnalytics(adapter, options, { transactions, meter, warn }),
+    ...createAnalytics(adapter, options, { host: context, transactions, meter, warn }),
     telemetry: startTelemetry(meter, warn),
     fastPath: { state: "off", reason: "withFeatureFlags is not used." },
     identities: createFlagIdentities(context, postgres),

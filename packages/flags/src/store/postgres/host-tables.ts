@@ -22,6 +22,11 @@ export class HostTables {
     this.#pool = pool;
   }
 
+  /** The pool leads to the host's database, although Better Auth may use another pool or adapter. */
+  static of({ tables }: Pick<TableHost, "tables">, pool: PostgresPool): HostTables {
+    return new HostTables(tables, pool);
+  }
+
   static on({ options, tables }: TableHost, pool: PostgresPool | undefined): HostTables | undefined {
     return pool !== undefined && options.database === pool ? new HostTables(tables, pool) : undefined;
   }
@@ -35,8 +40,8 @@ export class HostTables {
   }
 
   /** A connection that does not answer in time is not used again. */
-  query(timeoutMs: number, text: string, values: unknown[]): Promise<PostgresRow[]> {
-    return runQuery(this.#pool, timeoutMs, { text, values });
+  query(timeoutMs: number, text: string, values?: unknown[]): Promise<PostgresRow[]> {
+    return runQuery(this.#pool, timeoutMs, { text, ...(values && { values }) });
   }
 
   /** After the first unknown table, column or operator, uses Better Auth's adapter, which knows names and types. */

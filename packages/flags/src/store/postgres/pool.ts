@@ -20,14 +20,21 @@ export type PostgresPool = {
   readonly options: { readonly max?: number | undefined };
 };
 
-export function assertPostgresPool(pool: PostgresPool): void {
-  const { connect, on, options, Client } = pool as Partial<Record<string, unknown>>;
-  const isPool =
+/** Whether a value is a `Pool` of `pg`. */
+export function isPostgresPool(value: unknown): value is PostgresPool {
+  if (typeof value !== "object" || value === null) return false;
+  const { connect, on, options, Client } = value as Partial<Record<string, unknown>>;
+  return (
     typeof connect === "function" &&
     typeof on === "function" &&
     typeof options === "object" &&
-    typeof Client === "function";
-  if (!isPool) throw new TypeError("The option `postgres` is not a pool. Pass a `Pool` of the package `pg`.");
+    typeof Client === "function"
+  );
+}
+
+export function assertPostgresPool(pool: PostgresPool): void {
+  if (!isPostgresPool(pool))
+    throw new TypeError("The option `postgres` is not a pool. Pass a `Pool` of the package `pg`.");
 }
 
 const guarded = new WeakSet<PostgresPool>();
@@ -137,11 +144,12 @@ export function isUnstorable(error: unknown): boolean {
 
 /** No such table, column or schema. */
 const UNKNOWN_NAMES = ["42P01", "42703", "3F000"];
-const NO_SUCH_OPERATOR = "42883";
+/** No such operator, and a value of another type than the column. */
+const OTHER_TYPES = ["42883", "42804"];
 
-/** Whether a table, a column, a schema or an operator does not exist. */
+/** Whether a table, a column, a schema or an operator does not exist, or a column has another type. */
 export function isMisunderstood(error: unknown): boolean {
-  return [...UNKNOWN_NAMES, NO_SUCH_OPERATOR].includes(codeOf(error));
+  return [...UNKNOWN_NAMES, ...OTHER_TYPES].includes(codeOf(error));
 }
 
 const MISSING_TABLES =

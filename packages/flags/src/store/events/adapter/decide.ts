@@ -11,7 +11,10 @@ export type RecordResult =
   | { readonly kind: "event"; readonly recorded: Recorded }
   | { readonly kind: "batch"; readonly recorded: BatchRecorded };
 
-/** A used idempotency key: the hash of its body, and the answer as JSON: an event's id or the result of a batch. */
+/**
+ * A used idempotency key: the hash of its body, or the beginning of it, and the answer as JSON: an event's id or the
+ * result of a batch. The answer is empty if it follows from the keys of the batch's events.
+ */
 export interface UsedKey {
   readonly bodyHash: string;
   readonly answer: string;
@@ -52,7 +55,7 @@ export function decide(requests: readonly RecordRequest[], used: ReadonlyMap<str
   function decideEntry({ tenant, event, isKept, dedupe }: EventEntry): Recorded {
     const usedKey = dedupe && find(dedupe);
     if (dedupe !== undefined && usedKey !== undefined) {
-      if (usedKey.bodyHash !== dedupe.bodyHash) return { outcome: "conflict", eventId: event.id };
+      if (!dedupe.bodyHash.startsWith(usedKey.bodyHash)) return { outcome: "conflict", eventId: event.id };
       return { outcome: "duplicate", eventId: JSON.parse(usedKey.answer) as string };
     }
     if (isKept) events.push({ tenant, event });
@@ -62,14 +65,24 @@ export function decide(requests: readonly RecordRequest[], used: ReadonlyMap<str
     return { outcome: "stored", eventId: event.id };
   }
 
+  /** Whether the entry's key was used with another body. Changes nothing. */
+  function isConflict({ dedupe }: EventEntry): boolean {
+    const usedKey = dedupe && find(dedupe);
+    return usedKey !== undefined && dedupe?.bodyHash.startsWith(usedKey.bodyHash) === false;
+  }
+
   function decideBatch({ entries, failed, batchId, dedupe }: EventBatch): BatchRecorded {
     const usedKey = dedupe && find(dedupe);
+    const answerOf = (conflicts: (entry: EventEntry) => boolean): FeatureFlagEventBatchResult => {
+      const count = entries.filter(conflicts).length;
+      return { success: entries.length - count, failed: failed + count, batchId };
+    };
     if (dedupe !== undefined && usedKey !== undefined) {
-      if (usedKey.bodyHash !== dedupe.bodyHash) return { outcome: "conflict" };
-      return { outcome: "duplicate", answer: JSON.parse(usedKey.answer) as FeatureFlagEventBatchResult };
+      if (!dedupe.bodyHash.startsWith(usedKey.bodyHash)) return { outcome: "conflict" };
+      const answer = usedKey.answer === "" ? answerOf(isConflict) : JSON.parse(usedKey.answer);
+      return { outcome: "duplicate", answer: answer as FeatureFlagEventBatchResult };
     }
-    const conflicts = entries.filter((entry) => decideEntry(entry).outcome === "conflict").length;
-    const answer = { success: entries.length - conflicts, failed: failed + conflicts, batchId };
+    const answer = answerOf((entry) => decideEntry(entry).outcome === "conflict");
     if (dedupe !== undefined) {
       keys.set(dedupe.keyHash, { bodyHash: dedupe.bodyHash, answer: JSON.stringify(answer) });
     }

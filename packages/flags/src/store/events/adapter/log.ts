@@ -19,6 +19,7 @@ import {
   type Retention,
   ROLLUP_RETENTION_DAYS,
 } from "../limits.ts";
+import { createMover, type Move } from "../mover.ts";
 import {
   type Decision,
   decide,
@@ -37,6 +38,8 @@ import { type QueuedRequest, writeTogether } from "./write-together.ts";
 
 export interface AdapterEventLogOptions {
   readonly transactions: Transactions;
+  /** Moves what was stored before the option `postgres` was switched off. */
+  readonly move?: Move | undefined;
   /** Names of the sinks that get the stored events. */
   readonly outbox?: readonly string[] | undefined;
   /** Events that may wait to be written. Default 10,000. */
@@ -64,6 +67,7 @@ export function createAdapterEventLog(
   adapter: DBAdapter,
   {
     transactions,
+    move,
     outbox = [],
     maxQueued = MAX_QUEUED_EVENTS,
     retentionDays = EVENT_RETENTION_DAYS,
@@ -77,7 +81,9 @@ export function createAdapterEventLog(
   const retention: Retention = { eventDays: retentionDays, rollupDays: ROLLUP_RETENTION_DAYS };
   let nextSweepMs = Number.NEGATIVE_INFINITY;
   let sweeping: Promise<void> | undefined;
+  let moving: Promise<void> = Promise.resolve();
   let isClosed = false;
+  const mover = createMover(move, warn);
 
   const queue = createEventQueue<QueuedRequest<RecordRequest, RecordResult>>({
     write: (group) => writeTogether(group, writeSeparately),
@@ -97,13 +103,17 @@ export function createAdapterEventLog(
   }
 
   function read<Result>(work: (current: Adapter) => Promise<Result>): Promise<Result> {
-    return guarded(async () => work(await getCurrentAdapter(adapter)));
+    return guarded(async () => {
+      await mover.done();
+      return work(await getCurrentAdapter(adapter));
+    });
   }
 
   /** Runs `work` in a transaction that is independent of the host's current one, so that the host cannot roll it back. */
   async function inSeparateTransaction<Result>(work: (tx: Adapter) => Promise<Result>): Promise<Result> {
     return runWithAdapter(adapter, () =>
       guarded(async () => {
+        await mover.done();
         await transactions.prove(REFUSAL);
         for (let attempt = 1; ; attempt++) {
           try {
@@ -153,6 +163,7 @@ export function createAdapterEventLog(
     }
     // Inside a transaction of the host, the event is committed or rolled back with it.
     return guarded(async () => {
+      await mover.done();
       await transactions.prove(REFUSAL);
       return onlyOf(await writeGroup(current, [request]));
     });
@@ -179,7 +190,11 @@ export function createAdapterEventLog(
     );
   }
 
-  const timer = repeat(SWEEP_AGAIN_MS, async () => sweepIfDue());
+  const timer = repeat(SWEEP_AGAIN_MS, () => {
+    sweepIfDue();
+    moving = mover.again();
+    return moving;
+  });
 
   return {
     async record(entry) {
@@ -214,6 +229,7 @@ export function createAdapterEventLog(
       timer.stop();
       await queue.drain();
       await sweeping?.catch(() => undefined);
+      await moving;
     },
   };
 }
@@ -232,10 +248,12 @@ async function findKeys(
   hashes: readonly string[],
   nowIso: string,
 ): Promise<Map<string, { bodyHash: string; answer: string }>> {
-  const rows = await findRowsIn<EventKeyRow>(tx, "featureFlagEventKey", {}, "keyHash", hashes);
+  const hashOf = new Map(hashes.flatMap((hash) => [[hash, hash] as const, [shortened(hash), hash] as const]));
+  const keys = [...hashOf.keys()];
+  const rows = await findRowsIn<EventKeyRow>(tx, "featureFlagEventKey", {}, "keyHash", keys);
   const used = new Map<string, { bodyHash: string; answer: string }>();
   for (const row of rows) {
-    if (row.expiresAt > nowIso) used.set(row.keyHash, row);
+    if (row.expiresAt > nowIso) used.set(hashOf.get(row.keyHash) ?? row.keyHash, row);
     else {
       const expired: Where = { field: "expiresAt", operator: "lte", value: nowIso };
       const where = [{ field: "keyHash", value: row.keyHash }, expired];
@@ -243,6 +261,11 @@ async function findKeys(
     }
   }
   return used;
+}
+
+/** Keys that come from the tables of the option `postgres` have 128 bits. */
+function shortened(hash: string): string {
+  return hash.replaceAll("-", "").slice(0, 32);
 }
 
 /** Stores a key. Returns false if it was used before. */

@@ -18,6 +18,7 @@ import {
   type Retention,
   ROLLUP_RETENTION_DAYS,
 } from "../limits.ts";
+import { createMover, type Move } from "../mover.ts";
 import { createPostgresFigures } from "./figures.ts";
 import { type Group, gather, Outcomes, type Request, type StoredKey } from "./group.ts";
 import { COUNT, EXPOSE, KEEP_ANSWERS, LOOK_UP, recordStatement, type Statement } from "./statements.ts";
@@ -25,6 +26,8 @@ import { sweepPostgres } from "./sweep.ts";
 
 export interface PostgresEventLogOptions {
   readonly pool: PostgresPool;
+  /** Moves what was stored before the option `postgres` was switched on. */
+  readonly move?: Move | undefined;
   /** Events that may wait to be written. Default 10,000. */
   readonly maxQueued?: number | undefined;
   /** Days that events and exposures are kept. Default 90. */
@@ -55,6 +58,7 @@ const SWEEP_AGAIN_MS = 60_000;
 
 export function createPostgresEventLog({
   pool,
+  move,
   maxQueued = MAX_QUEUED_EVENTS,
   retentionDays = EVENT_RETENTION_DAYS,
   outbox = [],
@@ -79,7 +83,9 @@ export function createPostgresEventLog({
   let restUntilMs = Number.NEGATIVE_INFINITY;
   let nextSweepMs = Number.NEGATIVE_INFINITY;
   let sweeping: Promise<void> = Promise.resolve();
+  let moving: Promise<void> = Promise.resolve();
   let isClosed = false;
+  const mover = createMover(move, warn);
 
   const ask = (statement: Statement, values: unknown[]) =>
     runQuery(pool, TIMEOUT_MS, { ...statement, values });
@@ -107,6 +113,8 @@ export function createPostgresEventLog({
   }
 
   async function writeAll(requests: readonly Request[]): Promise<void> {
+    // Otherwise a key that was used before would count again.
+    await mover.done();
     for (let left = requests; left.length > 0; ) {
       const group = gather(left, hasOutbox);
       await writeGroup(group);
@@ -182,7 +190,11 @@ export function createPostgresEventLog({
     );
   }
 
-  const timer = repeat(SWEEP_AGAIN_MS, async () => sweepIfDue());
+  const timer = repeat(SWEEP_AGAIN_MS, () => {
+    sweepIfDue();
+    moving = mover.again();
+    return moving;
+  });
 
   /** Wraps errors of PostgreSQL as STORAGE_ERROR. */
   async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -191,6 +203,11 @@ export function createPostgresEventLog({
     } catch (error) {
       throw storageError(error);
     }
+  }
+
+  async function afterMove<Result>(read: () => Promise<Result>): Promise<Result> {
+    await mover.done();
+    return guarded(read);
   }
 
   return {
@@ -245,9 +262,9 @@ export function createPostgresEventLog({
         await persist(() => ask(COUNT, values));
       }),
 
-    flagFigures: (tenant, flagKey, window) => guarded(() => figures.ofFlag(tenant, flagKey, window)),
-    summaries: (tenant, flagKeys, window) => guarded(() => figures.summaries(tenant, flagKeys, window)),
-    usageFigures: (tenant, window) => guarded(() => figures.usage(tenant, window)),
+    flagFigures: (...about) => afterMove(() => figures.ofFlag(...about)),
+    summaries: (...about) => afterMove(() => figures.summaries(...about)),
+    usageFigures: (...about) => afterMove(() => figures.usage(...about)),
 
     sweep,
     depth: queue.depth,
@@ -255,7 +272,7 @@ export function createPostgresEventLog({
       isClosed = true;
       timer.stop();
       await queue.close();
-      await sweeping;
+      await Promise.all([sweeping, moving]);
     },
   };
 }

@@ -91,4 +91,10 @@ create table if not exists halyard_flag_outbox (
   enqueued_at timestamptz not null default now(),
   primary key (sink, position)
 );
+
+-- Whether the process that started last stores events here (postgres) or in Better Auth's tables (adapter).
+create table if not exists halyard_flag_log (
+  is_only boolean primary key default true check (is_only),
+  in_use text not null
+);
 `;
