@@ -210,3 +210,15 @@ describe("the caller", () => {
     expect([answer.status, answer.json]).toEqual([403, { errorDetails: "Ask an administrator." }]);
   });
 });
+
+test("a context that is nested too deeply is refused as an invalid context, however deep it is", async () => {
+  const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  for (const levels of [9, 100, 15_000]) {
+    for (const context of [`{"deep":${deep(levels)}}`, `{"attributes":{"deep":${deep(levels)}}}`]) {
+      for (const path of [PATH, `${PATH}/targeted`]) {
+        const { status, json } = await host.call("POST", path, { body: `{"context":${context}}` });
+        expect([status, json.errorCode], `${path} ${levels}`).toEqual([400, "INVALID_CONTEXT"]);
+      }
+    }
+  }
+});

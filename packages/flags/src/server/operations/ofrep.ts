@@ -5,6 +5,7 @@ import * as z from "zod";
 import { isPlainObject } from "../../engine/json.ts";
 import type { EvaluationFields, EvaluationMetadata } from "../../model/evaluation.ts";
 import { parseBootstrapInput, parseEvaluateInput } from "../../model/evaluation-input.ts";
+import { jsonObject, parse } from "../../model/inputs.ts";
 import type { OfrepBulkEvaluation, OfrepEvaluation, OfrepInput, OfrepMetadata } from "../../model/ofrep.ts";
 import { claimOf, OPENFEATURE_REASONS } from "../../model/openfeature.ts";
 import { sha256 } from "../../store/sha256.ts";
@@ -104,7 +105,8 @@ function flatMetadata({ revision, stale, environmentIgnored }: EvaluationMetadat
 function contextIn(body: unknown): { context?: unknown } {
   const context: unknown = isPlainObject(body) ? body["context"] : body;
   if (context === undefined) return {};
-  return { context: isPlainObject(context) ? claimOf(context) : context };
+  // Converting the context would exhaust the stack if it were nested without limit.
+  return { context: isPlainObject(context) ? claimOf(parse(jsonObject, context)) : context };
 }
 
 /** Turns an error into the protocol's format. */
