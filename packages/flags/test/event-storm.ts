@@ -46,6 +46,7 @@ export interface StormResult {
 
 const APPS = 3;
 const CLIENTS = 24;
+const FLAGS = 20;
 const BATCH = 100;
 /** Number of senders of the same request at the same time. */
 const RACERS = 64;
@@ -62,7 +63,7 @@ type Load =
 
 /** Derives an event from its number, so that a repeated event is the same. */
 function eventOf(number: number): { flagKey: string; event: string; value: number; idempotencyKey: string } {
-  const flagKey = `flag-${number % 20}`;
+  const flagKey = `flag-${number % FLAGS}`;
   const event = number % 3 === 0 ? "view" : "click";
   return { flagKey, event, value: (number % 100) / 4, idempotencyKey: `key-${number}` };
 }
@@ -73,6 +74,9 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   const first = await startHost({ database: pool });
+  for (let at = 0; at < FLAGS; at++) {
+    await first.auth.api.createFeatureFlag({ body: { key: `flag-${at}`, name: "N", type: "boolean" } });
+  }
   await first.close();
   await pool.query(featureFlagsPostgresMigration);
 

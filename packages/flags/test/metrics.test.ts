@@ -123,6 +123,7 @@ describe("metrics", () => {
 
   test("count events as accepted or refused", async () => {
     const host = await memoryHost();
+    await host.auth.api.createFeatureFlag({ body: flag() });
     await host.request("/feature-flags/events", event());
     await host.request("/feature-flags/events", event(), { "idempotency-key": "one" });
     await host.request("/feature-flags/events", event(), { "idempotency-key": "one" });
@@ -180,7 +181,8 @@ describe("metrics", () => {
     await host.evaluate({ flagKey: "key-canary", context, track: true });
     await host.request(
       "/feature-flags/events",
-      event({ flagKey: "key-canary", event: "event-canary", context }),
+      event({ flagKey: "key-canary", event: "event-canary" }),
+      owner.headers,
     );
     const text = await host.auth.api.getFeatureFlagsMetrics();
     for (const secret of ["canary", organizationId, owner.id]) expect(text).not.toContain(secret);

@@ -15,7 +15,7 @@ import {
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { freshPostgres } from "./databases.ts";
 import { type Host, startHost } from "./host.ts";
-import { memoryHost } from "./memory-host.ts";
+import { flag, memoryHost } from "./memory-host.ts";
 
 const SECRET = "a secret of the webhook, long enough";
 const CONTEXT = { attempt: 1, deliveryId: "dlv_1" };
@@ -233,6 +233,7 @@ describe.each(starts)("events of an application with a webhook, on %s", (_name, 
     const logged: string[] = [];
     const sinks = [webhookSink({ url, secret: SECRET, timeoutMs: 300 })];
     const host = await start({ events: { sinks } }, (message) => logged.push(message));
+    await host.auth.api.createFeatureFlag({ body: flag() });
     await host.request("/feature-flags/events", event("first"));
     await host.request("/feature-flags/events/batch", { events: [event("second"), event("third")] });
 

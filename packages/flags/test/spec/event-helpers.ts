@@ -2,6 +2,13 @@
 import { expect } from "vitest";
 import type { EventRow } from "../../src/model/event-rows.ts";
 import type { Answer, Host } from "../host.ts";
+import { flag, newKey } from "../memory-host.ts";
+
+/** The key of a new flag: an anonymous caller can record events of existing flags only. */
+export async function newFlag(host: Host, key: string = newKey()): Promise<string> {
+  await host.auth.api.createFeatureFlag({ body: flag({ key }) });
+  return key;
+}
 
 export const rowsOf = (host: Host, flagKey: string) =>
   host.adapter.findMany<EventRow>({

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
 import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
-import { isRefused, rowOf, rowsOf } from "./event-helpers.ts";
+import { isRefused, newFlag, rowOf, rowsOf } from "./event-helpers.ts";
 import { WAYS, type Way } from "./ways.ts";
 
 let host: Host;
@@ -10,6 +10,7 @@ let admin: Person;
 suiteHost({}, async (started) => {
   host = started;
   admin = await host.person("admin", "admin");
+  await newFlag(host, "k");
 });
 
 const send = (
@@ -22,7 +23,7 @@ describe.each(WAYS)("guide/flags-events: Once and no more than once (%s)", (_nam
   const way = (): Way => through({ host, admin });
 
   test("a repeated Idempotency-Key with the same body, in any order of its fields, returns the first response", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const headers = { "idempotency-key": newKey("key") };
     const first = await way().event(
       { flagKey, event: "e", properties: { a: 1, b: { c: 2, d: 3 } } },
@@ -43,7 +44,7 @@ describe.each(WAYS)("guide/flags-events: Once and no more than once (%s)", (_nam
   });
 
   test("64 concurrent requests with one Idempotency-Key store one event and get the same response", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const headers = { "idempotency-key": newKey("key") };
     const answers = await Promise.all(
       Array.from({ length: 64 }, () => way().event({ flagKey, event: "e" }, headers)),
@@ -60,7 +61,7 @@ describe.each(WAYS)("guide/flags-events: Once and no more than once (%s)", (_nam
   });
 
   test("the idempotencyKey of a batch is its batchId; repeated it stores nothing, and with another body it is 409", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const body = { events: [{ flagKey, event: "e" }, { flagKey }], idempotencyKey: newKey("batch") };
     const first = await way().eventBatch(body);
     expect(first.json).toEqual({ success: 1, failed: 1, batchId: body.idempotencyKey });
@@ -73,7 +74,7 @@ describe.each(WAYS)("guide/flags-events: Once and no more than once (%s)", (_nam
 
 describe("guide/flags-events: Once and no more than once", () => {
   test("the idempotencyKey in an event's body and the header Idempotency-Key are the same key", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const key = newKey("key");
     const event = { flagKey, event: "e" };
     const first = await send(event, undefined, { "idempotency-key": key });
@@ -83,7 +84,7 @@ describe("guide/flags-events: Once and no more than once", () => {
   });
 
   test("the idempotencyKey of an event in a batch and the header Idempotency-Key are the same key", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const key = newKey("key");
     const event = { flagKey, event: "e", value: 1 };
     await send(event, undefined, { "idempotency-key": key });
@@ -99,7 +100,7 @@ describe("guide/flags-events: Once and no more than once", () => {
   test("an idempotency key is scoped to the user, to the API key, or to all anonymous visitors", async () => {
     const [ann, bob] = [await host.person("ann"), await host.person("bob")];
     const key = await host.key({ userId: ann.id }, []);
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const headers = { "idempotency-key": "the same key" };
     const ids: string[] = [];
     for (const as of [ann, bob, key, undefined]) {
@@ -120,7 +121,7 @@ describe("guide/flags-events: Once and no more than once", () => {
     const owner = await host.person("owner-of-two");
     const one = await host.organization(owner, "one");
     const two = await host.organization(owner, "two");
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const headers = { "idempotency-key": "per organization" };
     const answers = await Promise.all(
       [one, two].map((organizationId) =>
@@ -145,12 +146,14 @@ describe("guide/flags-events: Once and no more than once", () => {
   });
 
   test("a server call with only the header Idempotency-Key records an anonymous visitor's event", async () => {
-    const { auth, adapter } = await memoryHost({ flags: { identity: "verified" } });
+    const strict = await memoryHost({ flags: { identity: "verified" } });
+    const { auth, adapter } = strict;
+    const flagKey = await newFlag(strict);
     const headers = new Headers({ "Idempotency-Key": newKey("header") });
-    const claim = { flagKey: "k", event: "e", context: { userId: "anybody" } };
+    const claim = { flagKey, event: "e", context: { userId: "anybody" } };
     const claimed = auth.api.createFeatureFlagEvent({ body: claim, headers });
     await expect(claimed).rejects.toMatchObject({ statusCode: 401, body: { code: "PERMISSION_DENIED" } });
-    await auth.api.createFeatureFlagEvent({ body: { flagKey: "k", event: "e" }, headers });
+    await auth.api.createFeatureFlagEvent({ body: { flagKey, event: "e" }, headers });
     const rows = await adapter.findMany<{ userId: string | null }>({ model: "featureFlagEvent" });
     expect(rows.map(({ userId }) => userId)).toEqual([null]);
   });

@@ -4,7 +4,7 @@ import { murmur3 } from "../../src/engine/murmur.ts";
 import type { ExposureRow } from "../../src/model/event-rows.ts";
 import type { Host, Person } from "../host.ts";
 import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
-import { isRefused, rowOf, rowsOf } from "./event-helpers.ts";
+import { isRefused, newFlag, rowOf, rowsOf } from "./event-helpers.ts";
 import { WAYS } from "./ways.ts";
 
 let host: Host;
@@ -28,7 +28,7 @@ const sendBatch = (body: unknown, as?: { headers: Record<string, string> }) =>
 describe("guide/flags-events: An event", () => {
   test("an event of a session belongs to its user, or to another user with evaluate-as only", async () => {
     const user = await host.person("about");
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     await send({ flagKey, event: "e", context: { attributes: { plan: "pro" } } }, user);
     expect((await rowOf(host, flagKey)).userId).toBe(user.id);
     isRefused(
@@ -41,13 +41,14 @@ describe("guide/flags-events: An event", () => {
   });
 
   test("an event of an anonymous visitor belongs to the claimed user, unless identity is verified", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     await send({ flagKey, event: "e", context: { userId: "u1" } });
     expect((await rowOf(host, flagKey)).userId).toBe("u1");
     for (const context of [{ role: "admin" }, { email: "e@example.com" }]) {
       isRefused(await send({ flagKey, event: "e", context }), 401, "PERMISSION_DENIED");
     }
     const strict = await memoryHost({ flags: { identity: "verified" } });
+    await newFlag(strict, flagKey);
     const refused = await strict.request("/feature-flags/events", {
       flagKey,
       event: "e",
@@ -59,7 +60,7 @@ describe("guide/flags-events: An event", () => {
 
   test("in a batch, only the events with a forbidden claim fail", async () => {
     const user = await host.person("batcher");
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const events = [
       { flagKey, event: "e" },
       { flagKey, event: "e", context: { userId: "other" } },
@@ -97,7 +98,7 @@ describe("guide/flags-events: An event", () => {
   });
 
   test("characters in a user id that databases cannot store are replaced", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     expect((await send({ flagKey, event: "e", context: { userId: "a\0b\ud800" } })).status).toBe(200);
     expect((await rowOf(host, flagKey)).userId).toBe("a\ufffdb\ufffd");
   });
@@ -130,7 +131,7 @@ describe("guide/flags-events: An event (variant)", () => {
     const plain = await make();
     const unknown = newKey();
     await send({ flagKey: plain.key, event: "e" });
-    await send({ flagKey: unknown, event: "e" });
+    await send({ flagKey: unknown, event: "e" }, await host.person(newKey("user")));
     expect((await rowOf(host, plain.key)).variant).toBeNull();
     expect((await rowOf(host, unknown)).variant).toBeNull();
   });
@@ -203,13 +204,11 @@ describe("guide/flags-tenants: With it on", () => {
     for (const flagKey of ["theirs", "global", "unknown"]) {
       await tenants.request("/feature-flags/events", { flagKey, event: "e" }, owner.headers);
     }
-    await tenants.request("/feature-flags/events", { flagKey: "theirs", event: "e" });
+    const anonymous = await tenants.request("/feature-flags/events", { flagKey: "theirs", event: "e" });
+    isRefused(anonymous, 404, "FLAG_NOT_FOUND");
     const tenantsOf = async (flagKey: string) =>
       (await rowsOf(tenants, flagKey)).map(({ tenant, organizationId }) => [tenant, organizationId]);
-    expect(await tenantsOf("theirs")).toEqual([
-      [org, org],
-      ["", null],
-    ]);
+    expect(await tenantsOf("theirs")).toEqual([[org, org]]);
     expect(await tenantsOf("global")).toEqual([["", org]]);
     expect(await tenantsOf("unknown")).toEqual([[org, org]]);
   });

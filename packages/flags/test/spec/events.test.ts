@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
 import { newKey, suiteHost } from "../memory-host.ts";
-import { isRefused, rowOf, rowsOf } from "./event-helpers.ts";
+import { isRefused, newFlag, rowOf, rowsOf } from "./event-helpers.ts";
 import { WAYS, type Way } from "./ways.ts";
 
 let host: Host;
@@ -10,6 +10,7 @@ let admin: Person;
 suiteHost({}, async (started) => {
   host = started;
   admin = await host.person("admin", "admin");
+  await newFlag(host, "k");
 });
 
 const HOUR_MS = 3_600_000;
@@ -19,7 +20,7 @@ describe.each(WAYS)("guide/flags-events: An event (%s)", (_name, through) => {
   const way = (): Way => through({ host, admin });
 
   test("an event is stored, and the response is 200 with success and its id", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const answer = await way().event({ flagKey, event: "click", value: 2.5 });
     expect([answer.status, answer.json]).toEqual([200, { success: true, eventId: expect.any(String) }]);
     expect(await rowOf(host, flagKey)).toMatchObject({
@@ -40,7 +41,7 @@ describe.each(WAYS)("guide/flags-events: An event (%s)", (_name, through) => {
     ["neither", {}, null, null],
     ["unknown fields", { value: 6, more: true }, "6", null],
   ])("an event with %s is stored", async (_what, fields, value, properties) => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     expect((await way().event({ flagKey, event: "e", ...fields })).status).toBe(200);
     expect(await rowOf(host, flagKey)).toMatchObject({ value, properties });
   });
@@ -68,7 +69,7 @@ describe.each(WAYS)("guide/flags-events: An event (%s)", (_name, through) => {
   });
 
   test("timestamp may be up to 48 hours ago, with any UTC offset", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const at = ago(47 * HOUR_MS);
     await way().event({ flagKey, event: "e", timestamp: at.replace("Z", "+00:00") });
     const row = await rowOf(host, flagKey);
@@ -87,7 +88,7 @@ describe.each(WAYS)("guide/flags-events: Sampling (%s)", (_name, through) => {
   const way = (): Way => through({ host, admin });
 
   test("sampleRate 0 stores no event and still succeeds", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     expect((await way().event({ flagKey, event: "e", sampleRate: 0 })).json.success).toBe(true);
     expect(await rowsOf(host, flagKey)).toEqual([]);
     expect((await way().event({ flagKey, event: "e", sampleRate: 1 })).json.success).toBe(true);
@@ -95,7 +96,7 @@ describe.each(WAYS)("guide/flags-events: Sampling (%s)", (_name, through) => {
   });
 
   test("the sampleRate of an event takes precedence over the batch's", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const events = [
       { flagKey, event: "kept", sampleRate: 1 },
       { flagKey, event: "not" },
@@ -109,7 +110,7 @@ describe.each(WAYS)("guide/flags-events: Many at once (%s)", (_name, through) =>
   const way = (): Way => through({ host, admin });
 
   test("a batch returns how many events succeeded and failed, and its id", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const good = { flagKey, event: "e", value: 1 };
     const events = [good, { flagKey }, good, { flagKey, event: "e", timestamp: "bad" }, 7, null];
     const answer = await way().eventBatch({ events });
@@ -136,11 +137,52 @@ describe.each(WAYS)("guide/flags-events: Many at once (%s)", (_name, through) =>
   });
 
   test("a batch has at most 1,000 events", async () => {
-    const flagKey = newKey();
+    const flagKey = await newFlag(host);
     const events = Array.from({ length: 1001 }, () => ({ flagKey, event: "e" }));
     const answer = await way().eventBatch({ events });
     isRefused(answer, 400, "VALIDATION_ERROR");
     expect(answer.json.details).toEqual({ limit: 1000 });
     expect((await way().eventBatch({ events: events.slice(1) })).json.success).toBe(1000);
+  });
+});
+
+describe("guide/flags-events: An event (of a flag that does not exist)", () => {
+  const batchOf = (known: string, unknown: string) => ({
+    events: [
+      { flagKey: unknown, event: "e" },
+      { flagKey: known, event: "e" },
+    ],
+  });
+
+  test("an anonymous caller gets 404, and in a batch the event fails; nothing is stored", async () => {
+    const [known, unknown] = [await newFlag(host), newKey()];
+    isRefused(
+      await host.request("/feature-flags/events", { flagKey: unknown, event: "e" }),
+      404,
+      "FLAG_NOT_FOUND",
+    );
+    const batch = await host.request("/feature-flags/events/batch", batchOf(known, unknown));
+    expect([batch.status, batch.json]).toMatchObject([200, { success: 1, failed: 1 }]);
+    expect([(await rowsOf(host, known)).length, (await rowsOf(host, unknown)).length]).toEqual([1, 0]);
+  });
+
+  test("a flag that only servers see looks as if it did not exist", async () => {
+    const key = newKey();
+    await host.auth.api.createFeatureFlag({
+      body: { key, name: "N", type: "boolean", visibility: "server" },
+    });
+    isRefused(
+      await host.request("/feature-flags/events", { flagKey: key, event: "e" }),
+      404,
+      "FLAG_NOT_FOUND",
+    );
+  });
+
+  test("a signed-in user and the server record it", async () => {
+    const unknown = newKey();
+    const body = { flagKey: unknown, event: "e" };
+    expect((await host.request("/feature-flags/events", body, admin.headers)).status).toBe(200);
+    await host.auth.api.createFeatureFlagEvent({ body });
+    expect(await rowsOf(host, unknown)).toHaveLength(2);
   });
 });

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Answer, Host, Person, RequestOptions } from "../host.ts";
 import { flag, memoryHost, newKey } from "../memory-host.ts";
+import { newFlag } from "./event-helpers.ts";
 
 const ADMIN = "/feature-flags/admin";
 const ON = { rateLimit: { enabled: true } };
@@ -39,6 +40,7 @@ describe("guide/flags-rate-limits: The limits", () => {
     "POST /feature-flags/%s permits %i requests in 60 s from one address",
     async (path, limit, body) => {
       const host = await memoryHost(ON);
+      await newFlag(host, EVENT.flagKey);
       const options = from(newAddress());
       expect(await passed(limit + 20, () => post(host, path, body, options))).toBe(limit);
       const { status, headers, json } = await post(host, path, body, options);

@@ -1,6 +1,7 @@
 /** The users that events are about, and the variants they have: resolved once for each context of a call. */
 import type { EvaluationContext } from "../../engine/definition.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
+import { FeatureFlagError } from "../../model/errors.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { storableText } from "../../model/inputs.ts";
@@ -31,7 +32,8 @@ export interface EventSubject {
   readonly scope: EventScope;
   /**
    * The tenant of the flag with this key, the user of an event about it, and the user's variant. A claim that an
-   * organization granted does not count for global flags. Neither counted nor an exposure.
+   * organization granted does not count for global flags. Neither counted nor an exposure. Throws for an anonymous
+   * caller if the flag does not exist: anyone could fill the tables with keys that do not exist.
    */
   flag(flagKey: string, nowMs: number): FlagSubject;
 }
@@ -88,7 +90,10 @@ function subjectOf(
     scope: user.scope,
     flag(flagKey, nowMs) {
       const hit = findInLayers(layers, flagKey, seesServerFlags);
-      if (hit === undefined) return { tenant, ...user };
+      if (hit === undefined) {
+        if (caller.kind === "anonymous") throw new FeatureFlagError("FLAG_NOT_FOUND");
+        return { tenant, ...user };
+      }
       const { layer, found } = hit;
       const isGlobal = layer.tenant === NO_TENANT;
       const layerContext = isGlobal ? globalContext : context;
