@@ -283,7 +283,7 @@ function nextRequest(chance: Chance, people: People, keys: readonly string[]): A
       include: maybe(0.1, () => [key(), key()]),
       prefix: maybe(0.1, () => pick(chance, ["p", "r", ""])),
       includeDisabled: maybe(0.3, () => true),
-      position: maybe(0.2, () => ({ global: 0 })),
+      position: maybe(0.2, () => pick(chance, ["0", "x", "1.1.other"])),
       ...request,
     }),
     events: event,

@@ -6,7 +6,7 @@ import {
   fitsDeclaration,
   type JsonValue,
 } from "../model/declared.ts";
-import { type FlagsPosition, isOlder, NO_POSITION, newest, readPosition } from "../model/position.ts";
+import { type FlagsPosition, isOlder, NO_POSITION } from "../model/position.ts";
 import { areRequestsIsolated, isDevelopment, later, pause, warnInDevelopment } from "./environment.ts";
 
 /**
@@ -131,7 +131,8 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     current = states;
     evaluatedAt = bootstrap.evaluatedAt;
     owner = bootstrap.context;
-    seen = newest(readPosition(bootstrap.position) ?? seen, seen);
+    const position = positionOf(bootstrap);
+    if (!isOlder(position, seen)) seen = position;
     isKept = false;
     failures = 0;
     return changed;
@@ -157,8 +158,13 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   }
 
   /** Whether these flags are older than the values in memory, which belong to the same user. */
-  function isBehind({ position }: FlagsBootstrap): boolean {
-    return current !== undefined && !isKept && isOlder(readPosition(position) ?? seen, seen);
+  function isBehind(bootstrap: FlagsBootstrap): boolean {
+    return current !== undefined && !isKept && isOlder(positionOf(bootstrap), seen);
+  }
+
+  /** Older servers and other pages supply none. */
+  function positionOf({ position }: FlagsBootstrap): FlagsPosition {
+    return typeof position === "string" ? position : seen;
   }
 
   async function request(): Promise<void> {
@@ -167,11 +173,10 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     const bootstrap = await fetchFlags(sent);
     if (mine !== generation || number < lastAnswered) return;
     let changed: readonly string[] = [];
-    const position = readPosition(bootstrap?.position) ?? seen;
-    const isChecked = bootstrap?.stale !== true;
+    const wasChecked = bootstrap?.stale !== true;
     // The server compares its database with the position it was sent. Older flags then come from a restored database.
-    if (isChecked && isOlder(position, sent)) seen = position;
-    if (bootstrap === undefined || (!isChecked && isBehind(bootstrap))) {
+    if (bootstrap && wasChecked && isOlder(positionOf(bootstrap), sent)) seen = positionOf(bootstrap);
+    if (bootstrap === undefined || (!wasChecked && isBehind(bootstrap))) {
       fail();
     } else if (isBehind(bootstrap)) {
       // Another response arrived first and was newer than the position that this request sent.

@@ -68,19 +68,13 @@ export const batchBody: z.ZodType<EvaluateFeatureFlagsInput> = z.object({
   contextInResponse: z.boolean().optional(),
 });
 
-const revision = z.int().nonnegative();
-const position = z.object({
-  global: revision,
-  organizationId: optionalText,
-  organization: revision.optional(),
-});
-
 export const bootstrapBody: z.ZodType<BootstrapFeatureFlagsInput> = z.object({
   ...common,
   include: z.array(z.string()).optional(),
   prefix: z.string().optional(),
   includeDisabled: z.boolean().optional(),
-  position: position.optional(),
+  // An invalid position is ignored, because a page or a proxy may have supplied it.
+  position: z.string().optional(),
 });
 
 export const explainBody: z.ZodType<ExplainFeatureFlagInput> = z.strictObject({

@@ -67,7 +67,7 @@ export type BootstrapFeatureFlagsInput<Select extends EvaluationSelect = Evaluat
     /** Includes disabled flags, with their default value and the reason `disabled`. Defaults to `false`. */
     includeDisabled?: boolean | undefined;
     /**
-     * The position of the newest response that the caller has seen, or `{ global: 0 }`. A process that is behind it reads
+     * The position of the newest response that the caller has seen, or `"0"`. A process that is behind it reads
      * the database first, for at most 1 s. The response then has its own `position`.
      */
     position?: FlagsPosition | undefined;

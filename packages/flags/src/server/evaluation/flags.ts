@@ -65,20 +65,17 @@ export function peekFlags(
 /** The position of a reading, for the client's next request. */
 export function positionOf({ layers }: FlagsReading): FlagsPosition {
   const [first, second] = layers;
-  if (first === undefined || second === undefined) return { global: first?.snapshot.revision ?? 0 };
+  if (first === undefined || second === undefined) return String(first?.snapshot.revision ?? 0);
   // The organization's layer is the first.
-  return {
-    global: second.snapshot.revision,
-    organizationId: first.tenant,
-    organization: first.snapshot.revision,
-  };
+  return `${second.snapshot.revision}.${first.snapshot.revision}.${first.tenant}`;
 }
 
 /** The revision of the tenant's flags that the caller has seen, or 0. */
 function seenOf(tenant: string, seen: FlagsPosition | undefined): number {
   if (seen === undefined) return 0;
-  if (tenant === NO_TENANT) return seen.global;
-  return seen.organizationId === tenant ? (seen.organization ?? 0) : 0;
+  const [global, organization, ...id] = seen.split(".");
+  if (tenant === NO_TENANT) return revisionOf(global);
+  return id.join(".") === tenant ? revisionOf(organization) : 0;
 }
 
 function readingOf(
@@ -128,6 +125,10 @@ const sumOf = (readings: readonly SnapshotReading[]) =>
   readings.reduce((sum, { snapshot }) => sum + snapshot.revision, 0);
 
 function seenRevision(headers: HeaderReader): number {
-  const seen = headers.get(REVISION_HEADER) ?? "";
+  return revisionOf(headers.get(REVISION_HEADER) ?? undefined);
+}
+
+/** 0 for anything that is not a revision. */
+function revisionOf(seen = ""): number {
   return /^\d{1,15}$/.test(seen) ? Number(seen) : 0;
 }

@@ -42,7 +42,7 @@ const bootstrap = fc.record(
     include: or(fc.array(text)),
     prefix: or(text),
     includeDisabled: or(fc.boolean()),
-    position: or(fc.record({ global: or(fc.nat()), organization: or(fc.nat()) })),
+    position: or(text),
   },
   { requiredKeys: [] },
 );
