@@ -5,7 +5,7 @@
 import type { JsonValue } from "./json.ts";
 import { MAX_INPUT_LENGTH } from "./pattern.ts";
 
-/** One step is about 10 ns on a server of 2024. */
+/** One step is about 10 ns. */
 export type Steps = number;
 
 /** Any condition, group or reference to a segment. */
