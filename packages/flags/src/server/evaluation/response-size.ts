@@ -4,7 +4,7 @@ import type { FeatureFlagError } from "../../model/errors.ts";
 import type { EvaluationField, EvaluationMetadata, EvaluationSelect } from "../../model/evaluation.ts";
 import { exceedsJsonBytes, jsonBytes, overLimit } from "../../model/inputs.ts";
 
-export const MAX_RESPONSE_BYTES: number = 4 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: number = 4 * 1024 * 1024;
 
 /** Bytes of JSON for one UTF-16 code unit, at most: an escape sequence. */
 const MAX_UNIT_BYTES = 6;

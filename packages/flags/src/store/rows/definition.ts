@@ -8,7 +8,7 @@ import { invalid } from "./entity.ts";
 import { type StoredRule, toDefinition } from "./rules.ts";
 
 /** About 6 ms for one evaluation. */
-export const MAX_FLAG_COST: Steps = 600_000;
+const MAX_FLAG_COST: Steps = 600_000;
 
 /** The rules must be in evaluation order. */
 export function compile(flag: FeatureFlag, rules: readonly StoredRule[], segments: Segments): CompiledFlag {
