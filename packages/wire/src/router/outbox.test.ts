@@ -103,7 +103,7 @@ describe("a publish to a peer that reads irregularly", () => {
 class SlowSocket implements Socket {
   bufferedBytes = 0;
   sentBytes = 0;
-  outcome: "queued" | "closed" = "queued";
+  outcome: "queued" | "sent" | "closed" = "queued";
   closedWith: number | undefined;
 
   send(frame: string): SendOutcome | "closed" {
@@ -120,6 +120,43 @@ class SlowSocket implements Socket {
     this.sentBytes += bytes;
   }
 }
+
+describe("a platform that does not report that its buffer was emptied", () => {
+  /** A peer that has missed a message and read the ones before it. */
+  async function caughtUp() {
+    const { router, publish, outcomes } = serve();
+    const clock = new FakeClock();
+    const server = router.attach({ clock });
+    const socket = new SlowSocket();
+    const frames: string[] = [];
+    const send = socket.send.bind(socket);
+    socket.send = (frame) => {
+      frames.push((JSON.parse(frame) as { type: string }).type);
+      return send(frame);
+    };
+    const connection = server.accept(socket, { clientId: "c" }, { greets: true });
+    connection.receive('{"type":"JOIN"}');
+    for (let n = 0; n < 10; n++) await publish(n);
+    connection.receive('{"type":"TELL","payload":{"waitFor":"drain"}}');
+    expect(frames).not.toContain("$ws:gap");
+    socket.bufferedBytes = 0;
+    return { clock, connection, socket, frames, outcomes };
+  }
+
+  test("announces the gap, and resolves what waits, when the peer is checked next", async () => {
+    const { clock, frames, outcomes } = await caughtUp();
+    await clock.advance(1_300);
+    expect(frames.at(-1)).toBe("$ws:gap");
+    expect(outcomes).toEqual([true]);
+  });
+
+  test("announces the gap when the next frame is sent at once", async () => {
+    const { connection, socket, frames } = await caughtUp();
+    socket.outcome = "sent";
+    connection.receive('{"type":"$ws:ping"}');
+    expect(frames.slice(-2)).toEqual(["$ws:pong", "$ws:gap"]);
+  });
+});
 
 describe("a peer that has more unsent bytes than allowed", () => {
   function connect(options: { maxOutboundFrameBytes?: number } = {}) {

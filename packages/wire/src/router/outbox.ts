@@ -59,6 +59,7 @@ export class Outbox {
     if (outcome === "closed") return "dropped";
     if (outcome === "dropped") this.#connection.close(CLOSE.tryLater, TOO_SLOW);
     else if (outcome === "queued") this.#watch(isAlone);
+    else if (this.#slowTimer !== undefined) this.#connection.drained();
     else outcome satisfies "sent";
     return outcome;
   }
@@ -132,7 +133,8 @@ export class Outbox {
   #checkProgress(): void {
     const timer = this.#slowTimer;
     if (timer === undefined) return;
-    if (!this.isSlow) return this.#endSlowness();
+    // A platform may empty its buffer within a send, and not report it.
+    if (!this.isSlow) return this.#connection.drained();
     if (this.#socket.sentBytes !== this.#sentBytes) this.#progressed();
     const { clock, options } = this.#connection.server;
     if (clock.now() - this.#progressAt >= options.slowConsumerTimeoutMs)
