@@ -252,8 +252,13 @@ export function expectedStatus(
     );
     return isSeen ? OK : 404;
   }
+  const isAnonymous = caller.as === undefined || caller.isSignedOut === true;
+  if (name === "createFeatureFlagEvent" && isAnonymous) {
+    // No organization's flag exists for a caller who is not signed in.
+    return options.multiTenant && tenant.organizationId !== "" ? 404 : OK;
+  }
   if (action === "public") return OK;
-  if (caller.as === undefined || caller.isSignedOut === true) return 401;
+  if (isAnonymous) return 401;
   const within = caller.within[tenant.organizationId];
   const isGranted = (by: readonly FlagAction[] | undefined) => by?.includes(action) === true;
   if (!options.multiTenant || target === "service") return isGranted(caller.everywhere) ? OK : 403;
