@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Adapter } from "../../rows/queries.ts";
 import { sweepEvents } from "./sweep.ts";
 
-/** A database in which each table has so many old rows. */
+/** A database with this many old rows in each table. */
 function fakeAdapter(old: number): { adapter: Adapter; left: Map<string, number> } {
   const left = new Map<string, number>();
   const adapter = {

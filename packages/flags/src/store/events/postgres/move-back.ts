@@ -37,7 +37,7 @@ export function createMoveBack(tables: HostTables): Move {
 
   // Without parameters, so that PostgreSQL runs them in one transaction.
   const pending = [
-    // 128 bits of the hashes are kept. The adapter's log compares so many of them.
+    // The tables of this option keep 128 bits of each hash, and the adapter's log compares only those.
     `with moved as (delete from halyard_flag_key returning *)
     ${insert(key, {
       keyHash: "replace(key_hash::text, '-', '')",
