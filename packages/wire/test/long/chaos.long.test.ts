@@ -5,7 +5,7 @@ import { Findings } from "../fixtures/long/findings.ts";
 import { seedOf } from "../fixtures/random.ts";
 
 const CLIENTS = 200;
-const DURATION_MS = 300_000;
+const DURATION_MS = 600_000;
 
 const seed = seedOf("chaos");
 const findings = new Findings();
@@ -15,7 +15,9 @@ const RUNTIMES = [
 ] as const;
 
 describe.each(RUNTIMES)("through a fault-injecting proxy to a server on %s", (name, command) => {
-  test(`${CLIENTS} clients settle each request once with its own response, for ${DURATION_MS / 60_000} minutes`, async () => {
+  test(`${CLIENTS} clients settle each request once with its own response, for ${DURATION_MS / 60_000} minutes`, {
+    timeout: DURATION_MS + 120_000,
+  }, async () => {
     findings.passed(
       name,
       await runChaos({ command: command(), clients: CLIENTS, durationMs: DURATION_MS, seed }),
