@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { compileGuide, runGuide } from "./guide.ts";
+import { type FrameworkName, installFrameworks, mountIn } from "./mounting.ts";
 import { followPage } from "./newcomer.ts";
 import { bin, run, runTsc } from "./process.ts";
 import { listPackages, readManifest, root, type Workspace } from "./repository.ts";
@@ -204,6 +205,29 @@ async function followWire(): Promise<Outcome> {
   return useProject(wire, "npm", runGuide);
 }
 
+let frameworks: Promise<Outcome> | undefined;
+
+function installFrameworksOnce(): Promise<Outcome> {
+  frameworks ??= packOnce().then(() => {
+    const paths = new Map([...tarballs].map(([name, tarball]) => [name, tarball.path]));
+    return installFrameworks(join(folder, "mounting"), paths);
+  });
+  return frameworks;
+}
+
+function planMounting(title: string, ...names: readonly FrameworkName[]): Step {
+  return {
+    name: `flags: mounted in ${title}`,
+    async run() {
+      const { ok } = await installFrameworksOnce();
+      if (!ok) return { ok: false, output: "The frameworks were not installed. See that step." };
+      const outcomes: Outcome[] = [];
+      for (const name of names) outcomes.push(await mountIn(name, join(folder, "mounting")));
+      return expectNone(outcomes.filter((outcome) => !outcome.ok).map(({ output }) => output));
+    },
+  };
+}
+
 const projects = MANAGERS.flatMap((manager) => packages.map((workspace) => ({ workspace, manager })));
 
 try {
@@ -226,6 +250,10 @@ try {
         name: "wire: README in an empty folder, Node and Vite; first examples of the guide",
         run: followWire,
       },
+      { name: "flags: frameworks are installed", run: installFrameworksOnce },
+      planMounting("Next.js", "next"),
+      planMounting("Hono, Express and Fastify", "hono", "express", "fastify"),
+      planMounting("SvelteKit", "svelte"),
     ],
     readCommandLine(),
     { concurrency: CONCURRENCY },

@@ -5,6 +5,9 @@ import { once } from "node:events";
 import { after, before, test } from "node:test";
 import { PASSWORD } from "./seed.ts";
 
+/** The keys of the flags in `seed.ts`. There are two flags with the key `greeting`. */
+const SEEDED = ["greeting", "search", "new-editor", "bulk-export"];
+
 let server: ChildProcess;
 let origin: string;
 
@@ -76,6 +79,7 @@ void test("the next request evaluates a flag that the admin created", async () =
     type: "number",
     enabled: true,
     defaultValue: 3,
+    offValue: 1,
     organizationId: await activeOf(bob),
   });
   assert.equal(created.status, 201);
@@ -84,6 +88,38 @@ void test("the next request evaluates a flag that the admin created", async () =
   const path = `/feature-flags/admin/flags/${created.body["id"]}`;
   assert.equal((await call(admin, "PATCH", path, { defaultValue: 5 })).status, 200);
   assert.equal((await evaluate(bob, { flagKey: "max-uploads" })).body["value"], 5);
+});
+
+void test("turning a flag off turns something off, for every flag of the example and for one that the admin creates", async () => {
+  const [admin, bob] = [await signIn("admin@example.com"), await signIn("bob@acme.example")];
+  const sale = { key: "sale", name: "Sale", type: "boolean", enabled: true, organizationId: "" };
+  const { body } = await call(admin, "POST", "/feature-flags/admin/flags", {
+    ...sale,
+    ...{ defaultValue: true, offValue: false },
+  });
+  assert.equal(body["warnings"], undefined);
+  assert.equal((await evaluate(bob, { flagKey: "sale" })).body["value"], true);
+  await call(admin, "PATCH", `/feature-flags/admin/flags/${body["id"]}`, { enabled: false });
+  const { body: off } = await evaluate(bob, { flagKey: "sale" });
+  assert.deepEqual([off["value"], off["reason"]], [false, "disabled"]);
+
+  const { body: list } = await call(admin, "GET", "/feature-flags/admin/flags");
+  const seeded = (list["flags"] as { id: string; key: string }[]).filter(({ key }) => SEEDED.includes(key));
+  assert.equal(seeded.length, SEEDED.length + 1);
+  for (const { id, key } of seeded) {
+    // A change that changes nothing returns the flag with its warnings.
+    const { status, body } = await call(admin, "PATCH", `/feature-flags/admin/flags/${id}`, {});
+    assert.deepEqual([status, body["warnings"]], [200, undefined], key);
+  }
+});
+
+void test("an organization cannot take the key of a global flag that is not tenantOverridable", async () => {
+  const ada = await signIn("ada@acme.example");
+  const create = async (key: string) =>
+    call(ada, "POST", "/feature-flags/admin/flags", {
+      ...{ key, name: "N", type: "string", organizationId: await activeOf(ada) },
+    });
+  assert.deepEqual(await refusalOf(create("search")), [409, "VALIDATION_ERROR"]);
 });
 
 void test("an owner may change flags of their organization only, and a member may not change flags", async () => {

@@ -31,7 +31,8 @@ export async function seed(auth: Auth): Promise<Organizations> {
 
 /** Calls without headers are server calls: they need no permission, and their actor in the audit log is `system`. */
 async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise<void> {
-  // A global flag, and a flag with the same key for Acme, which takes precedence there.
+  // A global flag, and a flag with the same key for Acme, which takes precedence there: `tenantOverridable` permits it.
+  // `offValue` is the value while a flag is turned off. Without it, turning these flags off would change nothing.
   await auth.api.createFeatureFlag({
     body: {
       key: "greeting",
@@ -39,6 +40,8 @@ async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise
       type: "string",
       enabled: true,
       defaultValue: "Hello",
+      offValue: "Hi",
+      tenantOverridable: true,
       organizationId: "",
     },
   });
@@ -49,6 +52,7 @@ async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise
       type: "string",
       enabled: true,
       defaultValue: "Ahoy",
+      offValue: "Hello",
       organizationId: acme,
     },
   });
@@ -109,6 +113,7 @@ async function createFlags(auth: Auth, { acme, globex }: Organizations): Promise
       type: "boolean",
       enabled: true,
       defaultValue: true,
+      offValue: false,
       organizationId: globex,
     },
   });

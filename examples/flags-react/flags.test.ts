@@ -120,6 +120,34 @@ void test("a flag that is turned off changes the open page immediately, and the 
   await window.close();
 });
 
+void test("every switch on the page of an organization's owner turns something off", async () => {
+  for (const [person, key, on, off] of [
+    [/^ada/, "banner", /Ahoy, Acme!/, /for every deck.*disabled/],
+    [/^ada/, "free-shipping", /true/, /false.*disabled/],
+    [/^gil/, "layout", /list/, /grid.*disabled/],
+  ] as const) {
+    const window = await Window.open();
+    await window.click(person);
+    await window.shows(key, on);
+    const turn = window.page.getByRole("switch", { name: key });
+    await turn.click();
+    await window.shows(key, off);
+    await turn.click();
+    await window.shows(key, on);
+    await window.close();
+  }
+});
+
+void test("no flag of the shop has a switch that changes nothing", async () => {
+  const { flags } = await app.auth.api.listFeatureFlags({ query: { limit: 50 } });
+  assert.equal(flags.length, 7);
+  for (const { id, key } of flags) {
+    // A change that changes nothing returns the flag with its warnings.
+    const { warnings } = await app.auth.api.updateFeatureFlag({ body: { id } });
+    assert.equal(warnings, undefined, key);
+  }
+});
+
 void test("a visitor keeps the variant of the A/B test after reloads and sign-in, and a purchase is reported", async () => {
   const words = new Set<string>();
   for (let visitor = 0; visitor < 8 && words.size < 2; visitor++) {

@@ -2,6 +2,8 @@
 import type { Auth } from "./auth.ts";
 import { PASSWORD } from "./src/password.ts";
 
+const calmBanner = { text: "Ropes, blocks and lamps for every deck", tone: "calm" };
+
 /** Fills an empty database. Does nothing if there are organizations. */
 export async function seed(auth: Auth): Promise<void> {
   const { adapter } = await auth.$context;
@@ -22,7 +24,10 @@ export async function seed(auth: Auth): Promise<void> {
 /** Calls without headers are server calls, which need no permission. */
 async function createFlags(auth: Auth, acme: string, globex: string): Promise<void> {
   const { createFeatureFlag } = auth.api;
-  const globalFlag = { enabled: true, organizationId: "" };
+  // Organizations may have flags of their own with the keys of these flags.
+  const globalFlag = { enabled: true, organizationId: "", tenantOverridable: true };
+
+  // `offValue` is the value while a flag is turned off. Without it, these switches would change nothing.
 
   await createFeatureFlag({
     body: {
@@ -30,11 +35,19 @@ async function createFlags(auth: Auth, acme: string, globex: string): Promise<vo
       key: "banner",
       name: "Banner",
       type: "json",
-      defaultValue: { text: "Ropes, blocks and lamps for every deck", tone: "calm" },
+      defaultValue: calmBanner,
+      offValue: { text: "Ropes, blocks and lamps", tone: "calm" },
     },
   });
   await createFeatureFlag({
-    body: { ...globalFlag, key: "layout", name: "Layout", type: "string", defaultValue: "grid" },
+    body: {
+      ...globalFlag,
+      key: "layout",
+      name: "Layout",
+      type: "string",
+      defaultValue: "grid",
+      offValue: "list",
+    },
   });
   await createFeatureFlag({
     body: {
@@ -42,7 +55,10 @@ async function createFlags(auth: Auth, acme: string, globex: string): Promise<vo
       key: "free-shipping",
       name: "Free shipping",
       type: "boolean",
-      defaultValue: false,
+      // Turned off: turning it on gives free shipping to everyone.
+      enabled: false,
+      defaultValue: true,
+      offValue: false,
     },
   });
   // The A/B test uses the anonymous visitor's id, so that a sign-in does not change the variant.
@@ -80,6 +96,7 @@ async function createFlags(auth: Auth, acme: string, globex: string): Promise<vo
       type: "json",
       enabled: true,
       defaultValue: { text: "Ahoy, Acme! Your fleet sails with free shipping", tone: "loud" },
+      offValue: calmBanner,
       organizationId: acme,
     },
   });
@@ -90,6 +107,7 @@ async function createFlags(auth: Auth, acme: string, globex: string): Promise<vo
       type: "string",
       enabled: true,
       defaultValue: "list",
+      offValue: "grid",
       organizationId: globex,
     },
   });

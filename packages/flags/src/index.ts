@@ -11,6 +11,7 @@ export type {
   RuleConditions,
   SegmentCondition,
   SimpleCondition,
+  TrustedRoot,
   Variant,
 } from "./engine/definition.ts";
 export type { ExplanationStep } from "./engine/explain.ts";
@@ -49,6 +50,7 @@ export type {
   EvaluationResult,
   EvaluationSelect,
   ExplainFeatureFlagInput,
+  ExposureTokenMap,
   FlagExplanation,
 } from "./model/evaluation.ts";
 export type {
@@ -59,6 +61,7 @@ export type {
   FeatureFlagEventResult,
   StoredFlagEvent,
 } from "./model/event.ts";
+export type { FeatureFlagExposuresInput, FeatureFlagExposuresResult } from "./model/exposure-input.ts";
 export type {
   CreateFeatureFlagInput,
   FeatureFlag,
@@ -78,11 +81,32 @@ export type { Page } from "./model/page.ts";
 export type { FlagRule, FlagRuleInput, FlagRulePatch } from "./model/rule.ts";
 export type { CreateFeatureFlagRuleInput } from "./model/rule-input.ts";
 export type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "./model/segment.ts";
-export type { FlagStats, FlagSummary, FlagUsage, FlagVariantStats, StatsWindow } from "./model/stats.ts";
+export type {
+  FlagArmStats,
+  FlagEventStats,
+  FlagStats,
+  FlagSummary,
+  FlagUsage,
+  FlagVariantStats,
+  StatsWindow,
+} from "./model/stats.ts";
 export type { FeatureFlagStatsQuery, FeatureFlagUsageQuery } from "./model/stats-query.ts";
 export type { FeatureFlagTableNames } from "./model/tables.ts";
+export {
+  type ContextPath,
+  defineTrusted,
+  type TrustedComputeInput,
+  type TrustedConditions,
+  type TrustedOptions,
+  type TrustedPath,
+  type TrustedResult,
+  type TrustedRow,
+  trustedConditions,
+} from "./model/trusted.ts";
+export type { FlagWarning, FlagWarningCode, WithWarnings } from "./model/warning.ts";
 export { type FlagAction, featureFlagStatements } from "./server/access/actions.ts";
 export { type AuthWithHandler, withFeatureFlags } from "./server/fast/with-feature-flags.ts";
+export { type AuthWithUsers, makeFeatureFlagAdmin, type UserStore } from "./server/first-admin.ts";
 export type { LimitRule, RateLimitQuota } from "./server/limits/limits.ts";
 export type { FeatureFlagsRateLimit } from "./server/limits/options.ts";
 export type { RateLimitGrant, RateLimitStore, RateLimitWindow } from "./server/limits/store.ts";
@@ -100,6 +124,8 @@ export {
 export {
   type AuthWithEvaluation,
   createServerFlags,
+  type EvaluationMethods,
+  type ServerBootstrapOptions,
   type ServerFlags,
   type ServerReadOptions,
   serializeBootstrap,
@@ -114,4 +140,5 @@ export {
   type WebhookSinkOptions,
   webhookSink,
 } from "./store/events/sinks/webhook.ts";
+export type { IgnoredFlag } from "./store/flag-store.ts";
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresRows } from "./store/postgres/pool.ts";

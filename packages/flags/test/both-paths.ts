@@ -26,6 +26,8 @@ interface Answered {
 
 export interface BothPaths {
   readonly host: Host;
+  /** The server methods of an instance with the options of both paths. */
+  readonly api: Host["auth"]["api"];
   readonly plain: Send;
   /** Through `auth.handler`, and through the Node listener over a real connection. */
   readonly fast: { readonly fetch: Send; readonly raw: Send };
@@ -95,6 +97,8 @@ export async function startBothPaths(options: PathsOptions = {}): Promise<BothPa
   const rawUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     host,
+    // The type does not know the plugins, because they come from a list.
+    api: plain.api as unknown as Host["auth"]["api"],
     plain: (request) => send(request, host.origin, (request) => plain.handler(request)),
     fast: {
       fetch: (request) => send(request, host.origin, (request) => fast.handler(request)),
@@ -206,8 +210,9 @@ export async function plant({ auth }: Host, { ids, organizations }: People): Pro
     { key: "many", type: "json" as const, variants, rolloutPercentage: 50 },
     { key: "ruled", type: "string" as const, defaultValue: 'quote " and \u2028' },
     { key: "off", type: "number" as const, defaultValue: 1.5, enabled: false },
+    { key: "off-value", type: "json" as const, defaultValue: 1, offValue: { é: [null] }, enabled: false },
     { key: "hidden", type: "boolean" as const, visibility: "server" as const },
-    { key: "ringed", type: "string" as const, environments: { beta: { enabled: false, defaultValue: "b" } } },
+    { key: "ringed", type: "string" as const, environments: { beta: { enabled: false, offValue: "b" } } },
     { key: "by-organization", type: "json" as const, variants, bucketBy: "organizationId" as const },
   ];
   for (const body of bodies) {
@@ -222,7 +227,18 @@ export async function plant({ auth }: Host, { ids, organizations }: People): Pro
   return [...bodies.map(({ key }) => key), "missing", "7", organizations[0] ?? ""];
 }
 
-const PATHS = ["evaluate", "evaluate", "evaluate-batch", "bootstrap", "bootstrap", "events", "events/batch"];
+const PATHS = [
+  "evaluate",
+  "evaluate",
+  "evaluate-batch",
+  "bootstrap",
+  "bootstrap",
+  "events",
+  "events/batch",
+  "exposures",
+];
+/** Tokens with the forms that the server must refuse. */
+const NO_TOKENS = ["", "a.b", `${"A".repeat(40)}.${"A".repeat(22)}`, 7, null];
 const TYPES = [
   "application/json; charset=utf-8",
   "APPLICATION/JSON",
@@ -259,6 +275,7 @@ function nextRequest(chance: Chance, people: People, keys: readonly string[]): A
     ),
     environment: maybe(0.2, () => pick(chance, ["production", "beta", "secret"])),
     track: maybe(0.05, () => true),
+    exposures: maybe(0.2, () => chance() < 0.9),
     debug: maybe(0.1, () => true),
     contextInResponse: maybe(0.3, () => chance() < 0.5),
     unknown: maybe(0.05, junk),
@@ -288,6 +305,9 @@ function nextRequest(chance: Chance, people: People, keys: readonly string[]): A
     }),
     events: event,
     "events/batch": () => ({ events: Array.from({ length: 1 + Math.floor(chance() * 3) }, event) }),
+    exposures: () => ({
+      exposures: Array.from({ length: Math.floor(chance() * 4) }, () => pick(chance, NO_TOKENS)),
+    }),
   };
   const body = bodies[path]?.() ?? {};
   const names = Object.keys(body);
@@ -327,6 +347,8 @@ const COMPARED = [
 function comparable({ status, text, headers }: Answered): unknown {
   const steady = text
     .replaceAll(/"evaluatedAt":"[^"]+"/g, '"evaluatedAt":""')
+    // A token has the time of its evaluation.
+    .replaceAll(/"[\w-]{40,}\.[\w-]{22}"/g, '"token"')
     .replaceAll(/"(eventId|batchId)":"[^"]{36}"/g, '"$1":""')
     // The windows of the two instances start some milliseconds apart.
     .replaceAll(/"retryAfter":\d+|Wait \d+ s/g, "");

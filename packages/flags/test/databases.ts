@@ -20,12 +20,14 @@ export interface PostgresOptions {
 
 /** `connect` accepts settings of the pool. */
 export interface FreshPostgres extends FreshDatabase<PostgresPool> {
+  readonly url: string;
   connect(config?: PoolConfig): { database: PostgresPool; close(): Promise<void> };
 }
 
 export async function freshPostgres({ options }: PostgresOptions = {}): Promise<FreshPostgres> {
   const { url, drop } = await createPostgresDatabase();
   return {
+    url,
     connect(config) {
       const database = new PostgresPool({
         connectionString: url,

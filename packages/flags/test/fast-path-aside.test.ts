@@ -188,7 +188,8 @@ test.each(hooksElsewhere)(
   ({ hooks }) => {
     const all = [...(hooks?.before ?? []), ...(hooks?.after ?? [])];
     expect(all).not.toEqual([]);
-    for (const operation of ["evaluate", "evaluate-batch", "bootstrap", "events", "events/batch"]) {
+    const operations = ["evaluate", "evaluate-batch", "bootstrap", "events", "events/batch", "exposures"];
+    for (const operation of operations) {
       const pathOnly = new Proxy({} as Parameters<(typeof all)[number]["matcher"]>[0], {
         get(_, property) {
           if (property === "path") return `/feature-flags/${operation}`;

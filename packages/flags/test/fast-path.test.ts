@@ -11,6 +11,7 @@ import {
 } from "./both-paths.ts";
 import { HOOKED } from "./hook-plugins.ts";
 import { memoryHost } from "./memory-host.ts";
+import { plantInOrganization } from "./organization-flags.ts";
 import { inviteUnusual } from "./unusual-callers.ts";
 import { wrapHost } from "./wrapped-host.ts";
 
@@ -31,6 +32,7 @@ describe.each([
     people = await invite(paths.host);
     if (options.plugins !== undefined) people = await inviteUnusual(paths, people);
     keys = await plant(paths.host, people);
+    if (options.multiTenant === true) keys.push(...(await plantInOrganization(paths, people)));
   });
   afterAll(() => paths.close());
 

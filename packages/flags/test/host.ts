@@ -11,6 +11,8 @@ import { admin, bearer, type OrganizationOptions, organization } from "better-au
 
 type AdminOptions = Parameters<typeof admin>[0];
 
+type AdditionalFields = NonNullable<BetterAuthOptions["user"]>["additionalFields"];
+
 export interface HostOptions {
   readonly database: BetterAuthOptions["database"];
   /** False if another host has created the tables. Default true. */
@@ -25,6 +27,10 @@ export interface HostOptions {
   /** Better Auth's option `rateLimit`. */
   readonly rateLimit?: BetterAuthOptions["rateLimit"];
   readonly secondaryStorage?: BetterAuthOptions["secondaryStorage"];
+  /** Secrets of Better Auth, instead of the one for tests. */
+  readonly auth?: Pick<BetterAuthOptions, "secret" | "secrets">;
+  /** Additional fields of users and of sessions. */
+  readonly fields?: { readonly user?: AdditionalFields; readonly session?: AdditionalFields };
   /** Further plugins of Better Auth. */
   readonly plugins?: BetterAuthPlugin[];
   /** Called with every log message. */
@@ -65,10 +71,16 @@ function createAuth(baseURL: string, options: HostOptions) {
   return betterAuth({
     baseURL,
     database,
-    session: { cookieCache: { enabled: cookieCache } },
+    session: {
+      cookieCache: { enabled: cookieCache },
+      // The type of `auth.api` does not depend on additional fields.
+      ...({ additionalFields: options.fields?.session ?? {} } as object),
+    },
+    ...({ user: { additionalFields: options.fields?.user ?? {} } } as object),
     ...(options.rateLimit && { rateLimit: options.rateLimit }),
     ...(options.secondaryStorage && { secondaryStorage: options.secondaryStorage }),
     secret: "a secret that is only good enough for tests, which is all it does",
+    ...options.auth,
     // Real password hashing takes a large part of a second.
     emailAndPassword: {
       enabled: true,

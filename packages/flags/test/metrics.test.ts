@@ -77,7 +77,7 @@ describe("metrics", () => {
     const store = { take: async () => ({ granted: 1, resetMs: undefined }) };
     const host = await memoryHost({
       rateLimit: { enabled: true },
-      flags: { events: { sinks }, rateLimit: { store } },
+      flags: { events: { sinks }, rateLimit: { store }, trusted: {} },
     });
     const names = [...parsePrometheus(await host.auth.api.getFeatureFlagsMetrics()).keys()];
     const docs = readFileSync(new URL("../../../docs/guide/flags-operations.md", import.meta.url), "utf8");

@@ -99,6 +99,7 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
     target: "public",
     input: ({ flagKey }) => ({ body: { events: [{ flagKey, event: "e" }] } }),
   },
+  createFeatureFlagExposures: { target: "public", input: () => ({ body: { exposures: ["token"] } }) },
   evaluateOfrepFlagRoute: {
     target: "public",
     input: ({ flagKey }) => ({ params: { key: flagKey }, body: {} }),
@@ -115,17 +116,12 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
       body: { key: newKey(), name: "N", type: "boolean", ...organization },
     }),
   },
-  getFeatureFlagRoute: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
+  getFeatureFlag: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
   updateFeatureFlag: {
-    target: "entity",
-    input: ({ flagId }) => ({ body: { id: flagId, description: "d" } }),
-  },
-  updateFeatureFlagRoute: {
     target: "entity",
     input: ({ flagId }) => ({ params: { id: flagId }, body: { description: "d" } }),
   },
-  deleteFeatureFlag: { target: "entity", input: ({ flagId }) => ({ body: { id: flagId } }) },
-  deleteFeatureFlagRoute: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
+  deleteFeatureFlag: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
   explainFeatureFlag: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId }, body: {} }) },
 
   getFeatureFlagStats: { target: "entity", input: ({ flagId }) => ({ params: { id: flagId } }) },
@@ -134,24 +130,20 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
   listFeatureFlagRules: { target: "entity", input: ({ flagId }) => ({ params: { flagId } }) },
   createFeatureFlagRule: {
     target: "entity",
-    input: ({ flagId }) => ({ body: { flagId, priority: 9, conditions: everyone, value: "v" } }),
-  },
-  createFeatureFlagRuleRoute: {
-    target: "entity",
     input: ({ flagId }) => ({ params: { flagId }, body: { priority: 9, conditions: everyone, value: "v" } }),
   },
-  updateFeatureFlagRuleRoute: {
+  updateFeatureFlagRule: {
     target: "entity",
     input: (tenant) => ({ params: asParams(tenant), body: { priority: 8 } }),
   },
-  deleteFeatureFlagRuleRoute: { target: "entity", input: (tenant) => ({ params: asParams(tenant) }) },
+  deleteFeatureFlagRule: { target: "entity", input: (tenant) => ({ params: asParams(tenant) }) },
 
   listFeatureFlagOverrides: { target: "list", input: (_tenant, organization) => ({ query: organization }) },
   createFeatureFlagOverride: {
     target: "entity",
     input: ({ flagId }) => ({ body: { flagId, userId: newKey("user"), value: "v" } }),
   },
-  deleteFeatureFlagOverrideRoute: {
+  deleteFeatureFlagOverride: {
     target: "entity",
     input: ({ overrideId }) => ({ params: { id: overrideId } }),
   },
@@ -194,16 +186,15 @@ export interface Outcome {
   readonly text: string;
 }
 
-/** Calls the operation by its URL, in process. Undefined if it has no URL. */
+/** Calls the operation by its URL, in process. */
 export async function callByUrl(
   host: Host,
   name: RouteName,
   input: Input,
   caller: MatrixCaller,
   vary: (path: string) => string = (path) => path,
-): Promise<Outcome | undefined> {
+): Promise<Outcome> {
   const route = ROUTES[name];
-  if (route.path === undefined) return undefined;
   const path = route.path.replace(/:(\w+)/g, (_match, param: string) => input.params?.[param] ?? "");
   const url = `${host.origin}/api/auth${vary(path)}?${new URLSearchParams(input.query)}`;
   const sendsBody = input.body !== undefined && route.method !== "DELETE";

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import * as entry from "@halyard/flags";
 import {
-  type AnyEvaluationResult,
   type AuditEntry,
   closeFeatureFlags,
   type EvaluationContext,
@@ -28,6 +27,7 @@ import {
   type JsonValue,
   type ListedFeatureFlag,
   type Page,
+  type WithWarnings,
 } from "@halyard/flags";
 import { type BetterAuthPlugin, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
@@ -45,11 +45,14 @@ describe("the entry point", () => {
       "closeFeatureFlags",
       "createServerFlags",
       "defineFlags",
+      "defineTrusted",
       "deliverFeatureFlagEvents",
       "featureFlagStatements",
       "featureFlags",
       "featureFlagsPostgresMigration",
+      "makeFeatureFlagAdmin",
       "serializeBootstrap",
+      "trustedConditions",
       "verifyFeatureFlagAudit",
       "verifyWebhook",
       "webhookSink",
@@ -89,10 +92,9 @@ describe("types", () => {
 
   test("auth.api has typed inputs and results for every method", () => {
     type Api = Auth["api"];
-    expectTypeOf<Awaited<ReturnType<Api["createFeatureFlag"]>>>().toEqualTypeOf<FeatureFlag>();
+    expectTypeOf<Awaited<ReturnType<Api["createFeatureFlag"]>>>().toEqualTypeOf<WithWarnings<FeatureFlag>>();
     expectTypeOf<FeatureFlag["createdAt"]>().toEqualTypeOf<Date>();
     expectTypeOf<FeatureFlag["type"]>().toEqualTypeOf<FlagType>();
-    expectTypeOf<Awaited<ReturnType<Api["evaluateFeatureFlag"]>>>().toEqualTypeOf<AnyEvaluationResult>();
 
     const shapes = async (api: Api) => {
       const full = await api.evaluateFeatureFlag({ body: { flagKey: "k" } });
@@ -141,12 +143,14 @@ describe("types", () => {
         await api.getFeatureFlagStats({ params: { id: "f" }, query: { start: "2030-01-01" } }),
       ).toEqualTypeOf<FlagStats>();
       expectTypeOf(await api.getFeatureFlagUsage()).toEqualTypeOf<FlagUsage>();
-      expectTypeOf(
-        await api.updateFeatureFlag({ body: { id: "f", salt: null } }),
-      ).toEqualTypeOf<FeatureFlag>();
+      expectTypeOf(await api.updateFeatureFlag({ body: { id: "f", salt: null } })).toEqualTypeOf<
+        WithWarnings<FeatureFlag>
+      >();
       expectTypeOf(await api.deleteFeatureFlag({ body: { id: "f" } })).toEqualTypeOf<void>();
       const ruleBody = { flagId: "f", priority: 1, conditions: { conditions: [] }, variant: "a" };
-      expectTypeOf(await api.createFeatureFlagRule({ body: ruleBody })).toEqualTypeOf<FlagRule>();
+      expectTypeOf(await api.createFeatureFlagRule({ body: ruleBody })).toEqualTypeOf<
+        WithWarnings<FlagRule>
+      >();
       expectTypeOf(await api.listFeatureFlagRules({ params: { flagId: "f" } })).toEqualTypeOf<{
         rules: FlagRule[];
       }>();
@@ -155,6 +159,12 @@ describe("types", () => {
       const audit = await api.listFeatureFlagAuditEntries({ query: { action: "create", offset: 1 } });
       expectTypeOf(audit).toEqualTypeOf<{ entries: AuditEntry[] }>();
       expectTypeOf(await api.explainFeatureFlag({ params: { id: "f" } })).toEqualTypeOf<FlagExplanation>();
+      const { headers, response: changed } = await api.updateFeatureFlag({
+        body: { id: "f", enabled: true },
+        returnHeaders: true,
+      });
+      expectTypeOf(headers).toEqualTypeOf<Headers>();
+      expectTypeOf(changed).toEqualTypeOf<WithWarnings<FeatureFlag>>();
 
       // @ts-expect-error an event needs a name
       await api.createFeatureFlagEvent({ body: { flagKey: "k" } });
@@ -168,6 +178,9 @@ describe("types", () => {
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", colour: "red" } });
       // @ts-expect-error a rule needs a priority
       await api.createFeatureFlagRule({ body: { flagId: "f", conditions: { conditions: [] }, value: 1 } });
+      // @ts-expect-error the organization of a new flag is in its body
+      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean" }, query: {} });
+      await api.createFeatureFlagOverride({ body: overrideBody, query: { organizationId: "o" } });
       // @ts-expect-error the sort field does not exist
       await api.listFeatureFlags({ query: { sort: "secret" } });
       // @ts-expect-error the flag is in params
@@ -283,30 +296,43 @@ describe("the OpenAPI document", () => {
     const { paths } = await auth.api.generateOpenAPISchema();
     const documented = new Map(Object.entries(paths as Record<string, Record<string, Operation>>));
     for (const [name, { path, options }] of Object.entries(featureFlags().endpoints)) {
-      if (path === undefined) continue;
       const operation = documented.get(path.replaceAll(/:(\w+)/g, "{$1}"))?.[
         String(options.method).toLowerCase()
       ];
       expect(operation?.operationId, name).toBe(name);
       const success = Object.keys(operation?.responses ?? {}).filter((status) => status.startsWith("2"));
       const expected =
-        options.method === "DELETE" ? "204" : /^create(?!FeatureFlagEvent)/.test(name) ? "201" : "200";
+        options.method === "DELETE"
+          ? "204"
+          : /^create(?!FeatureFlag(?:Event|Exposures))/.test(name)
+            ? "201"
+            : "200";
       expect(success, name).toEqual([expected]);
       if (options.method !== "GET" && options.method !== "DELETE") {
         const { schema } = operation?.requestBody?.content?.["application/json"] ?? {};
-        // OFREP has one field, the context.
-        const least = name.includes("Ofrep") ? 1 : 2;
+        // OFREP has one field, the context, and a report of exposures has its tokens.
+        const least = /Ofrep|Exposures/.test(name) ? 1 : 2;
         expect(Object.keys(schema?.properties ?? {}).length, name).toBeGreaterThanOrEqual(least);
       }
     }
     expect(documented.size).toBeGreaterThan(15);
+    const { post } = documented.get("/feature-flags/admin/flags") ?? {};
+    const fields = ["offValue", "tenantOverridable"];
+    const sent = post?.requestBody?.content?.["application/json"]?.schema?.properties;
+    expect(Object.keys(sent ?? {})).toEqual(expect.arrayContaining(fields));
+    const returned = post?.responses?.["201"]?.content?.["application/json"]?.schema?.properties;
+    expect(Object.keys(returned ?? {})).toEqual(expect.arrayContaining([...fields, "warnings"]));
   });
 });
 
 interface Operation {
   readonly operationId?: string;
-  readonly responses?: object;
-  readonly requestBody?: { content?: Record<string, { schema?: { properties?: object } }> };
+  readonly responses?: Record<string, Body>;
+  readonly requestBody?: Body;
+}
+
+interface Body {
+  readonly content?: Record<string, { schema?: { properties?: object } }>;
 }
 
 describe("closeFeatureFlags", () => {

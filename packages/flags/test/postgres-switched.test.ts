@@ -120,9 +120,11 @@ test("idempotency, statistics and waiting deliveries continue", { timeout: 90_00
   await third.close();
   // What is added to a roll-up that was moved is the same row.
   const repeated = await before.database.query(
-    `select "flagKey", null as event from "featureFlagEvaluationCount" group by "flagKey", left("rollupId", 10) having count(*) > 1
+    `select "flagId", null as event from "featureFlagEvaluationCount" group by "flagId", left("rollupId", 10) having count(*) > 1
      union all
-     select "flagKey", event from "featureFlagEventCount" group by "flagKey", event, left("rollupId", 10) having count(*) > 1`,
+     select "flagId", event from "featureFlagEventCount" group by "flagId", event, left("rollupId", 10) having count(*) > 1
+     union all
+     select "flagId", subject from "featureFlagExposure" group by "flagId", subject, variant, left("exposureId", 13) having count(*) > 1`,
   );
   expect(repeated.rows).toEqual([]);
   await before.close();

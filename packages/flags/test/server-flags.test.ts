@@ -124,7 +124,7 @@ describe("declared flags", () => {
       values: { type: "string", values: ["x"], variants: ["a", "c"] },
     });
     const { auth } = await memoryHost({ flags: { flags }, log: (message) => messages.push(message) });
-    await auth.api.createFeatureFlag({ body: flag() });
+    await auth.api.createFeatureFlag({ body: flag({ key: "fine" }) });
     const warned = () => messages.filter((message) => message.includes("differ"));
     await vi.waitFor(() => expect(warned()).toHaveLength(1), 5_000);
     expect(warned()[0]).toContain("gone is declared but does not exist");
@@ -139,10 +139,15 @@ describe("declared flags", () => {
     ];
     await database.auth.api.createFeatureFlag({ body: flag({ key: "values", defaultValue: "z", variants }) });
     await database.auth.api.createFeatureFlag({ body: flag({ key: "type" }) });
-    await database.auth.api.createFeatureFlag({ body: flag({ key: "fine", defaultValue: "x" }) });
+    const environments = { prod: { offValue: "v" }, stage: { defaultValue: "x" } };
+    await database.auth.api.createFeatureFlag({ body: flag({ key: "off", offValue: "w", environments }) });
+    await database.auth.api.createFeatureFlag({
+      body: flag({ key: "fine", defaultValue: "x", offValue: "x" }),
+    });
     const flags = defineFlags({
       type: { type: "number" },
       fine: { type: "string", values: ["x"] },
+      off: { type: "string", values: ["x"] },
       values: { type: "string", values: ["x"], variants: ["a", "c"] },
     });
     const again = await startHost({
@@ -157,8 +162,10 @@ describe("declared flags", () => {
     const drifts = messages.find((message) => message.includes("differ"))?.match(/(?<= {2}- ).*/g);
     expect(drifts).toEqual([
       "type is declared as number but stored as string",
-      'values has the value "z", which is not declared',
-      'values has the value "y", which is not declared',
+      'off has the value "w", which is not declared: value is "w", not one of "x"',
+      'off has the value "v", which is not declared: value is "v", not one of "x"',
+      'values has the value "z", which is not declared: value is "z", not one of "x"',
+      'values has the value "y", which is not declared: value is "y", not one of "x"',
       "values has the variant b, which is not declared",
       "values is declared with the variant c, which is not stored",
     ]);

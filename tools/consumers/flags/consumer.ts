@@ -12,6 +12,7 @@ import {
   type JsonValue,
   type Page,
   type RuleConditions,
+  type WithWarnings,
   withFeatureFlags,
 } from "@halyard/flags";
 import { compileFlag } from "@halyard/flags/engine";
@@ -45,7 +46,7 @@ export async function decide(headers: Headers): Promise<boolean> {
   const flag = await auth.api.createFeatureFlag({
     body: { key: "new-checkout", name: "New checkout", type: "boolean", enabled: true, defaultValue: true },
   });
-  assertEqual<typeof flag, FeatureFlag>();
+  assertEqual<typeof flag, WithWarnings<FeatureFlag>>();
 
   const full = await auth.api.evaluateFeatureFlag({ body: { flagKey: flag.key }, headers });
   assertEqual<typeof full.value, JsonValue>();
@@ -83,7 +84,7 @@ export async function administer(flagId: string): Promise<Page> {
   const rule = await auth.api.createFeatureFlagRule({
     body: { flagId, priority: 1, conditions: everybody, value: true },
   });
-  assertEqual<typeof rule, FlagRule>();
+  assertEqual<typeof rule, WithWarnings<FlagRule>>();
   const override = await auth.api.createFeatureFlagOverride({ body: { flagId, userId: "ada", value: true } });
   assertEqual<typeof override, FlagOverride>();
   assertEqual<Awaited<ReturnType<typeof auth.api.deleteFeatureFlag>>, void>();

@@ -14,7 +14,7 @@ import type {
 import type { ClaimedContext } from "../model/evaluation.ts";
 import type { FlagsPosition } from "../model/position.ts";
 import { createAnonymousId } from "./anonymous-id.ts";
-import { isDevelopment, warnInDevelopment } from "./environment.ts";
+import { isDevelopment, warnIfUnset, warnInDevelopment } from "./environment.ts";
 import {
   createEventSender,
   type TrackBatchResult,
@@ -25,6 +25,7 @@ import {
 import { type ControlledFlagValues, createFlagValues, type FlagValues, isBootstrap } from "./flag-values.ts";
 import type { Transport } from "./transport.ts";
 
+/** The options of `featureFlagsClient()`. */
 export type FeatureFlagsClientOptions<Flags extends FlagDeclarations = FlagDeclarations> = {
   /** The flags declared with `defineFlags`. They type keys, values and variants. Default: any key, `JsonValue`. */
   flags?: Flags | undefined;
@@ -102,6 +103,8 @@ export interface ActionsControl<Flags extends FlagDeclarations> {
   readonly actions: FeatureFlagsActions<Flags>;
   /** The signed-in user or the organization may have changed. */
   changeIdentity(): void;
+  /** The user has signed out: the next visitor gets a new anonymous id. */
+  signOut(): void;
   /** The same user is signed in, but attributes of the user may have changed. */
   refresh(): void;
   /** Compares the session that was just read with the previous one. */
@@ -137,6 +140,7 @@ export function createActions<Flags extends FlagDeclarations>(
         includeDisabled: true,
         select: ["value", "variant", "reason"],
         position,
+        ...(options.exposures !== false && { exposures: true }),
         ...(claimed && { context: claimed }),
         ...(environment !== undefined && { environment }),
       },
@@ -167,7 +171,7 @@ export function createActions<Flags extends FlagDeclarations>(
   function expose(key: string): void {
     const state = values.read(key);
     if (options.exposures !== false && state !== undefined && !values.isOverridden(key))
-      events.expose(key, state);
+      events.expose(key, state, values.token(key));
   }
 
   async function read(key: string): Promise<ReturnType<FlagValues["read"]>> {
@@ -214,7 +218,8 @@ export function createActions<Flags extends FlagDeclarations>(
     trackEvent: events.track,
     trackBatch: events.trackBatch,
     setOverride(flag: string, value: JsonValue): void {
-      if (isDevelopment()) values.override(flag, value);
+      if (isDevelopment()) return values.override(flag, value);
+      warnIfUnset("setOverride had no effect, because NODE_ENV is not set. Set it to development or test.");
     },
     clearOverrides: values.clearOverrides,
     setContext(next: ClaimedContext | undefined): void {
@@ -229,6 +234,10 @@ export function createActions<Flags extends FlagDeclarations>(
     // The implementation uses string keys; the declared flags only narrow the types.
     actions: actions as unknown as FeatureFlagsActions<Flags>,
     changeIdentity,
+    signOut() {
+      if (anonymousId === true) visitor.renew();
+      changeIdentity();
+    },
     refresh() {
       if (now() - changedAtMs > ECHO_MS) values.invalidate();
     },

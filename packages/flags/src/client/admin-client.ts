@@ -19,10 +19,12 @@ import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
 import type { FlagStats, FlagUsage } from "../model/stats.ts";
 import type { FeatureFlagStatsQuery, FeatureFlagUsageQuery } from "../model/stats-query.ts";
+import type { WithWarnings } from "../model/warning.ts";
 import { reviveDates } from "./dates.ts";
 import {
   type AuthClientOptions,
   type AuthFetch,
+  type ClientError,
   type ClientResult,
   createTransport,
   type RequestOptions,
@@ -30,54 +32,167 @@ import {
 
 type Result<Data> = Promise<ClientResult<Data>>;
 
-/** The expected version. If the stored version differs, the server responds 409 and changes nothing. */
-export type VersionOptions = { version?: number | undefined };
+/** Names the organization of a flag or segment. */
+export type OrganizationOptions = {
+  /** With `multiTenant`: the organization of a flag or segment that is named by its key. Default: the active one. */
+  organizationId?: string | undefined;
+};
+
+/** The options of a change or deletion. */
+export type VersionOptions = OrganizationOptions & {
+  /** The expected version. If the stored version differs, the server responds 409 and changes nothing. */
+  version?: number | undefined;
+};
 
 type Series<Stats extends { series: unknown }> = Omit<Stats, "series"> & {
   series: { at: Date; evaluations: number }[];
 };
+/** The statistics of a flag, with dates. */
 export type ClientFlagStats = Series<FlagStats>;
+/** The statistics of all flags, with dates. */
 export type ClientFlagUsage = Series<FlagUsage>;
-export type ClientAuditEntry = Omit<AuditEntry, "at"> & { readonly at: Date };
+/** An entry of the audit log, with a date. */
+export type ClientAuditEntry = Omit<AuditEntry, "at"> & {
+  /** When the change was committed. */
+  readonly at: Date;
+};
+
+/** A page of flags. */
+export type FlagPage = {
+  /** The flags of this page. */
+  flags: ListedFeatureFlag[];
+  /** Whether there is a next page, and its cursor. */
+  page: Page;
+};
+/** A page of overrides. */
+export type OverridePage = {
+  /** The overrides of this page. */
+  overrides: FlagOverride[];
+  /** Whether there is a next page, and its cursor. */
+  page: Page;
+};
+/** A page of segments. */
+export type SegmentPage = {
+  /** The segments of this page. */
+  segments: FlagSegment[];
+  /** Whether there is a next page, and its cursor. */
+  page: Page;
+};
+
+/** Helpers for flags. Every `id` may be `key:<key>`. */
+export interface FlagHelpers {
+  /** Creates a flag. `data.warnings` says whether turning it off changes nothing. Needs `create`. */
+  create(fields: CreateFeatureFlagInput): Result<WithWarnings<FeatureFlag>>;
+  /** Lists flags, in pages. Needs `read`. */
+  list(query?: ListFeatureFlagsQuery): Result<FlagPage>;
+  /** Reads a flag. Needs `read`. */
+  get(id: string, options?: OrganizationOptions): Result<FeatureFlag>;
+  /**
+   * Changes the fields that are given; `null` clears an optional one. `data.warnings` says whether turning the flag off
+   * changes nothing. Needs `update`.
+   */
+  update(id: string, fields: FeatureFlagPatch, options?: VersionOptions): Result<WithWarnings<FeatureFlag>>;
+  /** Deletes a flag with its rules and overrides. Needs `delete`. */
+  delete(id: string, options?: VersionOptions): Result<null>;
+  /** Returns each step that led to the flag's value. Needs `read`. */
+  explain(
+    id: string,
+    input?: ExplainFeatureFlagInput,
+    options?: OrganizationOptions,
+  ): Result<FlagExplanation>;
+}
+
+/** Helpers for the rules of a flag. Every `flagId` may be `key:<key>`. */
+export interface RuleHelpers {
+  /** Creates a rule. Needs `update`. */
+  create(
+    rule: FlagRuleInput & { flagId: string },
+    options?: OrganizationOptions,
+  ): Result<WithWarnings<FlagRule>>;
+  /** Lists a flag's rules in the order in which they are evaluated. Needs `read`. */
+  list(flagId: string, options?: OrganizationOptions): Result<{ rules: FlagRule[] }>;
+  /** Changes the fields that are given; `null` clears an optional one. Needs `update`. */
+  update(
+    flagId: string,
+    ruleId: string,
+    fields: FlagRulePatch,
+    options?: VersionOptions,
+  ): Result<WithWarnings<FlagRule>>;
+  /** Deletes a rule. Needs `update`. */
+  delete(flagId: string, ruleId: string, options?: VersionOptions): Result<null>;
+}
+
+/** Helpers for overrides. `flagId` may be `key:<key>`. */
+export interface OverrideHelpers {
+  /** Sets a flag's value for one user. Needs `override`. */
+  create(override: FlagOverrideInput, options?: OrganizationOptions): Result<FlagOverride>;
+  /** Lists overrides, in pages. Needs `read`. */
+  list(query?: ListFeatureFlagOverridesQuery): Result<OverridePage>;
+  /** Deletes an override. Needs `override`. */
+  delete(id: string): Result<null>;
+}
+
+/** Helpers for segments. Every `id` may be `key:<key>`. */
+export interface SegmentHelpers {
+  /** Creates a segment. Needs `update`. */
+  create(segment: FlagSegmentInput): Result<WithWarnings<FlagSegment>>;
+  /** Lists segments, in pages. Needs `read`. */
+  list(query?: ListFeatureFlagSegmentsQuery): Result<SegmentPage>;
+  /** Reads a segment. Needs `read`. */
+  get(id: string, options?: OrganizationOptions): Result<FlagSegment>;
+  /** Changes a segment, and with it every rule that names it. Needs `update`. */
+  update(id: string, fields: FlagSegmentPatch, options?: VersionOptions): Result<WithWarnings<FlagSegment>>;
+  /** Deletes a segment that no rule uses. Needs `update`. */
+  delete(id: string, options?: VersionOptions): Result<null>;
+}
+
+/** Helpers for statistics. */
+export interface AnalyticsHelpers {
+  /** The statistics of one flag. */
+  stats: FlagStatsHelpers;
+  /** The statistics of all flags. */
+  usage: UsageHelpers;
+}
+
+/** The helper for the statistics of one flag. */
+export interface FlagStatsHelpers {
+  /** How often a flag was evaluated, for how many users, and their events. `flagId` may be `key:<key>`. Needs `read`. */
+  get(flagId: string, query?: FeatureFlagStatsQuery & OrganizationOptions): Result<ClientFlagStats>;
+}
+
+/** The helper for the statistics of all flags. */
+export interface UsageHelpers {
+  /** How much all flags are used, and how many are not. Needs `read`. */
+  get(query?: FeatureFlagUsageQuery): Result<ClientFlagUsage>;
+}
+
+/** The helper for the audit log. */
+export interface AuditHelpers {
+  /** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
+  list(query?: ListFeatureFlagAuditEntriesQuery): Result<{ entries: ClientAuditEntry[] }>;
+}
 
 /** Every helper resolves to Better Auth's `{ data, error }` and never rejects. */
 export interface FeatureFlagsAdminActions {
-  flags: {
-    create(fields: CreateFeatureFlagInput): Result<FeatureFlag>;
-    list(query?: ListFeatureFlagsQuery): Result<{ flags: ListedFeatureFlag[]; page: Page }>;
-    get(id: string): Result<FeatureFlag>;
-    update(id: string, fields: FeatureFlagPatch, options?: VersionOptions): Result<FeatureFlag>;
-    delete(id: string, options?: VersionOptions): Result<null>;
-    /** Returns each step that led to the flag's value. */
-    explain(id: string, input?: ExplainFeatureFlagInput): Result<FlagExplanation>;
-  };
-  rules: {
-    create(rule: FlagRuleInput & { flagId: string }): Result<FlagRule>;
-    list(flagId: string): Result<{ rules: FlagRule[] }>;
-    update(flagId: string, ruleId: string, fields: FlagRulePatch, options?: VersionOptions): Result<FlagRule>;
-    delete(flagId: string, ruleId: string, options?: VersionOptions): Result<null>;
-  };
-  overrides: {
-    create(override: FlagOverrideInput): Result<FlagOverride>;
-    list(query?: ListFeatureFlagOverridesQuery): Result<{ overrides: FlagOverride[]; page: Page }>;
-    delete(id: string): Result<null>;
-  };
-  segments: {
-    create(segment: FlagSegmentInput): Result<FlagSegment>;
-    list(query?: ListFeatureFlagSegmentsQuery): Result<{ segments: FlagSegment[]; page: Page }>;
-    get(id: string): Result<FlagSegment>;
-    update(id: string, fields: FlagSegmentPatch, options?: VersionOptions): Result<FlagSegment>;
-    delete(id: string, options?: VersionOptions): Result<null>;
-  };
-  analytics: {
-    stats: { get(flagId: string, query?: FeatureFlagStatsQuery): Result<ClientFlagStats> };
-    usage: { get(query?: FeatureFlagUsageQuery): Result<ClientFlagUsage> };
-  };
-  audit: { list(query?: ListFeatureFlagAuditEntriesQuery): Result<{ entries: ClientAuditEntry[] }> };
+  /** Creates, reads, changes, deletes and explains flags. */
+  flags: FlagHelpers;
+  /** Creates, lists, changes and deletes the rules of a flag. */
+  rules: RuleHelpers;
+  /** Creates, lists and deletes overrides. */
+  overrides: OverrideHelpers;
+  /** Creates, reads, changes and deletes segments. */
+  segments: SegmentHelpers;
+  /** Reads statistics. */
+  analytics: AnalyticsHelpers;
+  /** Reads the audit log. */
+  audit: AuditHelpers;
 }
 
+/** The plugin that `featureFlagsAdminClient` returns. */
 export type FeatureFlagsAdminClientPlugin = {
+  /** The id of the plugin in Better Auth's client. */
   id: "feature-flags-admin";
+  /** Called by Better Auth's client. */
   getActions: (
     $fetch: AuthFetch,
     $store: object,
@@ -109,43 +224,45 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
 
       async function call<Data>(method: Method, path: string, more: RequestOptions = {}): Result<Data> {
         const result = await transport.request<Data>(ADMIN + path, { ...more, method });
-        return result.error === null ? { data: reviveDates(result.data), error: null } : result;
+        if (result.error === null) return { data: reviveDates(result.data), error: null };
+        return { data: null, error: explainMissingMethod(method, result.error) };
       }
       const get = <Data>(path: string, query: object = {}): Result<Data> => call("GET", path, { query });
-      const post = <Data>(path: string, body: object): Result<Data> => call("POST", path, { body });
-      const patch = <Data>(path: string, body: object, version?: VersionOptions): Result<Data> =>
-        call("PATCH", path, { body, ...ifMatch(version) });
-      const remove = (path: string, version?: VersionOptions): Result<null> =>
-        call("DELETE", path, ifMatch(version));
+      const post = <Data>(path: string, body: object, options?: OrganizationOptions): Result<Data> =>
+        call("POST", path, { body, ...requestOf(options) });
+      const patch = <Data>(path: string, body: object, options?: VersionOptions): Result<Data> =>
+        call("PATCH", path, { body, ...requestOf(options) });
+      const remove = (path: string, options?: VersionOptions): Result<null> =>
+        call("DELETE", path, requestOf(options));
 
       const admin: FeatureFlagsAdminActions = {
         flags: {
           create: (fields) => post("/flags", fields),
           list: (query) => get("/flags", query),
-          get: (id) => get(`/flags/${part(id)}`),
-          update: (id, fields, version) => patch(`/flags/${part(id)}`, fields, version),
-          delete: (id, version) => remove(`/flags/${part(id)}`, version),
-          explain: (id, input = {}) => post(`/flags/${part(id)}/explain`, input),
+          get: (id, options) => get(`/flags/${part(id)}`, options),
+          update: (id, fields, options) => patch(`/flags/${part(id)}`, fields, options),
+          delete: (id, options) => remove(`/flags/${part(id)}`, options),
+          explain: (id, input = {}, options) => post(`/flags/${part(id)}/explain`, input, options),
         },
         rules: {
-          create: ({ flagId, ...rule }) => post(`/flags/${part(flagId)}/rules`, rule),
-          list: (flagId) => get(`/flags/${part(flagId)}/rules`),
-          update: (flagId, ruleId, fields, version) =>
-            patch(`/flags/${part(flagId)}/rules/${part(ruleId)}`, fields, version),
-          delete: (flagId, ruleId, version) =>
-            remove(`/flags/${part(flagId)}/rules/${part(ruleId)}`, version),
+          create: ({ flagId, ...rule }, options) => post(`/flags/${part(flagId)}/rules`, rule, options),
+          list: (flagId, options) => get(`/flags/${part(flagId)}/rules`, options),
+          update: (flagId, ruleId, fields, options) =>
+            patch(`/flags/${part(flagId)}/rules/${part(ruleId)}`, fields, options),
+          delete: (flagId, ruleId, options) =>
+            remove(`/flags/${part(flagId)}/rules/${part(ruleId)}`, options),
         },
         overrides: {
-          create: (override) => post("/overrides", override),
+          create: (override, options) => post("/overrides", override, options),
           list: (query) => get("/overrides", query),
           delete: (id) => remove(`/overrides/${part(id)}`),
         },
         segments: {
           create: (segment) => post("/segments", segment),
           list: (query) => get("/segments", query),
-          get: (id) => get(`/segments/${part(id)}`),
-          update: (id, fields, version) => patch(`/segments/${part(id)}`, fields, version),
-          delete: (id, version) => remove(`/segments/${part(id)}`, version),
+          get: (id, options) => get(`/segments/${part(id)}`, options),
+          update: (id, fields, options) => patch(`/segments/${part(id)}`, fields, options),
+          delete: (id, options) => remove(`/segments/${part(id)}`, options),
         },
         analytics: {
           stats: { get: (flagId, query) => get(`/flags/${part(flagId)}/stats`, query) },
@@ -160,11 +277,25 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
 
 type Method = NonNullable<RequestOptions["method"]>;
 
-function ifMatch({ version }: VersionOptions = {}): RequestOptions {
-  return version === undefined ? {} : { headers: { "if-match": `"${version}"` } };
+function requestOf({ version, organizationId }: VersionOptions = {}): RequestOptions {
+  return {
+    ...(version !== undefined && { headers: { "if-match": `"${version}"` } }),
+    ...(organizationId !== undefined && { query: { organizationId } }),
+  };
 }
 
-/** Ids of this plugin need no encoding. Any other text could change the path, so it becomes an id that does not exist. */
+/** An error of the plugin has a code. Without one, a framework that passes on only GET and POST has answered. */
+function explainMissingMethod(method: Method, error: ClientError): ClientError {
+  const isMissing = error.code === undefined && (error.status === 404 || error.status === 405);
+  if (!isMissing || method === "GET" || method === "POST") return error;
+  const message = `The server does not answer ${method} requests (${error.status}). Mount Better Auth for GET, POST, PATCH and DELETE; in Next.js: export const { GET, POST, PATCH, DELETE } = toNextJsHandler(auth).`;
+  return { ...error, message };
+}
+
+/**
+ * Ids of this plugin and `key:<key>` need no encoding. Any other text could change the path, so it becomes an id that does
+ * not exist.
+ */
 function part(id: string): string {
-  return /^[\w-]+$/.test(id) ? id : "-";
+  return /^(?:key:)?[\w-]+$/.test(id) ? id : "-";
 }

@@ -9,24 +9,29 @@ export interface AnonymousId {
   read(): string | undefined;
   /** Stores the id that the server chose for the first page, unless the visitor has one. */
   keep(id: string): void;
+  /** Replaces the id, because the next visitor may be another person. Does nothing outside of a page. */
+  renew(): void;
 }
 
 export function createAnonymousId(): AnonymousId {
   /** The id of this page if cookies are blocked, or if the id is not a valid cookie value. */
   let chosen: string | undefined;
 
+  function store(id: string): void {
+    chosen = id;
+    const secure = location.protocol === "https:" ? "; secure" : "";
+    const line = `${ANONYMOUS_ID_COOKIE}=${id}`;
+    if (ANONYMOUS_ID.exec(line)?.[1] !== id) return;
+    // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is not in every browser yet.
+    document.cookie = `${line}; path=/; max-age=${ONE_YEAR_SECONDS}; samesite=lax${secure}`;
+  }
+
   function keepOr(choose: () => string): string | undefined {
     if (typeof document === "undefined") return undefined;
     try {
       const stored = ANONYMOUS_ID.exec(document.cookie)?.[1];
       if (stored !== undefined) return stored;
-      chosen ??= choose();
-      const secure = location.protocol === "https:" ? "; secure" : "";
-      const line = `${ANONYMOUS_ID_COOKIE}=${chosen}`;
-      if (ANONYMOUS_ID.exec(line)?.[1] === chosen) {
-        // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is not in every browser yet.
-        document.cookie = `${line}; path=/; max-age=${ONE_YEAR_SECONDS}; samesite=lax${secure}`;
-      }
+      store(chosen ?? choose());
     } catch {
       // In a sandboxed frame, access to cookies throws.
       chosen ??= choose();
@@ -34,5 +39,15 @@ export function createAnonymousId(): AnonymousId {
     return chosen;
   }
 
-  return { read: () => keepOr(newId), keep: (id) => void keepOr(() => id) };
+  return {
+    read: () => keepOr(newId),
+    keep: (id) => void keepOr(() => id),
+    renew() {
+      try {
+        if (typeof document !== "undefined") store(newId());
+      } catch {
+        // In a sandboxed frame, the id lives as long as the page.
+      }
+    },
+  };
 }

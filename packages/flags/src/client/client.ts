@@ -15,15 +15,19 @@ export type AuthClientStore = { listen(signal: string, listener: () => void): vo
 /** A finished request of Better Auth's client. */
 export type FinishedRequest = { readonly request: { readonly url: URL | string }; readonly data: unknown };
 
+/** The plugin that `featureFlagsClient` returns. Better Auth's client calls its members. */
 export type FeatureFlagsClientPlugin<Flags extends FlagDeclarations = FlagDeclarations> = {
+  /** The id of the plugin in Better Auth's client. */
   id: "feature-flags";
   /** For types only. */
   $InferServerPlugin: { id: "feature-flags"; $ERROR_CODES: FeatureFlagErrorCodes };
+  /** Creates the helpers of one client. */
   getActions: (
     $fetch: AuthFetch,
     $store: AuthClientStore,
     options: AuthClientOptions | undefined,
   ) => { featureFlags: FeatureFlagsActions<Flags> };
+  /** Watches for requests that change the signed-in user. */
   fetchPlugins: { id: string; name: string; hooks: { onSuccess: (finished: FinishedRequest) => void } }[];
 };
 
@@ -41,6 +45,7 @@ const CHANGES_IDENTITY = new RegExp(
     "admin/(?:impersonate-user|stop-impersonating)",
   ].join("|")})(?:[/?]|$)`,
 );
+const SIGNS_OUT = /\/sign-out(?:[/?]|$)/;
 const READS_SESSION = /\/get-session(?:\?|$)/;
 
 /**
@@ -73,6 +78,7 @@ export function featureFlagsClient<const Flags extends FlagDeclarations = FlagDe
 
   function onSuccess({ request, data }: FinishedRequest): void {
     const url = String(request.url);
+    if (SIGNS_OUT.test(url)) return each((control) => control.signOut());
     if (CHANGES_IDENTITY.test(url)) return each((control) => control.changeIdentity());
     if (!READS_SESSION.test(url)) return;
     const { userId, organizationId } = readSession(data);

@@ -18,7 +18,21 @@ const warnings = new Set<string>();
 
 /** Logs each message once on the console, in development only. */
 export function warnInDevelopment(message: string): void {
-  if (!isDevelopment() || warnings.has(message) || warnings.size >= MAX_WARNINGS) return;
+  if (isDevelopment()) warnOnce(message);
+}
+
+/** Logs each message once on the console, if `NODE_ENV` is not set. */
+export function warnIfUnset(message: string): void {
+  try {
+    if (process.env.NODE_ENV) return;
+  } catch {
+    // Without a bundler, a page has no `process`.
+  }
+  warnOnce(message);
+}
+
+function warnOnce(message: string): void {
+  if (warnings.has(message) || warnings.size >= MAX_WARNINGS) return;
   warnings.add(message);
   console.warn(`[feature-flags] ${message}`);
 }

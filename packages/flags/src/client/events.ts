@@ -11,6 +11,7 @@ import type {
 import { areRequestsIsolated, newId, onPageHide, pause, warnInDevelopment } from "./environment.ts";
 import type { ClientResult, Transport } from "./transport.ts";
 
+/** The options of `track`. */
 export type TrackOptions = {
   /** The server counts events with the same key once. Default: a random key. */
   idempotencyKey?: string | undefined;
@@ -18,10 +19,15 @@ export type TrackOptions = {
 
 /** An event of `trackBatch`. */
 export type TrackItem = {
+  /** The key of the flag. */
   flag: string;
+  /** The name of the event. */
   event: string;
+  /** A number is stored as the value of the event, an object as its properties. */
   data?: number | JsonObject | undefined;
+  /** When the event happened. Default: now. */
   timestamp?: Date | undefined;
+  /** The server counts events with the same key once. Default: a random key. */
   idempotencyKey?: string | undefined;
 };
 
@@ -33,8 +39,11 @@ export type TrackResult = { readonly success: true; readonly eventId: string } |
 
 /** How many events the server accepted and refused. */
 export type TrackBatchResult = {
+  /** Accepted events. */
   readonly success: number;
+  /** Refused events. */
   readonly failed: number;
+  /** The id of the batch. Absent without a response. */
   readonly batchId?: string;
 };
 
@@ -46,8 +55,11 @@ export interface EventSender {
     options?: TrackOptions,
   ): Promise<TrackResult>;
   trackBatch(items: readonly TrackItem[], batchId?: string): Promise<TrackBatchResult>;
-  /** Reports that the flag's value was shown to the user, once per flag and variant, after a delay of 1 s. */
-  expose(key: string, state: FlagState): void;
+  /**
+   * Reports that the flag's value was shown to the user, once per flag and arm, after a delay of 1 s. With the token of the
+   * evaluation, the server records the arm that was shown; without one, it evaluates the flag again.
+   */
+  expose(key: string, state: FlagState, token: string | undefined): void;
   /** Starts a new set of exposures. `isOtherUser`: also refuses the events that wait, which belong to the previous user. */
   reset(isOtherUser: boolean): void;
 }
@@ -55,13 +67,16 @@ export interface EventSender {
 const EVENT_PATH = "/feature-flags/events";
 const BATCH_PATH = "/feature-flags/events/batch";
 const EXPOSURE_PATH = "/feature-flags/evaluate-batch";
+const TOKEN_PATH = "/feature-flags/exposures";
 /** Most events of one request. */
 const MAX_TOGETHER = 100;
 /** Most events without a response; further events are refused. */
 const MAX_WAITING = 1_000;
-/** Most flags of one request; the server's limit. */
+/** Most flags of one request: the server's limit, and as many tokens as fit into a beacon. */
 const MAX_EXPOSURES = 100;
 const EXPOSURE_DELAY_MS = 1_000;
+/** Attempts to report tokens, with a pause that doubles each time. A token counts once. */
+const MAX_ATTEMPTS = 6;
 /** A server that does not respond must not block all later events. */
 const TIMEOUT_MS = 30_000;
 
@@ -84,7 +99,11 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
   /** Requests in flight. An unload may cancel them, so a beacon repeats them; idempotency keys prevent double counts. */
   const unanswered = new Set<Unanswered>();
   const exposed = new Set<string>();
+  /** Shown flags without a token. */
   const unreported = new Set<string>();
+  /** Tokens of shown flags that are not reported yet, and those in requests without a response. */
+  const tokens = new Set<string>();
+  const unansweredTokens = new Set<string>();
   /** Incremented when another user signs in. */
   let userNumber = 0;
   let waiting = 0;
@@ -143,12 +162,27 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
     isSending = false;
   }
 
-  function report(deliver: (path: string, body: object) => void): void {
-    const keys = [...unreported];
-    unreported.clear();
-    for (let at = 0; at < keys.length; at += MAX_EXPOSURES) {
+  async function sendTokens(attempt = 1): Promise<void> {
+    const [sent] = chunksOf([...tokens]);
+    if (sent === undefined) return;
+    for (const token of sent) {
+      tokens.delete(token);
+      unansweredTokens.add(token);
+    }
+    const options = { body: { exposures: sent }, timeoutMs: TIMEOUT_MS };
+    const { error } = await keepAlive(transport.request(TOKEN_PATH, options));
+    for (const token of sent) unansweredTokens.delete(token);
+    if (error === null || !isTemporary(error.status)) return sendTokens();
+    if (attempt === MAX_ATTEMPTS) return;
+    for (const token of sent) tokens.add(token);
+    await keepAlive(pause(EXPOSURE_DELAY_MS * 2 ** (attempt - 1)));
+    return sendTokens(attempt + 1);
+  }
+
+  function reportKeys(deliver: (path: string, body: object) => void): void {
+    for (const flagKeys of chunksOf([...unreported])) {
       deliver(EXPOSURE_PATH, {
-        flagKeys: keys.slice(at, at + MAX_EXPOSURES),
+        flagKeys,
         track: true,
         select: "value",
         contextInResponse: false,
@@ -156,12 +190,14 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
         environment,
       });
     }
+    unreported.clear();
   }
 
   /** Reports after a delay, so that flags read shortly after each other share a request. */
   async function reportLater(): Promise<void> {
     await pause(EXPOSURE_DELAY_MS);
-    report((path, body) => void keepAlive(transport.request(path, { body })));
+    reportKeys((path, body) => void keepAlive(transport.request(path, { body })));
+    await sendTokens();
   }
 
   function keepAlive<Result>(work: Promise<Result>): Promise<Result> {
@@ -183,7 +219,10 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
     if (isWatching) return;
     isWatching = true;
     onPageHide(() => {
-      report(transport.beacon);
+      reportKeys(transport.beacon);
+      for (const exposures of chunksOf([...tokens, ...unansweredTokens]))
+        transport.beacon(TOKEN_PATH, { exposures });
+      tokens.clear();
       const events = queue.map(({ item }) => item);
       if (events.length > 0) transport.beacon(BATCH_PATH, { events });
       for (const entry of unanswered) {
@@ -231,19 +270,24 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
       warnInDevelopment(`The batch was not accepted: ${error.message}`);
       return { success: 0, failed: items.length };
     },
-    expose(key, { variant = "" }) {
-      const mark = `${key}:${variant}`;
+    expose(key, { value, variant, reason }, token) {
+      const mark = `${key}:${variant ?? (typeof value === "boolean" ? value : "")}`;
       if (exposed.has(mark)) return;
       if (areRequestsIsolated && !waitUntil) return warnInDevelopment("Set waitUntil to report exposures.");
+      // A second evaluation could record another arm than the one that was shown.
+      if (token === undefined && (variant !== undefined || reason === "percentage_rollout"))
+        return warnInDevelopment(`No exposure of "${key}". Evaluate the flags with exposures: true.`);
       exposed.add(mark);
       watchPage();
-      if (unreported.size === 0) void keepAlive(reportLater());
-      unreported.add(key);
+      if (unreported.size + tokens.size === 0) void keepAlive(reportLater());
+      if (token === undefined) unreported.add(key);
+      else tokens.add(token);
     },
     reset(isOtherUser) {
-      // Reported now, these exposures would count for the next user.
       exposed.clear();
+      // Reported now, these exposures would count for the next user. A token names the user it was made for.
       unreported.clear();
+      void sendTokens();
       if (!isOtherUser) return;
       // Idempotency keys are scoped to the user, so another user's beacon would count these events twice.
       for (const entry of unanswered) entry.isHandedOver = true;
@@ -251,6 +295,17 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
       for (const { settle } of queue.splice(0)) settle({ success: false });
     },
   };
+}
+
+function chunksOf(items: string[]): string[][] {
+  const chunks: string[][] = [];
+  while (items.length > 0) chunks.push(items.splice(0, MAX_EXPOSURES));
+  return chunks;
+}
+
+/** Whether the same request may succeed later. */
+function isTemporary(status: number): boolean {
+  return status < 400 || status === 429 || status > 499;
 }
 
 function eventOf({ flag, event, data, timestamp }: TrackItem): FeatureFlagBatchEventInput {

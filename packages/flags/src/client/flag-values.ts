@@ -24,6 +24,7 @@ export interface FlagsReading {
   read(key: string): FlagState | undefined;
   /** All values by key. Returns the same object until a value changes. */
   all(): Readonly<Record<string, JsonValue>>;
+  /** Whether the values are loaded, and whether they are current. */
   status(): FlagsStatus;
 }
 
@@ -48,6 +49,8 @@ export interface FlagValues extends FlagsReading {
 export interface ControlledFlagValues extends Omit<FlagValues, "expose"> {
   /** Whether the flag has a local override. */
   isOverridden(key: string): boolean;
+  /** The token with which the flag's exposure is reported; undefined if the flag has none. */
+  token(key: string): string | undefined;
   /** Fetches values even if some are loaded. Never rejects. */
   fetch(): Promise<void>;
   /** Discards all values and the responses of requests in flight. */
@@ -81,6 +84,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   const overrides = new Map<string, FlagState>();
   const hydrated = new WeakSet<FlagsBootstrap>();
   let current: ReadonlyMap<string, FlagState> | undefined;
+  let tokens: FlagsBootstrap["exposures"];
   /** Time of the newest values so far. Older values may belong to another user. */
   let evaluatedAt: string | undefined;
   let owner: FlagsOwner | undefined;
@@ -129,6 +133,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     }
     for (const key of before.keys()) if (!states.has(key)) changed.push(key);
     current = states;
+    tokens = bootstrap.exposures;
     evaluatedAt = bootstrap.evaluatedAt;
     owner = bootstrap.context;
     const position = positionOf(bootstrap);
@@ -230,6 +235,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     isKept = keeps;
     if (!keeps) {
       current = undefined;
+      tokens = undefined;
       owner = undefined;
     }
     if (!keeps || status() !== statusBefore) notify(changed);
@@ -264,6 +270,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     ready,
     hydrate,
     isOverridden,
+    token: (key) => (tokens && Object.hasOwn(tokens, key) ? tokens[key] : undefined),
     fetch,
     invalidate() {
       lastDoubted = lastSent;
@@ -307,9 +314,7 @@ function asDeclared(
 ): FlagState | undefined {
   if (declaration === undefined) return state;
   if (!fitsDeclaration(declaration, state.value)) {
-    warnInDevelopment(
-      `The value of flag "${key}" is not of its declared type ${declaration.type}; reads return the default.`,
-    );
+    warnInDevelopment(`The value of flag "${key}" is not as declared; reads return the default.`);
     return undefined;
   }
   const { variant, ...others } = state;

@@ -39,6 +39,7 @@ export type { FlagsStatus } from "./flag-values.ts";
 /** A client with `featureFlagsClient()`, or the result of `testFlags()`. */
 export type FeatureFlagsReactClient = { readonly featureFlags: { values(): FlagValues } };
 
+/** The properties of `FeatureFlagsProvider`. */
 export interface FeatureFlagsProviderProps {
   /** Create it once, outside of components. */
   readonly client: FeatureFlagsReactClient;
@@ -46,6 +47,7 @@ export interface FeatureFlagsProviderProps {
   readonly bootstrap?: FlagsBootstrap | undefined;
   /** Fetches values again after mounting, for cached or static pages. Default `false`. */
   readonly revalidate?: boolean | undefined;
+  /** The components that read flags. */
   readonly children?: ReactNode;
 }
 
@@ -122,7 +124,9 @@ export function useVariant(key: string): { readonly key: string } | undefined {
   return useMemo(() => (variant === undefined ? undefined : { key: variant }), [variant]);
 }
 
+/** The result of `useFeatureFlagDetails`. */
 export type FeatureFlagDetails<Value> = Omit<FlagState, "value"> & {
+  /** The flag's value, or the default. */
   readonly value: Value;
   /** With `loading` and `error`, the value is the default. */
   readonly status: FlagsStatus;
@@ -145,13 +149,17 @@ export function useFeatureFlagDetails(
 
 /** The hooks with the types of the declared flags. */
 export interface FlagHooks<Flags extends FlagDeclarations> {
+  /** The flag's value. The default applies until it is loaded, and for a flag that does not exist. */
   useFeatureFlag<Key extends FlagKey<Flags>>(key: Key): ReadValue<Flags, Key>;
   useFeatureFlag<Key extends FlagKey<Flags>>(
     key: Key,
     defaultValue: FlagValue<Flags, Key>,
   ): FlagValue<Flags, Key>;
+  /** All values by key. */
   useFeatureFlags(): FlagValueMap<Flags>;
+  /** The flag's variant for this user, or undefined. */
   useVariant<Key extends FlagKey<Flags>>(key: Key): { readonly key: VariantKey<Flags, Key> } | undefined;
+  /** The flag's value with variant, reason and status. */
   useFeatureFlagDetails<Key extends FlagKey<Flags>>(key: Key): FeatureFlagDetails<ReadValue<Flags, Key>>;
   useFeatureFlagDetails<Key extends FlagKey<Flags>>(
     key: Key,

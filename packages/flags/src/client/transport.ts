@@ -11,11 +11,15 @@ type Fetched = { readonly data: unknown; readonly error: AnsweredError | null };
 /** The options of Better Auth's client that are used. */
 export type AuthClientOptions = { readonly fetchOptions?: object | undefined };
 
+/** An error as the server answered it, or the failure to get a response. */
 export type ClientError = {
   /** The HTTP status, or 0 without a response. */
   readonly status: number;
+  /** One of `FEATURE_FLAG_ERROR_CODES`. Absent without a response of the plugin. */
   readonly code?: string;
+  /** What happened and what to change. */
   readonly message: string;
+  /** The field, the limit or the version concerned. */
   readonly details?: { readonly [key: string]: unknown };
 };
 

@@ -50,6 +50,14 @@ describe("the order of evaluation", () => {
     });
   });
 
+  test("a disabled flag returns its off value, if it has one", () => {
+    expect(evaluate({ ...all, enabled: false, offValue: "off" }, {}, { value: "o" })).toEqual({
+      value: "off",
+      reason: "disabled",
+    });
+    expect(evaluate({ ...all, offValue: "off" }).reason).toBe("rule_match");
+  });
+
   test("an override takes precedence over the rules", () => {
     expect(evaluate(all, {}, { value: "o" })).toEqual({ value: "o", reason: "override" });
   });
@@ -168,6 +176,19 @@ describe("environments", () => {
   ])("the environment %s applies only its own settings", (environment, value, reason) => {
     const context = environment === undefined ? {} : { environment };
     expect(evaluate({ environments, rolloutPercentage: 0 }, context)).toEqual({ value, reason });
+  });
+
+  test("an environment's off value takes precedence over the flag's, and the flag's over an environment's default", () => {
+    const flag: Partial<FlagDefinition> = {
+      offValue: "off",
+      environments: {
+        own: { enabled: false, offValue: "own" },
+        shared: { enabled: false, defaultValue: "never" },
+        on: { offValue: "never" },
+      },
+    };
+    const valueIn = (environment: string) => evaluate(flag, { environment }).value;
+    expect(["own", "shared", "on", "other"].map(valueIn)).toEqual(["own", "off", "default", "default"]);
   });
 
   test("__proto__ is an ordinary environment name", () => {

@@ -9,6 +9,7 @@ import {
   variantThresholds,
 } from "./bucket.ts";
 import { buildGroup, segmentGraphs } from "./build.ts";
+import type { Steps } from "./cost.ts";
 import type {
   Evaluation,
   EvaluationContext,
@@ -16,27 +17,34 @@ import type {
   OverrideDefinition,
   RuleDefinition,
   Segments,
+  TrustedRoot,
 } from "./definition.ts";
-import type { Explanation } from "./explain.ts";
+import type { Explanation, OriginOf } from "./explain.ts";
 import { explainFlag } from "./explain-flag.ts";
-import { leaf, type Memory, mark, Node, resultOf, VARIANT, WITHIN, walk } from "./graph.ts";
+import { leaf, type Memory, mark, Node, readableNode, resultOf, VARIANT, WITHIN, walk } from "./graph.ts";
 import { prepareSuffix } from "./murmur.ts";
 import {
   defaultResult,
+  disabledResult,
   inEnvironment,
   overrideResult,
   rolloutResult,
   ruleResult,
   variantResult,
 } from "./outcome.ts";
-import { validate } from "./validate.ts";
+import { trustedRootsOf } from "./references.ts";
+import { type ValidRule, validate } from "./validate.ts";
 
 /** A flag ready to evaluate. Immutable; shared by all evaluations. */
 export interface CompiledFlag {
   /** Returns a result for every context, in bounded time. */
   evaluate(context: EvaluationContext, override?: OverrideDefinition): Evaluation;
-  /** The same result with every step that led to it. */
-  explain(context: EvaluationContext, override?: OverrideDefinition): Explanation;
+  /** The same result with every step that led to it. `originOf` gives the origin that a step shows for an attribute. */
+  explain(context: EvaluationContext, override?: OverrideDefinition, originOf?: OriginOf): Explanation;
+  /** The trusted roots that its rules read. */
+  readonly trustedRoots: ReadonlySet<TrustedRoot>;
+  /** The most that one evaluation of the rules costs. */
+  readonly cost: Steps;
 }
 
 /** Throws when the definition is invalid. */
@@ -57,6 +65,8 @@ const REST: Node = mark();
 
 /** A class, so that V8 sees one object shape at the call sites. */
 class Flag implements CompiledFlag {
+  readonly cost: Steps;
+  readonly trustedRoots: ReadonlySet<TrustedRoot>;
   /** The first node of the fast path: no environment settings, no segment memory, no override. */
   readonly #start: Node | undefined;
   readonly #definition: FlagDefinition;
@@ -70,6 +80,7 @@ class Flag implements CompiledFlag {
     const { rules, reach } = validate(definition, segments);
     const graphs = segmentGraphs(reach.segments, segments);
     const names = Object.keys(definition.environments ?? {});
+    this.cost = reach.cost;
     this.#definition = definition;
     this.#segments = segments;
     this.#repeats = reach.repeats;
@@ -78,10 +89,17 @@ class Flag implements CompiledFlag {
       names.length === 0
         ? undefined
         : new Map(names.map((name) => [name, planOf(inEnvironment(definition, name))]));
-    this.#entry = rules.reduceRight(
-      (next, { rule, conditions }) => buildGroup(conditions, graphs, shareOf(definition, rule, next), next),
-      names.length === 0 ? this.#plan.rest : REST,
-    );
+    const trustedRoots = new Set<TrustedRoot>();
+    const ruleNode = (next: Node, { rule, conditions }: ValidRule): Node => {
+      let node = buildGroup(conditions, graphs, shareOf(definition, rule, next), next);
+      for (const root of trustedRootsOf(conditions, segments)) {
+        trustedRoots.add(root);
+        node = readableNode(root, node, next);
+      }
+      return node;
+    };
+    this.#entry = rules.reduceRight(ruleNode, names.length === 0 ? this.#plan.rest : REST);
+    this.trustedRoots = trustedRoots;
     if (names.length === 0 && !this.#repeats) {
       this.#start = definition.enabled ? this.#entry : leaf(this.#plan.disabled);
     }
@@ -94,8 +112,8 @@ class Flag implements CompiledFlag {
     return this.#evaluate(context, override);
   }
 
-  explain(context: EvaluationContext, override?: OverrideDefinition): Explanation {
-    return explainFlag(this.#definition, this.#segments, context, override);
+  explain(context: EvaluationContext, override?: OverrideDefinition, originOf?: OriginOf): Explanation {
+    return explainFlag(this.#definition, this.#segments, { context, override, originOf });
   }
 
   #evaluate(context: EvaluationContext, override: OverrideDefinition | undefined): Evaluation {
@@ -113,7 +131,7 @@ class Flag implements CompiledFlag {
 }
 
 function planOf(flag: FlagDefinition): Plan {
-  return { enabled: flag.enabled, disabled: defaultResult(flag, "disabled"), rest: restOf(flag) };
+  return { enabled: flag.enabled, disabled: disabledResult(flag), rest: restOf(flag) };
 }
 
 /** The nodes after the rules: the rollout, then the variants for the users in the rollout. */

@@ -12,6 +12,7 @@ export { checkReferences, costOf, countRegex, segmentsOf } from "./references.ts
 const MAX_CONDITION_DEPTH = 10;
 /** Conditions, groups and segment references in one tree, including its root. */
 const MAX_CONDITION_NODES = 200;
+/** The clean copy of valid conditions, or the first problem. */
 export type CheckedConditions = { readonly conditions: RuleConditions } | ConditionProblem;
 
 type Member = RuleConditions["conditions"][number];
@@ -49,6 +50,9 @@ class Traversal {
   #patterns = 0;
 
   group(value: unknown, place: Place, depth: number): RuleConditions {
+    if (Array.isArray(value)) {
+      return refuse(place, "must be a group, not a list; wrap the list: { `conditions`: […] }");
+    }
     if (!isPlainObject(value)) return refuse(place, "must be an object with a list `conditions`");
     this.#count(place);
     if (depth > MAX_CONDITION_DEPTH) {

@@ -35,7 +35,15 @@ describe("explain", () => {
 
   test("a disabled flag ends at the first step, which names the environment that disables it", () => {
     const { steps } = explain({ environments: { prod: { enabled: false } } }, { environment: "prod" });
-    expect(steps).toEqual([{ step: "enabled", outcome: "disabled", detail: { environment: "prod" } }]);
+    expect(steps).toEqual([
+      { step: "enabled", outcome: "disabled", detail: { environment: "prod", source: "defaultValue" } },
+    ]);
+  });
+
+  test("a disabled flag names the field that its value is from", () => {
+    const { result, steps } = explain({ enabled: false, defaultValue: "on", offValue: "off" });
+    expect(result).toEqual({ value: "off", reason: "disabled" });
+    expect(steps).toEqual([{ step: "enabled", outcome: "disabled", detail: { source: "offValue" } }]);
   });
 
   test("an override ends the evaluation", () => {

@@ -18,27 +18,32 @@ import type {
   Segments,
   Variant,
 } from "./definition.ts";
-import type { Explanation, ExplanationStep } from "./explain.ts";
+import type { Explanation, ExplanationStep, OriginOf } from "./explain.ts";
 import type { JsonObject } from "./json.ts";
 import { murmur3 } from "./murmur.ts";
 import {
   defaultResult,
+  disabledResult,
   inEnvironment,
   overrideResult,
   rolloutResult,
   ruleResult,
   variantResult,
 } from "./outcome.ts";
+import { trustedRootsOf } from "./references.ts";
 import { Tracer } from "./trace.ts";
 
-export function explainFlag(
-  definition: FlagDefinition,
-  segments: Segments,
-  context: EvaluationContext,
-  override: OverrideDefinition | undefined,
-): Explanation {
+/** What an explanation is for. */
+interface Subject {
+  readonly context: EvaluationContext;
+  readonly override: OverrideDefinition | undefined;
+  readonly originOf: OriginOf | undefined;
+}
+
+export function explainFlag(definition: FlagDefinition, segments: Segments, subject: Subject): Explanation {
+  const { context, override, originOf } = subject;
   const flag = inEnvironment(definition, context.environment);
-  const evaluator = new TracingEvaluator(flag, segments, context);
+  const evaluator = new TracingEvaluator(flag, segments, context, originOf);
   const result = evaluator.evaluate(override, flag === definition ? undefined : context.environment);
   return { result, steps: evaluator.steps };
 }
@@ -46,21 +51,32 @@ export function explainFlag(
 class TracingEvaluator {
   readonly steps: ExplanationStep[] = [];
   readonly #flag: FlagDefinition;
+  readonly #segments: Segments;
   readonly #context: EvaluationContext;
   readonly #tracer: Tracer;
 
-  constructor(flag: FlagDefinition, segments: Segments, context: EvaluationContext) {
+  constructor(
+    flag: FlagDefinition,
+    segments: Segments,
+    context: EvaluationContext,
+    originOf: OriginOf | undefined,
+  ) {
     this.#flag = flag;
+    this.#segments = segments;
     this.#context = context;
-    this.#tracer = new Tracer(segments, context);
+    this.#tracer = new Tracer(segments, context, originOf);
   }
 
   /** `environment` is the environment whose settings apply, if any. */
   evaluate(override: OverrideDefinition | undefined, environment: string | undefined): Evaluation {
     const flag = this.#flag;
     const settings: JsonObject = environment === undefined ? {} : { environment };
-    this.#record("enabled", flag.enabled ? "enabled" : "disabled", settings);
-    if (!flag.enabled) return defaultResult(flag, "disabled");
+    if (!flag.enabled) {
+      const source = flag.offValue === undefined ? "defaultValue" : "offValue";
+      this.#record("enabled", "disabled", { ...settings, source });
+      return disabledResult(flag);
+    }
+    this.#record("enabled", "enabled", settings);
     this.#record("override", override === undefined ? "none" : "applied", {});
     if (override !== undefined) return overrideResult(flag, override);
     for (const rule of flag.rules) if (this.#matches(rule)) return ruleResult(flag, rule);
@@ -71,6 +87,14 @@ class TracingEvaluator {
     const { id, percentage } = rule;
     if (!rule.enabled) {
       this.#record("rule", "skipped", { rule: id, why: "the rule is disabled" });
+      return false;
+    }
+    const { unreadable = [] } = this.#context;
+    const roots = trustedRootsOf(rule.conditions, this.#segments);
+    const unread = unreadable.filter((root) => roots.has(root));
+    if (unread.length > 0) {
+      const why = `the rule reads ${unread.join(" and ")}, which could not be read`;
+      this.#record("rule", "skipped", { rule: id, why });
       return false;
     }
     const conditions = this.#tracer.group(rule.conditions);

@@ -5,7 +5,7 @@
 import { readSlot, slotOf } from "./attribute-slots.ts";
 import { bucketId, HASHES } from "./bucket.ts";
 import { type Comparison, type ComparisonKind, compare } from "./comparison.ts";
-import type { Evaluation, EvaluationContext } from "./definition.ts";
+import type { Evaluation, EvaluationContext, TrustedRoot } from "./definition.ts";
 import { murmur3After, type Suffix } from "./murmur.ts";
 import { type Path, readPath } from "./path.ts";
 
@@ -18,8 +18,17 @@ export const VARIANT = 2;
 /** Do the segment's conditions hold? `operand` is its graph. */
 export const SEGMENT = 3;
 
+/** Could the values under the root `operand` be read? Its number is after those of `comparison.ts`. */
+const READABLE = 13;
+
 /** The other kinds compare an attribute: their numbers follow, in `comparison.ts`. */
-export type NodeKind = typeof RESULT | typeof WITHIN | typeof VARIANT | typeof SEGMENT | ComparisonKind;
+export type NodeKind =
+  | typeof RESULT
+  | typeof WITHIN
+  | typeof VARIANT
+  | typeof SEGMENT
+  | ComparisonKind
+  | typeof READABLE;
 
 /** The slot of a node that does not read a direct member of `attributes`. */
 const NO_SLOT = -1;
@@ -94,6 +103,11 @@ export function segmentNode(segment: SegmentGraph, yes: Node, no: Node): Node {
   return new Node(SEGMENT, NO_PATH, segment, undefined, yes, no);
 }
 
+/** The node that tests whether the values under a trusted root could be read. */
+export function readableNode(root: TrustedRoot, yes: Node, no: Node): Node {
+  return new Node(READABLE, { root, steps: [] }, root, undefined, yes, no);
+}
+
 export function resultOf(node: Node): Evaluation {
   return node.operand as Evaluation;
 }
@@ -142,6 +156,8 @@ function stepRarer(node: Node, context: EvaluationContext, memory: Memory | unde
       return variantAt(node.other as readonly VariantEnd[], hashOf(node, context));
     case SEGMENT:
       return segmentHolds(node.operand as SegmentGraph, context, memory) ? node.yes : node.no;
+    case READABLE:
+      return context.unreadable?.includes(node.operand as TrustedRoot) ? node.no : node.yes;
     default:
       node.kind satisfies ComparisonKind;
       return compare(node as ComparisonNode, readPath(context, node.path)) ? node.yes : node.no;

@@ -25,8 +25,10 @@ export type {
   SegmentCondition,
   Segments,
   SimpleCondition,
+  TrustedRoot,
   Variant,
 } from "./definition.ts";
-export type { Explanation, ExplanationStep } from "./explain.ts";
+export type { Explanation, ExplanationStep, OriginOf } from "./explain.ts";
 export type { JsonObject, JsonValue } from "./json.ts";
 export { murmur3 } from "./murmur.ts";
+export type { Path, Root } from "./path.ts";

@@ -9,6 +9,7 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
+/** A JSON object. */
 export type JsonObject = { readonly [key: string]: JsonValue };
 
 /** Bounds recursion over a value, so that it cannot exhaust the stack. */

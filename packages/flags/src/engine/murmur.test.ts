@@ -36,10 +36,11 @@ describe("murmur3After", () => {
     );
   });
 
-  test("hashes two long ids in turns, with short and long suffixes", () => {
-    const ids = ["a".repeat(70), "é€".repeat(50)];
+  test("hashes more long ids in turns than it keeps, with short and long suffixes", () => {
+    const ids = ["é€".repeat(50), ...Array.from({ length: 20 }, (_, at) => `${"a".repeat(70)}${at}`)];
     for (const suffix of [":k", ":key", ":a-longer-key:variant"]) {
-      for (const id of [...ids, ...ids]) {
+      // The second of two is kept, the same one later is not.
+      for (const id of [...ids.flatMap((one) => [one, one]), ...ids]) {
         expect(murmur3After(id, prepareSuffix(suffix))).toBe(murmur3(id + suffix));
       }
     }

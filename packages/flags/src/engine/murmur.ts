@@ -91,19 +91,19 @@ const MAX_SHORT_ID = 64;
 
 /** The hash after the whole words of a long id, and its bytes after them. */
 interface LongId {
-  readonly id: string;
   readonly hash: number;
   readonly rest: Uint8Array;
   readonly byteLength: number;
 }
 
-let lastLongId: LongId | undefined;
+/** Flags may differ in `bucketBy`. With more ids than this, each is short, because the context is limited. */
+const MAX_LONG_IDS = 16;
+const longIds = new Map<string, LongId>();
 
 function murmur3AfterLong(id: string, { text, words, stride, byteLength }: Suffix): number {
   // The two halves of a character outside the basic plane have other bytes together than apart.
   if (/^[\uDC00-\uDFFF]/.test(text)) return murmur3(id + text);
-  if (lastLongId?.id !== id) lastLongId = readLongId(id);
-  const { hash: ofId, rest, byteLength: idLength } = lastLongId;
+  const { hash: ofId, rest, byteLength: idLength } = longIds.get(id) ?? readLongId(id);
   const total = idLength + byteLength;
   const filled = rest.length;
   if (words.length === 0)
@@ -119,7 +119,11 @@ function readLongId(id: string): LongId {
   const bytes = encoder.encode(id);
   const end = bytes.length & ~3;
   const hash = hashBytes(0, bytes.subarray(0, end));
-  return { id, hash, rest: bytes.slice(end), byteLength: bytes.length };
+  const longId = { hash, rest: bytes.slice(end), byteLength: bytes.length };
+  const [oldest] = longIds.size < MAX_LONG_IDS ? [] : longIds.keys();
+  if (oldest !== undefined) longIds.delete(oldest);
+  longIds.set(id, longId);
+  return longId;
 }
 
 function hashBytes(start: number, bytes: Uint8Array): number {

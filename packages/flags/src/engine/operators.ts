@@ -20,6 +20,7 @@ import { allowAny, checkList, checkPart, checkPattern, type OperandProblem } fro
 import { compilePattern, MAX_INPUT_LENGTH } from "./pattern.ts";
 import { createSearch } from "./substring.ts";
 
+/** How a condition compares an attribute with its operand. */
 export type ConditionOperator =
   | "equals"
   | "not_equals"

@@ -22,13 +22,18 @@ export function inEnvironment(flag: FlagDefinition, environment: unknown): FlagD
   const { environments } = flag;
   if (typeof environment !== "string" || environments === undefined) return flag;
   if (!Object.hasOwn(environments, environment)) return flag;
-  const { enabled, rolloutPercentage, defaultValue } = environments[environment] ?? {};
+  const { enabled, rolloutPercentage, defaultValue, offValue } = environments[environment] ?? {};
   return {
     ...flag,
     ...(enabled !== undefined && { enabled }),
     ...(rolloutPercentage !== undefined && { rolloutPercentage }),
     ...(defaultValue !== undefined && { defaultValue }),
+    ...(offValue !== undefined && { offValue }),
   };
+}
+
+export function disabledResult(flag: FlagDefinition): Evaluation {
+  return flag.offValue === undefined ? defaultResult(flag, "disabled") : resultOf(flag.offValue, "disabled");
 }
 
 export function defaultResult(flag: FlagDefinition, reason: EvaluationReason): Evaluation {

@@ -1,7 +1,8 @@
 /** Attribute paths: parsing of dotted paths, and reads that follow only own properties of plain objects. */
-import type { EvaluationContext } from "./definition.ts";
+import type { EvaluationContext, TrustedRoot } from "./definition.ts";
 import { isPlainObject } from "./json.ts";
 
+/** The first part of a path: a field of the context. */
 export type Root =
   | "userId"
   | "email"
@@ -11,9 +12,14 @@ export type Root =
   | "environment"
   | "device"
   | "geo"
-  | "attributes";
+  | "attributes"
+  | TrustedRoot;
 
+export const TRUSTED_ROOTS: readonly TrustedRoot[] = ["user", "session", "organization", "trusted"];
+
+/** Where a condition finds its attribute in the context. */
 export interface Path {
+  /** The field of the context that the path starts with. */
   readonly root: Root;
   /** The property names to follow from the root; empty for the root itself. */
   readonly steps: readonly string[];
@@ -27,7 +33,12 @@ const FIELDS: ReadonlySet<string> = new Set<Root>([
   "anonymousId",
   "environment",
 ]);
-const OBJECTS: ReadonlySet<string> = new Set<Root>(["device", "geo", "attributes"]);
+const OBJECTS: ReadonlySet<string> = new Set<Root>(["device", "geo", "attributes", ...TRUSTED_ROOTS]);
+const TRUSTED: ReadonlySet<string> = new Set(TRUSTED_ROOTS);
+
+export function isTrustedRoot(root: string): root is TrustedRoot {
+  return TRUSTED.has(root);
+}
 
 /** A path that does not start with a root reads `attributes.<path>`. So does a bare `device`, `geo` or `attributes`. */
 export function parsePath(path: string): Path {

@@ -1,5 +1,6 @@
 /** The validation problem of conditions. */
 
+/** The first problem of invalid conditions. */
 export interface ConditionProblem {
   /** What is wrong and what to change, as the rest of a sentence that starts with `path`: `must be …`. */
   readonly problem: string;

@@ -1,8 +1,8 @@
 /** The references of conditions to segments, and the limits that apply to a flag together with its segments. */
 import { LEVEL_COST, NODE_COST, patternCost, type Steps } from "./cost.ts";
-import type { RuleConditions, Segments, SimpleCondition } from "./definition.ts";
+import type { RuleConditions, Segments, SimpleCondition, TrustedRoot } from "./definition.ts";
 import { isOperator, OPERATORS, takesPattern } from "./operators.ts";
-import { parsePath } from "./path.ts";
+import { isTrustedRoot, parsePath } from "./path.ts";
 import { compilePattern, MAX_PATTERN_SIZE } from "./pattern.ts";
 import type { ConditionProblem } from "./problem.ts";
 
@@ -23,6 +23,7 @@ interface Facts {
   readonly nodes: number;
   /** Instructions of all its compiled patterns. */
   readonly patternSize: number;
+  readonly trustedRoots: ReadonlySet<TrustedRoot>;
   readonly cost: Steps;
 }
 
@@ -38,6 +39,7 @@ function factsOf(tree: RuleConditions): Facts {
 function gather(tree: RuleConditions): Facts {
   const segments: string[] = [];
   const patterns: string[] = [];
+  const trustedRoots = new Set<TrustedRoot>();
   let nodes = 0;
   let cost = 0;
   const visit = ({ conditions, not }: RuleConditions): void => {
@@ -48,6 +50,8 @@ function gather(tree: RuleConditions): Facts {
       else if ("segment" in member) segments.push(member.segment);
       else {
         if (takesPattern(member.operator)) patterns.push(String(member.value));
+        const { root } = parsePath(member.attribute);
+        if (isTrustedRoot(root)) trustedRoots.add(root);
         cost += conditionCost(member);
       }
     }
@@ -56,7 +60,7 @@ function gather(tree: RuleConditions): Facts {
   visit(tree);
   const patternSize = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0);
   cost += nodes * NODE_COST + patternCost(patternSize);
-  return { segments, nodes, patterns: patterns.length, patternSize, cost };
+  return { segments, nodes, patterns: patterns.length, patternSize, trustedRoots, cost };
 }
 
 function conditionCost({ attribute, operator, value }: SimpleCondition): Steps {
@@ -73,6 +77,23 @@ export function countRegex(conditions: RuleConditions): number {
 /** The keys of the segments that the tree refers to directly. */
 export function segmentsOf(conditions: RuleConditions): ReadonlySet<string> {
   return new Set(factsOf(conditions).segments);
+}
+
+/** The trusted roots that the tree reads, directly or through segments. */
+export function trustedRootsOf(tree: RuleConditions, segments: Segments): ReadonlySet<TrustedRoot> {
+  const roots = new Set<TrustedRoot>();
+  const entered = new Set<string>();
+  const enter = (conditions: RuleConditions): void => {
+    const facts = factsOf(conditions);
+    for (const root of facts.trustedRoots) roots.add(root);
+    for (const key of facts.segments) {
+      const segment = entered.has(key) ? undefined : segments.get(key);
+      entered.add(key);
+      if (segment !== undefined) enter(segment);
+    }
+  };
+  enter(tree);
+  return roots;
 }
 
 /**

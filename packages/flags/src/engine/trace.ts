@@ -1,5 +1,6 @@
 /** The trace of conditions: evaluates every condition and records its operands and result, for an explanation. */
 import type { EvaluationContext, RuleConditions, Segments, SimpleCondition } from "./definition.ts";
+import type { OriginOf } from "./explain.ts";
 import { isJsonValue, type JsonValue } from "./json.ts";
 import { OPERATORS } from "./operators.ts";
 import { parsePath, readPath } from "./path.ts";
@@ -18,6 +19,8 @@ type SimpleTrace = {
   readonly expected: JsonValue;
   /** Absent when the attribute is missing. */
   readonly actual?: JsonValue;
+  /** Where the value comes from, when the host tells it. */
+  readonly origin?: string;
   readonly holds: boolean;
   readonly note?: string;
 };
@@ -34,12 +37,14 @@ type Trace = GroupTrace | SimpleTrace | SegmentTrace;
 export class Tracer {
   readonly #segments: Segments;
   readonly #context: EvaluationContext;
+  readonly #originOf: OriginOf | undefined;
   /** Results of the segments traced so far. A repeated segment is traced once. */
   readonly #results = new Map<string, boolean>();
 
-  constructor(segments: Segments, context: EvaluationContext) {
+  constructor(segments: Segments, context: EvaluationContext, originOf?: OriginOf) {
     this.#segments = segments;
     this.#context = context;
+    this.#originOf = originOf;
   }
 
   group({ operator = "AND", conditions, not }: RuleConditions): GroupTrace {
@@ -65,7 +70,9 @@ export class Tracer {
   }
 
   #simple({ attribute, operator, value }: SimpleCondition): SimpleTrace {
-    const actual = readPath(this.#context, parsePath(attribute));
+    const path = parsePath(attribute);
+    const actual = readPath(this.#context, path);
+    const origin = this.#originOf?.(path);
     const verdict = OPERATORS[operator].explain(value, actual);
     const note = actual === undefined ? "the attribute is missing" : verdict.note;
     return {
@@ -73,6 +80,7 @@ export class Tracer {
       operator,
       expected: value,
       ...(actual !== undefined && { actual: shown(actual) }),
+      ...(origin !== undefined && { origin }),
       holds: verdict.holds,
       ...(note !== undefined && { note }),
     };

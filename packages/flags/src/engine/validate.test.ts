@@ -20,6 +20,7 @@ describe("an invalid definition does not compile", () => {
     ["an unknown type", unsafe({ type: "date" })],
     ["enabled that is a string", unsafe({ enabled: "true" })],
     ["a default value of another type", { defaultValue: 1 }],
+    ["an off value of another type", { offValue: 1 }],
     ["a rollout with a fraction", { rolloutPercentage: 12.5 }],
     ["a rollout over 100", { rolloutPercentage: 101 }],
     ["a rollout that is not a number", { rolloutPercentage: Number.NaN }],
@@ -51,6 +52,7 @@ describe("an invalid definition does not compile", () => {
     ["invalid conditions", { rules: [rule({ conditions: unsafe({}) as RuleConditions })] }],
     ["an unknown segment", { rules: [rule({ conditions: { conditions: [{ segment: "x" }] } })] }],
     ["an environment's default value of another type", { environments: { e: { defaultValue: 1 } } }],
+    ["an environment's off value of another type", { environments: { e: { offValue: 1 } } }],
     ["an environment's rollout over 100", { environments: { e: { rolloutPercentage: 200 } } }],
   ])("%s", (_name, fields) => {
     expect(() => compileFlag(flag(fields), NO_SEGMENTS)).toThrow(/is not valid/);

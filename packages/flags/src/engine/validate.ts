@@ -40,6 +40,7 @@ export function validate(flag: FlagDefinition, segments: Segments): Validated {
   );
   demand(isRollout(flag.rolloutPercentage), "rolloutPercentage must be a whole number from 0 to 100");
   fits(flag.defaultValue, "defaultValue");
+  fits(flag.offValue, "offValue");
 
   const { variants = [], environments = {}, rules } = flag;
   const keys = new Set(variants.map(({ key }) => key));
@@ -62,7 +63,7 @@ export function validate(flag: FlagDefinition, segments: Segments): Validated {
 
   for (const [name, settings] of Object.entries(environments)) {
     demand(isPlainObject(settings), `the settings of environment "${name}" must be an object`);
-    const { enabled, rolloutPercentage, defaultValue } = settings;
+    const { enabled, rolloutPercentage, defaultValue, offValue } = settings;
     demand(
       enabled === undefined || typeof enabled === "boolean",
       `enabled of environment "${name}" must be true or false`,
@@ -72,6 +73,7 @@ export function validate(flag: FlagDefinition, segments: Segments): Validated {
       `rolloutPercentage of environment "${name}" must be a whole number from 0 to 100`,
     );
     fits(defaultValue, `defaultValue of environment "${name}"`);
+    fits(offValue, `offValue of environment "${name}"`);
   }
 
   const valid: ValidRule[] = [];

@@ -7,6 +7,7 @@ export type Actor = { readonly type: "user" | "key" | "system"; readonly id: str
 export const SYSTEM: Actor = { type: "system", id: "system" };
 
 type Verb = "created" | "updated" | "deleted";
+/** What a change did, and to which kind of entity. */
 export type AuditAction =
   | `flag.${Verb}`
   | `rule.${Verb}`
@@ -31,23 +32,33 @@ export type AuditEntry = {
   readonly revision: number;
   /** ISO 8601, UTC. Stored as text because it is part of the hash input. */
   readonly at: string;
+  /** What the change did. */
   readonly action: AuditAction;
+  /** Who made the change. */
   readonly actor: Actor;
   /** The id of the admin who made the change while impersonating the actor. */
   readonly impersonatedBy?: string;
+  /** The organization of the flag, where it has one. */
   readonly organizationId?: string;
   /** Empty for a segment, because a segment does not belong to a flag. */
   readonly flagId: string;
+  /** The key of the flag at the time of the change. */
   readonly flagKey: string;
+  /** The id of the flag, rule, override or segment that was changed. */
   readonly entityId: string;
   /** The entity before and after the change; null where it did not exist. */
   readonly before: JsonValue;
+  /** The entity after the change; null for a deletion. */
   readonly after: JsonValue;
+  /** The address of the caller. */
   readonly ip?: string;
+  /** The user agent of the caller. */
   readonly userAgent?: string;
+  /** The header `x-request-id`. */
   readonly requestId?: string;
   /** The hash of the previous entry; empty for the first. */
   readonly prevHash: string;
+  /** The hash of this entry and of `prevHash`. */
   readonly hash: string;
 };
 
@@ -55,6 +66,7 @@ export type AuditEntry = {
 export type AuditHead = {
   /** Absent for the log of flags that belong to no organization. */
   readonly organizationId?: string;
+  /** The revision of the newest entry. */
   readonly revision: number;
   /** The `hash` of the entry with this revision. */
   readonly hash: string;

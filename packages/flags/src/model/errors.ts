@@ -1,6 +1,7 @@
 /** The table of error codes, and the error class that carries one of them. */
 import { defineErrorCodes } from "@better-auth/core/utils/error-codes";
 
+/** The `code` of an error response. */
 export type FeatureFlagErrorCode =
   | "FLAG_NOT_FOUND"
   | "INVALID_FLAG_TYPE"
@@ -10,6 +11,7 @@ export type FeatureFlagErrorCode =
   | "STORAGE_ERROR"
   | "RATE_LIMIT_EXCEEDED";
 
+/** The error codes with their default messages. */
 export type FeatureFlagErrorCodes = {
   readonly [Code in FeatureFlagErrorCode]: { readonly code: Code; message: string };
 };
@@ -47,6 +49,8 @@ export interface FeatureFlagErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>;
   /** Logged, never sent. */
   readonly cause?: unknown;
+  /** What the operator must do. Logged, and added to the message for server code; never sent. */
+  readonly advice?: string;
 }
 
 export class FeatureFlagError extends Error {
@@ -54,6 +58,7 @@ export class FeatureFlagError extends Error {
   readonly code: FeatureFlagErrorCode;
   readonly status: ErrorStatus;
   readonly details: Readonly<Record<string, unknown>> | undefined;
+  readonly advice: string | undefined;
 
   constructor(
     code: FeatureFlagErrorCode,
@@ -64,6 +69,7 @@ export class FeatureFlagError extends Error {
     this.code = code;
     this.status = options.status ?? STATUSES[code];
     this.details = options.details;
+    this.advice = options.advice;
   }
 
   /** Returns a FeatureFlagError unchanged. Any other error becomes the cause of a new one with this code. */

@@ -1,6 +1,7 @@
 /** Request bodies of evaluations. Unknown keys are ignored, so that a newer client works with an older server. */
 import * as z from "zod";
 import { isJsonValue, isPlainObject, type JsonObject } from "../engine/json.ts";
+import { TRUSTED_ROOTS } from "../engine/path.ts";
 import type {
   BootstrapFeatureFlagsInput,
   ClaimedContext,
@@ -14,6 +15,8 @@ const MAX_CONTEXT_BYTES = 16 * 1024;
 /** Levels of nesting, counting the context itself as the first. */
 const MAX_CONTEXT_DEPTH = 8;
 const MAX_BATCH_FLAGS = 100;
+/** The fields of a context in which the caller chooses the names. */
+const FREE_FIELDS = ["attributes", ...TRUSTED_ROOTS] as const;
 
 const optionalText = z.string().optional();
 
@@ -39,6 +42,10 @@ export const claimedContext: z.ZodType<ClaimedContext> = z.object({
   geo: z
     .object({ country: optionalText, region: optionalText, city: optionalText, timezone: optionalText })
     .optional(),
+  user: attributes.optional(),
+  session: attributes.optional(),
+  organization: attributes.optional(),
+  trusted: attributes.optional(),
 }) as z.ZodType<ClaimedContext>;
 
 const select = z.union([
@@ -51,6 +58,7 @@ const common = {
   select: select.optional(),
   environment: z.string().max(MAX_LINE).optional(),
   track: z.boolean().optional(),
+  exposures: z.boolean().optional(),
   debug: z.boolean().optional(),
 };
 
@@ -116,10 +124,14 @@ export function withinContext<Input extends { context?: ClaimedContext | undefin
       "Send only the attributes that rules use.",
     );
   }
-  const { attributes: sent } = input.context;
-  if (sent === undefined || isJsonValue(sent, MAX_CONTEXT_DEPTH - 1)) return input;
+  const { context } = input;
+  const wrong = FREE_FIELDS.find((field) => {
+    const sent = context[field];
+    return sent !== undefined && !isJsonValue(sent, MAX_CONTEXT_DEPTH - 1);
+  });
+  if (wrong === undefined) return input;
   // Either too deep, or not JSON at all, which only server code can pass.
-  parse(z.object({ context: z.object({ attributes: jsonObject }) }), input);
+  parse(z.object({ context: z.object({ [wrong]: jsonObject }) }), input);
   throw overLimit(
     "The context has too many levels of nesting.",
     MAX_CONTEXT_DEPTH,

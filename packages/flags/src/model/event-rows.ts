@@ -6,11 +6,16 @@ export type EventRow = {
   eventId: string;
   tenant: string;
   flagKey: string;
+  /** Null if the flag does not exist, and in rows from before this column. */
+  flagId: string | null;
   event: string;
   /** Text, because a number may have a fraction. */
   value: string | null;
   properties: string | null;
   userId: string | null;
+  anonymousId: string | null;
+  /** The id of the flag's bucketing unit. Null if the event lacks it; empty if the sender is not a subject. */
+  subject: string | null;
   organizationId: string | null;
   variant: string | null;
   at: string;
@@ -29,16 +34,40 @@ export type EventKeyRow = {
   expiresAt: string;
 };
 
-/** An exposure: a user saw a variant of a flag on a day. Its id begins with the time. */
+/** An exposure: a user saw an arm of a flag in an hour. Its id begins with the time. */
 export type ExposureRow = {
   id: string;
   exposureId: string;
   /** The SHA-256 of the fields that identify an exposure. */
   exposureHash: string;
   tenant: string;
+  /** Empty: statistics are by the flag's id. */
   flagKey: string;
+  /** Null in rows from before this column, as the other columns that may be null. */
+  flagId: string | null;
+  /** The arm. */
   variant: string;
+  /** Whether chance decided the arm. */
+  byChance: boolean | null;
+  /** The id of the flag's bucketing unit. Null if the context lacks it; empty if the caller cannot be a subject. */
+  subject: string | null;
+  /** Empty if there is none. */
   userId: string;
+  anonymousId: string | null;
+  /** The first and the last time of this exposure in its hour, ISO 8601. */
+  firstAt: string | null;
+  lastAt: string | null;
+};
+
+/** The user who signed in first in the browser with this anonymous id. */
+export type LinkRow = {
+  id: string;
+  /** The SHA-256 of `anonymousId`, because some collations treat `Ann` and `ann` as equal. */
+  linkHash: string;
+  anonymousId: string;
+  userId: string;
+  /** ISO 8601. */
+  at: string;
 };
 
 /*
@@ -51,7 +80,10 @@ export type EventCountRow = {
   id: string;
   rollupId: string;
   tenant: string;
+  /** Empty: statistics are by the flag's id. */
   flagKey: string;
+  /** Empty if the flag does not exist. */
+  flagId: string | null;
   variant: string;
   event: string;
   count: number;
@@ -67,7 +99,9 @@ export type EvaluationCountRow = {
   id: string;
   rollupId: string;
   tenant: string;
+  /** Empty: statistics are by the flag's id. */
   flagKey: string;
+  flagId: string | null;
   ruleMatch: number;
   override: number;
   percentageRollout: number;

@@ -4,7 +4,9 @@ import type { ClaimedContext } from "./evaluation.ts";
 
 /** An event as callers send it. */
 export type FeatureFlagEventInput = {
+  /** The key of the flag. */
   flagKey: string;
+  /** The name of the event, such as `bought`. */
   event: string;
   /** Stored as the event's value. */
   value?: number | undefined;
@@ -23,31 +25,48 @@ export type FeatureFlagEventInput = {
 /** An event of a batch. */
 export type FeatureFlagBatchEventInput = FeatureFlagEventInput;
 
+/** The body of a batch of events. */
 export type FeatureFlagEventBatchInput = {
+  /** At most 1,000. */
   events: FeatureFlagBatchEventInput[];
   /** The default for events without their own. */
   sampleRate?: number | undefined;
+  /** The batch is recorded once in 48 hours. */
   idempotencyKey?: string | undefined;
 };
 
+/** The response to an event. */
 export type FeatureFlagEventResult = { success: boolean; eventId: string };
 
+/** The response to a batch of events. */
 export type FeatureFlagEventBatchResult = { success: number; failed: number; batchId: string };
 
 /** An event as it is stored and as sinks receive it. */
 export type StoredFlagEvent = {
+  /** UUID v7. */
   readonly id: string;
+  /** The key of the flag. */
   readonly flagKey: string;
+  /** The name of the event. */
   readonly event: string;
+  /** The number that the event counts, such as a price. */
   readonly value?: number;
+  /** Free data of the event. */
   readonly properties?: JsonObject;
+  /** The user of the event. */
   readonly userId?: string;
+  /** The visitor who was not signed in. */
+  readonly anonymousId?: string;
+  /** The organization of the user. */
   readonly organizationId?: string;
   /** The variant that the flag had for the user at the time of receipt. */
   readonly variant?: string;
   /** ISO 8601. */
   readonly at: string;
+  /** When the server received it. ISO 8601. */
   readonly receivedAt: string;
+  /** The share of such events that the server keeps, 0 to 1. */
   readonly sampleRate: number;
+  /** The key with which it was sent. */
   readonly idempotencyKey?: string;
 };

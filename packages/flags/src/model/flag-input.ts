@@ -4,7 +4,7 @@ import { weightsAddUp } from "../engine/bucket.ts";
 import type { BucketBy, EnvironmentSettings, FlagType, Variant } from "../engine/definition.ts";
 import { isPlainObject } from "../engine/json.ts";
 import { FeatureFlagError } from "./errors.ts";
-import { type CreateFeatureFlagInput, type FeatureFlagPatch, FLAG_TYPES, isFlagType } from "./flag.ts";
+import { type FeatureFlagPatch, FLAG_TYPES, type FlagDraft, isFlagType } from "./flag.ts";
 import {
   isWellFormed,
   json,
@@ -22,6 +22,7 @@ import {
 
 /** The input of the server method that updates a flag. */
 export type UpdateFeatureFlagInput = FeatureFlagPatch & {
+  /** The id of the flag, or `key:<key>`. */
   id: string;
   /** The update fails with 409 when the flag has another version. */
   version?: number | undefined;
@@ -51,6 +52,7 @@ const settings: z.ZodType<EnvironmentSettings> = z.strictObject({
   enabled: z.boolean().optional(),
   rolloutPercentage: wholePercentage.optional(),
   defaultValue: json.optional(),
+  offValue: json.optional(),
 }) as z.ZodType<EnvironmentSettings>;
 
 /** Not `z.record`, because `__proto__` is a valid environment name. */
@@ -93,6 +95,7 @@ const createFields = z.strictObject({
   type,
   enabled: z.boolean().optional(),
   defaultValue: json.optional(),
+  offValue: json.optional(),
   rolloutPercentage: wholePercentage.optional(),
   organizationId: line.optional(),
   variants: variants.optional(),
@@ -100,6 +103,7 @@ const createFields = z.strictObject({
   salt: name.optional(),
   bucketBy: bucketBy.optional(),
   visibility: visibility.optional(),
+  tenantOverridable: z.boolean().optional(),
   metadata: jsonObject.optional(),
 });
 
@@ -113,12 +117,14 @@ const patchFields = z.strictObject({
     .meta({ type: "string", enum: [...FLAG_TYPES] }),
   enabled: z.boolean().optional(),
   defaultValue: json.optional(),
+  offValue: json.optional(),
   rolloutPercentage: wholePercentage.nullish(),
   variants: variants.nullish(),
   environments: environments.nullish(),
   salt: name.nullish(),
   bucketBy: bucketBy.nullish(),
   visibility: visibility.optional(),
+  tenantOverridable: z.boolean().optional(),
   metadata: jsonObject.nullish(),
 });
 
@@ -126,7 +132,7 @@ export const createFlagBody: z.ZodType = createFields;
 export const flagPatchBody: z.ZodType = patchFields;
 
 /** Does not check that the values fit the type: the store checks it on every write. */
-export function parseCreateInput(body: unknown): CreateFeatureFlagInput {
+export function parseCreateInput(body: unknown): FlagDraft {
   const { type: given, ...input } = parse(createFields, body);
   return withinSize({ ...input, type: knownType(given) });
 }

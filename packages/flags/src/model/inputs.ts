@@ -46,9 +46,16 @@ export const name: z.ZodType<string> = z
   .max(MAX_LINE)
   .regex(WELL_FORMED, "must be well-formed Unicode without NUL");
 
+const KEY = /^[A-Za-z0-9_-]{1,128}$/;
+
 export const key: z.ZodType<string> = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,128}$/, "must be 1–128 characters of A-Z, a-z, 0-9, _ and -");
+  .regex(KEY, "must be 1–128 characters of A-Z, a-z, 0-9, _ and -");
+
+/** Whether a flag or segment could have the key. */
+export function isKey(text: string): boolean {
+  return KEY.test(text);
+}
 
 const NOT_JSON = `must be JSON, at most ${MAX_JSON_DEPTH} levels deep`;
 // `meta` is for OpenAPI: a custom check has no JSON Schema of its own.
@@ -63,7 +70,15 @@ export const jsonObject: z.ZodType<JsonObject> = z
   .meta({ type: "object" });
 
 /** A whole number from 0 to 100. */
-export const wholePercentage: z.ZodType<number> = z.number().int().min(0).max(100);
+export const wholePercentage: z.ZodType<number> = z
+  .number()
+  .refine(Number.isInteger, {
+    error: ({ input }) =>
+      `must be a whole number from 0 to 100, not ${String(input)}; round it, or use a rule: a rule's percentage takes fractions`,
+  })
+  .min(0)
+  .max(100)
+  .meta({ multipleOf: 1 });
 export const percentage: z.ZodType<number> = z.number().min(0).max(100);
 
 export const NOT_TIME: string = "must be a time in ISO 8601, such as 2030-01-31T12:00:00Z";
@@ -90,10 +105,12 @@ export const isoTime: z.ZodType<string, unknown> = z
 
 /** Checks only that it is a JSON object. `checkedConditions` validates the contents. */
 export const conditions: z.ZodType<RuleConditions> = z
-  .custom<RuleConditions>(
-    (value) => isPlainObject(value) && isJsonValue(value),
-    `must be a group of conditions; it ${NOT_JSON}`,
-  )
+  .custom<RuleConditions>((value) => isPlainObject(value) && isJsonValue(value), {
+    error: ({ input }) =>
+      Array.isArray(input)
+        ? 'must be a group of conditions, not a list; wrap the list: { "operator": "AND", "conditions": […] }'
+        : `must be a group of conditions, such as { "conditions": […] }; it ${NOT_JSON}`,
+  })
   .meta({ type: "object" });
 
 /** Returns the parsed body, or throws `VALIDATION_ERROR`. */

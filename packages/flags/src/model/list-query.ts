@@ -32,7 +32,9 @@ type PageInput<Sort extends string> = {
 export type ListFeatureFlagsQuery = PageInput<FlagSort> & {
   /** A substring of key, name or description, case-insensitive. */
   q?: string | undefined;
+  /** Only flags of this type. */
   type?: FlagType | undefined;
+  /** Only flags that are on, or off. */
   enabled?: boolean | undefined;
   /** The prefix of the key. */
   prefix?: string | undefined;
@@ -42,7 +44,9 @@ export type ListFeatureFlagsQuery = PageInput<FlagSort> & {
 
 /** The query of a list of overrides. */
 export type ListFeatureFlagOverridesQuery = PageInput<OverrideSort> & {
+  /** The id of the flag, or `key:<key>`. */
   flagId?: string | undefined;
+  /** The user with the override. */
   userId?: string | undefined;
   /** A substring of the user's id or the reason, case-insensitive. */
   q?: string | undefined;
@@ -53,15 +57,21 @@ export type ListFeatureFlagSegmentsQuery = PageInput<"key" | "createdAt">;
 
 /** The query of the audit log. */
 export type ListFeatureFlagAuditEntriesQuery = {
+  /** The organization whose log is read, when `multiTenant` is on. */
   organizationId?: string | undefined;
+  /** The id of the flag, or `key:<key>` of a flag that exists. */
   flagId?: string | undefined;
   /** The id of the actor. */
   userId?: string | undefined;
+  /** Only creations, updates or deletions. */
   action?: AuditQuery["action"] | undefined;
   /** ISO 8601. `start` is inclusive, `end` is exclusive. */
   start?: string | undefined;
+  /** ISO 8601, exclusive. */
   end?: string | undefined;
+  /** 1 to 200, default 50. Other numbers are clamped. */
   limit?: number | undefined;
+  /** Entries to skip. Default 0. */
   offset?: number | undefined;
 };
 

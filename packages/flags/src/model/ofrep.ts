@@ -1,6 +1,8 @@
 /** Requests and responses of OFREP, the OpenFeature Remote Evaluation Protocol. */
 import type { JsonValue } from "../engine/json.ts";
-import type { OpenFeatureReason } from "./openfeature.ts";
+
+/** The reasons that OFREP 0.3 allows. OpenFeature itself allows any text. */
+export type OfrepReason = "STATIC" | "TARGETING_MATCH" | "SPLIT" | "DISABLED" | "UNKNOWN";
 
 export type OfrepInput = { context?: { [key: string]: unknown } | undefined } | undefined;
 
@@ -9,8 +11,9 @@ export type OfrepMetadata = { readonly [key: string]: string | number | boolean 
 
 export type OfrepEvaluation = {
   readonly key: string;
-  readonly value: JsonValue;
-  readonly reason: OpenFeatureReason;
+  /** Absent if the flag's value is null: the caller then uses the default in its code. */
+  readonly value?: JsonValue;
+  readonly reason: OfrepReason;
   readonly variant?: string;
   readonly metadata: OfrepMetadata;
 };

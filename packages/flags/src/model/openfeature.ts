@@ -1,6 +1,7 @@
 /** Mapping between this service and OpenFeature: evaluation contexts and reasons. */
 import type { EvaluationReason } from "../engine/definition.ts";
-import type { JsonValue } from "../engine/json.ts";
+import { isPlainObject, type JsonValue } from "../engine/json.ts";
+import { TRUSTED_ROOTS } from "../engine/path.ts";
 import type { ClaimedContext } from "./evaluation.ts";
 
 /** An evaluation context of OpenFeature or OFREP. */
@@ -18,7 +19,7 @@ const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
 
 /**
  * Converts an OpenFeature context: `targetingKey` becomes `userId`, the fields of our context keep their names, and all
- * others become attributes. Values of the wrong type are passed on, so that the server rejects them.
+ * others become attributes. `user`, `session`, `organization` and `trusted` are fields only if they are objects. Values of the wrong type are passed on, so that the server rejects them.
  */
 export function claimOf(context: OpenFeatureContext): ClaimedContext {
   const { targetingKey, userId = targetingKey, attributes } = context;
@@ -27,8 +28,14 @@ export function claimOf(context: OpenFeatureContext): ClaimedContext {
   for (const field of [...TEXTS, ...OBJECTS]) {
     if (context[field] !== undefined) claim[field] = plain(context[field]);
   }
+  const claimedRoots = new Set<string>();
+  for (const root of TRUSTED_ROOTS) {
+    if (!isPlainObject(context[root])) continue;
+    claim[root] = plain(context[root]);
+    claimedRoots.add(root);
+  }
   const others = Object.entries(context).filter(
-    ([key, value]) => !CONTEXT_FIELDS.has(key) && value !== undefined,
+    ([key, value]) => !CONTEXT_FIELDS.has(key) && !claimedRoots.has(key) && value !== undefined,
   );
   const all = [...entriesOf(attributes), ...others].map(([key, value]) => [key, plain(value)] as const);
   if (all.length > 0) claim["attributes"] = Object.fromEntries(all);

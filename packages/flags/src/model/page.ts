@@ -1,11 +1,13 @@
 /** Pagination of lists: pages, cursors and validated list queries. */
 import type { FlagType } from "../engine/definition.ts";
 
+/** What a list says about its page. */
 export type Page = {
   /** Present when there are more entries. Opaque; pass it as `cursor`. */
   readonly nextCursor?: string;
   /** The limit that was applied. */
   readonly limit: number;
+  /** Whether there is a next page. */
   readonly hasMore: boolean;
 };
 

@@ -7,6 +7,7 @@ import type { StatsWindow } from "./stats.ts";
 export type FeatureFlagStatsQuery = {
   /** ISO 8601. `start` is inclusive, `end` is exclusive. Defaults: `end` is now, `start` is 7 days before `end`. */
   start?: string | undefined;
+  /** ISO 8601, exclusive. Default: now. */
   end?: string | undefined;
 };
 

@@ -1,7 +1,27 @@
 /** The plugin's tables in the application's database, and the types of their rows. */
 import type { DBFieldAttribute, DBTableIndex } from "@better-auth/core/db";
 import type { AuditRecord } from "./audit.ts";
-import type { EvaluationCountRow, EventCountRow, EventKeyRow, EventRow, ExposureRow } from "./event-rows.ts";
+import type {
+  EvaluationCountRow,
+  EventCountRow,
+  EventKeyRow,
+  EventRow,
+  ExposureRow,
+  LinkRow,
+} from "./event-rows.ts";
+import { createEventTables } from "./event-tables.ts";
+import {
+  boolean,
+  date,
+  integer,
+  line,
+  optionalBoolean,
+  optionalInteger,
+  optionalLine,
+  optionalText,
+  text,
+  uniqueLine,
+} from "./table-fields.ts";
 
 /*
  * Rules for every table:
@@ -25,12 +45,15 @@ export type FlagRow = {
   type: string;
   enabled: boolean;
   defaultValue: string | null;
+  offValue: string | null;
   rolloutPercentage: number | null;
   variants: string | null;
   environments: string | null;
   salt: string | null;
   bucketBy: string | null;
   visibility: string;
+  /** Null in rows from before this column. */
+  tenantOverridable: boolean | null;
   algo: number;
   metadata: string | null;
   version: number;
@@ -138,6 +161,7 @@ type Rows = {
   featureFlagEvent: EventRow;
   featureFlagEventKey: EventKeyRow;
   featureFlagExposure: ExposureRow;
+  featureFlagLink: LinkRow;
   featureFlagEventCount: EventCountRow;
   featureFlagEvaluationCount: EvaluationCountRow;
   featureFlagOutbox: OutboxRow;
@@ -157,22 +181,12 @@ export type FeatureFlagTables = {
 /** The application's own names for the tables and columns. */
 export type FeatureFlagTableNames = {
   [Table in TableName]?: {
+    /** The name of the table. */
     modelName?: string | undefined;
+    /** The names of its columns, by field. */
     fields?: { [Field in FieldName<Table>]?: string } | undefined;
   };
 };
-
-/** Without `sortable`, a string column has the type `text` on MySQL, which can be neither indexed nor sorted. */
-const line: DBFieldAttribute = { type: "string", required: true, sortable: true };
-const optionalLine: DBFieldAttribute = { type: "string", required: false, sortable: true };
-const uniqueLine: DBFieldAttribute = { type: "string", required: true, unique: true };
-const text: DBFieldAttribute = { type: "string", required: true };
-const optionalText: DBFieldAttribute = { type: "string", required: false };
-const integer: DBFieldAttribute = { type: "number", required: true };
-const optionalInteger: DBFieldAttribute = { type: "number", required: false };
-const bigInteger: DBFieldAttribute = { type: "number", bigint: true, required: true };
-const boolean: DBFieldAttribute = { type: "boolean", required: true };
-const date: DBFieldAttribute = { type: "date", required: true, defaultValue: () => new Date() };
 
 /** Creates new objects for each plugin, because Better Auth writes the application's own names into them. */
 export function createTables(): FeatureFlagTables {
@@ -188,19 +202,21 @@ export function createTables(): FeatureFlagTables {
         type: { ...line },
         enabled: { ...boolean },
         defaultValue: { ...optionalText },
+        offValue: { ...optionalText },
         rolloutPercentage: { ...optionalInteger },
         variants: { ...optionalText },
         environments: { ...optionalText },
         salt: { ...optionalText },
         bucketBy: { ...optionalText },
         visibility: { ...line },
+        tenantOverridable: { ...optionalBoolean },
         algo: { ...integer },
         metadata: { ...optionalText },
         version: { ...integer },
         createdAt: { ...date },
         updatedAt: { ...date },
       },
-      indexes: [{ fields: ["tenant", "key"], unique: true }],
+      indexes: [{ fields: ["tenant", "key"], unique: true }, { fields: ["key"] }],
     },
     featureFlagRule: {
       fields: {
@@ -290,70 +306,7 @@ export function createTables(): FeatureFlagTables {
       fields: { entryId: { ...line }, part: { ...integer }, text: { ...text } },
       indexes: [{ fields: ["entryId", "part"], unique: true }],
     },
-    featureFlagEvent: {
-      fields: {
-        eventId: { ...uniqueLine },
-        tenant: { ...line },
-        flagKey: { ...line },
-        event: { ...line },
-        value: { ...optionalText },
-        properties: { ...optionalText },
-        userId: { ...optionalText },
-        organizationId: { ...optionalLine },
-        variant: { ...optionalText },
-        at: { ...line },
-        receivedAt: { ...line },
-        sampleRate: { ...line },
-        idempotencyKey: { ...optionalLine },
-      },
-    },
-    featureFlagEventKey: {
-      fields: {
-        keyHash: { ...uniqueLine },
-        bodyHash: { ...line },
-        answer: { ...text },
-        expiresAt: { ...line },
-      },
-      indexes: [{ fields: ["expiresAt"] }],
-    },
-    featureFlagExposure: {
-      fields: {
-        exposureId: { ...uniqueLine },
-        exposureHash: { ...uniqueLine },
-        tenant: { ...line },
-        flagKey: { ...line },
-        variant: { ...text },
-        userId: { ...text },
-      },
-      indexes: [{ fields: ["tenant", "flagKey", "exposureId"] }],
-    },
-    featureFlagEventCount: {
-      fields: {
-        rollupId: { ...uniqueLine },
-        tenant: { ...line },
-        flagKey: { ...line },
-        variant: { ...text },
-        event: { ...line },
-        count: { ...bigInteger },
-        valued: { ...bigInteger },
-        sumUnits: { ...bigInteger },
-        sumMillionths: { ...bigInteger },
-      },
-      indexes: [{ fields: ["tenant", "flagKey", "rollupId"] }, { fields: ["tenant", "rollupId"] }],
-    },
-    featureFlagEvaluationCount: {
-      fields: {
-        rollupId: { ...uniqueLine },
-        tenant: { ...line },
-        flagKey: { ...line },
-        ruleMatch: { ...bigInteger },
-        override: { ...bigInteger },
-        percentageRollout: { ...bigInteger },
-        byDefault: { ...bigInteger },
-        disabled: { ...bigInteger },
-      },
-      indexes: [{ fields: ["tenant", "flagKey", "rollupId"] }, { fields: ["tenant", "rollupId"] }],
-    },
+    ...createEventTables(),
     featureFlagOutbox: {
       fields: {
         entryId: { ...uniqueLine, sortable: true },

@@ -15,18 +15,34 @@ import { type Resolution, readTracking, refuse, resolve, type ValueKind } from "
 
 /** The part of an auth instance with `featureFlags()` that the provider needs. */
 export type OpenFeatureAuth = {
+  /** The methods of `auth.api` that are called. */
   readonly api: {
+    /** Evaluates one flag. */
     evaluateFeatureFlag(call: { body: EvaluateFeatureFlagInput<"full"> }): Promise<EvaluationResult<"full">>;
-    getFeatureFlagsHealth(): Promise<{ status: string; revision?: number; stale?: boolean }>;
+    /** Gives the revision and the number of changes, by which changes are noticed. */
+    getFeatureFlagsHealth(): Promise<{
+      /** Whether the service works. */
+      status: string;
+      /** Increases with every change of the global flags. */
+      revision?: number;
+      /** Increases with every change of flags that the process has loaded. */
+      changes?: number;
+      /** Whether the flags may be out of date. */
+      stale?: boolean;
+    }>;
+    /** Records an event of `track`. */
     createFeatureFlagEvent?(call: { body: FeatureFlagEventInput }): Promise<unknown>;
   };
 };
 
+/** The options of `createServerProvider`. */
 export type ServerProviderOptions = {
   /** The environment to evaluate in, such as `"beta"`. */
   environment?: string | undefined;
   /** How often the provider checks for changes to emit events, in ms. Default 1,000; 0 turns the check off. */
   pollMs?: number | undefined;
+  /** Records for statistics that each evaluated flag was shown to the user. Default `false`. */
+  track?: boolean | undefined;
 };
 
 const DEFAULT_POLL_MS = 1_000;
@@ -51,10 +67,11 @@ export function createServerProvider(
   { api }: OpenFeatureAuth,
   options: ServerProviderOptions = {},
 ): Provider {
-  const { environment, pollMs = DEFAULT_POLL_MS } = options;
+  const { environment, pollMs = DEFAULT_POLL_MS, track = false } = options;
   const events = new OpenFeatureEventEmitter();
   let timer: ReturnType<typeof setInterval> | undefined;
-  let revision: number | undefined;
+  /** Number of changes of all tenants or, where health does not have it, revision of the global flags. */
+  let seen: number | undefined;
   let isStale = false;
   let isChecking = false;
 
@@ -71,11 +88,14 @@ export function createServerProvider(
         });
       if (!stale && isStale) events.emit(ProviderEvents.Ready);
       isStale = stale;
-      if (health.revision === undefined) return;
-      if (revision !== undefined && health.revision !== revision) {
-        events.emit(ProviderEvents.ConfigurationChanged, { message: `Revision ${health.revision}` });
+      const { revision, changes = revision } = health;
+      if (changes === undefined) return;
+      if (seen !== undefined && changes !== seen) {
+        events.emit(ProviderEvents.ConfigurationChanged, {
+          message: `Flags have changed. The global flags are at revision ${revision}.`,
+        });
       }
-      revision = health.revision;
+      seen = changes;
     } catch {
       // Evaluations report the error. Without a health result there is no event to emit.
     } finally {
@@ -90,7 +110,12 @@ export function createServerProvider(
     context: EvaluationContext,
   ): Promise<Resolution> {
     try {
-      const body = { flagKey: key, context: claimOf(context), ...(environment && { environment }) };
+      const body = {
+        flagKey: key,
+        context: claimOf(context),
+        ...(environment && { environment }),
+        ...(track && { track }),
+      };
       const { metadata, ...result } = await api.evaluateFeatureFlag({ body });
       const { revision, stale = false } = metadata;
       return resolve(key, kind, defaultValue, { ...result, flagMetadata: { revision, stale } });

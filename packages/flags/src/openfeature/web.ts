@@ -16,9 +16,13 @@ import { type Resolution, readTracking, refuse, resolve, type ValueKind } from "
 
 /** A client with `featureFlagsClient()`, or the result of `testFlags()`. */
 export type OpenFeatureClient = {
+  /** The helpers of the client. */
   readonly featureFlags: {
+    /** The flag values. */
     values(): FlagValues;
+    /** Changes the context. */
     setContext(context: ClaimedContext | undefined): void;
+    /** Sends an event. */
     track(flag: string, event: string, value?: number | JsonObject, options?: TrackOptions): Promise<unknown>;
   };
 };

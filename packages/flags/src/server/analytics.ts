@@ -10,14 +10,19 @@ import { createMoveBack } from "../store/events/postgres/move-back.ts";
 import { createPostgresOutbox } from "../store/events/postgres/outbox.ts";
 import { createSinks } from "../store/events/sinks/sinks.ts";
 import { createTally } from "../store/events/tally.ts";
+import type { FlagStore } from "../store/flag-store.ts";
 import { HostTables, type TableHost } from "../store/postgres/host-tables.ts";
 import { isPostgresPool } from "../store/postgres/pool.ts";
+import { within } from "../store/wait.ts";
 import type { Transactions } from "../store/writes/transaction.ts";
 import type { Meter } from "./metrics/meter.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 import type { Service } from "./service.ts";
 
 export type Analytics = Pick<Service, "events" | "tally" | "exposures" | "sinks">;
+
+/** The longest that the deletion of a flag waits for the deletion of its statistics. */
+const FORGET_WAIT_MS = 2000;
 
 type EventOptions = NonNullable<FeatureFlagsOptions["events"]>;
 
@@ -68,6 +73,36 @@ export function createAnalytics(
 function moveBack(host: TableHost): Move | undefined {
   const { database } = host.options;
   return isPostgresPool(database) ? createMoveBack(HostTables.of(host, database)) : undefined;
+}
+
+/**
+ * The store, which deletes the statistics of a flag with the flag. What cannot be deleted now is never read again, because
+ * statistics are by the flag's id, and goes at the end of its retention.
+ */
+export function withoutStatistics(
+  store: FlagStore,
+  { tally, exposures, events }: Analytics,
+  warn: (message: string, error: unknown) => void,
+): FlagStore {
+  async function forget(flagId: string): Promise<void> {
+    try {
+      // What waits in memory would be written after the deletion.
+      await Promise.all([tally.flush(), exposures.flush()]);
+      await events.forget(flagId);
+    } catch (error) {
+      warn(
+        "The statistics of a deleted flag cannot be deleted now. They go at the end of their retention.",
+        error,
+      );
+    }
+  }
+  return {
+    ...store,
+    async deleteFlag(scope, id, version) {
+      await store.deleteFlag(scope, id, version);
+      await within(forget(id), FORGET_WAIT_MS, "The statistics are deleted later.").catch(() => undefined);
+    },
+  };
 }
 
 /** Writes the counts and exposures that are still in memory, and stops. */

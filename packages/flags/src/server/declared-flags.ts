@@ -1,5 +1,6 @@
 /** Compares the flags declared in code with the stored flags, and logs the differences. */
-import { type FlagDeclaration, type FlagDeclarations, fitsDeclaration } from "../model/declared.ts";
+import type { FlagDeclaration, FlagDeclarations } from "../model/declared.ts";
+import { findMisfit } from "../model/declared-shape.ts";
 import type { FeatureFlag } from "../model/flag.ts";
 import { MAX_PAGE_LIMIT } from "../model/page.ts";
 import type { Service } from "./service.ts";
@@ -61,13 +62,16 @@ function findDrifts(declared: FlagDeclarations, stored: readonly FeatureFlag[]):
 }
 
 function driftsOf(declaration: FlagDeclaration, flag: FeatureFlag): string[] {
-  const { type, defaultValue, variants = [] } = flag;
+  const { type, defaultValue, offValue, environments = {}, variants = [] } = flag;
   if (type !== declaration.type) return [`is declared as ${declaration.type} but stored as ${type}`];
   const drifts: string[] = [];
-  const values = [defaultValue, ...variants.map(({ value }) => value)];
+  const settings = Object.values(environments);
+  const values = [defaultValue, offValue, ...variants.map(({ value }) => value)];
+  values.push(...settings.flatMap((one) => [one.defaultValue, one.offValue]));
   for (const value of values) {
-    if (value !== undefined && !fitsDeclaration(declaration, value))
-      drifts.push(`has the value ${JSON.stringify(value)}, which is not declared`);
+    const misfit = value === undefined ? undefined : findMisfit(declaration, value);
+    if (misfit !== undefined)
+      drifts.push(`has the value ${JSON.stringify(value)}, which is not declared: value${misfit}`);
   }
   const declaredVariants = declaration.variants;
   if (declaredVariants === undefined) return drifts;

@@ -3,6 +3,7 @@ import type { AuditHead } from "../model/audit.ts";
 import type { FlagDeclarations } from "../model/declared.ts";
 import type { FlagVisibility } from "../model/flag.ts";
 import type { FeatureFlagTableNames } from "../model/tables.ts";
+import type { TrustedOptions } from "../model/trusted.ts";
 import type { EventSink } from "../store/events/sinks/sink.ts";
 import type { PostgresPool } from "../store/postgres/pool.ts";
 import type { FlagAction } from "./access/actions.ts";
@@ -16,18 +17,22 @@ export type PermissionContext = {
   readonly key?: { readonly id: string; readonly actions: readonly string[] };
   /** With `multiTenant`: the organization the flags belong to. Absent for global flags. */
   readonly organizationId?: string;
+  /** The headers of the request. */
   readonly headers: Headers;
 };
 
-export type FeatureFlagsOptions = {
+/** The options of `featureFlags()`. An unknown name or an impossible value throws a `TypeError` at start. */
+export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclarations> = {
   /**
-   * The flags declared with `defineFlags`. One second after the first request they are compared with the stored flags,
-   * and a warning names each difference. Default: no comparison.
+   * The flags declared with `defineFlags`. They type `auth.api.evaluateFeatureFlag`, and a write whose value is not as
+   * declared is refused. One second after the first request they are compared with the stored flags, and a warning
+   * names each difference. Default: any flags.
    */
-  flags?: FlagDeclarations | undefined;
+  flags?: Flags | undefined;
   /**
-   * Gives every organization its own flags, which other organizations cannot see. Needs Better Auth's organization
-   * plugin. Default `false`: one set of flags, and `organizationId` is only a label.
+   * Gives every organization its own flags, which other organizations cannot see. An organization's flag replaces a
+   * global one with the same key only if that one is `tenantOverridable`. Needs Better Auth's organization plugin. Default
+   * `false`: one set of flags, and `organizationId` is only a label.
    */
   multiTenant?: boolean | undefined;
   /**
@@ -36,6 +41,24 @@ export type FeatureFlagsOptions = {
    * with 401, as a claimed `email`, `role` or `attributes.organizationRole` always is.
    */
   identity?: "claimed" | "verified" | undefined;
+  /**
+   * What the application knows about users, sessions and organizations, for rules: `user.plan`, `organization.tier`,
+   * `trusted.seats`. Callers cannot claim these attributes. The start fails if a field does not exist, or if users may
+   * write it. Default: none.
+   *
+   * @example
+   * ```ts
+   * import { featureFlags } from "@halyard/flags";
+   * import { betterAuth } from "better-auth";
+   *
+   * const auth = betterAuth({
+   *   user: { additionalFields: { plan: { type: "string", required: false, input: false } } },
+   *   plugins: [featureFlags({ trusted: { user: ["plan"] } })],
+   * });
+   * ```
+   */
+  trusted?: TrustedOptions | undefined;
+  /** Environments (deployment rings), such as `beta`. */
   environments?:
     | {
         /** The environment of requests that name none. Default: none. */
@@ -46,6 +69,7 @@ export type FeatureFlagsOptions = {
     | undefined;
   /** The visibility of flags created without one. Default `public`. */
   defaultVisibility?: FlagVisibility | undefined;
+  /** What the server adds to the context of an evaluation. */
   context?:
     | {
         /**
@@ -67,6 +91,7 @@ export type FeatureFlagsOptions = {
    * ```
    */
   permission?: ((context: PermissionContext, action: FlagAction) => boolean | Promise<boolean>) | undefined;
+  /** Analytics events. */
   events?:
     | {
         /** Days until events and exposures are deleted. Default 90. Hourly counts are kept for 400 days. */

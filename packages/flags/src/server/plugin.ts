@@ -1,6 +1,7 @@
 /** The Better Auth plugin: its tables, its endpoints, and the one service behind them per auth instance. */
 import type { AuthContext } from "@better-auth/core";
 import { mergeSchema } from "better-auth/db";
+import type { FlagDeclarations } from "../model/declared.ts";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
 import { createTables, type FeatureFlagTables } from "../model/tables.ts";
 import { checkSinks } from "../store/events/sinks/sink.ts";
@@ -9,14 +10,18 @@ import { HostTables } from "../store/postgres/host-tables.ts";
 import { assertPostgresPool, guardPool } from "../store/postgres/pool.ts";
 import { createFlagStore } from "../store/store.ts";
 import { createTransactions } from "../store/writes/transaction.ts";
-import { checkEventOptions, closeAnalytics, createAnalytics } from "./analytics.ts";
+import { checkEventOptions, closeAnalytics, createAnalytics, withoutStatistics } from "./analytics.ts";
+import { checkOptions } from "./check-options.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
+import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
 import { createFlagIdentities } from "./flag-identities.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
 import { type ChangeHooks, changeHooks } from "./identity/change-hooks.ts";
 import { watchIdentityWrites } from "./identity/watched-writes.ts";
+import { linkHooks } from "./identity-links.ts";
 import { initLimits, type LimitsFactory, type LimitsInit, prepareLimits } from "./limits/create-limits.ts";
+import { createLookups } from "./limits/lookups.ts";
 import { observeService } from "./metrics/gauges.ts";
 import { loggable } from "./metrics/loggable.ts";
 import { createMeter } from "./metrics/meter.ts";
@@ -29,13 +34,22 @@ import {
 } from "./operations/endpoints.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 import type { Service } from "./service.ts";
+import { checkTrustedFields, checkTrustedOptions } from "./trusted/check-options.ts";
+import { createTrusted } from "./trusted/create-trusted.ts";
 
-export type FeatureFlagsPlugin = {
+/** The plugin that `featureFlags` returns. Better Auth calls its members. */
+export type FeatureFlagsPlugin<Flags extends FlagDeclarations = FlagDeclarations> = {
+  /** The id of the plugin in Better Auth. */
   id: "feature-flags";
-  endpoints: FeatureFlagsEndpoints;
+  /** The routes and the methods of `auth.api`. */
+  endpoints: FeatureFlagsEndpoints<Flags>;
+  /** The tables. */
   schema: FeatureFlagTables;
+  /** Prepares an auth instance. */
   init: (context: AuthContext) => LimitsInit & { options: { databaseHooks: ChangeHooks } };
+  /** Refuses bodies that are too large. */
   onRequest: (request: Request) => Promise<{ response: Response } | { request: Request } | undefined>;
+  /** The error codes, for `auth.$ERROR_CODES`. */
   $ERROR_CODES: FeatureFlagErrorCodes;
 };
 
@@ -64,11 +78,15 @@ export function findService(plugin: object): ServiceFinder | undefined {
  * const { value } = await auth.api.evaluateFeatureFlag({ body: { flagKey: "new-checkout", default: false } });
  * ```
  */
-export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlugin {
+export function featureFlags<const Flags extends FlagDeclarations = FlagDeclarations>(
+  options: FeatureFlagsOptions<Flags> = {},
+): FeatureFlagsPlugin<Flags> {
   // One plugin object may serve several auth instances; each has its own adapter, and so its own service.
   const byAdapter = new WeakMap<object, Service>();
+  checkOptions(options);
   checkEventOptions(options.events);
   checkSinks(options.events?.sinks ?? []);
+  if (options.trusted !== undefined) checkTrustedOptions(options.trusted);
   if (options.postgres !== undefined) assertPostgresPool(options.postgres);
   const createLimits = prepareLimits(options.rateLimit);
 
@@ -81,19 +99,22 @@ export function featureFlags(options: FeatureFlagsOptions = {}): FeatureFlagsPlu
     return service;
   };
 
-  const plugin: FeatureFlagsPlugin = {
+  const plugin: FeatureFlagsPlugin<Flags> = {
     id: "feature-flags",
     schema: mergeSchema(createTables(), options.schema),
     $ERROR_CODES: FEATURE_FLAG_ERROR_CODES,
     init: (context) => {
+      if (options.trusted !== undefined) checkTrustedFields(context, options.trusted);
       watchIdentityWrites(context);
       return {
         ...initLimits(options.rateLimit, context, options.postgres !== undefined),
-        options: { databaseHooks: changeHooks(context) },
+        options: {
+          databaseHooks: { session: { ...changeHooks(context).session, ...linkHooks(serviceOf).session } },
+        },
       };
     },
     onRequest: (request) => limitRequest(request, bodyLimitOf),
-    endpoints: createEndpoints(serviceOf),
+    endpoints: createEndpoints<Flags>(serviceOf),
   };
   services.set(plugin, byAdapter);
   finders.set(plugin, serviceOf);
@@ -118,24 +139,31 @@ function createService(
     logger.warn(`[feature-flags] ${message}`, loggable(error));
   const transactions = createTransactions(adapter);
   if (postgres !== undefined) guardPool(postgres, warn);
+  const analytics = createAnalytics(adapter, options, { host: context, transactions, meter, warn });
+  const store = createFlagStore(adapter, {
+    pollMs: options.pollMs,
+    transactions,
+    tables: HostTables.on(context, postgres),
+    onAuditHead: options.onAuditHead,
+    connectBus:
+      postgres &&
+      ((listener) => createPostgresBus({ pool: postgres, listener, listens: options.pollMs !== 0, warn })),
+    warn,
+  });
+  const limits = createLimits({ context, meter, warn, warnOnce });
+  const identities = createFlagIdentities(context, postgres);
   const service: Service = {
     options,
     meter,
-    limits: createLimits({ context, meter, warn, warnOnce }),
-    store: createFlagStore(adapter, {
-      pollMs: options.pollMs,
-      transactions,
-      tables: HostTables.on(context, postgres),
-      onAuditHead: options.onAuditHead,
-      connectBus:
-        postgres &&
-        ((listener) => createPostgresBus({ pool: postgres, listener, listens: options.pollMs !== 0, warn })),
-      warn,
-    }),
-    ...createAnalytics(adapter, options, { host: context, transactions, meter, warn }),
+    limits,
+    lookups: limits && createLookups(limits, meter),
+    store: withoutStatistics(store, analytics, warn),
+    ...analytics,
+    tokens: createExposureTokens(secretsOf(context)),
     telemetry: startTelemetry(meter, warn),
     fastPath: { state: "off", reason: "withFeatureFlags is not used." },
-    identities: createFlagIdentities(context, postgres),
+    identities,
+    trusted: options.trusted && createTrusted(options.trusted, { context, identities, meter, warn }),
     isClosed: () => closed.has(adapter),
     warnOnce,
   };
@@ -145,7 +173,9 @@ function createService(
 
 /** The part of an auth instance that is needed to stop its flags. */
 export type AuthWithFlags = {
+  /** The options of the instance, with its plugins. */
   readonly options: { readonly plugins?: readonly object[] | undefined };
+  /** The context that Better Auth gives to plugins. */
   readonly $context: Promise<{ readonly adapter: object }>;
 };
 

@@ -1,23 +1,39 @@
 /** Reads flags in server code with their declared types, and collects the flags a page is rendered with. */
 import { ANONYMOUS_ID, type FlagState, type FlagsBootstrap } from "../model/bootstrap.ts";
-import {
-  type BooleanFlagKey,
-  type FlagDeclarations,
-  type FlagKey,
-  type FlagValue,
-  fitsDeclaration,
-  type JsonValue,
-  type ReadValue,
-  type VariantKey,
+import type {
+  BooleanFlagKey,
+  FlagDeclarations,
+  FlagKey,
+  FlagValue,
+  JsonValue,
+  ReadValue,
+  VariantKey,
 } from "../model/declared.ts";
-import type { ClaimedContext } from "../model/evaluation.ts";
+import { findMisfit } from "../model/declared-shape.ts";
+import type { ClaimedContext, EvaluateFeatureFlagInput, EvaluationResult } from "../model/evaluation.ts";
 import { NO_POSITION } from "../model/position.ts";
 import type { FeatureFlagsEndpoints } from "./operations/endpoints.ts";
 
 /** The part of an auth instance that evaluates flags. */
 export type AuthWithEvaluation = {
-  readonly api: Pick<FeatureFlagsEndpoints, "evaluateFeatureFlag" | "bootstrapFeatureFlags">;
+  /** The methods of `auth.api` that evaluate flags. */
+  readonly api: EvaluationMethods;
 };
+
+/** The methods that evaluate. `evaluateFeatureFlag` may accept the keys of declared flags only. */
+export type EvaluationMethods = Pick<FeatureFlagsEndpoints, "bootstrapFeatureFlags"> & {
+  /** Evaluates one flag. */
+  evaluateFeatureFlag(call: never): Promise<unknown>;
+};
+
+/** `evaluateFeatureFlag` for any key. */
+type Evaluate = (call: {
+  body: EvaluateFeatureFlagInput<"full">;
+  headers?: HeadersInit;
+}) => Promise<EvaluationResult<"full">>;
+
+/** Most messages about values that are not as declared. A user's own values could make any number of them. */
+const MAX_WARNINGS = 100;
 
 /** The caller a flag is evaluated for. */
 export type ServerReadOptions = {
@@ -27,27 +43,35 @@ export type ServerReadOptions = {
   context?: ClaimedContext | undefined;
   /** The environment to evaluate in, such as `"beta"`. */
   environment?: string | undefined;
+  /** Records that the flag was shown to the user, for statistics. Default `false`. */
+  track?: boolean | undefined;
 };
+
+/** The caller a page is rendered for. The page reports itself which of its flags were shown. */
+export type ServerBootstrapOptions = Omit<ServerReadOptions, "track">;
 
 /** Reads never throw. If an evaluation fails, they return the default and log the error on the console. */
 export interface ServerFlags<Flags extends FlagDeclarations> {
+  /** Whether a boolean flag is on. Default for a flag that does not exist: the declared one, else `false`. */
   isEnabled(
     key: BooleanFlagKey<Flags>,
     options?: ServerReadOptions,
     defaultValue?: boolean,
   ): Promise<boolean>;
+  /** The flag's value. The default applies if the flag does not exist or its value is not as declared. */
   getValue<Key extends FlagKey<Flags>>(key: Key, options?: ServerReadOptions): Promise<ReadValue<Flags, Key>>;
   getValue<Key extends FlagKey<Flags>>(
     key: Key,
     options: ServerReadOptions,
     defaultValue: FlagValue<Flags, Key>,
   ): Promise<FlagValue<Flags, Key>>;
+  /** The key of the variant, or null if the flag has none. */
   getVariant<Key extends FlagKey<Flags>>(
     key: Key,
     options?: ServerReadOptions,
   ): Promise<VariantKey<Flags, Key> | null>;
   /** All flags for the page that is being rendered; undefined if the evaluation fails. */
-  bootstrap(options: ServerReadOptions): Promise<FlagsBootstrap | undefined>;
+  bootstrap(options: ServerBootstrapOptions): Promise<FlagsBootstrap | undefined>;
 }
 
 /**
@@ -71,18 +95,37 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
   { api }: AuthWithEvaluation,
   declared?: Flags,
 ): ServerFlags<Flags> {
+  const evaluate = api.evaluateFeatureFlag as Evaluate;
   const declarationOf = (key: string) =>
     declared !== undefined && Object.hasOwn(declared, key) ? declared[key] : undefined;
 
+  const warned = new Set<string>();
+  function warnOnce(key: string, misfit: string): void {
+    const message = `[feature-flags] Flag "${key}" is not as declared: value${misfit}. The default is used. Change the stored flag or its declaration.`;
+    if (warned.has(message) || warned.size >= MAX_WARNINGS) return;
+    warned.add(message);
+    console.error(message);
+  }
+
   async function read(key: string, options: ServerReadOptions = {}): Promise<FlagState | undefined> {
     try {
-      const { headers, context, environment } = withVisitor(options);
-      const { value, variant, reason } = await api.evaluateFeatureFlag({
-        body: { flagKey: key, ...(context && { context }), ...(environment && { environment }) },
+      const { headers, context, environment, track } = withVisitor(options);
+      const { value, variant, reason } = await evaluate({
+        body: {
+          flagKey: key,
+          ...(context && { context }),
+          ...(environment && { environment }),
+          ...(track === true && { track }),
+        },
         ...(headers && { headers }),
       });
+      if (reason === "not_found") return undefined;
       const declaration = declarationOf(key);
-      if (reason === "not_found" || (declaration && !fitsDeclaration(declaration, value))) return undefined;
+      const misfit = declaration && findMisfit(declaration, value);
+      if (misfit !== undefined) {
+        warnOnce(key, misfit);
+        return undefined;
+      }
       return { value, ...(variant !== undefined && { variant }), reason };
     } catch (error) {
       console.error(`[feature-flags] The flag "${key}" could not be evaluated. The default is used.`, error);
@@ -110,7 +153,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
       const declaredVariants = declarationOf(key)?.variants;
       return variant === undefined || declaredVariants?.includes(variant) === false ? null : variant;
     },
-    async bootstrap(options: ServerReadOptions): Promise<FlagsBootstrap | undefined> {
+    async bootstrap(options: ServerBootstrapOptions): Promise<FlagsBootstrap | undefined> {
       try {
         const { headers, context, environment } = withVisitor(options);
         // The server chooses the id of a new anonymous visitor, and the page stores it. Without headers, the page may be
@@ -121,6 +164,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
           body: {
             includeDisabled: true,
             position: NO_POSITION,
+            exposures: true,
             select: ["value", "variant", "reason"],
             context: { ...context, ...visitor },
             ...(environment && { environment }),
@@ -138,6 +182,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
             ...visitor,
           },
           ...(answer.position && { position: answer.position }),
+          ...(answer.exposures && { exposures: answer.exposures }),
         };
       } catch (error) {
         console.error(

@@ -4,11 +4,14 @@ import type { Exposures } from "../store/events/exposures.ts";
 import type { Sinks } from "../store/events/sinks/sinks.ts";
 import type { Tally } from "../store/events/tally.ts";
 import type { FlagStore } from "../store/flag-store.ts";
+import type { ExposureTokens } from "./evaluation/exposure-tokens.ts";
 import type { Identities } from "./identity/identities.ts";
 import type { Limits } from "./limits/limits.ts";
+import type { Lookups } from "./limits/lookups.ts";
 import type { ReadableMeter } from "./metrics/meter.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
+import type { TrustedAttributes } from "./trusted/trusted-attributes.ts";
 
 /** Whether the fast path is on, and the reason if it is off. */
 export type FastPathState = { readonly state: "on" } | { readonly state: "off"; readonly reason: string };
@@ -19,11 +22,15 @@ export interface Service {
   readonly meter: ReadableMeter;
   /** Undefined when rate limits are off. */
   readonly limits: Limits | undefined;
+  /** Limits the lookups of credentials. Undefined when rate limits are off. */
+  readonly lookups: Lookups | undefined;
   readonly events: EventLog;
   /** Counts evaluations: `count` for each evaluated flag, `touch` once per request. */
   readonly tally: Tally;
-  /** Records the exposures of `track: true`. */
+  /** Records exposures, and the links that sign-ins make. */
   readonly exposures: Exposures;
+  /** Signs and reads the tokens with which exposures are reported later. */
+  readonly tokens: ExposureTokens;
   /** Delivers stored events to sinks. */
   readonly sinks: Sinks;
   readonly telemetry: Telemetry;
@@ -31,6 +38,8 @@ export interface Service {
   fastPath: FastPathState;
   /** Identifies callers, and remembers those that Better Auth verified recently. */
   readonly identities: Identities;
+  /** Undefined without the option `trusted`. */
+  readonly trusted: TrustedAttributes | undefined;
   /** True after `closeFeatureFlags`. Readiness is then 503, and requests that still arrive are answered. */
   isClosed(): boolean;
   /** Logs each message once. */

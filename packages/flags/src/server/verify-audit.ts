@@ -4,6 +4,7 @@ import { NO_TENANT } from "../model/flag.ts";
 import type { HostContext } from "./http/host-request.ts";
 import { type AuthWithFlags, findService } from "./plugin.ts";
 
+/** The options of `verifyFeatureFlagAudit`. */
 export type VerifyAuditOptions = {
   /** With `multiTenant`: the organization whose log is checked. Default: the log of the global flags. */
   organizationId?: string | undefined;

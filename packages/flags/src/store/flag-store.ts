@@ -2,11 +2,12 @@
 import type { CompiledFlag } from "../engine/compile.ts";
 import type { OverrideDefinition } from "../engine/definition.ts";
 import type { Actor, AuditEntry, AuditHead, AuditVerdict, Origin } from "../model/audit.ts";
-import type { CreateFeatureFlagInput, FeatureFlag, FeatureFlagPatch } from "../model/flag.ts";
+import type { FeatureFlag, FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { AuditQuery, FlagListQuery, OverrideListQuery, Page, SegmentListQuery } from "../model/page.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
+import type { WithWarnings } from "../model/warning.ts";
 import type { BusState } from "./bus.ts";
 import type { EvaluationCounter } from "./events/evaluation-counter.ts";
 import type { SnapshotFigures } from "./snapshot/health.ts";
@@ -63,8 +64,18 @@ export interface StoreHealth {
 export interface StoreFigures extends SnapshotFigures {
   /** The revision of the flags that belong to no organization. */
   readonly revision: number;
+  /** How often a snapshot in memory was replaced by a newer one, over all tenants. */
+  readonly changes: number;
   readonly bus: BusState;
 }
+
+/** A flag of an organization that no evaluation reads, because a global flag has its key. */
+export type IgnoredFlag = {
+  /** The organization that the flag belongs to. */
+  readonly organizationId: string;
+  /** The key of the flag. */
+  readonly key: string;
+};
 
 /** The few fields of a flag that counting flags needs. */
 export interface FlagHeader {
@@ -89,26 +100,35 @@ export interface FlagStore {
   peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
   /** The tenant of an entity, or undefined if the entity does not exist. Authorization reads this first. */
   tenantOf(entity: "flag" | "override" | "segment", id: string): Promise<string | undefined>;
+  /** The id of the entity with this key, or undefined if there is none. */
+  idOfKey(entity: "flag" | "segment", tenant: string, key: string): Promise<string | undefined>;
 
-  createFlag(scope: WriteScope, input: CreateFeatureFlagInput): Promise<FeatureFlag>;
+  createFlag(scope: WriteScope, input: FlagDraft): Promise<WithWarnings<FeatureFlag>>;
   getFlag(tenant: string, id: string): Promise<FeatureFlag>;
   listFlags(tenants: TenantFilter, query: FlagListQuery): Promise<{ flags: FeatureFlag[]; page: Page }>;
   /** Calls `visit` for every flag. Reads the flags in chunks. */
   visitFlags(tenants: TenantFilter, visit: (flag: FlagHeader) => void): Promise<void>;
-  updateFlag(scope: WriteScope, id: string, patch: FeatureFlagPatch, version?: number): Promise<FeatureFlag>;
+  /** Flags of organizations with one of these keys, at most `limit`. */
+  findFlagsOfOrganizations(keys: readonly string[], limit: number): Promise<IgnoredFlag[]>;
+  updateFlag(
+    scope: WriteScope,
+    id: string,
+    patch: FeatureFlagPatch,
+    version?: number,
+  ): Promise<WithWarnings<FeatureFlag>>;
   /** Deletes the flag with its rules and overrides. */
   deleteFlag(scope: WriteScope, id: string, version?: number): Promise<void>;
 
   /** In evaluation order. */
   listRules(tenant: string, flagId: string): Promise<FlagRule[]>;
-  createRule(scope: WriteScope, flagId: string, input: FlagRuleInput): Promise<FlagRule>;
+  createRule(scope: WriteScope, flagId: string, input: FlagRuleInput): Promise<WithWarnings<FlagRule>>;
   updateRule(
     scope: WriteScope,
     flagId: string,
     ruleId: string,
     patch: FlagRulePatch,
     version?: number,
-  ): Promise<FlagRule>;
+  ): Promise<WithWarnings<FlagRule>>;
   deleteRule(scope: WriteScope, flagId: string, ruleId: string, version?: number): Promise<void>;
 
   createOverride(scope: WriteScope, input: FlagOverrideInput): Promise<FlagOverride>;

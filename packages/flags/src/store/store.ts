@@ -6,9 +6,11 @@ import { FeatureFlagError } from "../model/errors.ts";
 import { NO_TENANT } from "../model/flag.ts";
 import type { ConnectBus } from "./bus.ts";
 import type { FlagStore, SnapshotReading, WriteScope } from "./flag-store.ts";
+import { missingTable } from "./missing-table.ts";
 import type { HostTables } from "./postgres/host-tables.ts";
 import { visitFlags } from "./rows/flag-headers.ts";
 import { readFlag } from "./rows/flags.ts";
+import { findFlagsOfOrganizations } from "./rows/global-keys.ts";
 import { listFlags, listOverrides, listSegments } from "./rows/lists.ts";
 import { type Adapter, findRow } from "./rows/queries.ts";
 import { readRules } from "./rows/rules.ts";
@@ -69,6 +71,7 @@ export function createFlagStore(
     nowMs = Date.now,
   }: FlagStoreOptions,
 ): FlagStore {
+  let changes = 0;
   const snapshots = createSnapshots<TenantSnapshot>(
     {
       readRevision: (tenant) => readRevision(adapter, tenant),
@@ -78,7 +81,11 @@ export function createFlagStore(
           ? throughAdapter()
           : tables.ask(() => readRevisionsDirectly(tables, tenants), throughAdapter);
       },
-      load: (tenant, end, previous) => loadSnapshot(adapter, tenant, end, previous),
+      async load(tenant, end, previous) {
+        const snapshot = await loadSnapshot(adapter, tenant, end, previous);
+        if (previous !== undefined) changes += 1;
+        return snapshot;
+      },
     },
     { warn, monotonicMs, pollMs },
   );
@@ -117,7 +124,7 @@ export function createFlagStore(
     try {
       return await work();
     } catch (error) {
-      throw FeatureFlagError.wrap(error, "STORAGE_ERROR");
+      throw missingTable(error) ?? FeatureFlagError.wrap(error, "STORAGE_ERROR");
     }
   }
 
@@ -146,11 +153,14 @@ export function createFlagStore(
       }),
     peek: snapshots.peek,
     tenantOf: (entity, id) => read((current) => findTenant(current, entity, id)),
+    idOfKey: (entity, tenant, key) => read((current) => findId(current, entity, tenant, key)),
 
     createFlag: (scope, input) => change(scope, (context) => createFlag(context, input)),
     getFlag: (tenant, id) => read((current) => readFlag(current, tenant, id)),
     listFlags: (tenants, query) => read((current) => listFlags(current, tenants, query)),
     visitFlags: (tenants, visit) => read((current) => visitFlags(current, tenants, visit)),
+    findFlagsOfOrganizations: (keys, limit) =>
+      read((current) => findFlagsOfOrganizations(current, keys, limit)),
     updateFlag: (scope, id, patch, version) =>
       change(scope, (context) => updateFlag(context, id, patch, version)),
     deleteFlag: (scope, id, version) => change(scope, (context) => deleteFlag(context, id, version)),
@@ -193,6 +203,7 @@ export function createFlagStore(
     figures: () => ({
       ...snapshots.figures(),
       revision: snapshots.health(NO_TENANT).revision,
+      changes,
       bus: bus?.state() ?? "off",
     }),
     async close() {
@@ -219,4 +230,14 @@ async function findTenant(
 ): Promise<string | undefined> {
   const { model, idField } = TABLES[entity];
   return (await findRow<{ tenant: string }>(adapter, model, { [idField]: id }))?.tenant;
+}
+
+async function findId(
+  adapter: Adapter,
+  entity: "flag" | "segment",
+  tenant: string,
+  key: string,
+): Promise<string | undefined> {
+  const { model, idField } = TABLES[entity];
+  return (await findRow<Record<string, string>>(adapter, model, { tenant, key }))?.[idField];
 }

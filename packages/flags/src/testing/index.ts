@@ -4,6 +4,7 @@ import type { ClientResult, RequestOptions, Transport } from "../client/transpor
 import type { FlagState, FlagsBootstrap } from "../model/bootstrap.ts";
 import type { FlagDeclarations, FlagKey, FlagValue, FlagValueMap, VariantKey } from "../model/declared.ts";
 
+/** The options of `testFlags`. */
 export type TestFlagsOptions<Flags extends FlagDeclarations> = {
   /** The flags declared with `defineFlags`. They type keys, values and variants. */
   flags?: Flags | undefined;
@@ -13,13 +14,17 @@ export type TestFlagsOptions<Flags extends FlagDeclarations> = {
 
 /** An event that was tracked with the test client. */
 export type TrackedEvent = {
+  /** The key of the flag. */
   readonly flagKey: string;
+  /** The name of the event. */
   readonly event: string;
+  /** The number or object that was tracked with it. */
   readonly properties?: unknown;
 };
 
 /** Replaces a Better Auth client with `featureFlagsClient()`. */
 export interface TestFlags<Flags extends FlagDeclarations = FlagDeclarations> {
+  /** The helpers, as `authClient.featureFlags` has them. */
   readonly featureFlags: FeatureFlagsActions<Flags>;
   /** Changes a flag's value, as a change on the server does. */
   set<Key extends FlagKey<Flags>>(

@@ -202,6 +202,81 @@ describe("exposures", () => {
     expect(exposed()).toHaveLength(1);
   });
 
+  const TOKENS = "/feature-flags/exposures";
+
+  /** A reader of experiments: `a` with a variant, `b` with a rollout. */
+  function subject(answerTokens: () => Response | undefined = () => undefined) {
+    const made = reader();
+    const state = { arm: "one", tokens: true };
+    made.network.intercept = (path) => {
+      if (path === TOKENS) return answerTokens() ?? Response.json({ success: 1, failed: 0 });
+      return Response.json({
+        flags: {
+          a: { value: 1, variant: state.arm, reason: "percentage_rollout" },
+          b: { value: true, reason: "percentage_rollout" },
+          c: { value: "never read" },
+        },
+        evaluatedAt: new Date().toISOString(),
+        context: {},
+        ...(state.tokens && { exposures: { a: `token-${state.arm}`, b: "token-b", c: "token-c" } }),
+      });
+    };
+    const reported = () =>
+      made.network.bodies.filter((_, at) => made.network.paths[at] === TOKENS) as { exposures: string[] }[];
+    return { ...made, state, reported };
+  }
+
+  test("of flags with a token are reported by it, once for each arm", async () => {
+    const { flags, exposed, reported, state } = subject();
+    await flags.getVariant("a");
+    await flags.getValue("a");
+    await flags.isEnabled("b");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(reported()).toEqual([{ exposures: ["token-one", "token-b"] }]);
+    state.arm = "two";
+    await flags.bootstrap();
+    await flags.getVariant("a");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(reported()[1]).toEqual({ exposures: ["token-two"] });
+    expect(exposed()).toEqual([]);
+  });
+
+  test("are not reported by a second evaluation, which could give another arm", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    const { flags, exposed, reported, state } = subject();
+    state.tokens = false;
+    await flags.getVariant("a");
+    await flags.isEnabled("b");
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect([exposed(), reported()]).toEqual([[], []]);
+    expect(console.warn).toHaveBeenCalledWith(expect.stringContaining("exposures: true"));
+  });
+
+  test("that the server could not accept are reported again", async () => {
+    const failures = [() => Promise.reject(new TypeError("fetch failed")), () => 503, () => 429];
+    const { flags, reported } = subject(() => {
+      const failure = failures.shift()?.();
+      return typeof failure === "number"
+        ? Response.json({}, { status: failure })
+        : (failure as Response | undefined);
+    });
+    await flags.getVariant("a");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(reported()).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(reported()).toEqual(Array(4).fill({ exposures: ["token-one"] }));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(reported()).toHaveLength(4);
+  });
+
+  test("that wait are reported when the user changes", async () => {
+    const { client, flags, reported } = subject();
+    await flags.getVariant("a");
+    await client.signIn.email({ email: "ann@example.com", password: "p" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reported()).toEqual([{ exposures: ["token-one"] }]);
+  });
+
   test("are not reported for local overrides, and never if turned off", async () => {
     const { flags, exposed } = reader();
     flags.setOverride("a", 2);

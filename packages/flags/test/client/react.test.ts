@@ -132,7 +132,9 @@ describe("in a browser, under StrictMode", () => {
       if (path === BOOTSTRAP) {
         const { flags } = (await bootstrapAnswer(values).json()) as FlagsBootstrap;
         const a = { ...flags["a"], variant: String(values["a"]) };
-        return route.fulfill({ json: { flags: { ...flags, a }, evaluatedAt: new Date().toISOString() } });
+        const exposures = { a: `token of ${values["a"]}` };
+        const evaluatedAt = new Date().toISOString();
+        return route.fulfill({ json: { flags: { ...flags, a }, evaluatedAt, exposures } });
       }
       return route.fulfill({ json: { success: true } });
     });
@@ -230,16 +232,16 @@ describe("in a browser, under StrictMode", () => {
   test("exposures are reported once for each flag on the page", async () => {
     await show("each");
     await reads("a", '"one"');
-    await vi.waitFor(
-      () => expect(requests.some(({ path }) => path === "/feature-flags/evaluate-batch")).toBe(true),
-      10_000,
-    );
-    const exposures = requests.filter(({ path }) => path === "/feature-flags/evaluate-batch");
-    expect(exposures).toMatchObject([{ body: { flagKeys: ["a", "b"], track: true } }]);
+    const reported = () => requests.filter(({ path }) => path !== BOOTSTRAP);
+    await vi.waitFor(() => expect(reported()).toHaveLength(2), 10_000);
+    expect(reported()).toMatchObject([
+      { path: "/feature-flags/evaluate-batch", body: { flagKeys: ["b"], track: true } },
+      { path: "/feature-flags/exposures", body: { exposures: ["token of one"] } },
+    ]);
   });
 
   test("exposures are reported again if another variant shows", async () => {
-    const reported = () => requests.filter(({ path }) => path === "/feature-flags/evaluate-batch");
+    const reported = () => requests.filter(({ path }) => path === "/feature-flags/exposures");
     await show("each");
     await reads("a", '"one"');
     await vi.waitFor(() => expect(reported()).toHaveLength(1), 10_000);
@@ -247,7 +249,25 @@ describe("in a browser, under StrictMode", () => {
     await refetch();
     await reads("a", '"two"');
     await vi.waitFor(() => expect(reported()).toHaveLength(2), 10_000);
-    expect(reported()[1]).toMatchObject({ body: { flagKeys: ["a"] } });
+    expect(reported().map(({ body }) => body)).toEqual([
+      { exposures: ["token of one"] },
+      { exposures: ["token of two"] },
+    ]);
+  });
+
+  test("signing out gives the visitor a new id in the cookie", async () => {
+    await show("each");
+    await reads("a", '"one"');
+    const id = async () =>
+      (await page.context().cookies()).find(({ name }) => name === "halyard_anonymous_id")?.value;
+    const before = await id();
+    await page.evaluate('client.signIn.email({ email: "ann@example.com", password: "p" })');
+    expect(await id()).toBe(before);
+    await page.evaluate("client.signOut()");
+    await vi.waitFor(async () => expect(await id()).not.toBe(before), 10_000);
+    await refetch();
+    const last = requests.filter(({ path }) => path === BOOTSTRAP).at(-1);
+    expect(last).toMatchObject({ body: { context: { anonymousId: await id() } } });
   });
 
   test("a second provider updates hooks that are already on the page", async () => {

@@ -1,5 +1,5 @@
 /** Checks that HTTP, server methods, client, React, OFREP and OpenFeature return the same value of a flag. */
-import { createServerFlags } from "@halyard/flags";
+import { type CreateFeatureFlagInput, createServerFlags } from "@halyard/flags";
 import { createServerProvider } from "@halyard/flags/openfeature";
 import { createWebProvider } from "@halyard/flags/openfeature/web";
 import { FeatureFlagsProvider, useFeatureFlag, useVariant } from "@halyard/flags/react";
@@ -37,7 +37,9 @@ suiteHost({}, async (started) => {
     const key = `flag-${flags.length}`;
     try {
       // Some generated flags are over the size limit, so another one is generated.
-      const { id } = await api.createFeatureFlag({ body: { ...fields, key, name: key } });
+      // The type of a generated flag is not known at compile time.
+      const body = { ...fields, key, name: key } as CreateFeatureFlagInput;
+      const { id } = await api.createFeatureFlag({ body });
       flags.push({ id, key });
       for (const [priority, { id: _id, salt: _salt, ...rule }] of rules.entries()) {
         await api.createFeatureFlagRule({ body: { flagId: id, priority, ...rule } });
@@ -84,6 +86,12 @@ const seen = ({ value, variant = undefined, reason }: Fields): Seen => ({
   value,
   variant: variant ?? null,
   reason: OPENFEATURE_REASONS[reason],
+});
+/** OFREP has no reason `DEFAULT` and no null. */
+const ofrepSeen = ({ value = null, variant = null, reason = "" }: Partial<Seen>): Seen => ({
+  value,
+  variant,
+  reason: reason === "STATIC" ? "DEFAULT" : reason,
 });
 const perFlag = async (read: (key: string) => Promise<Seen>): Promise<Map<string, Seen>> =>
   new Map(await Promise.all(flags.map(async ({ key }) => [key, await read(key)] as const)));
@@ -151,14 +159,12 @@ const SURFACES: Readonly<Record<string, Surface>> = {
     perFlag(async (key) => {
       const body = { context: openFeatureContext(context) };
       const { json } = await host.request(`/ofrep/v1/evaluate/flags/${key}`, body);
-      return { value: json.value, variant: json.variant ?? null, reason: json.reason };
+      return ofrepSeen(json);
     }),
   "OFREP, all": async (context) => {
     const { json } = await host.request("/ofrep/v1/evaluate/flags", { context: openFeatureContext(context) });
     const entries = json.flags as (Seen & { key: string })[];
-    return new Map(
-      entries.map(({ key, value, variant = null, reason = "" }) => [key, { value, variant, reason }]),
-    );
+    return new Map(entries.map(({ key, ...fields }) => [key, ofrepSeen(fields)]));
   },
   "OpenFeature on the server": async (context) => {
     await ServerOpenFeature.setProviderAndWait(createServerProvider(host.auth, { pollMs: 0 }));

@@ -1,6 +1,13 @@
 /** Checks the types of declared flags: a wrong key, value or variant does not compile. */
 
-import { createServerFlags, type FeatureFlagsEndpoints } from "@halyard/flags";
+import {
+  closeFeatureFlags,
+  createServerFlags,
+  type EvaluationReason,
+  type FeatureFlagsEndpoints,
+  featureFlags,
+  withFeatureFlags,
+} from "@halyard/flags";
 import { featureFlagsAdminClient } from "@halyard/flags/admin-client";
 import {
   defineFlags,
@@ -8,13 +15,16 @@ import {
   featureFlagsClient,
   type JsonValue,
 } from "@halyard/flags/client";
+import { createServerProvider } from "@halyard/flags/openfeature";
 import { createFlagHooks, useFeatureFlag } from "@halyard/flags/react";
 import { testFlags } from "@halyard/flags/testing";
+import { betterAuth } from "better-auth";
 import type { BetterAuthClientPlugin } from "better-auth/client";
 import { createAuthClient } from "better-auth/client";
 import { organizationClient } from "better-auth/client/plugins";
 import { createAuthClient as createReactAuthClient } from "better-auth/react";
 import { describe, expectTypeOf, test } from "vitest";
+import * as z from "zod";
 
 type Theme = { colour: string; dark?: boolean };
 
@@ -43,6 +53,8 @@ const react = createReactAuthClient({
 type Helpers = typeof typed.featureFlags;
 type Value<Key extends keyof typeof flags> = Awaited<ReturnType<typeof read<Key>>>;
 const read = <Key extends keyof typeof flags>(key: Key) => typed.featureFlags.getValue(key);
+
+const declaredAuth = () => betterAuth({ plugins: [featureFlags({ flags })] });
 
 /** Compiled but never run. */
 function neverRun(_: () => unknown): void {}
@@ -133,6 +145,66 @@ describe("declared flags", () => {
       await server.isEnabled("new-chekout");
       // @ts-expect-error a default of another type
       await server.getValue("limit", {}, "3");
+    });
+  });
+
+  test("type evaluateFeatureFlag of an auth instance, and a default removes null from its value", () => {
+    const auth = {} as ReturnType<typeof declaredAuth>;
+    neverRun(async () => {
+      const { api } = auth;
+      const one = await api.evaluateFeatureFlag({ body: { flagKey: "search", default: "keyword" } });
+      expectTypeOf(one.value).toEqualTypeOf<"keyword" | "semantic">();
+      expectTypeOf(one.reason).toEqualTypeOf<EvaluationReason>();
+      const bare = await api.evaluateFeatureFlag({ body: { flagKey: "limit" } });
+      expectTypeOf(bare.value).toEqualTypeOf<number | null>();
+      const value = await api.evaluateFeatureFlag({
+        body: { flagKey: "new-checkout", default: false, select: "value" },
+        headers: new Headers(),
+      });
+      expectTypeOf(value.value).toEqualTypeOf<boolean>();
+      expectTypeOf(value).not.toHaveProperty("reason");
+      const response = await api.evaluateFeatureFlag({ body: { flagKey: "beta" }, asResponse: true });
+      expectTypeOf(response).toEqualTypeOf<Response>();
+      // @ts-expect-error the flag does not exist
+      await api.evaluateFeatureFlag({ body: { flagKey: "new-chekout" } });
+      // @ts-expect-error a default of another type
+      await api.evaluateFeatureFlag({ body: { flagKey: "limit", default: "3" } });
+      // @ts-expect-error not one of its values
+      await api.evaluateFeatureFlag({ body: { flagKey: "search", default: "fuzzy" } });
+      createServerFlags(auth, flags);
+      createServerProvider(auth);
+      withFeatureFlags(auth);
+      await closeFeatureFlags(auth);
+    });
+  });
+
+  test("take the type of a JSON value from its schema", () => {
+    const declared = defineFlags({
+      plan: { type: "json", schema: z.object({ price: z.number(), tags: z.array(z.string()) }) },
+    });
+    const helpers = createServerFlags({ api: {} as FeatureFlagsEndpoints }, declared);
+    neverRun(async () => {
+      expectTypeOf(await helpers.getValue("plan")).toEqualTypeOf<
+        { price: number; tags: string[] } | undefined
+      >();
+    });
+  });
+
+  test("type the default value of a new flag by its type", () => {
+    const auth = {} as ReturnType<typeof declaredAuth>;
+    const { admin } = typed.featureFlags;
+    neverRun(async () => {
+      const { api } = auth;
+      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", defaultValue: true } });
+      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "json", defaultValue: [1] } });
+      // @ts-expect-error a string is not a boolean
+      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", defaultValue: "yes" } });
+      // @ts-expect-error a number is not a string
+      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "string", defaultValue: 1 } });
+      // @ts-expect-error a date is not JSON
+      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "json", defaultValue: new Date() } });
+      // @ts-expect-error a string is not a number
+      await admin.flags.create({ key: "k", name: "N", type: "number", defaultValue: "1" });
     });
   });
 

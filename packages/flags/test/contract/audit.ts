@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { AuditHead } from "../../src/model/audit.ts";
 import type { AuditRow, RevisionRow } from "../../src/model/tables.ts";
 import { createFlagStore } from "../../src/store/store.ts";
-import { afterEveryRead, by, everyone, flagInput, fresh, type StoreHost } from "./store-host.ts";
+import { afterEveryRead, by, everyone, flagInput, fresh, type StoreHost, stored } from "./store-host.ts";
 
 const CREATED_AT_MS = Date.UTC(2026, 0, 1);
 
@@ -115,7 +115,7 @@ export function describeAudit(host: () => StoreHost): void {
           flagKey: flag.key,
           entityId: flag.id,
           before: null,
-          after: json(flag),
+          after: json(stored(flag)),
           ip: "::1",
           userAgent: "ü".repeat(512),
           requestId: "r-1",
@@ -141,7 +141,7 @@ export function describeAudit(host: () => StoreHost): void {
       const [entry] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
       const json = (entity: unknown) => JSON.parse(JSON.stringify(entity));
       expect(entry?.before).toEqual({
-        ...json(flag),
+        ...json(stored(flag)),
         rules: rules.map((rule, index) => ({ ...json(rule), salt: rule.id, position: index + 2 })),
         overrides: [json(override)],
       });

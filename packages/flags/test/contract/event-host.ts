@@ -9,6 +9,7 @@ import type {
   EventBatch,
   EventEntry,
   EventLog,
+  FigureFlag,
 } from "../../src/store/events/event-log.ts";
 import { uuidV7 } from "../../src/store/uuid.ts";
 import { createTransactions } from "../../src/store/writes/transaction.ts";
@@ -65,6 +66,7 @@ export async function openAdapterEvents(kind: DatabaseKind): Promise<EventLogHos
 
 function toStored(row: EventRow): StoredFlagEvent {
   const { eventId, flagKey, event, value, properties, userId, organizationId, variant, at, receivedAt } = row;
+  const { anonymousId } = row;
   return {
     id: eventId,
     flagKey,
@@ -75,6 +77,7 @@ function toStored(row: EventRow): StoredFlagEvent {
     ...(value !== null && { value: JSON.parse(value) }),
     ...(properties !== null && { properties: JSON.parse(properties) }),
     ...(userId !== null && { userId }),
+    ...(anonymousId !== null && { anonymousId }),
     ...(organizationId !== null && { organizationId }),
     ...(variant !== null && { variant }),
     ...(row.idempotencyKey !== null && { idempotencyKey: row.idempotencyKey }),
@@ -86,8 +89,17 @@ export const NOON: number = Date.parse("2030-05-15T12:30:00.000Z");
 export const HOUR_MS = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
 
+/** The id of the flag that a test's events, exposures and counts are about. */
+export const flagIdOf = (tenant: string, flagKey = "flag"): string => `${tenant}/${flagKey}`;
+export const flagOf = (tenant: string, unit: FigureFlag["unit"] = "userId"): FigureFlag => ({
+  id: flagIdOf(tenant),
+  unit,
+});
+
 export interface EntryFields extends Partial<Omit<StoredFlagEvent, "id" | "at" | "receivedAt">> {
   readonly tenant?: string;
+  /** Default: the user's id. */
+  readonly subject?: string | undefined;
   readonly atMs?: number;
   readonly receivedAtMs?: number;
   readonly isKept?: boolean;
@@ -100,11 +112,14 @@ export function entryOf({
   receivedAtMs = atMs,
   isKept = true,
   dedupe,
+  subject,
   ...fields
 }: EntryFields = {}): EventEntry {
   return {
     tenant,
     isKept,
+    flagId: flagIdOf(tenant, fields.flagKey),
+    subject: subject ?? fields.userId,
     event: {
       id: uuidV7(receivedAtMs),
       flagKey: "flag",

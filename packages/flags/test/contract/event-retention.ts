@@ -1,7 +1,7 @@
 /** The contract of every event log for retention: it deletes expired rows and nothing else. */
 import { expect, test } from "vitest";
 import type { EvaluationCount } from "../../src/store/events/event-log.ts";
-import { batchOf, DAY_MS, entryOf, HOUR_MS, NOON, newDedupe } from "./event-host.ts";
+import { batchOf, DAY_MS, entryOf, flagIdOf, flagOf, HOUR_MS, NOON, newDedupe } from "./event-host.ts";
 import type { EventNodes } from "./events.ts";
 import { fresh } from "./store-host.ts";
 
@@ -14,18 +14,27 @@ export function describeRetention({ host }: EventNodes): void {
     for (const days of ages) {
       const atMs = NOON - days * DAY_MS;
       const hour = new Date(atMs - (atMs % HOUR_MS)).toISOString();
-      const count: EvaluationCount = { tenant, flagKey: "flag", hour, reason: "default", count: 1 };
+      const flagId = flagIdOf(tenant);
+      const count: EvaluationCount = { tenant, flagId, hour, reason: "default", count: 1 };
       await own.record(entryOf({ tenant, atMs, userId: `${days}` }));
       await own.count([count]);
-      await own.expose([{ tenant, flagKey: "flag", variant: "", userId: `${days}`, atMs }]);
+      const subject = `${days}`;
+      await own.expose([{ tenant, flagId, arm: "a", byChance: true, subject, firstMs: atMs, lastMs: atMs }]);
+      await own.link([{ anonymousId: `${tenant}-${days}`, userId: subject, atMs }]);
+      await own.record(entryOf({ tenant, anonymousId: `${tenant}-${days}`, event: "before" }));
     }
     const all = { startMs: NOON - 500 * DAY_MS, endMs: NOON + DAY_MS };
     await own.sweep(NOON);
-    expect((await host().stored(tenant)).map(({ userId }) => userId)).toEqual(["29", "0"]);
-    const figures = await own.flagFigures(tenant, "flag", all);
+    const stored = (await host().stored(tenant)).filter(({ event }) => event === "click");
+    expect(stored.map(({ userId }) => userId)).toEqual(["29", "0"]);
+    const figures = await own.flagFigures(flagOf(tenant), all);
     expect(figures.uniqueUsers).toBe(2);
     expect(figures.byReason.get("default")).toBe(4);
-    expect(figures.events.get("")?.get("click")?.count).toBe(4);
+    expect(figures.events.get("a")?.get("click")?.count).toBe(2);
+    expect((await own.usageFigures(tenant, all)).events).toBe(4 + ages.length);
+    // Links are kept as long as roll-ups: the oldest visitor's event is the only one without a known subject.
+    expect(figures.events.get("a")?.get("before")?.converters).toBe(2);
+    expect(figures.events.get("")?.get("before")).toMatchObject({ count: 3, converters: 2 });
 
     const keys = await host().keyCount();
     await own.record(entryOf({ tenant, dedupe: newDedupe() }));

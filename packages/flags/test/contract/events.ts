@@ -1,6 +1,7 @@
 /** The contract of every event log for recording. Each log runs this suite. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EventLog, FlagFigures } from "../../src/store/events/event-log.ts";
+import { describeExperiments } from "./event-experiments.ts";
 import { describeFigures } from "./event-figures.ts";
 import {
   answerOf,
@@ -9,6 +10,7 @@ import {
   type EventLogHost,
   type EventLogTraits,
   entryOf,
+  flagOf,
   HOUR_MS,
   NOON,
   newDedupe,
@@ -35,6 +37,7 @@ export function describeEventLog(
     describeBatches(nodes, traits);
     describeQueue(nodes);
     describeFigures(nodes, traits);
+    describeExperiments(nodes, traits);
     describeRetention(nodes);
   });
 }
@@ -45,7 +48,7 @@ export interface EventNodes {
 }
 
 function clicksIn(figures: FlagFigures, variant = "", event = "click") {
-  return figures.events.get(variant)?.get(event) ?? { count: 0, sum: 0, valued: 0 };
+  return figures.events.get(variant)?.get(event) ?? { count: 0, sum: 0, valued: 0, converters: 0 };
 }
 
 function describeRecording({ host, log }: EventNodes): void {
@@ -58,6 +61,7 @@ function describeRecording({ host, log }: EventNodes): void {
       value: -0.000_001_25,
       properties: { deep: [{ is: ["a", null, true, 1e21, ""] }], "": "\u0001 ü" },
       userId: "user-1",
+      anonymousId: "visitor-1",
       organizationId: tenant,
       variant: "b",
       sampleRate: 0.3,
@@ -76,21 +80,31 @@ function describeRecording({ host, log }: EventNodes): void {
     expect(await host().stored(tenant)).toEqual([entry.event]);
   });
 
-  test("the roll-up has every event and the exact sum of the values", async () => {
+  test("the figures have every event and the exact sum of the values", async () => {
     const tenant = fresh("tenant");
     await Promise.all(
       [0.1, 0.2, 2.5, -1, undefined].map((value) =>
         log().record(entryOf({ tenant, ...(value !== undefined && { value }) })),
       ),
     );
-    expect(clicksIn(await log().flagFigures(tenant, "flag", DAY))).toEqual({ count: 5, sum: 1.8, valued: 4 });
+    expect(clicksIn(await log().flagFigures(flagOf(tenant), DAY))).toEqual({
+      count: 5,
+      sum: 1.8,
+      valued: 4,
+      converters: 0,
+    });
   });
 
   test("a sampled event is weighted by its sample rate", async () => {
     const tenant = fresh("tenant");
     await log().record(entryOf({ tenant, sampleRate: 0.25, value: 3 }));
     await log().record(entryOf({ tenant, value: 1 }));
-    expect(clicksIn(await log().flagFigures(tenant, "flag", DAY))).toEqual({ count: 5, sum: 13, valued: 5 });
+    expect(clicksIn(await log().flagFigures(flagOf(tenant), DAY))).toEqual({
+      count: 5,
+      sum: 13,
+      valued: 5,
+      converters: 0,
+    });
   });
 
   test("an event that is sampled out is answered and stores nothing", async () => {
@@ -98,7 +112,7 @@ function describeRecording({ host, log }: EventNodes): void {
     const entry = entryOf({ tenant, isKept: false });
     expect(await log().record(entry)).toEqual({ outcome: "stored", eventId: entry.event.id });
     expect(await host().stored(tenant)).toEqual([]);
-    expect((await log().flagFigures(tenant, "flag", DAY)).events.size).toBe(0);
+    expect((await log().flagFigures(flagOf(tenant), DAY)).events.size).toBe(0);
   });
 
   test("the largest values are recorded, and do not affect later ones", async () => {
@@ -106,7 +120,7 @@ function describeRecording({ host, log }: EventNodes): void {
     for (const value of [Number.MAX_VALUE, Number.MAX_VALUE, 1e15, 1]) {
       await log().record(entryOf({ tenant, value, sampleRate: 0.001 }));
     }
-    const { count, sum } = clicksIn(await log().flagFigures(tenant, "flag", DAY));
+    const { count, sum } = clicksIn(await log().flagFigures(flagOf(tenant), DAY));
     expect(count).toBe(4000);
     expect(Number.isNaN(sum)).toBe(false);
     expect(await host().stored(tenant)).toHaveLength(4);
@@ -124,7 +138,7 @@ function describeIdempotency({ host, log }: EventNodes, { nodesThatWriteAtOnce }
       eventId: first.event.id,
     });
     expect(await host().stored(tenant)).toEqual([first.event]);
-    expect(clicksIn(await log().flagFigures(tenant, "flag", DAY)).count).toBe(1);
+    expect(clicksIn(await log().flagFigures(flagOf(tenant), DAY)).count).toBe(1);
   });
 
   test("the same key with another body is a conflict and stores nothing", async () => {
@@ -163,7 +177,7 @@ function describeIdempotency({ host, log }: EventNodes, { nodesThatWriteAtOnce }
       expect(recorded.filter((one) => one?.outcome === "stored")).toHaveLength(1);
       expect(recorded.filter((one) => one?.outcome === "duplicate")).toHaveLength(63);
       expect(await host().stored(tenant)).toHaveLength(1);
-      expect(clicksIn(await log().flagFigures(tenant, "flag", DAY)).count).toBe(1);
+      expect(clicksIn(await log().flagFigures(flagOf(tenant), DAY)).count).toBe(1);
     },
   );
 
@@ -249,7 +263,7 @@ function describeBatches({ host, log }: EventNodes, { nodesThatWriteAtOnce }: Ev
     });
     expect((await log().record(entryOf({ tenant, dedupe: own }))).outcome).toBe("duplicate");
     expect(await host().stored(tenant)).toHaveLength(3);
-    expect(clicksIn(await log().flagFigures(tenant, "flag", DAY)).count).toBe(3);
+    expect(clicksIn(await log().flagFigures(flagOf(tenant), DAY)).count).toBe(3);
   });
 
   test("concurrent requests with the same batch record it once", async () => {
@@ -274,7 +288,7 @@ function describeBatches({ host, log }: EventNodes, { nodesThatWriteAtOnce }: Ev
     const entries = Array.from({ length: 1000 }, (_, index) => entryOf({ tenant, event: `e${index % 7}` }));
     expect(answerOf(await log().recordBatch(batchOf(entries))).success).toBe(1000);
     expect(await host().stored(tenant)).toHaveLength(1000);
-    const named = (await log().flagFigures(tenant, "flag", DAY)).events.get("");
+    const named = (await log().flagFigures(flagOf(tenant), DAY)).events.get("");
     expect([...(named?.values() ?? [])].reduce((sum, { count }) => sum + count, 0)).toBe(1000);
   });
 }

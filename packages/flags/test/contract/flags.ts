@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { FlagType } from "../../src/engine/definition.ts";
 import type { JsonValue } from "../../src/engine/json.ts";
 import type { FlagRow } from "../../src/model/tables.ts";
-import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
+import { by, everyone, flagInput, fresh, refusalOf, type StoreHost, stored } from "./store-host.ts";
 import { VALUES } from "./values.ts";
 
 export interface StoreTraits {
@@ -39,6 +39,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
         type: "string",
         enabled: true,
         defaultValue: "x",
+        offValue: "off",
         rolloutPercentage: 30,
         organizationId: tenant,
         variants: [
@@ -46,12 +47,13 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
           { key: "b", weight: 66.666, value: "B", metadata: { tag: [1] } },
         ],
         environments: {
-          staging: { enabled: false, defaultValue: "s", rolloutPercentage: 5 },
+          staging: { enabled: false, defaultValue: "s", offValue: "o", rolloutPercentage: 5 },
           __proto__x: {},
         },
         salt: "s",
         bucketBy: "attributes.team",
         visibility: "server",
+        tenantOverridable: false,
         metadata: { owner: "crew" },
       });
       const before = Date.now();
@@ -191,7 +193,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
         () => store.deleteSegment(scope, segment.id),
       ];
       for (const call of calls) expect((await refusalOf(call())).status).toBe(404);
-      expect(await store.getFlag(theirs, flag.id)).toEqual(flag);
+      expect(await store.getFlag(theirs, flag.id)).toEqual(stored(flag));
       expect(await store.tenantOf("flag", flag.id)).toBe(theirs);
       expect(await store.tenantOf("override", override.id)).toBe(theirs);
       expect(await store.tenantOf("segment", segment.id)).toBe(theirs);
@@ -208,7 +210,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
         );
         const named = await store.updateFlag(by(tenant), flag.id, { name: "M" });
         expect(named).toEqual({ ...flag, name: "M", version: 2, updatedAt: named.updatedAt });
-        expect(await store.getFlag(tenant, flag.id)).toEqual(named);
+        expect(await store.getFlag(tenant, flag.id)).toEqual(stored(named));
         const cleared = await store.updateFlag(by(tenant), flag.id, {
           description: null,
           defaultValue: null,
@@ -216,7 +218,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
           metadata: null,
         });
         expect(Object.keys(cleared)).not.toEqual(expect.arrayContaining(["description"]));
-        expect(cleared).toEqual(await store.getFlag(tenant, flag.id));
+        expect(stored(cleared)).toEqual(await store.getFlag(tenant, flag.id));
         expect(cleared).toMatchObject({ name: "M", version: 3 });
         expect("defaultValue" in cleared || "salt" in cleared || "metadata" in cleared).toBe(false);
       });
@@ -227,7 +229,7 @@ export function describeFlags(host: () => StoreHost, traits: StoreTraits): void 
         const flag = await store.createFlag(by(tenant), flagInput({ type: "json", defaultValue: [1] }));
         const changed = await store.updateFlag(by(tenant), flag.id, { defaultValue: null });
         expect(changed.defaultValue).toBeNull();
-        expect(await store.getFlag(tenant, flag.id)).toEqual(changed);
+        expect(await store.getFlag(tenant, flag.id)).toEqual(stored(changed));
       });
 
       test("with a stale version is refused with 409, and so is a deletion", async () => {

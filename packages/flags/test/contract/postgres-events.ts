@@ -42,8 +42,8 @@ export async function openPostgresEvents(): Promise<PostgresEventHost> {
     },
     async stored(tenant) {
       const { rows } = await own.query<Record<string, unknown>>(
-        `select id, flag_key as "flagKey", event, value, properties, user_id as "userId", organization_id as "organizationId",
-           nullif(variant, '') as variant, at, received_at as "receivedAt", sample_rate as "sampleRate",
+        `select id, flag_key as "flagKey", event, value, properties, user_id as "userId", anonymous_id as "anonymousId",
+           organization_id as "organizationId", nullif(variant, '') as variant, at, received_at as "receivedAt", sample_rate as "sampleRate",
            idempotency_key as "idempotencyKey"
          from halyard_flag_event where tenant = $1 order by id`,
         [tenant],

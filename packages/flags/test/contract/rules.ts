@@ -1,7 +1,7 @@
 /** The contract of the store for rules and segments. */
 import { describe, expect, test } from "vitest";
 import type { RuleConditions } from "../../src/engine/definition.ts";
-import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
+import { by, everyone, flagInput, fresh, refusalOf, type StoreHost, stored } from "./store-host.ts";
 
 const named = (key: string): RuleConditions => ({ conditions: [{ segment: key }] });
 const country = (value: string): RuleConditions => ({
@@ -54,7 +54,7 @@ export function describeRules(host: () => StoreHost): void {
         value: null,
       });
       expect(second).toMatchObject({ enabled: true, value: null });
-      expect(Object.keys(second).sort()).toEqual(
+      expect(Object.keys(stored(second)).sort()).toEqual(
         ["conditions", "createdAt", "enabled", "flagId", "id", "priority", "value", "version"].sort(),
       );
     });

@@ -5,7 +5,7 @@ import { getMigrations } from "better-auth/db/migration";
 import { Pool } from "pg";
 import { SYSTEM } from "../../src/model/audit.ts";
 import { FeatureFlagError } from "../../src/model/errors.ts";
-import type { CreateFeatureFlagInput } from "../../src/model/flag.ts";
+import type { FlagDraft } from "../../src/model/flag.ts";
 import { createTables } from "../../src/model/tables.ts";
 import type { FlagStore, WriteScope } from "../../src/store/flag-store.ts";
 import { HostTables } from "../../src/store/postgres/host-tables.ts";
@@ -103,7 +103,7 @@ export const fresh = (name: string): string => `${name}-${++count}`;
 
 export const by = (tenant: string): WriteScope => ({ tenant, actor: SYSTEM, origin: {} });
 
-export const flagInput = (fields: Partial<CreateFeatureFlagInput> = {}): CreateFeatureFlagInput => ({
+export const flagInput = (fields: Partial<FlagDraft> = {}): FlagDraft => ({
   key: fresh("flag"),
   name: "N",
   type: "boolean",
@@ -111,6 +111,14 @@ export const flagInput = (fields: Partial<CreateFeatureFlagInput> = {}): CreateF
 });
 
 export const everyone = { conditions: [] };
+
+/** The entity as it is stored, without the warnings of the write. */
+export function stored<Entity extends { readonly warnings?: unknown }>(
+  written: Entity,
+): Omit<Entity, "warnings"> {
+  const { warnings: _, ...entity } = written;
+  return entity;
+}
 
 /** The error of a refused call. */
 export async function refusalOf(

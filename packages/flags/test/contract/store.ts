@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { describeAudit } from "./audit.ts";
 import { describeFlags, type StoreTraits } from "./flags.ts";
+import { describeGlobalKeys } from "./global-keys.ts";
 import { describeLists } from "./lists.ts";
+import { describeOffValues } from "./off-values.ts";
 import { describeOverrides } from "./overrides.ts";
 import { describeRules } from "./rules.ts";
 import { describeSnapshots } from "./snapshots.ts";
@@ -17,6 +19,8 @@ export function describeStore(databaseName: string, kind: DatabaseKind, traits: 
     });
     afterAll(() => host?.close());
     describeFlags(() => host, traits);
+    describeOffValues(() => host);
+    describeGlobalKeys(() => host);
     describeRules(() => host);
     describeOverrides(() => host);
     describeLists(() => host);

@@ -7,7 +7,7 @@ import { replaceRule } from "../../src/store/rows/rules.ts";
 import { replaceSegment } from "../../src/store/rows/segments.ts";
 import { createTransactions } from "../../src/store/writes/transaction.ts";
 import type { StoreTraits } from "./flags.ts";
-import { by, everyone, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
+import { by, everyone, flagInput, fresh, refusalOf, type StoreHost, stored } from "./store-host.ts";
 
 export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: StoreTraits): void {
   const whereTenant = (tenant: string) => [{ field: "tenant", value: tenant }];
@@ -151,7 +151,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       const rule = await store.createRule(scope, flag.id, input);
       const segment = await store.createSegment(scope, { key: "s", conditions: everyone });
       for (const patch of [{}, { name: flag.name, defaultValue: { a: [1] }, description: null }]) {
-        expect(await store.updateFlag(scope, flag.id, patch)).toEqual(flag);
+        expect(await store.updateFlag(scope, flag.id, patch)).toEqual(stored(flag));
       }
       for (const patch of [{}, input]) {
         expect(await store.updateRule(scope, flag.id, rule.id, patch)).toEqual(rule);
@@ -165,7 +165,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       const expiresAt = new Date(clock.nowMs + 1000).toISOString();
       await store.createOverride(scope, { flagId: flag.id, userId: "u", value: 1, expiresAt });
       clock.nowMs += 1000;
-      expect(await store.updateFlag(scope, flag.id, {})).toEqual(flag);
+      expect(await store.updateFlag(scope, flag.id, {})).toEqual(stored(flag));
       const [entry] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
       expect(entry).toMatchObject({ revision: 5, action: "override.deleted" });
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 5 });
@@ -261,7 +261,7 @@ export function describeWrites(host: () => StoreHost, { nodesThatWriteAtOnce }: 
       const input = flagInput();
       const work = runWithTransaction(adapter, async () => {
         const flag = await store.createFlag(by(tenant), input);
-        expect(await store.getFlag(tenant, flag.id)).toEqual(flag);
+        expect(await store.getFlag(tenant, flag.id)).toEqual(stored(flag));
         throw undo;
       });
       await expect(work).rejects.toBe(undo);

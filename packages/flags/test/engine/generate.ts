@@ -88,6 +88,7 @@ export class Generator {
       enabled: random.chance(0.9),
       rules: random.list(random.below(4), () => this.#rule(type, variants)),
       ...(random.chance(0.7) && { defaultValue: this.#value(type) }),
+      ...(random.chance(0.3) && { offValue: this.#value(type) }),
       ...(random.chance(0.5) && { rolloutPercentage: random.pick([0, 1, 10, 50, 99, 100]) }),
       ...(variants !== undefined && { variants }),
       ...(random.chance(0.3) && { environments: this.#environments(type) }),
@@ -166,6 +167,7 @@ export class Generator {
         ...(random.chance(0.3) && { enabled: random.chance(0.5) }),
         ...(random.chance(0.5) && { rolloutPercentage: random.pick([0, 50, 100]) }),
         ...(random.chance(0.5) && { defaultValue: this.#value(type) }),
+        ...(random.chance(0.3) && { offValue: this.#value(type) }),
       },
     ]);
     return Object.fromEntries(entries);

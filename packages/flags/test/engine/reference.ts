@@ -41,7 +41,8 @@ export function referenceEvaluate(
     return result as unknown as Evaluation;
   };
 
-  if (!enabled) return give(defaultValue, "disabled");
+  const off = [settings.offValue, flag.offValue, defaultValue].find((value) => value !== undefined);
+  if (!enabled) return give(off, "disabled");
   if (override !== undefined) return give(override.value, "override", override.variant);
   for (const rule of flag.rules) {
     if (!rule.enabled || !holds(rule.conditions, segments, context)) continue;

@@ -3,6 +3,7 @@ import { recordEvidence } from "@halyard/services/evidence";
 import { expect, test } from "vitest";
 import { compare, invite, type PathsOptions, plant, startBothPaths } from "../both-paths.ts";
 import { HOOKED } from "../hook-plugins.ts";
+import { plantInOrganization } from "../organization-flags.ts";
 import { expectAnswersThrough } from "../outage-host.ts";
 import { inviteUnusual } from "../unusual-callers.ts";
 
@@ -25,6 +26,7 @@ test(`${REQUESTS} generated requests get the same bytes from both paths`, {
     const usual = await invite(paths.host);
     const people = options.plugins === undefined ? usual : await inviteUnusual(paths, usual);
     const keys = await plant(paths.host, people);
+    if (options.multiTenant === true) keys.push(...(await plantInOrganization(paths, people)));
     const { byStatus } = await compare(paths, people, keys, { requests, seed });
     const fast = requests - paths.passedOn();
     figures[name] = { requests, "answered without Better Auth": fast, ...byStatus };

@@ -23,6 +23,7 @@ suiteHost({}, async (started) => {
   await api.createFeatureFlagOverride({ body: { flagId: overridden.id, userId: ada.id, value: "ada's" } });
   await make({ key: "split", type: "number", variants: [{ key: "v", weight: 100, value: 1.5 }] });
   await make({ key: "object", type: "json", defaultValue: { a: ["2026-01-01T00:00:00.000Z"] } });
+  await make({ key: "nothing", type: "json", defaultValue: null });
   await make({ key: "off", type: "boolean", enabled: false, defaultValue: true });
   await make({ key: "hidden", type: "boolean", visibility: "server" });
 });
@@ -45,12 +46,20 @@ describe("a single flag", () => {
   test.for([
     ["targeted", { plan: "pro" }, "for pros", "TARGETING_MATCH"],
     ["targeted", { attributes: { plan: "pro" } }, "for pros", "TARGETING_MATCH"],
-    ["targeted", { plan: "free" }, "d", "DEFAULT"],
-    ["object", undefined, { a: ["2026-01-01T00:00:00.000Z"] }, "DEFAULT"],
+    ["targeted", { plan: "free" }, "d", "STATIC"],
+    ["object", undefined, { a: ["2026-01-01T00:00:00.000Z"] }, "STATIC"],
     ["off", { targetingKey: "x" }, true, "DISABLED"],
   ] as const)("named %s for %j has the value %j and the reason %s", async ([key, context, value, reason]) => {
     const { status, json } = await one(key, context);
     expect([status, json]).toMatchObject([200, { key, value, reason }]);
+  });
+
+  test("whose value is null has no value, so that the caller uses its own default", async () => {
+    const { status, json } = await one("nothing");
+    expect([status, json]).toEqual([
+      200,
+      { key: "nothing", reason: "STATIC", metadata: { revision: expect.any(Number) } },
+    ]);
   });
 
   test("uses the targeting key as the user's id", async () => {
@@ -100,9 +109,10 @@ describe("all flags", () => {
     const { status, json } = await all({ plan: "pro" });
     expect(status).toBe(200);
     expect(json.flags.map((entry: { key: string; reason: string }) => [entry.key, entry.reason])).toEqual([
-      ["object", "DEFAULT"],
+      ["nothing", "STATIC"],
+      ["object", "STATIC"],
       ["off", "DISABLED"],
-      ["own", "DEFAULT"],
+      ["own", "STATIC"],
       ["split", "SPLIT"],
       ["targeted", "TARGETING_MATCH"],
     ]);

@@ -10,7 +10,7 @@ import {
 } from "@openfeature/server-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Host } from "../host.ts";
-import { flag, newKey, suiteHost } from "../memory-host.ts";
+import { flag, memoryHost, newKey, suiteHost } from "../memory-host.ts";
 
 let host: Host;
 let client: Client;
@@ -52,6 +52,20 @@ beforeAll(async () => {
   client = OpenFeature.getClient("server");
 });
 afterAll(() => OpenFeature.close());
+
+test("records exposures with track, and none without", async () => {
+  const { id, key } = await host.auth.api.createFeatureFlag({
+    body: flag({ key: newKey(), enabled: true, variants: [{ key: "only", weight: 100, value: "v" }] }),
+  });
+  const tracking = createServerProvider(host.auth, { pollMs: 0, track: true });
+  await OpenFeature.setProviderAndWait("tracking", tracking);
+  const targetingKeys = ["o1", "o2", "o1"];
+  const tracked = OpenFeature.getClient("tracking");
+  for (const targetingKey of targetingKeys) await tracked.getStringValue(key, "x", { targetingKey });
+  await client.getStringValue(key, "x", { targetingKey: "not tracked" });
+  const { byVariant } = await host.auth.api.getFeatureFlagStats({ params: { id } });
+  expect(byVariant).toEqual({ only: { exposures: 2, uniqueUsers: 2, events: {} } });
+});
 
 describe("evaluation", () => {
   test("returns values of every type", async () => {
@@ -135,6 +149,28 @@ describe("events", () => {
     await vi.waitFor(() => expect(changed).toHaveBeenCalled(), 10_000);
     client.removeHandler(ProviderEvents.ConfigurationChanged, changed);
     expect(client.providerStatus).toBe(ProviderStatus.READY);
+  });
+
+  test("report changed flags of an organization, and not that its flags were read for the first time", async () => {
+    const tenants = await memoryHost({ flags: { multiTenant: true } });
+    const { api } = tenants.auth;
+    const make = (organizationId: string) =>
+      api.createFeatureFlag({
+        body: flag({ key: "k", type: "boolean", enabled: true, defaultValue: false, organizationId }),
+      });
+    const { id } = await make("acme");
+    await OpenFeature.setProviderAndWait("tenants", createServerProvider(tenants.auth, { pollMs: 20 }));
+    const other = OpenFeature.getClient("tenants");
+    const read = (organizationId: string) =>
+      other.getBooleanValue("k", false, { targetingKey: "u", organizationId });
+    const changed = vi.fn();
+    other.addHandler(ProviderEvents.ConfigurationChanged, changed);
+    expect(await read("acme")).toBe(false);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(changed).not.toHaveBeenCalled();
+    await api.updateFeatureFlag({ body: { id, defaultValue: true } });
+    expect(await read("acme")).toBe(true);
+    await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1), 10_000);
   });
 
   test("report that flags are stale, and that they are current again", async () => {

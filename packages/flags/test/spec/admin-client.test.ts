@@ -32,6 +32,7 @@ describe("guide/flags-client: Administering (admin.flags)", () => {
       name: "N",
       type: "json",
       defaultValue: value,
+      offValue: null,
       metadata: value,
     });
     expect(created.error).toBeNull();
@@ -205,11 +206,70 @@ describe("guide/flags-client: Administering (admin.analytics)", () => {
 });
 
 describe("guide/flags-client: Administering", () => {
+  test.each([404, 405])(
+    "a server that passes on only GET and POST (%i) gives an error that says what to mount",
+    async (status) => {
+      const fetchOptions = { customFetchImpl: async () => new Response(null, { status }) };
+      const { featureFlags } = createAuthClient({
+        baseURL: host.origin,
+        fetchOptions,
+        plugins: [featureFlagsClient(), featureFlagsAdminClient()],
+      });
+      const { flags } = featureFlags.admin;
+      for (const [method, { error }] of [
+        ["PATCH", await flags.update("id", { enabled: false })],
+        ["DELETE", await flags.delete("id")],
+      ] as const) {
+        expect(error?.status).toBe(status);
+        expect(error?.message).toContain(`does not answer ${method} requests`);
+        expect(error?.message).toContain("export const { GET, POST, PATCH, DELETE } = toNextJsHandler(auth)");
+      }
+      expect((await flags.get("id")).error?.message).not.toContain("toNextJsHandler");
+      expect((await adminOf(admin).flags.update("missing", {})).error).toMatchObject({
+        status: 404,
+        code: "FLAG_NOT_FOUND",
+      });
+    },
+  );
+
   test("without the admin plugin the client has no admin helpers", () => {
     const options = { baseURL: host.origin };
     const both = createAuthClient({ ...options, plugins: [featureFlagsClient(), featureFlagsAdminClient()] });
     expect(both.featureFlags.admin.flags.create).toBeTypeOf("function");
     const client = featureFlagsClient().getActions(async () => ({}), { listen: () => undefined }, undefined);
     expect(client.featureFlags).not.toHaveProperty("admin");
+  });
+});
+
+describe("guide/flags-client: Administering (by key)", () => {
+  test("every helper accepts key:<key> in place of the id of a flag or segment", async () => {
+    const { flags, rules, overrides, segments, analytics, audit } = adminOf(admin);
+    const created = await make();
+    const id = `key:${created.key}`;
+    expect((await flags.get(id)).data?.id).toBe(created.id);
+    expect((await flags.update(id, { name: "M" }, { version: 1 })).data?.name).toBe("M");
+    expect((await flags.explain(id, { context: {} })).data?.result.reason).toBe("default");
+    expect((await analytics.stats.get(id)).data?.flagId).toBe(created.id);
+    const rule = { flagId: id, priority: 1, conditions: { conditions: [] }, value: "r" };
+    const { data: made } = await rules.create(rule);
+    expect((await rules.list(id)).data?.rules).toEqual([made]);
+    expect((await rules.update(id, made?.id ?? "", { priority: 2 })).data?.priority).toBe(2);
+    expect((await rules.delete(id, made?.id ?? "")).error).toBeNull();
+    const { data: override } = await overrides.create({ flagId: id, userId: "u", value: "o" });
+    expect((await overrides.list({ flagId: id })).data?.overrides).toEqual([override]);
+    expect((await audit.list({ flagId: id })).data?.entries.length).toBeGreaterThan(3);
+    const { data: segment } = await segments.create({ key: newKey(), conditions: { conditions: [] } });
+    expect((await segments.get(`key:${segment?.key}`)).data).toEqual(segment);
+    expect((await segments.delete(`key:${segment?.key}`)).error).toBeNull();
+    expect((await flags.delete(id)).error).toBeNull();
+    expect((await flags.get(id)).error).toMatchObject({ status: 404, code: "FLAG_NOT_FOUND" });
+  });
+
+  test("text that is neither an id nor key:<key> never becomes part of a path", async () => {
+    const client = as(admin);
+    for (const id of ["../overrides", "key:a/b", "a?b=c", "key:", ""]) {
+      expect((await client.flags.admin.flags.get(id)).error?.status).toBe(404);
+    }
+    expect(new Set(client.network.paths)).toEqual(new Set(["/feature-flags/admin/flags/-"]));
   });
 });

@@ -77,7 +77,7 @@ describe("guide/flags-http: Flags", () => {
   });
 
   test("GET /flags/:id returns the flag with its ETag, and an unknown or malformed id is 404", async () => {
-    const flag = await make();
+    const flag = await make({ offValue: "off" });
     const answer = await send("GET", `/flags/${flag.id}`);
     expect([answer.status, answer.json, answer.headers.get("etag")]).toEqual([200, flag, '"1"']);
     for (const id of ["nope", "1", "%27", "%00", "%ff", "a%2Fb", "x".repeat(500)]) {

@@ -174,6 +174,21 @@ describe("guide/flags-client: Trying a value", () => {
     const { flags } = as(ada);
     flags.setOverride(key, "local");
     expect(await flags.getValue(key)).toBe("d");
+    expect(console.warn).not.toHaveBeenCalled();
+  });
+
+  test("setOverride without NODE_ENV has no effect, and a warning says what to set", async () => {
+    const { key } = await make({ defaultValue: "d" });
+    vi.stubEnv("NODE_ENV", undefined);
+    const { flags } = as(ada);
+    flags.setOverride(key, "local");
+    flags.setOverride(key, "local");
+    expect(await flags.getValue(key)).toBe("d");
+    expect(vi.mocked(console.warn).mock.calls).toEqual([
+      [
+        "[feature-flags] setOverride had no effect, because NODE_ENV is not set. Set it to development or test.",
+      ],
+    ]);
   });
 });
 

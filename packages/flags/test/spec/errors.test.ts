@@ -131,6 +131,7 @@ describe("guide/flags-http: Health", () => {
     const { json } = await host.call("GET", path, { as: admin });
     expect(Object.keys(json).sort()).toEqual([
       "bus",
+      "changes",
       "fastPath",
       "fastPathReason",
       "revision",

@@ -106,9 +106,11 @@ describe.each(WAYS)("guide/flags-http: Flags (%s)", (_name, by) => {
     ["string", 1],
     ["number", "1"],
     ["number", true],
-  ])("a %s flag refuses the defaultValue %j", async (type, defaultValue) => {
+  ])("a %s flag refuses %j as defaultValue and as offValue", async (type, defaultValue) => {
     await refuse({ type, defaultValue }, "INVALID_FLAG_TYPE");
     await refuse({ type, environments: { beta: { defaultValue } } }, "INVALID_FLAG_TYPE");
+    await refuse({ type, offValue: defaultValue }, "INVALID_FLAG_TYPE");
+    await refuse({ type, environments: { beta: { offValue: defaultValue } } }, "INVALID_FLAG_TYPE");
   });
 
   test.each([-1, 101, 12.5, "10"])(
@@ -136,7 +138,7 @@ describe.each(WAYS)("guide/flags-http: Flags (%s)", (_name, by) => {
 
   test("organizationId is an optional label by which lists can be filtered", async () => {
     const label = newKey("org");
-    const flag = await make({ organizationId: label });
+    const flag = await make({ organizationId: label, offValue: "off" });
     expect(flag.organizationId).toBe(label);
     expect((await way().listFlags({ organizationId: label })).json.flags).toEqual([flag]);
     await refuse({ organizationId: 5 });

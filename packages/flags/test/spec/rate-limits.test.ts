@@ -36,6 +36,7 @@ describe("guide/flags-rate-limits: The limits", () => {
     ["bootstrap", 1000, {}],
     ["events", 1000, EVENT],
     ["events/batch", 100, { events: [EVENT] }],
+    ["exposures", 1000, { exposures: ["token"] }],
   ])(
     "POST /feature-flags/%s permits %i requests in 60 s from one address",
     async (path, limit, body) => {

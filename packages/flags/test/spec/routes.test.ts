@@ -58,7 +58,13 @@ describe.each(WAYS)("guide/flags-http: Routes (%s)", (_name, by) => {
   });
 
   test("the admin routes create, list, change and delete flags, rules and overrides, and read the audit log", async () => {
-    const { json: flag } = await way().createFlag({ key: newKey(), name: "N", type: "boolean" });
+    const { json: flag } = await way().createFlag({
+      key: newKey(),
+      name: "N",
+      type: "boolean",
+      defaultValue: true,
+      offValue: false,
+    });
     const { json: rule } = await way().createRule(flag.id, {
       priority: 1,
       conditions: everyone,

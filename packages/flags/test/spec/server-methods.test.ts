@@ -1,4 +1,5 @@
 /** Checks what each server method takes and returns, called as an application calls it. */
+import { featureFlags } from "@halyard/flags";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import type { Host } from "../host.ts";
 import { newKey, suiteHost } from "../memory-host.ts";
@@ -128,22 +129,78 @@ describe("guide/flags-http: Routes (server methods)", () => {
     expect(entries).toMatchObject([{ action: "flag.created", flagId: id, actor: { type: "system" } }]);
   });
 
-  test("the methods for segments take the id as params, as their routes do", async () => {
-    const segment = await host.auth.api.createFeatureFlagSegment({
+  test("getFeatureFlag returns the flag, and refuses an id that does not exist", async () => {
+    const flag = await create({ offValue: "off" });
+    expect(await host.auth.api.getFeatureFlag({ params: { id: flag.id } })).toEqual(flag);
+    const missing = host.auth.api.getFeatureFlag({ params: { id: "none" } });
+    await expect(missing).rejects.toMatchObject({ statusCode: 404, body: { code: "FLAG_NOT_FOUND" } });
+  });
+
+  test("updateFeatureFlagRule and deleteFeatureFlagRule change a rule, and refuse a stale version", async () => {
+    const { api } = host.auth;
+    const { id: flagId } = await create();
+    const body = { flagId, priority: 1, conditions: { conditions: [] }, value: "r", percentage: 10 };
+    const { id: ruleId } = await api.createFeatureFlagRule({ body });
+    const changed = await api.updateFeatureFlagRule({
+      body: { flagId, ruleId, percentage: 12.5, version: 1 },
+    });
+    expect(changed).toMatchObject({ id: ruleId, percentage: 12.5, version: 2 });
+    const params = { flagId, ruleId };
+    expect((await api.updateFeatureFlagRule({ params, body: { priority: 2 } })).priority).toBe(2);
+    const stale = api.updateFeatureFlagRule({ params, body: { priority: 3, version: 1 } });
+    await expect(stale).rejects.toMatchObject({ statusCode: 409 });
+    await expect(api.deleteFeatureFlagRule({ body: { ...params, version: 1 } })).rejects.toMatchObject({
+      statusCode: 409,
+    });
+    expect(await api.deleteFeatureFlagRule({ params, body: { version: 3 } })).toBeUndefined();
+    expect(await api.listFeatureFlagRules({ params: { flagId } })).toEqual({ rules: [] });
+  });
+
+  test("deleteFeatureFlagOverride returns nothing, with the id in params or in the body", async () => {
+    const { api } = host.auth;
+    const { id: flagId } = await create();
+    const make = (userId: string) => api.createFeatureFlagOverride({ body: { flagId, userId, value: "o" } });
+    const [first, second] = [await make("first"), await make("second")];
+    expect(await api.deleteFeatureFlagOverride({ params: { id: first.id } })).toBeUndefined();
+    expect(await api.deleteFeatureFlagOverride({ body: { id: second.id } })).toBeUndefined();
+    const again = api.deleteFeatureFlagOverride({ body: { id: second.id } });
+    await expect(again).rejects.toMatchObject({ statusCode: 404, body: { code: "FLAG_NOT_FOUND" } });
+  });
+
+  test("a method with ids takes them in params or in the body", async () => {
+    const { api } = host.auth;
+    const { id } = await create();
+    expect((await api.updateFeatureFlag({ params: { id }, body: { name: "P", version: 1 } })).name).toBe("P");
+    const rule = { priority: 1, conditions: { conditions: [] }, value: "r" };
+    expect((await api.createFeatureFlagRule({ params: { flagId: id }, body: rule })).flagId).toBe(id);
+    const response = await api.updateFeatureFlag({ body: { id, name: "R" }, asResponse: true });
+    expect([response.status, response.headers.get("etag")]).toEqual([200, '"3"']);
+    expect(await api.deleteFeatureFlag({ params: { id } })).toBeUndefined();
+  });
+
+  test("the methods for segments read, change and delete a segment, and refuse a stale version", async () => {
+    const { api } = host.auth;
+    const segment = await api.createFeatureFlagSegment({
       body: { key: newKey(), conditions: { conditions: [] } },
     });
     const params = { id: segment.id };
-    expect(await host.auth.api.getFeatureFlagSegment({ params })).toEqual(segment);
-    expect((await host.auth.api.updateFeatureFlagSegment({ params, body: { name: "S" } })).name).toBe("S");
-    expect((await host.auth.api.listFeatureFlagSegments({ query: { sort: "key" } })).segments).toHaveLength(
-      1,
-    );
-    expect(await host.auth.api.deleteFeatureFlagSegment({ params })).toBeUndefined();
+    expect(await api.getFeatureFlagSegment({ params })).toEqual(segment);
+    expect((await api.updateFeatureFlagSegment({ params, body: { name: "S" } })).name).toBe("S");
+    expect((await api.listFeatureFlagSegments({ query: { sort: "key" } })).segments).toHaveLength(1);
+    const stale = api.deleteFeatureFlagSegment({ params, body: { version: 1 } });
+    await expect(stale).rejects.toMatchObject({ statusCode: 409 });
+    expect(await api.deleteFeatureFlagSegment({ body: { id: segment.id, version: 2 } })).toBeUndefined();
   });
 
-  test("no method deletes an override or changes a rule", () => {
+  test("every operation has a method, and no method is named after a route", () => {
     type Api = Host["auth"]["api"];
     expectTypeOf<Extract<keyof Api, `${string}Route`>>().toEqualTypeOf<never>();
-    expectTypeOf<Api>().toHaveProperty("createFeatureFlagOverride");
+    const { endpoints } = featureFlags();
+    const httpOnly = Object.entries(endpoints)
+      .filter(([, { options }]) => options.metadata.scope === "http")
+      .map(([name]) => name);
+    expect(httpOnly.every((name) => name.includes("Ofrep"))).toBe(true);
+    // Each endpoint is one more entry in the host's router.
+    expect(Object.keys(endpoints).length).toBeLessThanOrEqual(45);
   });
 });

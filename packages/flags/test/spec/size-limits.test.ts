@@ -137,6 +137,24 @@ describe("guide/flags-http: Limits", () => {
     expect((await response.json()).details).toEqual({ limit: 64 * KIB });
   });
 
+  test("a request without a content-length is answered behind Next.js, which passes a proxy of it", async () => {
+    const ask = (method: string, path: string, body: string) => {
+      const url = `${host.origin}/api/auth/feature-flags/${path}`;
+      const headers = { "content-type": "application/json" };
+      const request = new Request(url, { method, headers, body });
+      return host.auth.handler(
+        new Proxy(request, {
+          get(target, name) {
+            const value: unknown = Reflect.get(target, name, target);
+            return typeof value === "function" ? value.bind(target) : value;
+          },
+        }),
+      );
+    };
+    expect((await ask("POST", "evaluate", '{"flagKey":"k"}')).status).toBe(200);
+    expect((await ask("DELETE", "admin/flags/some-id", "")).status).toBe(401);
+  });
+
   test("other routes of Better Auth keep their own limits", async () => {
     const email = `${"x".repeat(65 * KIB)}@example.com`;
     const answer = await host.call("POST", "/sign-in/email", { body: { email, password: "p" } });

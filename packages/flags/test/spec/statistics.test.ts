@@ -70,13 +70,16 @@ describe.each(WAYS)("guide/flags-events: Statistics of a flag (%s)", (_name, thr
   });
 
   test("track records one exposure per user, flag and variant, and without track no exposure is recorded", async () => {
-    const made = await make({ variants: [{ key: "a", weight: 100, value: "A" }] });
+    const made = await make({
+      variants: [{ key: "a", weight: 100, value: "A" }],
+      bucketBy: "anonymousId",
+    });
     for (let round = 0; round < 3; round++) {
-      for (const userId of ["u1", "u2"]) {
-        await way().evaluate({ flagKey: made.key, context: { userId }, track: true });
+      for (const anonymousId of ["u1", "u2"]) {
+        await way().evaluate({ flagKey: made.key, context: { anonymousId }, track: true });
       }
     }
-    await way().evaluate({ flagKey: made.key, context: { userId: "u3" } });
+    await way().evaluate({ flagKey: made.key, context: { anonymousId: "u3" } });
     const stats = await statsOf(made.id);
     expect(stats.evaluations).toBe(7);
     expect(stats.uniqueUsers).toBe(2);
@@ -89,7 +92,9 @@ describe.each(WAYS)("guide/flags-events: Statistics of a flag (%s)", (_name, thr
     await way().batch({ flagKeys: [one.key, two.key], context: { userId: "u1" }, track: true });
     await way().bootstrap({ prefix, context: { userId: "u2" }, track: true });
     for (const { id } of [one, two]) {
-      expect((await statsOf(id)).byVariant).toEqual({ "": { exposures: 2, uniqueUsers: 2, events: {} } });
+      const nothing = { exposures: 0, uniqueUsers: 0, events: {} };
+      const excluded = { exposures: 2, uniqueUsers: 2, events: {} };
+      expect((await statsOf(id)).byVariant).toEqual({ false: { ...nothing, excluded } });
     }
   });
 
@@ -101,13 +106,13 @@ describe.each(WAYS)("guide/flags-events: Statistics of a flag (%s)", (_name, thr
     expect((await statsOf(made.id)).uniqueUsers).toBe(3);
   });
 
-  test("events are listed by variant and name, with count, and with sum and mean of their values", async () => {
+  test("events are listed by name, with count, and with sum and mean of their values", async () => {
     const made = await make({ variants: [{ key: "a", weight: 100, value: "A" }] });
     const buy = (fields: object) => way().event({ flagKey: made.key, event: "buy", ...fields });
     for (const fields of [{ value: 0.1 }, { value: 0.2 }, { properties: 2.7 }, {}]) await buy(fields);
     await way().event({ flagKey: made.key, event: "__proto__" });
-    const { events } = (await statsOf(made.id)).byVariant.a;
-    expect(events.buy).toEqual({ count: 4, sum: 3, mean: 1 });
+    const { events } = (await statsOf(made.id)).byVariant[""];
+    expect(events.buy).toEqual({ count: 4, sum: 3, mean: 1, uniqueConverters: 0 });
     expect(Object.keys(events).sort()).toEqual(["__proto__", "buy"]);
   });
 

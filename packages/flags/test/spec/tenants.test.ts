@@ -18,7 +18,17 @@ describe("guide/flags-tenants: With it on", () => {
     await join(memberA, a);
     const make = (organizationId: string, flagKey: string, defaultValue: string) =>
       auth.api.createFeatureFlag({
-        body: { key: flagKey, name: "N", type: "string", enabled: true, defaultValue, organizationId },
+        body: {
+          ...{
+            key: flagKey,
+            name: "N",
+            type: "string" as const,
+            enabled: true,
+            defaultValue,
+            organizationId,
+          },
+          tenantOverridable: organizationId === "",
+        },
       });
     await make(a, "shared", "A");
     await make(b, "shared", "B");

@@ -3,7 +3,7 @@ import { getIP } from "better-auth/api";
 import { type Actor, type Origin, SYSTEM } from "../../model/audit.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
-import { invalid, isWellFormed, MAX_LINE } from "../../model/inputs.ts";
+import { invalid, isKey, isWellFormed, MAX_LINE } from "../../model/inputs.ts";
 import { parseQueriedOrganization } from "../../model/list-query.ts";
 import type { TenantFilter, WriteScope } from "../../store/flag-store.ts";
 import { notFound } from "../../store/rows/entity.ts";
@@ -19,7 +19,7 @@ export type Entity = "flag" | "override" | "segment";
 
 /**
  * Admits a call on one flag, override or segment. `readId` runs after the caller is identified, so that an anonymous
- * caller does not learn what a valid request looks like.
+ * caller does not learn what a valid request looks like. A flag or segment may be named by `key:<key>`.
  */
 export async function admitToEntity(
   call: GuardedCall,
@@ -31,15 +31,77 @@ export async function admitToEntity(
   const caller = await call.identity.administrator();
   if (service.options.multiTenant !== true) {
     await requireGranted(call, caller, NO_TENANT);
-    return { scope: scopeOf(request, caller, NO_TENANT), id: possibleId(entity, readId()) };
+    const id = await findId(call, entity, NO_TENANT, readId());
+    return { scope: scopeOf(request, caller, NO_TENANT), id };
   }
-  const id = possibleId(entity, readId());
-  const tenant = await service.store.tenantOf(entity, id);
+  const given = readId();
+  const tenant = await findTenant(call, entity, given);
   const verdict = tenant === undefined ? "hidden" : await judge(call, caller, action, tenant);
-  if (tenant === undefined || verdict === "hidden") throw notFound(entity);
+  if (tenant === undefined || verdict === "hidden") throw missing(entity, given);
   if (verdict === "denied") throw denied(action);
   verdict satisfies "granted";
+  // Only now, so that a caller without permission does not learn which keys exist.
+  const id = await findId(call, entity, tenant, given);
   return { scope: scopeOf(request, caller, tenant), id };
+}
+
+/** The query of a list with the id of the flag that it names by `key:<key>`. */
+export async function findListedFlag<Query extends { readonly flagId?: string }>(
+  call: GuardedCall,
+  query: Query,
+): Promise<Query> {
+  const { flagId } = query;
+  if (flagId === undefined || keyIn("flag", flagId) === undefined) return query;
+  const tenant = call.service.options.multiTenant === true ? await tenantOfKeys(call) : NO_TENANT;
+  return { ...query, flagId: await findId(call, "flag", tenant, flagId) };
+}
+
+const KEY_PREFIX = "key:";
+
+/** The key in `key:<key>`. Undefined for an id: an id never starts like this. */
+function keyIn(entity: Entity, given: string): string | undefined {
+  return entity !== "override" && given.startsWith(KEY_PREFIX) ? given.slice(KEY_PREFIX.length) : undefined;
+}
+
+/** The tenant of an entity, in a multi-tenant application. Undefined if the entity cannot exist. */
+async function findTenant(call: GuardedCall, entity: Entity, given: string): Promise<string | undefined> {
+  if (keyIn(entity, given) !== undefined) return tenantOfKeys(call);
+  const tenant = await call.service.store.tenantOf(entity, possibleId(entity, given));
+  const named = parseQueriedOrganization(call.request.query);
+  return named === undefined || named === tenant ? tenant : undefined;
+}
+
+/**
+ * The tenant in which a key is looked up: the organization in the query, else the caller's own, else the global flags.
+ * Only one, because the same request must not reach another tenant's flag after the first one is deleted.
+ */
+async function tenantOfKeys(call: GuardedCall): Promise<string> {
+  const named = parseQueriedOrganization(call.request.query);
+  if (named !== undefined) return named;
+  const caller = await call.identity.administrator();
+  const home = caller.kind === "server" ? undefined : await call.identity.homeOf(caller);
+  return home ?? NO_TENANT;
+}
+
+async function findId(call: GuardedCall, entity: Entity, tenant: string, given: string): Promise<string> {
+  const key = keyIn(entity, given);
+  if (key === undefined || entity === "override") return possibleId(entity, given);
+  const id = isKey(key) ? await call.service.store.idOfKey(entity, tenant, key) : undefined;
+  if (id === undefined) throw missing(entity, given);
+  return id;
+}
+
+/** The same error for an entity that does not exist and for one that the caller may not see. */
+function missing(entity: Entity, given: string): FeatureFlagError {
+  const key = keyIn(entity, given);
+  if (key === undefined || !isKey(key)) return notFound(entity);
+  return new FeatureFlagError(
+    "FLAG_NOT_FOUND",
+    `There is no ${entity} with the key "${key}". Check the key.`,
+    {
+      details: { entity },
+    },
+  );
 }
 
 /** Admits a call that creates something for the organization in its body. */

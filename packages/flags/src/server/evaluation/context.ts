@@ -11,12 +11,18 @@ import type { HeaderReader } from "../http/host-request.ts";
 import type { Caller, Principal } from "../identity/caller.ts";
 import type { KnownTies } from "../identity/known-caller.ts";
 import type { Service } from "../service.ts";
+import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
 import { collectDevice, collectGeo } from "./request-attributes.ts";
+import { claimedRoots, claimedSubject, claimsOf, ownSubject, withinOrganization } from "./trusted-subject.ts";
 
 export interface ResolvedContext {
   readonly context: EvaluationContext;
   /** The context for global flags: a claim that an organization granted does not count there. */
   readonly globalContext: EvaluationContext;
+  /** Whose trusted attributes `context` reads; undefined for an anonymous visitor, who has none. */
+  readonly subject: TrustedSubject | undefined;
+  /** The same for `globalContext`. */
+  readonly globalSubject: TrustedSubject | undefined;
   /** The tenant whose flags come before the global ones. */
   readonly tenant: string;
   /** The caller named an environment that it may not choose. */
@@ -61,7 +67,7 @@ export function resolveKnownContext(
   if (collected.organizationId === undefined && ties.home === "unknown") return undefined;
   const organizationId = (collected.organizationId ?? ties.home) || undefined;
   const tie = organizationId === undefined ? {} : ties.tieTo(organizationId);
-  if (tie === undefined || foreignClaims(caller, collected, tie).length > 0) return undefined;
+  if (tie === undefined || foreignClaims(service, caller, collected, tie).length > 0) return undefined;
   return inEnvironment(asOneself(service, caller, collected, organizationId, tie.role), chosen);
 }
 
@@ -94,16 +100,22 @@ function chooseEnvironment(
 }
 
 function inEnvironment(
-  { context, globalContext, tenant }: IdentityContext,
+  { context, globalContext, subject, globalSubject, tenant }: IdentityContext,
   { name, isIgnored }: ChosenEnvironment,
 ): ResolvedContext {
-  if (name === undefined) return { context, globalContext, tenant, isEnvironmentIgnored: isIgnored };
+  const isEnvironmentIgnored = isIgnored;
+  if (name === undefined) {
+    return { context, globalContext, subject, globalSubject, tenant, isEnvironmentIgnored };
+  }
   const named = { ...context, environment: name };
+  const namedGlobal = globalContext === context ? named : { ...globalContext, environment: name };
   return {
     context: named,
-    globalContext: globalContext === context ? named : { ...globalContext, environment: name },
+    globalContext: namedGlobal,
+    subject,
+    globalSubject,
     tenant,
-    isEnvironmentIgnored: isIgnored,
+    isEnvironmentIgnored,
   };
 }
 
@@ -115,6 +127,7 @@ function anonymous(service: Service, claimed: ClaimedContext): IdentityContext {
     (field) => claimed[field] !== undefined,
   );
   if (claimed.attributes?.["organizationRole"] !== undefined) fields.push("attributes.organizationRole");
+  fields.push(...claimedRoots(service, claimed));
   const mayClaim = service.options.identity !== "verified";
   const refused = mayClaim ? fields.filter((field) => !CLAIMABLE.has(field)) : fields;
   if (refused.length > 0) {
@@ -125,7 +138,13 @@ function anonymous(service: Service, claimed: ClaimedContext): IdentityContext {
     );
   }
   const context = present(claimed);
-  return { context, globalContext: context, tenant: NO_TENANT };
+  return {
+    context,
+    globalContext: context,
+    subject: undefined,
+    globalSubject: undefined,
+    tenant: NO_TENANT,
+  };
 }
 
 async function principal(call: Call, caller: Principal, claimed: ClaimedContext): Promise<IdentityContext> {
@@ -133,7 +152,7 @@ async function principal(call: Call, caller: Principal, claimed: ClaimedContext)
   const home = claimed.organizationId === undefined ? await identity.homeOf(caller) : undefined;
   const organizationId = (claimed.organizationId ?? home) || undefined;
   const tie = organizationId === undefined ? {} : await identity.tieTo(caller, organizationId);
-  const foreign = foreignClaims(caller, claimed, tie);
+  const foreign = foreignClaims(service, caller, claimed, tie);
   const role = tie?.role;
   if (foreign.length === 0) return asOneself(service, caller, claimed, organizationId, role);
   const confirmed = await identity.confirm(caller);
@@ -148,11 +167,17 @@ async function principal(call: Call, caller: Principal, claimed: ClaimedContext)
     organizationId: tie === undefined ? undefined : organizationId,
     attributes: withRole(claimed.attributes, role),
   });
-  return { ...claim, globalContext };
+  return {
+    ...claim,
+    subject: await withinOrganization(call, claim.subject, claim.tenant),
+    globalContext,
+    globalSubject: ownSubject(confirmed, globalContext.organizationId),
+  };
 }
 
 /** The claimed fields that differ from the caller's own identity. */
 function foreignClaims(
+  service: Service,
   caller: Principal,
   claimed: ClaimedContext,
   tie: { readonly role?: string } | undefined,
@@ -166,6 +191,7 @@ function foreignClaims(
   if (caller.kind === "user" && claimedRole !== undefined && claimedRole !== tie?.role) {
     foreign.push("attributes.organizationRole");
   }
+  if (caller.kind === "user") foreign.push(...claimedRoots(service, claimed));
   return foreign;
 }
 
@@ -177,7 +203,9 @@ function asOneself(
   role: string | undefined,
 ): IdentityContext {
   const attributes = caller.kind === "key" ? claimed.attributes : withRole(claimed.attributes, role);
-  return resolved(service, { ...claimed, ...ownContext(caller), attributes }, organizationId);
+  const own = ownSubject(caller, organizationId);
+  const subject = caller.kind === "key" ? { ...own, claims: claimsOf(claimed) } : own;
+  return resolved(service, { ...claimed, ...ownContext(caller), attributes }, organizationId, subject);
 }
 
 /**
@@ -223,10 +251,11 @@ function resolved(
   service: Service,
   claimed: ClaimedContext,
   organizationId: string | undefined,
-): IdentityContext {
+  subject: TrustedSubject = claimedSubject(claimed, organizationId),
+): IdentityContext & { readonly subject: TrustedSubject } {
   const context = present({ ...claimed, organizationId: organizationId || undefined });
   const tenant = (service.options.multiTenant === true && organizationId) || NO_TENANT;
-  return { context, globalContext: context, tenant };
+  return { context, globalContext: context, subject, globalSubject: subject, tenant };
 }
 
 function withRequestAttributes(
@@ -242,7 +271,7 @@ function withRequestAttributes(
   };
 }
 
-/** The context without undefined fields. */
+/** The context without undefined fields, and without claimed trusted attributes. */
 export function present(claimed: ClaimedContext): EvaluationContext {
   const { userId, email, role, organizationId, anonymousId, attributes, device, geo } = claimed;
   return {

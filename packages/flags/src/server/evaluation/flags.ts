@@ -6,6 +6,7 @@ import type { Snapshot, SnapshotFlag, SnapshotReading } from "../../store/flag-s
 import type { Call } from "../call.ts";
 import type { HeaderReader } from "../http/host-request.ts";
 import type { Service } from "../service.ts";
+import { effectiveFlags } from "./tenant-flags.ts";
 
 /** The flags of one tenant. */
 export interface Layer {
@@ -14,7 +15,7 @@ export interface Layer {
 }
 
 export interface FlagsReading {
-  /** The first layer that has a flag's key wins. */
+  /** The organization's layer, if there is one, then the global one. The first layer that has a flag's key wins. */
   readonly layers: readonly Layer[];
   /** The sum of the layers' revisions: every change of any layer increases it. */
   readonly revision: number;
@@ -83,9 +84,18 @@ function readingOf(
   readings: readonly SnapshotReading[],
   isStale: boolean,
 ): FlagsReading {
-  const layers = readings.map(({ snapshot }, at) => ({ tenant: tenants[at] ?? NO_TENANT, snapshot }));
+  const layers = layersOf(
+    readings.map(({ snapshot }, at) => ({ tenant: tenants[at] ?? NO_TENANT, snapshot })),
+  );
   const stale = isStale || readings.some((reading) => reading.stale);
   return { layers, revision: sumOf(readings), stale };
+}
+
+/** The layers that evaluation reads: global flags that an organization may not replace are not replaced. */
+export function layersOf(layers: readonly Layer[]): readonly Layer[] {
+  const [ofTenant, global] = layers;
+  if (ofTenant === undefined || global === undefined) return layers;
+  return [{ tenant: ofTenant.tenant, snapshot: effectiveFlags(ofTenant.snapshot, global.snapshot) }, global];
 }
 
 /** A flag, and the layer it is in. */

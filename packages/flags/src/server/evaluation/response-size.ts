@@ -48,6 +48,14 @@ export class ResponseSize {
     if (this.#least > MAX_RESPONSE_BYTES) throw tooLarge();
   }
 
+  /** Adds the flag's exposure token, if it has one. */
+  addToken(key: string, token: string | undefined): void {
+    if (token === undefined) return;
+    this.#least += token.length;
+    this.#most += token.length + key.length * MAX_UNIT_BYTES + MAX_OTHER_BYTES;
+    if (this.#least > MAX_RESPONSE_BYTES) throw tooLarge();
+  }
+
   /** Throws if the finished result is too large. Most results are too small to need counting. */
   check(result: object): void {
     if (this.#most > MAX_RESPONSE_BYTES && exceedsJsonBytes(result, MAX_RESPONSE_BYTES)) throw tooLarge();

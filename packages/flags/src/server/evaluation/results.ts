@@ -10,6 +10,7 @@ import type {
   EvaluationField,
   EvaluationFields,
   EvaluationSelect,
+  ExposureTokenMap,
 } from "../../model/evaluation.ts";
 import { type FlagHit, positionOf } from "./flags.ts";
 import { ResponseSize } from "./response-size.ts";
@@ -23,55 +24,72 @@ import {
   findFlag,
   namedFlags,
 } from "./scope.ts";
+import { Slices } from "./slices.ts";
 
 export function singleResult(scope: EvaluationScope, input: EvaluateFeatureFlagInput): AnyEvaluationResult {
   const fields = evaluateKey(scope, input.flagKey, input.default ?? null);
   return {
     ...select(fields, input.select),
     evaluatedAt: scope.evaluatedAt,
-    ...(input.contextInResponse === true && { context: scope.context }),
+    ...(input.contextInResponse === true && { context: scope.shownContext }),
+    ...tokensOf(scope),
   };
 }
 
-export function batchResult(scope: EvaluationScope, input: EvaluateFeatureFlagsInput): AnyBatchResult {
+export async function batchResult(
+  scope: EvaluationScope,
+  input: EvaluateFeatureFlagsInput,
+): Promise<AnyBatchResult> {
   const { defaults = {} } = input;
   const size = new ResponseSize(input.select, scope.metadata);
-  const entries = input.flagKeys.map((key) => {
+  const slices = new Slices();
+  const entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
+  for (const key of input.flagKeys) {
     const fallback = Object.hasOwn(defaults, key) ? (defaults[key] ?? null) : null;
-    return [key, selectInMap(evaluateKey(scope, key, fallback, size), input.select)] as const;
-  });
+    entries.push([key, selectInMap(evaluateKey(scope, key, fallback, size), input.select)]);
+    if (slices.isOver(findFlag(scope, key)?.found.compiled.cost ?? 0)) await slices.pause();
+  }
   const result = {
     flags: Object.fromEntries(entries),
     evaluatedAt: scope.evaluatedAt,
-    ...(input.contextInResponse !== false && { context: scope.context }),
+    ...(input.contextInResponse !== false && { context: scope.shownContext }),
+    ...tokensOf(scope),
   };
   size.check(result);
   return result;
 }
 
-export function bootstrapResult(
+export async function bootstrapResult(
   scope: EvaluationScope,
   input: BootstrapFeatureFlagsInput,
-): AnyBootstrapResult {
+): Promise<AnyBootstrapResult> {
   const { prefix = "", includeDisabled = false } = input;
   const size = new ResponseSize(input.select, scope.metadata);
+  const slices = new Slices();
   const entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
   for (const hit of input.include === undefined ? allFlags(scope) : namedFlags(scope, input.include)) {
     const { key } = hit.found.flag;
     if (!key.startsWith(prefix)) continue;
     const fields = evaluateHit(scope, hit, includeDisabled, size);
     if (fields !== undefined) entries.push([key, selectInMap(fields, input.select)]);
+    if (slices.isOver(hit.found.compiled.cost)) await slices.pause();
   }
   // Not an object literal: `__proto__` is a key like any other.
   const result: AnyBootstrapResult = {
     flags: Object.fromEntries(entries),
     evaluatedAt: scope.evaluatedAt,
-    context: scope.context,
+    context: scope.shownContext,
     ...(input.position && { position: positionOf(scope.reading) }),
     ...(input.position && scope.reading.stale && { stale: true }),
+    ...tokensOf(scope),
   };
   size.check(result);
   return result;
+}
+
+/** The tokens of the flags that were evaluated, if the request asks for them. */
+function tokensOf({ exposures }: EvaluationScope): { exposures: ExposureTokenMap } | undefined {
+  return exposures && { exposures: Object.fromEntries(exposures) };
 }
 
 function evaluateKey(
@@ -102,6 +120,7 @@ function evaluateHit(
   if (reason === "disabled" && !includeDisabled) return undefined;
   size?.add(found.flag.key, evaluation, trace?.steps);
   countEvaluation(scope, layer, found, evaluation);
+  size?.addToken(found.flag.key, scope.exposures?.get(found.flag.key));
   return {
     value,
     ...(variant !== undefined && { variant }),

@@ -11,6 +11,9 @@ import type { HeaderReader } from "../http/host-request.ts";
 import type { Caller } from "../identity/caller.ts";
 import type { KnownCaller } from "../identity/known-caller.ts";
 import type { Service } from "../service.ts";
+import { originsOf } from "../trusted/origins.ts";
+import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
+import { assignmentOf, hasArms } from "./assignment.ts";
 import { type ContextInput, type ResolvedContext, resolveContext, resolveKnownContext } from "./context.ts";
 import {
   type FlagHit,
@@ -22,6 +25,7 @@ import {
   peekFlags,
   readFlags,
 } from "./flags.ts";
+import { type ContextPair, withTrusted } from "./trusted-subject.ts";
 
 export interface EvaluationScope {
   readonly service: Service;
@@ -29,12 +33,19 @@ export interface EvaluationScope {
   readonly context: EvaluationContext;
   /** The context for global flags, which belong to no organization. */
   readonly globalContext: EvaluationContext;
+  readonly caller: Caller;
+  /** The context without trusted attributes, which stay on the server. */
+  readonly shownContext: EvaluationContext;
+  readonly subject: TrustedSubject | undefined;
+  readonly globalSubject: TrustedSubject | undefined;
   readonly seesServerFlags: boolean;
   /** Tenants whose flags may be explained to the caller. */
   readonly traceable: ReadonlySet<string>;
   readonly metadata: EvaluationMetadata;
   /** Whether evaluations are recorded as exposures. */
   readonly track: boolean;
+  /** The tokens of the evaluated flags, by key, if the request asks for them. */
+  readonly exposures: Map<string, string> | undefined;
   readonly nowMs: number;
   readonly evaluatedAt: string;
 }
@@ -42,8 +53,11 @@ export interface EvaluationScope {
 /** What evaluation requests have in common. */
 export interface EvaluationInput extends ContextInput {
   readonly track?: boolean | undefined;
+  readonly exposures?: boolean | undefined;
   readonly debug?: boolean | undefined;
   readonly position?: FlagsPosition | undefined;
+  /** The only flag that is evaluated, if there is only one. */
+  readonly flagKey?: string | undefined;
 }
 
 const NOTHING_TRACEABLE: ReadonlySet<string> = new Set();
@@ -53,15 +67,27 @@ export async function openScope(call: Call, input: EvaluationInput): Promise<Eva
   const resolved = await resolveContext(call, caller, input);
   const reading = await readFlags(call, resolved.tenant, input.position);
   const traceable = input.debug === true ? await traceableBy(call, caller, reading) : NOTHING_TRACEABLE;
-  return scopeOf(call.service, caller, { resolved, reading, traceable, track: input.track === true });
+  const contexts = await withTrusted(call.service, resolved, reading.layers, input.flagKey);
+  const parts = { resolved, contexts, reading, traceable, ...recordingOf(input) };
+  return scopeOf(call.service, caller, parts);
+}
+
+/** Whether exposures are recorded now, and whether they can be reported later. */
+interface Recording {
+  readonly track: boolean;
+  readonly hasTokens: boolean;
+}
+
+function recordingOf({ track, exposures }: EvaluationInput): Recording {
+  return { track: track === true, hasTokens: exposures === true };
 }
 
 /** A scope from memory before its flags are read. */
-export interface ScopePlan {
+export interface ScopePlan extends Recording {
   readonly known: KnownCaller;
   readonly resolved: ResolvedContext;
-  readonly track: boolean;
   readonly seen: FlagsPosition | undefined;
+  readonly flagKey: string | undefined;
 }
 
 /** First half of a scope from memory. Undefined when the database must be asked or a permission is needed. */
@@ -74,39 +100,48 @@ export function planScope(
   const { caller, ties } = known;
   if (input.debug === true && caller.kind !== "anonymous") return undefined;
   const resolved = resolveKnownContext(service, headers, caller, ties, input);
-  return resolved && { known, resolved, track: input.track === true, seen: input.position };
+  const { position: seen, flagKey } = input;
+  return resolved && { known, resolved, ...recordingOf(input), seen, flagKey };
 }
 
-/** Second half of a scope from memory. Undefined when the flags are not in memory. */
+/** Second half of a scope from memory. Undefined when the flags or the trusted attributes are not in memory. */
 export function peekScope(
   service: Service,
   headers: HeaderReader,
-  { known, resolved, track, seen }: ScopePlan,
+  { known, resolved, track, hasTokens, seen, flagKey }: ScopePlan,
 ): EvaluationScope | undefined {
   const reading = peekFlags(service, headers, resolved.tenant, { isStale: known.isStale, seen });
+  if (reading === undefined) return undefined;
+  const contexts = withTrusted(service, resolved, reading.layers, flagKey);
+  if (contexts instanceof Promise) return undefined;
   const traceable = NOTHING_TRACEABLE;
-  return reading && scopeOf(service, known.caller, { resolved, reading, traceable, track });
+  return scopeOf(service, known.caller, { resolved, contexts, reading, traceable, track, hasTokens });
 }
 
-interface ScopeParts {
+interface ScopeParts extends Recording {
   readonly resolved: ResolvedContext;
+  /** With trusted attributes. */
+  readonly contexts: ContextPair;
   readonly reading: FlagsReading;
   readonly traceable: ReadonlySet<string>;
-  readonly track: boolean;
 }
 
 function scopeOf(
   service: Service,
   caller: Caller,
-  { resolved, reading, traceable, track }: ScopeParts,
+  { resolved, contexts, reading, traceable, track, hasTokens }: ScopeParts,
 ): EvaluationScope {
   const now = new Date();
   service.tally.touch();
   return {
     service,
     reading,
-    context: resolved.context,
-    globalContext: resolved.globalContext,
+    context: contexts.context,
+    globalContext: contexts.globalContext,
+    shownContext: resolved.context,
+    subject: resolved.subject,
+    globalSubject: resolved.globalSubject,
+    caller,
     seesServerFlags: caller.kind === "server" || caller.kind === "key",
     traceable,
     metadata: {
@@ -115,6 +150,7 @@ function scopeOf(
       ...(resolved.isEnvironmentIgnored && { environmentIgnored: true }),
     },
     track,
+    exposures: hasTokens ? new Map() : undefined,
     nowMs: now.getTime(),
     evaluatedAt: now.toISOString(),
   };
@@ -170,29 +206,40 @@ export function evaluateFlag(scope: EvaluationScope, layer: Layer, found: Snapsh
 
 /** The same evaluation, with its steps. */
 export function explainFlag(scope: EvaluationScope, layer: Layer, found: SnapshotFlag): Explanation {
-  const context = layer.tenant === NO_TENANT ? scope.globalContext : scope.context;
-  return found.compiled.explain(context, overrideFor(layer, found, context, scope.nowMs));
+  const isGlobal = layer.tenant === NO_TENANT;
+  const context = isGlobal ? scope.globalContext : scope.context;
+  const subject = isGlobal ? scope.globalSubject : scope.subject;
+  const originOf = originsOf(scope.service.options.trusted, subject);
+  return found.compiled.explain(context, overrideFor(layer, found, context, scope.nowMs), originOf);
 }
 
-/** Counts an evaluation that is returned, and records the exposure when the request tracks. */
+/** Counts an evaluation that is returned, and records the exposure or makes its token as the request asks. */
 export function countEvaluation(
   scope: EvaluationScope,
-  { tenant }: Layer,
+  layer: Layer,
   found: SnapshotFlag,
-  { reason, variant = "" }: Evaluation,
+  evaluation: Evaluation,
 ): void {
   const { service } = scope;
-  service.tally.count(tenant, found, reason);
-  service.meter.evaluated(reason);
-  if (!scope.track) return;
-  const { userId, anonymousId } = tenant === NO_TENANT ? scope.globalContext : scope.context;
-  service.exposures.add({
-    tenant,
-    flagKey: found.flag.key,
-    variant,
-    userId: userId ?? anonymousId ?? "",
-    atMs: scope.nowMs,
-  });
+  service.tally.count(layer.tenant, found, evaluation.reason);
+  service.meter.evaluated(evaluation.reason);
+  if (scope.track || scope.exposures !== undefined) expose(scope, layer, found, evaluation);
+}
+
+function expose(
+  { service, caller, context, globalContext, reading, track, exposures, nowMs }: EvaluationScope,
+  { tenant }: Layer,
+  found: SnapshotFlag,
+  evaluation: Evaluation,
+): void {
+  const { id: flagId, key } = found.flag;
+  const isTokenWanted = exposures !== undefined && hasArms(found);
+  if (!track && !isTokenWanted) return;
+  const layerContext = tenant === NO_TENANT ? globalContext : context;
+  const shown = { tenant, flagId, ...assignmentOf(found, layerContext, evaluation, caller) };
+  if (track) service.exposures.add({ ...shown, firstMs: nowMs, lastMs: nowMs });
+  if (!isTokenWanted) return;
+  exposures.set(key, service.tokens.sign({ ...shown, revision: reading.revision, atMs: nowMs }));
 }
 
 /** Counts a request for a flag that does not exist. */

@@ -5,11 +5,14 @@ import { FeatureFlagError } from "../../model/errors.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { storableText } from "../../model/inputs.ts";
+import { storableId } from "../../store/events/ids.ts";
 import type { Call } from "../call.ts";
 import type { Caller } from "../identity/caller.ts";
 import type { Service } from "../service.ts";
+import { subjectFor } from "./assignment.ts";
 import { type ResolvedContext, resolveContext } from "./context.ts";
-import { findInLayers, type Layer, overrideFor } from "./flags.ts";
+import { findInLayers, type Layer, layersOf, overrideFor } from "./flags.ts";
+import { withTrusted } from "./trusted-subject.ts";
 
 /** An idempotency key is unique within this scope. */
 export type EventScope = readonly [organization: string, sender: string];
@@ -17,6 +20,7 @@ export type EventScope = readonly [organization: string, sender: string];
 /** The user that an event is about. */
 interface EventUser {
   readonly userId?: string;
+  readonly anonymousId?: string;
   readonly organizationId?: string;
   readonly scope: EventScope;
 }
@@ -25,6 +29,10 @@ interface EventUser {
 export interface FlagSubject extends EventUser {
   readonly tenant: string;
   readonly variant?: string;
+  /** Absent if the flag does not exist. */
+  readonly flagId?: string;
+  /** The id of the flag's unit; absent if the event lacks it, empty if the caller cannot be a subject. */
+  readonly subject?: string;
 }
 
 /** The users that events with the same context are about. */
@@ -51,7 +59,8 @@ export async function identifySubjects(call: Call): Promise<EventSubjects> {
   async function resolve(context: ClaimedContext | undefined): Promise<EventSubject> {
     const resolved = await resolveContext(call, caller, { context });
     const layers = await readLayers(service, resolved.tenant);
-    return subjectOf(caller, resolved, layers);
+    const contexts = await withTrusted(service, resolved, layers);
+    return subjectOf(caller, { ...resolved, ...contexts }, layers);
   }
 
   return {
@@ -68,9 +77,9 @@ export async function identifySubjects(call: Call): Promise<EventSubjects> {
   };
 }
 
-async function readLayers(service: Service, tenant: string): Promise<Layer[]> {
+async function readLayers(service: Service, tenant: string): Promise<readonly Layer[]> {
   if (tenant === NO_TENANT) return [await readLayer(service, NO_TENANT)];
-  return Promise.all([readLayer(service, tenant), readLayer(service, NO_TENANT)]);
+  return layersOf(await Promise.all([readLayer(service, tenant), readLayer(service, NO_TENANT)]));
 }
 
 async function readLayer({ store }: Service, tenant: string): Promise<Layer> {
@@ -99,18 +108,22 @@ function subjectOf(
       const layerContext = isGlobal ? globalContext : context;
       const override = overrideFor(layer, found, layerContext, nowMs);
       const { variant } = found.compiled.evaluate(layerContext, override);
+      const subject = subjectFor(found, layerContext, caller);
       return {
         tenant: layer.tenant,
         ...(isGlobal ? globalUser : user),
         ...(variant !== undefined && { variant }),
+        flagId: found.flag.id,
+        ...(subject !== undefined && { subject }),
       };
     },
   };
 }
 
-function userOf(caller: Caller, { userId, organizationId }: EvaluationContext): EventUser {
+function userOf(caller: Caller, { userId, anonymousId, organizationId }: EvaluationContext): EventUser {
   return {
     ...(userId !== undefined && { userId: storableText(userId) }),
+    ...(anonymousId !== undefined && { anonymousId: storableId(anonymousId) }),
     ...(organizationId !== undefined && { organizationId }),
     scope: [organizationId ?? "", senderOf(caller, userId)],
   };

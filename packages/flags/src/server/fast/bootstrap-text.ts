@@ -2,53 +2,93 @@
 import type { Evaluation } from "../../engine/definition.ts";
 import type { BootstrapFeatureFlagsInput } from "../../model/evaluation.ts";
 import type { Snapshot, SnapshotFlag } from "../../store/flag-store.ts";
-import { findInLayers, isVisible } from "../evaluation/flags.ts";
+import { findInLayers, isVisible, type Layer } from "../evaluation/flags.ts";
 import { requireBytes, requireSize } from "../evaluation/response-size.ts";
 import { bootstrapResult } from "../evaluation/results.ts";
 import { countEvaluation, type EvaluationScope, evaluateFlag } from "../evaluation/scope.ts";
+import { Slices } from "../evaluation/slices.ts";
 
-/** The same text as `JSON.stringify` of the ordinary result. */
-export function bootstrapText(scope: EvaluationScope, input: BootstrapFeatureFlagsInput): string {
+/** The same text as `JSON.stringify` of the ordinary result. A promise if other requests have to run in between. */
+export function bootstrapText(
+  scope: EvaluationScope,
+  input: BootstrapFeatureFlagsInput,
+): string | Promise<string> {
   const { select = "full" } = input;
   const isCommon = input.include === undefined && input.position === undefined;
-  if (!isCommon || typeof select !== "string" || scope.traceable.size > 0) {
-    return JSON.stringify(bootstrapResult(scope, input));
-  }
-  const flags = flagsText(scope, input, select === "value");
-  if (flags === undefined) return JSON.stringify(bootstrapResult(scope, input));
-  const context = JSON.stringify(scope.context);
-  const text = `{"flags":{${flags}},"evaluatedAt":"${scope.evaluatedAt}","context":${context}}`;
+  const isOrdered = scope.reading.layers.every(({ snapshot }) => piecesOf(snapshot) !== undefined);
+  if (!isCommon || !isOrdered || typeof select !== "string" || scope.traceable.size > 0)
+    return bootstrapResult(scope, input).then((result) => JSON.stringify(result));
+  const flags = new FlagsText(scope, input, select === "value");
+  const slices = new Slices();
+  return flags.write(slices) ? frame(scope, flags.text) : writeInTurns(scope, flags, slices);
+}
+
+async function writeInTurns(scope: EvaluationScope, flags: FlagsText, slices: Slices): Promise<string> {
+  do await slices.pause();
+  while (!flags.write(slices));
+  return frame(scope, flags.text);
+}
+
+function frame(scope: EvaluationScope, flags: string): string {
+  const context = JSON.stringify(scope.shownContext);
+  const tokens = scope.exposures && JSON.stringify(Object.fromEntries(scope.exposures));
+  const exposures = tokens === undefined ? "" : `,"exposures":${tokens}`;
+  const text = `{"flags":{${flags}},"evaluatedAt":"${scope.evaluatedAt}","context":${context}${exposures}}`;
   requireBytes(text);
   return text;
 }
 
-function flagsText(
-  scope: EvaluationScope,
-  { prefix = "", includeDisabled = false }: BootstrapFeatureFlagsInput,
-  isValueOnly: boolean,
-): string | undefined {
-  const { layers } = scope.reading;
-  const metadata = metadataText(scope);
-  let text = "";
-  let isFirstLayer = true;
-  for (const layer of layers) {
-    const pieces = piecesOf(layer.snapshot);
-    if (pieces === undefined) return undefined;
-    for (const piece of pieces) {
-      const { found } = piece;
-      if (!isVisible(found, scope.seesServerFlags) || !found.flag.key.startsWith(prefix)) continue;
-      if (!isFirstLayer && findInLayers(layers, found.flag.key, scope.seesServerFlags)?.found !== found)
-        continue;
-      const answer = evaluateFlag(scope, layer, found);
-      if (answer.reason === "disabled" && !includeDisabled) continue;
-      countEvaluation(scope, layer, found, answer);
-      const flag = isValueOnly ? piece.value(answer) : piece.full(answer, metadata);
-      text += text === "" ? flag.slice(1) : flag;
-      requireSize(text);
-    }
-    isFirstLayer = false;
+class FlagsText {
+  text = "";
+  readonly #scope: EvaluationScope;
+  readonly #input: BootstrapFeatureFlagsInput;
+  readonly #isValueOnly: boolean;
+  readonly #metadata: string;
+  /** Where the next call continues. */
+  #layer = 0;
+  #piece = 0;
+
+  constructor(scope: EvaluationScope, input: BootstrapFeatureFlagsInput, isValueOnly: boolean) {
+    this.#scope = scope;
+    this.#input = input;
+    this.#isValueOnly = isValueOnly;
+    this.#metadata = metadataText(scope);
   }
-  return text;
+
+  /** Adds flags until the slice is over. Returns whether all flags are written. */
+  write(slices: Slices): boolean {
+    const { layers } = this.#scope.reading;
+    for (; this.#layer < layers.length; this.#layer++) {
+      const layer = layers[this.#layer];
+      if (layer === undefined) continue;
+      const pieces = piecesOf(layer.snapshot) ?? [];
+      while (this.#piece < pieces.length) {
+        const piece = pieces[this.#piece++];
+        if (piece === undefined) continue;
+        this.#add(layer, piece);
+        if (slices.isOver(piece.found.compiled.cost)) return false;
+      }
+      this.#piece = 0;
+    }
+    return true;
+  }
+
+  #add(layer: Layer, piece: FlagPiece): void {
+    const scope = this.#scope;
+    const { prefix = "", includeDisabled = false } = this.#input;
+    const { found } = piece;
+    if (!isVisible(found, scope.seesServerFlags) || !found.flag.key.startsWith(prefix)) return;
+    const { layers } = scope.reading;
+    const isHidden =
+      this.#layer > 0 && findInLayers(layers, found.flag.key, scope.seesServerFlags)?.found !== found;
+    if (isHidden) return;
+    const answer = evaluateFlag(scope, layer, found);
+    if (answer.reason === "disabled" && !includeDisabled) return;
+    countEvaluation(scope, layer, found, answer);
+    const flag = this.#isValueOnly ? piece.value(answer) : piece.full(answer, this.#metadata);
+    this.text += this.text === "" ? flag.slice(1) : flag;
+    requireSize(this.text);
+  }
 }
 
 /** The metadata that all requests share until the next change of flags. */

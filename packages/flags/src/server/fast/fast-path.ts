@@ -1,6 +1,7 @@
 /** Answers evaluations and events without Better Auth, wherever the answer does not depend on it. */
 import { isAPIError } from "better-auth/api";
 import { isPlainObject } from "../../engine/json.ts";
+import { TRUSTED_ROOTS } from "../../engine/path.ts";
 import { parseBatchInput } from "../../model/evaluation-input.ts";
 import type { OperationFacts } from "../call.ts";
 import { REVISION_HEADER, STALE_HEADER } from "../evaluation/flags.ts";
@@ -24,6 +25,7 @@ import { addressPrincipal, knownPrincipal } from "../limits/principal.ts";
 import { ruleFor } from "../limits/rules.ts";
 import { bootstrapFeatureFlags, evaluateFeatureFlag, evaluateFeatureFlags } from "../operations/evaluate.ts";
 import { createFeatureFlagEvent, createFeatureFlagEventBatch } from "../operations/events.ts";
+import { createFeatureFlagExposures } from "../operations/exposures.ts";
 import type { Service } from "../service.ts";
 import type { Arrival, FastAnswer } from "./arrival.ts";
 import { bootstrapText } from "./bootstrap-text.ts";
@@ -38,8 +40,14 @@ export interface FastOperations {
   readonly bootstrapFeatureFlags: typeof bootstrapFeatureFlags;
   readonly createFeatureFlagEvent: typeof createFeatureFlagEvent;
   readonly createFeatureFlagEventBatch: typeof createFeatureFlagEventBatch;
+  readonly createFeatureFlagExposures: typeof createFeatureFlagExposures;
 }
 export type FastOperation = keyof FastOperations;
+/** An operation that the fast path runs as the ordinary path does. */
+type RecordingOperation =
+  | typeof createFeatureFlagEvent
+  | typeof createFeatureFlagEventBatch
+  | typeof createFeatureFlagExposures;
 
 export const FAST_OPERATIONS: FastOperations = {
   evaluateFeatureFlag,
@@ -47,6 +55,7 @@ export const FAST_OPERATIONS: FastOperations = {
   bootstrapFeatureFlags,
   createFeatureFlagEvent,
   createFeatureFlagEventBatch,
+  createFeatureFlagExposures,
 };
 
 export interface FastRoute {
@@ -123,7 +132,7 @@ export function createFastPath(
   function evaluation<Input extends EvaluationInput>(
     request: ParsedRequest,
     parse: (body: unknown, length: number) => Input,
-    write: (scope: EvaluationScope, input: Input) => string,
+    write: (scope: EvaluationScope, input: Input) => string | Promise<string>,
   ): Answered {
     const { name, arrival, caller, body, length } = request;
     let input: Input;
@@ -139,21 +148,22 @@ export function createFastPath(
     return admitted(request, () => {
       try {
         const scope = peekScope(service, arrival, planned);
-        if (scope !== undefined) return evaluated(scope, write(scope, input));
+        if (scope !== undefined) {
+          const text = write(scope, input);
+          if (typeof text === "string") return evaluated(scope, text);
+          return text.then((late) => evaluated(scope, late)).catch(refused);
+        }
       } catch (error) {
         return refused(error);
       }
       return openScope(callOf(request, FAST_OPERATIONS[name]), input)
-        .then((scope) => evaluated(scope, write(scope, input)))
+        .then(async (scope) => evaluated(scope, await write(scope, input)))
         .catch(refused);
     });
   }
 
   /** Runs the operation itself, as the ordinary path does. */
-  function event(
-    request: ParsedRequest,
-    operation: typeof createFeatureFlagEvent | typeof createFeatureFlagEventBatch,
-  ): Answered {
+  function event(request: ParsedRequest, operation: RecordingOperation): Answered {
     const { caller, body } = request;
     // A claim to be another user needs a permission, which Better Auth's path checks.
     if (caller.caller.kind !== "anonymous" && hasClaim(body)) return undefined;
@@ -177,8 +187,8 @@ export function createFastPath(
           JSON.stringify(singleResult(scope, input)),
         );
       case "evaluateFeatureFlags":
-        return evaluation(request, parseBatchInput, (scope, input) =>
-          JSON.stringify(batchResult(scope, input)),
+        return evaluation(request, parseBatchInput, async (scope, input) =>
+          JSON.stringify(await batchResult(scope, input)),
         );
       case "bootstrapFeatureFlags":
         return evaluation(request, readBootstrapInput, bootstrapText);
@@ -186,6 +196,8 @@ export function createFastPath(
         return event(request, createFeatureFlagEvent);
       case "createFeatureFlagEventBatch":
         return event(request, createFeatureFlagEventBatch);
+      case "createFeatureFlagExposures":
+        return event(request, createFeatureFlagExposures);
     }
   }
 
@@ -237,7 +249,7 @@ function hasClaim(body: unknown): boolean {
   );
 }
 
-const IDENTITY = ["userId", "email", "role", "organizationId"];
+const IDENTITY = ["userId", "email", "role", "organizationId", ...TRUSTED_ROOTS];
 
 /** Other fields of a context only describe the caller, as `anonymousId` does. */
 function claimsIdentity(context: unknown): boolean {

@@ -4,6 +4,7 @@ import { toNodeHandler } from "better-auth/node";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { invalid } from "../../model/inputs.ts";
 
+/** A listener for `node:http`. It never rejects. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /**

@@ -44,7 +44,9 @@ function hasCommonFields(body: Body): boolean {
   if (environment !== undefined && !(typeof environment === "string" && environment.length <= MAX_LINE)) {
     return false;
   }
-  return isOptionalBoolean(body["track"]) && isOptionalBoolean(body["debug"]) && isCommonContext(context);
+  const { track, exposures, debug } = body;
+  if (!isOptionalBoolean(track) || !isOptionalBoolean(exposures) || !isOptionalBoolean(debug)) return false;
+  return isCommonContext(context);
 }
 
 function isCommonContext(context: unknown): context is ClaimedContext | undefined {

@@ -7,8 +7,11 @@ import { type HostPath, openHostPath } from "./host-path.ts";
 
 /** The members of an auth instance that the fast path needs. */
 export type AuthWithHandler = {
+  /** Answers a request. */
   handler: (request: Request) => Promise<Response>;
+  /** The options of the instance, with its plugins. */
   readonly options: { readonly plugins?: readonly object[] | undefined };
+  /** The context that Better Auth gives to plugins. */
   readonly $context: Promise<object>;
 };
 

@@ -32,7 +32,17 @@ export async function limitRequest(
   const read = await readStream(request.body, limit);
   if (read === "broken") return { response: answerBrokenOff() };
   if (typeof read === "string") return { response: refusal(tooLarge(limit), read === "unread") };
-  return { request: new Request(request, { body: read }) };
+  return { request: withBody(request, read) };
+}
+
+/** Next.js passes a proxy of a `Request`, from which no other can be constructed; its parts can be read. */
+function withBody(request: Request, body: Uint8Array<ArrayBuffer>): Request {
+  try {
+    return new Request(request, { body });
+  } catch {
+    const { url, method, headers, signal } = request;
+    return new Request(url, { method, headers, signal, body });
+  }
 }
 
 function refusal({ code, message, status, details }: FeatureFlagError, isUnread: boolean): Response {

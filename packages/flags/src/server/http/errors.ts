@@ -2,6 +2,7 @@
 import { APIError } from "@better-auth/core/error";
 import { isAPIError } from "better-auth/api";
 import { type ErrorStatus, FeatureFlagError, type FeatureFlagErrorCode } from "../../model/errors.ts";
+import { isServerCall } from "../identity/request.ts";
 import { loggable } from "../metrics/loggable.ts";
 import type { HostContext, HostRequest } from "./host-request.ts";
 import { withFlagCode } from "./identity-errors.ts";
@@ -12,6 +13,8 @@ export interface Refusal {
   readonly body: { readonly code: string; readonly message: string; readonly details?: object };
   /** Value of the `retry-after` header, in seconds. */
   readonly retryAfter?: number;
+  /** What the operator must do, for server code. */
+  readonly advice?: string;
 }
 
 /** An unexpected error gets the code `fallback`; its own message goes to the log, never to the caller. */
@@ -20,13 +23,19 @@ export function refusalOf(
   fallback: FeatureFlagErrorCode,
   logger: Pick<HostContext["logger"], "error">,
 ): Refusal {
-  const { code, message, status, details, cause } = FeatureFlagError.wrap(withFlagCode(error), fallback);
-  if (status === 500) logger.error(`[feature-flags] ${message}`, loggable(cause ?? ""));
+  const { code, message, status, details, cause, advice } = FeatureFlagError.wrap(
+    withFlagCode(error),
+    fallback,
+  );
+  const logged = advice === undefined ? message : `${message} ${advice}`;
+  if (status === 500 || advice !== undefined)
+    logger.error(`[feature-flags] ${logged}`, loggable(cause ?? ""));
   const retryAfter = status === 429 || status === 503 ? details?.["retryAfter"] : undefined;
   return {
     status,
     body: { code, message, ...(details && { details }) },
     ...(typeof retryAfter === "number" && { retryAfter }),
+    ...(advice !== undefined && { advice }),
   };
 }
 
@@ -41,7 +50,14 @@ export async function answer<Result>(
   } catch (error) {
     if (isAPIError(error)) throw error;
     const refusal = refusalOf(error, fallback, request.context.logger);
-    throw refuse(request, refusal, refusal.body, error);
+    const { advice, body } = refusal;
+    const isAdvised = advice !== undefined && isServerCall(request);
+    throw refuse(
+      request,
+      refusal,
+      isAdvised ? { ...body, message: `${body.message} ${advice}` } : body,
+      error,
+    );
   }
 }
 

@@ -5,6 +5,7 @@ import { IdentityError, type IdentityProblem } from "../identity/errors.ts";
 const ANSWERS: Readonly<Record<IdentityProblem, { code: FeatureFlagErrorCode; status: 401 | 429 | 503 }>> = {
   "not-signed-in": { code: "PERMISSION_DENIED", status: 401 },
   "invalid-key": { code: "PERMISSION_DENIED", status: 401 },
+  "too-many-lookups": { code: "RATE_LIMIT_EXCEEDED", status: 429 },
   "key-exhausted": { code: "RATE_LIMIT_EXCEEDED", status: 429 },
   unavailable: { code: "STORAGE_ERROR", status: 503 },
 };

@@ -12,6 +12,23 @@ export function pathId({ params, request }: HostRequest, name: string): string {
   return request === undefined ? raw : decoded(raw);
 }
 
+/** The id of an entity: in the path over HTTP; in `params` or in the body where server code calls. */
+export function entityId(request: HostRequest, name: string): string {
+  const isInBody = request.request === undefined && request.params?.[name] === undefined;
+  return isInBody ? bodyId(request, name) : pathId(request, name);
+}
+
+/** The body without `names`: what server code may send in it, and a request over HTTP sends in path and headers. */
+export function entityFields(request: HostRequest, body: unknown, ...names: readonly string[]): unknown {
+  return request.request === undefined ? withoutFields(body, ...names) : body;
+}
+
+/** The version that the caller has seen: `If-Match` over HTTP, `version` in the body where server code calls. */
+export function expectedVersion(request: HostRequest): number | undefined {
+  const given = request.request === undefined ? bodyVersion(request) : undefined;
+  return given ?? headerVersion(request);
+}
+
 /** An id in the body. */
 export function bodyId({ body }: HostRequest, name: string): string {
   const id: unknown = isPlainObject(body) ? body[name] : undefined;
@@ -26,7 +43,7 @@ export function withoutFields(body: unknown, ...names: readonly string[]): unkno
 }
 
 /** The version in `If-Match`: `"3"`, `3`, or `*` for any. */
-export function headerVersion(request: HostRequest): number | undefined {
+function headerVersion(request: HostRequest): number | undefined {
   const given = headersOf(request).get("if-match")?.trim();
   if (given === undefined || given === "*") return undefined;
   const digits = /^(?:"(\d{1,15})"|(\d{1,15}))$/.exec(given);
@@ -35,7 +52,7 @@ export function headerVersion(request: HostRequest): number | undefined {
 }
 
 /** The version in the body of a server method. */
-export function bodyVersion({ body }: HostRequest): number | undefined {
+function bodyVersion({ body }: HostRequest): number | undefined {
   const given: unknown = isPlainObject(body) ? body["version"] : undefined;
   if (given === undefined || (typeof given === "number" && Number.isSafeInteger(given) && given >= 1))
     return given;

@@ -1,6 +1,6 @@
 /** The database hook for sessions that are stored outside the database, where `watched-writes.ts` sees no update. */
 import type { BetterAuthOptions } from "@better-auth/core";
-import { findIdentities } from "./identities.ts";
+import { applyChange } from "./identities.ts";
 import type { HostContext } from "./request.ts";
 
 export type ChangeHooks = Pick<NonNullable<BetterAuthOptions["databaseHooks"]>, "session">;
@@ -11,7 +11,7 @@ export function changeHooks(context: HostContext): ChangeHooks {
       update: {
         async after(row: unknown) {
           if (typeof row !== "object" || row === null || !("token" in row)) return;
-          findIdentities(context)?.principals.apply({ kind: "session", id: String(row.token) });
+          applyChange(context, { kind: "session", id: String(row.token) });
         },
       },
     },

@@ -4,6 +4,8 @@ export type IdentityProblem =
   /** The operation needs a signed-in user or an API key, and the request has neither. */
   | "not-signed-in"
   | "invalid-key"
+  /** The lookup of the credentials was not made; see `LookupGuard`. */
+  | "too-many-lookups"
   /** The API key has used up its requests. */
   | "key-exhausted"
   /** The database with sessions, keys or organizations did not answer. */

@@ -1,5 +1,6 @@
 /** What identifies the callers of one auth instance: its principal cache, its credentials and its options. */
 import { type CredentialNames, credentialNames } from "./credentials.ts";
+import { isIdentityChange, type RowChange } from "./identity-change.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 import type { HostContext } from "./request.ts";
 import { hasSessionStore } from "./session.ts";
@@ -18,6 +19,8 @@ export interface Identities {
   readonly principals: PrincipalCache;
   readonly credentials: CredentialNames;
   readonly keyResource: string;
+  /** Called with every change of callers' rows that this process makes. */
+  readonly changeListeners: Set<(change: RowChange) => void>;
 }
 
 /** By the adapter, which is the same object for every request to an auth instance. */
@@ -32,14 +35,22 @@ export function createIdentities(context: HostContext, options: IdentityOptions)
     principals: new PrincipalCache({ watch: createWatch(context, options) }),
     credentials: credentialNames(context),
     keyResource,
+    changeListeners: new Set(),
   };
   instances.set(context.adapter, identities);
   return identities;
 }
 
 /** Undefined before `createIdentities`. */
-export function findIdentities({ adapter }: HostContext): Identities | undefined {
+function findIdentities({ adapter }: HostContext): Identities | undefined {
   return instances.get(adapter);
+}
+
+/** Makes a change by this process count at once. */
+export function applyChange(context: HostContext, change: RowChange): void {
+  const identities = findIdentities(context);
+  if (isIdentityChange(change)) identities?.principals.apply(change);
+  for (const listener of identities?.changeListeners ?? []) listener(change);
 }
 
 /** Undefined where sessions are not, or not only, in the database. */

@@ -5,6 +5,18 @@ export type IdentityChange =
   | { readonly kind: "session" | "user" | "member" | "organization"; readonly id: string }
   | { readonly kind: "unknown" };
 
+/** A change of rows that concerns no caller's identity, but attributes that are read from them. */
+export type AttributeChange =
+  | { readonly kind: "organization-row"; readonly id: string }
+  /** Rows of sessions that the write does not name. */
+  | { readonly kind: "session-rows" };
+
+export type RowChange = IdentityChange | AttributeChange;
+
+export function isIdentityChange(change: RowChange): change is IdentityChange {
+  return change.kind !== "organization-row" && change.kind !== "session-rows";
+}
+
 /** Longer than the deadline of the session store. A verification that took longer is not remembered. */
 const KEPT_MS = 15_000;
 

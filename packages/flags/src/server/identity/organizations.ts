@@ -38,13 +38,21 @@ export async function organizationExists(context: HostContext, organizationId: s
   return (await asUnavailable(() => context.adapter.findOne({ model: "organization", where }))) !== null;
 }
 
+export function mayExist(context: HostContext, organizationId: string): boolean {
+  return hasOrganizations(context) && isPossibleId(context, organizationId);
+}
+
+/** Whether the host has the organization plugin. */
+export function hasOrganizations({ options }: HostContext): boolean {
+  return options.plugins?.some(({ id }) => id === "organization") === true;
+}
+
 /** Some databases fail on an id of another form than their own, so it is not looked up. */
-export function mayExist({ options }: HostContext, organizationId: string): boolean {
-  if (options.plugins?.some(({ id }) => id === "organization") !== true) return false;
+export function isPossibleId({ options }: HostContext, id: string): boolean {
   const form = options.advanced?.database?.generateId;
-  if (form === "serial") return /^\d{1,15}$/.test(organizationId);
-  if (form === "uuid") return UUID.test(organizationId);
-  return organizationId.length <= MAX_ID_LENGTH && WELL_FORMED.test(organizationId);
+  if (form === "serial") return /^\d{1,15}$/.test(id);
+  if (form === "uuid") return UUID.test(id);
+  return id.length <= MAX_ID_LENGTH && WELL_FORMED.test(id);
 }
 
 /** A failing database must not look like a user without organizations. */

@@ -1,11 +1,12 @@
 /** Who makes one request: found out once, for its rate limit, its operation and its response. */
 import type { CachedPrincipal, CheckTime, KeyOwner, PrincipalFacts } from "./cached-principal.ts";
 import type { Caller, Client, Principal } from "./caller.ts";
-import { readCredentials } from "./credentials.ts";
+import { type Credentials, readCredentials } from "./credentials.ts";
 import { IdentityError } from "./errors.ts";
 import type { Identities } from "./identities.ts";
 import { readKey, type ServerKey } from "./keys.ts";
 import type { KnownCaller, OrganizationTie } from "./known-caller.ts";
+import type { LookupGuard } from "./lookup-guard.ts";
 import { mayExist, organizationExists, organizationsUnavailable, readMembership } from "./organizations.ts";
 import { type IdentityRequest, isServerCall } from "./request.ts";
 import { readSession } from "./session.ts";
@@ -31,6 +32,7 @@ export class RequestIdentity {
   /** Stores what was verified before the request was counted. */
   #rememberVerified: (() => void) | undefined;
   #isCounted = false;
+  #guard: LookupGuard | undefined;
 
   /** `known`: the caller that the fast path has already taken from the principal cache. */
   constructor(request: IdentityRequest, identities: Identities, known?: KnownCaller) {
@@ -45,6 +47,16 @@ export class RequestIdentity {
   /** The session store did not respond, and the caller is the last verified one. */
   get isStale(): boolean {
     return this.#isStale;
+  }
+
+  /** The caller whom these credentials identified at the last verification, which may be some minutes ago. */
+  get lastVerified(): Principal | undefined {
+    return this.#lastVerified()?.caller;
+  }
+
+  /** Limits the lookups of this request's credentials from now on. */
+  guardLookups(guard: LookupGuard): void {
+    this.#guard = guard;
   }
 
   /** Called when the request is within its rate limit. A refused request leaves nothing in the principal cache. */
@@ -106,7 +118,7 @@ export class RequestIdentity {
     return active;
   }
 
-  /** Undefined for a user who is not a member. */
+  /** Of any user. Undefined for one who is not a member. */
   roleIn(userId: string, organizationId: string): Promise<string | undefined> {
     this.#roles ??= new Map();
     const key = JSON.stringify([userId, organizationId]);
@@ -120,6 +132,32 @@ export class RequestIdentity {
   }
 
   async #identify(isAuthoritative: boolean): Promise<Client> {
+    const credentials = this.#credentials();
+    if (this.#guard === undefined || credentials === "none") return this.#lookUp(isAuthoritative);
+    return this.#lookUpGuarded(this.#guard, cacheKeyOf(credentials), isAuthoritative);
+  }
+
+  async #lookUpGuarded(
+    guard: LookupGuard,
+    cacheKey: string | undefined,
+    isAuthoritative: boolean,
+  ): Promise<Client> {
+    const waitSeconds = await guard.secondsToWait(cacheKey);
+    if (waitSeconds !== undefined) throw tooManyLookups(waitSeconds);
+    try {
+      const caller = await this.#lookUp(isAuthoritative);
+      if (caller.kind !== "anonymous") await guard.report(cacheKey, true);
+      // Better Auth deletes the cookie of a session that it looked up and did not find.
+      else if (this.#request.responseHeaders.has("set-cookie")) await guard.report(cacheKey, false);
+      return caller;
+    } catch (error) {
+      const isInvalid = error instanceof IdentityError && error.problem === "invalid-key";
+      if (isInvalid) await guard.report(cacheKey, false);
+      throw error;
+    }
+  }
+
+  async #lookUp(isAuthoritative: boolean): Promise<Client> {
     return (await this.#readKey(isAuthoritative)) ?? (await this.#readUser(isAuthoritative)) ?? ANONYMOUS;
   }
 
@@ -185,16 +223,21 @@ export class RequestIdentity {
   }
 
   #cacheKey(): string | undefined {
+    return cacheKeyOf(this.#credentials());
+  }
+
+  #credentials(): Credentials {
     const headers = this.#request.request?.headers ?? this.#request.headers;
-    if (!(headers instanceof Headers)) return undefined;
-    const credentials = readCredentials(this.#identities.credentials, (name) => headers.get(name));
-    return typeof credentials === "object" ? credentials.cacheKey : undefined;
+    if (!(headers instanceof Headers)) return "unclear";
+    return readCredentials(this.#identities.credentials, (name) => headers.get(name));
   }
 
   async #readRole(userId: string, organizationId: string): Promise<string | undefined> {
     const { context } = this.#request;
     if (!mayExist(context, organizationId)) return undefined;
-    const principal = this.#principal;
+    // The memberships of the principal are its own; another user's are neither taken from them nor added.
+    const principal =
+      this.#principal && ownerOf(this.#principal.caller) === userId ? this.#principal : undefined;
     const cached = principal?.memberships?.get(organizationId);
     if (cached !== undefined) return cached.role;
     // The store that could not confirm the caller is the one that holds the organizations.
@@ -228,8 +271,21 @@ export class RequestIdentity {
   }
 }
 
+function ownerOf(caller: Principal): string {
+  return caller.kind === "user" ? caller.user.id : caller.key.ownerId;
+}
+
 function notSignedIn(): IdentityError {
   const message =
     "This needs a signed-in user or an API key. Sign in, or send a key in the header x-api-key.";
   return new IdentityError("not-signed-in", message);
+}
+
+function tooManyLookups(retryAfterSeconds: number): IdentityError {
+  const message = `This address sent too many sessions or API keys that are not valid, or too many requests to health and metrics. Wait ${retryAfterSeconds} s, and check the credentials.`;
+  return new IdentityError("too-many-lookups", message, { retryAfterSeconds });
+}
+
+function cacheKeyOf(credentials: Credentials): string | undefined {
+  return typeof credentials === "object" ? credentials.cacheKey : undefined;
 }

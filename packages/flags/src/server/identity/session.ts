@@ -13,6 +13,8 @@ export interface SessionUser {
   readonly activeOrganizationId?: string;
   /** The id of the admin who acts as this user in an impersonated session. */
   readonly impersonatedBy?: string;
+  /** By which the session's row is found in the session store. A credential: it must not leave the process. */
+  readonly sessionToken?: string;
 }
 
 /** The database rows of a session, by which its changes are found. */
@@ -120,12 +122,14 @@ function userOf({ user, session }: StoredSession): SessionUser {
   const role: unknown = user["role"];
   const active: unknown = session["activeOrganizationId"];
   const impersonator: unknown = session["impersonatedBy"];
+  const token: unknown = session["token"];
   return {
     id: user.id,
     email: user.email,
     ...(typeof role === "string" && { role }),
     ...(typeof active === "string" && active !== "" && { activeOrganizationId: active }),
     ...(typeof impersonator === "string" && impersonator !== "" && { impersonatedBy: impersonator }),
+    ...(typeof token === "string" && { sessionToken: token }),
   };
 }
 

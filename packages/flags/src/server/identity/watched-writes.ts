@@ -1,11 +1,11 @@
 /** Reports which callers are concerned by what this process writes through Better Auth, whatever code writes it. */
 import type { DBAdapter, DBTransactionAdapter, Where } from "@better-auth/core/db/adapter";
-import { findIdentities } from "./identities.ts";
-import type { IdentityChange } from "./identity-change.ts";
+import { applyChange } from "./identities.ts";
+import type { IdentityChange, RowChange } from "./identity-change.ts";
 import type { HostContext } from "./request.ts";
 
 /** Called after a write, or after the transaction that contains it. A write that fails may have taken effect. */
-type Report = (changes: readonly IdentityChange[]) => void;
+type Report = (changes: readonly RowChange[]) => void;
 type Write = (input: { readonly model: string; readonly where?: readonly Where[] }) => Promise<unknown>;
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -25,8 +25,7 @@ export function watchIdentityWrites(context: HostContext): void {
   if (watched.has(adapter)) return;
   watched.add(adapter);
   const report: Report = (changes) => {
-    const principals = changes.length === 0 ? undefined : findIdentities(context)?.principals;
-    for (const change of changes) principals?.apply(change);
+    for (const change of changes) applyChange(context, change);
   };
   watchAdapter(adapter, report);
   watchTransactions(adapter, report);
@@ -50,7 +49,7 @@ function watchAdapter(adapter: DBTransactionAdapter, report: Report): void {
 function watchTransactions(adapter: DBAdapter, report: Report): void {
   type Run = (work: (transaction: DBTransactionAdapter) => Promise<unknown>) => Promise<unknown>;
   wrap<Run>(adapter, "transaction", (run) => async (work) => {
-    const changes: IdentityChange[] = [];
+    const changes: RowChange[] = [];
     try {
       return await run((transaction) => {
         // Without transactions, the adapter itself takes the place of one.
@@ -84,16 +83,18 @@ function wrap<Method extends (...input: never[]) => unknown>(
   if (typeof method === "function") Reflect.set(object, name, around(method.bind(object) as Method));
 }
 
-function changesOf(name: string, model: string, where: readonly Where[], result: unknown): IdentityChange[] {
+function changesOf(name: string, model: string, where: readonly Where[], result: unknown): RowChange[] {
   const row: Fields = typeof result === "object" && result !== null ? (result as Fields) : {};
-  const named = (kind: "session" | "user" | "member" | "organization", field: string): IdentityChange[] =>
+  const named = (kind: Exclude<IdentityChange["kind"], "unknown">, field: string): IdentityChange[] =>
     idsOf(field, where, row).map((id) => ({ kind, id }));
-  const orUnknown = (changes: IdentityChange[]): IdentityChange[] =>
+  const orUnknown = (changes: RowChange[]): RowChange[] =>
     changes.length === 0 || changes.length > MAX_NAMED ? [{ kind: "unknown" }] : changes;
   switch (model) {
     case "session": {
       const sessions = named("session", "token");
-      return orUnknown(sessions.length > 0 ? sessions : named("user", "userId"));
+      if (sessions.length > 0) return orUnknown(sessions);
+      const users = named("user", "userId");
+      return orUnknown(users.length > 0 ? [...users, { kind: "session-rows" }] : []);
     }
     case "user":
       return orUnknown(named("user", "id"));
@@ -101,8 +102,10 @@ function changesOf(name: string, model: string, where: readonly Where[], result:
       const members = [...named("member", "id"), ...named("user", "userId")];
       return orUnknown(members.length > 0 ? members : named("organization", "organizationId"));
     }
-    case "organization":
-      return name.startsWith("delete") ? orUnknown(named("organization", "id")) : [];
+    case "organization": {
+      if (name.startsWith("delete")) return orUnknown(named("organization", "id"));
+      return orUnknown(idsOf("id", where, row).map((id) => ({ kind: "organization-row", id })));
+    }
     default:
       return [];
   }

@@ -4,6 +4,7 @@ import type { Call } from "../call.ts";
 import type { Caller } from "../identity/caller.ts";
 import type { RequestIdentity } from "../identity/request-identity.ts";
 import { isLimitedByHost } from "./host.ts";
+import type { LimitRule, LimitVerdict } from "./limits.ts";
 import { addressPrincipal, knownPrincipal } from "./principal.ts";
 import { type OperationRule, ruleFor } from "./rules.ts";
 
@@ -17,27 +18,49 @@ export interface Limited {
   mayUseReserve?(body: unknown): boolean;
 }
 
-/** Refuses a request whose caller has used up the operation's rule. Server code is not counted. */
+/**
+ * Refuses a request whose caller has used up the operation's rule, and limits the lookups of its credentials. Server code
+ * is not counted.
+ */
 export async function admit(
   { service, request, headers, identity }: Call,
   { rateLimit, mayUseReserve }: Limited,
 ): Promise<void> {
-  const { limits } = service;
-  if (rateLimit === "none" || limits === undefined) return;
-  if (request.request === undefined || isLimitedByHost(request)) return;
+  const { limits, lookups, meter } = service;
+  if (limits === undefined || request.request === undefined || isLimitedByHost(request)) return;
+  const address = () => {
+    const principal = addressPrincipal((name) => headers.get(name), request.context.options);
+    if (principal.kind === "nobody") service.warnOnce(WITHOUT_ADDRESS);
+    return principal;
+  };
+  if (lookups !== undefined) identity.guardLookups(lookups.guard(address, rateLimit === "none"));
+  if (rateLimit === "none") return;
+  const hasReserve = mayUseReserve?.(request.body) === true;
+  const refuse = (rule: LimitRule, verdict: Refused, reserve: Refused): never => {
+    meter.limited(rule);
+    throw tooMany(Math.min(verdict.retryAfterSeconds, reserve.retryAfterSeconds));
+  };
+
+  // A caller over its limit is refused before its credentials cost a lookup.
+  const known = knownPrincipal(identity.lastVerified);
+  if (known !== undefined) {
+    const rule = ruleFor(rateLimit, known);
+    const verdict = limits.peek(rule, known);
+    const reserve = hasReserve ? limits.peek("off", known) : verdict;
+    if (!verdict.allowed && !reserve.allowed) refuse(rule, verdict, reserve);
+  }
+
   const caller = await callerOf(identity, rateLimit);
   if (caller?.kind === "server") return;
-  const principal =
-    knownPrincipal(caller) ?? addressPrincipal((name) => headers.get(name), request.context.options);
-  if (principal.kind === "nobody") service.warnOnce(WITHOUT_ADDRESS);
+  const principal = knownPrincipal(caller) ?? address();
   const rule = ruleFor(rateLimit, principal);
   const verdict = await limits.consume(rule, principal);
   if (verdict.allowed) return;
-  const reserve = mayUseReserve?.(request.body) === true ? await limits.consume("off", principal) : verdict;
-  if (reserve.allowed) return;
-  service.meter.limited(rule);
-  throw tooMany(Math.min(verdict.retryAfterSeconds, reserve.retryAfterSeconds));
+  const reserve = hasReserve ? await limits.consume("off", principal) : verdict;
+  if (!reserve.allowed) refuse(rule, verdict, reserve);
 }
+
+type Refused = Extract<LimitVerdict, { allowed: false }>;
 
 /** A caller who cannot be identified is counted by address; the operation reports what is wrong. */
 async function callerOf(identity: RequestIdentity, rule: OperationRule): Promise<Caller | undefined> {

@@ -18,6 +18,8 @@ export interface Bucket {
 export interface BucketTable {
   /** Returns the principal's bucket. Starts a new window when the principal has no open one. */
   at(rule: LimitRule, principal: LimitPrincipal, windowMs: number, nowMs: number): Bucket;
+  /** The principal's bucket if it has an open window. Changes nothing. */
+  find(rule: LimitRule, principal: LimitPrincipal, nowMs: number): Bucket | undefined;
   /** Marks a bucket as spent. Spent buckets are evicted last. */
   markSpent(bucket: Bucket): void;
   readonly size: number;
@@ -70,7 +72,7 @@ export function createBucketTable({ maxBuckets, onEvicted }: BucketTableOptions)
 
   return {
     at(rule, principal, windowMs, nowMs) {
-      const id = principal.kind === "nobody" ? NOBODY : principal.id;
+      const id = idOf(principal);
       const buckets = bucketsOf(rule, principal.kind);
       const existing = buckets.get(id);
       if (existing !== undefined) {
@@ -98,6 +100,10 @@ export function createBucketTable({ maxBuckets, onEvicted }: BucketTableOptions)
       size++;
       return bucket;
     },
+    find(rule, principal, nowMs) {
+      const bucket = bucketsOf(rule, principal.kind).get(idOf(principal));
+      return bucket !== undefined && nowMs < bucket.endsAtMs ? bucket : undefined;
+    },
     markSpent(bucket) {
       if (bucket.spent) return;
       // A bucket that was evicted since is in no queue.
@@ -110,6 +116,10 @@ export function createBucketTable({ maxBuckets, onEvicted }: BucketTableOptions)
       return size;
     },
   };
+}
+
+function idOf(principal: LimitPrincipal): string {
+  return principal.kind === "nobody" ? NOBODY : principal.id;
 }
 
 /** A linked list of buckets in the order of window start. Finding the first entry of a `Map` is slow after many removals. */

@@ -1,6 +1,9 @@
 /** The interface of rate limiting: rules, quotas, principals and verdicts. */
 
-/** Every principal has one bucket per rule. `off` is the reserve for disabling a flag. */
+/**
+ * Every principal has one bucket per rule. `off` is the reserve for disabling a flag. `credentials` counts sessions and
+ * API keys that were not valid, `monitoring` the requests with credentials to health and metrics; both by address.
+ */
 export type LimitRule =
   | "evaluate"
   | "evaluate-batch"
@@ -9,7 +12,9 @@ export type LimitRule =
   | "events"
   | "events-batch"
   | "admin"
-  | "off";
+  | "off"
+  | "credentials"
+  | "monitoring";
 
 /** How many requests a bucket permits in a window, which starts with the first request. */
 export type RateLimitQuota = { readonly max: number; readonly windowSeconds: number };
@@ -26,5 +31,7 @@ export type LimitVerdict =
 export interface Limits {
   /** Counts a request. Synchronous unless it has to wait for the shared store. Never rejects. */
   consume(rule: LimitRule, principal: LimitPrincipal): LimitVerdict | Promise<LimitVerdict>;
+  /** The verdict on a further request, as far as this process knows, without counting it. */
+  peek(rule: LimitRule, principal: LimitPrincipal): LimitVerdict;
   close(): Promise<void>;
 }

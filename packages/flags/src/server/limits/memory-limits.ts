@@ -29,6 +29,14 @@ export function createMemoryLimits(options: MemoryLimitsOptions): Limits {
       if (bucket.used === quota.max) table.markSpent(bucket);
       return ALLOWED;
     },
+    peek(rule, principal) {
+      const quota = quotaOf(rule, principal.kind);
+      if (quota === undefined) return ALLOWED;
+      const nowMs = monotonicMs();
+      const bucket = table.find(rule, principal, nowMs);
+      if (bucket === undefined || bucket.used < quota.max) return ALLOWED;
+      return refusal(bucket.endsAtMs - nowMs, quota.windowSeconds * 1000);
+    },
     close: async () => {},
   };
 }

@@ -8,7 +8,8 @@ export type FeatureFlagsRateLimit =
   | {
       /**
        * Limits that replace the built-in ones, for each rule and caller. `false` removes a limit. `off` is the reserve for
-       * disabling a flag. Default: the built-in limits, such as 100 evaluations in 60 s.
+       * disabling a flag, `credentials` limits invalid sessions and API keys of an address, `monitoring` its requests with
+       * credentials to health and metrics. Default: the built-in limits, such as 100 evaluations in 60 s.
        */
       rules?: { [Rule in LimitRule]?: RateLimitQuota | false | undefined } | undefined;
       /** A limit for each API key and rule. Default: API keys have no limit. */

@@ -3,22 +3,28 @@ import type { RateLimitStore } from "./store.ts";
 
 /** The part of ioredis that is used. Cluster clients have it as well. */
 export interface IoRedisClient {
+  /** Sends a command. */
   call(command: string, ...args: string[]): Promise<unknown>;
+  /** Runs a script. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
 /** The part of node-redis that is used. Cluster clients have it as well. */
 export interface NodeRedisClient {
+  /** Runs a script. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
 /** The part of Bun's client that is used. */
 export interface BunRedisClient {
+  /** Sends a command. */
   send(command: string, args: string[]): Promise<unknown>;
 }
 
+/** A client of node-redis, ioredis or Bun. */
 export type RateLimitRedisClient = NodeRedisClient | IoRedisClient | BunRedisClient;
 
+/** The options of `redisRateLimitStore`. */
 export type RedisRateLimitOptions = {
   /** Prefix of all keys. Default `halyard:flags:limit:`. */
   prefix?: string | undefined;

@@ -12,10 +12,12 @@ export const DEFAULT_QUOTAS: Readonly<Record<LimitRule, RateLimitQuota>> = {
   "events-batch": { max: 100, windowSeconds: PER_MINUTE },
   admin: { max: 20, windowSeconds: PER_MINUTE },
   off: { max: 20, windowSeconds: PER_MINUTE },
+  credentials: { max: 100, windowSeconds: PER_MINUTE },
+  monitoring: { max: 1000, windowSeconds: PER_MINUTE },
 };
 
-/** The rules that an operation can name. `off` and `bootstrap-anonymous` follow from the request and its caller. */
-export type OperationRule = Exclude<LimitRule, "off" | "bootstrap-anonymous">;
+/** The rules that an operation can name. The others follow from the request and its caller. */
+export type OperationRule = Exclude<LimitRule, "off" | "bootstrap-anonymous" | "credentials" | "monitoring">;
 
 /** Anonymous callers share an address with others, so their bootstraps have a larger limit. */
 export function ruleFor(rule: OperationRule, principal: LimitPrincipal): LimitRule {

@@ -162,6 +162,13 @@ export function createSharedLimits(options: SharedLimitsOptions): SharedLimits {
         if (!lease.isTaking) void takeTokens(bucket, lease, quota, waiting);
       });
     },
+    peek(rule, principal) {
+      const quota = quotaOf(rule, principal.kind);
+      if (quota === undefined) return ALLOWED;
+      const nowMs = monotonicMs();
+      const bucket = table.find(rule, principal, nowMs);
+      return bucket?.spent === true ? refuse(bucket, quota, nowMs) : ALLOWED;
+    },
     get isAlone() {
       return watch.isDown;
     },

@@ -10,6 +10,7 @@ export type RateLimitWindow = {
   readonly blockSize: number;
 };
 
+/** The tokens that a store granted. */
 export type RateLimitGrant = {
   /** The requested number of tokens, or fewer if the window has no more. */
   readonly granted: number;

@@ -37,7 +37,7 @@ export const COUNTERS: readonly CounterFamily[] = [
   },
   {
     name: "rate_limited",
-    help: "Requests refused with 429, by rule.",
+    help: "Requests over a limit, by rule: refused with 429, or health in its short form.",
     samples: ({ limited }) => samplesOf("rule", [...limited]),
   },
   {
@@ -52,6 +52,16 @@ export const COUNTERS: readonly CounterFamily[] = [
     name: "sink_events",
     help: "Events delivered to a sink.",
     samples: ({ sinks }) => [...sinks].map(([sink, { events }]) => ({ labels: { sink }, value: events })),
+  },
+  {
+    name: "trusted_computations",
+    help: "Calls of trusted.compute, by outcome. Investigate failed and timeout.",
+    samples: ({ computations }) => samplesOf("outcome", Object.entries(computations)),
+  },
+  {
+    name: "trusted_unreadable",
+    help: "Evaluation requests that skipped rules because trusted attributes could not be read, by root.",
+    samples: ({ unreadable }) => samplesOf("root", Object.entries(unreadable)),
   },
 ];
 

@@ -1,5 +1,5 @@
 /** Counts requests, evaluations, events and losses for the metrics of this process. */
-import type { EvaluationReason } from "../../engine/definition.ts";
+import type { EvaluationReason, TrustedRoot } from "../../engine/definition.ts";
 
 /** Data that can be lost without failing a request. Every loss is counted and logged. */
 export type Loss = "exposure" | "evaluation-count" | "sink-event";
@@ -18,6 +18,10 @@ export interface Meter {
   /** Records an attempt to deliver events to a sink. */
   delivered(sink: string, outcome: DeliveryOutcome, events: number): void;
   lost(what: Loss, count: number): void;
+  /** Records a call of `trusted.compute`. */
+  computed(outcome: ComputeOutcome): void;
+  /** Records that the values of a trusted root could not be read for an evaluation request. */
+  unreadable(root: TrustedRoot): void;
   /**
    * Registers a gauge that is read when metrics are read. `name` is in snake case and ends with the unit, as in
    * `snapshot_age_seconds`. Registering the same name and labels again replaces the gauge. Label values come from the
@@ -27,6 +31,8 @@ export interface Meter {
 }
 
 export type DeliveryOutcome = "delivered" | "failed";
+
+export type ComputeOutcome = "computed" | "failed" | "timeout";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -59,6 +65,10 @@ export interface Figures {
   readonly evaluations: Readonly<Record<EvaluationReason, number>>;
   readonly events: Readonly<Record<EventFate, number>>;
   readonly losses: Readonly<Record<Loss, number>>;
+  /** Calls of `trusted.compute`. */
+  readonly computations: Readonly<Record<ComputeOutcome, number>>;
+  /** Requests for which a trusted root could not be read. */
+  readonly unreadable: Readonly<Record<TrustedRoot, number>>;
   /** By rule. */
   readonly limited: ReadonlyMap<string, number>;
   readonly durations: readonly DurationFigures[];
@@ -117,6 +127,8 @@ export function createMeter({ warn, monotonicMs = () => performance.now() }: Met
   };
   const events: Record<EventFate, number> = { accepted: 0, refused: 0 };
   const losses: Record<Loss, number> = { exposure: 0, "evaluation-count": 0, "sink-event": 0 };
+  const computations: Record<ComputeOutcome, number> = { computed: 0, failed: 0, timeout: 0 };
+  const unreadable: Record<TrustedRoot, number> = { user: 0, session: 0, organization: 0, trusted: 0 };
   const limited = new Map<string, number>();
   /** By operation, then by status. Both are fixed sets, so the map is bounded. */
   const durations = new Map<string, Map<number, Durations>>();
@@ -174,6 +186,12 @@ export function createMeter({ warn, monotonicMs = () => performance.now() }: Met
       warned.set(what, { atMs: nowMs, total });
       warn(`${total - (last?.total ?? 0)} ${LOST[what]}; ${total} since the start.`);
     },
+    computed(outcome) {
+      computations[outcome] += 1;
+    },
+    unreadable(root) {
+      unreadable[root] += 1;
+    },
     observe(name, help, read, labels = {}) {
       const key = JSON.stringify([name, labels]);
       readers.set(key, read);
@@ -190,6 +208,8 @@ export function createMeter({ warn, monotonicMs = () => performance.now() }: Met
       evaluations: { ...evaluations },
       events: { ...events },
       losses: { ...losses },
+      computations: { ...computations },
+      unreadable: { ...unreadable },
       limited: new Map(limited),
       durations: [...durations].flatMap(([operation, byStatus]) =>
         [...byStatus].map(([status, { count, sumMs, buckets }]) => ({

@@ -1,11 +1,11 @@
 /** The operation that reads the audit log: `GET /feature-flags/admin/audit`. */
 import type { AuditEntry } from "../../model/audit.ts";
 import { type ListFeatureFlagAuditEntriesQuery, parseAuditQuery } from "../../model/list-query.ts";
-import { admitToTenants } from "../access/admission.ts";
+import { admitToTenants, findListedFlag } from "../access/admission.ts";
 import { anyJson, integer, listOf, objectOf, oneOf, string, time } from "../http/openapi.ts";
 import type { Get, Operation } from "./definition.ts";
 
-/** Reads the audit log, newest first. Needs `audit`. */
+/** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
 export const listFeatureFlagAuditEntries: Operation<
   Get<"/feature-flags/admin/audit", ListFeatureFlagAuditEntriesQuery, { entries: AuditEntry[] }>
 > = {
@@ -19,7 +19,8 @@ export const listFeatureFlagAuditEntries: Operation<
   result: () => objectOf({ entries: listOf(ENTRY) }, ["entries"]),
   async run(call) {
     const tenants = await admitToTenants(call);
-    return { entries: await call.service.store.listAudit(tenants, parseAuditQuery(call.request.query)) };
+    const query = await findListedFlag(call, parseAuditQuery(call.request.query));
+    return { entries: await call.service.store.listAudit(tenants, query) };
   },
 };
 

@@ -15,20 +15,16 @@ export type Scope = "server" | "http";
 /** The types of an operation, from which the type of its endpoint follows. */
 export interface Shape {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Undefined for a method that only server code can call. */
-  readonly path: string | undefined;
+  readonly path: string;
   readonly scope: Scope;
   readonly input: unknown;
   readonly output: unknown;
+  /** The body names a flag, whose key may belong to an organization. */
+  readonly namesFlag?: true;
 }
 
-interface ShapeOf<
-  Method extends Shape["method"],
-  Path extends string | undefined,
-  Input,
-  Output,
-  S extends Scope,
-> extends Shape {
+interface ShapeOf<Method extends Shape["method"], Path extends string, Input, Output, S extends Scope>
+  extends Shape {
   readonly method: Method;
   readonly path: Path;
   readonly scope: S;
@@ -52,26 +48,48 @@ export type Post<Path extends string, Input, Output, S extends Scope = "server">
   Output,
   S
 >;
-/** `PATCH`; the input is the body. */
-export type Patch<Path extends string, Input, Output, S extends Scope> = ShapeOf<
+/** `PATCH`; the input is the body. Server code may add the expected version, which a URL's request has in `If-Match`. */
+export type Patch<Path extends string, Input, Output> = ShapeOf<
   "PATCH",
   Path,
-  Input,
+  Input & ExpectedVersion,
   Output,
-  S
+  "server"
 >;
-export type Delete<Path extends string, S extends Scope> = ShapeOf<"DELETE", Path, never, void, S>;
-/** A method of `auth.api` without a URL; the input is the body. */
-export type Method<Input, Output> = ShapeOf<"POST", undefined, Input, Output, "server">;
+/** `DELETE`; server code may give the expected version as body. */
+export type Delete<Path extends string, Input = ExpectedVersion> = ShapeOf<
+  "DELETE",
+  Path,
+  Input | undefined,
+  void,
+  "server"
+>;
+
+/** The version that the caller has seen. Another stored version is 409, and nothing is changed. */
+export type ExpectedVersion = { version?: number | undefined };
+
+/** Adds to a shape that server code may also give the ids in the body. `Body` is the body with them. */
+export type InBody<Body> = { readonly byBody: Body };
 
 /** An operation that is called without a query. */
 export type NoQuery = Record<string, never>;
+
+/** The query of an operation on a flag or segment. */
+export type EntityQuery = {
+  /** With `multiTenant`: the organization of a flag or segment that is named by its key. `""` is for global ones. */
+  organizationId?: string | undefined;
+};
 
 interface Definition<S extends Shape, Action extends OperationAction>
   extends OperationFacts<Action>,
     Documentation {
   readonly method: S["method"];
+  readonly path: S["path"];
   readonly scope: S["scope"];
+  /** `none`: monitoring must not be refused when the service is busy. */
+  readonly rateLimit: OperationRule | "none";
+  /** Whether a request may use the reserve rule `off` when its own rule is used up. */
+  mayUseReserve?(body: unknown): boolean;
   /** The code of unexpected errors. Defaults to `STORAGE_ERROR`. */
   readonly failure?: FeatureFlagErrorCode;
   run(call: Call<Action>): Promise<S["output"]>;
@@ -79,32 +97,10 @@ interface Definition<S extends Shape, Action extends OperationAction>
   readonly shape?: S;
 }
 
-interface HttpDefinition<S extends Shape, Action extends OperationAction> extends Definition<S, Action> {
-  readonly path: S["path"];
-  /** `none`: monitoring must not be refused when the service is busy. */
-  readonly rateLimit: OperationRule | "none";
-  /** Whether a request may use the reserve rule `off` when its own rule is used up. */
-  mayUseReserve?(body: unknown): boolean;
-}
-
-interface MethodDefinition<S extends Shape, Action extends OperationAction> extends Definition<S, Action> {
-  readonly path?: undefined;
-  readonly rateLimit?: undefined;
-  readonly mayUseReserve?: undefined;
-}
-
-type DefinitionOf<S extends Shape, Action extends OperationAction> = S["path"] extends string
-  ? HttpDefinition<S, Action>
-  : MethodDefinition<S, Action>;
-
 /** An operation that needs a permission. */
-export type Operation<S extends Shape> = DefinitionOf<S, FlagAction>;
+export type Operation<S extends Shape> = Definition<S, FlagAction>;
 /** An operation that any caller may use. */
-export type PublicOperation<S extends Shape> = DefinitionOf<S, "public">;
+export type PublicOperation<S extends Shape> = Definition<S, "public">;
 
 /** Any operation, whatever its shape. */
-export type AnyOperation =
-  | HttpDefinition<Shape, "public">
-  | HttpDefinition<Shape, FlagAction>
-  | MethodDefinition<Shape, "public">
-  | MethodDefinition<Shape, FlagAction>;
+export type AnyOperation = PublicOperation<Shape> | Operation<Shape>;

@@ -1,7 +1,8 @@
 /** The plugin's endpoints, made from the list of operations, and their types, which become those of `auth.api`. */
-import { type AuthEndpoint, createAuthEndpoint } from "@better-auth/core/api";
+import { createAuthEndpoint } from "@better-auth/core/api";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isAPIError } from "better-auth/api";
+import type { FlagDeclarations } from "../../model/declared.ts";
 import { MAX_BODY_BYTES } from "../http/body-limit.ts";
 import { answer } from "../http/errors.ts";
 import type { HostRequest } from "../http/host-request.ts";
@@ -10,46 +11,59 @@ import { headersOf } from "../identity/request.ts";
 import { RequestIdentity } from "../identity/request-identity.ts";
 import { admit } from "../limits/admit.ts";
 import type { Service } from "../service.ts";
-import type { AnyOperation, Shape } from "./definition.ts";
+import type { AnyOperation, EntityQuery, InBody, Shape } from "./definition.ts";
+import type { BatchMethod, BootstrapMethod, EvaluateMethod } from "./evaluation-calls.ts";
 import * as OPERATIONS from "./list.ts";
+import type { Method } from "./method-type.ts";
 
 type Operations = typeof OPERATIONS;
 
 /**
  * Without `headers` a call is trusted; with them the caller needs the operation's action on the resource
- * `featureFlag`. Names that end in `Route` are reached by URL only.
+ * `featureFlag`.
  */
-export type FeatureFlagsEndpoints = {
-  [Name in keyof Operations]: EndpointOf<NonNullable<Operations[Name]["shape"]>>;
+export type FeatureFlagsEndpoints<Flags extends FlagDeclarations = FlagDeclarations> = {
+  [Name in keyof Operations]: EndpointOf<NonNullable<Operations[Name]["shape"]>, Flags>;
 };
 
-/** A shape with `call` types its method by hand: its result depends on `select`, which `AuthEndpoint` cannot say. */
-type EndpointOf<S extends Shape> = S extends { readonly call: infer TypedCall }
-  ? TypedCall & PlainEndpoint<S>
-  : PlainEndpoint<S>;
+type EndpointOf<S extends Shape, Flags extends FlagDeclarations> = MethodOf<S, Flags> & {
+  path: S["path"];
+  options: { method: S["method"]; metadata: { scope: S["scope"] } };
+};
 
-// Named types only: a type that TypeScript infers can name packages that a user's package manager does not resolve.
-type PlainEndpoint<S extends Shape> = S extends { readonly method: "GET" }
-  ? AuthEndpoint<
-      PathOf<S>,
-      { method: "GET"; query: StandardSchemaV1<S["input"] | undefined>; metadata: { scope: S["scope"] } },
-      S["output"]
-    >
-  : S extends { readonly method: "DELETE" }
-    ? AuthEndpoint<
-        PathOf<S>,
-        { method: "DELETE"; disableBody: true; metadata: { scope: S["scope"] } },
-        S["output"]
-      >
-    : S extends { readonly method: infer M extends "POST" | "PATCH" }
-      ? AuthEndpoint<
-          PathOf<S>,
-          { method: M; body: StandardSchemaV1<S["input"]>; metadata: { scope: S["scope"] } },
-          S["output"]
-        >
-      : never;
+type MethodOf<S extends Shape, Flags extends FlagDeclarations> = S extends { readonly selects: "one" }
+  ? EvaluateMethod<Flags>
+  : S extends { readonly selects: "several" }
+    ? BatchMethod
+    : S extends { readonly selects: "all" }
+      ? BootstrapMethod
+      : Method<InputOf<S>, S["output"]>;
 
-type PathOf<S extends Shape> = S["path"] extends string ? S["path"] : string;
+/** The ids are in `params`, as in the path; or in the body, where the shape allows it. */
+type InputOf<S extends Shape> =
+  | (ParamsOf<S["path"]> & FieldsOf<S>)
+  | (S extends InBody<infer Body> ? { body: Body } & QueryOf<S> : never);
+
+type FieldsOf<S extends Shape> = S extends { readonly method: "GET" }
+  ? { query?: S["input"] | undefined }
+  : QueryOf<S> & (undefined extends S["input"] ? { body?: S["input"] } : { body: S["input"] });
+
+/** A write that names a flag or segment by its key may name the organization of the key. */
+type QueryOf<S extends Shape> = S extends { readonly namesFlag: true }
+  ? { query?: EntityQuery | undefined }
+  : [ParamName<S["path"]>] extends [never]
+    ? unknown
+    : { query?: EntityQuery | undefined };
+
+/** The parameters of a path such as `/flags/:flagId/rules/:ruleId`. */
+type ParamsOf<Path extends string> = [ParamName<Path>] extends [never]
+  ? unknown
+  : { params: { [Name in ParamName<Path>]: string } };
+type ParamName<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
+  ? Name | ParamName<`/${Rest}`>
+  : Path extends `${string}/:${infer Name}`
+    ? Name
+    : never;
 
 /** The largest body, in bytes, that a request to this path may have. */
 export function bodyLimitOf(pathname: string): number {
@@ -57,19 +71,21 @@ export function bodyLimitOf(pathname: string): number {
 }
 
 const LARGE_BODIES = Object.values<AnyOperation>(OPERATIONS).flatMap(({ path, maxBodyBytes }) =>
-  path === undefined || maxBodyBytes === undefined ? [] : [[path, maxBodyBytes] as const],
+  maxBodyBytes === undefined ? [] : [[path, maxBodyBytes] as const],
 );
 
 /** Gives the service of the auth instance that a request came to. */
 export type ServiceFinder = (request: Pick<HostRequest, "context">) => Service;
 
-export function createEndpoints(serviceOf: ServiceFinder): FeatureFlagsEndpoints {
+export function createEndpoints<Flags extends FlagDeclarations>(
+  serviceOf: ServiceFinder,
+): FeatureFlagsEndpoints<Flags> {
   const endpoints = Object.entries<AnyOperation>(OPERATIONS).map(([name, operation]) => {
     const handle = (request: HostRequest) => answerRequest(name, operation, serviceOf(request), request);
     return [name, createEndpoint(name, operation, handle)];
   });
   // Each definition was checked against its shape, from which this type is made.
-  return Object.fromEntries(endpoints) as FeatureFlagsEndpoints;
+  return Object.fromEntries(endpoints) as FeatureFlagsEndpoints<Flags>;
 }
 
 function createEndpoint(
@@ -79,13 +95,11 @@ function createEndpoint(
 ): object {
   const { method, path, scope } = operation;
   const metadata = { scope, noStore: true, openapi: documentationOf(name, operation) };
-  if (path === undefined) {
-    return createAuthEndpoint.serverOnly({ method: "POST", body: ANYTHING, metadata }, handle);
-  }
   switch (method) {
     case "GET":
       return createAuthEndpoint(path, { method, query: ANYTHING, metadata }, handle);
     case "DELETE":
+      // A request's body is not read. Server code may still pass one.
       return createAuthEndpoint(path, { method, disableBody: true, metadata }, handle);
     case "POST":
     case "PATCH":
@@ -120,7 +134,7 @@ async function answerRequest(
 async function run(operation: AnyOperation, service: Service, request: HostRequest): Promise<unknown> {
   const identity = new RequestIdentity(request, service.identities);
   const call = { service, request, headers: headersOf(request), identity };
-  if (operation.rateLimit !== undefined) await admit({ ...call, operation }, operation);
+  await admit({ ...call, operation }, operation);
   identity.markCounted();
   // Two branches, because the type of `run` follows from `action`.
   const result = await (operation.action === "public"

@@ -3,13 +3,9 @@ import type {
   AnyBatchResult,
   AnyBootstrapResult,
   AnyEvaluationResult,
-  BatchResult,
   BootstrapFeatureFlagsInput,
-  BootstrapResult,
   EvaluateFeatureFlagInput,
   EvaluateFeatureFlagsInput,
-  EvaluationResult,
-  EvaluationSelect,
 } from "../../model/evaluation.ts";
 import {
   batchBody,
@@ -27,24 +23,10 @@ import { anyObject, objectOf, schemaOf, time } from "../http/openapi.ts";
 import type { Post, PublicOperation } from "./definition.ts";
 import { EVALUATION_FIELDS } from "./schemas.ts";
 
-/** A method whose result depends on `select`. */
-type EvaluateCall = <const Select extends EvaluationSelect = "full">(call: {
-  body: EvaluateFeatureFlagInput<Select>;
-  headers?: HeadersInit;
-}) => Promise<EvaluationResult<Select>>;
-type BatchCall = <const Select extends EvaluationSelect = "full">(call: {
-  body: EvaluateFeatureFlagsInput<Select>;
-  headers?: HeadersInit;
-}) => Promise<BatchResult<Select>>;
-type BootstrapCall = <const Select extends EvaluationSelect = "full">(call: {
-  body: BootstrapFeatureFlagsInput<Select>;
-  headers?: HeadersInit;
-}) => Promise<BootstrapResult<Select>>;
-
 /** Evaluates a flag. For a flag that does not exist it returns the caller's `default` and reason `not_found`. */
 export const evaluateFeatureFlag: PublicOperation<
   Post<"/feature-flags/evaluate", EvaluateFeatureFlagInput, AnyEvaluationResult> & {
-    readonly call: EvaluateCall;
+    readonly selects: "one";
   }
 > = {
   summary: "Evaluate a flag",
@@ -56,7 +38,15 @@ export const evaluateFeatureFlag: PublicOperation<
   failure: "EVALUATION_ERROR",
   body: evaluateBody,
   result: () =>
-    objectOf({ ...EVALUATION_FIELDS, evaluatedAt: time, context: schemaOf(claimedContext) }, ["evaluatedAt"]),
+    objectOf(
+      {
+        ...EVALUATION_FIELDS,
+        evaluatedAt: time,
+        context: schemaOf(claimedContext),
+        exposures: anyObject,
+      },
+      ["evaluatedAt"],
+    ),
   async run(call) {
     const input = parseEvaluateInput(readBody(call));
     return singleResult(await openScope(call, input), input);
@@ -66,7 +56,7 @@ export const evaluateFeatureFlag: PublicOperation<
 /** Evaluates up to 100 flags. */
 export const evaluateFeatureFlags: PublicOperation<
   Post<"/feature-flags/evaluate-batch", EvaluateFeatureFlagsInput, AnyBatchResult> & {
-    readonly call: BatchCall;
+    readonly selects: "several";
   }
 > = {
   summary: "Evaluate several flags",
@@ -88,7 +78,7 @@ export const evaluateFeatureFlags: PublicOperation<
 /** Evaluates all enabled flags. */
 export const bootstrapFeatureFlags: PublicOperation<
   Post<"/feature-flags/bootstrap", BootstrapFeatureFlagsInput, AnyBootstrapResult> & {
-    readonly call: BootstrapCall;
+    readonly selects: "all";
   }
 > = {
   summary: "Evaluate all flags",
@@ -107,5 +97,6 @@ export const bootstrapFeatureFlags: PublicOperation<
 };
 
 function evaluationsSchema(required: string[]): ReturnType<typeof objectOf> {
-  return objectOf({ flags: anyObject, evaluatedAt: time, context: schemaOf(claimedContext) }, required);
+  const fields = { flags: anyObject, evaluatedAt: time, context: schemaOf(claimedContext) };
+  return objectOf({ ...fields, exposures: anyObject }, required);
 }

@@ -162,7 +162,7 @@ async function batchEntriesOf(
 
 function entryOf(
   input: EventInput,
-  { tenant, variant, userId, organizationId }: FlagSubject,
+  { tenant, variant, userId, anonymousId, organizationId, flagId, subject }: FlagSubject,
   receipt: Receipt,
   dedupe: Dedupe | undefined,
   batchRate = 1,
@@ -181,10 +181,13 @@ function entryOf(
       ...(value !== undefined && { value }),
       ...(properties !== undefined && { properties }),
       ...(userId !== undefined && { userId }),
+      ...(anonymousId !== undefined && { anonymousId }),
       ...(organizationId !== undefined && { organizationId }),
       ...(variant !== undefined && { variant }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     },
+    flagId,
+    subject,
     isKept: sampleRate === 1 || murmur3(id) < sampleRate * 2 ** 32,
     ...(dedupe !== undefined && { dedupe }),
   };

@@ -1,17 +1,21 @@
 /** The operation that explains an evaluation step by step: `POST /feature-flags/admin/flags/:id/explain`. */
 import type { ExplainFeatureFlagInput, FlagExplanation } from "../../model/evaluation.ts";
 import { explainBody, parseExplainInput } from "../../model/evaluation-input.ts";
+import { NO_TENANT } from "../../model/flag.ts";
 import type { FlagStore, Snapshot, SnapshotFlag } from "../../store/flag-store.ts";
 import { notFound } from "../../store/rows/entity.ts";
 import { admitToEntity } from "../access/admission.ts";
 import { present } from "../evaluation/context.ts";
+import { isIgnored } from "../evaluation/tenant-flags.ts";
+import { explainedSubject, withRoots } from "../evaluation/trusted-subject.ts";
 import { readBody } from "../http/body-limit.ts";
-import { anyObject, listOf, objectOf, string } from "../http/openapi.ts";
-import { pathId } from "../http/parameters.ts";
+import { anyObject, boolean, listOf, objectOf, string } from "../http/openapi.ts";
+import { entityId } from "../http/parameters.ts";
+import { originsOf } from "../trusted/origins.ts";
 import type { Operation, Post } from "./definition.ts";
-import { EVALUATION_FIELDS } from "./schemas.ts";
+import { ENTITY_QUERY, EVALUATION_FIELDS } from "./schemas.ts";
 
-/** Explains step by step why a flag evaluates as it does. Needs `read`. */
+/** Explains step by step why a flag evaluates as it does. The id may be `key:<key>`. Needs `read`. */
 export const explainFeatureFlag: Operation<
   Post<"/feature-flags/admin/flags/:id/explain", ExplainFeatureFlagInput | undefined, FlagExplanation>
 > = {
@@ -22,31 +26,45 @@ export const explainFeatureFlag: Operation<
   action: "read",
   rateLimit: "admin",
   failure: "EVALUATION_ERROR",
+  query: ENTITY_QUERY,
   body: explainBody,
   result: () =>
     objectOf({
       result: objectOf(EVALUATION_FIELDS),
       steps: listOf(objectOf({ step: string, outcome: string, detail: anyObject })),
+      ignored: boolean,
     }),
-  // Any context may be claimed: a caller who may read the rules may know what they do.
+  // Any context may be claimed: a caller who may read the rules may know what they do. Trusted attributes of the ids
+  // in it are looked up for callers with `evaluate-as` only.
   async run(call) {
     const { service, request } = call;
-    const { scope, id } = await admitToEntity(call, "flag", () => pathId(request, "id"));
+    const { scope, id } = await admitToEntity(call, "flag", () => entityId(request, "id"));
     const { context: claimed = {}, environment = service.options.environments?.default } = parseExplainInput(
       readBody(call),
     );
-    const context = { ...present(claimed), ...(environment !== undefined && { environment }) };
     const { snapshot, found, stale } = await findById(service.store, scope.tenant, id);
+    const named = { ...present(claimed), ...(environment !== undefined && { environment }) };
+    const caller = await call.identity.administrator();
+    const subject = await explainedSubject(call, caller, scope.tenant, claimed);
+    const unread = { context: named, globalContext: named, subject, globalSubject: subject };
+    const { context } = await withRoots(service, unread, found.compiled.trustedRoots);
     const { userId } = context;
     const override = userId === undefined ? undefined : snapshot.override(found.flag.id, userId, Date.now());
-    const { result, steps } = found.compiled.explain(context, override);
+    const originOf = originsOf(service.options.trusted, subject);
+    const { result, steps } = found.compiled.explain(context, override, originOf);
     const { value, variant, reason, variantMetadata } = result;
     const metadata = {
       revision: snapshot.revision,
       ...(stale && { stale: true as const }),
       ...(variantMetadata && { variant: variantMetadata }),
     };
-    return { result: { value, ...(variant !== undefined && { variant }), reason, metadata }, steps };
+    const global =
+      scope.tenant === NO_TENANT ? undefined : (await service.store.snapshot(NO_TENANT)).snapshot;
+    return {
+      result: { value, ...(variant !== undefined && { variant }), reason, metadata },
+      steps,
+      ...(global !== undefined && isIgnored(found.flag.key, global) && { ignored: true }),
+    };
   },
 };
 

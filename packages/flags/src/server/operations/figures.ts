@@ -1,10 +1,10 @@
 /** The figures behind statistics: what `include=stats` adds to a list of flags, and what stats and usage share. */
 import type { FeatureFlag, ListedFeatureFlag } from "../../model/flag.ts";
-import { NO_TENANT } from "../../model/flag.ts";
-import type { FlagStats, FlagSummary, StatsWindow } from "../../model/stats.ts";
+import type { FlagStats, StatsWindow } from "../../model/stats.ts";
 import type { FigureWindow } from "../../store/events/event-log.ts";
-import { DAY_MS, HOUR_MS, hourStart } from "../../store/events/hour.ts";
+import { DAY_MS, HOUR_MS } from "../../store/events/hour.ts";
 import { within } from "../../store/wait.ts";
+import { figureFlag } from "../evaluation/assignment.ts";
 import type { Service } from "../service.ts";
 
 const WRITE_WAIT_MS = 1000;
@@ -15,26 +15,13 @@ export async function withSummaries(
   flags: readonly FeatureFlag[],
 ): Promise<ListedFeatureFlag[]> {
   const nowMs = Date.now();
-  const window = { start: new Date(nowMs - DAY_MS).toISOString(), end: new Date(nowMs + 1).toISOString() };
-  const groups = new Map<string, { tenant: string; window: FigureWindow; flags: FeatureFlag[] }>();
-  for (const flag of flags) {
-    const tenant = service.options.multiTenant === true ? (flag.organizationId ?? NO_TENANT) : NO_TENANT;
-    const from = figureWindow(window, flag);
-    const key = JSON.stringify([tenant, from.startMs]);
-    const group = groups.get(key) ?? { tenant, window: from, flags: [] };
-    group.flags.push(flag);
-    groups.set(key, group);
-  }
   await writeCounts(service);
-  const stats = new Map<string, FlagSummary>();
-  for (const group of groups.values()) {
-    const keys = group.flags.map(({ key }) => key);
-    const summaries = await service.events.summaries(group.tenant, keys, group.window);
-    for (const { id, key } of group.flags) {
-      stats.set(id, summaries.get(key) ?? { evaluations: 0, uniqueUsers: 0 });
-    }
-  }
-  return flags.map((flag) => ({ ...flag, stats: stats.get(flag.id) ?? { evaluations: 0, uniqueUsers: 0 } }));
+  const window = { startMs: nowMs - DAY_MS, endMs: nowMs + 1 };
+  const summaries = await service.events.summaries(flags.map(figureFlag), window);
+  return flags.map((flag) => ({
+    ...flag,
+    stats: summaries.get(flag.id) ?? { evaluations: 0, uniqueUsers: 0 },
+  }));
 }
 
 /**
@@ -46,14 +33,10 @@ export async function writeCounts({ tally, exposures }: Service): Promise<void> 
   await within(writing, WRITE_WAIT_MS, "The counts are written later.").catch(() => undefined);
 }
 
-/** The window, clamped to times that rows can have. It starts no earlier than the flag, whose key may have been used before. */
-export function figureWindow(
-  { start, end }: StatsWindow,
-  flag?: Pick<FeatureFlag, "createdAt">,
-): FigureWindow {
+/** The window, clamped to times that rows can have. */
+export function figureWindow({ start, end }: StatsWindow): FigureWindow {
   const latestMs = Date.now() + HOUR_MS;
-  const earliestMs = flag === undefined ? 0 : hourStart(flag.createdAt.getTime());
-  const bound = (ms: number) => Math.min(Math.max(ms, earliestMs), latestMs);
+  const bound = (ms: number) => Math.min(Math.max(ms, 0), latestMs);
   return { startMs: bound(Date.parse(start)), endMs: bound(Date.parse(end)) };
 }
 

@@ -1,4 +1,4 @@
-/** Operations on flags: `/feature-flags/admin/flags` and the methods for server code. */
+/** Operations on flags: `/feature-flags/admin/flags`. */
 import { isPlainObject } from "../../engine/json.ts";
 import type {
   CreateFeatureFlagInput,
@@ -15,14 +15,25 @@ import {
 } from "../../model/flag-input.ts";
 import { type ListFeatureFlagsQuery, parseFlagListQuery } from "../../model/list-query.ts";
 import type { Page } from "../../model/page.ts";
+import type { WithWarnings } from "../../model/warning.ts";
 import { admitToEntity, admitToList, admitToOrganization } from "../access/admission.ts";
-import type { GuardedCall } from "../call.ts";
+import { requireMultiTenant } from "../access/multi-tenant.ts";
+import { requireDeclaredFlag, requireDeclaredPatch } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, integer, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
-import { bodyId, bodyVersion, headerVersion, pathId, versioned, withoutFields } from "../http/parameters.ts";
-import type { Delete, Get, Method, NoQuery, Operation, Patch, Post } from "./definition.ts";
+import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
+import type {
+  Delete,
+  EntityQuery,
+  ExpectedVersion,
+  Get,
+  InBody,
+  Operation,
+  Patch,
+  Post,
+} from "./definition.ts";
 import { withSummaries } from "./figures.ts";
-import { PAGE_QUERY, PAGE_SCHEMA } from "./schemas.ts";
+import { ENTITY_QUERY, PAGE_QUERY, PAGE_SCHEMA, withWarnings } from "./schemas.ts";
 
 type FlagPath = "/feature-flags/admin/flags/:id";
 
@@ -50,9 +61,9 @@ export const listFeatureFlags: Operation<
   },
 };
 
-/** Creates a flag. Needs `create`. */
+/** Creates a flag. The result has `warnings` if turning the flag off would change nothing. Needs `create`. */
 export const createFeatureFlag: Operation<
-  Post<"/feature-flags/admin/flags", CreateFeatureFlagInput, FeatureFlag>
+  Post<"/feature-flags/admin/flags", CreateFeatureFlagInput, WithWarnings<FeatureFlag>>
 > = {
   summary: "Create a flag",
   method: "POST",
@@ -62,110 +73,87 @@ export const createFeatureFlag: Operation<
   rateLimit: "admin",
   body: createFlagBody,
   status: 201,
-  result: flagSchema,
+  result: writtenFlagSchema,
   async run(call) {
     const { service, request } = call;
     // Permission first: a caller without it does not learn what a valid flag looks like.
     const organizationId = isPlainObject(request.body) ? request.body["organizationId"] : undefined;
     const scope = await admitToOrganization(call, organizationId);
     const input = parseCreateInput(readBody(call));
+    requireMultiTenant(service, input);
+    requireDeclaredFlag(service, input);
     const { defaultVisibility = "public" } = service.options;
     const visibility = input.visibility ?? defaultVisibility;
     return versioned(request, await service.store.createFlag(scope, { ...input, visibility }));
   },
 };
 
-export const getFeatureFlagRoute: Operation<Get<FlagPath, NoQuery, FeatureFlag, "http">> = {
+/** Reads a flag. The id may be `key:<key>`. Needs `read`. */
+export const getFeatureFlag: Operation<Get<FlagPath, EntityQuery, FeatureFlag>> = {
   summary: "Read a flag",
   method: "GET",
   path: "/feature-flags/admin/flags/:id",
-  scope: "http",
+  scope: "server",
   action: "read",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   result: flagSchema,
   async run(call) {
     const { service, request } = call;
-    const { scope, id } = await admitToEntity(call, "flag", () => pathId(request, "id"));
+    const { scope, id } = await admitToEntity(call, "flag", () => entityId(request, "id"));
     return versioned(request, await service.store.getFlag(scope.tenant, id));
   },
 };
 
-/** Changes the fields that are given; `null` clears an optional one. Needs `update`. */
-export const updateFeatureFlag: Operation<Method<UpdateFeatureFlagInput, FeatureFlag>> = {
-  summary: "Change a flag",
-  method: "POST",
-  scope: "server",
-  action: "update",
-  result: flagSchema,
-  run: (call) =>
-    updateFlag(call, {
-      id: () => bodyId(call.request, "id"),
-      version: () => bodyVersion(call.request),
-      patch: (body) => withoutFields(body, "id", "version"),
-    }),
-};
-
-/** Over HTTP the id is in the path and the version in `If-Match`. */
-export const updateFeatureFlagRoute: Operation<Patch<FlagPath, FeatureFlagPatch, FeatureFlag, "http">> = {
+/**
+ * Changes the fields that are given; `null` clears an optional one. `id` may be `key:<key>`. With `version`, a flag that
+ * has another version is not changed (409). The result has `warnings` if turning the flag off changes nothing. Needs
+ * `update`.
+ */
+export const updateFeatureFlag: Operation<
+  Patch<FlagPath, FeatureFlagPatch, WithWarnings<FeatureFlag>> & InBody<UpdateFeatureFlagInput>
+> = {
   summary: "Change a flag",
   method: "PATCH",
   path: "/feature-flags/admin/flags/:id",
-  scope: "http",
+  scope: "server",
   action: "update",
   rateLimit: "admin",
   // Turning a flag off must stay possible after many other changes.
   mayUseReserve: (body) => isPlainObject(body) && body["enabled"] === false && Object.keys(body).length === 1,
+  query: ENTITY_QUERY,
   body: flagPatchBody,
-  result: flagSchema,
-  run: (call) =>
-    updateFlag(call, {
-      id: () => pathId(call.request, "id"),
-      version: () => headerVersion(call.request),
-      patch: (body) => body,
-    }),
-};
-
-/** Where a request carries the id, the version and the fields. */
-interface UpdateSource {
-  id(): string;
-  version(): number | undefined;
-  patch(body: unknown): unknown;
-}
-
-async function updateFlag(call: GuardedCall, from: UpdateSource): Promise<FeatureFlag> {
-  const { scope, id } = await admitToEntity(call, "flag", from.id);
-  const patch = parseFlagPatch(from.patch(readBody(call)));
-  const flag = await call.service.store.updateFlag(scope, id, patch, from.version());
-  return versioned(call.request, flag);
-}
-
-/** Deletes a flag with its rules and overrides. Needs `delete`. */
-export const deleteFeatureFlag: Operation<Method<{ id: string; version?: number | undefined }, void>> = {
-  summary: "Delete a flag",
-  method: "POST",
-  scope: "server",
-  action: "delete",
-  status: 204,
+  result: writtenFlagSchema,
   async run(call) {
-    const { scope, id } = await admitToEntity(call, "flag", () => bodyId(call.request, "id"));
-    await call.service.store.deleteFlag(scope, id, bodyVersion(call.request));
+    const { service, request } = call;
+    const { scope, id } = await admitToEntity(call, "flag", () => entityId(request, "id"));
+    const patch = parseFlagPatch(entityFields(request, readBody(call), "id", "version"));
+    requireMultiTenant(service, patch);
+    await requireDeclaredPatch(service, scope.tenant, id, patch);
+    return versioned(request, await service.store.updateFlag(scope, id, patch, expectedVersion(request)));
   },
 };
 
-export const deleteFeatureFlagRoute: Operation<Delete<FlagPath, "http">> = {
+/** Deletes a flag with its rules and overrides. `id` may be `key:<key>`. Needs `delete`. */
+export const deleteFeatureFlag: Operation<Delete<FlagPath> & InBody<{ id: string } & ExpectedVersion>> = {
   summary: "Delete a flag with its rules and overrides",
   method: "DELETE",
   path: "/feature-flags/admin/flags/:id",
-  scope: "http",
+  scope: "server",
   action: "delete",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   status: 204,
   async run(call) {
-    const { scope, id } = await admitToEntity(call, "flag", () => pathId(call.request, "id"));
-    await call.service.store.deleteFlag(scope, id, headerVersion(call.request));
+    const { scope, id } = await admitToEntity(call, "flag", () => entityId(call.request, "id"));
+    await call.service.store.deleteFlag(scope, id, expectedVersion(call.request));
   },
 };
 
 function flagSchema(): ObjectSchema {
   return entityOf(createFlagBody, { id: string, version: integer, createdAt: time, updatedAt: time });
+}
+
+function writtenFlagSchema(): ObjectSchema {
+  return withWarnings(flagSchema());
 }

@@ -1,24 +1,37 @@
 /** The health of the service: `GET /feature-flags/health`, in short for everyone, in full for callers with `read`. */
 import { NO_TENANT } from "../../model/flag.ts";
-import type { StoreHealth } from "../../store/flag-store.ts";
+import type { IgnoredFlag, StoreHealth } from "../../store/flag-store.ts";
 import { judge } from "../access/permission.ts";
 import type { Call } from "../call.ts";
-import { boolean, integer, number, objectOf, oneOf, string } from "../http/openapi.ts";
+import { boolean, integer, listOf, number, objectOf, oneOf, string } from "../http/openapi.ts";
 import type { FastPathState } from "../service.ts";
 import { VERSION } from "../version.ts";
 import type { Get, NoQuery, PublicOperation } from "./definition.ts";
+import { listIgnoredFlags } from "./ignored-flags.ts";
 
+/** The health of the service. Only `status` and `version` are public. */
 export type FeatureFlagsHealth = {
   /** `degraded` while flags may be out of date, or cannot be changed. */
   readonly status: "ok" | "degraded";
+  /** The version of this package. */
   readonly version: string;
 } & Partial<HealthFigures>;
 
 type HealthFigures = StoreHealth & {
+  /**
+   * Changes of flags that this process has loaded since its start, of all organizations evaluated in the last minute.
+   * Only for callers who may read all of them.
+   */
+  readonly changes?: number;
   /** Whether the fast path answers requests. */
   readonly fastPath: FastPathState["state"];
   /** Why the fast path is off. */
   readonly fastPathReason?: string;
+  /**
+   * With `multiTenant`: flags of organizations that evaluation ignores, because a global flag that organizations may not
+   * replace has their key. At most 100, and at most 10 s old. Absent if they cannot be read now.
+   */
+  readonly ignoredFlags?: readonly IgnoredFlag[];
 };
 
 /** Gives the health of the service; in full for server code and callers with `read`. */
@@ -40,10 +53,12 @@ export const getFeatureFlagsHealth: PublicOperation<
         snapshotAgeMs: number,
         stale: boolean,
         problem: string,
+        changes: integer,
         transactions: oneOf("unproven", "ok", "refused"),
         bus: oneOf("off", "up", "down"),
         fastPath: oneOf("on", "off"),
         fastPathReason: string,
+        ignoredFlags: listOf(objectOf({ organizationId: string, key: string })),
       },
       ["status", "version"],
     ),
@@ -51,12 +66,17 @@ export const getFeatureFlagsHealth: PublicOperation<
     const { service } = call;
     // A caller who cannot be identified, for whatever reason, gets the short form.
     const tenant = await readableTenant(call).catch(() => undefined);
-    const health = await service.store.health(tenant ?? NO_TENANT).catch(() => undefined);
+    const [health, ignoredFlags] = await Promise.all([
+      service.store.health(tenant ?? NO_TENANT).catch(() => undefined),
+      tenant === undefined ? undefined : listIgnoredFlags(service, tenant),
+    ]);
     const isOk = health !== undefined && !health.stale && health.transactions !== "refused";
     return {
       status: isOk ? "ok" : "degraded",
       version: VERSION,
       ...(tenant !== undefined && health !== undefined && figuresOf(health, service.fastPath)),
+      ...(tenant === NO_TENANT && health !== undefined && { changes: service.store.figures().changes }),
+      ...(ignoredFlags !== undefined && { ignoredFlags }),
     };
   },
 };

@@ -6,6 +6,7 @@ export * from "./audit.ts";
 export * from "./evaluate.ts";
 export * from "./events.ts";
 export * from "./explain.ts";
+export * from "./exposures.ts";
 export * from "./flags.ts";
 export * from "./health.ts";
 export * from "./metrics.ts";

@@ -2,12 +2,19 @@
 import { APIError } from "@better-auth/core/error";
 import { isAPIError } from "better-auth/api";
 import * as z from "zod";
+import type { EvaluationReason } from "../../engine/definition.ts";
 import { isPlainObject } from "../../engine/json.ts";
 import type { EvaluationFields, EvaluationMetadata } from "../../model/evaluation.ts";
 import { parseBootstrapInput, parseEvaluateInput } from "../../model/evaluation-input.ts";
 import { jsonObject, parse } from "../../model/inputs.ts";
-import type { OfrepBulkEvaluation, OfrepEvaluation, OfrepInput, OfrepMetadata } from "../../model/ofrep.ts";
-import { claimOf, OPENFEATURE_REASONS } from "../../model/openfeature.ts";
+import type {
+  OfrepBulkEvaluation,
+  OfrepEvaluation,
+  OfrepInput,
+  OfrepMetadata,
+  OfrepReason,
+} from "../../model/ofrep.ts";
+import { claimOf } from "../../model/openfeature.ts";
 import { sha256 } from "../../store/sha256.ts";
 import type { Call } from "../call.ts";
 import { bootstrapResult, singleResult } from "../evaluation/results.ts";
@@ -21,13 +28,24 @@ import type { Post, PublicOperation } from "./definition.ts";
 
 const ofrepBody = z.object({ context: z.looseObject({}).optional() });
 
+/** The protocol has no `DEFAULT`. `STATIC` is OpenFeature's word for a value that was configured for all. */
+const REASONS: Readonly<Record<EvaluationReason, OfrepReason>> = {
+  rule_match: "TARGETING_MATCH",
+  override: "TARGETING_MATCH",
+  percentage_rollout: "SPLIT",
+  default: "STATIC",
+  disabled: "DISABLED",
+  not_found: "UNKNOWN",
+};
+
 const FIELDS = {
   value: anyJson,
   variant: string,
-  reason: oneOf("TARGETING_MATCH", "SPLIT", "DEFAULT", "DISABLED"),
+  reason: oneOf(...new Set(Object.values(REASONS))),
   metadata: anyObject,
 };
 
+/** Evaluates a flag in the format of OFREP. Only over HTTP: server code has `evaluateFeatureFlag`. */
 export const evaluateOfrepFlagRoute: PublicOperation<
   Post<"/ofrep/v1/evaluate/flags/:key", OfrepInput, OfrepEvaluation, "http">
 > = {
@@ -39,7 +57,7 @@ export const evaluateOfrepFlagRoute: PublicOperation<
   rateLimit: "evaluate",
   failure: "EVALUATION_ERROR",
   body: ofrepBody,
-  result: () => objectOf({ key: string, ...FIELDS }, ["key", "value", "reason"]),
+  result: () => objectOf({ key: string, ...FIELDS }, ["key", "reason"]),
   async run(call) {
     const key = pathId(call.request, "key");
     const result = await inProtocol(call, { key }, async () => {
@@ -53,6 +71,7 @@ export const evaluateOfrepFlagRoute: PublicOperation<
   },
 };
 
+/** Evaluates all flags in the format of OFREP. Only over HTTP: server code has `bootstrapFeatureFlags`. */
 export const evaluateOfrepFlagsRoute: PublicOperation<
   Post<"/ofrep/v1/evaluate/flags", OfrepInput, OfrepBulkEvaluation | undefined, "http">
 > = {
@@ -90,8 +109,9 @@ function evaluationOf(key: string, fields: EvaluationFields): OfrepEvaluation {
   const { value, variant, reason, metadata } = fields;
   return {
     key,
-    value,
-    reason: OPENFEATURE_REASONS[reason],
+    // The protocol has no null: without a value the caller uses the default in its code.
+    ...(value !== null && { value }),
+    reason: REASONS[reason],
     ...(variant !== undefined && { variant }),
     metadata: flatMetadata(metadata),
   };

@@ -3,14 +3,16 @@ import { type ListFeatureFlagOverridesQuery, parseOverrideListQuery } from "../.
 import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
 import { createOverrideBody, parseOverrideInput } from "../../model/override-input.ts";
 import type { Page } from "../../model/page.ts";
-import { admitToEntity, admitToTenants } from "../access/admission.ts";
+import { admitToEntity, admitToTenants, findListedFlag } from "../access/admission.ts";
+import { requireDeclaredValue } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
-import { bodyId, pathId } from "../http/parameters.ts";
-import type { Delete, Get, Operation, Post } from "./definition.ts";
-import { PAGE_QUERY, PAGE_SCHEMA } from "./schemas.ts";
+import { bodyId, entityId } from "../http/parameters.ts";
+import type { Delete, Get, InBody, Operation, Post } from "./definition.ts";
+import { requireUserId } from "./override-user.ts";
+import { ENTITY_QUERY, PAGE_QUERY, PAGE_SCHEMA } from "./schemas.ts";
 
-/** Lists overrides. Needs `read`. */
+/** Lists overrides. `flagId` may be `key:<key>`. Needs `read`. */
 export const listFeatureFlagOverrides: Operation<
   Get<
     "/feature-flags/admin/overrides",
@@ -28,13 +30,14 @@ export const listFeatureFlagOverrides: Operation<
   result: () => objectOf({ overrides: listOf(overrideSchema()), page: PAGE_SCHEMA }, ["overrides", "page"]),
   async run(call) {
     const tenants = await admitToTenants(call);
-    return call.service.store.listOverrides(tenants, parseOverrideListQuery(call.request.query));
+    const query = parseOverrideListQuery(call.request.query);
+    return call.service.store.listOverrides(tenants, await findListedFlag(call, query));
   },
 };
 
-/** Sets a flag's value for one user. Needs `override`. */
+/** Sets a flag's value for one user. `flagId` may be `key:<key>`. Needs `override`. */
 export const createFeatureFlagOverride: Operation<
-  Post<"/feature-flags/admin/overrides", FlagOverrideInput, FlagOverride>
+  Post<"/feature-flags/admin/overrides", FlagOverrideInput, FlagOverride> & { readonly namesFlag: true }
 > = {
   summary: "Create an override",
   method: "POST",
@@ -42,29 +45,35 @@ export const createFeatureFlagOverride: Operation<
   scope: "server",
   action: "override",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   body: createOverrideBody,
   status: 201,
   result: overrideSchema,
   async run(call) {
-    const { scope } = await admitToEntity(call, "flag", () => bodyId(call.request, "flagId"));
-    return call.service.store.createOverride(scope, parseOverrideInput(readBody(call)));
+    const { scope, id } = await admitToEntity(call, "flag", () => bodyId(call.request, "flagId"));
+    const input = parseOverrideInput(readBody(call));
+    await requireUserId(call, input.userId);
+    await requireDeclaredValue(call.service, scope.tenant, id, input.value);
+    return call.service.store.createOverride(scope, { ...input, flagId: id });
   },
 };
 
-export const deleteFeatureFlagOverrideRoute: Operation<Delete<"/feature-flags/admin/overrides/:id", "http">> =
-  {
-    summary: "Delete an override",
-    method: "DELETE",
-    path: "/feature-flags/admin/overrides/:id",
-    scope: "http",
-    action: "override",
-    rateLimit: "admin",
-    status: 204,
-    async run(call) {
-      const { scope, id } = await admitToEntity(call, "override", () => pathId(call.request, "id"));
-      await call.service.store.deleteOverride(scope, id);
-    },
-  };
+/** Deletes an override: the user gets the flag's value by its rules again. Needs `override`. */
+export const deleteFeatureFlagOverride: Operation<
+  Delete<"/feature-flags/admin/overrides/:id", Record<string, never>> & InBody<{ id: string }>
+> = {
+  summary: "Delete an override",
+  method: "DELETE",
+  path: "/feature-flags/admin/overrides/:id",
+  scope: "server",
+  action: "override",
+  rateLimit: "admin",
+  status: 204,
+  async run(call) {
+    const { scope, id } = await admitToEntity(call, "override", () => entityId(call.request, "id"));
+    await call.service.store.deleteOverride(scope, id);
+  },
+};
 
 function overrideSchema(): ObjectSchema {
   return entityOf(createOverrideBody, { id: string, createdAt: time });

@@ -5,6 +5,7 @@ import type { HostRequest } from "../http/host-request.ts";
 import { boolean, objectOf, string } from "../http/openapi.ts";
 import type { Get, NoQuery, PublicOperation } from "./definition.ts";
 
+/** Whether this process can evaluate flags, and the reason if it cannot. */
 export type FeatureFlagsReadiness =
   | { readonly ready: true }
   | { readonly ready: false; readonly reason: "closing" | "no flags yet" };

@@ -1,4 +1,4 @@
-/** Operations on a flag's rules: `/feature-flags/admin/flags/:flagId/rules` and the methods for server code. */
+/** Operations on a flag's rules: `/feature-flags/admin/flags/:flagId/rules`. */
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
 import {
   type CreateFeatureFlagRuleInput,
@@ -7,24 +7,41 @@ import {
   parseRulePatch,
   rulePatchBody,
 } from "../../model/rule-input.ts";
+import type { WithWarnings } from "../../model/warning.ts";
 import { admitToEntity, possibleId } from "../access/admission.ts";
 import type { GuardedCall } from "../call.ts";
+import { requireDeclaredValue } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, integer, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
-import { bodyId, headerVersion, pathId, versioned, withoutFields } from "../http/parameters.ts";
-import type { Delete, Get, Method, NoQuery, Operation, Patch, Post } from "./definition.ts";
+import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
+import { withAttributeWarnings } from "../trusted/attribute-warnings.ts";
+import type {
+  Delete,
+  EntityQuery,
+  ExpectedVersion,
+  Get,
+  InBody,
+  Operation,
+  Patch,
+  Post,
+} from "./definition.ts";
+import { ENTITY_QUERY, withWarnings } from "./schemas.ts";
 
 type RulesPath = "/feature-flags/admin/flags/:flagId/rules";
 type RulePath = "/feature-flags/admin/flags/:flagId/rules/:ruleId";
 
-/** Lists a flag's rules in the order in which they are evaluated. Needs `read`. */
-export const listFeatureFlagRules: Operation<Get<RulesPath, NoQuery, { rules: FlagRule[] }>> = {
+/** Names a rule in a body. */
+type RuleIds = { flagId: string; ruleId: string };
+
+/** Lists a flag's rules in the order in which they are evaluated. `flagId` may be `key:<key>`. Needs `read`. */
+export const listFeatureFlagRules: Operation<Get<RulesPath, EntityQuery, { rules: FlagRule[] }>> = {
   summary: "List a flag's rules",
   method: "GET",
   path: "/feature-flags/admin/flags/:flagId/rules",
   scope: "server",
   action: "read",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   result: () => objectOf({ rules: listOf(ruleSchema()) }, ["rules"]),
   async run(call) {
     const { scope, id } = await admitToFlag(call);
@@ -32,84 +49,88 @@ export const listFeatureFlagRules: Operation<Get<RulesPath, NoQuery, { rules: Fl
   },
 };
 
-/** Creates a rule. Needs `update`. */
-export const createFeatureFlagRule: Operation<Method<CreateFeatureFlagRuleInput, FlagRule>> = {
-  summary: "Create a rule",
-  method: "POST",
-  scope: "server",
-  action: "update",
-  status: 201,
-  result: ruleSchema,
-  async run(call) {
-    const { request } = call;
-    const { scope, id } = await admitToEntity(call, "flag", () => bodyId(request, "flagId"));
-    const input = parseRuleInput(withoutFields(readBody(call), "flagId"));
-    return versioned(request, await call.service.store.createRule(scope, id, input));
-  },
-};
-
-/** Over HTTP the flag is in the path. */
-export const createFeatureFlagRuleRoute: Operation<Post<RulesPath, FlagRuleInput, FlagRule, "http">> = {
+/**
+ * Creates a rule. `flagId` may be `key:<key>`. The result has `warnings` if turning the flag off changes nothing, or if
+ * the conditions read an attribute that is probably misspelt. Needs `update`.
+ */
+export const createFeatureFlagRule: Operation<
+  Post<RulesPath, FlagRuleInput, WithWarnings<FlagRule>> & InBody<CreateFeatureFlagRuleInput>
+> = {
   summary: "Create a rule",
   method: "POST",
   path: "/feature-flags/admin/flags/:flagId/rules",
-  scope: "http",
+  scope: "server",
   action: "update",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   body: createRuleBody,
   status: 201,
-  result: ruleSchema,
+  result: writtenRuleSchema,
   async run(call) {
     const { scope, id } = await admitToFlag(call);
-    const input = parseRuleInput(readBody(call));
-    return versioned(call.request, await call.service.store.createRule(scope, id, input));
+    const input = parseRuleInput(entityFields(call.request, readBody(call), "flagId"));
+    await requireDeclaredValue(call.service, scope.tenant, id, input.value);
+    return written(call, await call.service.store.createRule(scope, id, input));
   },
 };
 
-export const updateFeatureFlagRuleRoute: Operation<Patch<RulePath, FlagRulePatch, FlagRule, "http">> = {
+/**
+ * Changes the fields that are given; `null` clears an optional one. `flagId` may be `key:<key>`. With `version`, a rule
+ * that has another version is not changed (409). Needs `update`.
+ */
+export const updateFeatureFlagRule: Operation<
+  Patch<RulePath, FlagRulePatch, WithWarnings<FlagRule>> & InBody<FlagRulePatch & RuleIds & ExpectedVersion>
+> = {
   summary: "Change a rule",
   method: "PATCH",
   path: "/feature-flags/admin/flags/:flagId/rules/:ruleId",
-  scope: "http",
+  scope: "server",
   action: "update",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   body: rulePatchBody,
-  result: ruleSchema,
+  result: writtenRuleSchema,
   async run(call) {
     const { service, request } = call;
     const { scope, id } = await admitToFlag(call);
-    const body = readBody(call);
-    const ruleId = possibleId("rule", pathId(request, "ruleId"));
-    const rule = await service.store.updateRule(
-      scope,
-      id,
-      ruleId,
-      parseRulePatch(body),
-      headerVersion(request),
-    );
-    return versioned(request, rule);
+    const patch = parseRulePatch(entityFields(request, readBody(call), "flagId", "ruleId", "version"));
+    const ruleId = possibleId("rule", entityId(request, "ruleId"));
+    await requireDeclaredValue(service, scope.tenant, id, patch.value);
+    const rule = await service.store.updateRule(scope, id, ruleId, patch, expectedVersion(request));
+    return written(call, rule);
   },
 };
 
-export const deleteFeatureFlagRuleRoute: Operation<Delete<RulePath, "http">> = {
+/** Deletes a rule. `flagId` may be `key:<key>`. Needs `update`. */
+export const deleteFeatureFlagRule: Operation<Delete<RulePath> & InBody<RuleIds & ExpectedVersion>> = {
   summary: "Delete a rule",
   method: "DELETE",
   path: "/feature-flags/admin/flags/:flagId/rules/:ruleId",
-  scope: "http",
+  scope: "server",
   action: "update",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   status: 204,
   async run(call) {
     const { scope, id } = await admitToFlag(call);
-    const ruleId = possibleId("rule", pathId(call.request, "ruleId"));
-    await call.service.store.deleteRule(scope, id, ruleId, headerVersion(call.request));
+    const ruleId = possibleId("rule", entityId(call.request, "ruleId"));
+    await call.service.store.deleteRule(scope, id, ruleId, expectedVersion(call.request));
   },
 };
 
+/** The rule with its version, and with warnings about the attributes that it reads. */
+function written({ service, request }: GuardedCall, rule: WithWarnings<FlagRule>): WithWarnings<FlagRule> {
+  return versioned(request, withAttributeWarnings(service.options.trusted, rule));
+}
+
 function admitToFlag(call: GuardedCall): ReturnType<typeof admitToEntity> {
-  return admitToEntity(call, "flag", () => pathId(call.request, "flagId"));
+  return admitToEntity(call, "flag", () => entityId(call.request, "flagId"));
 }
 
 function ruleSchema(): ObjectSchema {
   return entityOf(createRuleBody, { id: string, flagId: string, version: integer, createdAt: time });
+}
+
+function writtenRuleSchema(): ObjectSchema {
+  return withWarnings(ruleSchema());
 }

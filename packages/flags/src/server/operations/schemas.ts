@@ -16,7 +16,21 @@ import {
 /** The query parameters of a list that comes in pages. */
 export const PAGE_QUERY: readonly string[] = ["organizationId", "cursor", "limit", "sort"];
 
+/** The query parameters of an operation on a flag or segment. */
+export const ENTITY_QUERY: readonly string[] = ["organizationId"];
+
 export const PAGE_SCHEMA: ObjectSchema = objectOf({ nextCursor: string, limit: integer, hasMore: boolean });
+
+/** An entity in the response to the write that created or changed it. */
+export function withWarnings({ properties, ...schema }: ObjectSchema): ObjectSchema {
+  const warnings = listOf(
+    objectOf({
+      code: oneOf("OFF_CHANGES_NOTHING", "UNKNOWN_ATTRIBUTE", "CLAIMED_ATTRIBUTE"),
+      message: string,
+    }),
+  );
+  return { ...schema, properties: { ...properties, warnings } };
+}
 
 export const EVALUATION_FIELDS: Readonly<Record<string, JsonSchema>> = {
   value: anyJson,

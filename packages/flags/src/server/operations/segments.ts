@@ -9,13 +9,24 @@ import {
   parseSegmentPatch,
   segmentPatchBody,
 } from "../../model/segment-input.ts";
+import type { WithWarnings } from "../../model/warning.ts";
 import { admitToEntity, admitToOrganization, admitToTenants } from "../access/admission.ts";
 import type { GuardedCall } from "../call.ts";
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, integer, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
-import { bodyVersion, headerVersion, pathId, versioned, withoutFields } from "../http/parameters.ts";
-import type { Delete, Get, NoQuery, Operation, Patch, Post } from "./definition.ts";
-import { PAGE_QUERY, PAGE_SCHEMA } from "./schemas.ts";
+import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
+import { withAttributeWarnings } from "../trusted/attribute-warnings.ts";
+import type {
+  Delete,
+  EntityQuery,
+  ExpectedVersion,
+  Get,
+  InBody,
+  Operation,
+  Patch,
+  Post,
+} from "./definition.ts";
+import { ENTITY_QUERY, PAGE_QUERY, PAGE_SCHEMA, withWarnings } from "./schemas.ts";
 
 type SegmentsPath = "/feature-flags/admin/segments";
 type SegmentPath = "/feature-flags/admin/segments/:id";
@@ -39,7 +50,9 @@ export const listFeatureFlagSegments: Operation<
 };
 
 /** Creates a segment. Needs `update`. */
-export const createFeatureFlagSegment: Operation<Post<SegmentsPath, FlagSegmentInput, FlagSegment>> = {
+export const createFeatureFlagSegment: Operation<
+  Post<SegmentsPath, FlagSegmentInput, WithWarnings<FlagSegment>>
+> = {
   summary: "Create a segment",
   method: "POST",
   path: "/feature-flags/admin/segments",
@@ -48,23 +61,24 @@ export const createFeatureFlagSegment: Operation<Post<SegmentsPath, FlagSegmentI
   rateLimit: "admin",
   body: createSegmentBody,
   status: 201,
-  result: segmentSchema,
+  result: () => withWarnings(segmentSchema()),
   async run(call) {
     const { service, request } = call;
     const organizationId = isPlainObject(request.body) ? request.body["organizationId"] : undefined;
     const scope = await admitToOrganization(call, organizationId);
-    return versioned(request, await service.store.createSegment(scope, parseSegmentInput(readBody(call))));
+    return written(call, await service.store.createSegment(scope, parseSegmentInput(readBody(call))));
   },
 };
 
-/** Reads a segment. Needs `read`. */
-export const getFeatureFlagSegment: Operation<Get<SegmentPath, NoQuery, FlagSegment>> = {
+/** Reads a segment. The id may be `key:<key>`. Needs `read`. */
+export const getFeatureFlagSegment: Operation<Get<SegmentPath, EntityQuery, FlagSegment>> = {
   summary: "Read a segment",
   method: "GET",
   path: "/feature-flags/admin/segments/:id",
   scope: "server",
   action: "read",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   result: segmentSchema,
   async run(call) {
     const { scope, id } = await admitToSegment(call);
@@ -72,9 +86,13 @@ export const getFeatureFlagSegment: Operation<Get<SegmentPath, NoQuery, FlagSegm
   },
 };
 
-/** Changes a segment, and with it every rule that names it. Needs `update`. */
+/**
+ * Changes a segment, and with it every rule that names it. The id may be `key:<key>`. With `version`, a segment that has
+ * another version is not changed (409). Needs `update`.
+ */
 export const updateFeatureFlagSegment: Operation<
-  Patch<SegmentPath, FlagSegmentPatch & { version?: number | undefined }, FlagSegment, "server">
+  Patch<SegmentPath, FlagSegmentPatch, WithWarnings<FlagSegment>> &
+    InBody<FlagSegmentPatch & { id: string } & ExpectedVersion>
 > = {
   summary: "Change a segment",
   method: "PATCH",
@@ -82,39 +100,50 @@ export const updateFeatureFlagSegment: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   body: segmentPatchBody,
-  result: segmentSchema,
+  result: () => withWarnings(segmentSchema()),
   async run(call) {
     const { service, request } = call;
     const { scope, id } = await admitToSegment(call);
-    const body = readBody(call);
-    // Over HTTP the version is in `If-Match`, and the body has the segment's fields only.
-    const isMethod = request.request === undefined;
-    const patch = parseSegmentPatch(isMethod ? withoutFields(body, "version") : body);
-    const version = (isMethod ? bodyVersion(request) : undefined) ?? headerVersion(request);
-    return versioned(request, await service.store.updateSegment(scope, id, patch, version));
+    const patch = parseSegmentPatch(entityFields(request, readBody(call), "id", "version"));
+    const segment = await service.store.updateSegment(scope, id, patch, expectedVersion(request));
+    return written(call, segment);
   },
 };
 
-/** Deletes a segment that no rule uses. Needs `update`. */
-export const deleteFeatureFlagSegment: Operation<Delete<SegmentPath, "server">> = {
+/** Deletes a segment that no rule uses. The id may be `key:<key>`. Needs `update`. */
+export const deleteFeatureFlagSegment: Operation<
+  Delete<SegmentPath> & InBody<{ id: string } & ExpectedVersion>
+> = {
   summary: "Delete a segment that no rule uses",
   method: "DELETE",
   path: "/feature-flags/admin/segments/:id",
   scope: "server",
   action: "update",
   rateLimit: "admin",
+  query: ENTITY_QUERY,
   status: 204,
   async run(call) {
     const { scope, id } = await admitToSegment(call);
-    await call.service.store.deleteSegment(scope, id, headerVersion(call.request));
+    await call.service.store.deleteSegment(scope, id, expectedVersion(call.request));
   },
 };
 
+/** The segment with its version, and with warnings about the attributes that it reads. */
+function written({ service, request }: GuardedCall, segment: FlagSegment): WithWarnings<FlagSegment> {
+  return versioned(request, withAttributeWarnings(service.options.trusted, segment));
+}
+
 function admitToSegment(call: GuardedCall): ReturnType<typeof admitToEntity> {
-  return admitToEntity(call, "segment", () => pathId(call.request, "id"));
+  return admitToEntity(call, "segment", () => entityId(call.request, "id"));
 }
 
 function segmentSchema(): ObjectSchema {
-  return entityOf(createSegmentBody, { id: string, version: integer, createdAt: time, updatedAt: time });
+  return entityOf(createSegmentBody, {
+    id: string,
+    version: integer,
+    createdAt: time,
+    updatedAt: time,
+  });
 }

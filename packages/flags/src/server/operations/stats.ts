@@ -1,20 +1,21 @@
 /** Statistics of a flag: `GET /feature-flags/admin/flags/:id/stats`. */
-import type { FlagStats, FlagVariantStats } from "../../model/stats.ts";
+import type { FlagArmStats, FlagStats, FlagVariantStats } from "../../model/stats.ts";
 import { type FeatureFlagStatsQuery, parseWindow } from "../../model/stats-query.ts";
-import type { FlagFigures } from "../../store/events/event-log.ts";
+import type { ArmFigures, EventFigures, FlagFigures } from "../../store/events/event-log.ts";
 import { admitToEntity } from "../access/admission.ts";
+import { figureFlag } from "../evaluation/assignment.ts";
 import { anyObject, integer, objectOf, string } from "../http/openapi.ts";
-import { pathId } from "../http/parameters.ts";
-import type { Get, Operation } from "./definition.ts";
+import { entityId } from "../http/parameters.ts";
+import type { EntityQuery, Get, Operation } from "./definition.ts";
 import { figureWindow, seriesOf, writeCounts } from "./figures.ts";
-import { SERIES_SCHEMA, WINDOW_SCHEMA } from "./schemas.ts";
+import { ENTITY_QUERY, SERIES_SCHEMA, WINDOW_SCHEMA } from "./schemas.ts";
 
 /** Events have free names, so a variant may have any number of them. The most frequent are returned. */
 const MAX_EVENT_NAMES = 1000;
 
-/** Gives how often a flag was evaluated, for how many users, and their events. Needs `read`. */
+/** Gives how often a flag was evaluated, for how many users, and their events. The id may be `key:<key>`. Needs `read`. */
 export const getFeatureFlagStats: Operation<
-  Get<"/feature-flags/admin/flags/:id/stats", FeatureFlagStatsQuery, FlagStats>
+  Get<"/feature-flags/admin/flags/:id/stats", EntityQuery & FeatureFlagStatsQuery, FlagStats>
 > = {
   summary: "Statistics of a flag",
   method: "GET",
@@ -22,7 +23,7 @@ export const getFeatureFlagStats: Operation<
   scope: "server",
   action: "read",
   rateLimit: "admin",
-  query: ["start", "end"],
+  query: [...ENTITY_QUERY, "start", "end"],
   result: () =>
     objectOf({
       flagId: string,
@@ -35,11 +36,11 @@ export const getFeatureFlagStats: Operation<
     }),
   async run(call) {
     const { service, request } = call;
-    const { scope, id } = await admitToEntity(call, "flag", () => pathId(request, "id"));
+    const { scope, id } = await admitToEntity(call, "flag", () => entityId(request, "id"));
     const window = parseWindow(request.query, Date.now());
     const flag = await service.store.getFlag(scope.tenant, id);
     await writeCounts(service);
-    const figures = await service.events.flagFigures(scope.tenant, flag.key, figureWindow(window, flag));
+    const figures = await service.events.flagFigures(figureFlag(flag), figureWindow(window));
     const { byReason, byHour, uniqueUsers } = figures;
     return {
       flagId: flag.id,
@@ -53,27 +54,35 @@ export const getFeatureFlagStats: Operation<
   },
 };
 
-function variantsOf({ exposures, events }: FlagFigures): Record<string, FlagVariantStats> {
-  const variants = new Set([...exposures.keys(), ...events.keys()]);
+function variantsOf({ excluded, ...subjects }: FlagFigures): Record<string, FlagVariantStats> {
+  const arms = new Set([...armsIn(subjects), ...armsIn(excluded)]);
+  const excludedArms = new Set(armsIn(excluded));
   return Object.fromEntries(
-    Array.from(variants, (variant) => [
-      variant,
-      {
-        exposures: exposures.get(variant)?.exposures ?? 0,
-        uniqueUsers: exposures.get(variant)?.uniqueUsers ?? 0,
-        events: eventsOf(events.get(variant) ?? new Map()),
-      },
+    Array.from(arms, (arm) => [
+      arm,
+      { ...armOf(subjects, arm), ...(excludedArms.has(arm) && { excluded: armOf(excluded, arm) }) },
     ]),
   );
 }
 
-type EventFigures = FlagFigures["events"] extends ReadonlyMap<string, infer Named> ? Named : never;
+const armsIn = ({ exposures, events }: ArmFigures) => [...exposures.keys(), ...events.keys()];
 
-function eventsOf(named: EventFigures): FlagVariantStats["events"] {
+function armOf({ exposures, events }: ArmFigures, arm: string): FlagArmStats {
+  return {
+    exposures: exposures.get(arm)?.exposures ?? 0,
+    uniqueUsers: exposures.get(arm)?.uniqueUsers ?? 0,
+    events: eventsOf(events.get(arm) ?? new Map()),
+  };
+}
+
+function eventsOf(named: ReadonlyMap<string, EventFigures>): FlagArmStats["events"] {
   const most = Array.from(named)
     .sort(([, a], [, b]) => b.count - a.count)
     .slice(0, MAX_EVENT_NAMES);
   return Object.fromEntries(
-    most.map(([name, { count, sum, valued }]) => [name, { count, sum, mean: valued > 0 ? sum / valued : 0 }]),
+    most.map(([name, { count, sum, valued, converters }]) => [
+      name,
+      { count, sum, mean: valued > 0 ? sum / valued : 0, uniqueConverters: converters },
+    ]),
   );
 }

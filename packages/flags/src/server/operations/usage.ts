@@ -38,15 +38,13 @@ export const getFeatureFlagUsage: Operation<
       tenants === "all" ? tenants : tenants.tenant,
       figureWindow(window),
     );
-    const byFlag = new Map(
-      figures.byFlag.map(({ tenant, flagKey, evaluations }) => [keyOf(tenant, flagKey), evaluations]),
-    );
+    const byFlag = new Map(figures.byFlag.map(({ flagId, evaluations }) => [flagId, evaluations]));
 
     const startMs = Date.parse(window.start);
     const flags = { total: 0, enabled: 0, stale: 0 };
     let top: FlagUsage["top"] = [];
-    await service.store.visitFlags(tenants, ({ id, tenant, key, enabled, createdAt }) => {
-      const evaluations = byFlag.get(keyOf(tenant, key)) ?? 0;
+    await service.store.visitFlags(tenants, ({ id, key, enabled, createdAt }) => {
+      const evaluations = byFlag.get(id) ?? 0;
       flags.total += 1;
       if (enabled) flags.enabled += 1;
       // A flag that is younger than the window cannot be stale yet.
@@ -63,8 +61,6 @@ export const getFeatureFlagUsage: Operation<
     };
   },
 };
-
-const keyOf = (tenant: string, flagKey: string) => JSON.stringify([tenant, flagKey]);
 
 /** The list with the flag added, cut to the most evaluated flags. */
 function withFlag(top: FlagUsage["top"], flag: FlagUsage["top"][number]): FlagUsage["top"] {

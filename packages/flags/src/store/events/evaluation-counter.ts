@@ -9,7 +9,7 @@ export type ReasonCounts = { [Reason in CountedReason]: number };
 /** Public fields instead of a map, because every evaluation increments one. */
 export class EvaluationCounter {
   readonly tenant: string;
-  readonly flagKey: string;
+  readonly flagId: string;
   /** Whether the tally has this counter in its list. */
   isListed = false;
   ruleMatch = 0;
@@ -18,9 +18,9 @@ export class EvaluationCounter {
   default = 0;
   disabled = 0;
 
-  constructor(tenant: string, flagKey: string) {
+  constructor(tenant: string, flagId: string) {
     this.tenant = tenant;
-    this.flagKey = flagKey;
+    this.flagId = flagId;
   }
 
   add(reason: EvaluationReason): void {

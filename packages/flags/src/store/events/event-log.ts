@@ -11,6 +11,13 @@ export interface Dedupe {
 export interface EventEntry {
   readonly tenant: string;
   readonly event: StoredFlagEvent;
+  /** Undefined if the flag does not exist. */
+  readonly flagId?: string | undefined;
+  /**
+   * The id of the flag's bucketing unit. Undefined if the event lacks it: statistics then follow the link that a sign-in
+   * has made. Empty if the sender cannot be a subject of an experiment.
+   */
+  readonly subject?: string | undefined;
   /** False if the event is sampled out. Its key is stored, the event is not. */
   readonly isKept: boolean;
   readonly dedupe?: Dedupe;
@@ -38,13 +45,25 @@ export type BatchRecorded =
   | { readonly outcome: "stored" | "duplicate"; readonly answer: FeatureFlagEventBatchResult }
   | { readonly outcome: "conflict" };
 
-/** A user saw a variant of a flag. Counted once per user, flag, variant and day. */
+/** A user saw an arm of a flag, from the first to the last time in one hour. Counted once per user, flag, arm and day. */
 export interface Exposure {
   readonly tenant: string;
-  readonly flagKey: string;
-  /** `""` without a variant. */
-  readonly variant: string;
-  /** The user's id, or the anonymous id, or `""`. All visitors without an id count as one. */
+  readonly flagId: string;
+  /** The key of the variant, else `true` or `false`. */
+  readonly arm: string;
+  /** Whether chance decided the arm, so that the user is a subject of the experiment. */
+  readonly byChance: boolean;
+  /** The id of the flag's bucketing unit. Undefined if the context lacks it; empty if the caller cannot be a subject. */
+  readonly subject?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly anonymousId?: string | undefined;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+/** A user has signed in in the browser with this anonymous id. The first link of an anonymous id counts. */
+export interface IdentityLink {
+  readonly anonymousId: string;
   readonly userId: string;
   readonly atMs: number;
 }
@@ -52,7 +71,7 @@ export interface Exposure {
 /** The number of evaluations of a flag in one hour with one reason. */
 export interface EvaluationCount {
   readonly tenant: string;
-  readonly flagKey: string;
+  readonly flagId: string;
   /** Start of the hour, ISO 8601. */
   readonly hour: string;
   readonly reason: EvaluationReason;
@@ -65,29 +84,47 @@ export interface FigureWindow {
   readonly endMs: number;
 }
 
-/** Evaluations and exposed users of one flag. */
-export interface FlagFigures {
+/** The flag whose figures are read. */
+export interface FigureFlag {
+  readonly id: string;
+  /** What the flag is bucketed by. Links resolve the first two only. */
+  readonly unit: "userId" | "anonymousId" | "other";
+}
+
+/** Sampled events are weighted by their sample rate. */
+export interface EventFigures {
+  readonly count: number;
+  readonly sum: number;
+  /** Events with a value. */
+  readonly valued: number;
+  /** Distinct subjects. */
+  readonly converters: number;
+}
+
+/** By arm. */
+export interface ArmFigures {
+  readonly exposures: ReadonlyMap<string, { readonly exposures: number; readonly uniqueUsers: number }>;
+  /** By event name. */
+  readonly events: ReadonlyMap<string, ReadonlyMap<string, EventFigures>>;
+}
+
+/**
+ * Evaluations, exposures and events of one flag. An event is credited to the arm of its subject's first exposure in the
+ * window; without one, to the arm `""`.
+ */
+export interface FlagFigures extends ArmFigures {
   readonly byReason: ReadonlyMap<EvaluationReason, number>;
   /** Evaluations by start of the hour. */
   readonly byHour: ReadonlyMap<string, number>;
   readonly uniqueUsers: number;
-  readonly exposures: ReadonlyMap<string, { readonly exposures: number; readonly uniqueUsers: number }>;
-  /** By variant, then by event name. Sampled events are weighted by their sample rate. */
-  readonly events: ReadonlyMap<
-    string,
-    ReadonlyMap<string, { readonly count: number; readonly sum: number; readonly valued: number }>
-  >;
+  /** Users who did not get their arm by chance. */
+  readonly excluded: ArmFigures;
 }
 
 export interface UsageFigures {
   readonly evaluations: number;
   readonly events: number;
-  /** Evaluations by tenant and flag key. */
-  readonly byFlag: readonly {
-    readonly tenant: string;
-    readonly flagKey: string;
-    readonly evaluations: number;
-  }[];
+  readonly byFlag: readonly { readonly flagId: string; readonly evaluations: number }[];
   readonly byHour: ReadonlyMap<string, number>;
 }
 
@@ -98,20 +135,23 @@ export interface UsageFigures {
 export interface EventLog {
   record(entry: EventEntry): Promise<Recorded>;
   recordBatch(batch: EventBatch): Promise<BatchRecorded>;
-  /** Stores one row per user, flag, variant and day, even if it is called repeatedly. */
+  /** Stores one row per user, flag, arm and hour, even if it is called repeatedly. */
   expose(exposures: readonly Exposure[]): Promise<void>;
+  /** Keeps the first link of each anonymous id. */
+  link(links: readonly IdentityLink[]): Promise<void>;
   /** Adds to the hourly roll-ups. Repeated calls with the same `id` (a UUID) within 48 h add once. */
   count(counts: readonly EvaluationCount[], id?: string): Promise<void>;
 
-  flagFigures(tenant: string, flagKey: string, window: FigureWindow): Promise<FlagFigures>;
-  /** Evaluations and exposed users of many flags of a tenant, by key. */
+  flagFigures(flag: FigureFlag, window: FigureWindow): Promise<FlagFigures>;
+  /** Evaluations and exposed users of many flags, by id. */
   summaries(
-    tenant: string,
-    flagKeys: readonly string[],
+    flags: readonly FigureFlag[],
     window: FigureWindow,
   ): Promise<ReadonlyMap<string, { readonly evaluations: number; readonly uniqueUsers: number }>>;
   usageFigures(tenant: string | "all", window: FigureWindow): Promise<UsageFigures>;
 
+  /** Deletes everything that is stored about a flag, in chunks. */
+  forget(flagId: string): Promise<void>;
   /** Deletes rows that are past their retention, in chunks. */
   sweep(nowMs: number): Promise<void>;
   /** Requests that are not committed yet. */

@@ -1,35 +1,43 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isWellFormed } from "../../model/inputs.ts";
-import type { Exposure } from "./event-log.ts";
+import type { Exposure, IdentityLink } from "./event-log.ts";
 import { createExposures, type Exposures, type ExposuresOptions } from "./exposures.ts";
 
 const NOON = Date.parse("2030-05-15T12:30:00.000Z");
-const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
-const shown = (fields: Partial<Exposure> = {}): Exposure => ({
+const shown = ({ atMs = NOON, ...fields }: Partial<Exposure> & { atMs?: number } = {}): Exposure => ({
   tenant: "t",
-  flagKey: "f",
-  variant: "a",
-  userId: "u",
-  atMs: NOON,
+  flagId: "f",
+  arm: "a",
+  byChance: true,
+  subject: "u",
+  firstMs: atMs,
+  lastMs: atMs,
   ...fields,
 });
 
 interface Set {
   readonly exposures: Exposures;
   readonly written: Exposure[];
+  readonly links: IdentityLink[];
   readonly warnings: string[];
   lost: number;
   fails: boolean;
 }
 
 function setUp(options: Partial<ExposuresOptions> = {}): Set {
-  const set = { written: [], warnings: [], lost: 0, fails: false } as unknown as Set;
+  const set = { written: [], links: [], warnings: [], lost: 0, fails: false } as unknown as Set;
   const exposures = createExposures({
     log: {
       async expose(some) {
         if (set.fails) throw new Error("The database is down.");
         set.written.push(...some);
+      },
+      async link(some) {
+        if (set.fails) throw new Error("The database is down.");
+        set.links.push(...some);
       },
     },
     warn: (message) => set.warnings.push(message),
@@ -43,15 +51,18 @@ function setUp(options: Partial<ExposuresOptions> = {}): Set {
 }
 
 describe("exposures", () => {
-  test("are written once per user, flag, variant, tenant and day", async () => {
+  test("are written once per user, flag, arm, tenant and hour", async () => {
     const { exposures, written } = setUp();
     const different = [
       {},
+      { subject: "v" },
       { userId: "v" },
-      { flagKey: "g" },
-      { variant: "" },
+      { anonymousId: "v" },
+      { flagId: "g" },
+      { arm: "b" },
+      { byChance: false },
       { tenant: "" },
-      { atMs: NOON + DAY_MS },
+      { atMs: NOON + HOUR_MS },
     ];
     for (const fields of different) {
       exposures.add(shown(fields));
@@ -61,24 +72,42 @@ describe("exposures", () => {
     expect(written).toEqual(different.map(shown));
   });
 
-  test("are written in the background", async () => {
+  test("of the same hour are merged to their first and their last time", async () => {
     const { exposures, written } = setUp();
+    for (const minutes of [5, 0, 10, 7]) exposures.add(shown({ atMs: NOON + minutes * MINUTE_MS }));
+    await exposures.flush();
+    expect(written).toEqual([shown({ firstMs: NOON, lastMs: NOON + 10 * MINUTE_MS })]);
+    exposures.add(shown({ atMs: NOON + 9 * MINUTE_MS }));
+    await exposures.flush();
+    expect(written).toHaveLength(1);
+    exposures.add(shown({ atMs: NOON + 11 * MINUTE_MS }));
+    await exposures.flush();
+    expect(written[1]).toEqual(shown({ atMs: NOON + 11 * MINUTE_MS }));
+  });
+
+  test("are written in the background, and later times of written ones after a delay", async () => {
+    const { exposures, written } = setUp({ updateMs: 50 });
     exposures.add(shown());
     expect(written).toEqual([]);
     await expect.poll(() => written.length).toBe(1);
+    for (let second = 1; second < 10; second++) exposures.add(shown({ atMs: NOON + second * 1000 }));
+    expect(exposures.depth()).toBe(1);
+    await expect.poll(() => written.length).toBe(2);
+    expect(written[1]?.lastMs).toBe(NOON + 9000);
   });
 
   test("that do not fit into the queue are counted as lost, and can be added again later", async () => {
     const set = setUp({ maxQueued: 2 });
     set.fails = true;
-    for (const userId of ["a", "b", "c", "d"]) set.exposures.add(shown({ userId }));
+    const added = ["a", "b", "c", "d"].map((subject) => set.exposures.add(shown({ subject })));
+    expect(added).toEqual([true, true, false, false]);
     await set.exposures.flush();
     expect([set.lost, set.exposures.depth()]).toEqual([2, 2]);
     set.fails = false;
     await set.exposures.flush();
-    set.exposures.add(shown({ userId: "c" }));
+    set.exposures.add(shown({ subject: "c" }));
     await set.exposures.flush();
-    expect(set.written.map(({ userId }) => userId)).toEqual(["a", "b", "c"]);
+    expect(set.written.map(({ subject }) => subject)).toEqual(["a", "b", "c"]);
   });
 
   test("that could not be written are kept and retried", async () => {
@@ -92,9 +121,11 @@ describe("exposures", () => {
 
   test("are deduplicated up to a limit; above it the oldest are written again", async () => {
     const { exposures, written } = setUp({ maxRemembered: 2 });
-    for (const userId of ["a", "b", "c", "d", "d", "e", "a"]) exposures.add(shown({ userId }));
+    for (const subject of ["a", "b", "c", "d", "d", "e"]) exposures.add(shown({ subject }));
     await exposures.flush();
-    expect(written.map(({ userId }) => userId)).toEqual(["a", "b", "c", "d", "e", "a"]);
+    exposures.add(shown({ subject: "a" }));
+    await exposures.flush();
+    expect(written.map(({ subject }) => subject)).toEqual(["a", "b", "c", "d", "e", "a"]);
   });
 
   test("are written on close, or counted as lost", async () => {
@@ -109,28 +140,51 @@ describe("exposures", () => {
     expect([down.lost, down.exposures.depth()]).toEqual([1, 0]);
   });
 
-  test("have user ids that every database can hold", async () => {
+  test("have ids that every database can hold", async () => {
     const { exposures, written } = setUp();
     exposures.add(shown({ userId: "a\0\ud800" }));
     await exposures.flush();
     expect(written[0]?.userId).toBe("a\ufffd\ufffd");
   });
 
-  test("with long user ids stay distinct, and the ids are shortened", async () => {
+  test("with long ids stay distinct, and the ids are shortened", async () => {
     const { exposures, written } = setUp();
     const long = "\ud83d\ude00".repeat(8000);
     // The first two differ only at the end, the third is cut in the middle of a character.
-    const userIds = [`${long}a`, `${long}b`, `x${long}`];
-    for (const userId of [...userIds, ...userIds]) {
-      for (const flagKey of ["f", "g"]) exposures.add(shown({ flagKey, userId }));
+    const subjects = [`${long}a`, `${long}b`, `x${long}`];
+    for (const subject of [...subjects, ...subjects]) {
+      for (const flagId of ["f", "g"]) exposures.add(shown({ flagId, subject }));
     }
     await exposures.flush();
     expect(written).toHaveLength(6);
-    const stored = new Set(written.map(({ userId }) => userId));
+    const stored = new Set(written.map(({ subject }) => subject ?? ""));
     expect(stored.size).toBe(3);
-    for (const userId of stored) {
-      expect(userId.length).toBeLessThanOrEqual(255);
-      expect(isWellFormed(userId)).toBe(true);
+    for (const subject of stored) {
+      expect(subject.length).toBeLessThanOrEqual(255);
+      expect(isWellFormed(subject)).toBe(true);
     }
+  });
+});
+
+describe("links", () => {
+  const link = (anonymousId: string, userId: string): IdentityLink => ({ anonymousId, userId, atMs: NOON });
+
+  test("are written in the background, the first of an anonymous id before all others", async () => {
+    const { exposures, links } = setUp();
+    exposures.link(link("visitor", "ann"));
+    exposures.link(link("visitor", "bob"));
+    await exposures.flush();
+    expect(links).toEqual([link("visitor", "ann")]);
+  });
+
+  test("that could not be written are kept and retried", async () => {
+    const set = setUp();
+    set.fails = true;
+    set.exposures.link(link("visitor", "ann"));
+    await expect.poll(() => set.warnings.length).toBe(1);
+    expect(set.exposures.depth()).toBe(1);
+    set.fails = false;
+    await set.exposures.flush();
+    expect(set.links).toHaveLength(1);
   });
 });

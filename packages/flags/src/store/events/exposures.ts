@@ -1,29 +1,35 @@
-/** Queues exposures and writes them in the background, once per user, flag, variant and day. */
-import { murmur3 } from "../../engine/murmur.ts";
-import { MAX_LINE, storableText } from "../../model/inputs.ts";
+/**
+ * Queues exposures and identity links and writes them in the background. Repeated exposures of an hour are merged, so that
+ * the log gets one row per user, flag, arm and hour, with its first and its last time.
+ */
 import { areRequestsIsolated } from "../isolated-requests.ts";
 import { later } from "../wait.ts";
-import type { EventLog, Exposure } from "./event-log.ts";
-import { DAY_MS } from "./hour.ts";
+import type { EventLog, Exposure, IdentityLink } from "./event-log.ts";
+import { hourStart } from "./hour.ts";
+import { storableId } from "./ids.ts";
 
 export interface Exposures {
-  /** Adds an exposure unless it was recorded today. Returns immediately. */
-  add(exposure: Exposure): void;
-  /** Writes the queue. Never rejects: exposures that cannot be written are kept and retried. */
+  /** Adds an exposure and returns immediately. False if it does not fit into the queue. */
+  add(exposure: Exposure): boolean;
+  /** Adds the link that a sign-in makes. Returns immediately. */
+  link(link: IdentityLink): void;
+  /** Writes the queue. Never rejects: what cannot be written is kept and retried. */
   flush(): Promise<void>;
-  /** Exposures in the queue. */
+  /** Exposures and links in the queue. */
   depth(): number;
   close(): Promise<void>;
 }
 
 export interface ExposuresOptions {
-  readonly log: Pick<EventLog, "expose">;
+  readonly log: Pick<EventLog, "expose" | "link">;
   readonly warn: (message: string, error: unknown) => void;
   /** Called with the number of exposures that were dropped. */
   readonly lost: (count: number) => void;
   readonly maxQueued?: number | undefined;
   /** Exposures in each of the two generations of the deduplication cache. */
   readonly maxRemembered?: number | undefined;
+  /** Delay before a later time of a written exposure is written. */
+  readonly updateMs?: number | undefined;
 }
 
 const MAX_QUEUED = 10_000;
@@ -31,6 +37,13 @@ const MAX_REMEMBERED = 50_000;
 /** Exposures per transaction. */
 const CHUNK = 200;
 const RETRY_MS = 1000;
+const UPDATE_MS = 10_000;
+
+/** The times of an exposure in its hour. */
+interface Span {
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
 
 export function createExposures({
   log,
@@ -38,45 +51,60 @@ export function createExposures({
   lost,
   maxQueued = MAX_QUEUED,
   maxRemembered = MAX_REMEMBERED,
+  updateMs = UPDATE_MS,
 }: ExposuresOptions): Exposures {
   const isolated = areRequestsIsolated();
-  let queue: Exposure[] = [];
+  /** What is not written yet, by the row that it belongs to. */
+  const queue = new Map<string, Exposure>();
+  const links = new Map<string, IdentityLink>();
   // Two generations: when the newer one is full, the older one is evicted.
-  let recent = new Set<string>();
-  let older = new Set<string>();
-  let day = 0;
-  /** The last long user id that was shortened: one request often exposes many flags to one user. */
-  let lastLongId = { userId: "", short: "" };
+  let recent = new Map<string, Span>();
+  let older = new Map<string, Span>();
   let isStarting = false;
+  let isUpdateDue = false;
   let isFailing = false;
   let isClosed = false;
   let writing: Promise<void> | undefined;
 
-  /** Shortens long user ids, so that a few callers cannot fill memory and database with them. */
-  function withStorableUser(exposure: Exposure): Exposure {
-    const { userId } = exposure;
-    if (userId.length <= MAX_LINE) return { ...exposure, userId: storableText(userId) };
-    if (lastLongId.userId !== userId) lastLongId = { userId, short: shorten(userId) };
-    return { ...exposure, userId: lastLongId.short };
+  const depth = () => queue.size + links.size;
+
+  function remember(key: string, span: Span): void {
+    if (recent.size >= maxRemembered && !recent.has(key)) {
+      older = recent;
+      recent = new Map();
+    }
+    recent.set(key, span);
   }
 
-  function isNew({ tenant, flagKey, variant, userId, atMs }: Exposure): boolean {
-    const today = Math.floor(atMs / DAY_MS);
-    if (today > day) {
-      day = today;
-      recent = new Set();
-      older = new Set();
+  function enqueue(key: string, exposure: Exposure): void {
+    const queued = queue.get(key);
+    queue.set(key, queued === undefined ? exposure : { ...queued, ...unionOf(queued, exposure) });
+  }
+
+  /**
+   * Writes a chunk of a queue. False if it failed. What is written stays in the queue until then: the request that writes
+   * may end before, and the log stores what is written twice once. What was merged in the meantime stays for the next chunk.
+   */
+  async function writeChunk<Item>(
+    from: Map<string, Item>,
+    write: (items: readonly Item[]) => Promise<void>,
+  ): Promise<boolean> {
+    if (from.size === 0) return true;
+    const chunk = [...from].slice(0, CHUNK);
+    try {
+      await write(chunk.map(([, item]) => item));
+    } catch (error) {
+      fail(error);
+      return false;
     }
-    const key = JSON.stringify([today, tenant, flagKey, variant, userId]);
-    if (recent.has(key) || older.has(key)) return false;
-    // An exposure that does not fit into the queue is not cached, so that it can be added again later.
-    if (queue.length >= maxQueued) return true;
-    if (recent.size >= maxRemembered) {
-      older = recent;
-      recent = new Set();
-    }
-    recent.add(key);
+    for (const [key, item] of chunk) if (from.get(key) === item) from.delete(key);
     return true;
+  }
+
+  function fail(error: unknown): void {
+    if (!isFailing) warn("Exposures cannot be recorded now. They are kept and retried.", error);
+    isFailing = true;
+    if (!isClosed) later(() => void flush(), RETRY_MS);
   }
 
   async function write(): Promise<void> {
@@ -84,20 +112,10 @@ export function createExposures({
     isStarting = true;
     await Promise.resolve();
     isStarting = false;
-    while (queue.length > 0) {
-      const chunk = queue.slice(0, CHUNK);
-      try {
-        await log.expose(chunk);
-        // A concurrent request may have written some of them too; the log stores them once.
-        const written = new Set(chunk);
-        queue = queue.filter((exposure) => !written.has(exposure));
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing) warn("Exposures cannot be recorded now. They are kept and retried.", error);
-        isFailing = true;
-        if (!isClosed) later(() => void flush(), RETRY_MS);
-        return;
-      }
+    while (queue.size + links.size > 0) {
+      if (!(await writeChunk(links, (some) => log.link(some)))) return;
+      if (!(await writeChunk(queue, (some) => log.expose(some)))) return;
+      isFailing = false;
     }
   }
 
@@ -112,36 +130,91 @@ export function createExposures({
     if (isolated) return write();
     // A running write does not see exposures that are added after its last chunk.
     do await start();
-    while (queue.length > 0 && !isFailing);
+    while (queue.size + links.size > 0 && !isFailing);
+  }
+
+  /** During an outage the timer retries. Where timers do not run, every full chunk does. */
+  function flushSoon(): void {
+    if (!isStarting && writing === undefined && (!isFailing || queue.size % CHUNK === 0)) void flush();
+  }
+
+  /** A later time of a written exposure only matters to windows that begin in this hour, so it can wait. */
+  function flushLater(): void {
+    if (isolated) return flushSoon();
+    if (isUpdateDue) return;
+    isUpdateDue = true;
+    later(() => {
+      isUpdateDue = false;
+      if (!isClosed) flushSoon();
+    }, updateMs);
   }
 
   return {
     add(original) {
-      const exposure = withStorableUser(original);
-      if (!isNew(exposure)) return;
-      if (queue.length >= maxQueued) {
-        lost(1);
-        return;
+      const exposure = storable(original);
+      const key = keyOf(exposure);
+      const known = recent.get(key) ?? older.get(key);
+      if (known !== undefined && known.firstMs <= exposure.firstMs && known.lastMs >= exposure.lastMs) {
+        return true;
       }
-      queue.push(exposure);
-      // During an outage the timer retries. Where timers do not run, every full chunk does.
-      if (!isStarting && writing === undefined && (!isFailing || queue.length % CHUNK === 0)) void flush();
+      // An exposure that does not fit into the queue is not cached, so that it can be added again later.
+      if (!queue.has(key) && depth() >= maxQueued) {
+        lost(1);
+        return false;
+      }
+      remember(key, known === undefined ? exposure : unionOf(known, exposure));
+      enqueue(key, exposure);
+      if (known === undefined) flushSoon();
+      else flushLater();
+      return true;
+    },
+    link(original) {
+      const anonymousId = storableId(original.anonymousId);
+      if (links.has(anonymousId) || depth() >= maxQueued) return;
+      links.set(anonymousId, { anonymousId, userId: storableId(original.userId), atMs: original.atMs });
+      flushSoon();
     },
     flush,
-    depth: () => queue.length,
+    depth,
     async close() {
       isClosed = true;
       await flush();
-      if (queue.length === 0) return;
-      lost(queue.length);
-      queue = [];
+      if (queue.size > 0) lost(queue.size);
+      queue.clear();
+      links.clear();
     },
   };
 }
 
-const PREFIX_LENGTH = 200;
+function storable(exposure: Exposure): Exposure {
+  const { subject, userId, anonymousId } = exposure;
+  return {
+    ...exposure,
+    ...(subject !== undefined && { subject: storableId(subject) }),
+    ...(userId !== undefined && { userId: storableId(userId) }),
+    ...(anonymousId !== undefined && { anonymousId: storableId(anonymousId) }),
+  };
+}
 
-function shorten(userId: string): string {
-  const hashes = [userId, `…${userId}`].map((text) => murmur3(text).toString(16).padStart(8, "0"));
-  return `${storableText(userId.slice(0, PREFIX_LENGTH))}…${hashes.join("")}`;
+/** The row of an exposure: its hour and everything but its times. Both logs store one row for each. */
+export function keyOf(exposure: Exposure): string {
+  const { tenant, flagId, arm, byChance, subject, userId, anonymousId, firstMs } = exposure;
+  const hour = new Date(hourStart(firstMs)).toISOString();
+  return JSON.stringify([
+    hour,
+    tenant,
+    flagId,
+    arm,
+    byChance,
+    subject ?? null,
+    userId ?? null,
+    anonymousId ?? null,
+  ]);
+}
+
+function unionOf(one: Span, other: Span): Span {
+  return {
+    firstMs: Math.min(one.firstMs, other.firstMs),
+    lastMs: Math.max(one.lastMs, other.lastMs),
+  };
 }

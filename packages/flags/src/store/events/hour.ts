@@ -1,4 +1,4 @@
-/** Hours for roll-ups and days for exposures, in UTC. */
+/** Hours of roll-ups and exposures, in UTC. */
 
 export const HOUR_MS: number = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
@@ -11,9 +11,4 @@ export function hourStart(ms: number): number {
 /** The start of the hour, ISO 8601. */
 export function hourOf(ms: number): string {
   return new Date(hourStart(ms)).toISOString();
-}
-
-/** The day in UTC, for example 2030-01-31. */
-export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
 }

@@ -12,4 +12,7 @@ export const EVENT_RETENTION_DAYS: number = 90;
 export const ROLLUP_RETENTION_DAYS: number = 400;
 /** How long an idempotency key is remembered. */
 export const KEY_LIFE_MS: number = 48 * HOUR_MS;
+/** How far the time of an event may be before and after its receipt, with a margin for slow requests. */
+export const MAX_EVENT_AGE_MS: number = 49 * HOUR_MS;
+export const MAX_EVENT_AHEAD_MS: number = HOUR_MS;
 export const MAX_QUEUED_EVENTS: number = 10_000;

@@ -1,6 +1,6 @@
 /** Runs a move once before it is needed, again after a failure, and later for processes that run with the other setting. */
 import { isMisunderstood } from "../postgres/pool.ts";
-import { sleep } from "../wait.ts";
+import { sleep, within } from "../wait.ts";
 
 /** Moves rows into the tables that the event log uses, after the option `postgres` was switched on or off. */
 export interface Move {
@@ -17,6 +17,8 @@ export interface Move {
 export interface Mover {
   /** Resolves when everything that was stored before has been moved. Never rejects. */
   done(): Promise<void>;
+  /** Resolves when the events have been moved, too, or after 10 s. Never rejects. */
+  eventsDone(): Promise<void>;
   /** Moves what processes with the other setting have stored since, and events. Never rejects. */
   again(): Promise<void>;
 }
@@ -24,8 +26,12 @@ export interface Mover {
 const FAILED =
   "Events that were stored before the option `postgres` was switched on or off cannot be moved now. Until they are, statistics lack them, and their idempotency keys count as new.";
 
+/** Statistics of months of events do not wait for all of them. */
+const EVENTS_WAIT_MS = 10_000;
+
 export function createMover(move: Move | undefined, warn: (message: string, error: unknown) => void): Mover {
   let pending: Promise<void> | undefined;
+  let movedEvents: Promise<void> | undefined;
   let isFailing = false;
 
   /** A table or column with a name of its own stays unknown. Any other failure may end. */
@@ -50,8 +56,22 @@ export function createMover(move: Move | undefined, warn: (message: string, erro
     return pending;
   }
 
+  async function moveEvents({ isInUse, someEvents }: Move): Promise<void> {
+    await done();
+    await run(async () => {
+      if (!(await isInUse())) return;
+      while (await someEvents()) await sleep(0);
+    });
+    if (isFailing) movedEvents = undefined;
+  }
+
   return {
     done,
+    async eventsDone() {
+      if (move === undefined) return;
+      movedEvents ??= moveEvents(move);
+      await within(movedEvents, EVENTS_WAIT_MS, "The events are moved later.").catch(() => undefined);
+    },
     async again() {
       if (move === undefined) return;
       await done();

@@ -6,7 +6,7 @@ import { createTally, type Tally, type TallyOptions } from "./tally.ts";
 const NOON = Date.parse("2030-05-15T12:30:00.000Z");
 
 /** What counting needs of a flag in a snapshot. */
-const flagOf = (key: string) => ({ flag: { key }, counter: undefined }) as unknown as SnapshotFlag;
+const flagOf = (id: string) => ({ flag: { id }, counter: undefined }) as unknown as SnapshotFlag;
 
 interface Set {
   readonly tally: Tally;
@@ -65,11 +65,11 @@ describe("the tally", () => {
     await tally.flush();
     const hour = "2030-05-15T12:00:00.000Z";
     expect(written.flat()).toEqual([
-      { tenant: "t", flagKey: "a", hour, reason: "rule_match", count: 1 },
-      { tenant: "t", flagKey: "a", hour, reason: "default", count: 3 },
-      { tenant: "t", flagKey: "b", hour, reason: "override", count: 1 },
-      { tenant: "t", flagKey: "b", hour, reason: "percentage_rollout", count: 1 },
-      { tenant: "t", flagKey: "b", hour, reason: "disabled", count: 1 },
+      { tenant: "t", flagId: "a", hour, reason: "rule_match", count: 1 },
+      { tenant: "t", flagId: "a", hour, reason: "default", count: 3 },
+      { tenant: "t", flagId: "b", hour, reason: "override", count: 1 },
+      { tenant: "t", flagId: "b", hour, reason: "percentage_rollout", count: 1 },
+      { tenant: "t", flagId: "b", hour, reason: "disabled", count: 1 },
     ]);
     await tally.flush();
     expect(written).toHaveLength(1);

@@ -44,7 +44,7 @@ const CHUNK = 200;
 
 interface PendingFlag {
   readonly tenant: string;
-  readonly flagKey: string;
+  readonly flagId: string;
   readonly hour: string;
   readonly counts: ReasonCounts;
 }
@@ -77,7 +77,7 @@ export function createTally({
   const isolated = areRequestsIsolated();
 
   function attach(tenant: string, flag: SnapshotFlag): EvaluationCounter {
-    const counter = new EvaluationCounter(tenant, flag.flag.key);
+    const counter = new EvaluationCounter(tenant, flag.flag.id);
     flag.counter = counter;
     return counter;
   }
@@ -95,13 +95,13 @@ export function createTally({
     listed = [];
     for (const counter of counters) {
       counter.isListed = false;
-      const { tenant, flagKey } = counter;
-      keep({ tenant, flagKey, hour, counts: counter.take() });
+      const { tenant, flagId } = counter;
+      keep({ tenant, flagId, hour, counts: counter.take() });
     }
   }
 
   function keep(flag: PendingFlag): void {
-    const key = JSON.stringify([flag.hour, flag.tenant, flag.flagKey]);
+    const key = JSON.stringify([flag.hour, flag.tenant, flag.flagId]);
     const pendingFlag = pending.get(key);
     if (pendingFlag !== undefined) {
       for (const [reason, count] of entriesOf(flag.counts)) pendingFlag.counts[reason] += count;
@@ -195,8 +195,8 @@ function totalOf({ counts }: PendingFlag): number {
   return entriesOf(counts).reduce((sum, [, count]) => sum + count, 0);
 }
 
-function countsOf({ tenant, flagKey, hour, counts }: PendingFlag): EvaluationCount[] {
+function countsOf({ tenant, flagId, hour, counts }: PendingFlag): EvaluationCount[] {
   return entriesOf(counts)
     .filter(([, count]) => count > 0)
-    .map(([reason, count]) => ({ tenant, flagKey, hour, reason, count }));
+    .map(([reason, count]) => ({ tenant, flagId, hour, reason, count }));
 }

@@ -2,21 +2,31 @@
 import { FeatureFlagError } from "../../model/errors.ts";
 import { within } from "../wait.ts";
 
+/** A query, as `pg` takes it. */
 export type PostgresQuery = { name?: string; text: string; values?: unknown[] };
 export type PostgresRow = Record<string, unknown>;
+/** The rows of a query. */
 export type PostgresRows = { rows: PostgresRow[] };
 
+/** The part of a client of `pg` that is used. */
 export type PostgresClient = {
+  /** Runs a query. */
   query(query: PostgresQuery): Promise<PostgresRows>;
+  /** Listens for a broken connection. */
   on(event: "error", listener: (error: Error) => void): unknown;
+  /** Stops listening. */
   removeListener(event: "error", listener: (error: Error) => void): unknown;
+  /** Returns the client to the pool; with an error, closes it. */
   release(error?: Error): void;
 };
 
 /** The part of a `Pool` of `pg` that is used. */
 export type PostgresPool = {
+  /** Takes a client from the pool. */
   connect(): Promise<PostgresClient>;
+  /** Listens for broken idle connections. */
   on(event: "error", listener: (error: Error) => void): unknown;
+  /** The settings of the pool. */
   readonly options: { readonly max?: number | undefined };
 };
 

@@ -12,11 +12,17 @@ const MAX_FLAG_COST: Steps = 600_000;
 
 /** The rules must be in evaluation order. */
 export function compile(flag: FeatureFlag, rules: readonly StoredRule[], segments: Segments): CompiledFlag {
-  const definition: FlagDefinition = {
+  return compileFlag(toFlagDefinition(flag, rules), segments);
+}
+
+/** The flag as evaluation needs it. The rules must be in evaluation order. */
+export function toFlagDefinition(flag: FeatureFlag, rules: readonly StoredRule[]): FlagDefinition {
+  return {
     key: flag.key,
     type: flag.type,
     enabled: flag.enabled,
     ...(flag.defaultValue !== undefined && { defaultValue: flag.defaultValue }),
+    ...(flag.offValue !== undefined && { offValue: flag.offValue }),
     ...(flag.rolloutPercentage !== undefined && { rolloutPercentage: flag.rolloutPercentage }),
     ...(flag.variants !== undefined && { variants: flag.variants }),
     ...(flag.environments !== undefined && { environments: flag.environments }),
@@ -24,7 +30,6 @@ export function compile(flag: FeatureFlag, rules: readonly StoredRule[], segment
     ...(flag.bucketBy !== undefined && { bucketBy: flag.bucketBy }),
     rules: rules.map(toDefinition),
   };
-  return compileFlag(definition, segments);
 }
 
 /** Throws if the flag does not compile. One such flag would stop the snapshot of all others from being refreshed. */

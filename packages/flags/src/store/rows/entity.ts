@@ -22,12 +22,13 @@ export function invalid(message: string, details?: Readonly<Record<string, unkno
 
 export function requireVersion(
   entity: EntityName,
-  stored: { readonly version: number },
+  stored: { readonly version: number } & ({ readonly key: string } | { readonly id: string }),
   expected: number | undefined,
 ): void {
   if (expected === undefined || expected === stored.version) return;
+  const name = "key" in stored ? stored.key : stored.id;
   throw conflict(
-    `The ${entity} is at version ${stored.version}, not ${expected}. Read it again, then repeat the change.`,
+    `The ${entity} "${name}" is at version ${stored.version}, not ${expected}, because it was changed after you read it. Read it again, then repeat the change with version ${stored.version}.`,
     { field: "version", version: stored.version },
   );
 }

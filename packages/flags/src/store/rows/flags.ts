@@ -2,9 +2,9 @@
 import type { BucketBy, EnvironmentSettings, FlagType, Variant } from "../../engine/definition.ts";
 import type { JsonObject, JsonValue } from "../../engine/json.ts";
 import {
-  type CreateFeatureFlagInput,
   type FeatureFlag,
   type FeatureFlagPatch,
+  type FlagDraft,
   type FlagVisibility,
   fitsType,
   isFlagType,
@@ -35,7 +35,7 @@ export async function requireFreeKey(
   throw conflict(`A flag with the key "${row.key}" already exists. Choose another key.`, { field: "key" });
 }
 
-export function newFlag(input: CreateFeatureFlagInput, id: string, at: Date): FeatureFlag {
+export function newFlag(input: FlagDraft, id: string, at: Date): FeatureFlag {
   return {
     id,
     key: input.key,
@@ -44,6 +44,7 @@ export function newFlag(input: CreateFeatureFlagInput, id: string, at: Date): Fe
     type: input.type,
     enabled: input.enabled ?? false,
     ...(input.defaultValue !== undefined && { defaultValue: input.defaultValue }),
+    ...(input.offValue !== undefined && { offValue: input.offValue }),
     ...(input.rolloutPercentage !== undefined && { rolloutPercentage: input.rolloutPercentage }),
     // An empty id means no organization.
     ...(input.organizationId && { organizationId: input.organizationId }),
@@ -52,6 +53,7 @@ export function newFlag(input: CreateFeatureFlagInput, id: string, at: Date): Fe
     ...(input.salt !== undefined && { salt: input.salt }),
     ...(input.bucketBy !== undefined && { bucketBy: input.bucketBy }),
     visibility: input.visibility ?? "public",
+    ...(input.tenantOverridable !== undefined && { tenantOverridable: input.tenantOverridable }),
     algo: 1,
     ...(input.metadata !== undefined && { metadata: input.metadata }),
     version: 1,
@@ -64,11 +66,13 @@ export function patchFlag(flag: FeatureFlag, patch: FeatureFlagPatch, at: Date):
   const type = patch.type ?? flag.type;
   const description = patched(flag.description, patch.description);
   const defaultValue = patchedValue({ type }, flag.defaultValue, patch.defaultValue);
+  const offValue = patchedValue({ type }, flag.offValue, patch.offValue);
   const rolloutPercentage = patched(flag.rolloutPercentage, patch.rolloutPercentage);
   const variants = patched(flag.variants, patch.variants);
   const environments = patched(flag.environments, patch.environments);
   const salt = patched(flag.salt, patch.salt);
   const bucketBy = patched(flag.bucketBy, patch.bucketBy);
+  const tenantOverridable = patch.tenantOverridable ?? flag.tenantOverridable;
   const metadata = patched(flag.metadata, patch.metadata);
   return {
     id: flag.id,
@@ -78,6 +82,7 @@ export function patchFlag(flag: FeatureFlag, patch: FeatureFlagPatch, at: Date):
     type,
     enabled: patch.enabled ?? flag.enabled,
     ...(defaultValue !== undefined && { defaultValue }),
+    ...(offValue !== undefined && { offValue }),
     ...(rolloutPercentage !== undefined && { rolloutPercentage }),
     ...(flag.organizationId !== undefined && { organizationId: flag.organizationId }),
     ...(variants !== undefined && { variants }),
@@ -85,6 +90,7 @@ export function patchFlag(flag: FeatureFlag, patch: FeatureFlagPatch, at: Date):
     ...(salt !== undefined && { salt }),
     ...(bucketBy !== undefined && { bucketBy }),
     visibility: patch.visibility ?? flag.visibility,
+    ...(tenantOverridable !== undefined && { tenantOverridable }),
     algo: flag.algo,
     ...(metadata !== undefined && { metadata }),
     version: flag.version + 1,
@@ -117,12 +123,14 @@ function toColumns(flag: FeatureFlag): Omit<FlagRow, "id" | "tenant"> {
     type: flag.type,
     enabled: flag.enabled,
     defaultValue: encode(flag.defaultValue),
+    offValue: encode(flag.offValue),
     rolloutPercentage: flag.rolloutPercentage ?? null,
     variants: encode(flag.variants),
     environments: encode(flag.environments),
     salt: flag.salt ?? null,
     bucketBy: flag.bucketBy ?? null,
     visibility: flag.visibility,
+    tenantOverridable: flag.tenantOverridable ?? null,
     algo: flag.algo,
     metadata: encode(flag.metadata),
     version: flag.version,
@@ -135,24 +143,32 @@ function encode(value: JsonValue | undefined): string | null {
   return value === undefined ? null : encodeJson(value);
 }
 
+function decode(text: string | null): JsonValue | undefined {
+  return text === null ? undefined : decodeJson(text);
+}
+
 /** Decodes a flag from the audit log. */
 export function reviveFlag(text: string | null): FeatureFlag {
   const flag = reviveEntity<FeatureFlag>(text, ["createdAt", "updatedAt"]);
-  requireType(flag.key, flag.type, flag.defaultValue, flag.algo);
+  requireType(flag, [flag.defaultValue, flag.offValue]);
   return flag;
 }
 
 /** Throws on data that this store cannot have written, so that it does not reach the application. */
-function requireType(key: string, type: string, value: JsonValue | undefined, algo: number): FlagType {
-  if (isFlagType(type) && (value === undefined || fitsType(type, value)) && algo === 1) return type;
-  throw new Error(
-    `The stored flag "${key}" has an unknown type or algorithm, or a default value of another type.`,
-  );
+function requireType(
+  { key, type, algo }: Pick<FlagRow, "key" | "type" | "algo">,
+  values: readonly (JsonValue | undefined)[],
+): FlagType {
+  const fits = (value: JsonValue | undefined) =>
+    value === undefined || (isFlagType(type) && fitsType(type, value));
+  if (isFlagType(type) && values.every(fits) && algo === 1) return type;
+  throw new Error(`The stored flag "${key}" has an unknown type or algorithm, or a value of another type.`);
 }
 
 export function toFlag(row: FlagRow): FeatureFlag {
-  const value = row.defaultValue === null ? undefined : decodeJson(row.defaultValue);
-  const type = requireType(row.key, row.type, value, row.algo);
+  const value = decode(row.defaultValue);
+  const offValue = decode(row.offValue);
+  const type = requireType(row, [value, offValue]);
   return {
     id: row.flagId,
     key: row.key,
@@ -161,6 +177,7 @@ export function toFlag(row: FlagRow): FeatureFlag {
     type,
     enabled: row.enabled,
     ...(value !== undefined && { defaultValue: value }),
+    ...(offValue !== undefined && { offValue }),
     ...(row.rolloutPercentage !== null && { rolloutPercentage: row.rolloutPercentage }),
     ...(row.organizationId !== null && { organizationId: row.organizationId }),
     ...(row.variants !== null && { variants: decodeJson(row.variants) as Variant[] }),
@@ -170,6 +187,7 @@ export function toFlag(row: FlagRow): FeatureFlag {
     ...(row.salt !== null && { salt: row.salt }),
     ...(row.bucketBy !== null && { bucketBy: row.bucketBy as BucketBy }),
     visibility: row.visibility as FlagVisibility,
+    ...(row.tenantOverridable !== null && { tenantOverridable: row.tenantOverridable }),
     algo: 1,
     ...(row.metadata !== null && { metadata: decodeJson(row.metadata) as JsonObject }),
     version: row.version,

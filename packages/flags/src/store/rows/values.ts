@@ -20,11 +20,13 @@ export function requireFit(
 /** Checks every value in the flag itself. */
 export function requireOwnFit(flag: FeatureFlag): void {
   requireFit(flag, flag.defaultValue, { field: "defaultValue" });
+  requireFit(flag, flag.offValue, { field: "offValue" });
   for (const [index, { value }] of (flag.variants ?? []).entries()) {
     requireFit(flag, value, { field: `variants.${index}.value` });
   }
-  for (const [name, { defaultValue }] of Object.entries(flag.environments ?? {})) {
+  for (const [name, { defaultValue, offValue }] of Object.entries(flag.environments ?? {})) {
     requireFit(flag, defaultValue, { field: `environments.${name}.defaultValue` });
+    requireFit(flag, offValue, { field: `environments.${name}.offValue` });
   }
 }
 

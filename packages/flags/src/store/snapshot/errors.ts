@@ -1,5 +1,6 @@
 /** The errors of a load. */
 import { FeatureFlagError } from "../../model/errors.ts";
+import { missingTable } from "../missing-table.ts";
 
 /** The stored flags are invalid. The store cannot have written them. */
 export class BadSnapshot extends Error {
@@ -17,10 +18,12 @@ const RETRY_AFTER_S = 1;
 /** The error of an evaluation without a snapshot. Invalid flags stay invalid; anything else may end soon. */
 export function notLoaded(error: unknown): unknown {
   if (error instanceof BadSnapshot) return error;
+  const advice = missingTable(error)?.advice;
   return new FeatureFlagError("STORAGE_ERROR", "The flags are not loaded yet. Try again later.", {
     status: 503,
     details: { retryAfter: RETRY_AFTER_S },
     cause: error,
+    ...(advice !== undefined && { advice }),
   });
 }
 

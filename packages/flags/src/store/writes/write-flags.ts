@@ -1,11 +1,7 @@
 /** Creates, updates and deletes flags. */
-import {
-  type CreateFeatureFlagInput,
-  type FeatureFlag,
-  type FeatureFlagPatch,
-  fitsType,
-} from "../../model/flag.ts";
+import { type FeatureFlag, type FeatureFlagPatch, type FlagDraft, fitsType } from "../../model/flag.ts";
 import type { FlagRow, OverrideRow } from "../../model/tables.ts";
+import type { WithWarnings } from "../../model/warning.ts";
 import { requireUsable } from "../rows/definition.ts";
 import { conflict, isSame, notFound, requireVersion } from "../rows/entity.ts";
 import {
@@ -18,24 +14,29 @@ import {
   replaceFlag,
   requireFreeKey,
 } from "../rows/flags.ts";
+import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
 import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "../rows/overrides.ts";
 import { findRow, findRowsIn, scanRows } from "../rows/queries.ts";
 import { readRules, removeRulesOf, type StoredRule } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
+import { withWarnings } from "../rows/warnings.ts";
 import { describeDeletion } from "./deleted-flag.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createFlag(
   { tx, tenant, at, newId }: WriteContext,
-  input: CreateFeatureFlagInput,
-): Promise<Change<FeatureFlag>> {
+  input: FlagDraft,
+): Promise<Change<WithWarnings<FeatureFlag>>> {
   const flag = newFlag(input, newId(), at);
   requireOwnFit(flag);
+  requireMeaningful(tenant, flag);
   requireUsable(flag, [], new Map());
   await requireFreeKey(tx, tenant, flag.key);
+  await requireUnreserved(tx, tenant, flag.key);
   await insertFlag(tx, tenant, flag);
-  return { ...subject(flag), action: "flag.created", before: null, after: flag, result: flag };
+  const result = withWarnings(flag, flag, []);
+  return { ...subject(flag), action: "flag.created", before: null, after: flag, result };
 }
 
 export async function updateFlag(
@@ -43,15 +44,19 @@ export async function updateFlag(
   id: string,
   patch: FeatureFlagPatch,
   version: number | undefined,
-): Promise<Change<FeatureFlag> | Unchanged<FeatureFlag>> {
+): Promise<Change<WithWarnings<FeatureFlag>> | Unchanged<WithWarnings<FeatureFlag>>> {
   const { tx, tenant, at } = context;
   const before = await readFlag(tx, tenant, id);
   requireVersion("flag", before, version);
   const flag = patchFlag(before, patch, at);
-  if (isSame(before, flag, patch)) return { action: null, result: before };
-  requireOwnFit(flag);
-  if (flag.key !== before.key) await requireFreeKey(tx, tenant, flag.key, id);
   const rules = await readRules(tx, tenant, id);
+  if (isSame(before, flag, patch)) return { action: null, result: withWarnings(before, before, rules) };
+  requireOwnFit(flag);
+  requireMeaningful(tenant, flag);
+  if (flag.key !== before.key) {
+    await requireFreeKey(tx, tenant, flag.key, id);
+    await requireUnreserved(tx, tenant, flag.key);
+  }
   if (flag.type !== before.type) {
     for (const { rule } of rules) requireFit(flag, rule.value, { field: "type", ruleId: rule.id });
     await requireOverridesFit(context, flag);
@@ -59,7 +64,8 @@ export async function updateFlag(
   if (flag.variants !== before.variants) await requireVariantsUnused(context, before, flag, rules);
   requireUsable(flag, rules, rules.length === 0 ? new Map() : await readSegments(tx, tenant));
   await replaceFlag(tx, tenant, flag);
-  return { ...subject(flag), action: "flag.updated", before, after: flag, result: flag };
+  const result = withWarnings(flag, flag, rules);
+  return { ...subject(flag), action: "flag.updated", before, after: flag, result };
 }
 
 export async function deleteFlag(

@@ -1,6 +1,7 @@
 /** Creates, updates and deletes rules. */
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
+import type { WithWarnings } from "../../model/warning.ts";
 import { requireAffordable, requireUsable } from "../rows/definition.ts";
 import { isSame, requireVersion } from "../rows/entity.ts";
 import { readFlag } from "../rows/flags.ts";
@@ -18,27 +19,28 @@ import {
   toAudited,
 } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
+import { withWarnings } from "../rows/warnings.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createRule(
   context: WriteContext,
   flagId: string,
   input: FlagRuleInput,
-): Promise<Change<FlagRule>> {
+): Promise<Change<WithWarnings<FlagRule>>> {
   const { tx, tenant, at, newId, revision } = context;
   const flag = await readFlag(tx, tenant, flagId);
   const id = newId();
   const rule = newRule(flag, input, id, at);
   // The salt never changes, so an exported rule keeps its share of users.
   const stored = { rule, salt: id, position: revision() };
-  await requireUsableWith(context, flag, stored);
+  const rules = await requireUsableWith(context, flag, stored);
   await insertRule(tx, tenant, stored);
   return {
     ...subject(flag, rule),
     action: "rule.created",
     before: null,
     after: toAudited(stored),
-    result: rule,
+    result: withWarnings(rule, flag, rules),
   };
 }
 
@@ -48,22 +50,25 @@ export async function updateRule(
   ruleId: string,
   patch: FlagRulePatch,
   version: number | undefined,
-): Promise<Change<FlagRule> | Unchanged<FlagRule>> {
+): Promise<Change<WithWarnings<FlagRule>> | Unchanged<WithWarnings<FlagRule>>> {
   const { tx, tenant } = context;
   const flag = await readFlag(tx, tenant, flagId);
   const before = await readRule(tx, tenant, flagId, ruleId);
   requireVersion("rule", before.rule, version);
   const rule = patchRule(flag, before.rule, patch);
-  if (isSame(before.rule, rule, patch)) return { action: null, result: before.rule };
+  if (isSame(before.rule, rule, patch)) {
+    const rules = await readRules(tx, tenant, flagId);
+    return { action: null, result: withWarnings(before.rule, flag, rules) };
+  }
   const after = { ...before, rule };
-  await requireUsableWith(context, flag, after);
+  const rules = await requireUsableWith(context, flag, after);
   await replaceRule(tx, tenant, rule);
   return {
     ...subject(flag, rule),
     action: "rule.updated",
     before: toAudited(before),
     after: toAudited(after),
-    result: rule,
+    result: withWarnings(rule, flag, rules),
   };
 }
 
@@ -88,12 +93,12 @@ const subject = (flag: FeatureFlag, rule: FlagRule) => ({
   entityId: rule.id,
 });
 
-/** Throws if the rule does not fit its flag, or the engine rejects the flag with it. */
+/** Throws if the rule does not fit its flag, or the engine rejects the flag with it. Returns all rules, in order. */
 async function requireUsableWith(
   { tx, tenant }: WriteContext,
   flag: FeatureFlag,
   stored: StoredRule,
-): Promise<void> {
+): Promise<readonly StoredRule[]> {
   requireFitting(flag, stored.rule);
   const others = (await readRules(tx, tenant, flag.id)).filter(({ rule }) => rule.id !== stored.rule.id);
   const rules = [...others, stored].sort(byOrder);
@@ -103,4 +108,5 @@ async function requireUsableWith(
     rules.map(({ rule }) => rule.conditions),
     segments,
   );
+  return rules;
 }

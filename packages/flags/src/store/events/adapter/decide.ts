@@ -20,7 +20,7 @@ export interface UsedKey {
   readonly answer: string;
 }
 
-export interface TenantEvent {
+export interface TenantEvent extends Pick<EventEntry, "flagId" | "subject"> {
   readonly tenant: string;
   readonly event: StoredFlagEvent;
 }
@@ -52,13 +52,13 @@ export function decide(requests: readonly RecordRequest[], used: ReadonlyMap<str
   const keys = new Map<string, UsedKey>();
   const find = ({ keyHash }: Dedupe) => keys.get(keyHash) ?? used.get(keyHash);
 
-  function decideEntry({ tenant, event, isKept, dedupe }: EventEntry): Recorded {
+  function decideEntry({ tenant, event, flagId, subject, isKept, dedupe }: EventEntry): Recorded {
     const usedKey = dedupe && find(dedupe);
     if (dedupe !== undefined && usedKey !== undefined) {
       if (!dedupe.bodyHash.startsWith(usedKey.bodyHash)) return { outcome: "conflict", eventId: event.id };
       return { outcome: "duplicate", eventId: JSON.parse(usedKey.answer) as string };
     }
-    if (isKept) events.push({ tenant, event });
+    if (isKept) events.push({ tenant, event, flagId, subject });
     if (dedupe !== undefined) {
       keys.set(dedupe.keyHash, { bodyHash: dedupe.bodyHash, answer: JSON.stringify(event.id) });
     }

@@ -1,11 +1,14 @@
-/** Reads statistics from roll-ups and exposures through the adapter, in chunks of rows. */
+/** Reads statistics from roll-ups, exposures and events through the adapter, in chunks of rows. */
 import type { Where } from "@better-auth/core/db/adapter";
 import type { EvaluationReason } from "../../../engine/definition.ts";
-import type { EvaluationCountRow, EventCountRow, ExposureRow } from "../../../model/event-rows.ts";
+import type { EvaluationCountRow, EventCountRow, EventRow, ExposureRow } from "../../../model/event-rows.ts";
 import { type Adapter, type Match, scanRows } from "../../rows/queries.ts";
 import type { CountedReason } from "../evaluation-counter.ts";
-import type { FigureWindow, FlagFigures, UsageFigures } from "../event-log.ts";
+import type { FigureFlag, FigureWindow, FlagFigures, UsageFigures } from "../event-log.ts";
+import { hourStart } from "../hour.ts";
+import { MAX_EVENT_AGE_MS, MAX_EVENT_AHEAD_MS } from "../limits.ts";
 import { DistinctCounter } from "./distinct.ts";
+import { Experiment } from "./experiment.ts";
 import { EXPOSURES } from "./exposure-rows.ts";
 import { idFloor } from "./id-time.ts";
 import {
@@ -15,81 +18,73 @@ import {
   MILLION,
   REASON_FIELDS,
   rollupRange,
+  weightOf,
 } from "./rollup.ts";
-
-/** Counts in millionths; sums in whole units and millionths, so that no precision is lost. */
-type EventSums = { count: number; valued: number; units: number; millionths: number };
+import { withSubjects } from "./subjects.ts";
 
 const REASONS = Object.entries(REASON_FIELDS) as [CountedReason, (typeof REASON_FIELDS)[CountedReason]][];
 
 export async function readFlagFigures(
   adapter: Adapter,
-  tenant: string,
-  flagKey: string,
+  { id: flagId, unit }: FigureFlag,
   window: FigureWindow,
 ): Promise<FlagFigures> {
-  const match = { tenant, flagKey };
   const byReason = new Map<EvaluationReason, number>();
   const byHour = new Map<string, number>();
-  for await (const row of scanEvaluations(adapter, match, window)) {
+  for await (const row of scanEvaluations(adapter, { flagId }, window)) {
     for (const [reason, field] of REASONS) {
       const count = Number(row[field]);
       if (count > 0) byReason.set(reason, (byReason.get(reason) ?? 0) + count);
     }
     addTo(byHour, hourOfRollup(row.rollupId), evaluationsIn(row));
   }
-  const events = new Map<string, Map<string, EventSums>>();
-  for await (const row of scanEvents(adapter, match, window)) {
-    const named = getOrMake(events, row.variant, () => new Map<string, EventSums>());
-    const sums = getOrMake(named, row.event, () => ({ count: 0, valued: 0, units: 0, millionths: 0 }));
-    sums.count += Number(row.count);
-    sums.valued += Number(row.valued);
-    sums.units += Number(row.sumUnits);
-    sums.millionths += Number(row.sumMillionths);
+
+  const experiment = new Experiment();
+  const exposures = scanExposures(adapter, { flagId }, window);
+  for await (const [row, subject] of withSubjects(adapter, unit, exposures)) {
+    experiment.expose({
+      who: userOf(row, subject),
+      isSubject: Boolean(row.subject),
+      arm: row.variant,
+      byChance: row.byChance === true,
+      atMs: Math.max(Date.parse(row.firstAt ?? ""), window.startMs),
+    });
   }
-  const users = new DistinctCounter();
-  const variants = new Map<string, { exposures: number; users: DistinctCounter }>();
-  for await (const { variant, userId } of scanExposures(adapter, match, window)) {
-    const ofVariant = getOrMake(variants, variant, () => ({ exposures: 0, users: new DistinctCounter() }));
-    ofVariant.exposures += 1;
-    ofVariant.users.add(userId);
-    users.add(userId);
+  for await (const [row, subject] of withSubjects(adapter, unit, scanEvents(adapter, flagId, window))) {
+    experiment.credit({
+      who: subject === "" ? undefined : subject,
+      name: row.event,
+      value: row.value === null ? undefined : Number(row.value),
+      weight: weightOf(Number(row.sampleRate)),
+    });
   }
-  const exposures = new Map(
-    Array.from(variants, ([variant, ofVariant]) => [
-      variant,
-      { exposures: ofVariant.exposures, uniqueUsers: ofVariant.users.count() },
-    ]),
-  );
-  const figures = new Map(
-    Array.from(events, ([variant, named]) => [
-      variant,
-      new Map(Array.from(named, ([name, sums]) => [name, figuresOf(sums)])),
-    ]),
-  );
-  return { byReason, byHour, uniqueUsers: users.count(), exposures, events: figures };
+  return { byReason, byHour, ...experiment.figures() };
 }
 
 export async function readSummaries(
   adapter: Adapter,
-  tenant: string,
-  flagKeys: readonly string[],
+  flags: readonly FigureFlag[],
   window: FigureWindow,
 ): Promise<Map<string, { evaluations: number; uniqueUsers: number }>> {
-  const summaries = new Map(flagKeys.map((key) => [key, { evaluations: 0, users: new DistinctCounter() }]));
+  const summaries = new Map(flags.map(({ id }) => [id, { evaluations: 0, users: new DistinctCounter() }]));
   // An empty `in` is an error in SQL.
-  if (flagKeys.length === 0) return new Map();
-  const among: Where[] = [{ field: "flagKey", operator: "in", value: [...flagKeys] }];
-  for await (const row of scanEvaluations(adapter, { tenant }, window, among)) {
-    const summary = summaries.get(row.flagKey);
+  if (flags.length === 0) return new Map();
+  const among = (ids: readonly string[]): Where[] => [{ field: "flagId", operator: "in", value: [...ids] }];
+  for await (const row of scanEvaluations(adapter, {}, window, among([...summaries.keys()]))) {
+    const summary = summaries.get(row.flagId ?? "");
     if (summary !== undefined) summary.evaluations += evaluationsIn(row);
   }
-  for await (const { flagKey, userId } of scanExposures(adapter, { tenant }, window, among)) {
-    summaries.get(flagKey)?.users.add(userId);
+  for (const unit of ["userId", "anonymousId", "other"] as const) {
+    const ids = flags.filter((flag) => flag.unit === unit).map(({ id }) => id);
+    if (ids.length === 0) continue;
+    const exposures = scanExposures(adapter, {}, window, among(ids));
+    for await (const [row, subject] of withSubjects(adapter, unit, exposures)) {
+      summaries.get(row.flagId ?? "")?.users.add(userOf(row, subject));
+    }
   }
   return new Map(
-    Array.from(summaries, ([key, { evaluations, users }]) => [
-      key,
+    Array.from(summaries, ([id, { evaluations, users }]) => [
+      id,
       { evaluations, uniqueUsers: users.count() },
     ]),
   );
@@ -101,24 +96,28 @@ export async function readUsageFigures(
   window: FigureWindow,
 ): Promise<UsageFigures> {
   const match: Match = tenant === undefined ? {} : { tenant };
-  const byFlag = new Map<string, { tenant: string; flagKey: string; evaluations: number }>();
+  const byFlag = new Map<string, number>();
   const byHour = new Map<string, number>();
   let evaluations = 0;
   for await (const row of scanEvaluations(adapter, match, window)) {
     const count = evaluationsIn(row);
-    const { tenant, flagKey } = row;
-    const flag = getOrMake(byFlag, JSON.stringify([tenant, flagKey]), () => ({
-      tenant,
-      flagKey,
-      evaluations: 0,
-    }));
-    flag.evaluations += count;
+    addTo(byFlag, row.flagId ?? "", count);
     evaluations += count;
     addTo(byHour, hourOfRollup(row.rollupId), count);
   }
   let millionths = 0;
-  for await (const row of scanEvents(adapter, match, window)) millionths += Number(row.count);
-  return { evaluations, events: millionths / MILLION, byFlag: [...byFlag.values()], byHour };
+  for await (const row of scanEventCounts(adapter, match, window)) millionths += Number(row.count);
+  return {
+    evaluations,
+    events: millionths / MILLION,
+    byFlag: Array.from(byFlag, ([flagId, count]) => ({ flagId, evaluations: count })),
+    byHour,
+  };
+}
+
+/** The user that an exposure is counted for. All visitors without an id count as one. */
+function userOf({ userId, anonymousId }: ExposureRow, subject: string | undefined): string {
+  return subject || userId || (anonymousId ?? "");
 }
 
 function scanEvaluations(adapter: Adapter, match: Match, window: FigureWindow, also: Where[] = []) {
@@ -127,16 +126,59 @@ function scanEvaluations(adapter: Adapter, match: Match, window: FigureWindow, a
   });
 }
 
-function scanEvents(adapter: Adapter, match: Match, window: FigureWindow) {
+function scanEventCounts(adapter: Adapter, match: Match, window: FigureWindow) {
   return scanRows<EventCountRow>(adapter, EVENT_COUNTS, "rollupId", match, {
     also: between("rollupId", rollupRange(window)),
   });
 }
 
-function scanExposures(adapter: Adapter, match: Match, { startMs, endMs }: FigureWindow, also: Where[] = []) {
-  return scanRows<ExposureRow>(adapter, EXPOSURES, "exposureId", match, {
-    also: [...between("exposureId", [idFloor(startMs), idFloor(endMs)]), ...also],
+/** The exposures in the window. A window within one hour also has those from before it to after it. */
+async function* scanExposures(
+  adapter: Adapter,
+  match: Match,
+  { startMs, endMs }: FigureWindow,
+  also: Where[] = [],
+): AsyncGenerator<ExposureRow> {
+  const [start, end] = [new Date(startMs).toISOString(), new Date(endMs).toISOString()];
+  const rows = scanRows<ExposureRow>(adapter, EXPOSURES, "exposureId", match, {
+    also: [...between("exposureId", [idFloor(hourStart(startMs)), idFloor(endMs)]), ...also],
   });
+  for await (const row of rows) {
+    const { firstAt, lastAt } = row;
+    if (firstAt !== null && lastAt !== null && firstAt < end && lastAt >= start) yield row;
+  }
+}
+
+/** Ids have the time of receipt, so the range is wider than the window. */
+async function* scanEvents(
+  adapter: Adapter,
+  flagId: string,
+  { startMs, endMs }: FigureWindow,
+): AsyncGenerator<EventRow> {
+  const [start, end] = [new Date(startMs).toISOString(), new Date(endMs).toISOString()];
+  const range = [idFloor(startMs - MAX_EVENT_AHEAD_MS), idFloor(endMs + MAX_EVENT_AGE_MS)] as const;
+  const select = [
+    "eventId",
+    "flagId",
+    "event",
+    "value",
+    "userId",
+    "anonymousId",
+    "subject",
+    "at",
+    "sampleRate",
+  ];
+  const rows = scanRows<EventRow>(
+    adapter,
+    "featureFlagEvent",
+    "eventId",
+    { flagId },
+    {
+      also: between("eventId", range),
+      select,
+    },
+  );
+  for await (const row of rows) if (row.at >= start && row.at < end) yield row;
 }
 
 function between(field: string, [from, to]: readonly [string, string]): Where[] {
@@ -146,22 +188,10 @@ function between(field: string, [from, to]: readonly [string, string]): Where[] 
   ];
 }
 
-function figuresOf({ count, valued, units, millionths }: EventSums) {
-  return { count: count / MILLION, valued: valued / MILLION, sum: units + millionths / MILLION };
-}
-
 function evaluationsIn(row: EvaluationCountRow): number {
   return REASONS.reduce((sum, [, field]) => sum + Number(row[field]), 0);
 }
 
 function addTo(counts: Map<string, number>, key: string, count: number): void {
   counts.set(key, (counts.get(key) ?? 0) + count);
-}
-
-function getOrMake<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
-  const existing = map.get(key);
-  if (existing !== undefined) return existing;
-  const value = make();
-  map.set(key, value);
-  return value;
 }

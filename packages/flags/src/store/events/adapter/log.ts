@@ -28,11 +28,11 @@ import {
   type RecordResult,
   type TenantEvent,
 } from "./decide.ts";
-import { addExposures } from "./exposure-rows.ts";
+import { addExposures, addLinks } from "./exposure-rows.ts";
 import { readFlagFigures, readSummaries, readUsageFigures } from "./figures.ts";
 import { createOutboxRows } from "./outbox.ts";
 import { addEvaluations, addEvents } from "./rollup.ts";
-import { sweepEvents } from "./sweep.ts";
+import { forgetFlag, sweepEvents } from "./sweep.ts";
 import { isUniqueViolation } from "./unique-violation.ts";
 import { type QueuedRequest, writeTogether } from "./write-together.ts";
 
@@ -210,18 +210,22 @@ export function createAdapterEventLog(
       return result.recorded;
     },
     expose: (exposures) => inSeparateTransaction((tx) => addExposures(tx, exposures)),
+    link: (links) => inSeparateTransaction((tx) => addLinks(tx, links)),
     count: (counts, id) =>
       inSeparateTransaction(async (tx) => {
         if (id === undefined || (await takeKey(tx, id, nowMs()))) await addEvaluations(tx, counts);
       }),
 
-    flagFigures: (tenant, flagKey, window) =>
-      read((current) => readFlagFigures(current, tenant, flagKey, window)),
-    summaries: (tenant, flagKeys, window) =>
-      read((current) => readSummaries(current, tenant, flagKeys, window)),
+    flagFigures: (flag, window) =>
+      read(async (current) => {
+        await mover.eventsDone();
+        return readFlagFigures(current, flag, window);
+      }),
+    summaries: (flags, window) => read((current) => readSummaries(current, flags, window)),
     usageFigures: (tenant, window) =>
       read((current) => readUsageFigures(current, tenant === "all" ? undefined : tenant, window)),
 
+    forget: async (flagId) => runWithAdapter(adapter, () => guarded(() => forgetFlag(adapter, flagId))),
     sweep,
     depth: queue.depth,
     async close() {
@@ -292,7 +296,7 @@ async function insertKeys(tx: Adapter, keys: Decision["keys"], expiresAt: string
 const SLICE = 100;
 
 async function insertEvents(tx: Adapter, events: readonly TenantEvent[]): Promise<void> {
-  for (const [index, { tenant, event }] of events.entries()) {
+  for (const [index, { tenant, event, flagId, subject }] of events.entries()) {
     if (index % SLICE === SLICE - 1) await sleep(0);
     await tx.create<EventRow>({
       model: "featureFlagEvent",
@@ -300,10 +304,13 @@ async function insertEvents(tx: Adapter, events: readonly TenantEvent[]): Promis
         eventId: event.id,
         tenant,
         flagKey: event.flagKey,
+        flagId: flagId ?? null,
         event: event.event,
         value: event.value === undefined ? null : encodeJson(event.value),
         properties: event.properties === undefined ? null : encodeJson(event.properties),
         userId: event.userId ?? null,
+        anonymousId: event.anonymousId ?? null,
+        subject: subject ?? null,
         organizationId: event.organizationId ?? null,
         variant: event.variant ?? null,
         at: event.at,

@@ -58,6 +58,8 @@ async function rollupId(hour: string, parts: readonly string[]): Promise<string>
 type Figures = Record<string, number>;
 
 interface Rollup {
+  readonly hour: string;
+  /** What the roll-up is identified by, in a fixed order. */
   readonly columns: Readonly<Record<string, string>>;
   readonly figures: Figures;
 }
@@ -65,15 +67,16 @@ interface Rollup {
 /** Adds events to the roll-ups of their hours. Sampled events are weighted by their sample rate. */
 export async function addEvents(tx: Adapter, events: readonly TenantEvent[]): Promise<void> {
   const rollups = new Map<string, Rollup>();
-  for (const { tenant, event } of events) {
-    const { flagKey, event: name, variant = "", value } = event;
+  for (const { tenant, flagId = "", event } of events) {
+    const { event: name, variant = "", value } = event;
     const hour = hourOf(Date.parse(event.at));
-    const key = JSON.stringify([hour, tenant, flagKey, variant, name]);
+    const key = JSON.stringify([hour, tenant, flagId, variant, name]);
     const { figures } = rollupOf(rollups, key, () => ({
-      columns: { hour, tenant, flagKey, variant, event: name },
+      hour,
+      columns: { tenant, flagId, variant, event: name },
       figures: { count: 0, valued: 0, sumUnits: 0, sumMillionths: 0 },
     }));
-    const weight = Math.min(1 / event.sampleRate, MAX_WEIGHT);
+    const weight = weightOf(event.sampleRate);
     add(figures, "count", weight * MILLION);
     if (value === undefined) continue;
     const units = Math.trunc(value * weight);
@@ -86,17 +89,23 @@ export async function addEvents(tx: Adapter, events: readonly TenantEvent[]): Pr
 
 export async function addEvaluations(tx: Adapter, counts: readonly EvaluationCount[]): Promise<void> {
   const rollups = new Map<string, Rollup>();
-  for (const { tenant, flagKey, hour, reason, count } of counts) {
+  for (const { tenant, flagId, hour, reason, count } of counts) {
     // A flag that does not exist has no roll-up.
     if (reason === "not_found") continue;
-    const key = JSON.stringify([hour, tenant, flagKey]);
+    const key = JSON.stringify([hour, tenant, flagId]);
     const { figures } = rollupOf(rollups, key, () => ({
-      columns: { hour, tenant, flagKey },
+      hour,
+      columns: { tenant, flagId },
       figures: { ruleMatch: 0, override: 0, percentageRollout: 0, byDefault: 0, disabled: 0 },
     }));
     add(figures, REASON_FIELDS[reason], count);
   }
   await increaseAll<EvaluationCountRow>(tx, EVALUATION_COUNTS, rollups);
+}
+
+/** The number of events that a sampled event counts as. */
+export function weightOf(sampleRate: number): number {
+  return Math.min(1 / sampleRate, MAX_WEIGHT);
 }
 
 function rollupOf(rollups: Map<string, Rollup>, key: string, create: () => Rollup): Rollup {
@@ -122,7 +131,7 @@ async function increaseAll<Row extends EventCountRow | EvaluationCountRow>(
   rollups: ReadonlyMap<string, Rollup>,
 ): Promise<void> {
   const named = await Promise.all(
-    Array.from(rollups.values(), async ({ columns: { hour = "", ...columns }, figures }) => ({
+    Array.from(rollups.values(), async ({ hour, columns, figures }) => ({
       id: await rollupId(hour, Object.values(columns)),
       columns,
       figures,
@@ -132,7 +141,8 @@ async function increaseAll<Row extends EventCountRow | EvaluationCountRow>(
     const where = [{ field: "rollupId", value: id }];
     const row = await tx.incrementOne<Figures>({ model, where, increment: figures });
     if (row === null) {
-      await tx.create<Record<string, unknown>>({ model, data: { rollupId: id, ...columns, ...figures } });
+      const data = { rollupId: id, flagKey: "", ...columns, ...figures };
+      await tx.create<Record<string, unknown>>({ model, data });
       continue;
     }
     const beyond = Object.keys(figures).filter((field) => Math.abs(Number(row[field])) > LIMIT);

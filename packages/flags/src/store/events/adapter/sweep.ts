@@ -3,7 +3,7 @@ import type { Adapter } from "../../rows/queries.ts";
 import { sleep } from "../../wait.ts";
 import { DAY_MS } from "../hour.ts";
 import type { Retention } from "../limits.ts";
-import { EXPOSURES } from "./exposure-rows.ts";
+import { EXPOSURES, LINKS } from "./exposure-rows.ts";
 import { idFloor } from "./id-time.ts";
 import { EVALUATION_COUNTS, EVENT_COUNTS, rollupRange } from "./rollup.ts";
 
@@ -11,6 +11,35 @@ import { EVALUATION_COUNTS, EVENT_COUNTS, rollupRange } from "./rollup.ts";
 const CHUNK = 1000;
 /** Chunks per table and sweep. The next sweep continues. */
 const MAX_CHUNKS = 200;
+
+/** Tables with rows about single flags, and their ids. */
+const OF_FLAGS = [
+  [EXPOSURES, "exposureId"],
+  ["featureFlagEvent", "eventId"],
+  [EVENT_COUNTS, "rollupId"],
+  [EVALUATION_COUNTS, "rollupId"],
+] as const;
+
+/** Deletes everything that is stored about a flag. */
+export async function forgetFlag(adapter: Adapter, flagId: string): Promise<void> {
+  const ofFlag = { field: "flagId", value: flagId };
+  for (const [model, field] of OF_FLAGS) {
+    for (;;) {
+      const rows = await adapter.findMany<Record<string, string>>({
+        model,
+        where: [ofFlag],
+        sortBy: { field, direction: "asc" },
+        select: [field],
+        limit: CHUNK,
+      });
+      const last = rows.at(-1)?.[field];
+      if (last === undefined) break;
+      await adapter.deleteMany({ model, where: [ofFlag, { field, operator: "lte", value: last }] });
+      if (rows.length < CHUNK) break;
+      await sleep(0);
+    }
+  }
+}
 
 /** Returns false if rows are left for another sweep. */
 export async function sweepEvents(
@@ -24,6 +53,7 @@ export async function sweepEvents(
     ["featureFlagEventKey", "expiresAt", new Date(nowMs).toISOString()],
     ["featureFlagEvent", "eventId", events],
     [EXPOSURES, "exposureId", events],
+    [LINKS, "at", new Date(nowMs - rollupDays * DAY_MS).toISOString()],
     [EVENT_COUNTS, "rollupId", rollups],
     [EVALUATION_COUNTS, "rollupId", rollups],
   ] as const;

@@ -203,6 +203,9 @@ class EventColumns {
   readonly #batchHash = new PostgresArray();
   readonly #isSampledOut = new PostgresArray();
   readonly #outboxText = new PostgresArray();
+  readonly #flagId = new PostgresArray();
+  readonly #anonymousId = new PostgresArray();
+  readonly #subject = new PostgresArray();
   readonly #hasOutbox: boolean;
 
   constructor(hasOutbox: boolean) {
@@ -210,7 +213,7 @@ class EventColumns {
   }
 
   add(
-    { tenant, event, isKept }: EventEntry,
+    { tenant, event, isKept, flagId, subject }: EventEntry,
     key: string | undefined,
     dedupe: Dedupe | undefined,
     batchKey: string | undefined,
@@ -234,6 +237,9 @@ class EventColumns {
     this.#batchHash.add(batchKey);
     this.#isSampledOut.add(isKept ? undefined : "t");
     this.#outboxText.addText(this.#hasOutbox && isKept ? outboxText(event) : undefined);
+    this.#flagId.addText(flagId);
+    this.#anonymousId.addText(event.anonymousId);
+    this.#subject.addText(subject);
   }
 
   literals(): (string | null)[] {
@@ -256,6 +262,9 @@ class EventColumns {
       this.#batchHash,
       this.#isSampledOut,
       this.#outboxText,
+      this.#flagId,
+      this.#anonymousId,
+      this.#subject,
     ].map((column) => column.literal());
   }
 }

@@ -21,8 +21,8 @@ import {
 import { createMover, type Move } from "../mover.ts";
 import { createPostgresFigures } from "./figures.ts";
 import { type Group, gather, Outcomes, type Request, type StoredKey } from "./group.ts";
-import { COUNT, EXPOSE, KEEP_ANSWERS, LOOK_UP, recordStatement, type Statement } from "./statements.ts";
-import { sweepPostgres } from "./sweep.ts";
+import { COUNT, EXPOSE, KEEP_ANSWERS, LINK, LOOK_UP, recordStatement, type Statement } from "./statements.ts";
+import { forgetFlag, sweepPostgres } from "./sweep.ts";
 
 export interface PostgresEventLogOptions {
   readonly pool: PostgresPool;
@@ -238,12 +238,26 @@ export function createPostgresEventLog({
         if (exposures.length === 0) return;
         const values = [
           exposures.map(({ tenant }) => tenant),
-          exposures.map(({ flagKey }) => flagKey),
-          exposures.map(({ variant }) => variant),
-          exposures.map(({ userId }) => userId),
-          exposures.map(({ atMs }) => new Date(atMs).toISOString()),
+          exposures.map(({ flagId }) => flagId),
+          exposures.map(({ arm }) => arm),
+          exposures.map(({ byChance }) => byChance),
+          exposures.map(({ subject }) => subject ?? null),
+          exposures.map(({ userId }) => userId ?? null),
+          exposures.map(({ anonymousId }) => anonymousId ?? null),
+          exposures.map(({ firstMs }) => new Date(firstMs).toISOString()),
+          exposures.map(({ lastMs }) => new Date(lastMs).toISOString()),
         ];
         await persist(() => ask(EXPOSE, values));
+      }),
+    link: (links) =>
+      guarded(async () => {
+        if (links.length === 0) return;
+        const values = [
+          links.map(({ anonymousId }) => anonymousId),
+          links.map(({ userId }) => userId),
+          links.map(({ atMs }) => new Date(atMs).toISOString()),
+        ];
+        await persist(() => ask(LINK, values));
       }),
     count: (all, id = crypto.randomUUID()) =>
       guarded(async () => {
@@ -252,7 +266,7 @@ export function createPostgresEventLog({
         if (counts.length === 0) return;
         const values = [
           counts.map(({ tenant }) => tenant),
-          counts.map(({ flagKey }) => flagKey),
+          counts.map(({ flagId }) => flagId),
           counts.map(({ hour }) => hour),
           counts.map(({ reason }) => reason),
           counts.map(({ count }) => count),
@@ -262,10 +276,15 @@ export function createPostgresEventLog({
         await persist(() => ask(COUNT, values));
       }),
 
-    flagFigures: (...about) => afterMove(() => figures.ofFlag(...about)),
+    flagFigures: (...about) =>
+      afterMove(async () => {
+        await mover.eventsDone();
+        return figures.ofFlag(...about);
+      }),
     summaries: (...about) => afterMove(() => figures.summaries(...about)),
     usageFigures: (...about) => afterMove(() => figures.usage(...about)),
 
+    forget: (flagId) => guarded(() => forgetFlag(pool, flagId)),
     sweep,
     depth: queue.depth,
     async close() {

@@ -29,6 +29,12 @@ export function createMoveBack(tables: HostTables): Move {
     return `on conflict (${column(key)}) do update set ${sums.join(", ")}`;
   }
 
+  /** Widens the times of an exposure that exists. */
+  function widened(field: string, choose: "least" | "greatest"): string {
+    const column = tables.column("featureFlagExposure", field);
+    return `${column} = ${choose}(known.${column}, excluded.${column})`;
+  }
+
   const key = "featureFlagEventKey";
   const outbox = "featureFlagOutbox";
   const eventCount = "featureFlagEventCount";
@@ -58,13 +64,14 @@ export function createMoveBack(tables: HostTables): Move {
     from moved`,
 
     `with moved as (delete from halyard_flag_event_hour returning *), summed as (
-      select tenant, flag_key, hour, variant, event, sum(count) as count, sum(valued) as valued, sum(sum) as total
+      select tenant, flag_id, hour, variant, event, sum(count) as count, sum(valued) as valued, sum(sum) as total
       from moved group by 1, 2, 3, 4, 5
     )
     ${insert(eventCount, {
-      rollupId: rollupId(["tenant", "flag_key", "variant", "event"]),
+      rollupId: rollupId(["tenant", "flag_id", "variant", "event"]),
       tenant: "tenant",
-      flagKey: "flag_key",
+      flagKey: "''",
+      flagId: "flag_id",
       variant: "variant",
       event: "event",
       count: integer("count * 1e6"),
@@ -77,30 +84,57 @@ export function createMoveBack(tables: HostTables): Move {
 
     `with moved as (delete from halyard_flag_evaluation_hour returning *)
     ${insert(evaluationCount, {
-      rollupId: rollupId(["tenant", "flag_key"]),
+      rollupId: rollupId(["tenant", "flag_id"]),
       tenant: "tenant",
-      flagKey: "flag_key",
+      flagKey: "''",
+      flagId: "flag_id",
       ruleMatch: ofReason("rule_match"),
       override: ofReason("override"),
       percentageRollout: ofReason("percentage_rollout"),
       byDefault: ofReason("default"),
       disabled: ofReason("disabled"),
     })}
-    from moved group by tenant, flag_key, hour order by 2
+    from moved group by tenant, flag_id, hour order by 2
     ${orAdd(evaluationCount, "rollupId", ["ruleMatch", "override", "percentageRollout", "byDefault", "disabled"])}`,
 
     `with moved as (
       delete from halyard_flag_exposure returning *, gen_random_uuid()::text as random
     )
     ${insert(exposure, {
-      exposureId: uuidV7("at", "random"),
-      exposureHash: sha256(["to_char(day, 'YYYY-MM-DD')", "tenant", "flag_key", "variant", "user_id"]),
+      exposureId: uuidV7("hour", "random"),
+      exposureHash: sha256([
+        iso("hour"),
+        "tenant",
+        "flag_id",
+        "arm",
+        "by_chance",
+        "subject",
+        "user_id",
+        "anonymous_id",
+      ]),
       tenant: "tenant",
-      flagKey: "flag_key",
-      variant: "variant",
-      userId: "user_id",
+      flagKey: "''",
+      flagId: "flag_id",
+      variant: "arm",
+      byChance: "by_chance",
+      subject: "subject",
+      userId: "coalesce(user_id, '')",
+      anonymousId: "anonymous_id",
+      firstAt: iso("first_at"),
+      lastAt: iso("last_at"),
     })}
     from moved order by 3
+    on conflict (${tables.column(exposure, "exposureHash")}) do update set
+      ${widened("firstAt", "least")}, ${widened("lastAt", "greatest")}`,
+
+    `with moved as (delete from halyard_flag_link returning *)
+    ${insert("featureFlagLink", {
+      linkHash: "encode(sha256(convert_to(anonymous_id, 'UTF8')), 'hex')",
+      anonymousId: "anonymous_id",
+      userId: "user_id",
+      at: iso("at"),
+    })}
+    from moved order by 2
     on conflict do nothing`,
   ].join(";\n");
 
@@ -122,6 +156,9 @@ export function createMoveBack(tables: HostTables): Move {
       receivedAt: iso("received_at"),
       sampleRate: "sample_rate::text",
       idempotencyKey: "idempotency_key",
+      flagId: "flag_id",
+      anonymousId: "anonymous_id",
+      subject: "subject",
     })}
     from moved on conflict do nothing
   ) select count(*)::float8 as n from moved`;
@@ -157,9 +194,9 @@ function hexMs(time: string): string {
   return `lpad(to_hex(floor(extract(epoch from ${time}) * 1000)::bigint), 12, '0')`;
 }
 
-/** The SHA-256 of texts as a JSON array, in hex. */
+/** The SHA-256 of texts and booleans as a JSON array, in hex. */
 function sha256(texts: readonly string[]): string {
-  const json = texts.map((text) => `to_json(${text})::text`).join(" || ',' || ");
+  const json = texts.map((text) => `coalesce(to_json(${text})::text, 'null')`).join(" || ',' || ");
   return `encode(sha256(convert_to('[' || ${json} || ']', 'UTF8')), 'hex')`;
 }
 

@@ -1,11 +1,12 @@
 /**
  * Moves what the event log on the adapter has stored into the tables of the option `postgres`, when the option is switched
- * on: idempotency keys, waiting deliveries, roll-ups, exposures and events. Each statement deletes the rows that it
+ * on: idempotency keys, waiting deliveries, roll-ups, exposures, links and events. Each statement deletes the rows that it
  * inserts, so processes may run it at the same time and again.
  */
 import type { HostTables } from "../../postgres/host-tables.ts";
 import type { Move } from "../mover.ts";
 import { claimLog, isLogInUse } from "./log-in-use.ts";
+import { ROW_HASH } from "./statements.ts";
 
 const MODELS = {
   key: "featureFlagEventKey",
@@ -13,6 +14,7 @@ const MODELS = {
   eventCount: "featureFlagEventCount",
   evaluationCount: "featureFlagEvaluationCount",
   exposure: "featureFlagExposure",
+  link: "featureFlagLink",
   event: "featureFlagEvent",
 } as const;
 
@@ -45,48 +47,64 @@ export function createMove(tables: HostTables): Move {
     insert into halyard_flag_outbox (sink, event, enqueued_at)
     select sink, event, "enqueuedAt"::timestamptz from moved order by "entryId"`,
 
-    `${moved(MODELS.eventCount, ["rollupId", "tenant", "flagKey", "variant", "event", "count", "valued", "sumUnits", "sumMillionths"])}
-    insert into halyard_flag_event_hour as known (tenant, flag_key, hour, variant, event, shard, count, sum, valued)
+    `${moved(MODELS.eventCount, ["rollupId", "tenant", "flagId", "variant", "event", "count", "valued", "sumUnits", "sumMillionths"])}
+    insert into halyard_flag_event_hour as known (tenant, flag_id, hour, variant, event, shard, count, sum, valued)
     select
-      tenant, "flagKey", ${HOUR}, variant, event, 0, sum(count)::float8 / 1e6,
+      tenant, coalesce("flagId", ''), ${HOUR}, variant, event, 0, sum(count)::float8 / 1e6,
       sum("sumUnits"::numeric) + sum("sumMillionths"::numeric) / 1000000, sum(valued)::float8 / 1e6
     from moved group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
-    on conflict (tenant, flag_key, hour, variant, event, shard) do update set
+    on conflict (tenant, flag_id, hour, variant, event, shard) do update set
       count = known.count + excluded.count, sum = known.sum + excluded.sum, valued = known.valued + excluded.valued`,
 
-    `${moved(MODELS.evaluationCount, ["rollupId", "tenant", "flagKey", "ruleMatch", "override", "percentageRollout", "byDefault", "disabled"])}
-    insert into halyard_flag_evaluation_hour as known (tenant, flag_key, hour, reason, shard, count)
-    select tenant, "flagKey", ${HOUR}, counts.reason, 0, sum(counts.count)::float8
+    `${moved(MODELS.evaluationCount, ["rollupId", "tenant", "flagId", "ruleMatch", "override", "percentageRollout", "byDefault", "disabled"])}
+    insert into halyard_flag_evaluation_hour as known (tenant, flag_id, hour, reason, shard, count)
+    select tenant, coalesce("flagId", ''), ${HOUR}, counts.reason, 0, sum(counts.count)::float8
     from moved cross join lateral (values
       ('rule_match', "ruleMatch"), ('override', "override"), ('percentage_rollout', "percentageRollout"),
       ('default', "byDefault"), ('disabled', "disabled")
     ) as counts (reason, count)
     where counts.count > 0 group by 1, 2, 3, 4 order by 1, 2, 3, 4
-    on conflict (tenant, flag_key, hour, reason, shard) do update set count = known.count + excluded.count`,
+    on conflict (tenant, flag_id, hour, reason, shard) do update set count = known.count + excluded.count`,
 
-    `${moved(MODELS.exposure, ["exposureId", "tenant", "flagKey", "variant", "userId"])}
-    insert into halyard_flag_exposure (tenant, flag_key, day, variant, user_id, at)
+    // Exposures from before flag ids were stored belong to no flag.
+    `${moved(MODELS.exposure, ["tenant", "flagId", "variant", "byChance", "subject", "userId", "anonymousId", "firstAt", "lastAt"])},
+    shown as (
+      select
+        tenant, "flagId" as flag_id, date_trunc('hour', "firstAt"::timestamptz, 'UTC') as hour, variant as arm,
+        "byChance" as by_chance, subject, nullif("userId", '') as user_id, "anonymousId" as anonymous_id,
+        "firstAt"::timestamptz as first_at, "lastAt"::timestamptz as last_at
+      from moved where "flagId" is not null
+    )
+    insert into halyard_flag_exposure as known (
+      tenant, flag_id, hour, arm, by_chance, subject, user_id, anonymous_id, row_hash, first_at, last_at
+    )
     select
-      tenant, "flagKey", (${EXPOSED_AT} at time zone 'UTC')::date, variant,
-      case when octet_length("userId") > 1024 then 'md5:' || md5("userId") else "userId" end, min(${EXPOSED_AT})
-    from moved group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
+      tenant, flag_id, hour, arm, by_chance, subject, user_id, anonymous_id, ${ROW_HASH}, min(first_at), max(last_at)
+    from shown group by 1, 2, 3, 4, 5, 6, 7, 8 order by 2, 3, 9
+    on conflict (flag_id, hour, row_hash) do update set
+      first_at = least(known.first_at, excluded.first_at), last_at = greatest(known.last_at, excluded.last_at)`,
+
+    `${moved(MODELS.link, ["anonymousId", "userId", "at"])}
+    insert into halyard_flag_link (anonymous_id, user_id, at)
+    select distinct on ("anonymousId") "anonymousId", "userId", at::timestamptz from moved order by "anonymousId", at
     on conflict do nothing`,
   ].join(";\n");
 
   const eventFields = [
     ["eventId", "tenant", "flagKey", "event", "variant", "userId", "organizationId", "value", "properties"],
-    ["at", "receivedAt", "sampleRate", "idempotencyKey"],
+    ["at", "receivedAt", "sampleRate", "idempotencyKey", "flagId", "anonymousId", "subject"],
   ].flat();
   const table = tables.table(MODELS.event);
   const some = `where ctid = any (array(select ctid from ${table} limit ${CHUNK}))`;
   const events = `${moved(MODELS.event, eventFields, some)}, stored as (
     insert into halyard_flag_event (
       id, tenant, flag_key, event, variant, user_id, organization_id, value, properties,
-      at, received_at, sample_rate, idempotency_key
+      at, received_at, sample_rate, idempotency_key, flag_id, anonymous_id, subject
     )
     select
       "eventId"::uuid, tenant, "flagKey", event, coalesce(variant, ''), "userId", "organizationId", value::float8,
-      properties::json, at::timestamptz, "receivedAt"::timestamptz, "sampleRate"::float8, "idempotencyKey"
+      properties::json, at::timestamptz, "receivedAt"::timestamptz, "sampleRate"::float8, "idempotencyKey",
+      "flagId", "anonymousId", subject
     from moved
     on conflict do nothing
   ) select count(*)::float8 as n from moved`;
@@ -114,6 +132,3 @@ function uuidOf(hash: string): string {
 /** The id of a roll-up begins with its hour, such as 2030013112. */
 const part = (from: number, length: number) => `substr("rollupId", ${from}, ${length})::int`;
 const HOUR = `make_timestamptz(${part(1, 4)}, ${part(5, 2)}, ${part(7, 2)}, ${part(9, 2)}, 0, 0, 'UTC')`;
-
-/** The id of an exposure is a UUID v7, which begins with its time in ms. */
-const EXPOSED_AT = `to_timestamp(('x' || left(replace("exposureId", '-', ''), 12))::bit(48)::bigint / 1000.0)`;

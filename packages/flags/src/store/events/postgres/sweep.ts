@@ -20,7 +20,8 @@ export async function sweepPostgres(
   const limits = [
     ["halyard_flag_key", "created_at", before(KEY_LIFE_MS)],
     ["halyard_flag_event", "received_at", events],
-    ["halyard_flag_exposure", "day", events.slice(0, 10)],
+    ["halyard_flag_exposure", "hour", events],
+    ["halyard_flag_link", "at", rollups],
     ["halyard_flag_event_hour", "hour", rollups],
     ["halyard_flag_evaluation_hour", "hour", rollups],
   ] as const;
@@ -30,6 +31,28 @@ export async function sweepPostgres(
   }
   return isDone;
 }
+
+/** Deletes everything that is stored about a flag. */
+export async function forgetFlag(pool: PostgresPool, flagId: string): Promise<void> {
+  for (const table of OF_FLAGS) {
+    const text = `with gone as (
+  delete from ${table} where ctid = any(array(select ctid from ${table} where flag_id = $1 limit ${CHUNK})) returning 1
+)
+select count(*)::float8 as gone from gone`;
+    for (;;) {
+      const [row] = await runQuery(pool, TIMEOUT_MS, { text, values: [flagId] });
+      if (Number(row?.["gone"] ?? 0) < CHUNK) break;
+    }
+  }
+}
+
+/** Tables with rows about single flags. */
+const OF_FLAGS = [
+  "halyard_flag_exposure",
+  "halyard_flag_event",
+  "halyard_flag_event_hour",
+  "halyard_flag_evaluation_hour",
+] as const;
 
 async function deleteBefore(
   pool: PostgresPool,

@@ -16,6 +16,18 @@
 export const featureFlagsPostgresMigration: string = `-- Concurrent deploys wait for each other.
 select pg_advisory_xact_lock(hashtext('halyard_flag'));
 
+-- Statistics of version 0.2 are by the flag's key, which another flag may use later. Their exposures cannot be converted.
+do $$ begin
+  if exists (
+    select from information_schema.columns
+    where table_schema = current_schema() and table_name = 'halyard_flag_exposure' and column_name = 'flag_key'
+  ) then
+    drop table halyard_flag_exposure;
+    alter table halyard_flag_event_hour rename column flag_key to flag_id;
+    alter table halyard_flag_evaluation_hour rename column flag_key to flag_id;
+  end if;
+end $$;
+
 -- Idempotency keys: 128 bits each of the SHA-256 of the key in its scope, and of the body it was sent with.
 create table if not exists halyard_flag_key (
   key_hash uuid primary key,
@@ -43,11 +55,17 @@ create table if not exists halyard_flag_event (
   idempotency_key text,
   primary key (received_at, id)
 );
+alter table halyard_flag_event
+  add column if not exists flag_id text collate "C",
+  add column if not exists anonymous_id text collate "C",
+  -- The id of the flag's bucketing unit: null if the event lacks it, empty if the sender is not a subject.
+  add column if not exists subject text collate "C";
+create index if not exists halyard_flag_event_flag on halyard_flag_event (flag_id, received_at);
 
 -- Roll-ups have shards, so that concurrent writers do not wait for each other's rows.
 create table if not exists halyard_flag_event_hour (
   tenant text collate "C" not null,
-  flag_key text collate "C" not null,
+  flag_id text collate "C" not null,
   hour timestamptz not null,
   variant text collate "C" not null,
   event text collate "C" not null,
@@ -56,32 +74,49 @@ create table if not exists halyard_flag_event_hour (
   -- Decimal, so that a thousand times 0.1 is 100.
   sum numeric not null,
   valued float8 not null,
-  primary key (tenant, flag_key, hour, variant, event, shard)
+  primary key (tenant, flag_id, hour, variant, event, shard)
 ) with (fillfactor = 70);
 create index if not exists halyard_flag_event_hour_hour on halyard_flag_event_hour (hour);
 
 create table if not exists halyard_flag_evaluation_hour (
   tenant text collate "C" not null,
-  flag_key text collate "C" not null,
+  flag_id text collate "C" not null,
   hour timestamptz not null,
   reason text collate "C" not null,
   shard smallint not null,
   count float8 not null,
-  primary key (tenant, flag_key, hour, reason, shard)
+  primary key (tenant, flag_id, hour, reason, shard)
 ) with (fillfactor = 70);
 create index if not exists halyard_flag_evaluation_hour_hour on halyard_flag_evaluation_hour (hour);
 
--- One row per user, flag, variant and day.
+-- One row per user, flag, arm and hour.
 create table if not exists halyard_flag_exposure (
   tenant text collate "C" not null,
-  flag_key text collate "C" not null,
-  day date not null,
-  variant text collate "C" not null,
+  flag_id text collate "C" not null,
+  hour timestamptz not null,
+  arm text collate "C" not null,
+  -- Whether chance decided the arm.
+  by_chance boolean not null,
+  -- The id of the flag's bucketing unit, if there is one.
+  subject text collate "C",
+  user_id text collate "C",
+  anonymous_id text collate "C",
+  first_at timestamptz not null,
+  last_at timestamptz not null,
+  -- The MD5 of arm, by_chance and the ids, which may be too long for an index.
+  row_hash uuid not null,
+  primary key (flag_id, hour, row_hash)
+) with (fillfactor = 80);
+create index if not exists halyard_flag_exposure_hour on halyard_flag_exposure (hour);
+
+-- The user who signed in first in the browser with an anonymous id.
+create table if not exists halyard_flag_link (
+  anonymous_id text collate "C" primary key,
   user_id text collate "C" not null,
-  at timestamptz not null,
-  primary key (tenant, flag_key, day, variant, user_id)
+  at timestamptz not null
 );
-create index if not exists halyard_flag_exposure_day on halyard_flag_exposure (day);
+create index if not exists halyard_flag_link_user on halyard_flag_link (user_id, at);
+create index if not exists halyard_flag_link_at on halyard_flag_link (at);
 
 -- Events that wait for a sink, in the order of their position.
 create table if not exists halyard_flag_outbox (

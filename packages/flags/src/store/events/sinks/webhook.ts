@@ -10,6 +10,7 @@ import {
   signWebhook,
 } from "./webhook-signature.ts";
 
+/** The options of `webhookSink`. */
 export type WebhookSinkOptions = {
   /** Must be `https:`, except for localhost or with `allowInsecure`. */
   url: string;
@@ -29,7 +30,9 @@ export type WebhookSinkOptions = {
 
 /** The body of a webhook. */
 export type WebhookBody = {
+  /** The same for every webhook of this package. */
   readonly type: "feature_flag.events";
+  /** The events, in the order in which they were stored. */
   readonly data: { readonly events: readonly StoredFlagEvent[] };
 };
 
@@ -97,9 +100,11 @@ export function webhookSink({
   };
 }
 
+/** The options of `verifyWebhook`. */
 export type VerifyWebhookOptions = {
   /** The sender's secret, or several for rotation. */
   secret: string | readonly string[];
+  /** The headers of the request. */
   headers: Headers;
   /** The raw body, before parsing. */
   body: string;

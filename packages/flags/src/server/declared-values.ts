@@ -1,0 +1,107 @@
+/** Refuses values that are not as declared with `defineFlags`, before they are stored. */
+import type { JsonValue } from "../engine/json.ts";
+import type { FlagDeclaration } from "../model/declared.ts";
+import { findMisfit } from "../model/declared-shape.ts";
+import { FeatureFlagError } from "../model/errors.ts";
+import type { FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
+import type { Service } from "./service.ts";
+
+/** The fields with values of a flag. A change of other fields is not checked, so that any flag can be disabled. */
+const CHECKED: readonly (keyof FeatureFlagPatch)[] = [
+  "key",
+  "type",
+  "defaultValue",
+  "offValue",
+  "variants",
+  "environments",
+];
+
+/** Throws if a new flag is not as declared. */
+export function requireDeclaredFlag(service: Service, flag: FlagDraft): void {
+  const declaration = declarationOf(service, flag.key);
+  if (declaration === undefined) return;
+  if (flag.type !== declaration.type) {
+    throw misfit(flag.key, "type", `type is ${flag.type}, not ${declaration.type}`);
+  }
+  for (const [field, value] of valuesOf(flag)) requireFit(flag.key, declaration, field, value);
+}
+
+/** Throws if a flag would not be as declared after the change. */
+export async function requireDeclaredPatch(
+  service: Service,
+  tenant: string,
+  id: string,
+  patch: FeatureFlagPatch,
+): Promise<void> {
+  if (service.options.flags === undefined || !CHECKED.some((field) => patch[field] !== undefined)) return;
+  const { key, type, ...values } = await service.store.getFlag(tenant, id);
+  const changed = {
+    ...values,
+    ...withoutNulls(patch),
+    name: "",
+    key: patch.key ?? key,
+    type: patch.type ?? type,
+  };
+  requireDeclaredFlag(service, changed);
+}
+
+/** Throws if the value of a rule or an override is not as the flag was declared. */
+export async function requireDeclaredValue(
+  service: Service,
+  tenant: string,
+  flagId: string,
+  value: JsonValue | undefined,
+): Promise<void> {
+  if (service.options.flags === undefined || value === undefined) return;
+  const { key } = await service.store.getFlag(tenant, flagId);
+  const declaration = declarationOf(service, key);
+  if (declaration !== undefined) requireFit(key, declaration, "value", value);
+}
+
+function declarationOf({ options: { flags = {} } }: Service, key: string): FlagDeclaration | undefined {
+  return Object.hasOwn(flags, key) ? flags[key] : undefined;
+}
+
+function* valuesOf({
+  defaultValue,
+  offValue,
+  variants = [],
+  environments = {},
+}: ValueFields): Iterable<[string, JsonValue]> {
+  if (defaultValue !== undefined) yield ["defaultValue", defaultValue];
+  if (offValue !== undefined) yield ["offValue", offValue];
+  for (const [index, { value }] of variants.entries()) yield [`variants[${index}].value`, value];
+  for (const [name, settings] of Object.entries(environments)) {
+    for (const field of ["defaultValue", "offValue"] as const) {
+      const value = settings[field];
+      if (value !== undefined) yield [`environments.${name}.${field}`, value];
+    }
+  }
+}
+
+type ValueFields = Pick<FlagDraft, "defaultValue" | "offValue" | "variants" | "environments">;
+
+/** Without the lists that the patch clears. */
+function withoutNulls({ defaultValue, offValue, variants, environments }: FeatureFlagPatch): ValueFields {
+  return {
+    ...(defaultValue !== undefined && { defaultValue }),
+    ...(offValue !== undefined && { offValue }),
+    ...(variants !== undefined && { variants: variants ?? undefined }),
+    ...(environments !== undefined && { environments: environments ?? undefined }),
+  };
+}
+
+function requireFit(key: string, declaration: FlagDeclaration, field: string, value: JsonValue): void {
+  // Except for JSON, `null` clears a value.
+  const isCleared = value === null && declaration.type !== "json";
+  const problem = isCleared ? undefined : findMisfit(declaration, value);
+  if (problem !== undefined) throw misfit(key, field, field + problem);
+}
+
+function misfit(key: string, field: string, problem: string): FeatureFlagError {
+  return new FeatureFlagError(
+    "INVALID_FLAG_TYPE",
+    `Flag "${key}" would not be as declared: ${problem}. Send a value that fits, or change the declaration in defineFlags.`,
+    { details: { field, flagKey: key } },
+  );
+}

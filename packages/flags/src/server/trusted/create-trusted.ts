@@ -1,0 +1,77 @@
+/** Creates the trusted attributes of an auth instance, with their metrics and log entries. */
+import type { TrustedRoot } from "../../engine/definition.ts";
+import type { TrustedOptions } from "../../model/trusted.ts";
+import { areRequestsIsolated } from "../../store/isolated-requests.ts";
+import type { HostContext } from "../http/host-request.ts";
+import type { Identities } from "../identity/identities.ts";
+import type { RowChange } from "../identity/identity-change.ts";
+import type { ComputeOutcome, ReadableMeter } from "../metrics/meter.ts";
+import { TRUSTED_MODELS, type TrustedModel } from "./check-options.ts";
+import { createHostRows } from "./host-rows.ts";
+import { TrustedAttributes } from "./trusted-attributes.ts";
+
+export interface TrustedHost {
+  readonly context: HostContext;
+  readonly identities: Identities;
+  readonly meter: ReadableMeter;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** Minimum interval between two log entries about the same failure. */
+const WARNING_INTERVAL_MS = 60_000;
+
+export function createTrusted(options: TrustedOptions, host: TrustedHost): TrustedAttributes {
+  const { context, identities, meter, warn } = host;
+  const warnedAtMs = new Map<string, number>();
+  const warnRarely = (message: string, error: unknown) => {
+    const now = performance.now();
+    if (now - (warnedAtMs.get(message) ?? Number.NEGATIVE_INFINITY) < WARNING_INTERVAL_MS) return;
+    warnedAtMs.set(message, now);
+    warn(message, error);
+  };
+  const trusted = new TrustedAttributes({
+    options,
+    rows: createHostRows(context),
+    isIsolated: areRequestsIsolated(),
+    onCompute(outcome: ComputeOutcome, error?: unknown) {
+      meter.computed(outcome);
+      if (outcome !== "computed") warnRarely(COMPUTE_FAILED, error);
+    },
+    onRead(model: TrustedModel, error: unknown) {
+      if (error !== undefined) warnRarely(readFailed(model), error);
+    },
+    onUnreadable: (root: TrustedRoot) => meter.unreadable(root),
+  });
+  identities.changeListeners.add((change) => applyTo(trusted, change));
+  meter.observe(
+    "trusted_remembered",
+    "Rows and computed results of trusted attributes in memory.",
+    () => trusted.size,
+  );
+  return trusted;
+}
+
+const COMPUTE_FAILED =
+  "trusted.compute failed. Its last result is used for 10 minutes; after that, rules that read trusted.* are skipped. Correct the function, or the service that it calls.";
+
+function readFailed(model: TrustedModel): string {
+  return `The trusted attributes of a ${model} could not be read. The last values are used for 10 minutes; after that, rules that read ${model}.* are skipped.`;
+}
+
+function applyTo(trusted: TrustedAttributes, change: RowChange): void {
+  switch (change.kind) {
+    case "user":
+      return trusted.changed("user", change.id);
+    case "session":
+      return trusted.changed("session", change.id);
+    case "session-rows":
+      return trusted.changed("session");
+    case "organization":
+    case "organization-row":
+      return trusted.changed("organization", change.id);
+    case "member":
+      return;
+    case "unknown":
+      for (const model of TRUSTED_MODELS) trusted.changed(model);
+  }
+}

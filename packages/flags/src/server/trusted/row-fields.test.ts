@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../engine/json.ts";
+import { RowFieldsCache } from "./row-fields.ts";
+
+/** A cache over rows in memory, with a clock that the test sets. */
+function setUp({ isIsolated = false, maxRows = 100 } = {}) {
+  const rows = new Map<string, JsonObject>([["ada", { plan: "free" }]]);
+  const queries: string[][] = [];
+  const errors: unknown[] = [];
+  let nowMs = 0;
+  let isDown = false;
+  let gate: Promise<void> | undefined;
+  const cache = new RowFieldsCache({
+    async read(ids) {
+      queries.push([...ids]);
+      const found = new Map([...rows].filter(([id]) => ids.includes(id)));
+      await gate;
+      if (isDown) throw new Error("down");
+      return found;
+    },
+    onRead: (error) => errors.push(error),
+    isIsolated,
+    monotonicMs: () => nowMs,
+    maxRows,
+  });
+  return {
+    cache,
+    rows,
+    queries,
+    errors,
+    at(ms: number) {
+      nowMs = ms;
+    },
+    setDown(value: boolean) {
+      isDown = value;
+    },
+    /** Holds the answers of queries until the returned function is called. */
+    hold() {
+      let release = () => {};
+      gate = new Promise((resolve) => {
+        release = () => {
+          gate = undefined;
+          resolve();
+        };
+      });
+      return release;
+    },
+  };
+}
+
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+
+describe("fields of a row", () => {
+  test("are read once, and then given synchronously", async () => {
+    const { cache, queries } = setUp();
+    expect(await cache.get("ada")).toEqual({ plan: "free" });
+    expect(cache.get("ada")).toEqual({ plan: "free" });
+    expect(await cache.get("bob")).toBeUndefined();
+    expect(cache.get("bob")).toBeUndefined();
+    expect(queries).toEqual([["ada"], ["bob"]]);
+  });
+
+  test("in use are read again in the background, and never given older than 5 s", async () => {
+    const { cache, rows, queries, at } = setUp();
+    await cache.get("ada");
+    rows.set("ada", { plan: "pro" });
+    at(2500);
+    expect(cache.get("ada")).toEqual({ plan: "free" });
+    expect(queries).toHaveLength(1);
+    at(2600);
+    expect(cache.get("ada")).toEqual({ plan: "free" });
+    await settled();
+    expect(cache.get("ada")).toEqual({ plan: "pro" });
+    expect(queries).toHaveLength(2);
+    rows.set("ada", { plan: "gone" });
+    at(2600 + 4801);
+    expect(await cache.get("ada")).toEqual({ plan: "gone" });
+  });
+
+  test("of many rows that are wanted at once are read together", async () => {
+    const { cache, queries, hold } = setUp();
+    const release = hold();
+    const first = cache.get("ada");
+    const others = ["b", "c", "b", "d"].map((id) => cache.get(id));
+    release();
+    await Promise.all([first, ...others]);
+    expect(queries).toEqual([["ada"], ["b", "c", "d"]]);
+  });
+
+  test("that this process changes during a query are read again by the next request", async () => {
+    const { cache, rows, hold } = setUp();
+    const release = hold();
+    const before = cache.get("ada");
+    rows.set("ada", { plan: "pro" });
+    cache.changed("ada");
+    const after = cache.get("ada");
+    release();
+    expect(await before).toEqual({ plan: "free" });
+    expect(await after).toEqual({ plan: "pro" });
+    expect(cache.get("ada")).toEqual({ plan: "pro" });
+  });
+
+  test("that this process changes during a query are not kept", async () => {
+    const { cache, hold } = setUp();
+    const release = hold();
+    const before = cache.get("ada");
+    cache.changed("ada");
+    release();
+    await before;
+    expect(cache.get("ada")).toBeInstanceOf(Promise);
+  });
+
+  test("are read again after a change of unknown rows", async () => {
+    const { cache, rows, hold } = setUp();
+    await cache.get("ada");
+    await settled();
+    rows.set("ada", { plan: "pro" });
+    const release = hold();
+    const other = cache.get("other");
+    cache.changed();
+    release();
+    await other;
+    expect(await cache.get("ada")).toEqual({ plan: "pro" });
+    expect(cache.get("other")).toBeInstanceOf(Promise);
+  });
+
+  test("are the last known ones for 10 minutes while the database fails, and null after that", async () => {
+    const { cache, at, setDown, errors, queries } = setUp();
+    await cache.get("ada");
+    setDown(true);
+    at(5000);
+    expect(await cache.get("ada")).toEqual({ plan: "free" });
+    expect(errors.at(-1)).toBeInstanceOf(Error);
+    const before = queries.length;
+    expect([cache.get("ada"), cache.get("bob")]).toEqual([{ plan: "free" }, null]);
+    expect(queries).toHaveLength(before);
+    at(600_000);
+    expect(await cache.get("ada")).toEqual({ plan: "free" });
+    at(602_000);
+    expect(await cache.get("ada")).toBeNull();
+    setDown(false);
+    at(604_000);
+    expect(await cache.get("ada")).toEqual({ plan: "free" });
+  });
+
+  test("of the rows read longest ago are removed when there are too many", async () => {
+    const { cache } = setUp({ maxRows: 3 });
+    for (const id of ["a", "b", "c", "d", "e"]) await cache.get(id);
+    expect(cache.size).toBe(3);
+    expect(cache.get("a")).toBeInstanceOf(Promise);
+    expect(cache.get("e")).toBeUndefined();
+  });
+
+  test("are read by each request of its own where requests are isolated", async () => {
+    const { cache, queries, hold, at } = setUp({ isIsolated: true });
+    const release = hold();
+    const both = [cache.get("ada"), cache.get("ada")];
+    release();
+    expect(await Promise.all(both)).toEqual([{ plan: "free" }, { plan: "free" }]);
+    expect(queries).toEqual([["ada"], ["ada"]]);
+    at(3000);
+    expect(cache.get("ada")).toEqual({ plan: "free" });
+    await settled();
+    expect(queries).toHaveLength(2);
+  });
+});

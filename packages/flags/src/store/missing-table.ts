@@ -1,0 +1,30 @@
+/** Recognizes the error of a database whose tables were not migrated, in the words of each driver. */
+import { FeatureFlagError } from "../model/errors.ts";
+
+const MISSING: readonly RegExp[] = [
+  /no such (table|column): ?"?(?:main\.)?([\w.]+)/i,
+  /(relation|column) "?([\w.]+)"? (?:of relation "\w+" )?does not exist/i,
+  /(Table) '(?:[^'.]*\.)?(\w+)' doesn't exist/,
+  /Unknown (column) '([\w.]+)'/,
+  /Invalid (object|column) name '([\w.]+)'/,
+];
+
+/** Causes that are followed. A driver, a query builder and the adapter may each wrap the error. */
+const MAX_CAUSES = 5;
+
+/** The error that names the migration, or undefined for any other failure. */
+export function missingTable(error: unknown): FeatureFlagError | undefined {
+  let cause = error;
+  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth++) {
+    if (cause instanceof FeatureFlagError) return undefined;
+    for (const pattern of MISSING) {
+      const [, kind = "", name] = pattern.exec(cause.message) ?? [];
+      if (name === undefined) continue;
+      const what = kind.toLowerCase() === "column" ? "column" : "table";
+      const advice = `The database has no ${what} "${name}". Run \`npx auth migrate\`; with Drizzle or Prisma, run \`npx auth generate\` and then your own migration.`;
+      return new FeatureFlagError("STORAGE_ERROR", undefined, { cause: error, advice });
+    }
+    cause = cause.cause;
+  }
+  return undefined;
+}

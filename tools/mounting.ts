@@ -1,0 +1,284 @@
+/** The examples of docs/guide/flags-mounting.md as they stand, in real builds of each framework, with packed packages. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findFences } from "./markdown.ts";
+import { run } from "./process.ts";
+import { read } from "./repository.ts";
+import type { Outcome } from "./steps.ts";
+
+const PAGE = "docs/guide/flags-mounting.md";
+
+/** What the frameworks need besides the packages of this repository. */
+const VERSIONS: Readonly<Record<string, string>> = {
+  "@better-auth/core": "1.7.7",
+  "@hono/node-server": "2.1.6",
+  "@sveltejs/adapter-node": "5.5.7",
+  "@sveltejs/kit": "2.70.4",
+  "@sveltejs/vite-plugin-svelte": "7.3.1",
+  "better-auth": "1.7.7",
+  express: "5.3.0",
+  fastify: "5.12.8",
+  hono: "4.13.17",
+  next: "16.4.6",
+  react: "19.3.1",
+  "react-dom": "19.3.1",
+  svelte: "5.57.3",
+  typescript: "6.0.3",
+  vite: "8.3.8",
+};
+
+interface Framework {
+  /** Where the page's `auth.ts` goes. */
+  readonly auth: string;
+  /** Files that a new project of the framework has, by path. */
+  readonly project: Readonly<Record<string, string>>;
+  /** The program that builds the app. Servers of plain Node are not built. */
+  readonly build?: readonly string[];
+  readonly start: readonly string[];
+  /** Path of the page that shows the flag. */
+  readonly page: string;
+}
+
+const bin = (name: string): string => join("..", "node_modules", ".bin", name);
+
+const onNode = (name: string): Framework => ({
+  auth: "auth.ts",
+  project: {},
+  start: [process.execPath, `${name}.ts`],
+  page: "/checkout",
+});
+
+export type FrameworkName = "hono" | "express" | "fastify" | "next" | "svelte";
+
+const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
+  hono: onNode("hono"),
+  express: onNode("express"),
+  fastify: onNode("fastify"),
+  next: {
+    auth: "lib/auth.js",
+    project: {
+      "app/layout.jsx":
+        'export default function Layout({ children }) {\n  return <html lang="en"><body>{children}</body></html>;\n}\n',
+    },
+    build: [bin("next"), "build"],
+    start: [bin("next"), "start"],
+    page: "/checkout",
+  },
+  svelte: {
+    auth: "src/lib/server/auth.js",
+    project: {
+      "src/app.html":
+        '<!doctype html><html lang="en"><head>%sveltekit.head%</head><body>%sveltekit.body%</body></html>\n',
+      "vite.config.js": `import adapter from "@sveltejs/adapter-node";
+import { sveltekit } from "@sveltejs/kit/vite";
+
+export default { plugins: [sveltekit({ adapter: adapter() })] };
+`,
+    },
+    build: [bin("vite"), "build"],
+    start: [process.execPath, "build/index.js"],
+    page: "/checkout",
+  },
+};
+
+/** Installs the packages of all frameworks in one folder, in which each framework gets a project. */
+export async function installFrameworks(
+  folder: string,
+  tarballs: ReadonlyMap<string, string>,
+): Promise<Outcome> {
+  mkdirSync(folder, { recursive: true });
+  const packed = Object.fromEntries([...tarballs].map(([name, path]) => [name, `file:${path}`]));
+  const dependencies = { ...VERSIONS, ...packed };
+  const manifest = { name: "mounting", private: true, type: "module", dependencies };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
+  const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+  return run("npm", args, { cwd: folder });
+}
+
+/** Builds and starts the framework's example, and changes and deletes a flag over HTTP. */
+export async function mountIn(name: FrameworkName, folder: string): Promise<Outcome> {
+  const framework = FRAMEWORKS[name];
+  const project = join(folder, name);
+  writeProject(project, framework);
+  const port = await freePort();
+  const env = {
+    BETTER_AUTH_SECRET: "a secret that is only good enough for this check, which is all it does",
+    BETTER_AUTH_URL: `http://localhost:${port}`,
+    NEXT_TELEMETRY_DISABLED: "1",
+    ORIGIN: `http://localhost:${port}`,
+    PORT: String(port),
+  };
+  const seeded = await run(process.execPath, ["seed.mjs"], { cwd: project, env });
+  if (!seeded.ok) return seeded;
+  const [builder, ...buildArgs] = framework.build ?? [];
+  if (builder !== undefined) {
+    const built = await run(builder, buildArgs, { cwd: project, env });
+    if (!built.ok) return built;
+  }
+  const server = start(framework.start, project, env);
+  try {
+    await tryOut(env.BETTER_AUTH_URL, framework.page, seeded.stdout.trim(), server);
+    return { ok: true, output: "" };
+  } catch (error) {
+    return { ok: false, output: `${name}: ${String(error)}\n${server.output()}` };
+  } finally {
+    server.end();
+  }
+}
+
+/** The page's blocks, by file name: `file=` after the language, or a path in the first line. */
+function blocksOfPage(): ReadonlyMap<string, string> {
+  return new Map(
+    findFences(read(PAGE)).flatMap(({ info, lines }) => {
+      const named = /^file=(\S+)$/.exec(info)?.[1] ?? /^(?:\/\/|<!--) (\S+\.\w+)/.exec(lines[0] ?? "")?.[1];
+      return named === undefined ? [] : [[named, `${lines.join("\n")}\n`] as const];
+    }),
+  );
+}
+
+function writeProject(folder: string, { auth, project }: Framework): void {
+  const blocks = blocksOfPage();
+  const files = {
+    "package.json": JSON.stringify({ name: "mounted", private: true, type: "module" }),
+    ...project,
+    ...Object.fromEntries(blocks),
+    [auth]: blocks.get("auth.ts") ?? "",
+    "seed.mjs": seedOf(auth),
+  };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+const ADMIN = { email: "admin@example.com", password: "correct horse battery" };
+
+/** Creates the tables, an admin and the flag, and prints the flag's id. */
+function seedOf(auth: string): string {
+  return `import { closeFeatureFlags } from "@halyard/flags";
+import { getMigrations } from "better-auth/db/migration";
+import { auth } from "./${auth}";
+
+await (await getMigrations(auth.options)).runMigrations();
+await auth.api.createUser({ body: { ...${JSON.stringify(ADMIN)}, name: "Admin", role: "admin" } });
+const { id } = await auth.api.createFeatureFlag({
+  body: { key: "new-checkout", name: "New checkout", type: "boolean", enabled: true, defaultValue: false },
+});
+console.log(id);
+await closeFeatureFlags(auth);
+`;
+}
+
+/** Throws at the first response that is not as expected. */
+async function tryOut(origin: string, page: string, flagId: string, server: Server): Promise<void> {
+  await waitFor(origin + page, server);
+  const api = `${origin}/api/auth`;
+  const flag = `${api}/feature-flags/admin/flags/${flagId}`;
+  const headers = { origin, "content-type": "application/json" };
+  const send = (method: string, url: string, body?: object, cookie = ""): Promise<Response> =>
+    fetch(url, { method, headers: { ...headers, cookie }, ...(body && { body: JSON.stringify(body) }) });
+
+  await expectPage(origin + page, "The checkout you know");
+  const signedIn = await expectStatus(await send("POST", `${api}/sign-in/email`, ADMIN), 200);
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map((line) => line.split(";", 1)[0])
+    .join("; ");
+  await expectStatus(await send("PATCH", flag, { defaultValue: true }), 401);
+  await expectStatus(await send("PATCH", flag, { defaultValue: true }, cookie), 200);
+  await expectPage(origin + page, "The new checkout");
+  const evaluated = await send("POST", `${api}/feature-flags/evaluate`, { flagKey: "new-checkout" });
+  await expectText(evaluated, '"value":true');
+  await expectText(await send("GET", flag, undefined, cookie), '"key":"new-checkout"');
+  await expectStatus(await send("DELETE", flag, undefined, cookie), 204);
+  await expectPage(origin + page, "The checkout you know");
+}
+
+async function expectStatus(response: Response, status: number): Promise<Response> {
+  if (response.status === status) return response;
+  throw new Error(`${response.url} answered ${response.status}, not ${status}: ${await response.text()}`);
+}
+
+async function expectText(response: Response, expected: string): Promise<void> {
+  const text = await (await expectStatus(response, 200)).text();
+  if (!text.includes(expected)) throw new Error(`${response.url} does not contain ${expected}: ${text}`);
+}
+
+/** A framework may load the auth instance once for pages and once for routes. Each polls for the changes of the other. */
+async function expectPage(url: string, expected: string): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (performance.now() < deadline) {
+    const text = await (await fetch(url)).text();
+    if (text.includes(expected)) return;
+    await sleep(200);
+  }
+  throw new Error(`${url} does not contain "${expected}".`);
+}
+
+interface Server {
+  output(): string;
+  isOver(): boolean;
+  end(): void;
+}
+
+function start([program = "", ...args]: readonly string[], cwd: string, env: object): Server {
+  const child: ChildProcess = spawn(program, args, {
+    cwd,
+    env: { ...process.env, ...env, NODE_ENV: "production" },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  let isOver = false;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  for (const event of ["error", "exit"]) {
+    child.on(event, () => {
+      isOver = true;
+    });
+  }
+  return {
+    output: () => output,
+    isOver: () => isOver,
+    end() {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // It has ended.
+      }
+    },
+  };
+}
+
+const TIMEOUT_MS = 60_000;
+
+async function waitFor(url: string, server: Server): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (performance.now() < deadline && !server.isOver()) {
+    try {
+      await fetch(url);
+      return;
+    } catch {
+      await sleep(100);
+    }
+  }
+  throw new Error(`No response from ${url}.`);
+}
+
+function freePort(): Promise<number> {
+  const probe = createServer();
+  return new Promise((resolve, reject) => {
+    probe.once("error", reject);
+    probe.listen(0, () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
