@@ -7,7 +7,7 @@ import { seedOfRun } from "./engine/random.ts";
 import { startHost } from "./host.ts";
 import { memoryHost } from "./memory-host.ts";
 
-const SUBJECTS = 300;
+const SUBJECTS = 60;
 
 function check(result: AbTestResult, seed: number): void {
   expect(result.counted, `HALYARD_SEED=${seed}`).toEqual(result.books);
