@@ -77,7 +77,7 @@ describe.each(libraries)("protocol: Close codes ($name)", ({ createRouter, messa
   });
 });
 
-describe.each(libraries)("guide/node: Stopping ($name)", ({ createRouter, rpc }) => {
+describe.each(libraries)("guide/graceful-shutdown: Graceful shutdown ($name)", ({ createRouter, rpc }) => {
   const Call = rpc("CALL", undefined, "CALLED", undefined);
 
   test("stop() closes with 1012, frees the port and is idempotent", async () => {
@@ -178,7 +178,7 @@ describe.each(libraries)("guide/node: Stopping ($name)", ({ createRouter, rpc })
   });
 });
 
-describe("guide/node: Stopping", () => {
+describe("guide/graceful-shutdown: Graceful shutdown", () => {
   test("SIGTERM drains every running server unless handleSignals is false", async () => {
     const [library] = libraries;
     if (library === undefined) throw new Error("The list of libraries is empty");

@@ -5,7 +5,7 @@ import { answersTo, errorsOf, gate, outcomeOf, sendFrame, unsettled } from "./fr
 import { libraries } from "./libraries.ts";
 
 describe.each(libraries)(
-  "guide/router: The context ($name)",
+  "guide/router: Context ($name)",
   ({ createRouter, message, rpc, string, number }) => {
     const Note = message("NOTE", { text: string() });
     const Bare = message("BARE");

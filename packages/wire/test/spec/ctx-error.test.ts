@@ -4,7 +4,7 @@ import { createTestServer } from "../../src/testing/index.ts";
 import { answersTo, errorsOf, framesOf, outcomeOf } from "./frames.ts";
 import { libraries } from "./libraries.ts";
 
-describe.each(libraries)("guide/errors: Two ways to refuse ($name)", ({ createRouter, message, rpc }) => {
+describe.each(libraries)("guide/errors: Sending an error ($name)", ({ createRouter, message, rpc }) => {
   const Fail = rpc("FAIL", undefined, "FINE", undefined);
 
   /** The error frame for a request whose handler calls `ctx.error` with these arguments. */

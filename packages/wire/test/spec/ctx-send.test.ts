@@ -5,7 +5,7 @@ import { errorsOf, framesOf, outcomeOf, sendFrame } from "./frames.ts";
 import { libraries } from "./libraries.ts";
 
 describe.each(libraries)(
-  "guide/rpc: Waiting for a message to arrive ($name)",
+  "guide/rpc: Delivery confirmation ($name)",
   ({ createRouter, message, rpc, string }) => {
     const Go = message("GO");
     const Note = message("NOTE", { text: string() });
@@ -159,7 +159,7 @@ describe.each(libraries)(
   },
 );
 
-describe.each(libraries)("guide/rpc: In the handler ($name)", ({ createRouter, message, rpc, string }) => {
+describe.each(libraries)("guide/rpc: Context methods ($name)", ({ createRouter, message, rpc, string }) => {
   const Note = message("NOTE", { text: string() });
   const Go = message("GO");
 

@@ -8,7 +8,7 @@ const throwing = (thrown: unknown) => () => {
   throw thrown;
 };
 
-describe("guide/errors: Codes", () => {
+describe("guide/errors: Error codes", () => {
   const TABLE = [
     ["UNAUTHENTICATED", "terminal", false],
     ["PERMISSION_DENIED", "terminal", false],
@@ -135,7 +135,7 @@ describe("guide/errors: `WsError`", () => {
 });
 
 describe.each(libraries)(
-  "guide/errors: What a peer sees of a thrown error ($name)",
+  "guide/errors: Thrown errors ($name)",
   ({ createRouter, message, rpc, string }) => {
     const Call = rpc("CALL", undefined, "CALLED", undefined);
     const Poke = message("POKE", { text: string() });

@@ -71,7 +71,7 @@ describe.each(libraries)("protocol: Handshake ($name)", ({ createRouter, rpc }) 
   });
 });
 
-describe.each(libraries)("guide/auth: Cookies and Origin ($name)", ({ createRouter, rpc }) => {
+describe.each(libraries)("guide/connection-checks: Origin check ($name)", ({ createRouter, rpc }) => {
   const Ping = rpc("PING", undefined, "PONG", undefined);
   const pinging = () => createRouter().rpc(Ping, (ctx) => ctx.reply(Ping.response));
   const FOREIGN = "https://evil.example";

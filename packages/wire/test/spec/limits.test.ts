@@ -14,7 +14,7 @@ function noteOf(bytes: number): string {
   return shell("x".repeat(bytes - shell("").length));
 }
 
-describe.each(libraries)("guide/limits: The table ($name)", ({ createRouter, message, rpc, string }) => {
+describe.each(libraries)("guide/limits: All limits ($name)", ({ createRouter, message, rpc, string }) => {
   const Note = message("NOTE", { text: string() });
   const Call = rpc("CALL", undefined, "CALLED", undefined);
 
@@ -223,7 +223,7 @@ describe.each(libraries)(
   },
 );
 
-describe.each(libraries)("guide/limits: What is not limited ($name)", ({ createRouter, message, number }) => {
+describe.each(libraries)("guide/limits: Not limited by default ($name)", ({ createRouter, message, number }) => {
   test("connections, messages of a connection and subscribers of a topic are not limited by default", async () => {
     const Tick = message("TICK", { n: number() });
     const handled: number[] = [];

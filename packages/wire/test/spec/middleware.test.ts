@@ -18,7 +18,7 @@ import { answersTo, errorsOf, outcomeOf, sendFrame } from "./frames.ts";
 import { libraries } from "./libraries.ts";
 
 describe.each(libraries)(
-  "guide/middleware: Writing one ($name)",
+  "guide/middleware: Writing middleware ($name)",
   ({ name, createRouter, message, rpc, string }) => {
     const Note = message("NOTE", { text: string() });
     const Call = rpc(`${name}_CALL`, undefined, "CALLED", undefined);
@@ -125,7 +125,7 @@ describe.each(libraries)(
 );
 
 describe.each(libraries)(
-  "guide/middleware: What is there ($name)",
+  "guide/middleware: Built-in middleware ($name)",
   ({ name, createRouter, message, rpc, string }) => {
     const Note = message("NOTE", { text: string() });
     const Call = rpc(`${name}_CALL`, undefined, "CALLED", undefined);

@@ -6,7 +6,7 @@ import { errorsOf, framesOf, outcomeOf, sendFrame, unsettled } from "./frames.ts
 import { libraries } from "./libraries.ts";
 
 describe.each(libraries)(
-  "guide/schemas: What is checked, and where ($name)",
+  "guide/schemas: Validation ($name)",
   ({ createRouter, message, string }) => {
     const Say = message("SAY", { text: string() }, { room: string() });
 
@@ -52,7 +52,7 @@ describe.each(libraries)("guide/middleware: Middleware ($name)", ({ createRouter
   });
 });
 
-describe.each(libraries)("guide/pubsub: Another pub/sub ($name)", ({ createRouter, message, string }) => {
+describe.each(libraries)("guide/pubsub: Custom pub/sub ($name)", ({ createRouter, message, string }) => {
   test("the router publishes over the pub/sub of the application", async () => {
     const memory = new MemoryPubSub();
     const published: string[] = [];
@@ -92,7 +92,7 @@ describe.each(libraries)("guide/rpc: Requests ($name)", ({ createRouter, rpc, st
   });
 });
 
-describe("guide/errors: Codes", () => {
+describe("guide/errors: Error codes", () => {
   test("each of the 13 standard codes is retryable or not", () => {
     expect(Object.keys(ERROR_CODES)).toHaveLength(13);
     for (const { retryable } of Object.values(ERROR_CODES)) expect(retryable).toBeTypeOf("boolean");

@@ -65,7 +65,7 @@ describe.each(libraries)("guide/pubsub: Publishing ($name)", ({ createRouter, me
 });
 
 describe.each(libraries)(
-  "guide/rpc: Waiting for a message to arrive ($name)",
+  "guide/rpc: Delivery confirmation ($name)",
   ({ createRouter, message, rpc, string }) => {
     const Note = message("NOTE", { text: string() });
     const Go = message("GO");
@@ -145,7 +145,7 @@ describe.each(libraries)(
   },
 );
 
-describe.each(libraries)("guide/limits: The table ($name)", ({ createRouter, message }) => {
+describe.each(libraries)("guide/limits: All limits ($name)", ({ createRouter, message }) => {
   const Go = message("GO");
 
   test("onLimitExceeded receives type, clientId, ws, observed bytes and limit of a frame that is too large", () => {

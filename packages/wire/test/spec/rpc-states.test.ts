@@ -4,7 +4,7 @@ import { createTestServer } from "../../src/testing/index.ts";
 import { answersTo, errorsOf, framesOf, outcomeOf, sendFrame, unsettled } from "./frames.ts";
 import { libraries } from "./libraries.ts";
 
-describe.each(libraries)("guide/rpc: What ends a call ($name)", ({ createRouter, rpc, number }) => {
+describe.each(libraries)("guide/rpc: How a request ends ($name)", ({ createRouter, rpc, number }) => {
   const Call = rpc("CALL", { n: number() }, "CALLED", { n: number() });
   type Call = typeof Call;
 

@@ -294,7 +294,7 @@ describe.each(libraries)(
   },
 );
 
-describe("guide/schemas: Any other library", () => {
+describe("guide/schemas: Other validation libraries", () => {
   const standard = <T>(validate: (value: unknown) => core.StandardResult<T>): core.StandardSchema<T> => ({
     "~standard": { version: 1, vendor: "spec", validate },
   });

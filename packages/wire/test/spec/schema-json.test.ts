@@ -12,7 +12,7 @@ const make = (library: { message: unknown }) =>
   library.message as (type: string, second: unknown, meta?: unknown) => unknown;
 const makeRpc = zod.rpc as (type: string, payload: unknown, response: string, fields: unknown) => unknown;
 
-describe("guide/schemas: Types without a JSON form", () => {
+describe("guide/schemas: Date, bigint, Map and other types without JSON", () => {
   test.each([
     ["date", z.date()],
     ["bigint", z.bigint()],

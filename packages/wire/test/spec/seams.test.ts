@@ -99,7 +99,7 @@ describe.each(libraries)("guide/router: Methods ($name)", ({ createRouter, messa
   });
 });
 
-describe.each(libraries)("guide/pubsub: Another pub/sub ($name)", ({ createRouter, message, number }) => {
+describe.each(libraries)("guide/pubsub: Custom pub/sub ($name)", ({ createRouter, message, number }) => {
   const News = message("NEWS", { n: number() });
 
   test("the router subscribes to a topic of the pub/sub only while the topic has local subscribers", async () => {
@@ -140,7 +140,7 @@ describe.each(libraries)("guide/pubsub: Another pub/sub ($name)", ({ createRoute
   });
 });
 
-describe.each(libraries)("guide/testing: The server ($name)", ({ createRouter, rpc, number }) => {
+describe.each(libraries)("guide/testing: Test server ($name)", ({ createRouter, rpc, number }) => {
   const Add = rpc("ADD", { n: number() }, "SUM", { n: number() });
 
   test("createTestServer(router, options?) returns connect(), clock and close()", async () => {
