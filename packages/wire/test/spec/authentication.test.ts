@@ -12,7 +12,7 @@ interface Data {
   readonly expiresAt?: number;
 }
 
-describe.each(libraries)("guide/auth: `authenticate` and `refresh` ($name)", ({ createRouter, rpc, unknown }) => {
+describe.each(libraries)("guide/auth: `authenticate` ($name)", ({ createRouter, rpc, unknown }) => {
   const Who = rpc("WHO", undefined, "YOU", { data: unknown() });
   const whoAmI = () => createRouter<Data>().rpc(Who, (ctx) => ctx.reply(Who.response, { data: ctx.data }));
 

@@ -135,7 +135,7 @@ describe("guide/errors: `WsError`", () => {
 });
 
 describe.each(libraries)(
-  "guide/errors: Thrown errors ($name)",
+  "guide/errors: Thrown errors: what the peer receives ($name)",
   ({ createRouter, message, rpc, string }) => {
     const Call = rpc("CALL", undefined, "CALLED", undefined);
     const Poke = message("POKE", { text: string() });

@@ -223,7 +223,7 @@ describe.each(libraries)(
   },
 );
 
-describe.each(libraries)("guide/limits: Not limited by default ($name)", ({ createRouter, message, number }) => {
+describe.each(libraries)("guide/limits: No limit by default ($name)", ({ createRouter, message, number }) => {
   test("connections, messages of a connection and subscribers of a topic are not limited by default", async () => {
     const Tick = message("TICK", { n: number() });
     const handled: number[] = [];

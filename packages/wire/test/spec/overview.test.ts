@@ -6,7 +6,7 @@ import { errorsOf, framesOf, outcomeOf, sendFrame, unsettled } from "./frames.ts
 import { libraries } from "./libraries.ts";
 
 describe.each(libraries)(
-  "guide/schemas: Validation ($name)",
+  "guide/schemas: Validation on both ends ($name)",
   ({ createRouter, message, string }) => {
     const Say = message("SAY", { text: string() }, { room: string() });
 

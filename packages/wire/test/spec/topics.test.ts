@@ -10,7 +10,7 @@ interface Data {
   readonly userId?: string;
 }
 
-describe.each(libraries)("guide/pubsub: Publish/subscribe ($name)", ({ createRouter, message, rpc, string, number }) => {
+describe.each(libraries)("guide/pubsub: Topics ($name)", ({ createRouter, message, rpc, string, number }) => {
   const News = message("NEWS", { n: number() });
   const Join = rpc("JOIN", { topic: string() }, "JOINED", undefined);
   const Go = message("GO");
