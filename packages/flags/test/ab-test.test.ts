@@ -18,7 +18,7 @@ function check(result: AbTestResult, seed: number): void {
   }
 }
 
-describe("guide/flags-events: Statistics of a flag (A/B test)", () => {
+describe("guide/flags-statistics: Statistics of a flag (A/B test)", () => {
   const seed = seedOfRun();
 
   test("exposures, subjects and converters per arm equal the books, on SQLite", {

@@ -71,7 +71,7 @@ describe("metrics", () => {
     }
   });
 
-  test("are all described in docs/guide/flags-operations.md, and all metrics described there exist", async () => {
+  test("are all described in docs/guide/flags-metrics.md, and all metrics described there exist", async () => {
     const sinks = [{ name: "warehouse", deliver: async () => undefined }];
     // Some metrics exist only with certain options.
     const store = { take: async () => ({ granted: 1, resetMs: undefined }) };
@@ -80,7 +80,7 @@ describe("metrics", () => {
       flags: { events: { sinks }, rateLimit: { store }, trusted: {} },
     });
     const names = [...parsePrometheus(await host.auth.api.getFeatureFlagsMetrics()).keys()];
-    const docs = readFileSync(new URL("../../../docs/guide/flags-operations.md", import.meta.url), "utf8");
+    const docs = readFileSync(new URL("../../../docs/guide/flags-metrics.md", import.meta.url), "utf8");
     const table = docs.matchAll(/^\| `(halyard_flags_\w+)/gm);
     expect(names.sort()).toEqual([...table].map(([, name]) => name).sort());
   });

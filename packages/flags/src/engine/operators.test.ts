@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { GENERATED_OPERATORS } from "../../test/engine/generate.ts";
 import { OPERATORS } from "./operators.ts";
 
-/** The rows of the table under "## Operators": the operators of the first column, each with the text of the second. */
+/** The rows of the table under "### Operators": the operators of the first column, each with the text of the second. */
 function documentedOperators(): Record<string, string> {
   const page = readFileSync(new URL("../../../../docs/guide/flags-targeting.md", import.meta.url), "utf8");
-  const section = page.split("\n## Operators\n")[1]?.split("\n## ")[0] ?? "";
+  const section = page.split("\n### Operators\n")[1]?.split("\n### ")[0] ?? "";
   const rows = section.split("\n").filter((line) => line.startsWith("| `"));
   return Object.fromEntries(
     rows.map((row) => {

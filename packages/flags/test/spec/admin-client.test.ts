@@ -22,7 +22,7 @@ const as = (person: Person | undefined) =>
   createClient(host.origin, { visitor: { headers: person?.headers }, exposures: false });
 const adminOf = (person: Person | undefined) => as(person).flags.admin;
 
-describe("guide/flags-client: Administering (admin.flags)", () => {
+describe("guide/flags-admin-client: Methods (admin.flags)", () => {
   test("admin.flags creates, gets, lists, updates and deletes flags", async () => {
     const { flags } = adminOf(admin);
     const key = newKey();
@@ -106,7 +106,7 @@ describe("guide/flags-client: Administering (admin.flags)", () => {
   });
 });
 
-describe("guide/flags-client: Administering (admin.rules)", () => {
+describe("guide/flags-admin-client: Methods (admin.rules)", () => {
   test("admin.rules creates, lists, updates and deletes the rules of a flag", async () => {
     const { rules } = adminOf(admin);
     const { id: flagId, key } = await make({ defaultValue: "d" });
@@ -130,7 +130,7 @@ describe("guide/flags-client: Administering (admin.rules)", () => {
   });
 });
 
-describe("guide/flags-client: Administering (admin.overrides)", () => {
+describe("guide/flags-admin-client: Methods (admin.overrides)", () => {
   test("admin.overrides creates, lists and deletes overrides", async () => {
     const { overrides } = adminOf(admin);
     const { id: flagId } = await make({ defaultValue: "d" });
@@ -159,7 +159,7 @@ describe("guide/flags-client: Administering (admin.overrides)", () => {
   });
 });
 
-describe("guide/flags-client: Administering (admin.segments)", () => {
+describe("guide/flags-admin-client: Methods (admin.segments)", () => {
   test("admin.segments creates, gets, lists, updates and deletes segments", async () => {
     const { segments } = adminOf(admin);
     const key = newKey("segment");
@@ -173,7 +173,7 @@ describe("guide/flags-client: Administering (admin.segments)", () => {
   });
 });
 
-describe("guide/flags-client: Administering (admin.audit)", () => {
+describe("guide/flags-admin-client: Methods (admin.audit)", () => {
   test("admin.audit.list returns entries, newest first, with times as dates and entities unchanged", async () => {
     const { audit, flags } = adminOf(admin);
     const { id: flagId } = await make();
@@ -189,7 +189,7 @@ describe("guide/flags-client: Administering (admin.audit)", () => {
   });
 });
 
-describe("guide/flags-client: Administering (admin.analytics)", () => {
+describe("guide/flags-admin-client: Methods (admin.analytics)", () => {
   test("stats.get and usage.get return the server's statistics, with the times of series as dates", async () => {
     const { id, key } = await make({ type: "boolean", defaultValue: true });
     await host.evaluate({ flagKey: key }, ada);
@@ -205,7 +205,7 @@ describe("guide/flags-client: Administering (admin.analytics)", () => {
   });
 });
 
-describe("guide/flags-client: Administering", () => {
+describe("guide/flags-admin-client: Methods", () => {
   test.each([404, 405])(
     "a server that passes on only GET and POST (%i) gives an error that says what to mount",
     async (status) => {
@@ -241,7 +241,7 @@ describe("guide/flags-client: Administering", () => {
   });
 });
 
-describe("guide/flags-client: Administering (by key)", () => {
+describe("guide/flags-admin-client: Methods (by key)", () => {
   test("every helper accepts key:<key> in place of the id of a flag or segment", async () => {
     const { flags, rules, overrides, segments, analytics, audit } = adminOf(admin);
     const created = await make();

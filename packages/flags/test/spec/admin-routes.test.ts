@@ -14,7 +14,7 @@ suiteHost({}, async (started) => {
 
 const { send, make } = adminHelpers(() => ({ host, admin }));
 
-describe("guide/flags-http: Flags", () => {
+describe("guide/flags-http-admin: Flags", () => {
   test("GET /flags filters by q, type, enabled and prefix, sorts, and returns pages", async () => {
     const prefix = newKey("list");
     await make({ key: `${prefix}-a`, name: "Zebra", type: "string" });
@@ -185,7 +185,7 @@ describe("guide/flags-http: Flags", () => {
   });
 });
 
-describe("guide/flags-http: Concurrent changes", () => {
+describe("guide/flags-http-admin: Versions and concurrent changes", () => {
   test.each(['"1"', "1", "*"])("If-Match %s permits a change of version 1", async (tag) => {
     const flag = await make();
     expect((await send("PATCH", `/flags/${flag.id}`, { name: "M" }, { "if-match": tag })).status).toBe(200);
@@ -221,7 +221,7 @@ describe("guide/flags-http: Concurrent changes", () => {
   });
 });
 
-describe("guide/flags-http: Rules", () => {
+describe("guide/flags-http-admin: Rules", () => {
   test("POST /flags/:flagId/rules responds 201 with the rule, and GET lists the rules", async () => {
     const flag = await make();
     const created = await send("POST", `/flags/${flag.id}/rules`, {
@@ -266,7 +266,7 @@ describe("guide/flags-http: Rules", () => {
   });
 });
 
-describe("guide/flags-http: Overrides", () => {
+describe("guide/flags-http-admin: Overrides", () => {
   test("GET /overrides filters by flagId, userId and q, sorts, and returns pages", async () => {
     const flag = await make();
     for (const [userId, reason] of [
@@ -303,7 +303,7 @@ describe("guide/flags-http: Overrides", () => {
   });
 });
 
-describe("guide/flags-audit: Asking", () => {
+describe("guide/flags-audit: Query", () => {
   test("GET /audit filters by flag, actor, action and time, newest entry first", async () => {
     const flag = await make();
     await host.auth.api.updateFeatureFlag({ body: { id: flag.id, name: "x" } });
@@ -330,7 +330,7 @@ describe("guide/flags-audit: Asking", () => {
   });
 });
 
-describe("guide/flags-targeting: Why did a user get this value?", () => {
+describe("guide/flags-explain: How it works", () => {
   test("POST /flags/:id/explain returns each step that led to the result", async () => {
     const flag = await make({
       defaultValue: "v",

@@ -14,7 +14,7 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe("guide/flags-permissions: Server keys", () => {
+describe("guide/flags-permissions: API keys", () => {
   test("an API key without permissions on flags cannot administer, and evaluates as an anonymous visitor", async () => {
     const { key } = await host.auth.api.createApiKey({
       body: { userId: admin.id, permissions: { other: ["read"] } },

@@ -13,7 +13,7 @@ suiteHost({ admin: { allowImpersonatingAdmins: true } }, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe.each(WAYS)("guide/flags-audit: An entry (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-audit: Audit entry (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const { make } = flagHelpers(way);
 
@@ -80,7 +80,7 @@ describe.each(WAYS)("guide/flags-audit: An entry (%s)", (_name, by) => {
   });
 });
 
-describe("guide/flags-audit: An entry", () => {
+describe("guide/flags-audit: Audit entry", () => {
   test("an entry names the user who made the change and where the request came from", async () => {
     const key = newKey();
     const { json: flag } = await host.call("POST", "/feature-flags/admin/flags", {

@@ -12,7 +12,7 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe.each(WAYS)("guide/flags-http: Naming by key (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-http-admin: Identify by key (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const make = async () => {
     const body = { key: newKey(), name: "N", type: "string", enabled: true, defaultValue: "d", offValue: "" };
@@ -75,7 +75,7 @@ describe.each(WAYS)("guide/flags-http: Naming by key (%s)", (_name, by) => {
   });
 });
 
-describe("guide/flags-http: Naming by key (organizations)", () => {
+describe("guide/flags-http-admin: Identify by key (organizations)", () => {
   let tenants: Host;
   let owners: Person[];
   let organizations: string[];

@@ -24,7 +24,7 @@ const PUBLIC: readonly (readonly [string, (context?: object) => [string, object]
   ["bootstrap", (context) => ["/feature-flags/bootstrap", { context }]],
 ];
 
-describe.each(PUBLIC)("guide/flags-permissions: Who is asking (%s)", (_name, requestOf) => {
+describe.each(PUBLIC)("guide/flags-permissions: Caller and context (%s)", (_name, requestOf) => {
   const send = (context?: object, as?: { headers: Record<string, string> }) => {
     const [path, body] = requestOf(context);
     return host.request(path, body, as?.headers);
@@ -143,7 +143,7 @@ describe.each(PUBLIC)("guide/flags-permissions: Who is asking (%s)", (_name, req
   });
 });
 
-describe("guide/flags-permissions: Who has them", () => {
+describe("guide/flags-permissions: Roles", () => {
   const body = { flagKey: "k", context: { userId: "anyone" }, contextInResponse: true } as const;
 
   test("server calls are trusted without headers", async () => {
@@ -193,7 +193,7 @@ describe("guide/flags-permissions: Who has them", () => {
   });
 });
 
-describe("guide/flags-permissions: Who is asking", () => {
+describe("guide/flags-permissions: Caller and context", () => {
   test("with identity: verified, an anonymous visitor may claim anonymousId and attributes and no other identity", async () => {
     const { evaluate, person, key, auth } = await memoryHost({ flags: { identity: "verified" } });
     for (const context of [{ userId: "u" }, { email: "e" }, { role: "r" }, { organizationId: "o" }]) {

@@ -20,7 +20,7 @@ const make = (fields: object = {}) =>
 const as = (person: Person | undefined) =>
   createClient(host.origin, { visitor: { headers: person?.headers }, exposures: false });
 
-describe("guide/flags-client: Reading (isEnabled)", () => {
+describe("guide/flags-client: Read flags (isEnabled)", () => {
   test("isEnabled tells whether the flag is on for the session's user", async () => {
     const on = await make({ type: "boolean", defaultValue: true });
     const overridden = await make({ type: "boolean", defaultValue: false });
@@ -41,7 +41,7 @@ describe("guide/flags-client: Reading (isEnabled)", () => {
   });
 });
 
-describe("guide/flags-client: Reading (getValue)", () => {
+describe("guide/flags-client: Read flags (getValue)", () => {
   test.for([
     ["boolean", true],
     ["string", "2026-01-01T00:00:00.000Z"],
@@ -64,7 +64,7 @@ describe("guide/flags-client: Reading (getValue)", () => {
   });
 });
 
-describe("guide/flags-client: Reading (getVariant)", () => {
+describe("guide/flags-client: Read flags (getVariant)", () => {
   test("getVariant returns the variant's key, or null", async () => {
     const variants = [{ key: "only", weight: 100, value: "v" }];
     const { flags } = as(ada);
@@ -75,7 +75,7 @@ describe("guide/flags-client: Reading (getVariant)", () => {
   });
 });
 
-describe("guide/flags-client: Reading (bootstrap)", () => {
+describe("guide/flags-client: Read flags (bootstrap)", () => {
   test("bootstrap returns a map of key to value for the current user, including disabled flags", async () => {
     const [overridden, off] = [
       await make({ defaultValue: "d" }),
@@ -154,7 +154,7 @@ describe("guide/flags-client: Events (trackBatch)", () => {
   });
 });
 
-describe("guide/flags-client: Trying a value", () => {
+describe("guide/flags-client: Local overrides", () => {
   test("setOverride and clearOverrides affect only this client, not the server or other clients", async () => {
     const { key } = await make({ defaultValue: "d" });
     const { flags, network } = as(ada);

@@ -15,7 +15,7 @@ suiteHost({}, async (started) => {
 const a = { attribute: "a", operator: "equals", value: 1 };
 const b = { attribute: "b", operator: "equals", value: 1 };
 
-describe.each(WAYS)("guide/flags-targeting: Groups (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-targeting: Condition groups (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const { matches } = flagHelpers(way);
 

@@ -11,7 +11,7 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe("guide/flags-targeting: Why did a user get this value?", () => {
+describe("guide/flags-explain: How it works", () => {
   test("debug adds a trace for server calls and for callers with the action read, and for no other caller", async () => {
     const user = await host.person("debugger");
     const { id, key } = await host.auth.api.createFeatureFlag({
@@ -38,7 +38,7 @@ describe("guide/flags-targeting: Why did a user get this value?", () => {
   });
 });
 
-describe("guide/flags-events: Exposures", () => {
+describe("guide/flags-exposures: How it works", () => {
   test("track records one exposure per evaluated flag and user, and without track no exposure is recorded", async () => {
     const { auth, evaluate, request } = await memoryHost();
     const { id, key } = await auth.api.createFeatureFlag({
@@ -55,7 +55,7 @@ describe("guide/flags-events: Exposures", () => {
   });
 });
 
-describe("guide/flags-targeting: Environments", () => {
+describe("guide/flags-environments: How it works", () => {
   test("the default environment applies if the request names none; one that is not claimable is ignored, and metadata reports it", async () => {
     const options = { environments: { default: "live", claimable: ["beta"] } };
     const { auth, evaluate, key, person } = await memoryHost({ flags: options });
@@ -85,7 +85,7 @@ describe("guide/flags-targeting: Environments", () => {
   });
 });
 
-describe("guide/flags-targeting: Device and place", () => {
+describe("guide/flags-targeting: Device and location", () => {
   const headers = {
     "user-agent":
       "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Version/17.0 Mobile/15E148 Safari/604.1",
@@ -115,7 +115,7 @@ describe("guide/flags-targeting: Device and place", () => {
   });
 });
 
-describe("guide/flags-permissions: Flags that only servers see", () => {
+describe("guide/flags-permissions: Server-only flags", () => {
   test("flags with visibility server exist only for server calls and API keys", async () => {
     const { auth, evaluate, request, person, key } = await memoryHost();
     await auth.api.createFeatureFlag({

@@ -203,7 +203,7 @@ describe.each(WAYS)("guide/flags-http: Evaluation (%s)", (_name, by) => {
   });
 });
 
-describe.each(WAYS)("guide/flags-quick-start: What comes back (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-quick-start: Evaluation result (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const { make, evaluated } = flagHelpers(way);
 

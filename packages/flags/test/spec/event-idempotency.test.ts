@@ -19,7 +19,7 @@ const send = (
   headers: Record<string, string> = {},
 ) => host.request("/feature-flags/events", body, { ...as?.headers, ...headers });
 
-describe.each(WAYS)("guide/flags-events: Once and no more than once (%s)", (_name, through) => {
+describe.each(WAYS)("guide/flags-events: Idempotency (%s)", (_name, through) => {
   const way = (): Way => through({ host, admin });
 
   test("a repeated Idempotency-Key with the same body, in any order of its fields, returns the first response", async () => {
@@ -72,7 +72,7 @@ describe.each(WAYS)("guide/flags-events: Once and no more than once (%s)", (_nam
   });
 });
 
-describe("guide/flags-events: Once and no more than once", () => {
+describe("guide/flags-events: Idempotency", () => {
   test("the idempotencyKey in an event's body and the header Idempotency-Key are the same key", async () => {
     const flagKey = await newFlag(host);
     const key = newKey("key");

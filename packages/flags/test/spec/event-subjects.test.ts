@@ -25,7 +25,7 @@ const send = (
 const sendBatch = (body: unknown, as?: { headers: Record<string, string> }) =>
   host.request("/feature-flags/events/batch", body, as?.headers);
 
-describe("guide/flags-events: An event", () => {
+describe("guide/flags-events: Event", () => {
   test("an event of a session belongs to its user, or to another user with evaluate-as only", async () => {
     const user = await host.person("about");
     const flagKey = await newFlag(host);
@@ -104,7 +104,7 @@ describe("guide/flags-events: An event", () => {
   });
 });
 
-describe("guide/flags-events: An event (variant)", () => {
+describe("guide/flags-events: Event (variant)", () => {
   const variants = [
     { key: "a", weight: 100, value: "A" },
     { key: "b", weight: 0, value: "B" },
@@ -192,7 +192,7 @@ describe("guide/flags-http: Limits", () => {
   });
 });
 
-describe("guide/flags-tenants: With it on", () => {
+describe("guide/flags-tenants: With multiTenant", () => {
   test("an event belongs to the organization's flag, else to the global flag", async () => {
     const tenants = await memoryHost({ flags: { multiTenant: true } });
     const owner = await tenants.person("owner");

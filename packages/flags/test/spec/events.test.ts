@@ -16,7 +16,7 @@ suiteHost({}, async (started) => {
 const HOUR_MS = 3_600_000;
 const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 
-describe.each(WAYS)("guide/flags-events: An event (%s)", (_name, through) => {
+describe.each(WAYS)("guide/flags-events: Event (%s)", (_name, through) => {
   const way = (): Way => through({ host, admin });
 
   test("an event is stored, and the response is 200 with success and its id", async () => {
@@ -106,7 +106,7 @@ describe.each(WAYS)("guide/flags-events: Sampling (%s)", (_name, through) => {
   });
 });
 
-describe.each(WAYS)("guide/flags-events: Many at once (%s)", (_name, through) => {
+describe.each(WAYS)("guide/flags-events: Batches (%s)", (_name, through) => {
   const way = (): Way => through({ host, admin });
 
   test("a batch returns how many events succeeded and failed, and its id", async () => {
@@ -146,7 +146,7 @@ describe.each(WAYS)("guide/flags-events: Many at once (%s)", (_name, through) =>
   });
 });
 
-describe("guide/flags-events: An event (of a flag that does not exist)", () => {
+describe("guide/flags-events: Event (of a flag that does not exist)", () => {
   const batchOf = (known: string, unknown: string) => ({
     events: [
       { flagKey: unknown, event: "e" },

@@ -61,7 +61,7 @@ async function tokenOf({ key }: Flag, as?: Person, context?: object, on: Host = 
 const report = async (tokens: unknown[], as?: Person, on: Host = host) =>
   (await on.request(REPORT, { exposures: tokens }, as?.headers)).json;
 
-describe("guide/flags-events: Exposures (tokens)", () => {
+describe("guide/flags-exposures: Tokens", () => {
   test("a response has tokens if the request asks for them, of flags with variants or a rollout", async () => {
     const prefix = newKey("tokens");
     await make({ key: `${prefix}-variants` });
@@ -193,7 +193,7 @@ describe("guide/flags-events: Exposures (tokens)", () => {
   });
 });
 
-describe("guide/flags-events: Exposures (subjects)", () => {
+describe("guide/flags-exposures: Subjects", () => {
   const show = (flag: Flag, userId: string, context: object = {}) =>
     host.auth.api.evaluateFeatureFlag({
       body: { flagKey: flag.key, track: true, context: { userId, ...context } },
@@ -322,7 +322,7 @@ describe("guide/flags-events: Exposures (subjects)", () => {
   });
 });
 
-describe("guide/flags-events: What an event is credited to", () => {
+describe("guide/flags-exposures: Credit", () => {
   test("an event is credited to the first exposure of its subject, and to none without one", async () => {
     const flag = await make({ variants: only("a") });
     const buy = (as?: Person, context?: object) =>
@@ -405,7 +405,7 @@ describe("guide/flags-events: What an event is credited to", () => {
   });
 });
 
-describe("guide/flags-events: Statistics of a flag (lives)", () => {
+describe("guide/flags-statistics: Statistics of a flag (lives)", () => {
   test("a flag has its own statistics, not those of a deleted flag with the same key", async () => {
     const own = await memoryHost();
     const { api } = own.auth;

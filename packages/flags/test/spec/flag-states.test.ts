@@ -11,7 +11,7 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe.each(WAYS)("guide/flags-http: Flags (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-http-admin: Flags (%s)", (_name, by) => {
   const way = () => by({ host, admin });
 
   async function createFullFlag() {

@@ -12,7 +12,7 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe.each(WAYS)("guide/flags-http: Flags (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-http-admin: Flags (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const { make, refuse, evaluated } = flagHelpers(way);
 
@@ -221,7 +221,7 @@ describe.each(WAYS)("guide/flags-rollouts: Variants (%s)", (_name, by) => {
   });
 });
 
-describe("guide/flags-http: Flags: HTTP reference", () => {
+describe("guide/flags-http: How it works", () => {
   test("server methods return times as Date objects", async () => {
     const flag = await host.auth.api.createFeatureFlag({
       body: { key: newKey(), name: "N", type: "boolean" },

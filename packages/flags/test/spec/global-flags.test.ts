@@ -30,7 +30,7 @@ const make = (...fields: Parameters<typeof body>) =>
 const valueFor = async (as: Person | undefined, flagKey: string) =>
   (await host.evaluate({ flagKey, default: "none" }, as)).json.value;
 
-describe("guide/flags-tenants: Global flags are the vendor's", () => {
+describe("guide/flags-tenants: Global flags", () => {
   test("an organization cannot create or rename a flag to a global key, unless that flag is tenantOverridable", async () => {
     const key = newKey("global");
     const global = await make(key, "vendor", "");

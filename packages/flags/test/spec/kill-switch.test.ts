@@ -20,7 +20,7 @@ suiteHost({}, async (started) => {
 const codesOf = ({ warnings = [] }: { warnings?: readonly { code: string }[] }) =>
   warnings.map(({ code }) => code);
 
-describe.each(WAYS)("guide/flags-kill-switch: What a disabled flag answers (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-kill-switch: Value of a disabled flag (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const { make } = flagHelpers(way);
 
@@ -56,7 +56,7 @@ describe.each(WAYS)("guide/flags-kill-switch: What a disabled flag answers (%s)"
   });
 });
 
-describe("guide/flags-kill-switch: What a disabled flag answers", () => {
+describe("guide/flags-kill-switch: Value of a disabled flag", () => {
   test("server rendering, the client, the fast path, OFREP and explain answer the offValue", async () => {
     const key = newKey("switched");
     const body = { key, name: "N", type: "boolean" as const, defaultValue: true, offValue: false };

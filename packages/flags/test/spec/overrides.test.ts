@@ -12,7 +12,7 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe.each(WAYS)("guide/flags-http: Overrides (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-http-admin: Overrides (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const { make, evaluated } = flagHelpers(way);
 

@@ -12,7 +12,7 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe.each(WAYS)("guide/flags-http: Pages (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-http-admin: Pagination (%s)", (_name, by) => {
   const way = () => by({ host, admin });
   const { make } = flagHelpers(way);
 

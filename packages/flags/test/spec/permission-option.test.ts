@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { memoryHost } from "../memory-host.ts";
 
-describe("guide/flags-permissions: A rule of your own", () => {
+describe("guide/flags-permissions: Custom permission check", () => {
   test("permission replaces roles, access control and the actions of an API key, and is not called for anonymous or server calls", async () => {
     const calls: string[] = [];
     const { call, person, key, auth } = await memoryHost({

@@ -29,7 +29,7 @@ async function passed(count: number, call: (at: number) => Promise<Answer>): Pro
 const post = (host: Host, path: string, body: unknown, options: RequestOptions) =>
   host.call("POST", `/feature-flags/${path}`, { ...options, body });
 
-describe("guide/flags-rate-limits: The limits", () => {
+describe("guide/flags-rate-limits: Default limits", () => {
   test.each([
     ["evaluate", 100, { flagKey: "k" }],
     ["evaluate-batch", 1000, { flagKeys: ["k"] }],
@@ -77,7 +77,7 @@ describe("guide/flags-rate-limits: The limits", () => {
   });
 });
 
-describe("guide/flags-rate-limits: The limits (admin)", () => {
+describe("guide/flags-rate-limits: Default limits (admin)", () => {
   test("admin routes together permit 20 requests in 60 s by one user, for all flags, paths and methods", async () => {
     const host = await memoryHost(ON);
     const as = await host.person("admin", "admin");
@@ -147,7 +147,7 @@ describe("guide/flags-rate-limits: The limits (admin)", () => {
   });
 });
 
-describe("guide/flags-rate-limits: Who is counted", () => {
+describe("guide/flags-rate-limits: Rate limit key", () => {
   const evaluate = (host: Host, options: RequestOptions) => post(host, "evaluate", { flagKey: "k" }, options);
 
   test("callers in one IPv6 /64, or with one address in several notations, count as one", async () => {

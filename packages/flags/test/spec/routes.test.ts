@@ -87,7 +87,7 @@ describe.each(WAYS)("guide/flags-http: Routes (%s)", (_name, by) => {
   });
 });
 
-describe.each(WAYS)("guide/flags-quick-start: 6. Change it (%s)", (_name, by) => {
+describe.each(WAYS)("guide/flags-quick-start: How it works (%s)", (_name, by) => {
   const way = () => by({ host, admin });
 
   test("the next evaluation reflects every create, update and delete", async () => {

@@ -13,7 +13,7 @@ suiteHost({}, async (started) => {
 
 const { send, make } = adminHelpers(() => ({ host, admin }));
 
-describe("guide/flags-http: Segments", () => {
+describe("guide/flags-http-admin: Segments", () => {
   test("a segment can be created, read, listed, changed, used in rules and deleted", async () => {
     const key = newKey("segment");
     const pro = { conditions: [{ attribute: "plan", operator: "equals", value: "pro" }] };

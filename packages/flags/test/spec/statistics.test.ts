@@ -26,7 +26,7 @@ const make = async (fields: object = {}) =>
 const isRefused = (answer: Answer, status: number, code: string) =>
   expect([answer.status, answer.json.code], answer.text).toEqual([status, code]);
 
-describe.each(WAYS)("guide/flags-events: Statistics of a flag (%s)", (_name, through) => {
+describe.each(WAYS)("guide/flags-statistics: Statistics of a flag (%s)", (_name, through) => {
   const way = (): Way => through({ host, admin });
   const statsOf = async (flagId: string, query?: Record<string, unknown>) => {
     const answer = await way().stats(flagId, query);
@@ -157,7 +157,7 @@ describe.each(WAYS)("guide/flags-events: Statistics of a flag (%s)", (_name, thr
   });
 });
 
-describe.each(WAYS)("guide/flags-events: Statistics of a flag (usage, %s)", (_name, through) => {
+describe.each(WAYS)("guide/flags-statistics: Usage (%s)", (_name, through) => {
   test("usage counts flags, evaluations and events, and lists the most used flags", async () => {
     const usageHost = await memoryHost();
     const way = through({ host: usageHost, admin: await usageHost.person("admin", "admin") });
@@ -197,7 +197,7 @@ describe.each(WAYS)("guide/flags-events: Statistics of a flag (usage, %s)", (_na
   });
 });
 
-describe("guide/flags-events: Statistics of a flag (organizations)", () => {
+describe("guide/flags-statistics: Statistics of a flag (organizations)", () => {
   test("callers see the statistics of their organization, and application admins see all", async () => {
     const tenants = await memoryHost({ flags: { multiTenant: true } });
     const [ann, bob] = [await tenants.person("ann"), await tenants.person("bob")];

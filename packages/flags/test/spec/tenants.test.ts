@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Person } from "../host.ts";
 import { memoryHost } from "../memory-host.ts";
 
-describe("guide/flags-tenants: With it on", () => {
+describe("guide/flags-tenants: With multiTenant", () => {
   test("members get their organization's flag, else the global one; other callers get the global one", async () => {
     const { auth, evaluate, person, organization, join, key, request } = await memoryHost({
       flags: { multiTenant: true },

@@ -64,7 +64,7 @@ describe.each(DATABASES)("guide/flags-trusted: Computed attributes (%s)", (_name
   });
 });
 
-describe("guide/flags-trusted: When values cannot be read", () => {
+describe("guide/flags-trusted: Failures", () => {
   /** A flag with one rule per polarity, each of which would match without its attribute. */
   async function skippable(host: Host, root: string) {
     const { api } = host.auth;

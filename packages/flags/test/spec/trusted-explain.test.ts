@@ -36,7 +36,7 @@ interface Traced {
   readonly conditions: readonly { readonly attribute: string; readonly origin: string }[];
 }
 
-describe.each(DATABASES)("guide/flags-targeting: Why did a user get this value? (%s)", (_name, open) => {
+describe.each(DATABASES)("guide/flags-explain: How it works (%s)", (_name, open) => {
   let host: Host;
   let admin: Person;
   let owner: Person;
@@ -101,7 +101,7 @@ describe.each(DATABASES)("guide/flags-targeting: Why did a user get this value? 
   });
 });
 
-describe("guide/flags-trusted: Who may claim them", () => {
+describe("guide/flags-trusted: Claiming trusted attributes", () => {
   /** Two organizations with flags of their own; a stranger to the first one has a plan. */
   async function setUp() {
     const host = await memoryHost({ ...FIELDS, flags: { multiTenant: true, ...TRUSTING } });

@@ -30,7 +30,7 @@ async function startWith(trusted: TrustedOptions, hasOrganizations = true): Prom
   }
 }
 
-describe("guide/flags-trusted: Fields that users may write", () => {
+describe("guide/flags-trusted: Fields that users can write", () => {
   test("the start fails for one, and names the field and both remedies", async () => {
     expect(await startWith({ user: ["plan"] })).toBe(
       'featureFlags: trusted.user has "plan", but users can write it: Better Auth accepts user.plan from requests unless the field has input: false. Set input: false on the field, or add "user.plan" to trusted.selfDeclared if rules may rely on what users say.',
@@ -82,7 +82,7 @@ describe("guide/flags-trusted: Options", () => {
   });
 });
 
-describe("guide/flags-trusted: What rules can read", () => {
+describe("guide/flags-trusted: Attribute paths", () => {
   let host: Host;
   let admin: Person;
   suiteHost({ ...FIELDS, flags: { trusted: TRUSTED } }, async (started) => {

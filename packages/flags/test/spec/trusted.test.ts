@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
 import { DATABASES, ruled, sessionOf, setFields, TRUSTED, trustedSuite, when } from "../trusted-host.ts";
 
-describe.each(DATABASES)("guide/flags-trusted: What rules can read (%s)", (_name, open) => {
+describe.each(DATABASES)("guide/flags-trusted: Attribute paths (%s)", (_name, open) => {
   let host: Host;
   let pro: Person;
   let free: Person;
@@ -109,7 +109,7 @@ describe.each(DATABASES)("guide/flags-trusted: What rules can read (%s)", (_name
   });
 });
 
-describe.each(DATABASES)("guide/flags-trusted: Who may claim them (%s)", (_name, open) => {
+describe.each(DATABASES)("guide/flags-trusted: Claiming trusted attributes (%s)", (_name, open) => {
   let host: Host;
   let user: Person;
   let admin: Person;
@@ -180,7 +180,7 @@ describe.each(DATABASES)("guide/flags-trusted: Who may claim them (%s)", (_name,
   });
 });
 
-describe("guide/flags-trusted: How fresh values are", () => {
+describe("guide/flags-trusted: Freshness", () => {
   describe.each(DATABASES)("%s", (_name, open) => {
     let host: Host;
     trustedSuite(open, { trusted: TRUSTED }, (started) => {
