@@ -11,10 +11,15 @@ import { findBreaches } from "./hygiene.ts";
 import { findUndocumented } from "./jsdoc.ts";
 import { findMissing, findUnverified } from "./lock.ts";
 import { findBrokenLinks, findMissingNames } from "./names.ts";
+import { findInPages, NOT_READABLE, NOT_STRUCTURED } from "./not-rewritten.ts";
 import { bin, run, runOxlint, runTsc } from "./process.ts";
+import { findHardText, isReadable } from "./readability.ts";
 import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
 import { expectNone, type Outcome, readCommandLine, runChosenSteps, type Step } from "./steps.ts";
+import { findStructureProblems, isStructured } from "./structure.ts";
 import { findWrongTitles } from "./titles.ts";
+import { catalogues } from "./troubleshooting/catalogues.ts";
+import { findGaps } from "./troubleshooting/page.ts";
 import { findWords, isChecked } from "./words.ts";
 
 /** One step runs on one core, so two use the smallest machine that CI has. */
@@ -48,6 +53,9 @@ const steps: readonly CheckStep[] = [
   { name: "names and links", run: checkNames },
   { name: "titles", run: () => expectNone(findWrongTitles({ files: listFiles(), read })) },
   { name: "words", run: checkWords, concerns: isChecked },
+  { name: "page structure", run: checkStructure },
+  { name: "readability", run: checkReadability },
+  { name: "troubleshooting", run: checkTroubleshooting },
   { name: "jsdoc", run: checkJsdoc, concerns: isSource },
   { name: "isomorphic rooms", run: checkIsomorphicRooms, concerns: isSource },
   { name: "format and lint", run: checkFormat, concerns: isFormatted },
@@ -92,6 +100,21 @@ function checkNames(): Outcome {
 
 function checkWords(): Outcome {
   return expectNone(scope.filter(isChecked).flatMap((file) => findWords(file, read(file))));
+}
+
+function checkStructure(): Outcome {
+  const find = (page: string): string[] => findStructureProblems(page, read(page));
+  return expectNone(findInPages(listFiles().filter(isStructured), NOT_STRUCTURED, find));
+}
+
+function checkReadability(): Outcome {
+  const find = (page: string): string[] => findHardText(page, read(page));
+  return expectNone(findInPages(listFiles().filter(isReadable), NOT_READABLE, find));
+}
+
+function checkTroubleshooting(): Outcome {
+  const tree = { files: listFiles(), read };
+  return expectNone(catalogues.flatMap((catalogue) => findGaps(tree, catalogue)));
 }
 
 /** The methods of `auth.api` have the doc comments of the operations. */

@@ -24,7 +24,7 @@ export interface Extraction {
 const FOLDER = "docs/.blocks";
 const COMPILED = new Set(["ts", "tsx"]);
 const MISSPELT = new Set(["typescript", "mts", "cts"]);
-const NAMED = /^file=(?<name>[\w.-]+\.tsx?)$/;
+const NAMED = /^file=(?<name>(?!\.)[\w.[\]+-]+(?:\/[\w[\]+-][\w.[\]+-]*)*\.tsx?)$/;
 
 export function isPage(file: string): boolean {
   if (!file.endsWith(".md")) return false;

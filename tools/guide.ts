@@ -1,15 +1,16 @@
 /** The examples of wire's guide in a project outside the repository: compiled with each TypeScript, and started. */
 
 import { globSync, mkdirSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type Block, extractFromPage } from "./docs-blocks.ts";
-import { startsOrEnds } from "./newcomer.ts";
+import { isFollowed } from "./follow/page.ts";
 import { read, root } from "./repository.ts";
+import { startsOrEnds } from "./starting.ts";
 import type { Outcome } from "./steps.ts";
 import { type Compiler, runCompiler } from "./stranger.ts";
 
-/** Pages whose examples run elsewhere: in Bun, in workerd, in a browser. The README is followed by its commands. */
-const ELSEWHERE: ReadonlySet<string> = new Set(["bun", "cloudflare", "react", "README"]);
+/** Pages whose examples run elsewhere: in Bun, in workerd, in a browser. */
+const ELSEWHERE: ReadonlySet<string> = new Set(["bun", "cloudflare", "react"]);
 
 /** `serve` listens here unless an example sets another port. */
 const PORT = 3000;
@@ -17,20 +18,29 @@ const PORT = 3000;
 interface Page {
   readonly name: string;
   readonly blocks: readonly Block[];
+  /** Followed by its commands, so its examples are not started here. */
+  readonly isFollowed: boolean;
 }
 
 function listPages(): Page[] {
   return ["packages/wire/README.md", ...globSync("docs/guide/*.md", { cwd: root }).sort()]
     .filter((path) => !basename(path).startsWith("flags-"))
-    .map((path) => ({ name: basename(path, ".md"), blocks: extractFromPage(path, read(path)).blocks }));
+    .map((path) => ({
+      name: basename(path, ".md"),
+      blocks: extractFromPage(path, read(path)).blocks,
+      isFollowed: isFollowed(path, read(path)),
+    }));
 }
 
 /** Writes the pages into `folder`, where the packages are installed, one folder for each page. */
 function writePages(folder: string): Page[] {
   const pages = listPages();
   for (const { name, blocks } of pages) {
-    mkdirSync(join(folder, "guide", name), { recursive: true });
-    for (const block of blocks) writeFileSync(join(folder, "guide", name, block.name), block.code);
+    for (const block of blocks) {
+      const file = join(folder, "guide", name, block.name);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, block.code);
+    }
   }
   return pages;
 }
@@ -60,8 +70,8 @@ export function compileGuide(folder: string, compiler: Compiler): Promise<Outcom
 
 /** Starts the first example of each page that Node can run. A server must listen; anything else must end with code 0. */
 export async function runGuide(folder: string): Promise<Outcome> {
-  for (const { name, blocks } of writePages(folder)) {
-    const first = ELSEWHERE.has(name) ? undefined : firstProgram(blocks);
+  for (const { name, blocks, isFollowed: isElsewhere } of writePages(folder)) {
+    const first = isElsewhere || ELSEWHERE.has(name) ? undefined : firstProgram(blocks);
     if (first === undefined) continue;
     const args = first.endsWith(".test.ts") ? ["--test"] : [];
     const { ok, output } = await startsOrEnds(first, join(folder, "guide", name), [PORT], args);

@@ -69,4 +69,16 @@ describe("links", () => {
       expect.stringMatching(/^docs\/a\.md:3: the link /),
     ]);
   });
+
+  test("a package's README links to pages on the web, which are checked too", () => {
+    const web = "https://github.com/halyard/halyard/blob/main";
+    const readme = (link: string): string[] =>
+      findBrokenLinks(
+        tree({ "packages/more/README.md": `[x](${link})`, "docs/b.md": "# Two words\n" }, ...FILES),
+      );
+    expect(readme(`${web}/docs/b.md#two-words`)).toEqual([]);
+    expect(readme(`${web}/docs/c.md`)).toEqual([expect.stringContaining("docs/c.md, which does not exist")]);
+    expect(readme(`${web}/docs/b.md#three`)).toEqual([expect.stringContaining("no such heading")]);
+    expect(readme("../../docs/b.md")).toEqual([expect.stringContaining("does not work in a registry")]);
+  });
 });

@@ -22,7 +22,11 @@ export function findMissingNames(tree: Tree, pages: readonly string[]): string[]
   );
 }
 
-/** Relative links to files or headings that do not exist. */
+/** Where the repository's pages are on the web. Packages' READMEs link there, because registries show them too. */
+const WEB = "https://github.com/halyard/halyard/blob/main/";
+const PACKAGE_README = /^packages\/[^/]+\/README\.md$/;
+
+/** Links to files or headings of this repository that do not exist. */
 export function findBrokenLinks(tree: Tree): string[] {
   const paths = new Set(tree.files.flatMap(withFolders));
   const anchors = new Map<string, Set<string>>();
@@ -34,9 +38,13 @@ export function findBrokenLinks(tree: Tree): string[] {
   const problems: string[] = [];
   for (const page of tree.files.filter((file) => file.endsWith(".md"))) {
     for (const { text: link, line } of findLinks(tree.read(page))) {
-      if (/^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(link)) continue;
+      if (!link.startsWith(WEB) && /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(link)) continue;
+      if (PACKAGE_README.test(page) && !link.startsWith(WEB) && !link.startsWith("#")) {
+        problems.push(`${page}:${line}: the link ${link} does not work in a registry. Begin it with ${WEB}.`);
+        continue;
+      }
       const [path = "", anchor = ""] = link.split("#");
-      const target = path === "" ? page : posix.join(posix.dirname(page), decodeURI(path)).replace(/\/$/, "");
+      const target = resolve(page, path);
       if (target !== "." && !paths.has(target)) {
         problems.push(`${page}:${line}: the link ${link} leads to ${target}, which does not exist.`);
       } else if (anchor !== "" && target.endsWith(".md") && !anchorsOf(target).has(anchor)) {
@@ -47,6 +55,13 @@ export function findBrokenLinks(tree: Tree): string[] {
     }
   }
   return problems;
+}
+
+/** The path in this repository that a link of the page leads to. */
+function resolve(page: string, path: string): string {
+  if (path === "") return page;
+  if (path.startsWith(WEB)) return decodeURI(path.slice(WEB.length)).replace(/\/$/, "");
+  return posix.join(posix.dirname(page), decodeURI(path)).replace(/\/$/, "");
 }
 
 /**

@@ -16,6 +16,8 @@ export interface Token extends Passage {
   readonly field?: string;
   /** Set inside the arguments of `new …Error()` and `console.…()`. */
   readonly isMessage?: true;
+  /** Set for an argument: what is called, such as `new Error` or `console.warn`. */
+  readonly callee?: string;
   /** How many brackets are open around it. */
   readonly depth: number;
 }
@@ -96,7 +98,7 @@ interface Bracket {
   readonly callee: string;
 }
 
-type Role = Pick<Token, "titleOf" | "field" | "isMessage">;
+type Role = Pick<Token, "titleOf" | "field" | "isMessage" | "callee">;
 
 /** The comments and strings of a TypeScript file, in order. The text of a template has no values in it. */
 export function scan(source: string): Token[] {
@@ -126,6 +128,7 @@ export function scan(source: string): Token[] {
     return {
       ...(isTitle ? { titleOf: callee } : {}),
       ...(field === undefined ? {} : { field }),
+      ...(sign === "(" && callee !== "" ? { callee } : {}),
       ...(brackets.some((bracket) => bracket.sign === "(" && MESSAGE.test(bracket.callee))
         ? { isMessage: true }
         : {}),

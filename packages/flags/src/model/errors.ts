@@ -16,7 +16,11 @@ export type FeatureFlagErrorCodes = {
   readonly [Code in FeatureFlagErrorCode]: { readonly code: Code; message: string };
 };
 
-/** Every error code of the service, with its default message. */
+/**
+ * Every error code of the service, with its default message.
+ *
+ * @see {@link https://github.com/halyard/halyard/blob/main/docs/guide/flags-troubleshooting.md | Causes and remedies}
+ */
 export const FEATURE_FLAG_ERROR_CODES: FeatureFlagErrorCodes = defineErrorCodes({
   FLAG_NOT_FOUND: "The feature flag does not exist.",
   INVALID_FLAG_TYPE: "The flag type is unknown, or a value does not fit it.",

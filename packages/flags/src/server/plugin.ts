@@ -15,6 +15,7 @@ import { checkOptions } from "./check-options.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
 import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
 import { createFlagIdentities } from "./flag-identities.ts";
+import { HELP } from "./help.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
 import { type ChangeHooks, changeHooks } from "./identity/change-hooks.ts";
@@ -129,14 +130,14 @@ function createService(
   const { adapter, logger } = context;
   const { postgres } = options;
   const logged = new Set<string>();
-  const meter = createMeter({ warn: (message) => logger.warn(`[feature-flags] ${message}`) });
+  const meter = createMeter({ warn: (message) => logger.warn(`[feature-flags] ${message} (${HELP})`) });
   const warnOnce = (message: string) => {
     if (logged.has(message)) return;
     logged.add(message);
-    logger.warn(`[feature-flags] ${message}`);
+    logger.warn(`[feature-flags] ${message} (${HELP})`);
   };
   const warn = (message: string, error: unknown) =>
-    logger.warn(`[feature-flags] ${message}`, loggable(error));
+    logger.warn(`[feature-flags] ${message} (${HELP})`, loggable(error));
   const transactions = createTransactions(adapter);
   if (postgres !== undefined) guardPool(postgres, warn);
   const analytics = createAnalytics(adapter, options, { host: context, transactions, meter, warn });

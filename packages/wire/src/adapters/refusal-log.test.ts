@@ -17,9 +17,9 @@ test("each reason is logged once per minute, and the next line counts the others
   now = 60_000;
   log.refused("origin", "An upgrade was refused.");
   expect(warn.mock.calls.map(([line]) => line)).toEqual([
-    "[halyard] An upgrade was refused. Refusals for this reason are logged at most once per minute.",
-    "[halyard] A login was refused. Refusals for this reason are logged at most once per minute.",
-    "[halyard] An upgrade was refused. 5 more were refused since the last line. Refusals for this reason are logged at most once per minute.",
+    "[halyard] An upgrade was refused. Refusals for this reason are logged at most once per minute. See https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md",
+    "[halyard] A login was refused. Refusals for this reason are logged at most once per minute. See https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md",
+    "[halyard] An upgrade was refused. 5 more were refused since the last line. Refusals for this reason are logged at most once per minute. See https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md",
   ]);
 });
 

@@ -4,6 +4,8 @@
 export type RefusalReason = "origin" | "cookies" | "host" | "login" | "thrown" | "timeout";
 
 const INTERVAL_MS = 60_000;
+/** Explains every refusal. */
+const HELP = "https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md";
 const MAX_VALUE_LENGTH = 100;
 
 export class RefusalLog {
@@ -25,7 +27,9 @@ export class RefusalLog {
     }
     const earlier = entry?.unlogged ? ` ${entry.unlogged} more were refused since the last line.` : "";
     this.#entries.set(reason, { since: now, unlogged: 0 });
-    console.warn(`[halyard] ${text}${earlier} Refusals for this reason are logged at most once per minute.`);
+    console.warn(
+      `[halyard] ${text}${earlier} Refusals for this reason are logged at most once per minute. See ${HELP}`,
+    );
   }
 }
 

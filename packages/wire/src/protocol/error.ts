@@ -48,7 +48,11 @@ function table(
   return codes.map((code) => [code, { class: errorClass, retryable: isRetryable(code) }]);
 }
 
-/** The standard codes: their class, and whether a caller may retry when the server does not specify it. */
+/**
+ * The standard codes: their class, and whether a caller may retry when the server does not specify it.
+ *
+ * @see {@link https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md | Causes and remedies}
+ */
 export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeInfo>> = /* @__PURE__ */ (() =>
   Object.fromEntries([
     ...table("terminal", TERMINAL),
@@ -85,6 +89,8 @@ export interface WsErrorOptions {
 
 /**
  * The error of every failed operation, on server and client. Throw it in a handler to send its code and message.
+ *
+ * @see {@link https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md | Causes and remedies of each code}
  *
  * @example
  * ```ts

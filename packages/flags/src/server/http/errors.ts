@@ -2,6 +2,7 @@
 import { APIError } from "@better-auth/core/error";
 import { isAPIError } from "better-auth/api";
 import { type ErrorStatus, FeatureFlagError, type FeatureFlagErrorCode } from "../../model/errors.ts";
+import { HELP } from "../help.ts";
 import { isServerCall } from "../identity/request.ts";
 import { loggable } from "../metrics/loggable.ts";
 import type { HostContext, HostRequest } from "./host-request.ts";
@@ -29,7 +30,7 @@ export function refusalOf(
   );
   const logged = advice === undefined ? message : `${message} ${advice}`;
   if (status === 500 || advice !== undefined)
-    logger.error(`[feature-flags] ${logged}`, loggable(cause ?? ""));
+    logger.error(`[feature-flags] ${logged} (${HELP}#${code.toLowerCase()})`, loggable(cause ?? ""));
   const retryAfter = status === 429 || status === 503 ? details?.["retryAfter"] : undefined;
   return {
     status,
