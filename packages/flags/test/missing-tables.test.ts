@@ -73,6 +73,8 @@ describe.each([
       details: { retryAfter: 1 },
     });
     expect(logged.join("\n")).toContain(ADVICE);
+    // The line leads to the page that explains it.
+    expect(logged.join("\n")).toContain("docs/guide/flags-troubleshooting.md#storage_error)");
     // Sign-in does not need the tables.
     const user = { email: "ada@example.com", password: "correct horse battery", name: "Ada" };
     expect((await auth.api.signUpEmail({ body: user })).user.email).toBe("ada@example.com");
