@@ -1,4 +1,4 @@
-/** `node tools/worst-sentences.ts [number]`: the sentences of the pages that are hardest to read, hardest first. */
+/** `npm run docs:worst -- [number]`: the sentences of the pages that are hardest to read, hardest first. */
 
 import { isReadable, rateSentence } from "./readability.ts";
 import { listFiles, read } from "./repository.ts";

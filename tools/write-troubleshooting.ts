@@ -1,4 +1,4 @@
-/** `node tools/write-troubleshooting.ts`: writes the troubleshooting pages again. */
+/** `npm run docs:troubleshooting`: writes the troubleshooting pages again. */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

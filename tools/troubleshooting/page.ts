@@ -4,7 +4,7 @@ import type { Tree } from "../names.ts";
 import type { Catalogue, LogEntry, Remedy } from "./entries.ts";
 import { listMessages, type Message } from "./messages.ts";
 
-const COMMAND = "node tools/write-troubleshooting.ts";
+const COMMAND = "npm run docs:troubleshooting";
 
 /** Log lines without an entry, entries without a line, and a page that is not as generated. */
 export function findGaps(tree: Tree, catalogue: Catalogue): string[] {
