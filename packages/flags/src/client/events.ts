@@ -109,6 +109,8 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
   let waiting = 0;
   let isSending = false;
   let isWatching = false;
+  /** Whether a report of exposures is due. Tokens of an earlier one may wait for another attempt. */
+  let isReportDue = false;
 
   async function post<Data>(
     path: string,
@@ -195,7 +197,10 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
 
   /** Reports after a delay, so that flags read shortly after each other share a request. */
   async function reportLater(): Promise<void> {
+    if (isReportDue) return;
+    isReportDue = true;
     await pause(EXPOSURE_DELAY_MS);
+    isReportDue = false;
     reportKeys((path, body) => void keepAlive(transport.request(path, { body })));
     await sendTokens();
   }
@@ -279,7 +284,7 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
         return warnInDevelopment(`No exposure of "${key}". Evaluate the flags with exposures: true.`);
       exposed.add(mark);
       watchPage();
-      if (unreported.size + tokens.size === 0) void keepAlive(reportLater());
+      void keepAlive(reportLater());
       if (token === undefined) unreported.add(key);
       else tokens.add(token);
     },

@@ -215,6 +215,7 @@ describe("exposures", () => {
           a: { value: 1, variant: state.arm, reason: "percentage_rollout" },
           b: { value: true, reason: "percentage_rollout" },
           c: { value: "never read" },
+          plain: { value: "no experiment" },
         },
         evaluatedAt: new Date().toISOString(),
         context: {},
@@ -267,6 +268,25 @@ describe("exposures", () => {
     expect(reported()).toEqual(Array(4).fill({ exposures: ["token-one"] }));
     await vi.advanceTimersByTimeAsync(60_000);
     expect(reported()).toHaveLength(4);
+  });
+
+  test("of flags without a token are reported although earlier tokens are not accepted yet", async () => {
+    let isDown = true;
+    const { flags, exposed, reported } = subject(() =>
+      isDown ? Response.json({}, { status: 503 }) : undefined,
+    );
+    await flags.getVariant("a");
+    await vi.advanceTimersByTimeAsync(1_500);
+    expect(reported()).toHaveLength(1);
+    await flags.getValue("plain");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(exposed()).toMatchObject([{ flagKeys: ["plain"], track: true }]);
+    isDown = false;
+    await vi.advanceTimersByTimeAsync(60_000);
+    const before = reported().length;
+    await flags.isEnabled("b");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(reported().slice(before)).toEqual([{ exposures: ["token-b"] }]);
   });
 
   test("that wait are reported when the user changes", async () => {
