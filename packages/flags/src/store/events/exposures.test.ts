@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isWellFormed } from "../../model/inputs.ts";
+import { sleep } from "../wait.ts";
 import type { Exposure, IdentityLink } from "./event-log.ts";
 import { createExposures, type Exposures, type ExposuresOptions } from "./exposures.ts";
 
@@ -117,6 +118,34 @@ describe("exposures", () => {
     await expect.poll(() => set.warnings.length).toBe(1);
     set.fails = false;
     await expect.poll(() => set.written.length, { timeout: 10_000 }).toBe(1);
+  });
+
+  test("that are added during a flush do not delay it", async () => {
+    let written = 0;
+    const { exposures } = setUp({
+      log: {
+        async expose(some) {
+          await sleep(5);
+          written += some.length;
+        },
+        async link() {},
+      },
+    });
+    const end = performance.now() + 2000;
+    for (let user = 0; user < 250; user++) exposures.add(shown({ subject: `before ${user}` }));
+    const flushed = exposures.flush();
+    const writtenThen = flushed.then(() => written);
+    let isFlushed = false;
+    void flushed.then(() => {
+      isFlushed = true;
+    });
+    for (let user = 0; !isFlushed && performance.now() < end; user++) {
+      exposures.add(shown({ subject: `during ${user}` }));
+      await sleep(1);
+    }
+    expect(performance.now()).toBeLessThan(end);
+    expect(await writtenThen).toBeGreaterThanOrEqual(250);
+    await expect.poll(() => exposures.depth()).toBe(0);
   });
 
   test("are deduplicated up to a limit; above it the oldest are written again", async () => {

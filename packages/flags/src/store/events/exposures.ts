@@ -13,7 +13,7 @@ export interface Exposures {
   add(exposure: Exposure): boolean;
   /** Adds the link that a sign-in makes. Returns immediately. */
   link(link: IdentityLink): void;
-  /** Writes the queue. Never rejects: what cannot be written is kept and retried. */
+  /** Writes what is in the queue now. Never rejects: what cannot be written is kept and retried. */
   flush(): Promise<void>;
   /** Exposures and links in the queue. */
   depth(): number;
@@ -64,7 +64,9 @@ export function createExposures({
   let isUpdateDue = false;
   let isFailing = false;
   let isClosed = false;
-  let writing: Promise<void> | undefined;
+  /** The chunk that is being written. */
+  let writing: Promise<boolean> | undefined;
+  let draining: Promise<void> | undefined;
 
   const depth = () => queue.size + links.size;
 
@@ -107,30 +109,42 @@ export function createExposures({
     if (!isClosed) later(() => void flush(), RETRY_MS);
   }
 
-  async function write(): Promise<void> {
+  /** Writes the first chunks of both queues. False if it failed. */
+  async function writeNext(): Promise<boolean> {
     // Exposures of the same request are written together.
     isStarting = true;
     await Promise.resolve();
     isStarting = false;
-    while (queue.size + links.size > 0) {
-      if (!(await writeChunk(links, (some) => log.link(some)))) return;
-      if (!(await writeChunk(queue, (some) => log.expose(some)))) return;
-      isFailing = false;
-    }
+    if (!(await writeChunk(links, (some) => log.link(some)))) return false;
+    if (!(await writeChunk(queue, (some) => log.expose(some)))) return false;
+    isFailing = false;
+    return true;
   }
 
-  function start(): Promise<void> {
-    writing ??= write().finally(() => {
+  /** The same for all callers that wait. */
+  function takeTurn(): Promise<boolean> {
+    if (isolated) return writeNext();
+    writing ??= writeNext().finally(() => {
       writing = undefined;
     });
     return writing;
   }
 
+  /** Writes until nothing is left, or until a chunk fails. */
+  async function write(): Promise<void> {
+    while (depth() > 0) if (!(await takeTurn())) return;
+  }
+
+  /** Does not wait for what is added later: under load the queue is never empty. */
   async function flush(): Promise<void> {
-    if (isolated) return write();
-    // A running write does not see exposures that are added after its last chunk.
-    do await start();
-    while (queue.size + links.size > 0 && !isFailing);
+    // One more, because the chunk that is being written may lack what was added since.
+    const turns = Math.ceil(Math.max(queue.size, links.size) / CHUNK) + 1;
+    if (!isolated) {
+      draining ??= write().finally(() => {
+        draining = undefined;
+      });
+    }
+    for (let turn = 0; turn < turns && depth() > 0; turn++) if (!(await takeTurn())) return;
   }
 
   /** During an outage the timer retries. Where timers do not run, every full chunk does. */
@@ -178,7 +192,7 @@ export function createExposures({
     depth,
     async close() {
       isClosed = true;
-      await flush();
+      await write();
       if (queue.size > 0) lost(queue.size);
       queue.clear();
       links.clear();
