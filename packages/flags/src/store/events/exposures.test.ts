@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isWellFormed } from "../../model/inputs.ts";
 import { sleep } from "../wait.ts";
 import type { Exposure, IdentityLink } from "./event-log.ts";
@@ -146,6 +146,30 @@ describe("exposures", () => {
     expect(performance.now()).toBeLessThan(end);
     expect(await writtenThen).toBeGreaterThanOrEqual(250);
     await expect.poll(() => exposures.depth()).toBe(0);
+  });
+
+  test("are retried once a second during an outage, however many calls wait for them", async () => {
+    let attempts = 0;
+    const { exposures } = setUp({
+      log: {
+        async expose() {
+          attempts += 1;
+          throw new Error("The database is down.");
+        },
+        async link() {},
+      },
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    exposures.add(shown());
+    for (let call = 0; call < 20; call++) {
+      await exposures.flush();
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    attempts = 0;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(attempts).toBeLessThanOrEqual(11);
+    expect(attempts).toBeGreaterThanOrEqual(9);
   });
 
   test("are deduplicated up to a limit; above it the oldest are written again", async () => {

@@ -62,6 +62,7 @@ export function createExposures({
   let older = new Map<string, Span>();
   let isStarting = false;
   let isUpdateDue = false;
+  let isRetryDue = false;
   let isFailing = false;
   let isClosed = false;
   /** The chunk that is being written. */
@@ -106,7 +107,13 @@ export function createExposures({
   function fail(error: unknown): void {
     if (!isFailing) warn("Exposures cannot be recorded now. They are kept and retried.", error);
     isFailing = true;
-    if (!isClosed) later(() => void flush(), RETRY_MS);
+    // Where requests are isolated, the timer of an earlier one may never fire.
+    if (isClosed || (isRetryDue && !isolated)) return;
+    isRetryDue = true;
+    later(() => {
+      isRetryDue = false;
+      void flush();
+    }, RETRY_MS);
   }
 
   /** Writes the first chunks of both queues. False if it failed. */
