@@ -155,6 +155,7 @@ describe("metrics", () => {
     const { samples } = parsePrometheus(text).get("halyard_flags_lost_total") ?? { samples: [] };
     expect(samples.map(({ labels, value }) => [labels["what"], value])).toEqual([
       ["exposure", 0],
+      ["identity-link", 0],
       ["evaluation-count", 0],
       ["sink-event", 0],
     ]);

@@ -65,7 +65,7 @@ export function createAnalytics(
     events,
     sinks: createSinks(sinks, { adapter, outbox: waiting, meter, warn }),
     tally: createTally({ log: events, warn, lost: (count) => meter.lost("evaluation-count", count) }),
-    exposures: createExposures({ log: events, warn, lost: (count) => meter.lost("exposure", count) }),
+    exposures: createExposures({ log: events, warn, lost: (what, count) => meter.lost(what, count) }),
   };
 }
 

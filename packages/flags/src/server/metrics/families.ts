@@ -32,7 +32,7 @@ export const COUNTERS: readonly CounterFamily[] = [
   },
   {
     name: "lost",
-    help: "Exposures, counts and events lost without failing a request. Investigate any value above 0.",
+    help: "Exposures, links of sign-ins, counts and events lost without failing a request. Investigate any value above 0.",
     samples: ({ losses }) => samplesOf("what", Object.entries(losses)),
   },
   {

@@ -20,7 +20,12 @@ describe("the meter", () => {
     clock.nowMs = 60_000;
     meter.lost("exposure", 1);
     expect(warnings.at(-1)).toBe("5 exposures could not be recorded; 7 since the start.");
-    expect(meter.figures().losses).toEqual({ exposure: 7, "evaluation-count": 0, "sink-event": 0 });
+    expect(meter.figures().losses).toEqual({
+      exposure: 7,
+      "identity-link": 0,
+      "evaluation-count": 0,
+      "sink-event": 0,
+    });
   });
 
   test("warns separately for each kind of loss, and not for a loss of 0", () => {

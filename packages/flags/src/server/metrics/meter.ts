@@ -2,7 +2,7 @@
 import type { EvaluationReason, TrustedRoot } from "../../engine/definition.ts";
 
 /** Data that can be lost without failing a request. Every loss is counted and logged. */
-export type Loss = "exposure" | "evaluation-count" | "sink-event";
+export type Loss = "exposure" | "identity-link" | "evaluation-count" | "sink-event";
 
 /** The outcome of events that callers sent. Sampled-out and repeated events count as accepted. */
 export type EventFate = "accepted" | "refused";
@@ -106,6 +106,7 @@ const WARNING_INTERVAL_MS = 60_000;
 
 const LOST: Readonly<Record<Loss, string>> = {
   exposure: "exposures could not be recorded",
+  "identity-link": "sign-ins could not be linked to the events before them",
   "evaluation-count": "evaluations could not be counted in the statistics",
   "sink-event": "events could not be delivered to a sink and were dropped",
 };
@@ -126,7 +127,12 @@ export function createMeter({ warn, monotonicMs = () => performance.now() }: Met
     not_found: 0,
   };
   const events: Record<EventFate, number> = { accepted: 0, refused: 0 };
-  const losses: Record<Loss, number> = { exposure: 0, "evaluation-count": 0, "sink-event": 0 };
+  const losses: Record<Loss, number> = {
+    exposure: 0,
+    "identity-link": 0,
+    "evaluation-count": 0,
+    "sink-event": 0,
+  };
   const computations: Record<ComputeOutcome, number> = { computed: 0, failed: 0, timeout: 0 };
   const unreadable: Record<TrustedRoot, number> = { user: 0, session: 0, organization: 0, trusted: 0 };
   const limited = new Map<string, number>();

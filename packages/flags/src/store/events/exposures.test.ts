@@ -25,11 +25,12 @@ interface Set {
   readonly links: IdentityLink[];
   readonly warnings: string[];
   lost: number;
+  lostLinks: number;
   fails: boolean;
 }
 
 function setUp(options: Partial<ExposuresOptions> = {}): Set {
-  const set = { written: [], links: [], warnings: [], lost: 0, fails: false } as unknown as Set;
+  const set = { written: [], links: [], warnings: [], lost: 0, lostLinks: 0, fails: false } as unknown as Set;
   const exposures = createExposures({
     log: {
       async expose(some) {
@@ -42,8 +43,9 @@ function setUp(options: Partial<ExposuresOptions> = {}): Set {
       },
     },
     warn: (message) => set.warnings.push(message),
-    lost: (count) => {
-      set.lost += count;
+    lost: (what, count) => {
+      if (what === "exposure") set.lost += count;
+      else set.lostLinks += count;
     },
     ...options,
   });
@@ -239,5 +241,14 @@ describe("links", () => {
     set.fails = false;
     await set.exposures.flush();
     expect(set.links).toHaveLength(1);
+  });
+
+  test("that do not fit into the queue, or cannot be written before the end, are counted as lost", async () => {
+    const set = setUp({ maxQueued: 1 });
+    set.fails = true;
+    for (const anonymousId of ["a", "a", "b", "c"]) set.exposures.link(link(anonymousId, "ann"));
+    expect([set.lostLinks, set.exposures.depth()]).toEqual([2, 1]);
+    await set.exposures.close();
+    expect([set.lostLinks, set.lost]).toEqual([3, 0]);
   });
 });

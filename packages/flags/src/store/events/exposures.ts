@@ -23,8 +23,8 @@ export interface Exposures {
 export interface ExposuresOptions {
   readonly log: Pick<EventLog, "expose" | "link">;
   readonly warn: (message: string, error: unknown) => void;
-  /** Called with the number of exposures that were dropped. */
-  readonly lost: (count: number) => void;
+  /** Called with the number of exposures or links that were dropped. */
+  readonly lost: (what: "exposure" | "identity-link", count: number) => void;
   readonly maxQueued?: number | undefined;
   /** Exposures in each of the two generations of the deduplication cache. */
   readonly maxRemembered?: number | undefined;
@@ -180,7 +180,7 @@ export function createExposures({
       }
       // An exposure that does not fit into the queue is not cached, so that it can be added again later.
       if (!queue.has(key) && depth() >= maxQueued) {
-        lost(1);
+        lost("exposure", 1);
         return false;
       }
       remember(key, known === undefined ? exposure : unionOf(known, exposure));
@@ -191,7 +191,8 @@ export function createExposures({
     },
     link(original) {
       const anonymousId = storableId(original.anonymousId);
-      if (links.has(anonymousId) || depth() >= maxQueued) return;
+      if (links.has(anonymousId)) return;
+      if (depth() >= maxQueued) return lost("identity-link", 1);
       links.set(anonymousId, { anonymousId, userId: storableId(original.userId), atMs: original.atMs });
       flushSoon();
     },
@@ -200,7 +201,8 @@ export function createExposures({
     async close() {
       isClosed = true;
       await write();
-      if (queue.size > 0) lost(queue.size);
+      if (queue.size > 0) lost("exposure", queue.size);
+      if (links.size > 0) lost("identity-link", links.size);
       queue.clear();
       links.clear();
     },
