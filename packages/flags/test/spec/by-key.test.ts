@@ -115,6 +115,12 @@ describe("guide/flags-http-admin: Identify by key (organizations)", () => {
     isMissing(await get(key, app), "flag");
     expect((await get(shared.key, app)).json.id).toBe(shared.id);
     expect((await get(shared.key, app, "?organizationId=")).json.id).toBe(shared.id);
+    // The active organization does not have the global flag.
+    const { status, json } = await get(shared.key, owners[0]);
+    expect([status, json.message]).toEqual([
+      404,
+      `No flag with the key "${shared.key}" was found. Check the key, and set organizationId in the query to the organization of the flag, or to "" for a global flag.`,
+    ]);
     // An id of another organization than the named one.
     const wrong = `/feature-flags/admin/flags/${own.id}?organizationId=elsewhere`;
     isMissing(await tenants.call("GET", wrong, { as: app }), "flag");

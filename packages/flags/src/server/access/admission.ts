@@ -37,7 +37,7 @@ export async function admitToEntity(
   const given = readId();
   const tenant = await findTenant(call, entity, given);
   const verdict = tenant === undefined ? "hidden" : await judge(call, caller, action, tenant);
-  if (tenant === undefined || verdict === "hidden") throw missing(entity, given);
+  if (tenant === undefined || verdict === "hidden") throw missing(call, entity, given);
   if (verdict === "denied") throw denied(action);
   verdict satisfies "granted";
   // Only now, so that a caller without permission does not learn which keys exist.
@@ -87,21 +87,19 @@ async function findId(call: GuardedCall, entity: Entity, tenant: string, given: 
   const key = keyIn(entity, given);
   if (key === undefined || entity === "override") return possibleId(entity, given);
   const id = isKey(key) ? await call.service.store.idOfKey(entity, tenant, key) : undefined;
-  if (id === undefined) throw missing(entity, given);
+  if (id === undefined) throw missing(call, entity, given);
   return id;
 }
 
 /** The same error for an entity that does not exist and for one that the caller may not see. */
-function missing(entity: Entity, given: string): FeatureFlagError {
+function missing({ service }: GuardedCall, entity: Entity, given: string): FeatureFlagError {
   const key = keyIn(entity, given);
   if (key === undefined || !isKey(key)) return notFound(entity);
-  return new FeatureFlagError(
-    "FLAG_NOT_FOUND",
-    `There is no ${entity} with the key "${key}". Check the key.`,
-    {
-      details: { entity },
-    },
-  );
+  const message =
+    service.options.multiTenant === true
+      ? `No ${entity} with the key "${key}" was found. Check the key, and set organizationId in the query to the organization of the ${entity}, or to "" for a global ${entity}.`
+      : `There is no ${entity} with the key "${key}". Check the key.`;
+  return new FeatureFlagError("FLAG_NOT_FOUND", message, { details: { entity } });
 }
 
 /** Admits a call that creates something for the organization in its body. */
