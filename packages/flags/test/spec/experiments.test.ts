@@ -95,6 +95,38 @@ describe("guide/flags-exposures: Subjects", () => {
     expect(await armsOf(flag)).toEqual({ a: "1 1 | 3 3" });
   });
 
+  test("an evaluation as another user has no subject, though the caller's own ids are in it", async () => {
+    const own = await memoryHost({
+      fields: { user: { plan: { type: "string", required: false, input: false } } },
+      flags: { multiTenant: true, trusted: { user: ["plan"] } },
+    });
+    const [app, owner] = [await own.person("app", "admin"), await own.person("owner")];
+    await own.organization(owner, "shop");
+    const flag = await make({ variants: only("a"), organizationId: "" }, own);
+    const body = { flagKey: flag.key, track: true };
+    const send = (as: Person) =>
+      own.request(
+        "/feature-flags/events",
+        { flagKey: flag.key, event: "buy", context: contexts.get(as) },
+        as.headers,
+      );
+    // The owner's grant ends with the organization, so global flags are evaluated for the owner.
+    const contexts = new Map<Person, object>([
+      [owner, { userId: "member" }],
+      [app, { userId: app.id, email: app.email, role: "admin", user: { plan: "pro" } }],
+    ]);
+    for (const [as, context] of contexts) {
+      const { status, text } = await own.evaluate({ ...body, context }, as);
+      expect(status, text).toBe(200);
+      expect((await send(as)).status).toBe(200);
+    }
+    expect(await armsOf(flag, own)).toEqual({ a: "0 0 | 2 2", "": "0 0 | 0 0" });
+    for (const as of contexts.keys()) await own.evaluate(body, as);
+    expect(await armsOf(flag, own)).toMatchObject({ a: "2 2 | 2 2" });
+    const { byVariant } = await statsOf(flag, own);
+    expect(byVariant[""]?.events["buy"]).toMatchObject({ count: 2, uniqueConverters: 0 });
+  });
+
   test("visitors without the id of the flag's unit are one cohort, and not subjects", async () => {
     const byUser = await make({ variants: only("a") });
     const byVisitor = await make({ variants: only("a"), bucketBy: "anonymousId" });

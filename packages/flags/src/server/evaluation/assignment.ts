@@ -10,6 +10,7 @@ import type { Exposure, FigureFlag } from "../../store/events/event-log.ts";
 import { storableId } from "../../store/events/ids.ts";
 import type { SnapshotFlag } from "../../store/flag-store.ts";
 import type { Caller } from "../identity/caller.ts";
+import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
 
 /** The same for all evaluations of a flag at one revision. */
 interface FlagTraits {
@@ -49,22 +50,26 @@ export function figureFlag({ id, bucketBy = "userId" }: Pick<FeatureFlag, "id" |
   return { id, unit: bucketBy === "userId" || bucketBy === "anonymousId" ? bucketBy : "other" };
 }
 
+/** Who evaluates, and for whom. */
+export interface Evaluator {
+  readonly caller: Caller;
+  /** Of the whole request, also for global flags: with `evaluate-as` no flag of it is shown to the caller. */
+  readonly subject: TrustedSubject | undefined;
+}
+
 /**
  * Whether the user of the context can be a subject of an experiment. Not with `evaluate-as`, in an impersonated session, or
  * with a user id that is claimed without a session.
  */
-function canBeSubject(caller: Caller, context: EvaluationContext): boolean {
+function canBeSubject({ caller, subject }: Evaluator, context: EvaluationContext): boolean {
   switch (caller.kind) {
     case "server":
     case "key":
       return true;
     case "anonymous":
       return context.userId === undefined;
-    case "user": {
-      const { id, email, role, impersonatedBy } = caller.user;
-      const isOwn = context.userId === id && context.email === email && context.role === role;
-      return isOwn && impersonatedBy === undefined;
-    }
+    case "user":
+      return subject?.isVerified === true && caller.user.impersonatedBy === undefined;
   }
 }
 
@@ -80,11 +85,11 @@ function subjectOf(found: SnapshotFlag, context: EvaluationContext): string | un
 export function subjectFor(
   found: SnapshotFlag,
   context: EvaluationContext,
-  caller: Caller,
+  evaluator: Evaluator,
 ): string | undefined {
   // An organization that is claimed without a session is not a subject either.
-  const isClaimed = caller.kind === "anonymous" && traitsOf(found).isOrganization;
-  return isClaimed || !canBeSubject(caller, context) ? "" : subjectOf(found, context);
+  const isClaimed = evaluator.caller.kind === "anonymous" && traitsOf(found).isOrganization;
+  return isClaimed || !canBeSubject(evaluator, context) ? "" : subjectOf(found, context);
 }
 
 /** What an exposure is stored with, apart from the flag and the time. */
@@ -94,10 +99,10 @@ export function assignmentOf(
   found: SnapshotFlag,
   context: EvaluationContext,
   evaluation: Evaluation,
-  caller: Caller,
+  evaluator: Evaluator,
 ): Assignment {
   const { userId, anonymousId } = context;
-  const subject = subjectFor(found, context, caller);
+  const subject = subjectFor(found, context, evaluator);
   const byChance = Boolean(subject) && isByChance(found.flag, context, evaluation);
   return {
     arm: armOf(evaluation),

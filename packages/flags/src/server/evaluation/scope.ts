@@ -227,16 +227,17 @@ export function countEvaluation(
 }
 
 function expose(
-  { service, caller, context, globalContext, reading, track, exposures, nowMs }: EvaluationScope,
+  scope: EvaluationScope,
   { tenant }: Layer,
   found: SnapshotFlag,
   evaluation: Evaluation,
 ): void {
+  const { service, context, globalContext, reading, track, exposures, nowMs } = scope;
   const { id: flagId, key } = found.flag;
   const isTokenWanted = exposures !== undefined && hasArms(found);
   if (!track && !isTokenWanted) return;
   const layerContext = tenant === NO_TENANT ? globalContext : context;
-  const shown = { tenant, flagId, ...assignmentOf(found, layerContext, evaluation, caller) };
+  const shown = { tenant, flagId, ...assignmentOf(found, layerContext, evaluation, scope) };
   if (track) service.exposures.add({ ...shown, firstMs: nowMs, lastMs: nowMs });
   if (!isTokenWanted) return;
   exposures.set(key, service.tokens.sign({ ...shown, revision: reading.revision, atMs: nowMs }));

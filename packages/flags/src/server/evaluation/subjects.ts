@@ -89,7 +89,7 @@ async function readLayer({ store }: Service, tenant: string): Promise<Layer> {
 
 function subjectOf(
   caller: Caller,
-  { context, globalContext, tenant }: ResolvedContext,
+  { context, globalContext, subject: whose, tenant }: ResolvedContext,
   layers: readonly Layer[],
 ): EventSubject {
   const user = userOf(caller, context);
@@ -108,7 +108,7 @@ function subjectOf(
       const layerContext = isGlobal ? globalContext : context;
       const override = overrideFor(layer, found, layerContext, nowMs);
       const { variant } = found.compiled.evaluate(layerContext, override);
-      const subject = subjectFor(found, layerContext, caller);
+      const subject = subjectFor(found, layerContext, { caller, subject: whose });
       return {
         tenant: layer.tenant,
         ...(isGlobal ? globalUser : user),
