@@ -75,6 +75,27 @@ describe.each(WAYS)("guide/flags-http-admin: Identify by key (%s)", (_name, by) 
   });
 });
 
+describe("guide/flags-http-admin: Identify by key (without organizations)", () => {
+  test("an organization in the query is 400, because it would not choose the flag", async () => {
+    const { id, key, version } = await host.auth.api.createFeatureFlag({
+      body: { key: newKey(), name: "N", type: "string", organizationId: "acme" },
+    });
+    for (const name of [id, `key:${key}`]) {
+      for (const organizationId of ["acme", "other"]) {
+        const path = `/feature-flags/admin/flags/${name}?organizationId=${organizationId}`;
+        const { status, json } = await host.call("PATCH", path, { as: admin, body: { name: "M" } });
+        expect([status, json.code]).toEqual([400, "VALIDATION_ERROR"]);
+        expect(json.message).toContain("needs the option multiTenant; leave it out");
+      }
+    }
+    const params = { id: `key:${key}` };
+    expect(await host.auth.api.getFeatureFlag({ params, query: { organizationId: "" } })).toMatchObject({
+      name: "N",
+      version,
+    });
+  });
+});
+
 describe("guide/flags-http-admin: Identify by key (organizations)", () => {
   let tenants: Host;
   let owners: Person[];

@@ -31,6 +31,8 @@ export async function admitToEntity(
   const caller = await call.identity.administrator();
   if (service.options.multiTenant !== true) {
     await requireGranted(call, caller, NO_TENANT);
+    // Ignored, a change meant for one organization would reach all.
+    if (parseQueriedOrganization(request.query)) throw needsTenants();
     const id = await findId(call, entity, NO_TENANT, readId());
     return { scope: scopeOf(request, caller, NO_TENANT), id };
   }
@@ -156,7 +158,11 @@ export async function admitToList(
 export async function admitToTenants(call: GuardedCall): Promise<TenantFilter> {
   const { tenants, label } = await admitToList(call);
   if (label === undefined) return tenants;
-  throw invalid([{ path: "organizationId", message: "needs the option multiTenant; leave it out" }]);
+  throw needsTenants();
+}
+
+function needsTenants(): FeatureFlagError {
+  return invalid([{ path: "organizationId", message: "needs the option multiTenant; leave it out" }]);
 }
 
 /** Admits a call about the service as a whole: the action is required on global flags. */
