@@ -1,4 +1,5 @@
 /** Creates the event log, the queues in front of it, and the sinks behind it. */
+import { queueAfterTransactionHook } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { createAdapterEventLog } from "../store/events/adapter/log.ts";
 import { createAdapterOutbox } from "../store/events/adapter/outbox.ts";
@@ -100,7 +101,10 @@ export function withoutStatistics(
     ...store,
     async deleteFlag(scope, id, version) {
       await store.deleteFlag(scope, id, version);
-      await within(forget(id), FORGET_WAIT_MS, "The statistics are deleted later.").catch(() => undefined);
+      // Inside a transaction of the host, the flag may come back.
+      await queueAfterTransactionHook(() =>
+        within(forget(id), FORGET_WAIT_MS, "The statistics are deleted later.").catch(() => undefined),
+      );
     },
   };
 }

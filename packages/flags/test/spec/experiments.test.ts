@@ -1,4 +1,5 @@
 /** Checks which exposures count as subjects of an experiment, and what events are credited to. */
+import { runWithTransaction } from "@better-auth/core/context";
 import { createServerFlags } from "@halyard/flags";
 import { describe, expect, test } from "vitest";
 import type { ExposureRow, LinkRow } from "../../src/model/event-rows.ts";
@@ -291,5 +292,32 @@ describe("guide/flags-statistics: Statistics of a flag (lives)", () => {
     const models = ["Exposure", "Event", "EventCount", "EvaluationCount"];
     const left = await Promise.all(models.map((name) => own.adapter.count({ model: `featureFlag${name}` })));
     expect(left).toEqual([0, 0, 0, 0]);
+  });
+
+  test("a flag keeps its statistics if the transaction that deletes it is rolled back", async () => {
+    const own = await memoryHost();
+    const { api } = own.auth;
+    const [kept, deleted] = [
+      await make({ variants: only("a") }, own),
+      await make({ variants: only("a") }, own),
+    ];
+    for (const { key } of [kept, deleted]) {
+      await api.evaluateFeatureFlag({ body: { flagKey: key, track: true, context: { userId: "u" } } });
+    }
+    expect([await armsOf(kept, own), await armsOf(deleted, own)]).toEqual([
+      { a: "1 1 | 0 0" },
+      { a: "1 1 | 0 0" },
+    ]);
+    const undone = runWithTransaction(own.adapter, async () => {
+      await api.deleteFeatureFlag({ body: { id: kept.id } });
+      throw new Error("undone");
+    });
+    await expect(undone).rejects.toThrow("undone");
+    await runWithTransaction(own.adapter, () => api.deleteFeatureFlag({ body: { id: deleted.id } }));
+    const rows = async ({ id }: Flag) =>
+      own.adapter.count({ model: "featureFlagExposure", where: [{ field: "flagId", value: id }] });
+    await expect.poll(() => rows(deleted)).toBe(0);
+    expect(await rows(kept)).toBe(1);
+    expect(await armsOf(kept, own)).toEqual({ a: "1 1 | 0 0" });
   });
 });
