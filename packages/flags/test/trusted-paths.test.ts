@@ -1,6 +1,6 @@
 /** Trusted attributes on the fast path and on Better Auth's path, in one process and in several. */
 import { type FeatureFlagsOptions, featureFlags, withFeatureFlags } from "@halyard/flags";
-import { betterAuth } from "better-auth";
+import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { freshPostgres } from "./databases.ts";
@@ -160,26 +160,27 @@ test("sessions in secondary storage are read there", async () => {
 });
 
 test("ids that are numbers or UUIDs are looked up, and others do not fail", async () => {
-  for (const generateId of ["uuid", "serial"] as const) {
+  // With `false`, the database makes the ids, and only it knows their form.
+  for (const generateId of ["uuid", "serial", false] as const) {
     const fresh = await freshPostgres();
     onTestFinished(fresh.drop);
     const { database, close } = fresh.connect();
     onTestFinished(close);
-    const auth = withFeatureFlags(
-      betterAuth({
+    const options = (form: typeof generateId) =>
+      ({
         baseURL: "http://localhost",
         secret: "a secret that is only good enough for tests, which is all it does",
         database,
-        advanced: { database: { generateId } },
+        advanced: { database: { generateId: form } },
         emailAndPassword: { enabled: true },
         logger: { disabled: true },
         user: {
           additionalFields: { plan: { type: "string", required: false, input: false, defaultValue: "pro" } },
         },
         plugins: [featureFlags({ trusted: { user: ["plan"] } })],
-      }),
-    );
-    await (await getMigrations(auth.options)).runMigrations();
+      }) satisfies BetterAuthOptions;
+    await (await getMigrations(options(generateId || "uuid"))).runMigrations();
+    const auth = withFeatureFlags(betterAuth(options(generateId)));
     const body = { email: "a@example.com", password: "correct horse battery", name: "A" };
     const { user } = await auth.api.signUpEmail({ body });
     const flag = await auth.api.createFeatureFlag({
@@ -191,11 +192,12 @@ test("ids that are numbers or UUIDs are looked up, and others do not fail", asyn
     });
     const ask = async (userId: string) =>
       (await auth.api.evaluateFeatureFlag({ body: { flagKey: "k", context: { userId } } })).value;
-    expect([await ask(user.id), await ask("ada"), await ask("\0"), await ask("999999")]).toEqual([
-      "yes",
-      "no",
-      "no",
-      "no",
-    ]);
+    // One after the other, so that the failure of one would concern the next; then all in one query.
+    const others = ["ada", "\0", "999999", "99999999999"];
+    for (const userId of others) expect(await ask(userId), userId).toBe("no");
+    expect(await ask(user.id), `generateId: ${generateId}`).toBe("yes");
+    const another = await auth.api.signUpEmail({ body: { ...body, email: "b@example.com" } });
+    const asked = await Promise.all([...others.map((id) => `${id}0`), another.user.id].map(ask));
+    expect(asked).toEqual(["no", "no", "no", "no", "yes"]);
   }
 });

@@ -30,6 +30,24 @@ export function createHostRows(context: HostContext): HostRows {
     return found?.session;
   }
 
+  /** An id of another form than the column's fails the whole query, so the others are read without it. */
+  async function findRows(
+    model: TrustedModel,
+    ids: readonly string[],
+    select: string[],
+  ): Promise<readonly Row[]> {
+    const where: Where[] = [{ field: keyOf(model), operator: "in", value: [...ids] }];
+    try {
+      return await adapter.findMany<Row>({ model, where, select, limit: ids.length });
+    } catch (error) {
+      if (!isOtherForm(error)) throw error;
+      if (ids.length === 1) return [];
+      const half = Math.ceil(ids.length / 2);
+      const first = await findRows(model, ids.slice(0, half), select);
+      return [...first, ...(await findRows(model, ids.slice(half), select))];
+    }
+  }
+
   /** False for an id that no row can have, which some databases refuse. */
   function mayExist(model: TrustedModel, id: string): boolean {
     if (model === "session") return true;
@@ -49,9 +67,7 @@ export function createHostRows(context: HostContext): HostRows {
         );
       }
       const key = keyOf(model);
-      const where: Where[] = [{ field: key, operator: "in", value: [...ids] }];
-      const select = [...new Set([key, ...names])];
-      const rows = await adapter.findMany<Row>({ model, where, select, limit: ids.length });
+      const rows = await findRows(model, ids, [...new Set([key, ...names])]);
       return new Map(rows.map((row) => [String(row[key]), pickFields(row, names)]));
     },
     async find(model, id) {
@@ -59,7 +75,7 @@ export function createHostRows(context: HostContext): HostRows {
       const row =
         model === "session" && !hasSessionTable
           ? await findSession(id)
-          : await adapter.findOne<Row>({ model, where: [{ field: keyOf(model), value: id }] });
+          : await adapter.findOne<Row>({ model, where: [{ field: keyOf(model), value: id }] }).catch(noRow);
       // Where ids are serial numbers, the adapter returns them as strings too.
       return row ? { ...row, id: String(row["id"]) } : undefined;
     },
@@ -67,6 +83,23 @@ export function createHostRows(context: HostContext): HostRows {
 }
 
 const NONE: ReadonlyMap<string, JsonObject> = new Map();
+
+/** A driver, a query builder and the adapter may each wrap the error. */
+const MAX_CAUSES = 5;
+
+/** Whether PostgreSQL refuses a value: not a UUID, or a number that is too large. No row has such an id. */
+function isOtherForm(error: unknown): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {
+    if ("code" in cause && /^22...$/.test(String(cause.code))) return true;
+    cause = cause.cause;
+  }
+  return false;
+}
+
+function noRow(error: unknown): null {
+  if (isOtherForm(error)) return null;
+  throw error;
+}
 
 function keyOf(model: TrustedModel): string {
   return model === "session" ? "token" : "id";
