@@ -27,6 +27,7 @@ import { findStrayFiles, pack, type Tarball } from "./tarball.ts";
 
 /** The oldest TypeScript each package promises to work with. */
 const OLDEST_TYPESCRIPT: Readonly<Record<string, string>> = {
+  "@halyard/sessions": "5.5.4",
   "@halyard/wire": "5.5.4",
   "@halyard/flags": "5.5.4",
 };

@@ -53,11 +53,11 @@ const BREAKS: readonly Break[] = [
     ],
   },
   {
-    title: "an import from another folder in server/identity/",
+    title: "an import of another package in sessions",
     step: "format and lint",
-    file: "packages/flags/src/server/identity/broken.ts",
-    text: 'import { sha256Hex } from "../../store/sha256.ts";\n\nexport const hash: unknown = sha256Hex;\n',
-    names: ["packages/flags/src/server/identity/broken.ts:1", "identity/ imports no other folder"],
+    file: "packages/sessions/src/callers/broken.ts",
+    text: 'import { WsError } from "@halyard/wire";\n\nexport const error: unknown = WsError;\n',
+    names: ["packages/sessions/src/callers/broken.ts:1", "sessions imports no other package"],
   },
   {
     title: "an import of wire outside flags/live",

@@ -20,6 +20,7 @@ export interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>;
   readonly engines?: { readonly node?: string };
   readonly exports?: Readonly<Record<string, unknown>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
   readonly devDependencies?: Readonly<Record<string, string>>;

@@ -53,13 +53,14 @@ export async function install(
 ): Promise<Outcome> {
   mkdirSync(folder, { recursive: true });
   cpSync(consumerFolder(workspace), folder, { recursive: true });
-  const { name, peerDependencies = {}, devDependencies = {} } = workspace.manifest;
+  const { name, dependencies = {}, peerDependencies = {}, devDependencies = {} } = workspace.manifest;
+  const ownDependencies = Object.keys(dependencies).filter((dependency) => tarballs.has(dependency));
   const versions: Record<string, string> = {
     "@types/node": readManifest(".").devDependencies?.["@types/node"] ?? "*",
     "typescript-oldest": `npm:typescript@${typescript.oldest}`,
     "typescript-last5": `npm:typescript@${typescript.last5}`,
   };
-  for (const dependency of [name, ...Object.keys(peerDependencies)]) {
+  for (const dependency of [name, ...ownDependencies, ...Object.keys(peerDependencies)]) {
     const tarball = tarballs.get(dependency);
     const version = tarball === undefined ? devDependencies[dependency] : `file:${tarball}`;
     if (version === undefined) {
@@ -71,7 +72,18 @@ export async function install(
   for (const [dependency, version] of Object.entries(devDependencies)) {
     if (dependency.startsWith("@types/")) versions[dependency] = version;
   }
-  const manifest = { name: "stranger", private: true, type: "module", dependencies: versions };
+  // No registry has these versions yet.
+  const overrides = Object.fromEntries(
+    ownDependencies.map((dependency) => [dependency, versions[dependency]]),
+  );
+  const manifest = {
+    name: "stranger",
+    private: true,
+    type: "module",
+    dependencies: versions,
+    overrides,
+    pnpm: { overrides },
+  };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
   const [command, args] = INSTALL[manager];
   return run(command, args, { cwd: folder });

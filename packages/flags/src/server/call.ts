@@ -1,7 +1,7 @@
 /** One call under way: the service, the request, who makes it, and what its operation requires. */
+import type { RequestIdentity } from "@halyard/sessions/plugin";
 import type { FlagAction, OperationAction } from "./access/actions.ts";
 import type { HeaderReader, HostRequest } from "./http/host-request.ts";
-import type { RequestIdentity } from "./identity/request-identity.ts";
 import type { Service } from "./service.ts";
 
 export interface Call<Action extends OperationAction = OperationAction> {

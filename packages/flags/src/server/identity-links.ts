@@ -1,7 +1,7 @@
 /** Links a visitor's anonymous id to the user who signs in, so that statistics can follow a person across the sign-in. */
+import type { ChangeHooks } from "@halyard/sessions/plugin";
 import { ANONYMOUS_ID } from "../model/bootstrap.ts";
 import { areRequestsIsolated } from "../store/isolated-requests.ts";
-import type { ChangeHooks } from "./identity/change-hooks.ts";
 import type { ServiceFinder } from "./operations/endpoints.ts";
 
 /** Signing in as one of Better Auth's anonymous users is not a sign-in of a person. */

@@ -1,5 +1,7 @@
 /** The Better Auth plugin: its tables, its endpoints, and the one service behind them per auth instance. */
+
 import type { AuthContext } from "@better-auth/core";
+import { type ChangeHooks, changeHooks, watchIdentityWrites } from "@halyard/sessions/plugin";
 import { mergeSchema } from "better-auth/db";
 import type { FlagDeclarations } from "../model/declared.ts";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
@@ -18,8 +20,6 @@ import { createFlagIdentities } from "./flag-identities.ts";
 import { HELP } from "./help.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
-import { type ChangeHooks, changeHooks } from "./identity/change-hooks.ts";
-import { watchIdentityWrites } from "./identity/watched-writes.ts";
 import { linkHooks } from "./identity-links.ts";
 import { initLimits, type LimitsFactory, type LimitsInit, prepareLimits } from "./limits/create-limits.ts";
 import { createLookups } from "./limits/lookups.ts";

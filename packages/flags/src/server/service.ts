@@ -1,11 +1,11 @@
 /** The dependencies of every operation: the store, the options and the counters of one auth instance. */
+import type { Identities } from "@halyard/sessions/plugin";
 import type { EventLog } from "../store/events/event-log.ts";
 import type { Exposures } from "../store/events/exposures.ts";
 import type { Sinks } from "../store/events/sinks/sinks.ts";
 import type { Tally } from "../store/events/tally.ts";
 import type { FlagStore } from "../store/flag-store.ts";
 import type { ExposureTokens } from "./evaluation/exposure-tokens.ts";
-import type { Identities } from "./identity/identities.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { Lookups } from "./limits/lookups.ts";
 import type { ReadableMeter } from "./metrics/meter.ts";

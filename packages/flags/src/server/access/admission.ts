@@ -1,4 +1,5 @@
 /** Admits the calls of operations: finds the tenant, requires the action, and gives the scope of reads and writes. */
+import { type Caller, headersOf, isServerCall, type ServerKey } from "@halyard/sessions/plugin";
 import { getIP } from "better-auth/api";
 import { type Actor, type Origin, SYSTEM } from "../../model/audit.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
@@ -9,9 +10,6 @@ import type { TenantFilter, WriteScope } from "../../store/flag-store.ts";
 import { notFound } from "../../store/rows/entity.ts";
 import type { GuardedCall } from "../call.ts";
 import type { HostRequest } from "../http/host-request.ts";
-import type { Caller } from "../identity/caller.ts";
-import type { ServerKey } from "../identity/keys.ts";
-import { headersOf, isServerCall } from "../identity/request.ts";
 import type { FlagAction } from "./actions.ts";
 import { judge } from "./permission.ts";
 

@@ -1,6 +1,6 @@
 /** What a member's role grants within an organization: the access control of Better Auth's organization plugin. */
+import { organizationsUnavailable } from "@halyard/sessions/plugin";
 import type { HostContext, HostRequest } from "../http/host-request.ts";
-import { organizationsUnavailable } from "../identity/organizations.ts";
 import type { FlagAction } from "./actions.ts";
 import { type AccessRole, grants } from "./roles.ts";
 

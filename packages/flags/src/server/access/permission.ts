@@ -1,9 +1,8 @@
 /** Decides what a caller may do with a tenant's flags: denied by default; other tenants' flags do not exist for it. */
+import { type Caller, headersOf, type Principal } from "@halyard/sessions/plugin";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { Call } from "../call.ts";
 import type { HostRequest } from "../http/host-request.ts";
-import type { Caller, Principal } from "../identity/caller.ts";
-import { headersOf } from "../identity/request.ts";
 import type { FlagAction } from "./actions.ts";
 import { organizationGrants } from "./organization-roles.ts";
 import { applicationGrants, applicationGrantsAny } from "./roles.ts";

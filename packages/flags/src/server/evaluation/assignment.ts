@@ -1,4 +1,5 @@
 /** Which arm of a flag a user was shown, by which id, and whether chance decided it. */
+import type { Caller } from "@halyard/sessions/plugin";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { bucketId, bucketPath } from "../../engine/bucket.ts";
@@ -9,7 +10,6 @@ import { storableText } from "../../model/inputs.ts";
 import type { Exposure, FigureFlag } from "../../store/events/event-log.ts";
 import { storableId } from "../../store/events/ids.ts";
 import type { SnapshotFlag } from "../../store/flag-store.ts";
-import type { Caller } from "../identity/caller.ts";
 import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
 
 /** The same for all evaluations of a flag at one revision. */

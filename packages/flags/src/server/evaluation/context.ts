@@ -1,4 +1,5 @@
 /** The context that flags are evaluated for: the caller's own identity, what the caller may claim, and the environment. */
+import type { Caller, KnownTies, Principal } from "@halyard/sessions/plugin";
 import type { EvaluationContext } from "../../engine/definition.ts";
 import type { JsonObject } from "../../engine/json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
@@ -8,8 +9,6 @@ import { MAX_LINE, overLimit } from "../../model/inputs.ts";
 import { judge } from "../access/permission.ts";
 import type { Call } from "../call.ts";
 import type { HeaderReader } from "../http/host-request.ts";
-import type { Caller, Principal } from "../identity/caller.ts";
-import type { KnownTies } from "../identity/known-caller.ts";
 import type { Service } from "../service.ts";
 import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
 import { collectDevice, collectGeo } from "./request-attributes.ts";

@@ -1,4 +1,5 @@
 /** What all evaluations of one call share, and how each flag is found, evaluated and counted in it. */
+import type { Caller, KnownCaller } from "@halyard/sessions/plugin";
 import type { Evaluation, EvaluationContext } from "../../engine/definition.ts";
 import type { Explanation } from "../../engine/explain.ts";
 import type { EvaluationMetadata } from "../../model/evaluation.ts";
@@ -8,8 +9,6 @@ import type { SnapshotFlag } from "../../store/flag-store.ts";
 import { judge } from "../access/permission.ts";
 import type { Call } from "../call.ts";
 import type { HeaderReader } from "../http/host-request.ts";
-import type { Caller } from "../identity/caller.ts";
-import type { KnownCaller } from "../identity/known-caller.ts";
 import type { Service } from "../service.ts";
 import { originsOf } from "../trusted/origins.ts";
 import type { TrustedSubject } from "../trusted/trusted-attributes.ts";

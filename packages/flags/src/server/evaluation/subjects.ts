@@ -1,4 +1,5 @@
 /** The users that events are about, and the variants they have: resolved once for each context of a call. */
+import type { Caller } from "@halyard/sessions/plugin";
 import type { EvaluationContext } from "../../engine/definition.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
@@ -7,7 +8,6 @@ import { NO_TENANT } from "../../model/flag.ts";
 import { storableText } from "../../model/inputs.ts";
 import { storableId } from "../../store/events/ids.ts";
 import type { Call } from "../call.ts";
-import type { Caller } from "../identity/caller.ts";
 import type { Service } from "../service.ts";
 import { subjectFor } from "./assignment.ts";
 import { type ResolvedContext, resolveContext } from "./context.ts";

@@ -1,4 +1,5 @@
 /** Whose trusted attributes an evaluation reads, and which of them the caller may claim or look up. */
+import type { Caller, Principal } from "@halyard/sessions/plugin";
 import type { EvaluationContext, TrustedRoot } from "../../engine/definition.ts";
 import { TRUSTED_ROOTS } from "../../engine/path.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
@@ -6,7 +7,6 @@ import { NO_TENANT } from "../../model/flag.ts";
 import type { Snapshot } from "../../store/flag-store.ts";
 import { judge } from "../access/permission.ts";
 import type { Call } from "../call.ts";
-import type { Caller, Principal } from "../identity/caller.ts";
 import type { Service } from "../service.ts";
 import {
   type TrustedClaims,

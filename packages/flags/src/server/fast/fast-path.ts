@@ -1,4 +1,5 @@
 /** Answers evaluations and events without Better Auth, wherever the answer does not depend on it. */
+import { type KnownCaller, RequestIdentity, recallCaller } from "@halyard/sessions/plugin";
 import { isAPIError } from "better-auth/api";
 import { isPlainObject } from "../../engine/json.ts";
 import { TRUSTED_ROOTS } from "../../engine/path.ts";
@@ -17,8 +18,6 @@ import {
 import { MAX_BODY_BYTES } from "../http/body-limit.ts";
 import { answer, refusalOf } from "../http/errors.ts";
 import type { HostContext } from "../http/host-request.ts";
-import { type KnownCaller, recallCaller } from "../identity/known-caller.ts";
-import { RequestIdentity } from "../identity/request-identity.ts";
 import { tooMany, WITHOUT_ADDRESS } from "../limits/admit.ts";
 import type { LimitVerdict } from "../limits/limits.ts";
 import { addressPrincipal, knownPrincipal } from "../limits/principal.ts";

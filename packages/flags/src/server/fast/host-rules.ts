@@ -1,6 +1,6 @@
 /** Host features that force a request through Better Auth. */
+import { KEY_HEADER } from "@halyard/sessions/plugin";
 import type { HostContext } from "../http/host-request.ts";
-import { KEY_HEADER } from "../identity/keys.ts";
 import { hostRuleFor } from "../limits/host.ts";
 
 type Plugin = NonNullable<HostContext["options"]["plugins"]>[number];

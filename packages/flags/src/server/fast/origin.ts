@@ -1,6 +1,6 @@
 /** Whether Better Auth would accept the origin of a request with cookies. When in doubt, Better Auth decides. */
+import type { ReadHeader } from "@halyard/sessions/plugin";
 import type { HostContext } from "../http/host-request.ts";
-import type { ReadHeader } from "../identity/credentials.ts";
 
 /** Origins remembered as trusted. */
 const MAX_ORIGINS = 1000;

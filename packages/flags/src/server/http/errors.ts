@@ -1,9 +1,10 @@
 /** How failures are answered: every error leaves the server as `{ code, message, details? }`. */
+
 import { APIError } from "@better-auth/core/error";
+import { isServerCall } from "@halyard/sessions/plugin";
 import { isAPIError } from "better-auth/api";
 import { type ErrorStatus, FeatureFlagError, type FeatureFlagErrorCode } from "../../model/errors.ts";
 import { HELP } from "../help.ts";
-import { isServerCall } from "../identity/request.ts";
 import { loggable } from "../metrics/loggable.ts";
 import type { HostContext, HostRequest } from "./host-request.ts";
 import { withFlagCode } from "./identity-errors.ts";

@@ -1,6 +1,7 @@
 /** A request as operations see it: Better Auth's endpoint context, or the fast path's stand-in for one. */
+
 import type { GenericEndpointContext } from "@better-auth/core";
-import type { IdentityRequest } from "../identity/request.ts";
+import type { IdentityRequest } from "@halyard/sessions/plugin";
 
 export interface HostRequest
   extends IdentityRequest,

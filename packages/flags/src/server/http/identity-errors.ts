@@ -1,6 +1,6 @@
-/** The one place where an error of identity/ becomes an error of the service. */
+/** The one place where an error of @halyard/sessions becomes an error of the service. */
+import { IdentityError, type IdentityProblem } from "@halyard/sessions/plugin";
 import { FeatureFlagError, type FeatureFlagErrorCode } from "../../model/errors.ts";
-import { IdentityError, type IdentityProblem } from "../identity/errors.ts";
 
 const ANSWERS: Readonly<Record<IdentityProblem, { code: FeatureFlagErrorCode; status: 401 | 429 | 503 }>> = {
   "not-signed-in": { code: "PERMISSION_DENIED", status: 401 },

@@ -1,7 +1,7 @@
 /** What admin requests carry beside their fields: the id of the entity, and the version the caller has seen. */
+import { headersOf } from "@halyard/sessions/plugin";
 import { isPlainObject } from "../../engine/json.ts";
 import { invalid } from "../../model/inputs.ts";
-import { headersOf } from "../identity/request.ts";
 import type { HostRequest } from "./host-request.ts";
 
 /** A parameter of the path. Better Auth's router leaves it percent-encoded. */

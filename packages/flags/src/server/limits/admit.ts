@@ -1,8 +1,7 @@
 /** Counts a request over HTTP against its rate limit, before its permission is checked. */
+import type { Caller, RequestIdentity } from "@halyard/sessions/plugin";
 import { FeatureFlagError } from "../../model/errors.ts";
 import type { Call } from "../call.ts";
-import type { Caller } from "../identity/caller.ts";
-import type { RequestIdentity } from "../identity/request-identity.ts";
 import { isLimitedByHost } from "./host.ts";
 import type { LimitRule, LimitVerdict } from "./limits.ts";
 import { addressPrincipal, knownPrincipal } from "./principal.ts";

@@ -1,6 +1,6 @@
 /** Limits how many credentials of one address are looked up in the database, so that guessed keys cost little. */
+import type { LookupGuard } from "@halyard/sessions/plugin";
 import { murmur3 } from "../../engine/murmur.ts";
-import type { LookupGuard } from "../identity/lookup-guard.ts";
 import type { Meter } from "../metrics/meter.ts";
 import type { LimitPrincipal, LimitRule, Limits } from "./limits.ts";
 

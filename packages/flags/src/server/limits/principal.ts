@@ -1,7 +1,8 @@
 /** Determines the principal a request counts for: the user, else the API key, else the network address. */
+
 import type { BetterAuthOptions } from "@better-auth/core";
 import { getIP, getIPFromHeader, normalizeIP } from "@better-auth/core/utils/ip";
-import type { Caller } from "../identity/caller.ts";
+import type { Caller } from "@halyard/sessions/plugin";
 import type { LimitPrincipal } from "./limits.ts";
 
 /** Reads a header by its name in lower case. */

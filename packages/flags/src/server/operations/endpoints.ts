@@ -1,5 +1,7 @@
 /** The plugin's endpoints, made from the list of operations, and their types, which become those of `auth.api`. */
+
 import { createAuthEndpoint } from "@better-auth/core/api";
+import { headersOf, RequestIdentity } from "@halyard/sessions/plugin";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isAPIError } from "better-auth/api";
 import type { FlagDeclarations } from "../../model/declared.ts";
@@ -7,8 +9,6 @@ import { MAX_BODY_BYTES } from "../http/body-limit.ts";
 import { answer } from "../http/errors.ts";
 import type { HostRequest } from "../http/host-request.ts";
 import { documentationOf } from "../http/openapi.ts";
-import { headersOf } from "../identity/request.ts";
-import { RequestIdentity } from "../identity/request-identity.ts";
 import { admit } from "../limits/admit.ts";
 import type { Service } from "../service.ts";
 import type { AnyOperation, EntityQuery, InBody, Shape } from "./definition.ts";

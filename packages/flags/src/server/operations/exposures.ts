@@ -1,4 +1,5 @@
 /** The operation that records shown flags by their tokens: `POST /feature-flags/exposures`. */
+import type { Caller } from "@halyard/sessions/plugin";
 import { FeatureFlagError } from "../../model/errors.ts";
 import {
   exposuresBody,
@@ -12,7 +13,6 @@ import { within } from "../../store/wait.ts";
 import type { ShownFlag } from "../evaluation/exposure-tokens.ts";
 import { MAX_BATCH_BODY_BYTES, readBody } from "../http/body-limit.ts";
 import { integer, objectOf } from "../http/openapi.ts";
-import type { Caller } from "../identity/caller.ts";
 import type { Service } from "../service.ts";
 import type { Post, PublicOperation } from "./definition.ts";
 

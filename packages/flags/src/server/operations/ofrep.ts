@@ -1,5 +1,7 @@
 /** OFREP, the OpenFeature Remote Evaluation Protocol: evaluation of one flag and of all, in the protocol's format. */
+
 import { APIError } from "@better-auth/core/error";
+import { headersOf } from "@halyard/sessions/plugin";
 import { isAPIError } from "better-auth/api";
 import * as z from "zod";
 import type { EvaluationReason } from "../../engine/definition.ts";
@@ -23,7 +25,6 @@ import { readBody } from "../http/body-limit.ts";
 import { refusalOf, refuse } from "../http/errors.ts";
 import { anyJson, anyObject, listOf, objectOf, oneOf, string } from "../http/openapi.ts";
 import { pathId } from "../http/parameters.ts";
-import { headersOf } from "../identity/request.ts";
 import type { Post, PublicOperation } from "./definition.ts";
 
 const ofrepBody = z.object({ context: z.looseObject({}).optional() });

@@ -1,7 +1,7 @@
 /** Checks the option `trusted` at the start: its form, and that users cannot write the fields it names. */
+import { hasOrganizations } from "@halyard/sessions/plugin";
 import type { TrustedOptions } from "../../model/trusted.ts";
 import type { HostContext } from "../http/host-request.ts";
-import { hasOrganizations } from "../identity/organizations.ts";
 import { nearestName } from "../nearest-name.ts";
 
 /** The models whose fields can be trusted. */

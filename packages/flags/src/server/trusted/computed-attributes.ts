@@ -1,7 +1,8 @@
 /** Results of the host's `compute`, kept per user and organization. */
+
 import type { JsonObject } from "../../engine/json.ts";
 import type { TrustedComputeInput, TrustedOptions } from "../../model/trusted.ts";
-import { within } from "../identity/deadline.ts";
+import { within } from "../../store/wait.ts";
 import type { ComputeOutcome } from "../metrics/meter.ts";
 import { computedObject } from "./row-values.ts";
 

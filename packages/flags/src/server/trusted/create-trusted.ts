@@ -1,10 +1,9 @@
 /** Creates the trusted attributes of an auth instance, with their metrics and log entries. */
+import type { Identities, RowChange } from "@halyard/sessions/plugin";
 import type { TrustedRoot } from "../../engine/definition.ts";
 import type { TrustedOptions } from "../../model/trusted.ts";
 import { areRequestsIsolated } from "../../store/isolated-requests.ts";
 import type { HostContext } from "../http/host-request.ts";
-import type { Identities } from "../identity/identities.ts";
-import type { RowChange } from "../identity/identity-change.ts";
 import type { ComputeOutcome, ReadableMeter } from "../metrics/meter.ts";
 import { TRUSTED_MODELS, type TrustedModel } from "./check-options.ts";
 import { createHostRows } from "./host-rows.ts";
@@ -64,7 +63,10 @@ function applyTo(trusted: TrustedAttributes, change: RowChange): void {
       return trusted.changed("user", change.id);
     case "session":
       return trusted.changed("session", change.id);
+    // Rows are found by the token, which these do not have.
     case "session-rows":
+    case "session-print":
+    case "session-id":
       return trusted.changed("session");
     case "organization":
     case "organization-row":

@@ -1,9 +1,10 @@
 /** Reads the rows of users, sessions and organizations, from the database or where the host keeps its sessions. */
+
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
+import { hasOrganizations, isPossibleId } from "@halyard/sessions/plugin";
 import type { JsonObject } from "../../engine/json.ts";
 import type { TrustedRow } from "../../model/trusted.ts";
 import type { HostContext } from "../http/host-request.ts";
-import { hasOrganizations, isPossibleId } from "../identity/organizations.ts";
 import type { TrustedModel } from "./check-options.ts";
 import { pickFields } from "./row-values.ts";
 

@@ -2,8 +2,9 @@
  * Fields of the host's rows by id, read again every few seconds while they are in use. A value is at most 5 s old; what
  * this process writes counts at once.
  */
+
 import type { JsonObject } from "../../engine/json.ts";
-import { within } from "../identity/deadline.ts";
+import { within } from "../../store/wait.ts";
 
 /** `undefined`: there is no such row. `null`: the database does not respond, and no recent value is known. */
 export type RowFields = JsonObject | undefined | null;

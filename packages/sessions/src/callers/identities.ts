@@ -1,6 +1,8 @@
 /** What identifies the callers of one auth instance: its principal cache, its credentials and its options. */
+
+import { changeFeedOf } from "../changes/change-feed.ts";
+import { isIdentityChange, type RowChange } from "../changes/identity-change.ts";
 import { type CredentialNames, credentialNames } from "./credentials.ts";
-import { isIdentityChange, type RowChange } from "./identity-change.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 import type { HostContext } from "./request.ts";
 import { hasSessionStore } from "./session.ts";
@@ -19,7 +21,7 @@ export interface Identities {
   readonly principals: PrincipalCache;
   readonly credentials: CredentialNames;
   readonly keyResource: string;
-  /** Called with every change of callers' rows that this process makes. */
+  /** Called with every change of callers' rows that this process makes, or that another process announces. */
   readonly changeListeners: Set<(change: RowChange) => void>;
 }
 
@@ -28,29 +30,22 @@ const instances = new WeakMap<object, Identities>();
 
 /** One auth instance has one principal cache: a second call returns the first result. */
 export function createIdentities(context: HostContext, options: IdentityOptions): Identities {
-  const existing = findIdentities(context);
+  const existing = instances.get(context.adapter);
   if (existing !== undefined) return existing;
   const { keyResource } = options;
+  const principals = new PrincipalCache({ watch: createWatch(context, options) });
+  const { listeners: changeListeners } = changeFeedOf(context);
+  changeListeners.add((change) => {
+    if (isIdentityChange(change)) principals.apply(change);
+  });
   const identities: Identities = {
-    principals: new PrincipalCache({ watch: createWatch(context, options) }),
+    principals,
     credentials: credentialNames(context),
     keyResource,
-    changeListeners: new Set(),
+    changeListeners,
   };
   instances.set(context.adapter, identities);
   return identities;
-}
-
-/** Undefined before `createIdentities`. */
-function findIdentities({ adapter }: HostContext): Identities | undefined {
-  return instances.get(adapter);
-}
-
-/** Makes a change by this process count at once. */
-export function applyChange(context: HostContext, change: RowChange): void {
-  const identities = findIdentities(context);
-  if (isIdentityChange(change)) identities?.principals.apply(change);
-  for (const listener of identities?.changeListeners ?? []) listener(change);
 }
 
 /** Undefined where sessions are not, or not only, in the database. */

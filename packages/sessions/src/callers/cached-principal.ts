@@ -1,4 +1,5 @@
 /** A caller whose credentials Better Auth has verified, with what was found out since. */
+import { sessionPrint } from "../changes/session-print.ts";
 import type { Principal } from "./caller.ts";
 import type { SessionRows } from "./session.ts";
 
@@ -30,6 +31,8 @@ export interface CheckTime {
 export class CachedPrincipal {
   readonly cacheKey: string;
   readonly credentialId: string;
+  /** By which changes that another process announces are found. */
+  readonly credentialPrint: string;
   readonly caller: Principal;
   readonly rows: SessionRows | undefined;
   readonly validUntilMs: number;
@@ -49,6 +52,7 @@ export class CachedPrincipal {
     const { caller, credentialId, rows, validUntilMs } = facts;
     this.cacheKey = cacheKey;
     this.credentialId = credentialId;
+    this.credentialPrint = sessionPrint(credentialId);
     this.caller = caller;
     this.rows = rows;
     this.validUntilMs = validUntilMs;

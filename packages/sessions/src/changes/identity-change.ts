@@ -1,8 +1,15 @@
-/** Changes of callers' rows that this process made a moment ago. */
+/** Changes of callers' rows, and those that were made a moment ago. */
+import { sessionPrint } from "./session-print.ts";
 
-/** `unknown`: the write names its rows in a way that does not tell whose they are. */
+/**
+ * `session` has the token of a session or the id of an API key, `session-print` the print of a token, and `session-id` the
+ * id of a session's row. `unknown`: the write names its rows in a way that does not tell whose they are.
+ */
 export type IdentityChange =
-  | { readonly kind: "session" | "user" | "member" | "organization"; readonly id: string }
+  | {
+      readonly kind: "session" | "session-print" | "session-id" | "user" | "member" | "organization";
+      readonly id: string;
+    }
   | { readonly kind: "unknown" };
 
 /** A change of rows that concerns no caller's identity, but attributes that are read from them. */
@@ -53,6 +60,9 @@ export class RecentChanges {
   }
 }
 
-function nameOf(change: IdentityChange): string {
-  return change.kind === "unknown" ? change.kind : `${change.kind} ${change.id}`;
+/** The same for a token and for its print. */
+export function nameOf(change: IdentityChange): string {
+  if (change.kind === "unknown") return change.kind;
+  if (change.kind === "session") return `session-print ${sessionPrint(change.id)}`;
+  return `${change.kind} ${change.id}`;
 }

@@ -1,7 +1,7 @@
 /** The database hook for sessions that are stored outside the database, where `watched-writes.ts` sees no update. */
 import type { BetterAuthOptions } from "@better-auth/core";
-import { applyChange } from "./identities.ts";
-import type { HostContext } from "./request.ts";
+import type { HostContext } from "../callers/request.ts";
+import { applyChange } from "./change-feed.ts";
 
 export type ChangeHooks = Pick<NonNullable<BetterAuthOptions["databaseHooks"]>, "session">;
 

@@ -1,4 +1,7 @@
 /** The principal cache: callers that Better Auth verified recently, and for how long that verification counts. */
+
+import { type IdentityChange, RecentChanges } from "../changes/identity-change.ts";
+import { sessionPrint } from "../changes/session-print.ts";
 import {
   type CachedMembership,
   CachedPrincipal,
@@ -6,7 +9,6 @@ import {
   type PrincipalFacts,
 } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
-import { type IdentityChange, RecentChanges } from "./identity-change.ts";
 import type { SessionWatch } from "./session-watch.ts";
 
 export interface RecalledPrincipal {
@@ -36,6 +38,7 @@ const TOUCH_INTERVAL_MS = 1000;
 export class PrincipalCache {
   /** The least recently used first. */
   readonly #byKey = new Map<string, CachedPrincipal>();
+  /** By the print of the token or of the API key's id. */
   readonly #byCredential = new Map<string, Set<CachedPrincipal>>();
   /** By the id of the user, or of the API key's owner. */
   readonly #byOwner = new Map<string, Set<CachedPrincipal>>();
@@ -70,14 +73,16 @@ export class PrincipalCache {
       { kind: "session", id: credentialId },
       { kind: "user", id: ownerId },
       { kind: "organization", id: ownerId },
+      ...sessionIdsOf(caller),
     ]);
     if (isOutdated) return undefined;
     const principal = new CachedPrincipal(cacheKey, facts, startedAt);
     this.#byKey.set(cacheKey, principal);
-    addTo(this.#byCredential, credentialId, principal);
+    const { credentialPrint } = principal;
+    addTo(this.#byCredential, credentialPrint, principal);
     addTo(this.#byOwner, ownerId, principal);
-    for (const oldest of this.#byCredential.get(credentialId) ?? []) {
-      if ((this.#byCredential.get(credentialId)?.size ?? 0) <= MAX_PER_CREDENTIAL) break;
+    for (const oldest of this.#byCredential.get(credentialPrint) ?? []) {
+      if ((this.#byCredential.get(credentialPrint)?.size ?? 0) <= MAX_PER_CREDENTIAL) break;
       this.#remove(oldest);
     }
     for (const oldest of this.#byKey.values()) {
@@ -120,7 +125,7 @@ export class PrincipalCache {
     if (!isOutdated) principal.addMembership(organizationId, membership);
   }
 
-  /** Removes the principals that a change by this process concerns: it counts at once. */
+  /** Removes the principals that a change concerns: it counts at once. */
   apply(change: IdentityChange): void {
     this.#recent.add(change, this.#monotonicMs());
     for (const principal of this.#concernedBy(change)) this.#remove(principal);
@@ -162,9 +167,9 @@ export class PrincipalCache {
 
   #remove(principal: CachedPrincipal): void {
     principal.isRemoved = true;
-    const { cacheKey, credentialId, caller } = principal;
+    const { cacheKey, credentialPrint, caller } = principal;
     if (this.#byKey.get(cacheKey) === principal) this.#byKey.delete(cacheKey);
-    removeFrom(this.#byCredential, credentialId, principal);
+    removeFrom(this.#byCredential, credentialPrint, principal);
     removeFrom(this.#byOwner, ownerOf(caller), principal);
   }
 
@@ -175,7 +180,13 @@ export class PrincipalCache {
   #concernedBy(change: IdentityChange): CachedPrincipal[] {
     switch (change.kind) {
       case "session":
+        return [...(this.#byCredential.get(sessionPrint(change.id)) ?? [])];
+      case "session-print":
         return [...(this.#byCredential.get(change.id) ?? [])];
+      case "session-id":
+        return [...this.#byKey.values()].filter(
+          ({ caller }) => caller.kind === "user" && caller.user.sessionId === change.id,
+        );
       case "user":
         return [...(this.#byOwner.get(change.id) ?? [])];
       case "member": {
@@ -194,6 +205,11 @@ export class PrincipalCache {
 
 function ownerOf(caller: Principal): string {
   return caller.kind === "user" ? caller.user.id : caller.key.ownerId;
+}
+
+function sessionIdsOf(caller: Principal): IdentityChange[] {
+  if (caller.kind !== "user" || caller.user.sessionId === undefined) return [];
+  return [{ kind: "session-id", id: caller.user.sessionId }];
 }
 
 function isRecent({ confirmedAt }: CachedPrincipal, now: number): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { IdentityChange } from "./identity-change.ts";
-import { PrincipalCache } from "./principal-cache.ts";
+import { PrincipalCache } from "../callers/principal-cache.ts";
 
 function setUp() {
   let passedMs = 0;

@@ -13,6 +13,7 @@ export interface SessionUser {
   readonly activeOrganizationId?: string;
   /** The id of the admin who acts as this user in an impersonated session. */
   readonly impersonatedBy?: string;
+  readonly sessionId?: string;
   /** By which the session's row is found in the session store. A credential: it must not leave the process. */
   readonly sessionToken?: string;
 }
@@ -123,12 +124,14 @@ function userOf({ user, session }: StoredSession): SessionUser {
   const active: unknown = session["activeOrganizationId"];
   const impersonator: unknown = session["impersonatedBy"];
   const token: unknown = session["token"];
+  const sessionId: unknown = session["id"];
   return {
     id: user.id,
     email: user.email,
     ...(typeof role === "string" && { role }),
     ...(typeof active === "string" && active !== "" && { activeOrganizationId: active }),
     ...(typeof impersonator === "string" && impersonator !== "" && { impersonatedBy: impersonator }),
+    ...(typeof sessionId === "string" && { sessionId }),
     ...(typeof token === "string" && { sessionToken: token }),
   };
 }

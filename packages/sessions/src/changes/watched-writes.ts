@@ -1,15 +1,17 @@
 /** Reports which callers are concerned by what this process writes through Better Auth, whatever code writes it. */
 import type { DBAdapter, DBTransactionAdapter, Where } from "@better-auth/core/db/adapter";
-import { applyChange } from "./identities.ts";
+import type { HostContext } from "../callers/request.ts";
+import { applyChange } from "./change-feed.ts";
 import type { IdentityChange, RowChange } from "./identity-change.ts";
-import type { HostContext } from "./request.ts";
 
 /** Called after a write, or after the transaction that contains it. A write that fails may have taken effect. */
 type Report = (changes: readonly RowChange[]) => void;
 type Write = (input: { readonly model: string; readonly where?: readonly Where[] }) => Promise<unknown>;
 type Fields = Readonly<Record<string, unknown>>;
 
-const WRITES = ["update", "updateMany", "delete", "deleteMany", "consumeOne", "incrementOne"];
+/** A new row changes a caller only where it is a membership. */
+const CREATE = "create";
+const WRITES = [CREATE, "update", "updateMany", "delete", "deleteMany", "consumeOne", "incrementOne"];
 /** Operators of a condition that names values. */
 const NAMING: ReadonlySet<Where["operator"]> = new Set([undefined, "eq", "in"]);
 /** Changes of more rows at once concern all callers: members are looked for among all of them. */
@@ -62,7 +64,7 @@ function watchTransactions(adapter: DBAdapter, report: Report): void {
   });
 }
 
-/** Without database rows, the end of a session shows here only. Its changes have a database hook. */
+/** Sessions without database rows show their changes here only. */
 function watchStorage(storage: object, report: Report): void {
   wrap<(key: string) => unknown>(storage, "delete", (remove) => async (key) => {
     try {
@@ -71,6 +73,19 @@ function watchStorage(storage: object, report: Report): void {
       report([{ kind: "session", id: key }]);
     }
   });
+  type Store = (key: string, value: unknown, ttl?: number) => unknown;
+  wrap<Store>(storage, "set", (store) => async (key, value, ttl) => {
+    try {
+      return await store(key, value, ttl);
+    } finally {
+      if (isStoredSession(value)) report([{ kind: "session", id: key }]);
+    }
+  });
+}
+
+/** As Better Auth writes it. Rate limits, verifications and lists of sessions are in the same storage. */
+function isStoredSession(value: unknown): boolean {
+  return typeof value === "string" && value.startsWith('{"session":');
 }
 
 /** An object that cannot be changed stays as it is. */
@@ -89,6 +104,7 @@ function changesOf(name: string, model: string, where: readonly Where[], result:
     idsOf(field, where, row).map((id) => ({ kind, id }));
   const orUnknown = (changes: RowChange[]): RowChange[] =>
     changes.length === 0 || changes.length > MAX_NAMED ? [{ kind: "unknown" }] : changes;
+  if (name === CREATE && model !== "member") return [];
   switch (model) {
     case "session": {
       const sessions = named("session", "token");

@@ -1,0 +1,109 @@
+/** Announces the changes of this process to others, and applies theirs. */
+import type { SessionBus } from "../bus/bus.ts";
+import { later } from "../callers/deadline.ts";
+import type { ChangeFeed } from "./change-feed.ts";
+import type { IdentityChange } from "./identity-change.ts";
+import { sessionPrint } from "./session-print.ts";
+
+/** In characters. A notification of PostgreSQL has less than 8,000 bytes. */
+const MAX_MESSAGE_LENGTH = 6000;
+const MAX_ID_LENGTH = 255;
+const RETRY_MS = 250;
+/** After this time, the comparison in the other processes has found the change. */
+const MAX_TRIES_MS = 10_000;
+const KINDS: ReadonlySet<unknown> = new Set([
+  "session-print",
+  "session-id",
+  "user",
+  "member",
+  "organization",
+]);
+
+/** Returns a function that stops. */
+export function connectFeed(feed: ChangeFeed, bus: SessionBus): () => void {
+  const from = crypto.randomUUID();
+  let waiting = new Map<string, IdentityChange>();
+  let isSending = false;
+  let isStopped = false;
+
+  const announce = (change: IdentityChange): void => {
+    const announced = toAnnounced(change);
+    waiting.set(JSON.stringify(announced), announced);
+    if (!isSending) void send();
+  };
+
+  async function send(): Promise<void> {
+    isSending = true;
+    // The changes of one write go out in one message.
+    await undefined;
+    while (waiting.size > 0 && !isStopped) {
+      const changes = [...waiting.values()];
+      waiting = new Map();
+      for (const message of toMessages(from, changes)) await publish(message);
+    }
+    isSending = false;
+  }
+
+  async function publish(message: string): Promise<void> {
+    const stopAtMs = performance.now() + MAX_TRIES_MS;
+    for (;;) {
+      try {
+        return await bus.publish(message);
+      } catch {
+        if (isStopped || performance.now() >= stopAtMs) return;
+        await new Promise<void>((resolve) => later(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  const stop = bus.subscribe({
+    received(message) {
+      for (const change of parseMessage(message, from)) feed.receive(change);
+    },
+    missed: () => feed.receive({ kind: "unknown" }),
+  });
+  feed.announcers.add(announce);
+  return () => {
+    isStopped = true;
+    feed.announcers.delete(announce);
+    stop();
+  };
+}
+
+/** A token must not leave the process. */
+function toAnnounced(change: IdentityChange): IdentityChange {
+  return change.kind === "session" ? { kind: "session-print", id: sessionPrint(change.id) } : change;
+}
+
+function toMessages(from: string, changes: readonly IdentityChange[]): string[] {
+  const text = JSON.stringify({ from, changes });
+  if (text.length <= MAX_MESSAGE_LENGTH) return [text];
+  if (changes.length === 1) return [JSON.stringify({ from, changes: [{ kind: "unknown" }] })];
+  const middle = Math.ceil(changes.length / 2);
+  return [...toMessages(from, changes.slice(0, middle)), ...toMessages(from, changes.slice(middle))];
+}
+
+/** Checks every field, because any process with access to the bus can publish. */
+function parseMessage(message: string, own: string): IdentityChange[] {
+  if (message.length > MAX_MESSAGE_LENGTH) return [];
+  const parsed = parseJson(message);
+  if (typeof parsed !== "object" || parsed === null || !("from" in parsed) || !("changes" in parsed))
+    return [];
+  if (parsed.from === own || !Array.isArray(parsed.changes)) return [];
+  return parsed.changes.filter(isAnnounced);
+}
+
+function isAnnounced(change: unknown): change is IdentityChange {
+  if (typeof change !== "object" || change === null || !("kind" in change)) return false;
+  if (change.kind === "unknown") return true;
+  if (!KINDS.has(change.kind) || !("id" in change) || typeof change.id !== "string") return false;
+  return change.id.length <= MAX_ID_LENGTH;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

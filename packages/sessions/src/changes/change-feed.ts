@@ -1,0 +1,44 @@
+/** The changes of one auth instance's callers: made by this process, or announced by another one. */
+import type { HostContext } from "../callers/request.ts";
+import { type IdentityChange, isIdentityChange, RecentChanges, type RowChange } from "./identity-change.ts";
+
+export type ChangeListener = (change: RowChange) => void;
+
+export class ChangeFeed {
+  readonly listeners: Set<ChangeListener> = new Set();
+  /** Called with the changes that this process makes, to announce them to others. */
+  readonly announcers: Set<(change: IdentityChange) => void> = new Set();
+  readonly #recent = new RecentChanges();
+
+  /** A change by this process. */
+  apply(change: RowChange): void {
+    this.receive(change);
+    if (isIdentityChange(change)) for (const announce of this.announcers) announce(change);
+  }
+
+  /** A change by another process. */
+  receive(change: RowChange): void {
+    // Before the listeners, which may start a new lookup.
+    if (isIdentityChange(change)) this.#recent.add(change, performance.now());
+    for (const listener of this.listeners) listener(change);
+  }
+
+  /** Whether one of these may have changed since `startedAtMs`, by the monotonic clock. */
+  hasChanged(subjects: readonly IdentityChange[], startedAtMs: number): boolean {
+    return this.#recent.includes(subjects, startedAtMs, performance.now());
+  }
+}
+
+/** By the adapter, which is the same object for every request to an auth instance. */
+const feeds = new WeakMap<object, ChangeFeed>();
+
+export function changeFeedOf({ adapter }: Pick<HostContext, "adapter">): ChangeFeed {
+  const feed = feeds.get(adapter) ?? new ChangeFeed();
+  feeds.set(adapter, feed);
+  return feed;
+}
+
+/** Makes a change by this process count at once, here and in the processes that are connected. */
+export function applyChange(context: HostContext, change: RowChange): void {
+  changeFeedOf(context).apply(change);
+}

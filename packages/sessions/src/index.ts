@@ -1,0 +1,118 @@
+/** Who is signed in to a Better Auth instance, and the moment that changes. */
+import type { SessionBus } from "./bus/bus.ts";
+import { connectFeed } from "./changes/announcements.ts";
+import type { SessionListener } from "./live/live-session.ts";
+import type { SessionCaller } from "./live/session-caller.ts";
+import { type AuthInstance, type RequestCredentials, sessionsOf } from "./live/sessions.ts";
+
+export type { SessionBus, SessionBusListener } from "./bus/bus.ts";
+export { IdentityError, type IdentityErrorOptions, type IdentityProblem } from "./callers/errors.ts";
+export type { EndReason, SessionListener } from "./live/live-session.ts";
+export type { ChangedPart, Row, SessionCaller, SessionChange } from "./live/session-caller.ts";
+export type { AuthInstance, RequestCredentials } from "./live/sessions.ts";
+
+/**
+ * The caller of a request: from its session cookie, or from a bearer or one-time token. Undefined without a session that
+ * holds. Rejects with an `IdentityError` when the session store does not respond: a signed-in user is never taken for an
+ * anonymous visitor.
+ *
+ * @example
+ * ```ts
+ * import { findCaller } from "@halyard/sessions";
+ * import { betterAuth } from "better-auth";
+ *
+ * const auth = betterAuth({});
+ * export async function handle(request: Request): Promise<Response> {
+ *   const caller = await findCaller(auth, request);
+ *   return caller ? new Response(`Signed in as ${caller.userId}.`) : new Response(null, { status: 401 });
+ * }
+ * ```
+ */
+export async function findCaller(
+  auth: AuthInstance,
+  credentials: RequestCredentials,
+): Promise<SessionCaller | undefined> {
+  const sessions = await sessionsOf(auth);
+  return sessions.findCaller(credentials);
+}
+
+/**
+ * Tells what happens to the session of a caller. Changes that Better Auth makes
+ * in this process, or in one that is connected, arrive within milliseconds; all others within 5 s. Resolves to a function
+ * that stops.
+ *
+ * @example
+ * ```ts
+ * import { findCaller, followCaller } from "@halyard/sessions";
+ * import { betterAuth } from "better-auth";
+ *
+ * const auth = betterAuth({});
+ * export async function stream(request: Request, end: () => void): Promise<void> {
+ *   const caller = await findCaller(auth, request);
+ *   if (caller) await followCaller(auth, caller, { changed: console.log, ended: end });
+ * }
+ * ```
+ */
+export async function followCaller(
+  auth: AuthInstance,
+  caller: Pick<SessionCaller, "sessionId">,
+  listener: SessionListener,
+): Promise<() => void> {
+  const { live } = await sessionsOf(auth);
+  return live.follow(caller.sessionId, listener);
+}
+
+/** Whose rows were changed. */
+export interface ForgottenCaller {
+  /** All sessions of this user. */
+  readonly userId?: string;
+  /** One session, by the id of its row. */
+  readonly sessionId?: string;
+  /** All sessions in which this organization is active. */
+  readonly organizationId?: string;
+}
+
+/**
+ * Makes a change that was made past Better Auth, such as by SQL, count at once, here and in connected processes. Resolves
+ * when this process has read the sessions concerned again.
+ *
+ * @example
+ * ```ts
+ * import { forgetCaller } from "@halyard/sessions";
+ * import { betterAuth } from "better-auth";
+ *
+ * const auth = betterAuth({});
+ * export const suspended = (userId: string) => forgetCaller(auth, { userId });
+ * ```
+ */
+export async function forgetCaller(
+  auth: AuthInstance,
+  { userId, sessionId, organizationId }: ForgottenCaller,
+): Promise<void> {
+  if (userId === undefined && sessionId === undefined && organizationId === undefined)
+    throw new TypeError("forgetCaller() needs a userId, a sessionId or an organizationId.");
+  const { feed, live } = await sessionsOf(auth);
+  if (userId !== undefined) feed.apply({ kind: "user", id: userId });
+  if (sessionId !== undefined) feed.apply({ kind: "session-id", id: sessionId });
+  if (organizationId !== undefined) feed.apply({ kind: "organization", id: organizationId });
+  await live.settled();
+}
+
+/**
+ * Exchanges changes with the other processes of the application. Every process that serves Better Auth or follows its
+ * sessions connects to the same bus. Resolves to a function that disconnects.
+ *
+ * @example
+ * ```ts
+ * import { connectSessions, type SessionBus } from "@halyard/sessions";
+ * import { betterAuth } from "better-auth";
+ *
+ * declare const bus: SessionBus;
+ * const auth = betterAuth({});
+ * await connectSessions(auth, bus);
+ * ```
+ */
+export async function connectSessions(auth: AuthInstance, bus: SessionBus): Promise<() => void> {
+  const { feed } = await sessionsOf(auth);
+  return connectFeed(feed, bus);
+}

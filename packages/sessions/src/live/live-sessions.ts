@@ -1,0 +1,262 @@
+/**
+ * The sessions that this process follows. A change only marks sessions; one reader at a time then reads the marked ones
+ * by value. A reading that began before a change is never the last one.
+ */
+import { later } from "../callers/deadline.ts";
+import { unavailable } from "../callers/errors.ts";
+import type { ChangeFeed } from "../changes/change-feed.ts";
+import { type IdentityChange, isIdentityChange, nameOf } from "../changes/identity-change.ts";
+import { type EndReason, LiveSession, type SessionListener, type Waiter } from "./live-session.ts";
+import { changedParts, type SessionCaller, type SessionReading } from "./session-caller.ts";
+import type { SessionName, SessionReader } from "./session-reader.ts";
+
+export interface LiveSessionsOptions {
+  readonly feed: ChangeFeed;
+  readonly reader: SessionReader;
+  /** Called with the errors of listeners and of the session store. */
+  readonly report: (error: unknown) => void;
+}
+
+/** Sessions in one reading. */
+const MAX_BATCH = 500;
+const RETRY_MS = 250;
+/** Longer than the handshake of a connection. */
+const ENDED_MS = 60_000;
+const MAX_ENDED = 10_000;
+/** A session that has changed and cannot be read ends after this time. */
+const MAX_UNREAD_MS = 5000;
+
+export class LiveSessions {
+  readonly #feed: ChangeFeed;
+  readonly #reader: SessionReader;
+  readonly #report: (error: unknown) => void;
+  readonly #byId = new Map<string, LiveSession>();
+  readonly #byName = new Map<string, Set<LiveSession>>();
+  #marked = new Set<LiveSession>();
+  #reading: Promise<void> | undefined;
+  /** Sessions that ended a moment ago, for connections that are being opened. The oldest first. */
+  readonly #endedAtMs = new Map<string, number>();
+  /** Called when the first session is followed. */
+  onFollowed: (() => void) | undefined;
+
+  constructor({ feed, reader, report }: LiveSessionsOptions) {
+    this.#feed = feed;
+    this.#reader = reader;
+    this.#report = report;
+    feed.listeners.add((change) => {
+      if (isIdentityChange(change)) this.#applyChange(change);
+    });
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  all(): Iterable<LiveSession> {
+    return this.#byId.values();
+  }
+
+  /** The caller of a session, read after this call. Undefined when the session does not hold. Rejects when the store fails. */
+  identify({ sessionId, token }: SessionName): Promise<SessionCaller | undefined> {
+    const existing = this.#byId.get(sessionId);
+    const live = existing ?? new LiveSession(sessionId, token);
+    live.token ??= token;
+    live.usedAtMs = performance.now();
+    if (existing === undefined) {
+      this.#byId.set(sessionId, live);
+      this.#index(live);
+    }
+    return new Promise((resolve, reject) => {
+      live.waiters.push({ resolve, reject });
+      this.mark([live]);
+    });
+  }
+
+  /**
+   * Resolves to a function that stops. A session that is not known here is read first. The listener of a session that does
+   * not hold is called before this resolves.
+   */
+  async follow(sessionId: string, listener: SessionListener): Promise<() => void> {
+    let live = this.#byId.get(sessionId);
+    if (live === undefined && !this.#reader.isBatched) {
+      // Without its token, the session cannot be read.
+      listener.ended(this.#endedAtMs.has(sessionId) ? "ended" : "unavailable");
+      return () => undefined;
+    }
+    if (live?.reading === undefined) {
+      await this.identify({ sessionId, token: undefined });
+      live = this.#byId.get(sessionId);
+    }
+    if (live?.reading === undefined) {
+      listener.ended("ended");
+      return () => undefined;
+    }
+    live.listeners.add(listener);
+    listener.current?.(live.reading.caller);
+    this.onFollowed?.();
+    return () => {
+      live.usedAtMs = performance.now();
+      live.listeners.delete(listener);
+    };
+  }
+
+  /** Sessions to read by value. */
+  mark(sessions: Iterable<LiveSession>): void {
+    for (const live of sessions) this.#marked.add(live);
+    if (this.#marked.size > 0) this.#reading ??= this.#readMarked();
+  }
+
+  /** Resolves when no marked session is left. */
+  async settled(): Promise<void> {
+    while (this.#reading !== undefined) await this.#reading;
+  }
+
+  /** Stops following, without calling listeners. */
+  drop(live: LiveSession): void {
+    live.isEnded = true;
+    this.#marked.delete(live);
+    if (this.#byId.get(live.sessionId) === live) this.#byId.delete(live.sessionId);
+    this.#unindex(live);
+  }
+
+  #applyChange(change: IdentityChange): void {
+    const concerned =
+      change.kind === "unknown" ? [...this.#byId.values()] : (this.#byName.get(nameOf(change)) ?? []);
+    const nowMs = performance.now();
+    for (const live of concerned) live.changedAtMs ??= nowMs;
+    this.mark(concerned);
+  }
+
+  async #readMarked(): Promise<void> {
+    // Changes of one write arrive together, and share one reading.
+    await undefined;
+    while (this.#marked.size > 0) {
+      const batch: LiveSession[] = [];
+      for (const live of this.#marked) {
+        this.#marked.delete(live);
+        if (batch.push(live) === MAX_BATCH) break;
+      }
+      await this.#readBatch(batch);
+    }
+    this.#reading = undefined;
+  }
+
+  async #readBatch(batch: readonly LiveSession[]): Promise<void> {
+    const waiting = new Map<LiveSession, Waiter[]>();
+    for (const live of batch) waiting.set(live, live.waiters.splice(0));
+    const startedAtMs = performance.now();
+    const wallMs = Date.now();
+    try {
+      const readings = await this.#reader.read(batch);
+      for (const [live, waiters] of waiting) {
+        live.readAtMs = startedAtMs;
+        live.confirmedAtMs = wallMs;
+        this.#apply(live, readings.get(live.sessionId), startedAtMs, waiters);
+      }
+    } catch (error) {
+      this.#report(error);
+      for (const [live, waiters] of waiting) this.#fail(live, waiters, error);
+    }
+  }
+
+  #apply(
+    live: LiveSession,
+    reading: SessionReading | undefined,
+    startedAtMs: number,
+    waiters: readonly Waiter[],
+  ): void {
+    if (live.isEnded || reading === undefined) {
+      if (!live.isEnded) this.#end(live, "ended");
+      for (const waiter of waiters) waiter.resolve(undefined);
+      return;
+    }
+    this.#update(live, reading);
+    // Its rows may have been read before a change.
+    if (this.#feed.hasChanged(live.subjects, startedAtMs)) {
+      live.waiters.unshift(...waiters);
+      this.#marked.add(live);
+      return;
+    }
+    live.changedAtMs = undefined;
+    for (const waiter of waiters) waiter.resolve(live.reading?.caller);
+  }
+
+  #update(live: LiveSession, reading: SessionReading): void {
+    const previous = live.reading;
+    const changed = previous ? changedParts(previous.caller, reading.caller) : [];
+    const isRenewed = previous !== undefined && previous.caller.expiresAt !== reading.caller.expiresAt;
+    // The same object means the same state.
+    const isSame = previous !== undefined && changed.length === 0 && !isRenewed;
+    live.reading = isSame ? { ...reading, caller: previous.caller } : reading;
+    live.token = reading.token;
+    if (previous?.memberId !== reading.memberId || previous === undefined || changed.length > 0) {
+      this.#unindex(live);
+      this.#index(live);
+    }
+    for (const listener of [...live.listeners]) {
+      if (isRenewed) this.#guard(() => listener.renewed?.(reading.caller.expiresAt));
+      if (previous === undefined || changed.length === 0) continue;
+      this.#guard(() => listener.changed({ changed, previous: previous.caller, current: reading.caller }));
+    }
+  }
+
+  #fail(live: LiveSession, waiters: readonly Waiter[], cause: unknown): void {
+    for (const { reject } of waiters) reject(unavailable("The session could not be read. Try again.", cause));
+    if (live.isEnded || live.changedAtMs === undefined) return;
+    if (performance.now() - live.changedAtMs >= MAX_UNREAD_MS) return this.#end(live, "unavailable");
+    later(() => {
+      if (!live.isEnded) this.mark([live]);
+    }, RETRY_MS);
+  }
+
+  #end(live: LiveSession, reason: EndReason): void {
+    this.drop(live);
+    const nowMs = performance.now();
+    this.#endedAtMs.set(live.sessionId, nowMs);
+    for (const [sessionId, endedAtMs] of this.#endedAtMs) {
+      if (nowMs - endedAtMs <= ENDED_MS && this.#endedAtMs.size <= MAX_ENDED) break;
+      this.#endedAtMs.delete(sessionId);
+    }
+    for (const listener of [...live.listeners]) this.#guard(() => listener.ended(reason));
+    live.listeners.clear();
+  }
+
+  #index(live: LiveSession): void {
+    const { sessionId, token, reading } = live;
+    const subjects: IdentityChange[] = [{ kind: "session-id", id: sessionId }];
+    if (token !== undefined) subjects.push({ kind: "session", id: token });
+    if (reading !== undefined) {
+      const { caller, memberId } = reading;
+      subjects.push({ kind: "user", id: caller.userId });
+      if (memberId !== undefined) subjects.push({ kind: "member", id: memberId });
+      // The organization that was chosen, which the user may not be a member of yet.
+      const active = caller.session["activeOrganizationId"];
+      if (typeof active === "string") subjects.push({ kind: "organization", id: active });
+    }
+    live.subjects = subjects;
+    for (const subject of subjects) {
+      const name = nameOf(subject);
+      const sessions = this.#byName.get(name);
+      if (sessions === undefined) this.#byName.set(name, new Set([live]));
+      else sessions.add(live);
+    }
+  }
+
+  #unindex(live: LiveSession): void {
+    for (const subject of live.subjects) {
+      const name = nameOf(subject);
+      const sessions = this.#byName.get(name);
+      sessions?.delete(live);
+      if (sessions?.size === 0) this.#byName.delete(name);
+    }
+    live.subjects = [];
+  }
+
+  #guard(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/** The sessions of one auth instance: found once, and followed from then on. */
+import { isAPIError } from "better-auth/api";
+import { IdentityError, unavailable } from "../callers/errors.ts";
+import type { HostContext } from "../callers/request.ts";
+import { hasSessionStore } from "../callers/session.ts";
+import { createSessionChanges } from "../callers/session-changes.ts";
+import { type ChangeFeed, changeFeedOf } from "../changes/change-feed.ts";
+import { watchIdentityWrites } from "../changes/watched-writes.ts";
+import { createFloor, type Floor } from "./floor.ts";
+import { LiveSessions } from "./live-sessions.ts";
+import type { SessionCaller } from "./session-caller.ts";
+import { createSessionReader, type SessionName } from "./session-reader.ts";
+
+/** The members of a Better Auth instance that are used. */
+export interface AuthInstance {
+  /** The context that Better Auth gives to plugins. */
+  readonly $context: Promise<object>;
+  /** The methods of the instance. */
+  readonly api: object;
+}
+
+/** The credentials of a request. */
+export interface RequestCredentials {
+  /** The headers of the request, with its cookies. */
+  readonly headers: Headers;
+  /** A bearer token or a one-time token that came another way. Cookies are then ignored. */
+  readonly token?: string | undefined;
+}
+
+export interface Sessions {
+  readonly feed: ChangeFeed;
+  readonly live: LiveSessions;
+  readonly floor: Floor;
+  /** Undefined when the credentials belong to no session that holds. Rejects when the session store fails. */
+  findCaller(credentials: RequestCredentials): Promise<SessionCaller | undefined>;
+}
+
+/** By the adapter, which is the same object for every request to an auth instance. */
+const instances = new WeakMap<object, Sessions>();
+
+export async function sessionsOf(auth: AuthInstance): Promise<Sessions> {
+  const context = (await auth.$context) as HostContext;
+  const sessions = instances.get(context.adapter) ?? createSessions(auth, context);
+  instances.set(context.adapter, sessions);
+  return sessions;
+}
+
+function createSessions(auth: AuthInstance, context: HostContext): Sessions {
+  if (!hasSessionStore(context)) throw withoutStore();
+  watchIdentityWrites(context);
+  const report = (error: unknown) =>
+    context.logger.error("[halyard] The followed sessions could not be checked:", error);
+  const feed = changeFeedOf(context);
+  const reader = createSessionReader(context);
+  const live = new LiveSessions({ feed, reader, report });
+  const changes = reader.isBatched ? createSessionChanges(context.adapter) : undefined;
+  const floor = createFloor({ sessions: live, changes, report });
+  live.onFollowed = () => floor.start();
+  return {
+    feed,
+    live,
+    floor,
+    async findCaller(credentials) {
+      const name = await verify(auth, context, credentials);
+      return name && live.identify(name);
+    },
+  };
+}
+
+/** Lets Better Auth verify the credentials, with all rules of the host. */
+async function verify(
+  { api }: AuthInstance,
+  context: HostContext,
+  { headers, token }: RequestCredentials,
+): Promise<SessionName | undefined> {
+  const hasPlugin = (id: string) => context.options.plugins?.some((plugin) => plugin.id === id) === true;
+  if (token === undefined) return nameOf(await call(api, "getSession", sessionInput(headers)));
+  if (hasPlugin("bearer")) {
+    const authorization = new Headers({ authorization: `Bearer ${token}` });
+    const found = nameOf(await call(api, "getSession", sessionInput(authorization)));
+    if (found !== undefined) return found;
+  }
+  if (!hasPlugin("one-time-token")) return undefined;
+  return nameOf(await call(api, "verifyOneTimeToken", { body: { token } }));
+}
+
+/** A WebSocket or background request cannot receive a renewed cookie, and a copy in a cookie may be revoked. */
+function sessionInput(headers: Headers): object {
+  return { headers, query: { disableCookieCache: true, disableRefresh: true } };
+}
+
+type Method = (input: object) => Promise<unknown>;
+
+async function call(api: object, name: string, input: object): Promise<unknown> {
+  const method = Reflect.get(api, name) as Method;
+  try {
+    return await method(input);
+  } catch (error) {
+    if (isAPIError(error) && error.statusCode < 500) return undefined;
+    throw unavailable("The session could not be read. Try again.", error);
+  }
+}
+
+function nameOf(found: unknown): SessionName | undefined {
+  if (typeof found !== "object" || found === null) return undefined;
+  const session: unknown = "session" in found ? found.session : undefined;
+  if (typeof session !== "object" || session === null || !("id" in session) || !("token" in session))
+    throw new IdentityError("unavailable", WITHOUT_SESSION);
+  return { sessionId: String(session.id), token: String(session.token) };
+}
+
+const WITHOUT_SESSION =
+  "auth.api.getSession() returned no session with an id and a token. If you use customSession(), return the session it receives unchanged.";
+
+function withoutStore(): IdentityError {
+  return new IdentityError(
+    "unavailable",
+    "This Better Auth instance stores sessions in cookies only, so it cannot tell when one is revoked. Give it a database or secondary storage.",
+  );
+}

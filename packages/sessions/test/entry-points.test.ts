@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+
+// A change of the public names is a reviewed diff of this file.
+test.each([
+  ["@halyard/sessions", ["IdentityError", "connectSessions", "findCaller", "followCaller", "forgetCaller"]],
+  [
+    "@halyard/sessions/plugin",
+    [
+      "IdentityError",
+      "KEY_HEADER",
+      "RequestIdentity",
+      "changeHooks",
+      "createIdentities",
+      "hasOrganizations",
+      "headersOf",
+      "isPossibleId",
+      "isServerCall",
+      "organizationsUnavailable",
+      "recallCaller",
+      "watchIdentityWrites",
+    ],
+  ],
+  ["@halyard/sessions/postgres", ["postgresSessionBus"]],
+  ["@halyard/sessions/redis", ["redisSessionBus"]],
+])("%s exports exactly these names", async (entry, names) => {
+  expect(Object.keys(await import(entry)).sort()).toEqual(names);
+});

@@ -1,0 +1,91 @@
+/** Each way a session can change reaches those who follow it, on every session store. */
+import { findCaller, followCaller, forgetCaller } from "@halyard/sessions";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { CHANGES, type Scene } from "./changes.ts";
+import { createStore, type Host, type Person, STORES, type StoreOptions, startAuth } from "./host.ts";
+
+/** Far below the interval of the comparison, which must not be what finds the change. */
+const SOON_MS = 2000;
+
+async function setUp(options: StoreOptions): Promise<Scene> {
+  const store = await createStore(options);
+  const host = await startAuth(store);
+  const root = await host.administrator();
+  const owner = await host.person("owner");
+  const ann = await host.person("ann");
+  const organization = await host.call("/organization/create", {
+    as: owner,
+    body: { name: "Alpha", slug: "alpha" },
+  });
+  const organizationId: string = organization.json.id;
+  const member = await host.auth.api.addMember({ body: { userId: ann.id, organizationId, role: "member" } });
+  if (!member) throw new Error("The member was not added.");
+  return { host, store, ann, root, owner, organizationId, memberId: member.id };
+}
+
+async function follow(host: Host, person: Person) {
+  const caller = await findCaller(host.auth, { headers: host.headers(person) });
+  if (caller === undefined) throw new Error("The session was not found.");
+  const seen: (string | readonly string[])[] = [];
+  const stop = await followCaller(host.auth, caller, {
+    changed: ({ changed }) => seen.push(changed),
+    ended: (reason) => seen.push(reason),
+  });
+  onTestFinished(stop);
+  return { caller, seen };
+}
+
+describe.each(STORES)("on $name", (options) => {
+  test.each(CHANGES)("$name", async ({ effect, isActive, prepare, run }) => {
+    const scene = await setUp(options);
+    const { host, ann, organizationId } = scene;
+    if (isActive) await host.call("/organization/set-active", { as: ann, body: { organizationId } });
+    await prepare?.(scene);
+    const { seen } = await follow(host, ann);
+    await run(scene);
+    await forgetCaller(host.auth, { sessionId: "none" });
+    const last = () => (effect === "ended" ? seen.at(-1) : [...new Set(seen.flat())].sort());
+    const expected = effect === "ended" ? "ended" : [...effect].sort();
+    await vi.waitFor(() => expect(last()).toEqual(expected), SOON_MS);
+  });
+
+  test("a session that expires is no longer found", async () => {
+    const store = await createStore(options);
+    const host = await startAuth(store, { session: { expiresIn: 1 } });
+    const ann = await host.person("ann");
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    expect(await findCaller(host.auth, { headers: host.headers(ann) })).toBeUndefined();
+  });
+});
+
+describe.each(STORES.filter(({ storage }) => !storage))("past Better Auth, on $name", (options) => {
+  test("forgetCaller makes a deleted session end at once", async () => {
+    const { host, store, ann } = await setUp(options);
+    const { seen } = await follow(host, ann);
+    await store.sql(`delete from "session" where "userId" = ?`, ann.id);
+    await forgetCaller(host.auth, { userId: ann.id });
+    expect(seen).toEqual(["ended"]);
+  });
+
+  test("the comparison finds a deleted session, a role and a membership within 5 s", async () => {
+    const { host, store, ann, owner, root, organizationId, memberId } = await setUp(options);
+    await host.call("/organization/set-active", { as: ann, body: { organizationId } });
+    const [member, other, deleted] = [
+      await follow(host, ann),
+      await follow(host, owner),
+      await follow(host, root),
+    ];
+    await store.sql(`delete from "member" where id = ?`, memberId);
+    await store.sql(`update "user" set role = 'editor' where id = ?`, owner.id);
+    await store.sql(`delete from "session" where "userId" = ?`, root.id);
+    await vi.waitFor(
+      () =>
+        expect([member.seen, other.seen, deleted.seen]).toEqual([
+          [["organizationId", "organizationRole"]],
+          [["role"]],
+          ["ended"],
+        ]),
+      6000,
+    );
+  });
+});
