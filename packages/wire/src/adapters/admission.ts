@@ -26,7 +26,7 @@ export interface AdmissionOptions<Data extends ConnectionData = ConnectionData> 
   /**
    * Returns the connection's data for an upgrade request. `undefined` or a throw refuses the caller; `{}` admits an
    * anonymous one. The message of a thrown `WsError` with the code `UNAUTHENTICATED` or `PERMISSION_DENIED` is sent to the
-   * client as the close reason. Default: every caller is admitted.
+   * client as the close reason; after `UNAVAILABLE` the client tries again. Default: every caller is admitted.
    */
   readonly authenticate?: (
     request: Request,
@@ -130,6 +130,7 @@ export class Admission<Data extends ConnectionData> {
         };
       return this.#refuseLogin(authenticated, token !== undefined, greets);
     } catch (error) {
+      if (WsError.isWsError(error) && error.code === "UNAVAILABLE") return this.#refuseForNow(error, upgrade);
       return this.#refuseThrown(error, greets);
     }
   }
@@ -172,6 +173,16 @@ export class Admission<Data extends ConnectionData> {
         : `A login was refused (4401): authenticate returned ${returned === null ? "null" : `a ${typeof returned}`}. Return an object with the connection's data to admit the caller.`,
     );
     return refuse(greets, CLOSE.unauthenticated, 401, NOT_AUTHENTICATED);
+  }
+
+  /** Whoever could not be authenticated is not signed out: the client tries again. */
+  #refuseForNow(error: WsError, upgrade: Upgrade): Verdict {
+    this.#reports.error(error);
+    this.#reports.refused(
+      "unavailable",
+      `A login was refused (1013): authenticate threw ${describeError(error)}. The client tries again.`,
+    );
+    return unavailable(upgrade, "the authentication is not available", error.retryAfterMs ?? RETRY_AFTER_MS);
   }
 
   /** A `WsError` with one of two codes is a refusal with a reason for the client; any other error stays on the server. */

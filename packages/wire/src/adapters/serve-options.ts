@@ -2,6 +2,7 @@
 import type { WsError } from "../protocol/error.ts";
 import type { ServerCounters } from "../router/counters.ts";
 import type { DrainResult } from "../router/drain.ts";
+import type { FollowConnections } from "../router/following.ts";
 import type { AnyData, ConnectionData, Peer, ServerContext } from "../router/peer.ts";
 import type { BroadcastMessage, ServerOptions } from "../router/server-options.ts";
 import type { AdmissionOptions, AuthenticatedData, Authentication } from "./admission.ts";
@@ -132,7 +133,9 @@ export function createHandle(
 /** The options that the router's server handles. */
 export function toServerOptions<Data extends ConnectionData>(options: HandlerOptions<Data>): ServerOptions {
   const { context, onOpen, onClose, onBroadcast, onError, refresh, handshakeTimeoutMs } = options;
+  const { follow } = (options.authenticate ?? {}) as { follow?: FollowConnections };
   return {
+    ...(follow && { follow }),
     ...(handshakeTimeoutMs !== undefined && { handshakeTimeoutMs: checkTimeout(handshakeTimeoutMs) }),
     ...(context && { context }),
     ...(onOpen && { onOpen: onOpen as ServerOptions["onOpen"] & object }),

@@ -28,7 +28,7 @@ import { type RequestPromise, withProgress } from "./progress.ts";
 import { type Call, createRequests } from "./requests.ts";
 import { text } from "./texts.ts";
 import { publicUrl, resolveUrl } from "./url.ts";
-import type { WsClient } from "./ws-client.ts";
+import type { SessionState, WsClient } from "./ws-client.ts";
 
 /** Control types that need no action here: the inbox handles progress, and only a client sends the others but `pong`. */
 type IgnoredControlType = `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong"}`;
@@ -40,6 +40,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
   const errors = listeners<[error: WsError, context: ClientErrorContext]>(console.error);
   const states = listeners<[state: ClientState, info?: StateInfo]>(thrown);
   const gaps = listeners<[gap: Gap]>(thrown);
+  const losses = listeners<[info: StateInfo]>(thrown);
+  let session: SessionState = "unknown";
   const idPrefix = environment.Math.random().toString(36).slice(2);
   let lastId = 0;
   let hasOpened = false;
@@ -99,9 +101,13 @@ export function createClient(options: ClientOptions, environment: Environment = 
       if (isClosed) abandon(error);
       if (isClosed || !wasOpen) report(error);
     }
+    const isLost = isClosed && error?.code === "UNAUTHENTICATED";
+    if (isOpen) session = "active";
+    else if (isLost) session = "lost";
     if (state !== before) states.emit(state, error?.details as StateInfo | undefined);
     if (isOpen && hasOpened) gaps.emit({ reason: "reconnect" });
     hasOpened ||= isOpen;
+    if (isLost) losses.emit(error.details as unknown as StateInfo);
   }
 
   /** The token is valid for this much longer, in ms; undefined: it does not expire. */
@@ -211,6 +217,9 @@ export function createClient(options: ClientOptions, environment: Environment = 
     get state() {
       return driver.state();
     },
+    get session() {
+      return session;
+    },
     get isConnected() {
       return client.state === "open";
     },
@@ -284,6 +293,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     onUnhandled: inbox.unhandled.add,
     onError: errors.add,
     onGap: gaps.add,
+    onSessionLost: losses.add,
   };
   return client;
 }

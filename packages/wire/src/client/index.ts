@@ -36,4 +36,4 @@ export type {
   SendOptions,
 } from "./options.ts";
 export type { RequestPromise } from "./progress.ts";
-export type { WsClient } from "./ws-client.ts";
+export type { SessionState, WsClient } from "./ws-client.ts";

@@ -25,7 +25,7 @@ import type { ClientState } from "./connection.ts";
 import type { StateInfo } from "./failures.ts";
 import type { RequestOptions } from "./options.ts";
 import type { RequestPromise } from "./progress.ts";
-import type { WsClient } from "./ws-client.ts";
+import type { SessionState, WsClient } from "./ws-client.ts";
 
 // A package that exports its hooks names these types in its declaration files.
 export type * from "./index.ts";
@@ -108,6 +108,19 @@ export function useConnectionState(): ClientState {
     client.onState,
     () => client.state,
     () => "closed",
+  );
+}
+
+/**
+ * Whether the server accepts the session of this page; the component renders again when it changes. On a server it is
+ * `unknown`. After `lost`, let the user sign in, then call `useClient().connect()`.
+ */
+export function useSession(): SessionState {
+  const client = useClient();
+  return useSyncExternalStore(
+    client.onState,
+    () => client.session,
+    () => "unknown",
   );
 }
 

@@ -15,10 +15,18 @@ import type { Inbound } from "./inbound.ts";
 import type { CloseOptions, ConnectOptions, RequestOptions, SendOptions } from "./options.ts";
 import type { RequestPromise } from "./progress.ts";
 
+/**
+ * `unknown` until a server has accepted or refused the client. `active` after it was accepted, also while it reconnects.
+ * `lost` after the server closed or refused the connection with 4401: the session has ended, or there is none.
+ */
+export type SessionState = "unknown" | "active" | "lost";
+
 /** A typed connection to a server, created by `wsClient()`. */
 export interface WsClient {
   /** The state of the connection. */
   readonly state: ClientState;
+  /** Whether the server accepts the session or token of this client. */
+  readonly session: SessionState;
   /** Whether the state is `open`. */
   readonly isConnected: boolean;
   /** The subprotocol that the server selected; empty without an open connection. */
@@ -97,4 +105,9 @@ export interface WsClient {
    * reconnection the reason is `reconnect`, and the call comes before the messages of the new connection.
    */
   onGap(callback: (gap: Gap) => void): () => void;
+  /**
+   * Called when the session is lost: the server closed or refused the connection with 4401, and the client does not
+   * reconnect. Let the user sign in, then call `connect()`. Returns a function that stops it.
+   */
+  onSessionLost(callback: (info: StateInfo) => void): () => void;
 }

@@ -27,6 +27,7 @@ export class ServerConnection implements Connection {
   topics: Set<string> | undefined;
   waiting: WaitingMessage[] | undefined;
   admitted = false;
+  authorization = 0;
   blocked = false;
   refreshing = false;
   unsettledEvents = 0;

@@ -61,6 +61,8 @@ export interface Connection extends Peer<AnyData>, SocketEvents {
   waiting: WaitingMessage[] | undefined;
   /** Whether the `onAuth` hooks admitted this connection; true when there are none. */
   admitted: boolean;
+  /** Increased when `authorizeTopic` must run again: a verdict that began before does not count. */
+  authorization: number;
   /** While true, new messages wait: a handler must not start before the handler of an earlier message. */
   blocked: boolean;
   /** Whether a new token is being checked. */

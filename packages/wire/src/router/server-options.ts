@@ -2,6 +2,7 @@
 import type { WsError } from "../protocol/error.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
+import type { FollowConnections } from "./following.ts";
 import type { AnyData, Peer, ServerContext, SharedWriter } from "./peer.ts";
 
 /** Publishes to every socket that is subscribed to the topic in the platform's engine. */
@@ -23,6 +24,8 @@ export interface ServerOptions {
   readonly nativePublish?: NativePublish;
   /** Set when the platform writes published frames in batches. */
   readonly sharedWriter?: SharedWriter;
+  /** Follows the connections of the server. */
+  readonly follow?: FollowConnections;
   /** Called when a connection has opened. */
   readonly onOpen?: (ws: Peer) => unknown;
   /** Called when a connection has closed. */

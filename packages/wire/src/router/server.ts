@@ -12,6 +12,8 @@ import { ServerConnection } from "./connection.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
 import type { Connection, Server } from "./contracts.ts";
 import { createCounters, type ServerCounters } from "./counters.ts";
+import { createFollower } from "./follower.ts";
+import type { ConnectionFollower } from "./following.ts";
 import { DEFAULT_HANDSHAKE_TIMEOUT_MS, inHandshakeTime } from "./handshake-deadline.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { type Hooks, type LimitExceededInfo, logError, runErrorHooks } from "./hooks.ts";
@@ -56,6 +58,7 @@ export class RouterServer implements Server, Subscriber {
   readonly #adapter: ServerOptions;
   readonly #stopped: () => void;
   readonly #unobserve: (() => void) | undefined;
+  readonly #follower: ConnectionFollower | undefined;
   #emptied: (() => void) | undefined;
   #end: Promise<void> | undefined;
   readonly #topics = new Map<string, Set<Connection>>();
@@ -86,6 +89,7 @@ export class RouterServer implements Server, Subscriber {
         figuresOf(this.connections, this.#topics, this.counters, this.inbound),
         this.options.pubsub,
       );
+    this.#follower = createFollower(this, adapter);
   }
 
   get brokerStatus(): PubSubStatus | undefined {
@@ -105,6 +109,7 @@ export class RouterServer implements Server, Subscriber {
       connection.lastSeenAt = this.clock.now();
     }
     connection.expireAt(data["expiresAt"]);
+    this.#follower?.opened(connection);
     if (options.resumedTopics !== undefined) return this.#resumed(connection, options.resumedTopics, options);
     if (greets) connection.send(CONTROL.hello, this.#hello(data));
     this.#opened(connection, options);
@@ -157,6 +162,7 @@ export class RouterServer implements Server, Subscriber {
   forget(connection: Connection, code: number, reason: string): void {
     this.connections.delete(connection);
     this.metrics?.closed(code);
+    this.#follower?.closed(connection);
     if (this.connections.size === 0) this.#emptied?.();
     this.native?.remove(connection);
     this.#gaps.remove(connection);
@@ -375,6 +381,7 @@ export class RouterServer implements Server, Subscriber {
     this.heartbeat?.stop();
     this.heartbeat = undefined;
     this.#stopped();
+    this.#follower?.stopped();
     this.#unobserve?.();
     this.buffers.remove();
     for (const connection of [...this.connections]) connection.close(CLOSE.restarting, reason);

@@ -1,12 +1,16 @@
 /** The topics of one connection: authorization, the limit, and `ctx.topics`. */
 import { WsError } from "../protocol/error.ts";
+import { Timeout, type Timers } from "../time/timers.ts";
 import type { ConnectionContext, Topics } from "./context.ts";
 import type { Connection } from "./contracts.ts";
 import { endJoin, overtakeJoins, startJoin } from "./joins.ts";
 import type { AnyData } from "./peer.ts";
+import { pendingOf } from "./pending.ts";
 import { unawaited, watch } from "./subscribing.ts";
 
 const MAX_TOPIC_LENGTH = 256;
+/** How long a topic may stay subscribed while it is being authorized again. */
+const RECHECK_TIMEOUT_MS = 1_000;
 
 export function isTopic(topic: unknown): topic is string {
   return typeof topic === "string" && topic.length > 0 && topic.length <= MAX_TOPIC_LENGTH;
@@ -34,20 +38,83 @@ function begin(connection: Connection, ctx: ConnectionContext<AnyData>, topic: s
   }
   if (connection.topics?.has(topic)) return connection.server.confirmed(topic);
   const { authorizeTopic } = connection.server.options;
-  const allowed = authorizeTopic === undefined || authorizeTopic(ctx, topic);
+  const ask = (): boolean | Promise<boolean> => authorizeTopic === undefined || authorizeTopic(ctx, topic);
+  const allowed = ask();
   if (typeof allowed === "boolean") return admit(connection, topic, allowed);
-  return authorized(connection, topic, allowed);
+  return authorized(connection, topic, allowed, ask);
 }
 
-async function authorized(connection: Connection, topic: string, allowed: Promise<boolean>): Promise<void> {
+async function authorized(
+  connection: Connection,
+  topic: string,
+  allowed: Promise<boolean>,
+  ask: () => boolean | Promise<boolean>,
+): Promise<void> {
   const join = startJoin(connection, topic);
   try {
-    const verdict = await allowed;
+    let verdict = await allowedSince(connection, allowed);
+    // The connection's data has changed since: the verdict may rest on the old data.
+    while (verdict === undefined) verdict = await allowedSince(connection, ask());
     // The connection has left the topic since: the later call wins.
     if (!join.hasLeft) await admit(connection, topic, verdict);
   } finally {
     endJoin(connection, topic, join);
   }
+}
+
+/** Undefined when the connection must be authorized again. */
+async function allowedSince(
+  connection: Connection,
+  allowed: boolean | Promise<boolean>,
+): Promise<boolean | undefined> {
+  const { authorization } = connection;
+  const verdict = await allowed;
+  return connection.authorization === authorization ? verdict : undefined;
+}
+
+/**
+ * Runs `authorizeTopic` again for the topics of a connection whose data has changed. Subscriptions that it refuses end, and
+ * so do those for which it fails.
+ */
+export function reauthorize(connection: Connection, ctx: ConnectionContext<AnyData>): void {
+  connection.authorization++;
+  const { authorization, server } = connection;
+  const { authorizeTopic } = server.options;
+  if (authorizeTopic === undefined) return;
+  for (const topic of [...(connection.topics ?? [])]) {
+    const settle = (verdict: unknown): void => {
+      // A later change runs it again.
+      if (verdict === true || connection.authorization !== authorization || !connection.isOpen) return;
+      void unsubscribe(connection, topic);
+    };
+    const fail = (error: unknown): void => {
+      server.report(error, ctx);
+      settle(false);
+    };
+    try {
+      const verdict = authorizeTopic(ctx, topic);
+      const pending = pendingOf(verdict);
+      if (pending === undefined) settle(verdict);
+      else inTime(pending, server.timers).then(settle, fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+}
+
+function inTime<T>(pending: Promise<T>, timers: Timers): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timeout = new Timeout(() =>
+      reject(
+        new WsError(
+          "DEADLINE_EXCEEDED",
+          `authorizeTopic did not settle within ${RECHECK_TIMEOUT_MS} ms after the session changed, so the subscription was ended. Give the calls it makes a shorter timeout.`,
+        ),
+      ),
+    );
+    timers.add(timeout, RECHECK_TIMEOUT_MS);
+    pending.then(resolve, reject).finally(() => timers.remove(timeout));
+  });
 }
 
 function admit(connection: Connection, topic: string, allowed: boolean): void | Promise<void> {

@@ -1,0 +1,168 @@
+/** Authenticates connections by the sessions of a Better Auth instance, and follows those sessions while they are open. */
+import {
+  type AuthInstance,
+  findCaller,
+  type SessionBus,
+  type SessionCaller,
+  type SessionChange,
+} from "@halyard/sessions";
+import { WsError } from "../protocol/error.ts";
+import type { OpenContext } from "../router/context.ts";
+import type { ConnectionFollower, FollowConnections, FollowedServer } from "../router/following.ts";
+import type { AnyData, ConnectionData } from "../router/peer.ts";
+import { SessionConnections, sessionFields } from "./session-connections.ts";
+
+export type { AuthInstance, SessionBus, SessionCaller, SessionChange } from "@halyard/sessions";
+export type { OpenContext } from "../router/context.ts";
+export type {
+  ConnectionFollower,
+  FollowConnections,
+  FollowedConnection,
+  FollowedServer,
+} from "../router/following.ts";
+export type { ConnectionData } from "../router/peer.ts";
+
+/** The fields of `ctx.data` that come from the session. */
+export interface SessionFields {
+  /** The id of the user. */
+  readonly userId: string;
+  /** The id of the session. Not a credential. */
+  readonly sessionId: string;
+  /** The user's role, as the admin plugin stores it. */
+  readonly role?: string | undefined;
+  /** The session's active organization, while the user is a member of it. */
+  readonly organizationId?: string | undefined;
+  /** The user's role in that organization. */
+  readonly organizationRole?: string | undefined;
+  /** The id of the admin who acts as this user. */
+  readonly impersonatedBy?: string | undefined;
+}
+
+/** Sessions whose connections may be opening at the same time. */
+const MAX_ADMITTED = 10_000;
+
+/** The connection data of a router behind `betterAuthSession`: `createRouter<SessionData>()`. */
+export interface SessionData extends ConnectionData, SessionFields {}
+
+/** The options of `betterAuthSession`. */
+export interface BetterAuthSessionOptions<Extra extends object = Record<never, never>> {
+  /**
+   * More fields for `ctx.data`. Runs when a connection opens, and again when the user, role or organization changes.
+   * Default: none.
+   */
+  readonly data?: (caller: SessionCaller) => Extra | Promise<Extra>;
+  /**
+   * Runs after `ctx.data` of an open connection was replaced, because the user, a role or the organization has changed. A
+   * session that ends closes the connection with 4401 instead.
+   */
+  readonly onSessionChange?: (ctx: OpenContext<SessionData & Extra>, change: SessionChange) => unknown;
+  /**
+   * Carries changes between the processes of the application; `false`: none. Default: the router's pub/sub, if it spans
+   * processes.
+   */
+  readonly bus?: SessionBus | false;
+  /** Admits requests without a session, with empty data. Default false. */
+  readonly anonymous?: boolean;
+}
+
+/** What `betterAuthSession` returns, for the option `authenticate`. */
+export interface SessionAuthenticator<Data extends object> {
+  /** Finds the session of an upgrade request. */
+  (request: Request, credentials: { readonly token: string | undefined }): Promise<Data | undefined>;
+  /** For adapters: follows the connections of a server. */
+  readonly follow: FollowConnections;
+}
+
+/**
+ * Authenticates connections by their Better Auth session: its cookie, a bearer token (with the `bearer` plugin) or a
+ * one-time token (with the `oneTimeToken` plugin). When the session ends, its connections are closed with 4401; when the
+ * role, the membership or the active organization changes, `ctx.data` is replaced and `authorizeTopic` runs again for every
+ * topic. Pass the result to `authenticate` itself: a function around it would lose what follows the session.
+ *
+ * @example
+ * ```ts
+ * import { createRouter } from "@halyard/wire";
+ * import { betterAuthSession, type SessionData } from "@halyard/wire/better-auth";
+ * import { serve } from "@halyard/wire/node";
+ * import { betterAuth } from "better-auth";
+ *
+ * const auth = betterAuth({});
+ * const router = createRouter<SessionData>({
+ *   authorizeTopic: (ctx, topic) => topic === `org:${ctx.data.organizationId}`,
+ * });
+ * await serve(router, { authenticate: betterAuthSession(auth) });
+ * ```
+ */
+export function betterAuthSession<Extra extends object = Record<never, never>>(
+  auth: AuthInstance,
+  options: BetterAuthSessionOptions<Extra> & { readonly anonymous: true },
+): SessionAuthenticator<Partial<SessionFields & Extra>>;
+export function betterAuthSession<Extra extends object = Record<never, never>>(
+  auth: AuthInstance,
+  options?: BetterAuthSessionOptions<Extra>,
+): SessionAuthenticator<SessionFields & Extra>;
+export function betterAuthSession(
+  auth: AuthInstance,
+  options: BetterAuthSessionOptions<object> = {},
+): SessionAuthenticator<object> {
+  const { data: extraOf, onSessionChange, bus, anonymous = false } = options;
+  let isFollowed = false;
+  const admitted = new Map<string, SessionCaller>();
+
+  async function authenticate(
+    { headers }: Request,
+    { token }: { readonly token: string | undefined },
+  ): Promise<object | undefined> {
+    if (!isFollowed) throw notFollowed();
+    const caller = await find(auth, headers, token);
+    // A token is sent to identify somebody, and must not be taken for an anonymous visitor's.
+    if (caller === undefined) return anonymous && token === undefined ? {} : undefined;
+    const extra = await extraOf?.(caller);
+    admitted.set(caller.sessionId, caller);
+    for (const oldest of admitted.keys()) {
+      if (admitted.size <= MAX_ADMITTED) break;
+      admitted.delete(oldest);
+    }
+    return { ...extra, ...sessionFields(caller) };
+  }
+
+  const follow = (server: FollowedServer): ConnectionFollower => {
+    if (server.isIsolated) throw notInDurableObjects();
+    isFollowed = true;
+    return new SessionConnections(server, {
+      auth,
+      admitted,
+      bus,
+      extraOf,
+      onSessionChange: onSessionChange as
+        | ((ctx: OpenContext<AnyData>, change: SessionChange) => unknown)
+        | undefined,
+    });
+  };
+  return Object.assign(authenticate, { follow });
+}
+
+async function find(
+  auth: AuthInstance,
+  headers: Headers,
+  token: string | undefined,
+): Promise<SessionCaller | undefined> {
+  try {
+    return await findCaller(auth, { headers, token });
+  } catch (error) {
+    throw new WsError("UNAVAILABLE", "The session could not be read.", undefined, { cause: error });
+  }
+}
+
+function notInDurableObjects(): TypeError {
+  return new TypeError(
+    "betterAuthSession() does not work in a Durable Object, which has no timers between events and no bus. Let authenticate call auth.api.getSession(), return a short expiresAt, and call disconnect() of the object after a sign-out.",
+  );
+}
+
+function notFollowed(): WsError {
+  return new WsError(
+    "FAILED_PRECONDITION",
+    "The function of betterAuthSession() was called by other code than serve(), which would leave connections open after a sign-out. Pass it as the option authenticate itself.",
+  );
+}

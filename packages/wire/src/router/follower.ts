@@ -1,0 +1,25 @@
+/** Starts the follower of a server, if its adapter has one. */
+import type { OpenContext } from "./context.ts";
+import type { Connection, Server } from "./contracts.ts";
+import type { ConnectionFollower } from "./following.ts";
+import { ConnectionScope } from "./inbound-event.ts";
+import type { AnyData } from "./peer.ts";
+import type { ServerOptions } from "./server-options.ts";
+import { reauthorize } from "./topics.ts";
+
+export function createFollower(
+  server: Server,
+  { follow, isolated = false }: ServerOptions,
+): ConnectionFollower | undefined {
+  return follow?.({
+    isIsolated: isolated,
+    get pubsub() {
+      return server.pubsub;
+    },
+    recheckTopics: (connection) =>
+      reauthorize(connection as Connection, new ConnectionScope(connection as Connection)),
+    contextOf: (connection) =>
+      new ConnectionScope(connection as Connection) as unknown as OpenContext<AnyData>,
+    reportOutside: (thrown, clientId) => server.reportOutside(thrown, clientId),
+  });
+}
