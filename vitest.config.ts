@@ -20,14 +20,16 @@ export default defineConfig({
     // A busy machine may need much longer until a condition holds.
     expect: { poll: { timeout: 10_000 } },
     setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
-    projects: ["packages/sessions", "packages/wire", "packages/flags", "services", "tools", "bench"].map((root) => ({
-      extends: true as const,
-      test: {
-        name: root.replace("packages/", ""),
-        root,
-        include: ["**/*.test.ts"],
-        exclude: ["**/node_modules/**", "**/dist/**", "**/*.long.test.ts"],
-      },
-    })),
+    projects: ["packages/sessions", "packages/wire", "packages/flags", "services", "tools", "bench"].map(
+      (root) => ({
+        extends: true as const,
+        test: {
+          name: root.replace("packages/", ""),
+          root,
+          include: ["**/*.test.ts"],
+          exclude: ["**/node_modules/**", "**/dist/**", "**/*.long.test.ts"],
+        },
+      }),
+    ),
   },
 });

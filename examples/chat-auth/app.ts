@@ -21,7 +21,8 @@ export async function startApp(file: string, port: number): Promise<App> {
   const auth = await createAuth(database, url);
   const { router, authenticate } = createChat(auth);
   const sockets = createNodeHandler(router, { path: "/ws", authenticate });
-  http.on("request", toNodeHandler(auth));
+  const handle = toNodeHandler(auth);
+  http.on("request", (request, response) => void handle(request, response));
   http.on("upgrade", sockets.upgrade);
   return {
     url,

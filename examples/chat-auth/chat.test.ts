@@ -22,7 +22,7 @@ async function person(name: string) {
   return { ...account, lines, id: (signed["user"] as { id: string }).id };
 }
 
-test("a removed member leaves the team's room at once, and a signed-out user is disconnected", async () => {
+void test("a removed member leaves the team's room at once, and a signed-out user is disconnected", async () => {
   const [ada, bob] = [await person("ada"), await person("bob")];
   const { id: organizationId } = await ada.call("/organization/create", { name: "Crew", slug: "crew" });
   const { id: invitationId } = await ada.call("/organization/invite-member", {

@@ -65,7 +65,7 @@ async function startWorld({ store, host, pubsub, session, authorizeTopic }: Worl
     const news: string[] = [];
     const lost: (number | undefined)[] = [];
     client.on(News, ({ text }) => news.push(text));
-    client.onSessionLost(({ closeCode }) => lost.push(closeCode));
+    client.onSessionLost((info) => lost.push(info?.closeCode));
     return { client, news, lost };
   }
   return {
@@ -221,7 +221,7 @@ test("a session store that does not respond refuses new connections with 1013, a
   expect(client.session).toBe("active");
 });
 
-test("without a session, nobody is admitted unless anonymous is set, and a wrong token is never anonymous", async () => {
+test("without a session, no caller is admitted unless anonymous is set, and a wrong token is never anonymous", async () => {
   const strict = await startWorld();
   await expect(strict.open({}).client.connect()).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
   const open = await startWorld({ session: { anonymous: true } });

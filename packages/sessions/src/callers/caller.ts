@@ -2,6 +2,7 @@
 import type { ServerKey } from "./keys.ts";
 import type { SessionUser } from "./session.ts";
 
+/** The caller of a request, by the kind of its credentials. */
 export type Caller =
   | { readonly kind: "server" }
   | { readonly kind: "key"; readonly key: ServerKey }

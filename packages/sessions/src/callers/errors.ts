@@ -1,5 +1,6 @@
 /** The one error of this folder: the caller could not be identified. */
 
+/** Why a caller could not be identified. */
 export type IdentityProblem =
   /** The operation needs a signed-in user or an API key, and the request has neither. */
   | "not-signed-in"
@@ -11,13 +12,19 @@ export type IdentityProblem =
   /** The database with sessions, keys or organizations did not answer. */
   | "unavailable";
 
+/** The options of `IdentityError`. */
 export interface IdentityErrorOptions {
+  /** When a retry may succeed. */
   readonly retryAfterSeconds?: number | undefined;
+  /** The original error. */
   readonly cause?: unknown;
 }
 
+/** The caller of a request could not be identified. */
 export class IdentityError extends Error {
+  /** Always `IdentityError`. */
   override readonly name = "IdentityError";
+  /** Why the caller could not be identified. */
   readonly problem: IdentityProblem;
   /** Undefined when a retry does not help, or when it is not known when it will. */
   readonly retryAfterSeconds: number | undefined;

@@ -10,6 +10,7 @@ import { createSessionChanges, type SessionChanges } from "./session-changes.ts"
 import { createValueComparison } from "./session-values.ts";
 import { createSessionWatch, type SessionWatch } from "./session-watch.ts";
 
+/** The options of `createIdentities`. */
 export interface IdentityOptions {
   /** The resource on which an API key must grant actions to identify a caller. */
   readonly keyResource: string;
@@ -17,9 +18,13 @@ export interface IdentityOptions {
   readonly sessionChanges?: ((byAdapter: SessionChanges) => SessionChanges) | undefined;
 }
 
+/** What identifies the callers of one auth instance. */
 export interface Identities {
+  /** Callers that Better Auth verified recently. */
   readonly principals: PrincipalCache;
+  /** Where the host expects credentials. */
   readonly credentials: CredentialNames;
+  /** The resource on which an API key must grant actions. */
   readonly keyResource: string;
   /** Called with every change of callers' rows that this process makes, or that another process announces. */
   readonly changeListeners: Set<(change: RowChange) => void>;

@@ -2,9 +2,12 @@
 import { IdentityError, unavailable } from "./errors.ts";
 import { type HostContext, headersOf, type IdentityRequest } from "./request.ts";
 
+/** The header with an API key. */
 export const KEY_HEADER: string = "x-api-key";
 
+/** An API key that was verified. */
 export interface ServerKey {
+  /** The id of the key. Not a credential. */
   readonly id: string;
   /** The actions the key grants on the resource. */
   readonly actions: readonly string[];

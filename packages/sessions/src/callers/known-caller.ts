@@ -10,6 +10,7 @@ export interface OrganizationTie {
   readonly role?: string;
 }
 
+/** The organizations of a caller that are known without a query. */
 export interface KnownTies {
   /** The organization the caller acts on when the request names none; `unknown` when that needs a query. */
   readonly home: string | undefined | "unknown";
@@ -17,8 +18,11 @@ export interface KnownTies {
   tieTo(organizationId: string): OrganizationTie | undefined;
 }
 
+/** A caller from the principal cache. */
 export interface KnownCaller {
+  /** The caller. */
   readonly caller: Client;
+  /** The organizations that are known without a query. */
   readonly ties: KnownTies;
   /** The session store could not confirm the caller. */
   readonly isStale: boolean;

@@ -19,6 +19,7 @@ const WAIT_MS = 10_000;
 /** The same for an evaluation that can use the last verified caller instead. */
 const SHORT_WAIT_MS = 1000;
 
+/** Identifies the caller of one request, once. */
 export class RequestIdentity {
   readonly #request: IdentityRequest;
   readonly #identities: Identities;
@@ -127,6 +128,7 @@ export class RequestIdentity {
     return role;
   }
 
+  /** Whether the host has the organization. */
   organizationExists(organizationId: string): Promise<boolean> {
     return organizationExists(this.#request.context, organizationId);
   }

@@ -8,8 +8,10 @@ export interface IdentityRequest
   readonly request?: { readonly headers: Headers } | undefined;
 }
 
+/** Better Auth's context of the auth instance. */
 export type HostContext = IdentityRequest["context"];
 
+/** The headers of a request, over HTTP or through `auth.api`. */
 export function headersOf({ headers, request }: IdentityRequest): Headers {
   return headers instanceof Headers ? headers : new Headers(headers ?? request?.headers);
 }

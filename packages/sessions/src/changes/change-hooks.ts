@@ -3,8 +3,10 @@ import type { BetterAuthOptions } from "@better-auth/core";
 import type { HostContext } from "../callers/request.ts";
 import { applyChange } from "./change-feed.ts";
 
+/** Database hooks of Better Auth for sessions. */
 export type ChangeHooks = Pick<NonNullable<BetterAuthOptions["databaseHooks"]>, "session">;
 
+/** For the option `databaseHooks` that a plugin's `init` returns. */
 export function changeHooks(context: HostContext): ChangeHooks {
   return {
     session: {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { IdentityChange } from "./identity-change.ts";
 import { PrincipalCache } from "../callers/principal-cache.ts";
+import type { IdentityChange } from "./identity-change.ts";
 
 function setUp() {
   let passedMs = 0;

@@ -18,6 +18,7 @@ export type AttributeChange =
   /** Rows of sessions that the write does not name. */
   | { readonly kind: "session-rows" };
 
+/** A change of rows of users, sessions, members or organizations. */
 export type RowChange = IdentityChange | AttributeChange;
 
 export function isIdentityChange(change: RowChange): change is IdentityChange {

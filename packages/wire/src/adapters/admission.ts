@@ -175,7 +175,7 @@ export class Admission<Data extends ConnectionData> {
     return refuse(greets, CLOSE.unauthenticated, 401, NOT_AUTHENTICATED);
   }
 
-  /** Whoever could not be authenticated is not signed out: the client tries again. */
+  /** A caller that could not be checked is not signed out: the client tries again. */
   #refuseForNow(error: WsError, upgrade: Upgrade): Verdict {
     this.#reports.error(error);
     this.#reports.refused(

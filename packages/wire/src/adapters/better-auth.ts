@@ -115,7 +115,7 @@ export function betterAuthSession(
   ): Promise<object | undefined> {
     if (!isFollowed) throw notFollowed();
     const caller = await find(auth, headers, token);
-    // A token is sent to identify somebody, and must not be taken for an anonymous visitor's.
+    // A caller with a token means to be identified, and is never taken for an anonymous visitor.
     if (caller === undefined) return anonymous && token === undefined ? {} : undefined;
     const extra = await extraOf?.(caller);
     admitted.set(caller.sessionId, caller);

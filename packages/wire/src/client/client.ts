@@ -28,7 +28,7 @@ import { type RequestPromise, withProgress } from "./progress.ts";
 import { type Call, createRequests } from "./requests.ts";
 import { text } from "./texts.ts";
 import { publicUrl, resolveUrl } from "./url.ts";
-import type { SessionState, WsClient } from "./ws-client.ts";
+import type { WsClient } from "./ws-client.ts";
 
 /** Control types that need no action here: the inbox handles progress, and only a client sends the others but `pong`. */
 type IgnoredControlType = `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong"}`;
@@ -40,8 +40,6 @@ export function createClient(options: ClientOptions, environment: Environment = 
   const errors = listeners<[error: WsError, context: ClientErrorContext]>(console.error);
   const states = listeners<[state: ClientState, info?: StateInfo]>(thrown);
   const gaps = listeners<[gap: Gap]>(thrown);
-  const losses = listeners<[info: StateInfo]>(thrown);
-  let session: SessionState = "unknown";
   const idPrefix = environment.Math.random().toString(36).slice(2);
   let lastId = 0;
   let hasOpened = false;
@@ -97,17 +95,13 @@ export function createClient(options: ClientOptions, environment: Environment = 
     } else expireIn();
     if (error) {
       end = error;
-      requests.failAll(true, error);
+      requests.fail(true, error);
       if (isClosed) abandon(error);
       if (isClosed || !wasOpen) report(error);
     }
-    const isLost = isClosed && error?.code === "UNAUTHENTICATED";
-    if (isOpen) session = "active";
-    else if (isLost) session = "lost";
     if (state !== before) states.emit(state, error?.details as StateInfo | undefined);
     if (isOpen && hasOpened) gaps.emit({ reason: "reconnect" });
     hasOpened ||= isOpen;
-    if (isLost) losses.emit(error.details as unknown as StateInfo);
   }
 
   /** The token is valid for this much longer, in ms; undefined: it does not expire. */
@@ -121,7 +115,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     end = why;
     cancelNotice?.();
     cancelNotice = undefined;
-    requests.failAll(false, why);
+    requests.fail(false, why);
     outbox.clear();
   }
 
@@ -141,7 +135,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
 
   /** Leaves a draining server once every request has its response, as if the server had closed the connection. */
   function leaveWhenDrained(): void {
-    if (drainMs !== undefined && !requests.isBusy())
+    if (drainMs !== undefined && !requests.busy())
       driver.dispatch({ type: "lost", code: CLOSE_RESTARTING, reason: `retryAfterMs=${drainMs}` });
   }
 
@@ -159,7 +153,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     };
     switch (type) {
       case "$ws:hello":
-        outbox.maxFrameBytes = number("maxPayloadBytes");
+        outbox.maxBytes = number("maxPayloadBytes");
         driver.dispatch({
           type: "hello",
           heartbeatMs: number("heartbeatMs") ?? 0,
@@ -218,7 +212,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
       return driver.state();
     },
     get session() {
-      return session;
+      const isLost = client.state === "closed" && end?.code === "UNAUTHENTICATED";
+      return isLost ? "lost" : hasOpened ? "active" : "unknown";
     },
     get isConnected() {
       return client.state === "open";
@@ -290,10 +285,10 @@ export function createClient(options: ClientOptions, environment: Environment = 
       return withProgress(promise, progress, () => call?.cancel()) as RequestPromise<never>;
     },
     onState: states.add,
+    onSessionLost: (callback) => states.add((_, info) => client.session === "lost" && callback(info)),
     onUnhandled: inbox.unhandled.add,
     onError: errors.add,
     onGap: gaps.add,
-    onSessionLost: losses.add,
   };
   return client;
 }

@@ -58,7 +58,7 @@ describe("a connection", () => {
     const close: ConnectionEvent = { type: "close", code: 4000, reason: "bye" };
     expect(after([close], {}, open)).toMatchObject({
       state: "closing",
-      closeFrame: close,
+      closing: close,
       timer: { ms: 2_000 },
     });
     for (const link of [CLOSED, connecting, waiting, retrying])

@@ -45,7 +45,7 @@ export interface Connection {
   /** A ping was sent, and a frame must arrive before the timer ends. */
   readonly probing?: boolean;
   /** The close frame to send, when closing. */
-  readonly closeFrame?: CloseFrame;
+  readonly closing?: CloseFrame;
   /** How the last attempt or connection ended; undefined when open, or closed by the application. */
   readonly loss?: Loss;
 }
@@ -88,7 +88,7 @@ export type ConnectionEvent =
 export interface Elapsed {
   /** How long the connection has been open, in ms. */
   readonly openMs: number;
-  /** How long the server has been silent, in ms; Infinity: no frame arrived since the ping. */
+  /** How long the server has been silent, in ms; not finite: no frame arrived since the ping. */
   readonly silentMs: number;
 }
 
@@ -119,8 +119,7 @@ export function reduce(
       return attempts ? { ...next, maxAttempts: next.attempt + attempts - 1 } : next;
     }
     case "close":
-      if (isOpen)
-        return { ...connection, state: "closing", closeFrame: event, timer: { ms: CLOSE_TIMEOUT_MS } };
+      if (isOpen) return { ...connection, state: "closing", closing: event, timer: { ms: CLOSE_TIMEOUT_MS } };
       return state === "closing" ? connection : CLOSED;
     case "opened":
       if (!isDialing) return connection;

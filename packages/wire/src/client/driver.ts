@@ -65,7 +65,7 @@ export function createDriver(
     const before = connection;
     const at = performance.now();
     connection = reduce(before, event, { openMs: at - openedAt, silentMs: at - lastFrameAt }, reconnect);
-    const { state, socket: wanted, timer, closeFrame } = connection;
+    const { state, socket: wanted, timer, closing } = connection;
     if (wanted !== before.socket) {
       socket?.close();
       socket = undefined;
@@ -78,13 +78,13 @@ export function createDriver(
       cancelTimer = timer && later(environment, () => dispatch({ type: "timer" }), ms ?? 0);
     }
     if (connection.probing && !before.probing) {
-      lastFrameAt = Number.NEGATIVE_INFINITY;
+      lastFrameAt = Number.NaN;
       socket?.send('{"type":"$ws:ping"}');
     }
     if (state === before.state && connection.loss === before.loss) return;
     if (before.state === "closed") stopWaking = onWake(environment, () => dispatch({ type: "wake" }));
     if (state === "open") openedAt = at;
-    if (closeFrame) socket?.close(closeFrame.code, closeFrame.reason);
+    if (closing) socket?.close(closing.code, closing.reason);
     if (state === "closed") stopWaking?.();
     changed(connection, before.state, ms);
   }

@@ -26,7 +26,7 @@ export interface Environment {
   readonly Math: { random(): number };
   readonly WebSocket: new (url: string, protocols: string[]) => SocketLike;
   readonly location?: { readonly href: string };
-  readonly document?: Pick<Document, "visibilityState" | "addEventListener">;
+  readonly document?: Pick<Document, "hidden" | "addEventListener">;
   setTimeout(callback: () => unknown, delayMs: number): unknown;
   clearTimeout(handle: unknown): void;
   addEventListener?(type: string, listener: () => void, options: { signal: AbortSignal }): void;
@@ -46,7 +46,7 @@ export function onWake(environment: Environment, wake: () => void): () => void {
   document?.addEventListener(
     "visibilitychange",
     () => {
-      if (document.visibilityState === "visible") wake();
+      if (!document.hidden) wake();
     },
     controller,
   );

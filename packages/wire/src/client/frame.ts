@@ -18,7 +18,7 @@ export function parse(frame: unknown, unknownKeys: ClientOptions["unknownKeys"])
       : unknownKeys === "strip" || Object.keys(others).length === 0
         ? problemOfMeta(meta)
         : text("unknownKeys");
-  return { problem, type, meta, payload, hasCustomMeta: tidyMeta(meta) } as Frame;
+  return { problem, type, meta, payload, hasCustom: tidyMeta(meta) } as Frame;
 }
 
 /** Empty when the frame is binary, too large, or not a JSON object. */

@@ -23,11 +23,7 @@ export function write(schema: AnyMessageSchema, payload: unknown, fields: object
   const meta: Meta = { ...fields };
   try {
     // Only checks: the frame carries the payload and meta as given, and the receiver applies transforms.
-    read(
-      schema,
-      { problem: undefined, type, meta, payload, hasCustomMeta: tidyMeta(meta) },
-      "INVALID_ARGUMENT",
-    );
+    read(schema, { problem: undefined, type, meta, payload, hasCustom: tidyMeta(meta) }, "INVALID_ARGUMENT");
     const problem = problemOfMeta(meta);
     if (problem) throw failure("INVALID_ARGUMENT", problem);
     return encode(type, meta, payload);

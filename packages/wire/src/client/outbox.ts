@@ -20,7 +20,7 @@ export interface Outbox {
   /** Messages that wait for a connection. */
   readonly queue: Set<Outbound>;
   /** The largest frame the server accepts, in bytes; undefined when unknown. */
-  maxFrameBytes: number | undefined;
+  maxBytes: number | undefined;
 }
 
 export function createOutbox(
@@ -33,11 +33,11 @@ export function createOutbox(
 
   function submit(outbound: Outbound): boolean {
     const { frame } = outbound;
-    const { maxFrameBytes } = outbox;
+    const { maxBytes } = outbox;
     const socket = usableSocket();
     if (!socket) wait(outbound);
-    else if (maxFrameBytes && frame.length * 3 > maxFrameBytes && byteLength(frame) > maxFrameBytes)
-      drop(outbound, "INVALID_ARGUMENT", "maxPayloadBytes", maxFrameBytes);
+    else if (maxBytes && frame.length * 3 > maxBytes && byteLength(frame) > maxBytes)
+      drop(outbound, "INVALID_ARGUMENT", "maxPayloadBytes", maxBytes);
     else if (socket.bufferedAmount > MAX_BUFFERED_BYTES)
       drop(outbound, "RESOURCE_EXHAUSTED", "bufferedAmount");
     else {
@@ -79,7 +79,7 @@ export function createOutbox(
       }
     },
     queue,
-    maxFrameBytes: undefined,
+    maxBytes: undefined,
   };
   return outbox;
 }

@@ -32,11 +32,11 @@ export interface Requests {
   open(request: Request, timeoutMs: number, signal: AbortSignal | undefined): Call;
   get(id: string | undefined): Call | undefined;
   /** Rejects every request; with `onlySent`, only those that were sent. */
-  failAll(onlySent: boolean, why: WsError): void;
+  fail(onlySent: boolean, why: WsError): void;
   /** Whether this is a response to a request that was cancelled or timed out; such a response is ignored. */
   isLate(id: string | undefined): boolean;
   /** Whether a sent request has no response yet. */
-  isBusy(): boolean;
+  busy(): boolean;
 }
 
 export function createRequests(
@@ -87,13 +87,13 @@ export function createRequests(
       return call;
     },
     get: (id) => calls.get(id),
-    failAll(onlySent, cause) {
+    fail(onlySent, cause) {
       late.clear();
       for (const call of calls.values()) {
         if (call.isSent || !onlySent) call.settle(failure("UNAVAILABLE", cause.message, { cause }));
       }
     },
     isLate: (id) => late.delete(id),
-    isBusy: () => [...calls.values()].some(({ isSent }) => isSent),
+    busy: () => [...calls.values()].some(({ isSent }) => isSent),
   };
 }

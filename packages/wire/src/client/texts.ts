@@ -132,13 +132,12 @@ const inFull: Texts = {
 const inShort: Texts = { text: (...parts) => parts.join(" "), explain: (error) => error };
 
 /** A bundler that replaces `process.env.NODE_ENV` with `"production"` removes the sentences. */
-const texts: Texts = /* @__PURE__ */ (() => {
-  try {
-    return process.env.NODE_ENV === "production" ? inShort : inFull;
-  } catch {
-    return inShort;
-  }
-})();
+let texts = inShort;
+try {
+  if (process.env.NODE_ENV !== "production") texts = inFull;
+} catch {
+  // A page without a bundler has no `process`.
+}
 
 export const text: Texts["text"] = texts.text;
 export const explain: Texts["explain"] = texts.explain;

@@ -16,8 +16,8 @@ import type { CloseOptions, ConnectOptions, RequestOptions, SendOptions } from "
 import type { RequestPromise } from "./progress.ts";
 
 /**
- * `unknown` until a server has accepted or refused the client. `active` after it was accepted, also while it reconnects.
- * `lost` after the server closed or refused the connection with 4401: the session has ended, or there is none.
+ * `lost` while the client is closed because the server closed or refused the connection with 4401: the session has ended,
+ * or there is none. Otherwise `active` if a server has accepted the client, and `unknown` before that.
  */
 export type SessionState = "unknown" | "active" | "lost";
 
@@ -109,5 +109,5 @@ export interface WsClient {
    * Called when the session is lost: the server closed or refused the connection with 4401, and the client does not
    * reconnect. Let the user sign in, then call `connect()`. Returns a function that stops it.
    */
-  onSessionLost(callback: (info: StateInfo) => void): () => void;
+  onSessionLost(callback: (info?: StateInfo) => void): () => void;
 }

@@ -16,7 +16,7 @@ export interface Envelope {
   readonly meta: Meta;
   readonly payload: unknown;
   /** Whether meta has keys that the schema must declare. */
-  readonly hasCustomMeta: boolean;
+  readonly hasCustom: boolean;
 }
 
 /** A frame that is not an envelope; with its type and correlation id, if they could be read. */
@@ -52,11 +52,8 @@ export function isApplicationFrame(frame: string): boolean {
 export function decode(frame: string): Envelope | Unreadable {
   const envelope = parse(frame);
   if (envelope.problem !== undefined) return envelope;
-  const { type, meta, payload, hasCustomMeta } = envelope;
-  if (
-    !nestsDeeper(payload, MAX_FRAME_DEPTH - 1) &&
-    !(hasCustomMeta && nestsDeeper(meta, MAX_FRAME_DEPTH - 1))
-  )
+  const { type, meta, payload, hasCustom } = envelope;
+  if (!nestsDeeper(payload, MAX_FRAME_DEPTH - 1) && !(hasCustom && nestsDeeper(meta, MAX_FRAME_DEPTH - 1)))
     return envelope;
   return unreadable(`The frame nests deeper than ${MAX_FRAME_DEPTH} levels.`, type, meta.correlationId);
 }
@@ -74,13 +71,13 @@ function parse(frame: string): Envelope | Unreadable {
   if (!isObject(meta)) return unreadable('"meta" is not an object.', type);
   const problem = problemOf(root) ?? problemOfMeta(meta);
   if (problem !== undefined) return unreadable(problem, type, meta["correlationId"]);
-  const hasCustomMeta = !isStandard(meta) && tidyMeta(meta);
+  const hasCustom = !isStandard(meta) && tidyMeta(meta);
   return {
     problem: undefined,
     type: type as string,
     meta,
     payload,
-    hasCustomMeta,
+    hasCustom,
   };
 }
 

@@ -119,7 +119,7 @@ export class WsError extends Error {
     super(message, options);
     const { retryable, retryAfterMs } = options;
     if (retryAfterMs !== undefined && isTerminal(code)) {
-      throw new TypeError(`${code} is a terminal code. Remove retryAfterMs.`);
+      throw new TypeError(`${code} does not allow retryAfterMs. Leave it out.`);
     }
     this.code = code;
     this.details = details;

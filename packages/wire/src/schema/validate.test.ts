@@ -5,7 +5,7 @@ import { readPayload, standardValidator } from "./validate.ts";
 
 const News = message("NEWS", { title: z.string() });
 const payload = { title: "t", extra: 1 };
-const envelope = { problem: undefined, type: "NEWS", meta: {}, payload, hasCustomMeta: false } as const;
+const envelope = { problem: undefined, type: "NEWS", meta: {}, payload, hasCustom: false } as const;
 
 describe("a payload that does not match its schema", () => {
   test("names no field in the message, because a peer may read it, but in the details", () => {

@@ -29,17 +29,14 @@ export function readPayload(
 export function readMeta(
   validator: Validator,
   schema: AnyMessageSchema,
-  { meta, hasCustomMeta }: Envelope,
+  { meta, hasCustom }: Envelope,
   code: AnyErrorCode,
 ): Meta {
-  if (schema.meta === undefined && !hasCustomMeta) return meta;
+  if (schema.meta === undefined && !hasCustom) return meta;
   const declared = declaredPart(schema, meta, code);
   if (schema.meta === undefined) return meta;
-  const { correlationId, timestamp, timeoutMs } = meta;
   const result = { ...(run(validator, schema, "meta", declared, code) as Meta) };
-  if (correlationId !== undefined) result.correlationId = correlationId;
-  if (timestamp !== undefined) result.timestamp = timestamp;
-  if (timeoutMs !== undefined) result.timeoutMs = timeoutMs;
+  for (const key in meta) if (isStandardMetaKey(key)) result[key] = meta[key];
   return result;
 }
 
@@ -63,14 +60,15 @@ function declaredPart(schema: AnyMessageSchema, meta: object, code: AnyErrorCode
   for (const [key, value] of Object.entries(meta)) {
     if (isStandardMetaKey(key)) continue;
     if (schema.meta === undefined || key === "__proto__") {
-      throw new WsError(
-        code,
-        `The message ${schema.type} declares no meta ${JSON.stringify(key.slice(0, 64))}. Leave it out, or declare it.`,
-      );
+      throw undeclared(schema, `meta ${JSON.stringify(key.slice(0, 64))}`, code);
     }
     declared[key] = value;
   }
   return declared;
+}
+
+function undeclared({ type }: AnyMessageSchema, what: string, code: AnyErrorCode): WsError {
+  return new WsError(code, `The message ${type} declares no ${what}. Leave it out, or declare it.`);
 }
 
 /** Validates one part of a message. */
@@ -85,16 +83,13 @@ function run(
   const schema = part === "payload" ? message.payload : message.meta;
   if (schema === undefined) {
     if (value === undefined) return undefined;
-    throw new WsError(code, `The message ${type} declares no ${part}. Leave it out, or declare it.`);
+    throw undeclared(message, part, code);
   }
   const result = validator(schema, value);
   if ("then" in result) {
     // An unhandled rejection would end the process.
     Promise.resolve(result).catch(() => undefined);
-    throw new WsError(
-      "INTERNAL",
-      `The schema of ${type} validates asynchronously. Use a synchronous schema.`,
-    );
+    throw new WsError("INTERNAL", `The schema of ${type} is asynchronous. Use a synchronous one.`);
   }
   if (result.issues === undefined) return result.value;
   const issues = result.issues.slice(0, MAX_ISSUES).map(describeIssue);
