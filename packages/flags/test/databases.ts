@@ -54,11 +54,17 @@ export async function freshMariadb(): Promise<FreshDatabase<MysqlPool>> {
   };
 }
 
-export async function freshSqlite(): Promise<FreshDatabase<DatabaseSync>> {
+export interface FreshSqlite extends FreshDatabase<DatabaseSync> {
+  readonly path: string;
+}
+
+export async function freshSqlite(): Promise<FreshSqlite> {
   const directory = mkdtempSync(join(tmpdir(), "halyard-flags-"));
+  const path = join(directory, "app.db");
   return {
+    path,
     connect() {
-      const database = new DatabaseSync(join(directory, "app.db"), { timeout: 5000 });
+      const database = new DatabaseSync(path, { timeout: 5000 });
       return { database, close: async () => database.close() };
     },
     drop: async () => rmSync(directory, { recursive: true }),

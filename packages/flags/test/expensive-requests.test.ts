@@ -6,7 +6,7 @@ import { wrapHost } from "./wrapped-host.ts";
 const OPTIONS = { flags: { multiTenant: true, rateLimit: false as const } };
 const FLAGS = 25;
 /** About a millisecond for each flag. */
-const CONDITIONS = Array.from({ length: 30 }, () => ({
+const CONDITIONS = Array.from({ length: 15 }, () => ({
   attribute: "a",
   operator: "contains" as const,
   value: `${"a".repeat(255)}b`,

@@ -32,12 +32,12 @@ export const WORST_KINDS: readonly WorstKind[] = [
   },
   {
     name: "searches for an object",
-    conditions: times(20, { attribute: "attributes.a", operator: "contains", value: { a: 1, b: 2 } }),
+    conditions: times(9, { attribute: "attributes.a", operator: "contains", value: { a: 1, b: 2 } }),
     attributes: { a: Array(1_024).fill({ a: 1, b: 3 }) },
   },
   {
     name: "patterns",
-    conditions: times(2, { attribute: "attributes.a", operator: "regex", value: "(?:a?){80}a{80}b" }),
+    conditions: times(2, { attribute: "attributes.a", operator: "regex", value: "(?:a?){80}a{80}[bc]" }),
     attributes: { a: LONG },
   },
   {
@@ -62,6 +62,11 @@ export const WORST_KINDS: readonly WorstKind[] = [
       value: Array.from({ length: 400 }, () => ({ a: 1, b: 2 })),
     }),
     attributes: { a: { a: 1, b: 3 } },
+  },
+  {
+    name: "long prefixes",
+    conditions: times(4, { attribute: "attributes.a", operator: "starts_with", value: `${half("a")}b` }),
+    attributes: { a: `${half("a")}c` },
   },
   {
     name: "deep paths",

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { checkConditions, costOf } from "./conditions.ts";
-import type { RuleConditions } from "./definition.ts";
+import type { ConditionOperator, RuleConditions } from "./definition.ts";
+import type { JsonValue } from "./json.ts";
 
 const tree = (...conditions: readonly object[]): RuleConditions => {
   const checked = checkConditions({ operator: "OR", conditions });
@@ -35,4 +36,31 @@ test("a segment counts once for a flag, however often its rules name it", () => 
   const once = costOf([named], segments);
   expect(once).toBeGreaterThan(cost(of("contains", "x")));
   expect(costOf([named, named], segments) - once).toBeLessThan(50);
+});
+
+/** The group, the condition and one level of its path. */
+const BASE = 10 + 10 + 12;
+
+const stepsOf = (operator: ConditionOperator, value: JsonValue) => cost(of(operator, value)) - BASE;
+
+test.each<[ConditionOperator, JsonValue, number]>([
+  ["equals", 1, 3],
+  ["equals", "x".repeat(100), 5],
+  ["equals", { a: 1, b: [1, 2] }, 30 + 20 + 3 + 20 + 3 + 3 + 3],
+  ["in", ["a", "b"], 3 + 4 + 4],
+  ["starts_with", "x".repeat(20), 15],
+  ["ends_with", "x".repeat(14_000), 8403],
+  ["greater_than", 1, 0],
+  ["greater_than", "2030-01-01", 300],
+  ["contains", "x", 6000],
+  ["not_contains", 1, 500],
+  ["contains", [1], 60_000 + 3 + 3],
+  ["regex", "@example\\.com$", 4096 + 15 * 1024],
+])("%s with %j costs the steps that the guide states", (operator, operand, steps) => {
+  expect(stepsOf(operator, operand)).toBe(steps);
+});
+
+test("a group and each level of a path cost the steps that the guide states", () => {
+  const condition = { attribute: "a.b.c", operator: "equals", value: 1 };
+  expect(cost({ conditions: [condition] })).toBe(3 * 10 + 3 * 12 + 3);
 });

@@ -31,8 +31,8 @@ export function jsonEquals(expected: JsonValue, actual: unknown): boolean {
   }
   if (!isPlainObject(actual)) return false;
   const entries = entriesOf(expected as JsonObject);
-  return (
-    entries.every(([key, value]) => Object.hasOwn(actual, key) && jsonEquals(value, actual[key])) &&
-    Object.keys(actual).length === entries.length
-  );
+  for (const [key, value] of entries) {
+    if (!Object.hasOwn(actual, key) || !jsonEquals(value, actual[key])) return false;
+  }
+  return Object.keys(actual).length === entries.length;
 }

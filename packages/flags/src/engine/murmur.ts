@@ -102,7 +102,7 @@ const longIds = new Map<string, LongId>();
 
 function murmur3AfterLong(id: string, { text, words, stride, byteLength }: Suffix): number {
   // The two halves of a character outside the basic plane have other bytes together than apart.
-  if (/^[\uDC00-\uDFFF]/.test(text)) return murmur3(id + text);
+  if ((text.charCodeAt(0) & 0xfc00) === 0xdc00) return murmur3(id + text);
   const { hash: ofId, rest, byteLength: idLength } = longIds.get(id) ?? readLongId(id);
   const total = idLength + byteLength;
   const filled = rest.length;

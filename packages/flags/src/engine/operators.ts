@@ -12,7 +12,15 @@ import {
   predicate,
   SAME,
 } from "./comparison.ts";
-import { comparisonCost, DATE_COST, DEEP_LIST_COST, LIST_COST, SEARCH_COST, type Steps } from "./cost.ts";
+import {
+  affixCost,
+  comparisonCost,
+  DATE_COST,
+  DEEP_LIST_COST,
+  LIST_COST,
+  SEARCH_COST,
+  type Steps,
+} from "./cost.ts";
 import { jsonEquals } from "./equality.ts";
 import { parseIsoDate } from "./iso-date.ts";
 import type { JsonValue } from "./json.ts";
@@ -105,7 +113,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "a string starts with the string",
     checkOperand: allowAny,
     isPattern: false,
-    cost: comparisonCost,
+    cost: affixCost,
     compile: (operand) => predicate((value) => startsWith(operand, value)),
     isNegated: false,
     explain: verdictOf(startsWith),
@@ -114,7 +122,7 @@ export const OPERATORS: Readonly<Record<ConditionOperator, OperatorDefinition>> 
     documentation: "a string ends with the string",
     checkOperand: allowAny,
     isPattern: false,
-    cost: comparisonCost,
+    cost: affixCost,
     compile: (operand) => predicate((value) => endsWith(operand, value)),
     isNegated: false,
     explain: verdictOf(endsWith),

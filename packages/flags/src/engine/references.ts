@@ -59,7 +59,7 @@ function gather(tree: RuleConditions): Facts {
   };
   visit(tree);
   const patternSize = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0);
-  cost += nodes * NODE_COST + patternCost(patternSize);
+  cost += nodes * NODE_COST + patternCost(patterns.length, patternSize);
   return { segments, nodes, patterns: patterns.length, patternSize, trustedRoots, cost };
 }
 

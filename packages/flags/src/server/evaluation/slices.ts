@@ -5,7 +5,7 @@ import { sleep } from "../../store/wait.ts";
 /** Steps that are evaluated before other requests get a turn: about a millisecond. */
 const SLICE: Steps = 100_000;
 /** To find a flag, count its evaluation and write the result. */
-const FLAG_COST: Steps = 100;
+const FLAG_COST: Steps = 200;
 
 /** Counts the steps of one request. The flags of a snapshot never change, so a pause cannot mix two revisions. */
 export class Slices {

@@ -2,7 +2,7 @@
 import type { EvaluationReason } from "../../engine/definition.ts";
 import type { SnapshotFlag } from "../flag-store.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
-import { repeat } from "../wait.ts";
+import { repeat, sleep } from "../wait.ts";
 import { type CountedReason, EvaluationCounter, type ReasonCounts } from "./evaluation-counter.ts";
 import type { EvaluationCount, EventLog } from "./event-log.ts";
 import { hourOf } from "./hour.ts";
@@ -41,6 +41,8 @@ const STUCK_MS = 60_000;
 const MAX_LISTED = 20_000;
 /** Flags per transaction. */
 const CHUNK = 200;
+/** Counters that are collected before other requests get a turn: about a millisecond. */
+const SLICE = 500;
 
 interface PendingFlag {
   readonly tenant: string;
@@ -64,7 +66,7 @@ export function createTally({
   nowMs = Date.now,
   monotonicMs = () => performance.now(),
 }: TallyOptions): Tally {
-  let listed: EvaluationCounter[] = [];
+  const listed: EvaluationCounter[] = [];
   const pending = new Map<string, PendingFlag>();
   let unsettled: Part | undefined;
   let lastFlushMs = monotonicMs();
@@ -85,15 +87,13 @@ export function createTally({
   function list(counter: EvaluationCounter): void {
     counter.isListed = true;
     listed.push(counter);
-    if (listed.length >= MAX_LISTED) gather();
+    if (listed.length >= MAX_LISTED) gather(SLICE);
   }
 
-  /** Adds up the counts of the same flag in different snapshots. */
-  function gather(): void {
+  /** Adds up the counts of the same flag in different snapshots. Takes the first `max` counters of the list. */
+  function gather(max: number): void {
     const hour = hourOf(nowMs());
-    const counters = listed;
-    listed = [];
-    for (const counter of counters) {
+    for (const counter of listed.splice(0, max)) {
       counter.isListed = false;
       const { tenant, flagId } = counter;
       keep({ tenant, flagId, hour, counts: counter.take() });
@@ -126,7 +126,11 @@ export function createTally({
   async function write(): Promise<void> {
     lastFlushMs = monotonicMs();
     progressAtMs = lastFlushMs;
-    gather();
+    // Those that are listed during a pause are left for the next write.
+    for (let left = listed.length; left > 0; left -= SLICE) {
+      gather(Math.min(left, SLICE));
+      if (left > SLICE) await sleep(0);
+    }
     for (;;) {
       unsettled ??= take();
       const part = unsettled;

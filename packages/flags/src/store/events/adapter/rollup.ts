@@ -2,6 +2,7 @@
 import type { EvaluationCountRow, EventCountRow } from "../../../model/event-rows.ts";
 import type { Adapter } from "../../rows/queries.ts";
 import { sha256 } from "../../sha256.ts";
+import { sleep } from "../../wait.ts";
 import type { EvaluationCount, FigureWindow } from "../event-log.ts";
 import { HOUR_MS, hourOf, hourStart } from "../hour.ts";
 import type { TenantEvent } from "./decide.ts";
@@ -124,6 +125,9 @@ function clamp(value: number, limit: number): number {
   return Math.min(Math.max(value, -limit), limit);
 }
 
+/** Roll-ups between two turns of the event loop: synchronous drivers such as SQLite's would block it. */
+const SLICE = 10;
+
 /** Updates in the order of the ids, so that two processes with the same roll-ups do not deadlock. */
 async function increaseAll<Row extends EventCountRow | EvaluationCountRow>(
   tx: Adapter,
@@ -137,7 +141,9 @@ async function increaseAll<Row extends EventCountRow | EvaluationCountRow>(
       figures,
     })),
   );
-  for (const { id, columns, figures } of named.sort((a, b) => (a.id < b.id ? -1 : 1))) {
+  const sorted = named.sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const [at, { id, columns, figures }] of sorted.entries()) {
+    if (at % SLICE === SLICE - 1) await sleep(0);
     const where = [{ field: "rollupId", value: id }];
     const row = await tx.incrementOne<Figures>({ model, where, increment: figures });
     if (row === null) {
