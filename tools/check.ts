@@ -11,7 +11,6 @@ import { findBreaches } from "./hygiene.ts";
 import { findUndocumented } from "./jsdoc.ts";
 import { findMissing, findUnverified } from "./lock.ts";
 import { findBrokenLinks, findMissingNames } from "./names.ts";
-import { findInPages, NOT_READABLE, NOT_STRUCTURED } from "./not-rewritten.ts";
 import { bin, run, runOxlint, runTsc } from "./process.ts";
 import { findHardText, isReadable } from "./readability.ts";
 import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
@@ -103,13 +102,11 @@ function checkWords(): Outcome {
 }
 
 function checkStructure(): Outcome {
-  const find = (page: string): string[] => findStructureProblems(page, read(page));
-  return expectNone(findInPages(listFiles().filter(isStructured), NOT_STRUCTURED, find));
+  return expectNone(listFiles().filter(isStructured).flatMap((page) => findStructureProblems(page, read(page))));
 }
 
 function checkReadability(): Outcome {
-  const find = (page: string): string[] => findHardText(page, read(page));
-  return expectNone(findInPages(listFiles().filter(isReadable), NOT_READABLE, find));
+  return expectNone(listFiles().filter(isReadable).flatMap((page) => findHardText(page, read(page))));
 }
 
 function checkTroubleshooting(): Outcome {

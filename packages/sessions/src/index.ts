@@ -113,6 +113,6 @@ export async function forgetCaller(
  * ```
  */
 export async function connectSessions(auth: AuthInstance, bus: SessionBus): Promise<() => void> {
-  const { feed } = await sessionsOf(auth);
-  return connectFeed(feed, bus);
+  const { feed, reportUnannounced } = await sessionsOf(auth);
+  return connectFeed(feed, bus, reportUnannounced);
 }

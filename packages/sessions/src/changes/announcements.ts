@@ -19,8 +19,8 @@ const KINDS: ReadonlySet<unknown> = new Set([
   "organization",
 ]);
 
-/** Returns a function that stops. */
-export function connectFeed(feed: ChangeFeed, bus: SessionBus): () => void {
+/** Returns a function that stops. `report` is called when other processes cannot be told. */
+export function connectFeed(feed: ChangeFeed, bus: SessionBus, report: (error: unknown) => void): () => void {
   const from = crypto.randomUUID();
   let waiting = new Map<string, IdentityChange>();
   let isSending = false;
@@ -49,8 +49,9 @@ export function connectFeed(feed: ChangeFeed, bus: SessionBus): () => void {
     for (;;) {
       try {
         return await bus.publish(message);
-      } catch {
-        if (isStopped || performance.now() >= stopAtMs) return;
+      } catch (error) {
+        if (isStopped) return;
+        if (performance.now() >= stopAtMs) return report(error);
         await new Promise<void>((resolve) => later(resolve, RETRY_MS));
       }
     }

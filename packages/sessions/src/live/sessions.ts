@@ -31,6 +31,8 @@ export interface Sessions {
   readonly feed: ChangeFeed;
   readonly live: LiveSessions;
   readonly floor: Floor;
+  /** Logs that other processes could not be told about a change. */
+  readonly reportUnannounced: (error: unknown) => void;
   /** Undefined when the credentials belong to no session that holds. Rejects when the session store fails. */
   findCaller(credentials: RequestCredentials): Promise<SessionCaller | undefined>;
 }
@@ -60,6 +62,11 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
     feed,
     live,
     floor,
+    reportUnannounced: (error) =>
+      context.logger.error(
+        "[halyard] The bus did not accept the change of a session for 10 s; other processes find it within 5 s by comparison. Check the bus:",
+        error,
+      ),
     async findCaller(credentials) {
       const name = await verify(auth, context, credentials);
       return name && live.identify(name);
