@@ -67,7 +67,7 @@ export function createExposures({
   let isClosed = false;
   /** The chunk that is being written. */
   let writing: Promise<boolean> | undefined;
-  let draining: Promise<void> | undefined;
+  let isDraining = false;
 
   const depth = () => queue.size + links.size;
 
@@ -142,15 +142,20 @@ export function createExposures({
     while (depth() > 0) if (!(await takeTurn())) return;
   }
 
+  /** Writes in the background what callers of `flush` do not wait for. */
+  function drain(): void {
+    if (isDraining) return;
+    isDraining = true;
+    void write().finally(() => {
+      isDraining = false;
+    });
+  }
+
   /** Does not wait for what is added later: under load the queue is never empty. */
   async function flush(): Promise<void> {
     // One more, because the chunk that is being written may lack what was added since.
     const turns = Math.ceil(Math.max(queue.size, links.size) / CHUNK) + 1;
-    if (!isolated) {
-      draining ??= write().finally(() => {
-        draining = undefined;
-      });
-    }
+    if (!isolated) drain();
     for (let turn = 0; turn < turns && depth() > 0; turn++) if (!(await takeTurn())) return;
   }
 
