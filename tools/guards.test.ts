@@ -102,6 +102,27 @@ const BREAKS: readonly Break[] = [
     names: ["docs/broken-block.md:6:", "TS2345"],
   },
   {
+    title: "a page that does not begin with what it is for and an example",
+    step: "page structure",
+    file: "docs/guide/broken-structure.md",
+    text: "# Broken\n\nFor a test.\n\n## Options\n",
+    names: ["docs/guide/broken-structure.md:1: show the smallest example", "the last section must be"],
+  },
+  {
+    title: "a page with a long sentence and a vague word",
+    step: "readability",
+    file: "docs/guide/broken-sentence.md",
+    text: `# Broken\n\nThis simply ${"goes and ".repeat(20)}ends.\n`,
+    names: ["docs/guide/broken-sentence.md:3: 43 words in a sentence", '"simply"'],
+  },
+  {
+    title: "a log line without an entry for troubleshooting",
+    step: "troubleshooting",
+    file: "packages/wire/src/router/broken-log.ts",
+    text: 'export function warn(): void {\n  console.warn("[halyard] The moon is full tonight.");\n}\n',
+    names: ["packages/wire/src/router/broken-log.ts:2", "The moon is full tonight."],
+  },
+  {
     title: "a code block in the docs that is marked not to be compiled",
     step: "docs blocks",
     file: "docs/broken-mark.md",

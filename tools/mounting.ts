@@ -24,7 +24,6 @@ const VERSIONS: Readonly<Record<string, string>> = {
   fastify: "5.12.8",
   hono: "4.13.17",
   next: "16.4.6",
-  nuxt: "4.5.2",
   react: "19.3.1",
   "react-dom": "19.3.1",
   svelte: "5.57.3",
@@ -53,7 +52,7 @@ const onNode = (name: string): Framework => ({
   page: "/checkout",
 });
 
-export type FrameworkName = "hono" | "express" | "fastify" | "next" | "nuxt" | "svelte";
+export type FrameworkName = "hono" | "express" | "fastify" | "next" | "svelte";
 
 const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
   hono: onNode("hono"),
@@ -68,16 +67,6 @@ const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
     build: [bin("next"), "build"],
     start: [bin("next"), "start"],
     page: "/checkout",
-  },
-  nuxt: {
-    auth: "server/utils/auth.js",
-    project: {
-      "app/app.vue": "<template><p>Mounted</p></template>\n",
-      "nuxt.config.ts": 'export default { compatibilityDate: "2026-11-01", telemetry: false };\n',
-    },
-    build: [bin("nuxt"), "build"],
-    start: [process.execPath, ".output/server/index.mjs"],
-    page: "/api/checkout",
   },
   svelte: {
     auth: "src/lib/server/auth.js",
@@ -120,7 +109,6 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
     BETTER_AUTH_SECRET: "a secret that is only good enough for this check, which is all it does",
     BETTER_AUTH_URL: `http://localhost:${port}`,
     NEXT_TELEMETRY_DISABLED: "1",
-    NUXT_TELEMETRY_DISABLED: "1",
     ORIGIN: `http://localhost:${port}`,
     PORT: String(port),
   };
