@@ -216,8 +216,10 @@ async function followAll(): Promise<Outcome> {
   const pages = listFiles().filter(
     (file) => isPage(file) && isFollowed(file, read(file)) && !NOT_FOLLOWED.has(file) && !BUILT.has(file),
   );
+  // For a quick run while a page is being written.
+  const chosen = process.env["HALYARD_PAGES"];
   const readings = pages
-    .filter((page) => page.includes(process.env["HALYARD_PAGES"] ?? ""))
+    .filter((page) => page.includes(chosen ?? ""))
     .map((page) => readPage(page, read(page)));
   const problems = readings.flatMap((reading) => reading.problems);
   if (problems.length > 0) return expectNone(problems);
@@ -226,6 +228,7 @@ async function followAll(): Promise<Outcome> {
     folder: join(folder, "followed"),
     specify,
   });
+  if (chosen !== undefined) return followed;
   const guide = await useProject(wire, "npm", runGuide);
   return expectNone([followed, guide].filter(({ ok }) => !ok).map(({ output }) => output));
 }
