@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { defineConfig } from "vitest/config";
+
+const conditions = ["@halyard/source"];
+const flags = `${import.meta.dirname}/packages/flags`;
+const { exports } = JSON.parse(readFileSync(`${flags}/package.json`, "utf8"));
+
+/** Stryker mutates a copy of the repository, but the links in node_modules lead to the original. */
+const alias = Object.entries<{ "@halyard/source"?: string }>(exports).flatMap(
+  ([name, { "@halyard/source": source }]) =>
+    source === undefined
+      ? []
+      : [{ find: new RegExp(`^@halyard/flags${name.slice(1)}$`), replacement: `${flags}/${source}` }],
+);
+
+/** The tests that `npm run mutate` runs for each mutant: those that are fast and need no service. */
+export default defineConfig({
+  resolve: { conditions, alias },
+  ssr: { resolve: { conditions } },
+  test: {
+    root: flags,
+    pool: "forks",
+    maxWorkers: 1,
+    // Loading the dependencies again for each mutant would take most of the time.
+    isolate: false,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
+    include: (process.env["HALYARD_TESTS"] ?? "src/**/*.test.ts").split(","),
+    exclude: ["**/node_modules/**", "**/*.long.test.ts"],
+  },
+});
