@@ -66,6 +66,7 @@ export function createFloor({ sessions, changes, report, intervalMs = INTERVAL_M
   ): Promise<void> {
     for (let at = 0; at < settled.length; at += MAX_BLOCK) {
       const block = settled.slice(at, at + MAX_BLOCK).filter(({ isEnded }) => !isEnded);
+      if (block.length === 0) continue;
       const rows = block.flatMap(({ reading }) =>
         reading?.changedAtMs === undefined
           ? []

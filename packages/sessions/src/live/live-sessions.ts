@@ -36,8 +36,8 @@ export class LiveSessions {
   #reading: Promise<void> | undefined;
   /** Sessions that ended a moment ago, for connections that are being opened. The oldest first. */
   readonly #endedAtMs = new Map<string, number>();
-  /** Called when the first session is followed. */
-  onFollowed: (() => void) | undefined;
+  /** Called when a session is added. */
+  onAdded: (() => void) | undefined;
 
   constructor({ feed, reader, report }: LiveSessionsOptions) {
     this.#feed = feed;
@@ -65,6 +65,7 @@ export class LiveSessions {
     if (existing === undefined) {
       this.#byId.set(sessionId, live);
       this.#index(live);
+      this.onAdded?.();
     }
     return new Promise((resolve, reject) => {
       live.waiters.push({ resolve, reject });
@@ -93,7 +94,6 @@ export class LiveSessions {
     }
     live.listeners.add(listener);
     listener.current?.(live.reading.caller);
-    this.onFollowed?.();
     return () => {
       live.usedAtMs = performance.now();
       live.listeners.delete(listener);

@@ -37,6 +37,9 @@ export interface Sessions {
   findCaller(credentials: RequestCredentials): Promise<SessionCaller | undefined>;
 }
 
+/** Minimum interval between two log entries: the store is read again every few seconds. */
+const REPORT_INTERVAL_MS = 60_000;
+
 /** By the adapter, which is the same object for every request to an auth instance. */
 const instances = new WeakMap<object, Sessions>();
 
@@ -50,14 +53,21 @@ export async function sessionsOf(auth: AuthInstance): Promise<Sessions> {
 function createSessions(auth: AuthInstance, context: HostContext): Sessions {
   if (!hasSessionStore(context)) throw withoutStore();
   watchIdentityWrites(context);
-  const report = (error: unknown) =>
-    context.logger.error("[halyard] The followed sessions could not be checked:", error);
+  let reportedAtMs = Number.NEGATIVE_INFINITY;
+  const report = (error: unknown) => {
+    if (performance.now() - reportedAtMs < REPORT_INTERVAL_MS) return;
+    reportedAtMs = performance.now();
+    context.logger.error(
+      "[halyard] The followed sessions could not be checked. They are checked again:",
+      error,
+    );
+  };
   const feed = changeFeedOf(context);
   const reader = createSessionReader(context);
   const live = new LiveSessions({ feed, reader, report });
   const changes = reader.isBatched ? createSessionChanges(context.adapter) : undefined;
   const floor = createFloor({ sessions: live, changes, report });
-  live.onFollowed = () => floor.start();
+  live.onAdded = () => floor.start();
   return {
     feed,
     live,
