@@ -273,7 +273,9 @@ test("a wrapped authenticate function is refused, because its connections would 
 test("in a Durable Object it throws, because nothing would close the connections after a sign-out", async () => {
   const app = await startAuth(await createStore({ database: "sqlite", storage: false }));
   const { follow } = betterAuthSession(app.auth);
-  expect(() => createRouter().attach({ isolated: true, follow })).toThrow("does not work in a Durable Object");
+  expect(() => createRouter().attach({ isolated: true, follow })).toThrow(
+    "does not work in a Durable Object",
+  );
 });
 
 test("a change in one process reaches connections of another over the router's pub/sub, and tokens stay at home", async () => {
