@@ -102,11 +102,19 @@ function checkWords(): Outcome {
 }
 
 function checkStructure(): Outcome {
-  return expectNone(listFiles().filter(isStructured).flatMap((page) => findStructureProblems(page, read(page))));
+  return expectNone(
+    listFiles()
+      .filter(isStructured)
+      .flatMap((page) => findStructureProblems(page, read(page))),
+  );
 }
 
 function checkReadability(): Outcome {
-  return expectNone(listFiles().filter(isReadable).flatMap((page) => findHardText(page, read(page))));
+  return expectNone(
+    listFiles()
+      .filter(isReadable)
+      .flatMap((page) => findHardText(page, read(page))),
+  );
 }
 
 function checkTroubleshooting(): Outcome {

@@ -1,10 +1,10 @@
+import type { Caller } from "@halyard/sessions/plugin";
 import { createAccessControl } from "better-auth/plugins/access";
 import { admin } from "better-auth/plugins/admin";
 import { defaultStatements } from "better-auth/plugins/admin/access";
 import { organization } from "better-auth/plugins/organization";
 import { describe, expect, test } from "vitest";
 import type { GuardedCall } from "../call.ts";
-import type { Caller } from "../identity/caller.ts";
 import { type FlagAction, featureFlagStatements } from "./actions.ts";
 import {
   admitToEntity,
