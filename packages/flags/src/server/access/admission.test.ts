@@ -259,6 +259,8 @@ describe("a call on a list", () => {
     const query = { flagId: "key:k", limit: 5 };
     expect(await findListedFlag(callOf({ caller: ADMIN }), query)).toEqual({ flagId: "g1", limit: 5 });
     expect(await findListedFlag(callOf(OWNER), query)).toEqual({ flagId: "f1", limit: 5 });
+    const single = callOf({ caller: ADMIN, home: "acme" });
+    expect(await findListedFlag(single, query)).toEqual({ flagId: "g1", limit: 5 });
     const byId = { flagId: "f1" };
     expect(await findListedFlag(callOf(OWNER), byId)).toBe(byId);
     const none = {};

@@ -46,7 +46,12 @@ function callOf(setting: Setting): Call {
   return {
     service: { options: flags },
     request: { context: { options: { plugins }, adapter }, headers: new Headers(setting.headers) },
-    identity: { tieTo: async (_caller: Caller, tenant: string) => ties.get(tenant) },
+    identity: {
+      async tieTo(_caller: Caller, tenant: string) {
+        if (tenant === "") throw new Error("Global flags belong to no organization.");
+        return ties.get(tenant);
+      },
+    },
   } as unknown as Call;
 }
 
@@ -174,6 +179,9 @@ describe("an API key", () => {
     );
     expect(await judged({ flags: TENANTS }, keyWith("read"), "read", "acme")).toBe("hidden");
     expect(await judged({ flags: TENANTS }, keyWith("read"), "read", "")).toBe("hidden");
+    // The default role of users does not count for keys.
+    const byUsers: Setting = { flags: TENANTS, admin: { ac, roles: { user: reader } } };
+    expect(await judged(byUsers, keyWith("read"), "read", "acme")).toBe("hidden");
   });
 });
 
@@ -216,7 +224,7 @@ describe("the option permission", () => {
     await judged(setting, userWith("admin"), "update", "");
     await judged(setting, keyWith("read"), "read", "acme");
     const user = { id: "u", email: "u@example.com" };
-    expect(seen).toEqual([
+    expect(seen).toStrictEqual([
       [{ user, organizationId: "acme" }, "1", "read"],
       [{ user: { ...user, role: "admin" } }, "1", "update"],
       [{ key: { id: "k", actions: ["read"] }, organizationId: "acme" }, "1", "read"],
