@@ -201,7 +201,7 @@ function specify(name: string): readonly string[] | undefined {
   const pinned = pinVersion(name);
   if (path === undefined) return pinned === undefined ? undefined : [pinned];
   const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = findPackage(name).manifest;
-  // A package of ours that another one needs is not in the registry in this version.
+  // A package of this repository may need another one, which the registry does not have in this version.
   const ours = Object.keys(dependencies).flatMap((needed) => tarballs.get(needed)?.path ?? []);
   const required = Object.keys(peerDependencies).filter(
     (peer) => peerDependenciesMeta[peer]?.optional !== true,

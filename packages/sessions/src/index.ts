@@ -1,15 +1,16 @@
 /** Who is signed in to a Better Auth instance, and the moment that changes. */
 import type { SessionBus } from "./bus/bus.ts";
 import { connectFeed } from "./changes/announcements.ts";
+import type { AuthInstance, RequestCredentials } from "./live/auth-instance.ts";
 import type { SessionListener } from "./live/live-session.ts";
 import type { SessionCaller } from "./live/session-caller.ts";
-import { type AuthInstance, type RequestCredentials, sessionsOf } from "./live/sessions.ts";
+import { sessionsOf } from "./live/sessions.ts";
 
 export type { SessionBus, SessionBusListener } from "./bus/bus.ts";
 export { IdentityError, type IdentityErrorOptions, type IdentityProblem } from "./callers/errors.ts";
+export type { AuthInstance, RequestCredentials } from "./live/auth-instance.ts";
 export type { EndReason, SessionListener } from "./live/live-session.ts";
 export type { ChangedPart, Row, SessionCaller, SessionChange } from "./live/session-caller.ts";
-export type { AuthInstance, RequestCredentials } from "./live/sessions.ts";
 
 /**
  * The caller of a request: from its session cookie, or from a bearer or one-time token. Undefined without a session that

@@ -1,6 +1,7 @@
 /** What a user of @halyard/wire may write, with the types they may rely on. Compiled against the packed tarball. */
 
 import { createRouter, type MessageSchema, message, WsError } from "@halyard/wire";
+import { type AuthInstance, betterAuthSession, type SessionData } from "@halyard/wire/better-auth";
 import { createBunHandler } from "@halyard/wire/bun";
 import { wsClient } from "@halyard/wire/client";
 import { wsClient as valibotClient } from "@halyard/wire/client/valibot";
@@ -135,4 +136,23 @@ export async function rehearse(): Promise<string> {
   const peer = await createTestServer(router).connect({ data: { strangerId: "1" } });
   const { text } = await peer.request(Greet, { name: "Ada" });
   return text;
+}
+
+export function followSessions(auth: AuthInstance): Promise<ServerHandle> {
+  const signedIn = createRouter<SessionData & { plan: string }>();
+  // @ts-expect-error the data lacks `plan`
+  void serve(signedIn, { authenticate: betterAuthSession(auth) });
+  // @ts-expect-error an anonymous visitor has no `userId`
+  void serve(signedIn, { authenticate: betterAuthSession(auth, { anonymous: true }) });
+  const authenticate = betterAuthSession(auth, {
+    data: ({ userId }) => {
+      assertEqual<typeof userId, string>();
+      return { plan: "pro" };
+    },
+    onSessionChange: (ctx, { changed }) => {
+      assertEqual<typeof ctx.data.plan, string>();
+      changed.includes("organizationId");
+    },
+  });
+  return serve(signedIn, { authenticate });
 }

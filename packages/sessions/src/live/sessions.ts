@@ -6,26 +6,11 @@ import { hasSessionStore } from "../callers/session.ts";
 import { createSessionChanges } from "../callers/session-changes.ts";
 import { type ChangeFeed, changeFeedOf } from "../changes/change-feed.ts";
 import { watchIdentityWrites } from "../changes/watched-writes.ts";
+import type { AuthInstance, RequestCredentials } from "./auth-instance.ts";
 import { createFloor, type Floor } from "./floor.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import type { SessionCaller } from "./session-caller.ts";
 import { createSessionReader, type SessionName } from "./session-reader.ts";
-
-/** The members of a Better Auth instance that are used. */
-export interface AuthInstance {
-  /** The context that Better Auth gives to plugins. */
-  readonly $context: Promise<object>;
-  /** The methods of the instance. */
-  readonly api: object;
-}
-
-/** The credentials of a request. */
-export interface RequestCredentials {
-  /** The headers of the request, with its cookies. */
-  readonly headers: Headers;
-  /** A bearer token or a one-time token that came another way. Cookies are then ignored. */
-  readonly token?: string | undefined;
-}
 
 export interface Sessions {
   readonly feed: ChangeFeed;

@@ -65,6 +65,10 @@ export interface BetterAuthSessionOptions<Extra extends object = Record<never, n
   readonly anonymous?: boolean;
 }
 
+/** Options with `data`. Without it, no type of more fields may be inferred from where the result is used. */
+type WithData<Extra extends object> = BetterAuthSessionOptions<Extra> &
+  Required<Pick<BetterAuthSessionOptions<Extra>, "data">>;
+
 /** What `betterAuthSession` returns, for the option `authenticate`. */
 export interface SessionAuthenticator<Data extends object> {
   /** Finds the session of an upgrade request. */
@@ -93,14 +97,22 @@ export interface SessionAuthenticator<Data extends object> {
  * await serve(router, { authenticate: betterAuthSession(auth) });
  * ```
  */
-export function betterAuthSession<Extra extends object = Record<never, never>>(
+export function betterAuthSession<Extra extends object>(
   auth: AuthInstance,
-  options: BetterAuthSessionOptions<Extra> & { readonly anonymous: true },
+  options: WithData<Extra> & { readonly anonymous: true },
 ): SessionAuthenticator<Partial<SessionFields & Extra>>;
-export function betterAuthSession<Extra extends object = Record<never, never>>(
+export function betterAuthSession<Extra extends object>(
   auth: AuthInstance,
-  options?: BetterAuthSessionOptions<Extra>,
+  options: WithData<Extra>,
 ): SessionAuthenticator<SessionFields & Extra>;
+export function betterAuthSession(
+  auth: AuthInstance,
+  options: BetterAuthSessionOptions & { readonly anonymous: true },
+): SessionAuthenticator<Partial<SessionFields>>;
+export function betterAuthSession(
+  auth: AuthInstance,
+  options?: BetterAuthSessionOptions,
+): SessionAuthenticator<SessionFields>;
 export function betterAuthSession(
   auth: AuthInstance,
   options: BetterAuthSessionOptions<object> = {},
