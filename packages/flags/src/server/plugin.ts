@@ -17,7 +17,7 @@ import { checkOptions } from "./check-options.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
 import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
 import { createFlagIdentities } from "./flag-identities.ts";
-import { HELP } from "./help.ts";
+import { withHelp } from "./help.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
 import { linkHooks } from "./identity-links.ts";
@@ -130,14 +130,13 @@ function createService(
   const { adapter, logger } = context;
   const { postgres } = options;
   const logged = new Set<string>();
-  const meter = createMeter({ warn: (message) => logger.warn(`[feature-flags] ${message} (${HELP})`) });
+  const meter = createMeter({ warn: (message) => logger.warn(withHelp(message)) });
   const warnOnce = (message: string) => {
     if (logged.has(message)) return;
     logged.add(message);
-    logger.warn(`[feature-flags] ${message} (${HELP})`);
+    logger.warn(withHelp(message));
   };
-  const warn = (message: string, error: unknown) =>
-    logger.warn(`[feature-flags] ${message} (${HELP})`, loggable(error));
+  const warn = (message: string, error: unknown) => logger.warn(withHelp(message), loggable(error));
   const transactions = createTransactions(adapter);
   if (postgres !== undefined) guardPool(postgres, warn);
   const analytics = createAnalytics(adapter, options, { host: context, transactions, meter, warn });

@@ -140,7 +140,8 @@ describe("a call on one entity", () => {
   });
 
   test("is not found by an unknown key, and repeats the key only if it could be one", async () => {
-    const message = 'There is no flag with the key "none". Check the key.';
+    const message =
+      'No flag with the key "none" was found. Check the key, and set organizationId in the query to the organization of the flag, or to "" for a global flag.';
     const details = { entity: "flag" };
     expect(await failure(toEntity(OWNER, "key:none"))).toMatchObject({ ...HIDDEN, message, details });
     const impossible = await failure(toEntity(OWNER, "key:no key"));
