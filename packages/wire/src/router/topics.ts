@@ -52,24 +52,18 @@ async function authorized(
 ): Promise<void> {
   const join = startJoin(connection, topic);
   try {
-    let verdict = await allowedSince(connection, allowed);
+    let { authorization } = connection;
+    let verdict = await allowed;
     // The connection's data has changed since: the verdict may rest on the old data.
-    while (verdict === undefined) verdict = await allowedSince(connection, ask());
+    while (connection.authorization !== authorization) {
+      authorization = connection.authorization;
+      verdict = await ask();
+    }
     // The connection has left the topic since: the later call wins.
     if (!join.hasLeft) await admit(connection, topic, verdict);
   } finally {
     endJoin(connection, topic, join);
   }
-}
-
-/** Undefined when the connection must be authorized again. */
-async function allowedSince(
-  connection: Connection,
-  allowed: boolean | Promise<boolean>,
-): Promise<boolean | undefined> {
-  const { authorization } = connection;
-  const verdict = await allowed;
-  return connection.authorization === authorization ? verdict : undefined;
 }
 
 /**
