@@ -141,7 +141,10 @@ test("no connection receives a frame long after its session changed, in any proc
   const users: User[] = [];
   await each(Array.from({ length: USERS }), async (_, index) => {
     const { json, cookie } = await signUp(`user-${index}`);
-    const kind = index % UNTOUCHED === 0 ? "none" : (KINDS[(index + Math.floor(index / UNTOUCHED)) % KINDS.length] ?? "none");
+    const kind =
+      index % UNTOUCHED === 0
+        ? "none"
+        : (KINDS[(index + Math.floor(index / UNTOUCHED)) % KINDS.length] ?? "none");
     const user: User = { id: json.user.id, token: json.token, cookie, kind, connections: [], changedAt: 0 };
     user.connections.push(await open(portOf(index), user), await open(portOf(index + 1), user));
     users.push(user);
