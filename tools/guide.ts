@@ -10,7 +10,7 @@ import type { Outcome } from "./steps.ts";
 import { type Compiler, runCompiler } from "./stranger.ts";
 
 /** Pages whose examples run elsewhere: in Bun, in workerd, in a browser. */
-const ELSEWHERE: ReadonlySet<string> = new Set(["bun", "cloudflare", "react"]);
+const ELSEWHERE: ReadonlySet<string> = new Set(["bun", "cloudflare", "react", "sessions"]);
 
 /** `serve` listens here unless an example sets another port. */
 const PORT = 3000;
@@ -45,7 +45,10 @@ function writePages(folder: string): Page[] {
   return pages;
 }
 
-/** Compiles all examples but those of Bun, whose types are not a peer. */
+/**
+ * Compiles all examples but those of Bun, whose types are not a peer, and of sessions, whose data another page declares
+ * differently for all routers of a program.
+ */
 export function compileGuide(folder: string, compiler: Compiler): Promise<Outcome> {
   writePages(folder);
   const project = join(folder, "guide", `tsconfig.${compiler}.json`);
@@ -63,7 +66,11 @@ export function compileGuide(folder: string, compiler: Compiler): Promise<Outcom
   };
   writeFileSync(
     project,
-    JSON.stringify({ compilerOptions, include: ["**/*.ts", "**/*.tsx"], exclude: ["bun"] }, null, 2),
+    JSON.stringify(
+      { compilerOptions, include: ["**/*.ts", "**/*.tsx"], exclude: ["bun", "sessions"] },
+      null,
+      2,
+    ),
   );
   return runCompiler(folder, compiler, ["-p", project]);
 }

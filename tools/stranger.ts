@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { bin, run, runTsc } from "./process.ts";
-import { listEntryPoints, readManifest, root, type Workspace } from "./repository.ts";
+import { listEntryPoints, listWorkspaces, readManifest, root, type Workspace } from "./repository.ts";
 import { expectNone, type Outcome } from "./steps.ts";
 
 /** `newest` is the TypeScript of this repository; the others are installed in the project. */
@@ -72,6 +72,11 @@ export async function install(
   for (const [dependency, version] of Object.entries(devDependencies)) {
     if (dependency.startsWith("@types/")) versions[dependency] = version;
   }
+  // The newest version of such a peer may not fit the pinned versions of the others.
+  for (const peer of listPeersOfOwn(Object.keys(versions).filter((dependency) => tarballs.has(dependency)))) {
+    const version = devDependencies[peer];
+    if (version !== undefined) versions[peer] ??= version;
+  }
   // No registry has these versions yet.
   const overrides = Object.fromEntries(
     ownDependencies.map((dependency) => [dependency, versions[dependency]]),
@@ -87,6 +92,15 @@ export async function install(
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
   const [command, args] = INSTALL[manager];
   return run(command, args, { cwd: folder });
+}
+
+/** The peers that packages of this repository need. */
+function listPeersOfOwn(names: readonly string[]): string[] {
+  return names.flatMap((name) => {
+    const workspace = listWorkspaces().find(({ manifest }) => manifest.name === name);
+    const { peerDependencies = {}, peerDependenciesMeta = {} } = workspace?.manifest ?? {};
+    return Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true);
+  });
 }
 
 const INSTALL: Readonly<Record<PackageManager, readonly [string, readonly string[]]>> = {

@@ -18,7 +18,7 @@ import { admin, organization } from "better-auth/plugins";
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function assertEqual<A, B>(..._proof: Equal<A, B> extends true ? [] : [never]): void {}
 
-export const auth = betterAuth({ plugins: [admin(), organization()] });
+const auth = betterAuth({ plugins: [admin(), organization()] });
 
 export async function watch(request: Request, bus: SessionBus): Promise<() => void> {
   await connectSessions(auth, bus);
