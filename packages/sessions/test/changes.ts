@@ -158,7 +158,7 @@ export const CHANGES: readonly ChangeRow[] = [
     source: "write",
     effect: ["user"],
     run: ({ host, ann }) =>
-      host.call("/change-email", { as: ann, body: { newEmail: "new-ann@example.com" } }),
+      host.call("/change-email", { as: ann, body: { newEmail: `new-${ann.email}` } }),
   },
   {
     name: "a new role of the user",

@@ -1,21 +1,24 @@
 /** Each way a session can change reaches those who follow it, on every session store. */
 import { findCaller, followCaller, forgetCaller } from "@halyard/sessions";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { CHANGES, type Scene } from "./changes.ts";
-import { createStore, type Host, type Person, STORES, type StoreOptions, startAuth } from "./host.ts";
+import { createStore, type Host, type Person, STORES, type Store, startAuth } from "./host.ts";
 
 /** Far below the interval of the comparison, which must not be what finds the change. */
 const SOON_MS = 2000;
 
-async function setUp(options: StoreOptions): Promise<Scene> {
-  const store = await createStore(options);
+type Stage = Pick<Scene, "host" | "store" | "root" | "owner">;
+
+async function setUpStage(store: Store): Promise<Stage> {
   const host = await startAuth(store);
-  const root = await host.administrator();
-  const owner = await host.person("owner");
+  return { host, store, root: await host.administrator(), owner: await host.person("owner") };
+}
+
+async function setUp({ host, store, root, owner }: Stage): Promise<Scene> {
   const ann = await host.person("ann");
   const organization = await host.call("/organization/create", {
     as: owner,
-    body: { name: "Alpha", slug: "alpha" },
+    body: { name: "Alpha", slug: `alpha-${ann.id}` },
   });
   const organizationId: string = organization.json.id;
   const member = await host.auth.api.addMember({ body: { userId: ann.id, organizationId, role: "member" } });
@@ -36,8 +39,20 @@ async function follow(host: Host, person: Person) {
 }
 
 describe.each(STORES)("on $name", (options) => {
+  let stage: Stage;
+  const ends: (() => void | Promise<void>)[] = [];
+
+  // One database for all changes: each has its own user, session and organization.
+  beforeAll(async () => {
+    stage = await setUpStage(await createStore(options, (clean) => ends.push(clean)));
+  });
+
+  afterAll(async () => {
+    for (const clean of ends) await clean();
+  });
+
   test.each(CHANGES)("$name", async ({ effect, isActive, prepare, run }) => {
-    const scene = await setUp(options);
+    const scene = await setUp(stage);
     const { host, ann, organizationId } = scene;
     if (isActive) await host.call("/organization/set-active", { as: ann, body: { organizationId } });
     await prepare?.(scene);
@@ -60,7 +75,7 @@ describe.each(STORES)("on $name", (options) => {
 
 describe.each(STORES.filter(({ storage }) => !storage))("past Better Auth, on $name", (options) => {
   test("forgetCaller makes a deleted session end at once", async () => {
-    const { host, store, ann } = await setUp(options);
+    const { host, store, ann } = await setUp(await setUpStage(await createStore(options)));
     const { seen } = await follow(host, ann);
     await store.sql(`delete from "session" where "userId" = ?`, ann.id);
     await forgetCaller(host.auth, { userId: ann.id });
@@ -68,7 +83,9 @@ describe.each(STORES.filter(({ storage }) => !storage))("past Better Auth, on $n
   });
 
   test("the comparison finds a deleted session, a role and a membership within 5 s", async () => {
-    const { host, store, ann, owner, root, organizationId, memberId } = await setUp(options);
+    const { host, store, ann, owner, root, organizationId, memberId } = await setUp(
+      await setUpStage(await createStore(options)),
+    );
     await host.call("/organization/set-active", { as: ann, body: { organizationId } });
     const [member, other, deleted] = [
       await follow(host, ann),

@@ -39,9 +39,15 @@ export interface Person {
 const BASE_URL = "http://auth.example";
 const PASSWORD = "correct horse battery";
 
-export async function createStore({ database, storage }: StoreOptions): Promise<Store> {
-  const [main, execute] = await (database === "sqlite" ? createSqlite() : createPostgres());
-  const secondaryStorage = storage ? await createStorage() : undefined;
+/** Registers what removes a part of the store: by default at the end of the test. */
+type AtEnd = (clean: () => void | Promise<void>) => void;
+
+export async function createStore(
+  { database, storage }: StoreOptions,
+  atEnd: AtEnd = onTestFinished,
+): Promise<Store> {
+  const [main, execute] = await (database === "sqlite" ? createSqlite(atEnd) : createPostgres(atEnd));
+  const secondaryStorage = storage ? await createStorage(atEnd) : undefined;
   return {
     options: { database: main, ...(secondaryStorage && { secondaryStorage }) },
     sql: execute,
@@ -50,17 +56,17 @@ export async function createStore({ database, storage }: StoreOptions): Promise<
 
 type Execute = Store["sql"];
 
-async function createSqlite(): Promise<[BetterAuthOptions["database"], Execute]> {
+async function createSqlite(atEnd: AtEnd): Promise<[BetterAuthOptions["database"], Execute]> {
   const database = new DatabaseSync(":memory:");
-  onTestFinished(() => database.close());
+  atEnd(() => database.close());
   return [database, async (text, ...values) => void database.prepare(text).run(...values)];
 }
 
-async function createPostgres(): Promise<[BetterAuthOptions["database"], Execute]> {
+async function createPostgres(atEnd: AtEnd): Promise<[BetterAuthOptions["database"], Execute]> {
   const { url, drop } = await createPostgresDatabase();
   const pool = new Pool({ connectionString: url, max: 5 });
   pool.on("error", () => {});
-  onTestFinished(async () => {
+  atEnd(async () => {
     await pool.end();
     await drop();
   });
@@ -74,13 +80,15 @@ async function createPostgres(): Promise<[BetterAuthOptions["database"], Execute
   ];
 }
 
-async function createStorage(): Promise<NonNullable<BetterAuthOptions["secondaryStorage"]>> {
+async function createStorage(
+  atEnd: AtEnd,
+): Promise<NonNullable<BetterAuthOptions["secondaryStorage"]>> {
   const { url, prefix } = await createRedisPrefix();
   const keys = new Set<string>();
   const client = await createClient({ url })
     .on("error", () => {})
     .connect();
-  onTestFinished(async () => {
+  atEnd(async () => {
     if (keys.size > 0) await client.del([...keys]);
     await client.close();
   });
@@ -130,6 +138,7 @@ export async function startAuth(store: Store, more: Pick<BetterAuthOptions, "ses
   const options = optionsOf(store, more);
   await (await getMigrations(options)).runMigrations();
   const auth = betterAuth(options);
+  let people = 0;
 
   async function call(path: string, { as, body = {} }: { as?: { cookie: string }; body?: object } = {}) {
     const response = await auth.handler(
@@ -156,7 +165,8 @@ export async function startAuth(store: Store, more: Pick<BetterAuthOptions, "ses
     call,
     password: PASSWORD,
     headers: ({ cookie }: { cookie: string }) => new Headers({ cookie }),
-    person: (name: string) => signedIn("/sign-up/email", { ...{ name }, email: `${name}@example.com` }),
+    person: (name: string) =>
+      signedIn("/sign-up/email", { ...{ name }, email: `${name}-${++people}@example.com` }),
     /** Another session of the same person. */
     again: ({ email }: Person) => signedIn("/sign-in/email", { email }),
     async administrator(): Promise<Person> {
