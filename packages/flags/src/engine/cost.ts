@@ -35,7 +35,7 @@ const CHARACTERS_PER_STEP = 50;
 /** One character of `starts_with` and `ends_with`, which compare them one by one. */
 const AFFIX_CHARACTER_COST: Steps = 0.6;
 
-/** Searches with so many regular expressions, which have so many instructions together. */
+/** One search with each pattern. `instructions` is the total of the compiled patterns. */
 export function patternCost(patterns: number, instructions: number): Steps {
   return (instructions + patterns * INSTRUCTIONS_PER_PATTERN) * MAX_INPUT_LENGTH * INSTRUCTION_COST;
 }

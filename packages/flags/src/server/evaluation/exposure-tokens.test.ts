@@ -24,7 +24,7 @@ describe("an exposure token", () => {
     ["the user is the subject", {}],
     ["the visitor is the subject", { subject: "visitor-1" }],
     ["another unit is the subject", { subject: "acme" }],
-    ["nobody is known", { subject: undefined, userId: undefined, anonymousId: undefined }],
+    ["the caller has no id", { subject: undefined, userId: undefined, anonymousId: undefined }],
     ["chance did not decide", { byChance: false }],
   ])("says what was shown when %s", (_case, fields) => {
     const given = { ...shown, ...fields };
