@@ -102,6 +102,14 @@ describe.each([
       api.updateFeatureFlag({ body: { id: other.id, key: "mode" } }),
       'defaultValue is "zzz", not one of "a", "b"',
     );
+    const ruled = await api.createFeatureFlag({ body: flag({ key: newKey(), defaultValue: "a" }) });
+    await api.createFeatureFlagRule({
+      body: { flagId: ruled.id, priority: 7, conditions: { conditions: [] }, value: "zzz" },
+    });
+    await refused(
+      api.updateFeatureFlag({ body: { id: ruled.id, key: "mode" } }),
+      'value of the rule with priority 7 is "zzz", not one of "a", "b"',
+    );
     await stop();
   });
 });

@@ -43,6 +43,12 @@ export async function requireDeclaredPatch(
     type: patch.type ?? type,
   };
   requireDeclaredFlag(service, changed);
+  const declaration = changed.key === key ? undefined : declarationOf(service, changed.key);
+  if (declaration === undefined) return;
+  for (const { value, priority } of await service.store.listRules(tenant, id)) {
+    if (value !== undefined)
+      requireFit(changed.key, declaration, `value of the rule with priority ${priority}`, value);
+  }
 }
 
 /** Throws if the value of a rule or an override is not as the flag was declared. */
