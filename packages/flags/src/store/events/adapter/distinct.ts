@@ -10,11 +10,13 @@ const MAX_KEPT = 65_536;
  */
 export class DistinctCounter {
   #kept = new Set<string>();
-  #halvings = 0;
+  #halvings: number;
   readonly #maxKept: number;
 
-  constructor(maxKept: number = MAX_KEPT) {
+  /** `halvings`: how often the caller has halved the users that it adds. */
+  constructor(maxKept: number = MAX_KEPT, halvings = 0) {
     this.#maxKept = maxKept;
+    this.#halvings = halvings;
   }
 
   add(user: string): void {

@@ -43,3 +43,13 @@ test("events of unknown subjects are counted exactly", () => {
     converters: 0,
   });
 });
+
+test.each([0, 4096])("converters without an exposure are sampled too, beside %i exposed users", (exposed) => {
+  const experiment = new Experiment(1024);
+  for (let index = 0; index < exposed; index++) experiment.expose(shown(`exposed-${index}`, "a"));
+  for (let index = 0; index < 200_000; index++) experiment.credit(bought(`other-${index}`));
+  const converters = experiment.figures().events.get("")?.get("buy")?.converters ?? 0;
+  expect(Math.abs(converters / 200_000 - 1)).toBeLessThan(0.15);
+  // At most 1,024 users are kept, so each stands for a power of two of at least 128.
+  expect(converters % 128).toBe(0);
+});

@@ -6,6 +6,7 @@
 import { murmur3 } from "../../../engine/murmur.ts";
 import type { ArmFigures, EventFigures, FlagFigures } from "../event-log.ts";
 import { DAY_MS } from "../hour.ts";
+import { DistinctCounter } from "./distinct.ts";
 
 /** Users that are kept in memory. */
 const MAX_KEPT = 65_536;
@@ -52,7 +53,8 @@ interface EventSums {
   valued: number;
   units: number;
   millionths: number;
-  readonly converters: Set<string>;
+  /** Has a limit of its own: users without an exposure are not among the kept ones. */
+  readonly converters: DistinctCounter;
 }
 
 interface Arms {
@@ -97,7 +99,7 @@ export class Experiment {
       valued: 0,
       units: 0,
       millionths: 0,
-      converters: new Set<string>(),
+      converters: new DistinctCounter(this.#maxKept, this.#halvings),
     }));
     // Events of unknown subjects are all counted.
     const scaled = who === undefined ? weight : weight * this.#scale();
@@ -141,7 +143,7 @@ export class Experiment {
       count: count / MILLION,
       valued: valued / MILLION,
       sum: units + millionths / MILLION,
-      converters: converters.size * this.#scale(),
+      converters: converters.count(),
     };
   }
 
