@@ -80,9 +80,7 @@ async function createPostgres(atEnd: AtEnd): Promise<[BetterAuthOptions["databas
   ];
 }
 
-async function createStorage(
-  atEnd: AtEnd,
-): Promise<NonNullable<BetterAuthOptions["secondaryStorage"]>> {
+async function createStorage(atEnd: AtEnd): Promise<NonNullable<BetterAuthOptions["secondaryStorage"]>> {
   const { url, prefix } = await createRedisPrefix();
   const keys = new Set<string>();
   const client = await createClient({ url })
@@ -106,7 +104,7 @@ async function createStorage(
   };
 }
 
-function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session">) {
+function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session" | "baseURL">) {
   return {
     baseURL: BASE_URL,
     secret: "a secret for tests that is long enough 0123456789",
@@ -134,7 +132,7 @@ function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session">) {
 }
 
 /** One process of the application. */
-export async function startAuth(store: Store, more: Pick<BetterAuthOptions, "session"> = {}) {
+export async function startAuth(store: Store, more: Pick<BetterAuthOptions, "session" | "baseURL"> = {}) {
   const options = optionsOf(store, more);
   await (await getMigrations(options)).runMigrations();
   const auth = betterAuth(options);

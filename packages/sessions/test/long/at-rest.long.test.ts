@@ -1,0 +1,37 @@
+/** What followed sessions cost a process while nothing happens. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { createPostgresDatabase, sized } from "@halyard/services";
+import { recordEvidence } from "@halyard/services/evidence";
+import { expect, onTestFinished, test } from "vitest";
+
+const SESSIONS = sized(10_000, 100);
+const SECONDS = sized(60, 5);
+const MAX_BYTES = 1024;
+const MAX_CORES = 0.01;
+
+test("10,000 followed sessions at rest take at most 1 KB each and 1 % of a core", async () => {
+  const { url, drop } = await createPostgresDatabase();
+  onTestFinished(drop);
+  const program = new URL("../fixtures/at-rest.ts", import.meta.url).pathname;
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--expose-gc",
+    "--conditions=@halyard/source",
+    program,
+    url,
+    String(SESSIONS),
+    String(SECONDS),
+  ]);
+  const { bytes, cores }: { bytes: number; cores: number } = JSON.parse(stdout);
+  console.log(`${Math.round(bytes)} bytes a session, ${(cores * 100).toFixed(2)} % of a core.`);
+  recordEvidence("sessions-at-rest", {
+    what: "A process follows sessions of a Better Auth instance on PostgreSQL, and then does nothing. Every 4 s it compares all of them with the session store.",
+    size: `${SESSIONS} sessions, CPU time of ${SECONDS} s.`,
+    checked:
+      "Heap memory after a garbage collection, before and after the sessions were followed; CPU time of the process.",
+    suite: "packages/sessions/test/long/at-rest.long.test.ts",
+    figures: { "at rest": { "bytes a session": Math.round(bytes), "% of a core": (cores * 100).toFixed(2) } },
+  });
+  // A small run measures the process itself rather than its sessions.
+  if (SESSIONS >= 10_000) expect([bytes <= MAX_BYTES, cores <= MAX_CORES]).toEqual([true, true]);
+});
