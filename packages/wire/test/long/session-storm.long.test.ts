@@ -89,7 +89,10 @@ async function signUpAll({ signUp, portOf }: Cluster): Promise<User[]> {
   await each(Array.from({ length: USERS }), async (_, index) => {
     const { id, token, cookie } = await signUp(`user-${index}`);
     const ending = ENDINGS[(index + Math.floor(index / UNTOUCHED)) % ENDINGS.length];
-    const connections = await Promise.all([open(portOf(index), { cookie }), open(portOf(index + 1), { cookie })]);
+    const connections = await Promise.all([
+      open(portOf(index), { cookie }),
+      open(portOf(index + 1), { cookie }),
+    ]);
     users.push({ id, token, cookie, ending: index % UNTOUCHED === 0 ? undefined : ending, connections });
   });
   return users;
@@ -173,7 +176,8 @@ test.each([
   });
 
   const isDuringCut = ({ changedAt }: Sample) => cutsAt.some((at) => Math.abs(changedAt - at) < FLOOR_MS);
-  const late = (list: readonly Sample[]) => list.map(({ lateMs }) => lateMs).sort((one, other) => one - other);
+  const late = (list: readonly Sample[]) =>
+    list.map(({ lateMs }) => lateMs).sort((one, other) => one - other);
   const whileUp = late(samples.filter((sample) => !isDuringCut(sample)));
   const whileCut = late(samples.filter(isDuringCut));
   const p99 = whileUp[Math.ceil(whileUp.length * 0.99) - 1] ?? 0;
@@ -187,7 +191,9 @@ test.each([
   expect(kept.filter(({ closeCode }) => closeCode !== undefined).map(describeConnection)).toEqual([]);
   const untouched = connectionsOf(users.filter(({ ending }) => ending === undefined));
   const now = Date.now();
-  expect(untouched.filter(({ lastCanaryAt }) => now - lastCanaryAt > FLOOR_MS).map(describeConnection)).toEqual([]);
+  expect(
+    untouched.filter(({ lastCanaryAt }) => now - lastCanaryAt > FLOOR_MS).map(describeConnection),
+  ).toEqual([]);
   recordEvidence(name, {
     what: `${processes === 1 ? "One process" : `${processes} processes`} with Better Auth and a router each, on one PostgreSQL${processes === 1 ? "" : " and one Redis"}. Each session loses a role and gets it back, switches the organization and back, and is then signed out, revoked, banned, removed or blocked, at random processes, while further connections open${processes === 1 ? "" : ` and the subscriptions of the bus are cut ${BUS_CUTS} times`}.`,
     size: `${users.length * 2} connections, ${changed.length * 5} changes, a canary to all connections every ${CANARY_EVERY_MS} ms.`,
