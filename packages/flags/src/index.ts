@@ -105,6 +105,13 @@ export {
 } from "./model/trusted.ts";
 export type { FlagWarning, FlagWarningCode, WithWarnings } from "./model/warning.ts";
 export { type FlagAction, featureFlagStatements } from "./server/access/actions.ts";
+export {
+  type FeatureFlagsBus,
+  type FlagsPubSub,
+  type FlagsSubscriber,
+  type PostgresBusOptions,
+  postgresBus,
+} from "./server/bus.ts";
 export { type AuthWithHandler, withFeatureFlags } from "./server/fast/with-feature-flags.ts";
 export { type AuthWithUsers, makeFeatureFlagAdmin, type UserStore } from "./server/first-admin.ts";
 export type { LimitRule, RateLimitQuota } from "./server/limits/limits.ts";

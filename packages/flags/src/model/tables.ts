@@ -122,6 +122,8 @@ export type RevisionRow = {
   auditHash: string;
   /** ISO 8601. Null before the first entry, and in rows from before this column. */
   auditAt: string | null;
+  /** The value of the change counter at the last change. Null before the first change, and in rows from before this column. */
+  seq: number | null;
 };
 
 /** An audit entry. */
@@ -277,7 +279,9 @@ export function createTables(): FeatureFlagTables {
         revision: { ...integer },
         auditHash: { ...line },
         auditAt: { ...optionalLine },
+        seq: { ...optionalInteger },
       },
+      indexes: [{ fields: ["seq"] }],
     },
     featureFlagAudit: {
       fields: {

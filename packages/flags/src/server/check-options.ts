@@ -5,6 +5,7 @@ import { findMisfit } from "../model/declared-shape.ts";
 import { FLAG_TYPES, fitsType, isFlagType } from "../model/flag.ts";
 import { isKey } from "../model/inputs.ts";
 import { createTables } from "../model/tables.ts";
+import { checkBus } from "./bus.ts";
 import { DEFAULT_QUOTAS } from "./limits/rules.ts";
 import { nearestName } from "./nearest-name.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
@@ -25,6 +26,7 @@ const OPTIONS: Readonly<Record<keyof FeatureFlagsOptions, Check>> = {
   events: group({ retentionDays: checkedByItsOwner, maxQueued: checkedByItsOwner, sinks: checkList }),
   pollMs: checkInterval,
   postgres: checkedByItsOwner,
+  bus: checkBus,
   rateLimit: checkRateLimit,
   fastPath: oneOf("force", false),
   onAuditHead: checkFunction,

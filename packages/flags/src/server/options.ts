@@ -7,6 +7,7 @@ import type { TrustedOptions } from "../model/trusted.ts";
 import type { EventSink } from "../store/events/sinks/sink.ts";
 import type { PostgresPool } from "../store/postgres/pool.ts";
 import type { FlagAction } from "./access/actions.ts";
+import type { FeatureFlagsBus } from "./bus.ts";
 import type { FeatureFlagsRateLimit } from "./limits/options.ts";
 
 /** The caller of an action, and the organization whose flags it concerns. */
@@ -123,6 +124,22 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
    * ```
    */
   postgres?: PostgresPool | undefined;
+  /**
+   * Announces changes to the other processes of the application immediately: `postgresBus(pool)`, `redisBus(client)`, or a
+   * pub/sub of `@halyard/wire`. Every process needs the same one. Default: with `postgres` its own bus, otherwise
+   * none, and other processes find changes by polling.
+   *
+   * @example
+   * ```ts
+   * import { featureFlags } from "@halyard/flags";
+   * import { redisBus } from "@halyard/flags/redis";
+   * import { createClient } from "redis";
+   *
+   * const client = await createClient().on("error", console.error).connect();
+   * featureFlags({ bus: redisBus(client) });
+   * ```
+   */
+  bus?: FeatureFlagsBus | undefined;
   /**
    * Rate limits for requests over HTTP. They are on if Better Auth's own limits are: in production, or if its
    * `rateLimit.enabled` is set. `false` turns them off.

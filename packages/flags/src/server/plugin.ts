@@ -7,12 +7,14 @@ import type { FlagDeclarations } from "../model/declared.ts";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
 import { createTables, type FeatureFlagTables } from "../model/tables.ts";
 import { checkSinks } from "../store/events/sinks/sink.ts";
+import type { ConnectBus } from "../store/bus.ts";
 import { createPostgresBus } from "../store/postgres/bus.ts";
 import { HostTables } from "../store/postgres/host-tables.ts";
 import { assertPostgresPool, guardPool } from "../store/postgres/pool.ts";
 import { createFlagStore } from "../store/store.ts";
 import { createTransactions } from "../store/writes/transaction.ts";
 import { checkEventOptions, closeAnalytics, createAnalytics, withoutStatistics } from "./analytics.ts";
+import { createMessageBus } from "./bus.ts";
 import { checkOptions } from "./check-options.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
 import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
@@ -145,9 +147,7 @@ function createService(
     transactions,
     tables: HostTables.on(context, postgres),
     onAuditHead: options.onAuditHead,
-    connectBus:
-      postgres &&
-      ((listener) => createPostgresBus({ pool: postgres, listener, listens: options.pollMs !== 0, warn })),
+    connectBus: busOf(options, warn),
     warn,
   });
   const limits = createLimits({ context, meter, warn, warnOnce });
@@ -169,6 +169,15 @@ function createService(
   };
   observeService(service);
   return service;
+}
+
+function busOf(
+  { bus, postgres, pollMs }: FeatureFlagsOptions,
+  warn: (message: string, error: unknown) => void,
+): ConnectBus | undefined {
+  const listens = pollMs !== 0;
+  if (bus !== undefined) return (listener) => createMessageBus({ bus, listener, listens, warn });
+  return postgres && ((listener) => createPostgresBus({ pool: postgres, listener, listens, warn }));
 }
 
 /** The part of an auth instance that is needed to stop its flags. */

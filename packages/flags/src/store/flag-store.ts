@@ -10,6 +10,8 @@ import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/s
 import type { WithWarnings } from "../model/warning.ts";
 import type { BusState } from "./bus.ts";
 import type { EvaluationCounter } from "./events/evaluation-counter.ts";
+import type { Contents } from "./snapshot/entities.ts";
+import type { Follower } from "./snapshot/followers.ts";
 import type { SnapshotFigures } from "./snapshot/health.ts";
 import type { TransactionState } from "./writes/transaction.ts";
 
@@ -39,6 +41,21 @@ export interface Snapshot {
   readonly flags: ReadonlyMap<string, SnapshotFlag>;
   /** The user's override of a flag, if it is enabled and has not expired at `nowMs` (wall-clock time). */
   override(flagId: string, userId: string, nowMs: number): OverrideDefinition | undefined;
+}
+
+/** A snapshot with the entities it was made from, so that it can be compared with another one of the same tenant. */
+export interface FollowedSnapshot extends Snapshot {
+  readonly contents: Contents;
+  /** By the flag's id. A flag that did not change has the same object in the next snapshot. */
+  readonly compiled: ReadonlyMap<string, CompiledFlag>;
+}
+
+/** The changes between two revisions of a tenant. */
+export interface ChangedKeys {
+  /** Keys of flags that were created, changed or deleted, or whose rules or overrides changed. */
+  readonly keys: ReadonlySet<string>;
+  /** Whether a segment changed, and so perhaps each flag that uses segments. */
+  readonly segments: boolean;
 }
 
 export interface SnapshotReading {
@@ -98,6 +115,16 @@ export interface FlagStore {
   snapshot(tenant: string, minRevision?: number): Promise<SnapshotReading>;
   /** The same without a read; undefined if the database must be read first. */
   peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
+  /**
+   * Keeps the tenant's flags in memory and current without evaluations, and calls back with every new snapshot.
+   * Returns a function that stops.
+   */
+  follow(tenant: string, follower: Follower<FollowedSnapshot>): () => void;
+  /**
+   * What changed after one revision up to another, from the audit log. Undefined if the log does not have all of these
+   * revisions.
+   */
+  changedKeys(tenant: string, after: number, upTo: number): Promise<ChangedKeys | undefined>;
   /** The tenant of an entity, or undefined if the entity does not exist. Authorization reads this first. */
   tenantOf(entity: "flag" | "override" | "segment", id: string): Promise<string | undefined>;
   /** The id of the entity with this key, or undefined if there is none. */

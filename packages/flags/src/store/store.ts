@@ -20,6 +20,8 @@ import { createSnapshots } from "./snapshot/snapshots.ts";
 import { loadSnapshot, TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
 import { within } from "./wait.ts";
 import { listAudit } from "./writes/audit.ts";
+import { readCounted, readCountedDirectly } from "./writes/change-counter.ts";
+import { readChangedKeys } from "./writes/changed-keys.ts";
 import { type ChainEnd, readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
 import { createTransactions, type Transactions } from "./writes/transaction.ts";
 import { verifyAudit } from "./writes/verify-audit.ts";
@@ -80,6 +82,12 @@ export function createFlagStore(
         return tables === undefined
           ? throughAdapter()
           : tables.ask(() => readRevisionsDirectly(tables, tenants), throughAdapter);
+      },
+      readCounted(since) {
+        const throughAdapter = () => readCounted(adapter, since);
+        return tables === undefined
+          ? throughAdapter()
+          : tables.ask(() => readCountedDirectly(tables, since), throughAdapter);
       },
       async load(tenant, end, previous) {
         const snapshot = await loadSnapshot(adapter, tenant, end, previous);
@@ -152,6 +160,8 @@ export function createFlagStore(
         return { snapshot, stale: false };
       }),
     peek: snapshots.peek,
+    follow: snapshots.follow,
+    changedKeys: (tenant, after, upTo) => guarded(() => readChangedKeys(adapter, tenant, { after, upTo })),
     tenantOf: (entity, id) => read((current) => findTenant(current, entity, id)),
     idOfKey: (entity, tenant, key) => read((current) => findId(current, entity, tenant, key)),
 

@@ -1,6 +1,7 @@
 /** Snapshots over a fake source and fake clocks, new for each test. */
 import { afterEach, beforeEach, vi } from "vitest";
-import { createSnapshots, type Snapshots } from "../../src/store/snapshot/snapshots.ts";
+import type { Snapshots } from "../../src/store/snapshot/contract.ts";
+import { createSnapshots } from "../../src/store/snapshot/snapshots.ts";
 import { FakeSource } from "./fake-source.ts";
 
 /** The error of an evaluation whose flags are not loaded. */

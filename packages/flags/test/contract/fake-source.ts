@@ -1,7 +1,7 @@
 /** A fake source of snapshots that tests can delay, break or take away. */
 import type { Snapshot } from "../../src/store/flag-store.ts";
 import type { BadSnapshot } from "../../src/store/snapshot/errors.ts";
-import type { SnapshotSource } from "../../src/store/snapshot/snapshots.ts";
+import type { SnapshotSource } from "../../src/store/snapshot/contract.ts";
 import type { ChainEnd } from "../../src/store/writes/revision.ts";
 
 type FakeSnapshot = Snapshot & ChainEnd;

@@ -1,5 +1,4 @@
 /** Builds the contents of a snapshot from rows or from an older snapshot, and applies entries of the audit log to them. */
-import type { OverrideDefinition } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagSegment } from "../../model/segment.ts";
 import type { FlagRow, OverrideRow, RuleRow, SegmentRow } from "../../model/tables.ts";
@@ -10,22 +9,8 @@ import { RULE_MODEL, reviveRule, type StoredRule, toStoredRule } from "../rows/r
 import { reviveSegment, SEGMENT_MODEL, toSegment } from "../rows/segments.ts";
 import { type ChangeRow, readChanges } from "../writes/audit.ts";
 import type { ChainEnd } from "../writes/revision.ts";
+import type { Contents, SnapshotOverride } from "./entities.ts";
 import { BadSnapshot, decodeStored } from "./errors.ts";
-
-/** An override for evaluation. */
-export interface SnapshotOverride extends OverrideDefinition {
-  readonly id: string;
-  /** `Infinity` if it does not expire. */
-  readonly expiresAtMs: number;
-}
-
-/** The entities of a snapshot: rules by flag and id, overrides by flag and user, the others by id. */
-export interface Contents {
-  readonly flags: ReadonlyMap<string, FeatureFlag>;
-  readonly rules: ReadonlyMap<string, ReadonlyMap<string, StoredRule>>;
-  readonly segments: ReadonlyMap<string, FlagSegment>;
-  readonly overrides: ReadonlyMap<string, ReadonlyMap<string, SnapshotOverride>>;
-}
 
 export class ContentsBuilder implements Contents {
   readonly flags: Map<string, FeatureFlag>;

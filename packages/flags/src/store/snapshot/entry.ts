@@ -11,4 +11,22 @@ export interface Entry<S> {
   databaseRevision: number;
   /** Start of the last check by a request, where requests are isolated. */
   checkedAtMs: number;
+  /** Start of the last read that found another revision, or did not cover the tenant. Only a later read confirms it. */
+  doubtedAtMs: number;
+}
+
+/**
+ * Whether a poll that did not name the tenant confirms its snapshot. `areAll`: the poll named every tenant that changed
+ * since the one before it.
+ */
+export function confirmUnless(
+  entry: Entry<{ readonly revision: number }>,
+  areAll: boolean,
+  readAtMs: number,
+): boolean {
+  if (!areAll) entry.doubtedAtMs = Math.max(entry.doubtedAtMs, readAtMs);
+  const isBehind = entry.snapshot.revision < Math.max(entry.minRevision, entry.databaseRevision);
+  if (isBehind || entry.confirmedAtMs < entry.doubtedAtMs) return false;
+  entry.confirmedAtMs = Math.max(entry.confirmedAtMs, readAtMs);
+  return true;
 }

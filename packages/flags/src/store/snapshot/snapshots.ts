@@ -3,42 +3,13 @@ import type { Snapshot, SnapshotReading } from "../flag-store.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
 import { createLimit, repeat, within } from "../wait.ts";
 import { type ChainEnd, isSameEnd } from "../writes/revision.ts";
-import type { Entry } from "./entry.ts";
+import { createChangeCursor } from "./change-cursor.ts";
+import type { Snapshots, SnapshotSource, SnapshotsOptions } from "./contract.ts";
+import { confirmUnless, type Entry } from "./entry.ts";
 import { BadSnapshot, LoadFailure, notLoaded } from "./errors.ts";
-import { figuresOf, type SnapshotFigures, type SnapshotHealth } from "./health.ts";
+import { Followers } from "./followers.ts";
+import { figuresOf } from "./health.ts";
 import { createOutage } from "./outage.ts";
-
-/** Reads revisions and snapshots. */
-export interface SnapshotSource<Loaded extends ChainEnd> {
-  readRevision(tenant: string): Promise<ChainEnd>;
-  /** The revisions of all these tenants, in one query. */
-  readRevisions(tenants: readonly string[]): Promise<ReadonlyMap<string, ChainEnd>>;
-  /** Throws `BadSnapshot` if the stored flags are invalid. */
-  load(tenant: string, end: ChainEnd, previous: Loaded | undefined): Promise<Loaded>;
-}
-
-export interface Snapshots {
-  /** The snapshot in memory, if it may be used without a read. */
-  peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
-  /** The current snapshot, or the last good one during an outage. Rejects only if there has never been one. */
-  get(tenant: string, minRevision?: number): Promise<SnapshotReading>;
-  /** Reads a change that this process has committed. Never rejects. */
-  refresh(tenant: string, revision: number): Promise<void>;
-  /** Reads a change that another process has announced, if the tenant is in use. Never rejects. */
-  wake(tenant: string, revision: number): Promise<void>;
-  /** Polls the revisions of all tenants in use now, without waiting for the interval. Never rejects. */
-  poll(): Promise<void>;
-  health(tenant: string): SnapshotHealth;
-  figures(): SnapshotFigures;
-  close(): void;
-}
-
-export interface SnapshotsOptions {
-  readonly warn: (message: string, error: unknown) => void;
-  readonly monotonicMs: () => number;
-  /** 0 turns polling off. */
-  readonly pollMs: number;
-}
 
 /** A snapshot that was confirmed longer ago is served, and checked in the background. */
 export const MAX_AGE_MS: number = 1000;
@@ -84,12 +55,14 @@ interface Refusal {
 export function createSnapshots<S extends Snapshot & ChainEnd>(
   source: SnapshotSource<S>,
   { warn, monotonicMs, pollMs }: SnapshotsOptions,
-): Snapshots {
+): Snapshots<S> {
   /** Sorted by use, the least recently used first. */
   const entries = new Map<string, Entry<S>>();
   const checks = new Map<string, Check>();
   const refusals = new Map<string, Refusal>();
   const outage = createOutage({ warn, monotonicMs });
+  const followers = new Followers<S>();
+  const cursor = createChangeCursor(source);
   // Isolated requests cannot share checks, and cannot run them in the background.
   const isolated = areRequestsIsolated();
   const [firstLoads, updates] = isolated
@@ -230,7 +203,10 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     const entry = entries.get(tenant);
     if (entry === undefined) return false;
     entry.databaseRevision = Math.max(entry.databaseRevision, end.revision);
-    if (!isSameEnd(entry.snapshot, end) || end.revision < entry.minRevision) return false;
+    if (!isSameEnd(entry.snapshot, end) || end.revision < entry.minRevision) {
+      entry.doubtedAtMs = Math.max(entry.doubtedAtMs, readAtMs);
+      return false;
+    }
     entry.confirmedAtMs = Math.max(entry.confirmedAtMs, readAtMs);
     refusals.delete(tenant);
     return true;
@@ -241,14 +217,26 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     refusals.delete(tenant);
     if (entry === undefined) {
       const times = { confirmedAtMs: startedAtMs, usedAtMs: monotonicMs(), checkedAtMs: startedAtMs };
-      entries.set(tenant, { snapshot, ...times, minRevision: 0, databaseRevision: 0 });
-      const [oldest] = entries.keys();
-      if (oldest !== undefined && entries.size > MAX_TENANTS) entries.delete(oldest);
+      // A poll during the load did not know this tenant.
+      const doubtedAtMs = cursor.coveredAtMs();
+      entries.set(tenant, { snapshot, ...times, minRevision: 0, databaseRevision: 0, doubtedAtMs });
+      if (entries.size > MAX_TENANTS) evictOldest();
       startPolling();
+      followers.notify(tenant, snapshot, undefined);
     } else if (snapshot.revision >= entry.snapshot.revision) {
+      const previous = entry.snapshot;
       entry.snapshot = snapshot;
       entry.confirmedAtMs = Math.max(entry.confirmedAtMs, startedAtMs);
+      followers.notify(tenant, snapshot, previous);
     }
+  }
+
+  function evictOldest(): void {
+    for (const tenant of entries.keys()) if (!followers.has(tenant)) return void entries.delete(tenant);
+  }
+
+  function isInUse(tenant: string, { usedAtMs }: Entry<S>, nowMs: number): boolean {
+    return nowMs - usedAtMs <= IDLE_AFTER_MS || followers.has(tenant);
   }
 
   function refuse(tenant: string, revision: number, error: BadSnapshot | LoadFailure): void {
@@ -270,14 +258,16 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
   async function poll(): Promise<void> {
     const readAtMs = monotonicMs();
     const tenants: string[] = [];
-    for (const [tenant, { usedAtMs }] of entries) {
-      if (readAtMs - usedAtMs <= IDLE_AFTER_MS) tenants.push(tenant);
-    }
+    for (const [tenant, entry] of entries) if (isInUse(tenant, entry, readAtMs)) tenants.push(tenant);
+    for (const tenant of followers.tenants()) if (!entries.has(tenant)) checkInBackground(tenant);
     if (tenants.length === 0) return;
     try {
-      const ends = await outage.attempt(() => inTime(source.readRevisions(tenants)), { force: true });
-      for (const [tenant, end] of ends) {
-        if (entries.has(tenant) && !isConfirmed(tenant, end, readAtMs)) checkInBackground(tenant);
+      const ends = await outage.attempt(() => inTime(cursor.read(tenants, readAtMs)), { force: true });
+      for (const [tenant, entry] of entries) {
+        const end = ends.get(tenant);
+        if (end === undefined ? confirmUnless(entry, ends.areAll, readAtMs) : isConfirmed(tenant, end, readAtMs))
+          continue;
+        if (isInUse(tenant, entry, readAtMs)) checkInBackground(tenant);
       }
     } catch {
       // The outage has logged it. The snapshots become stale with time.
@@ -366,10 +356,16 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     async wake(tenant, revision) {
       const entry = entries.get(tenant);
       // Unused tenants are not kept current. The next use checks first.
-      if (entry === undefined || monotonicMs() - entry.usedAtMs > IDLE_AFTER_MS) return;
+      if (entry === undefined || !isInUse(tenant, entry, monotonicMs())) return;
       if (isBehind(entry, revision)) await checkFirst(tenant, revision);
     },
     poll,
+    follow(tenant, follower) {
+      const stop = followers.add(tenant, follower);
+      if (!entries.has(tenant)) checkInBackground(tenant);
+      startPolling();
+      return stop;
+    },
     health(tenant) {
       const entry = entries.get(tenant);
       const problem = refusals.get(tenant)?.error.message ?? outage.message();

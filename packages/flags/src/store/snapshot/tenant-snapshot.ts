@@ -10,7 +10,8 @@ import type { Adapter } from "../rows/queries.ts";
 import { byOrder, type StoredRule } from "../rows/rules.ts";
 import { sleep } from "../wait.ts";
 import { type ChainEnd, isSameEnd, readRevision } from "../writes/revision.ts";
-import { applyChanges, type Contents, ContentsBuilder, readRows, type SnapshotOverride } from "./contents.ts";
+import { applyChanges, ContentsBuilder, readRows } from "./contents.ts";
+import type { Contents, SnapshotOverride } from "./entities.ts";
 import { BadSnapshot, decodeStored } from "./errors.ts";
 
 /** With more changes than this, reading all rows is faster than applying the changes. */

@@ -6,7 +6,7 @@ import type { FeatureFlag } from "../../model/flag.ts";
 import { jsonBytes } from "../../model/inputs.ts";
 import type { StoredRule } from "../rows/rules.ts";
 import { sleep } from "../wait.ts";
-import type { Contents, SnapshotOverride } from "./contents.ts";
+import type { Contents, SnapshotOverride } from "./entities.ts";
 
 export interface TenantUsage {
   readonly flags: number;

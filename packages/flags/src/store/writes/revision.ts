@@ -69,10 +69,14 @@ export async function readRevisionsDirectly(
 export async function ensureRevision(adapter: Adapter, tenant: string): Promise<void> {
   if (await findRow<RevisionRow>(adapter, model, { tenant })) return;
   try {
-    await adapter.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "", auditAt: null } });
+    await adapter.create<RevisionRow>({ model, data: firstRow(tenant, 0) });
   } catch (error) {
     if (!(await findRow<RevisionRow>(adapter, model, { tenant }))) throw error;
   }
+}
+
+function firstRow(tenant: string, revision: number): Omit<RevisionRow, "id"> {
+  return { tenant, revision, auditHash: "", auditAt: null, seq: null };
 }
 
 /** Takes the next revision and the lock of the row: other changes to the tenant's flags wait until the commit. */
@@ -89,11 +93,11 @@ export async function advanceRevision(tx: Adapter, tenant: string): Promise<Revi
   return row;
 }
 
-/** Stores the last revision of the change, and the hash and time of its audit entry. */
+/** Stores the last revision of the change, and the hash, time and number of its audit entry. */
 export async function moveChainEnd(
   tx: Adapter,
   tenant: string,
-  end: Pick<RevisionRow, "revision" | "auditHash" | "auditAt">,
+  end: Pick<RevisionRow, "revision" | "auditHash" | "auditAt"> & Partial<Pick<RevisionRow, "seq">>,
 ): Promise<void> {
   await tx.update<RevisionRow>({ model, where: [{ field: "tenant", value: tenant }], update: { ...end } });
 }

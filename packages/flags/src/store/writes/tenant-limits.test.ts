@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { FeatureFlag } from "../../model/flag.ts";
-import { type Contents, ContentsBuilder } from "../snapshot/contents.ts";
+import { ContentsBuilder } from "../snapshot/contents.ts";
+import type { Contents } from "../snapshot/entities.ts";
 import { MAX_TENANT_BYTES, MAX_TENANT_COST, MAX_TENANT_FLAGS, requireRoom } from "./tenant-limits.ts";
 
 const AT = new Date("2026-01-01T00:00:00Z");

@@ -2,7 +2,8 @@
 import type { Steps } from "../../engine/cost.ts";
 import { invalid } from "../rows/entity.ts";
 import type { Adapter } from "../rows/queries.ts";
-import { applyChanges, type Contents, ContentsBuilder, readRows } from "../snapshot/contents.ts";
+import { applyChanges, ContentsBuilder, readRows } from "../snapshot/contents.ts";
+import type { Contents } from "../snapshot/entities.ts";
 import { BadSnapshot } from "../snapshot/errors.ts";
 import { measureUsage, type TenantUsage } from "../snapshot/usage.ts";
 import type { ChangeRow } from "./audit.ts";

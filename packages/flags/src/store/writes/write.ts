@@ -11,6 +11,7 @@ import { findExpired, removeOverride, toOverride } from "../rows/overrides.ts";
 import { type Adapter, findRow } from "../rows/queries.ts";
 import { uuidV7 } from "../uuid.ts";
 import { appendAudit } from "./audit.ts";
+import { ensureCounter, takeSeq } from "./change-counter.ts";
 import { advanceRevision, type ChainEnd, ensureRevision, moveChainEnd } from "./revision.ts";
 import { type Known, readContents, requireRoom } from "./tenant-limits.ts";
 import { retryLost, type Transactions } from "./transaction.ts";
@@ -76,15 +77,18 @@ export async function write<Result>(
 ): Promise<Result> {
   await transactions.prove();
   const current = await getCurrentAdapter(adapter);
-  const ensure = () => ensureRevision(current, tenant);
+  const ensure = async () => {
+    await ensureRevision(current, tenant);
+    await ensureCounter(current, adapter);
+  };
   await (current === adapter ? retryLost(ensure) : ensure());
   // Inside a transaction of the host, a second connection could wait for it without end.
-  const last = current === adapter ? await snapshot(tenant) : undefined;
+  const known = current === adapter ? await snapshot(tenant) : undefined;
   return transactions.run(async (tx) => {
     const { auditAt, ...start } = await advanceRevision(tx, tenant);
     let { revision, auditHash } = start;
     const previous = { revision: revision - 1, auditHash };
-    const contents = await readContents(tx, tenant, previous, peek(tenant) ?? last);
+    const contents = await readContents(tx, tenant, previous, peek(tenant) ?? known);
     // Read after the lock was taken: otherwise a writer that waited for it would have an earlier time than the others.
     const now = new Date(nowMs());
     const at = timeAfter(auditAt, now);
@@ -142,7 +146,8 @@ export async function write<Result>(
       await moveChainEnd(tx, tenant, { ...end, auditAt });
       return outcome.result;
     }
-    await moveChainEnd(tx, tenant, { ...end, auditAt: new Date(lastAt()).toISOString() });
+    const last = { auditAt: new Date(lastAt()).toISOString(), seq: await takeSeq(tx) };
+    await moveChainEnd(tx, tenant, { ...end, ...last });
     // Inside a transaction of the host, the commit comes after the end of this function.
     await queueAfterTransactionHook(() => committed(tenant, end));
     return outcome.result;
