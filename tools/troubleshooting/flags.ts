@@ -106,6 +106,21 @@ const LOGS: readonly LogEntry[] = [
     todo: "Check the connection limit and the network of PostgreSQL. The bus reconnects by itself.",
   },
   {
+    text: "The bus did not accept a change of flags.",
+    why: "The server behind the option `bus` did not take an announcement. Changes of other processes arrive by polling (`pollMs`, default 500 ms).",
+    todo: "Check the server and the network of the bus. Announcements continue by themselves.",
+  },
+  {
+    text: "The flags of a subscribed connection could not be evaluated. They are evaluated again.",
+    why: "The flags, the session or trusted attributes could not be read for a connection with live flags. It is tried again after 1 s.",
+    todo: "Check the database. If the message repeats, the error beside it tells the cause.",
+  },
+  {
+    text: "A subscription to flags failed.",
+    why: "A client subscribed to live flags, and an unexpected error ended the attempt. The client retries or polls.",
+    todo: "The error beside it tells the cause.",
+  },
+  {
     text: "An idle connection of the PostgreSQL pool broke.",
     why: "PostgreSQL restarted, or a proxy closed an idle connection.",
     todo: "Nothing: the pool opens a new one.",

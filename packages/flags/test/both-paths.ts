@@ -327,6 +327,7 @@ function nextRequest(chance: Chance, people: People, keys: readonly string[]): A
       ...(method !== "GET" && { "content-length": String(new TextEncoder().encode(text).length) }),
       ...(chance() < 0.1 && { "x-deployment-ring": pick(chance, ["beta", "secret", ""]) }),
       ...(chance() < 0.1 && { "x-feature-flags-revision": pick(chance, ["1", "x", "5"]) }),
+      ...(chance() < 0.05 && { "if-none-match": pick(chance, ["*", 'W/"0"']) }),
       ...(chance() < 0.1 && { "idempotency-key": `h${Math.floor(chance() * 50)}` }),
     },
   };

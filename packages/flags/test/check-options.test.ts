@@ -1,5 +1,11 @@
 /** Checks that `featureFlags()` refuses unknown options and impossible values, and says what to change. */
-import { defineFlags, type FeatureFlagsOptions, featureFlags, type RateLimitStore } from "@halyard/flags";
+import {
+  defineFlags,
+  type FeatureFlagsOptions,
+  featureFlags,
+  postgresBus,
+  type RateLimitStore,
+} from "@halyard/flags";
 import { expect, test } from "vitest";
 import { freshPostgres } from "./databases.ts";
 
@@ -124,6 +130,7 @@ test("every known option is accepted, and undefined counts as absent", async () 
     events: { retentionDays: 1, maxQueued: 1, sinks: [] },
     pollMs: 0,
     postgres: database,
+    bus: postgresBus(database),
     rateLimit: {
       rules: { evaluate: false, off: { max: 1, windowSeconds: 1 } },
       keys: { max: 1, windowSeconds: 1 },

@@ -105,6 +105,7 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
     input: ({ flagKey }) => ({ params: { key: flagKey }, body: {} }),
   },
   evaluateOfrepFlagsRoute: { target: "public", input: () => ({ body: {} }) },
+  openOfrepEventsRoute: { target: "public", input: () => ({}) },
   getFeatureFlagsHealth: { target: "public", input: () => ({}) },
   getFeatureFlagsReadiness: { target: "public", input: () => ({}) },
   getFeatureFlagsMetrics: { target: "service", input: () => ({}) },
@@ -208,7 +209,7 @@ export async function callByUrl(
     ...(sendsBody && { body: JSON.stringify(input.body) }),
   });
   const response = await host.auth.handler(request);
-  return { status: response.status, text: await response.text() };
+  return { status: response.status, text: await textOf(response) };
 }
 
 /** Calls the operation as a server method with the caller's headers. */
@@ -222,7 +223,14 @@ export async function callByMethod(
   const method = methods[name];
   if (method === undefined) throw new Error(`auth.api has no method "${name}".`);
   const response = await method({ ...input, headers: new Headers(caller.as?.headers), asResponse: true });
-  return { status: response.status, text: await response.text() };
+  return { status: response.status, text: await textOf(response) };
+}
+
+/** A stream of events has no end. */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get("content-type") !== "text/event-stream") return response.text();
+  await response.body?.cancel();
+  return "";
 }
 
 export const OK = 200;

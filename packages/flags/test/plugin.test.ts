@@ -51,6 +51,7 @@ describe("the entry point", () => {
       "featureFlags",
       "featureFlagsPostgresMigration",
       "makeFeatureFlagAdmin",
+      "postgresBus",
       "serializeBootstrap",
       "trustedConditions",
       "verifyFeatureFlagAudit",
@@ -58,6 +59,14 @@ describe("the entry point", () => {
       "webhookSink",
       "withFeatureFlags",
     ]);
+  });
+
+  test.each([
+    ["@halyard/flags/live", ["liveFlags"]],
+    ["@halyard/flags/live-client", ["featureFlagsLiveClient"]],
+    ["@halyard/flags/redis", ["redisBus", "redisRateLimitStore"]],
+  ])("%s exports these names and no others", async (name, names) => {
+    expect(Object.keys(await import(name)).sort()).toEqual(names);
   });
 
   test("exports every error code with a message", () => {

@@ -10,6 +10,8 @@ export type { LookupGuard } from "./callers/lookup-guard.ts";
 export { hasOrganizations, isPossibleId, organizationsUnavailable } from "./callers/organizations.ts";
 export { type HostContext, headersOf, type IdentityRequest, isServerCall } from "./callers/request.ts";
 export { RequestIdentity } from "./callers/request-identity.ts";
+export type { SessionUser } from "./callers/session.ts";
 export { type ChangeHooks, changeHooks } from "./changes/change-hooks.ts";
 export type { RowChange } from "./changes/identity-change.ts";
 export { watchIdentityWrites } from "./changes/watched-writes.ts";
+export { followedTokenOf } from "./live/followed-token.ts";

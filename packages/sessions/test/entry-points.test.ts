@@ -11,6 +11,7 @@ test.each([
       "RequestIdentity",
       "changeHooks",
       "createIdentities",
+      "followedTokenOf",
       "hasOrganizations",
       "headersOf",
       "isPossibleId",

@@ -23,6 +23,7 @@ import {
   type TrackResult,
 } from "./events.ts";
 import { type ControlledFlagValues, createFlagValues, type FlagValues, isBootstrap } from "./flag-values.ts";
+import type { LiveSeam } from "./seam.ts";
 import type { Transport } from "./transport.ts";
 
 /** The options of `featureFlagsClient()`. */
@@ -99,7 +100,7 @@ export interface FeatureFlagsActions<Flags extends FlagDeclarations = FlagDeclar
   values(): FlagValues;
 }
 
-export interface ActionsControl<Flags extends FlagDeclarations> {
+export interface ActionsControl<Flags extends FlagDeclarations> extends LiveSeam {
   readonly actions: FeatureFlagsActions<Flags>;
   /** The signed-in user or the organization may have changed. */
   changeIdentity(): void;
@@ -111,7 +112,7 @@ export interface ActionsControl<Flags extends FlagDeclarations> {
   seeSession(userId: string | undefined, organizationId: string | undefined): void;
 }
 
-const BOOTSTRAP_PATH = "/feature-flags/bootstrap";
+export const BOOTSTRAP_PATH = "/feature-flags/bootstrap";
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** Better Auth signals a sign-in twice within this time. */
 const ECHO_MS = 1_000;
@@ -132,20 +133,22 @@ export function createActions<Flags extends FlagDeclarations>(
     return id === undefined ? context : { anonymousId: id, ...context };
   }
 
-  async function fetchFlags(position: FlagsPosition): Promise<FlagsBootstrap | undefined> {
+  function bodyOf(position: FlagsPosition): object {
     const claimed = currentContext();
-    const { data, error } = await transport.request<FlagsBootstrap>(BOOTSTRAP_PATH, {
-      body: {
-        // Without disabled flags, a read could not distinguish a disabled flag from one that does not exist.
-        includeDisabled: true,
-        select: ["value", "variant", "reason"],
-        position,
-        ...(options.exposures !== false && { exposures: true }),
-        ...(claimed && { context: claimed }),
-        ...(environment !== undefined && { environment }),
-      },
-      timeoutMs,
-    });
+    return {
+      // Without disabled flags, a read could not distinguish a disabled flag from one that does not exist.
+      includeDisabled: true,
+      select: ["value", "variant", "reason"],
+      position,
+      ...(options.exposures !== false && { exposures: true }),
+      ...(claimed && { context: claimed }),
+      ...(environment !== undefined && { environment }),
+    };
+  }
+
+  async function fetchFlags(position: FlagsPosition): Promise<FlagsBootstrap | undefined> {
+    const body = bodyOf(position);
+    const { data, error } = await transport.request<FlagsBootstrap>(BOOTSTRAP_PATH, { body, timeoutMs });
     if (error === null && isBootstrap(data)) return data;
     warnInDevelopment(`Flags could not be fetched: ${error?.message ?? "invalid response"}`);
     return undefined;
@@ -233,6 +236,8 @@ export function createActions<Flags extends FlagDeclarations>(
   return {
     // The implementation uses string keys; the declared flags only narrow the types.
     actions: actions as unknown as FeatureFlagsActions<Flags>,
+    transport,
+    bodyOf,
     changeIdentity,
     signOut() {
       if (anonymousId === true) visitor.renew();

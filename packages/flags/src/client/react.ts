@@ -37,7 +37,28 @@ export type {
 export type { FlagsStatus } from "./flag-values.ts";
 
 /** A client with `featureFlagsClient()`, or the result of `testFlags()`. */
-export type FeatureFlagsReactClient = { readonly featureFlags: { values(): FlagValues } };
+export type FeatureFlagsReactClient = {
+  /** The helpers of the client. */
+  readonly featureFlags: {
+    /** The flag values. */
+    values(): FlagValues;
+    /** With `featureFlagsLiveClient()`. */
+    subscribe?(): LiveSource;
+  };
+};
+
+/** A subscription of `featureFlagsLiveClient()`, as far as React uses it. */
+export interface LiveSource {
+  /** Whether the server pushes changes now. */
+  readonly state: LiveConnection;
+  /** Calls the listener with every new state. */
+  on(type: "state", listener: () => void): () => void;
+  /** Ends the subscription. */
+  close(): void;
+}
+
+/** The state of a subscription. */
+export type LiveConnection = "connecting" | "live" | "polling" | "closed";
 
 /** The properties of `FeatureFlagsProvider`. */
 export interface FeatureFlagsProviderProps {
@@ -47,6 +68,8 @@ export interface FeatureFlagsProviderProps {
   readonly bootstrap?: FlagsBootstrap | undefined;
   /** Fetches values again after mounting, for cached or static pages. Default `false`. */
   readonly revalidate?: boolean | undefined;
+  /** Follows changes of flags while mounted. Needs `featureFlagsLiveClient()`. Default `false`. */
+  readonly live?: boolean | undefined;
   /** The components that read flags. */
   readonly children?: ReactNode;
 }
@@ -54,6 +77,7 @@ export interface FeatureFlagsProviderProps {
 interface Source {
   readonly values: FlagValues;
   readonly rendered: FlagsReading;
+  readonly live: LiveSource | undefined;
 }
 
 const hasPage = typeof document !== "undefined";
@@ -82,7 +106,8 @@ const SourceContext = createContext<Source | undefined>(undefined);
  * ```
  */
 export function FeatureFlagsProvider(props: FeatureFlagsProviderProps): ReactElement {
-  const { client, bootstrap, revalidate = false, children } = props;
+  const { client, bootstrap, revalidate = false, live = false, children } = props;
+  const [source, setSource] = useState<LiveSource>();
   const values = client.featureFlags.values();
   // Hydrates while rendering, so that the first paint has the page's values and not defaults. Skipped if values are
   // loaded, and on a server, where one client may serve many users.
@@ -95,8 +120,14 @@ export function FeatureFlagsProvider(props: FeatureFlagsProviderProps): ReactEle
   useEffect(() => {
     if (revalidate) values.invalidate();
   }, [values, revalidate]);
-  const source = useMemo(() => ({ values, rendered: values.rendered(bootstrap) }), [values, bootstrap]);
-  return createElement(SourceContext.Provider, { value: source }, children);
+  useEffect(() => {
+    const opened = live ? client.featureFlags.subscribe?.() : undefined;
+    setSource(opened);
+    return () => opened?.close();
+  }, [client, live]);
+  const rendered = useMemo(() => values.rendered(bootstrap), [values, bootstrap]);
+  const value = useMemo(() => ({ values, rendered, live: source }), [values, rendered, source]);
+  return createElement(SourceContext.Provider, { value }, children);
 }
 
 /** The flag's value. Renders again when it changes. The default applies if the flag does not exist or is not loaded. */
@@ -145,6 +176,31 @@ export function useFeatureFlagDetails(
   const status = useReading((reading) => reading.status());
   const fallback = defaultValue === undefined ? values.fallback(key) : defaultValue;
   return useMemo(() => ({ value: fallback, ...state, status }), [state, status, fallback]);
+}
+
+/** How current the flags of the page are. */
+export interface FlagsCurrency {
+  /** Whether the values are loaded, and whether the last request succeeded. */
+  readonly status: FlagsStatus;
+  /** `live`: the server pushes changes. `polling`: values are at most about 30 s old. `off`: without the property `live`. */
+  readonly connection: LiveConnection | "off";
+  /** Whether the values may be out of date: nothing keeps them current, or the last request failed. */
+  readonly stale: boolean;
+}
+
+/** How current the flags are: whether they are loaded, and whether changes arrive. Renders again when that changes. */
+export function useFlagsStatus(): FlagsCurrency {
+  const { live } = useSource();
+  const status = useReading((reading) => reading.status());
+  const connection = useSyncExternalStore<LiveConnection | "off">(
+    (listener) => live?.on("state", listener) ?? (() => undefined),
+    () => live?.state ?? "off",
+    () => "off",
+  );
+  return useMemo(() => {
+    const stale = status !== "ready" || connection === "connecting" || connection === "closed";
+    return { status, connection, stale };
+  }, [status, connection]);
 }
 
 /** The hooks with the types of the declared flags. */

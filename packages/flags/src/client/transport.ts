@@ -37,6 +37,8 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** Lets the request finish after the page unloads. Default `false`. */
   readonly keepalive?: boolean;
+  /** Called with every response. */
+  readonly onResponse?: (context: { readonly response: Response }) => void;
 }
 
 export interface Transport {

@@ -20,5 +20,7 @@ export type OfrepEvaluation = {
 
 export type OfrepBulkEvaluation = {
   readonly flags: readonly OfrepEvaluation[];
+  /** Where the client learns of changes. Absent where this server has no background work. */
+  readonly eventStreams?: readonly { readonly type: "sse"; readonly url: string }[];
   readonly metadata: OfrepMetadata;
 };

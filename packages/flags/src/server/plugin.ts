@@ -6,8 +6,8 @@ import { mergeSchema } from "better-auth/db";
 import type { FlagDeclarations } from "../model/declared.ts";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
 import { createTables, type FeatureFlagTables } from "../model/tables.ts";
-import { checkSinks } from "../store/events/sinks/sink.ts";
 import type { ConnectBus } from "../store/bus.ts";
+import { checkSinks } from "../store/events/sinks/sink.ts";
 import { createPostgresBus } from "../store/postgres/bus.ts";
 import { HostTables } from "../store/postgres/host-tables.ts";
 import { assertPostgresPool, guardPool } from "../store/postgres/pool.ts";
@@ -18,6 +18,7 @@ import { createMessageBus } from "./bus.ts";
 import { checkOptions } from "./check-options.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
 import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
+import { createEventStreams } from "./event-streams.ts";
 import { createFlagIdentities } from "./flag-identities.ts";
 import { withHelp } from "./help.ts";
 import { limitRequest } from "./http/body-limit.ts";
@@ -163,6 +164,7 @@ function createService(
     telemetry: startTelemetry(meter, warn),
     fastPath: { state: "off", reason: "withFeatureFlags is not used." },
     identities,
+    streams: createEventStreams(store, identities),
     trusted: options.trusted && createTrusted(options.trusted, { context, identities, meter, warn }),
     isClosed: () => closed.has(adapter),
     warnOnce,
@@ -206,6 +208,7 @@ export async function closeFeatureFlags(auth: AuthWithFlags): Promise<void> {
   for (const plugin of auth.options.plugins ?? []) {
     const service = services.get(plugin)?.get(adapter);
     if (service === undefined) continue;
+    service.streams.close();
     await closeAnalytics(service);
     await service.limits?.close();
     service.telemetry.close();

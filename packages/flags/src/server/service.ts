@@ -6,6 +6,7 @@ import type { Sinks } from "../store/events/sinks/sinks.ts";
 import type { Tally } from "../store/events/tally.ts";
 import type { FlagStore } from "../store/flag-store.ts";
 import type { ExposureTokens } from "./evaluation/exposure-tokens.ts";
+import type { EventStreams } from "./event-streams.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { Lookups } from "./limits/lookups.ts";
 import type { ReadableMeter } from "./metrics/meter.ts";
@@ -38,6 +39,8 @@ export interface Service {
   fastPath: FastPathState;
   /** Identifies callers, and remembers those that Better Auth verified recently. */
   readonly identities: Identities;
+  /** Streams of events for OFREP clients. */
+  readonly streams: EventStreams;
   /** Undefined without the option `trusted`. */
   readonly trusted: TrustedAttributes | undefined;
   /** True after `closeFeatureFlags`. Readiness is then 503, and requests that still arrive are answered. */

@@ -116,8 +116,8 @@ export interface FlagStore {
   /** The same without a read; undefined if the database must be read first. */
   peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
   /**
-   * Keeps the tenant's flags in memory and current without evaluations, and calls back with every new snapshot.
-   * Returns a function that stops.
+   * Keeps the tenant's flags in memory and current without evaluations. Calls back with the snapshot in memory, if there is
+   * one, and then with every new one. Returns a function that stops.
    */
   follow(tenant: string, follower: Follower<FollowedSnapshot>): () => void;
   /**

@@ -1,7 +1,8 @@
 /** A fake source of snapshots that tests can delay, break or take away. */
 import type { Snapshot } from "../../src/store/flag-store.ts";
-import type { BadSnapshot } from "../../src/store/snapshot/errors.ts";
 import type { SnapshotSource } from "../../src/store/snapshot/contract.ts";
+import type { BadSnapshot } from "../../src/store/snapshot/errors.ts";
+import type { CountedChanges } from "../../src/store/writes/change-counter.ts";
 import type { ChainEnd } from "../../src/store/writes/revision.ts";
 
 type FakeSnapshot = Snapshot & ChainEnd;
@@ -47,6 +48,22 @@ export class FakeSource implements SnapshotSource<FakeSnapshot> {
     await this.pollGate;
     if (this.failure) throw this.failure;
     return new Map(tenants.map((tenant) => [tenant, end]));
+  }
+  /** The change counter; undefined as long as the database has none, so that polls ask for all tenants. */
+  seq: number | undefined;
+  /** Tenants by the number of their last change. */
+  readonly changed = new Map<string, number>();
+  counted: (number | undefined)[] = [];
+
+  async readCounted(since: number | undefined): Promise<CountedChanges> {
+    this.counted.push(since);
+    const { seq } = this;
+    const changes = [...this.changed].filter(([, number]) => number > (since ?? 0));
+    const end = this.#end();
+    await this.gate;
+    if (this.failure) throw this.failure;
+    if (seq === undefined || since === undefined || seq < since) return { seq: seq ?? 0, ends: undefined };
+    return { seq, ends: new Map(changes.map(([tenant]) => [tenant, end])) };
   }
   async load(tenant: string, end: ChainEnd): Promise<FakeSnapshot> {
     this.loads++;

@@ -1,6 +1,7 @@
 /** The contract of the store. Every database runs this suite. */
 import { afterAll, beforeAll, describe } from "vitest";
 import { describeAudit } from "./audit.ts";
+import { describeChangeCounter } from "./change-counter.ts";
 import { describeFlags, type StoreTraits } from "./flags.ts";
 import { describeGlobalKeys } from "./global-keys.ts";
 import { describeLists } from "./lists.ts";
@@ -27,5 +28,6 @@ export function describeStore(databaseName: string, kind: DatabaseKind, traits: 
     describeWrites(() => host, traits);
     describeAudit(() => host);
     describeSnapshots(() => host);
+    describeChangeCounter(() => host);
   });
 }

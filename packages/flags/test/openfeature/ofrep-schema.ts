@@ -46,6 +46,14 @@ export const OFREP_SCHEMAS = {
     required: ["flags"],
     properties: {
       flags: { type: "array", items: { oneOf: [evaluationSuccess, evaluationFailure] } },
+      eventStreams: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["type", "url"],
+          properties: { type: { type: "string" }, url: { type: "string" } },
+        },
+      },
       metadata,
     },
   },

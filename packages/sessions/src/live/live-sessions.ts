@@ -100,6 +100,11 @@ export class LiveSessions {
     };
   }
 
+  /** The token of a session that is followed. A credential: it must not leave the process. */
+  tokenOf(sessionId: string): string | undefined {
+    return this.#byId.get(sessionId)?.token;
+  }
+
   /** Sessions to read by value. */
   mark(sessions: Iterable<LiveSession>): void {
     for (const live of sessions) this.#marked.add(live);

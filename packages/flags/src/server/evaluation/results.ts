@@ -12,6 +12,7 @@ import type {
   EvaluationSelect,
   ExposureTokenMap,
 } from "../../model/evaluation.ts";
+import { type EntityTag, hashText } from "../http/entity-tag.ts";
 import { type FlagHit, positionOf } from "./flags.ts";
 import { ResponseSize } from "./response-size.ts";
 import {
@@ -62,6 +63,7 @@ export async function batchResult(
 export async function bootstrapResult(
   scope: EvaluationScope,
   input: BootstrapFeatureFlagsInput,
+  tag?: EntityTag,
 ): Promise<AnyBootstrapResult> {
   const { prefix = "", includeDisabled = false } = input;
   const size = new ResponseSize(input.select, scope.metadata);
@@ -71,7 +73,11 @@ export async function bootstrapResult(
     const { key } = hit.found.flag;
     if (!key.startsWith(prefix)) continue;
     const fields = evaluateHit(scope, hit, includeDisabled, size);
-    if (fields !== undefined) entries.push([key, selectInMap(fields, input.select)]);
+    if (fields !== undefined) {
+      const selected = selectInMap(fields, input.select);
+      entries.push([key, selected]);
+      tag?.add(hashText(`,${JSON.stringify(key)}:${JSON.stringify(selected)}`));
+    }
     if (slices.isOver(hit.found.compiled.cost)) await slices.pause();
   }
   // Not an object literal: `__proto__` is a key like any other.
@@ -84,7 +90,17 @@ export async function bootstrapResult(
     ...tokensOf(scope),
   };
   size.check(result);
+  if (tag !== undefined) tagRest(tag, scope);
   return result;
+}
+
+/** Tokens are valid for 24 hours. A client that polls gets new ones after a part of that time. */
+const TOKENS_KEPT_MS = 6 * 60 * 60 * 1000;
+
+/** Adds what a bootstrap has besides its flags to the tag, except its time. */
+export function tagRest(tag: EntityTag, { shownContext, exposures, nowMs }: EvaluationScope): void {
+  tag.add(hashText(JSON.stringify(shownContext)));
+  if (exposures !== undefined) tag.add(hashText(String(Math.floor(nowMs / TOKENS_KEPT_MS))));
 }
 
 /** The tokens of the flags that were evaluated, if the request asks for them. */

@@ -117,7 +117,7 @@ export function peekScope(
   return scopeOf(service, known.caller, { resolved, contexts, reading, traceable, track, hasTokens });
 }
 
-interface ScopeParts extends Recording {
+export interface ScopeParts extends Recording {
   readonly resolved: ResolvedContext;
   /** With trusted attributes. */
   readonly contexts: ContextPair;
@@ -125,7 +125,7 @@ interface ScopeParts extends Recording {
   readonly traceable: ReadonlySet<string>;
 }
 
-function scopeOf(
+export function scopeOf(
   service: Service,
   caller: Caller,
   { resolved, contexts, reading, traceable, track, hasTokens }: ScopeParts,

@@ -4,42 +4,57 @@ import type { BootstrapFeatureFlagsInput } from "../../model/evaluation.ts";
 import type { Snapshot, SnapshotFlag } from "../../store/flag-store.ts";
 import { findInLayers, isVisible, type Layer } from "../evaluation/flags.ts";
 import { requireBytes, requireSize } from "../evaluation/response-size.ts";
-import { bootstrapResult } from "../evaluation/results.ts";
+import { bootstrapResult, tagRest } from "../evaluation/results.ts";
 import { countEvaluation, type EvaluationScope, evaluateFlag } from "../evaluation/scope.ts";
 import { Slices } from "../evaluation/slices.ts";
+import { EntityTag, hashText, type TextHash } from "../http/entity-tag.ts";
+
+/** A response, and the tag of what it says. */
+export interface TaggedText {
+  readonly text: string;
+  readonly tag: string;
+}
 
 /** The same text as `JSON.stringify` of the ordinary result. A promise if other requests have to run in between. */
 export function bootstrapText(
   scope: EvaluationScope,
   input: BootstrapFeatureFlagsInput,
-): string | Promise<string> {
+): TaggedText | Promise<TaggedText> {
   const { select = "full" } = input;
   const isCommon = input.include === undefined && input.position === undefined;
   const isOrdered = scope.reading.layers.every(({ snapshot }) => piecesOf(snapshot) !== undefined);
   if (!isCommon || !isOrdered || typeof select !== "string" || scope.traceable.size > 0)
-    return bootstrapResult(scope, input).then((result) => JSON.stringify(result));
+    return ordinaryText(scope, input);
   const flags = new FlagsText(scope, input, select === "value");
   const slices = new Slices();
-  return flags.write(slices) ? frame(scope, flags.text) : writeInTurns(scope, flags, slices);
+  return flags.write(slices) ? frame(scope, flags) : writeInTurns(scope, flags, slices);
 }
 
-async function writeInTurns(scope: EvaluationScope, flags: FlagsText, slices: Slices): Promise<string> {
+async function ordinaryText(scope: EvaluationScope, input: BootstrapFeatureFlagsInput): Promise<TaggedText> {
+  const tag = new EntityTag();
+  const result = await bootstrapResult(scope, input, tag);
+  return { text: JSON.stringify(result), tag: String(tag) };
+}
+
+async function writeInTurns(scope: EvaluationScope, flags: FlagsText, slices: Slices): Promise<TaggedText> {
   do await slices.pause();
   while (!flags.write(slices));
-  return frame(scope, flags.text);
+  return frame(scope, flags);
 }
 
-function frame(scope: EvaluationScope, flags: string): string {
+function frame(scope: EvaluationScope, { text: flags, tag }: FlagsText): TaggedText {
   const context = JSON.stringify(scope.shownContext);
   const tokens = scope.exposures && JSON.stringify(Object.fromEntries(scope.exposures));
   const exposures = tokens === undefined ? "" : `,"exposures":${tokens}`;
   const text = `{"flags":{${flags}},"evaluatedAt":"${scope.evaluatedAt}","context":${context}${exposures}}`;
   requireBytes(text);
-  return text;
+  tagRest(tag, scope);
+  return { text, tag: String(tag) };
 }
 
 class FlagsText {
   text = "";
+  readonly tag: EntityTag = new EntityTag();
   readonly #scope: EvaluationScope;
   readonly #input: BootstrapFeatureFlagsInput;
   readonly #isValueOnly: boolean;
@@ -85,8 +100,9 @@ class FlagsText {
     const answer = evaluateFlag(scope, layer, found);
     if (answer.reason === "disabled" && !includeDisabled) return;
     countEvaluation(scope, layer, found, answer);
-    const flag = this.#isValueOnly ? piece.value(answer) : piece.full(answer, this.#metadata);
-    this.text += this.text === "" ? flag.slice(1) : flag;
+    const { text, hash } = this.#isValueOnly ? piece.value(answer) : piece.full(answer, this.#metadata);
+    this.text += this.text === "" ? text.slice(1) : text;
+    this.tag.add(hash);
     requireSize(this.text);
   }
 }
@@ -105,12 +121,18 @@ function metadataText({ metadata }: EvaluationScope): string {
 /** Texts that are kept for one flag; most flags have fewer distinct evaluations. */
 const MAX_KEPT = 64;
 
-/** The texts of a flag's evaluations, each with a comma before it. */
+/** The text of an evaluation, with a comma before it. */
+interface HashedText {
+  readonly text: string;
+  readonly hash: TextHash;
+}
+
+/** The texts of a flag's evaluations. */
 class FlagPiece {
   readonly found: SnapshotFlag;
   readonly #key: string;
-  readonly #values = new Map<Evaluation, string>();
-  readonly #fulls = new Map<Evaluation, string>();
+  readonly #values = new Map<Evaluation, HashedText>();
+  readonly #fulls = new Map<Evaluation, HashedText>();
   /** The metadata in the texts of `#fulls`. */
   #metadata = "";
 
@@ -119,13 +141,13 @@ class FlagPiece {
     this.#key = `,${JSON.stringify(found.flag.key)}:`;
   }
 
-  value(answer: Evaluation): string {
+  value(answer: Evaluation): HashedText {
     const cached = this.#values.get(answer);
     if (cached !== undefined) return cached;
     return keep(this.#values, answer, this.#key + JSON.stringify(answer.value));
   }
 
-  full(answer: Evaluation, metadata: string): string {
+  full(answer: Evaluation, metadata: string): HashedText {
     if (metadata !== this.#metadata) {
       this.#fulls.clear();
       this.#metadata = metadata;
@@ -140,12 +162,13 @@ class FlagPiece {
   }
 }
 
-function keep(texts: Map<Evaluation, string>, answer: Evaluation, text: string): string {
+function keep(texts: Map<Evaluation, HashedText>, answer: Evaluation, text: string): HashedText {
+  const hashed = { text, hash: hashText(text) };
   // Each evaluation of an override is a new object.
-  if (answer.reason === "override") return text;
+  if (answer.reason === "override") return hashed;
   if (texts.size >= MAX_KEPT) texts.clear();
-  texts.set(answer, text);
-  return text;
+  texts.set(answer, hashed);
+  return hashed;
 }
 
 const piecesBySnapshot = new WeakMap<Snapshot, readonly FlagPiece[] | "unordered">();

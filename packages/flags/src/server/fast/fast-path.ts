@@ -16,6 +16,7 @@ import {
   type ScopePlan,
 } from "../evaluation/scope.ts";
 import { MAX_BODY_BYTES } from "../http/body-limit.ts";
+import { matchesTag } from "../http/entity-tag.ts";
 import { answer, refusalOf } from "../http/errors.ts";
 import type { HostContext } from "../http/host-request.ts";
 import { tooMany, WITHOUT_ADDRESS } from "../limits/admit.ts";
@@ -27,7 +28,7 @@ import { createFeatureFlagEvent, createFeatureFlagEventBatch } from "../operatio
 import { createFeatureFlagExposures } from "../operations/exposures.ts";
 import type { Service } from "../service.ts";
 import type { Arrival, FastAnswer } from "./arrival.ts";
-import { bootstrapText } from "./bootstrap-text.ts";
+import { bootstrapText, type TaggedText } from "./bootstrap-text.ts";
 import { FastRequest } from "./fast-request.ts";
 import { createOriginCheck } from "./origin.ts";
 import { readBootstrapInput, readEvaluateInput } from "./quick-input.ts";
@@ -131,7 +132,7 @@ export function createFastPath(
   function evaluation<Input extends EvaluationInput>(
     request: ParsedRequest,
     parse: (body: unknown, length: number) => Input,
-    write: (scope: EvaluationScope, input: Input) => string | Promise<string>,
+    write: (scope: EvaluationScope, input: Input) => Written | Promise<Written>,
   ): Answered {
     const { name, arrival, caller, body, length } = request;
     let input: Input;
@@ -148,15 +149,15 @@ export function createFastPath(
       try {
         const scope = peekScope(service, arrival, planned);
         if (scope !== undefined) {
-          const text = write(scope, input);
-          if (typeof text === "string") return evaluated(scope, text);
-          return text.then((late) => evaluated(scope, late)).catch(refused);
+          const written = write(scope, input);
+          if (!(written instanceof Promise)) return evaluated(arrival, scope, written);
+          return written.then((late) => evaluated(arrival, scope, late)).catch(refused);
         }
       } catch (error) {
         return refused(error);
       }
       return openScope(callOf(request, FAST_OPERATIONS[name]), input)
-        .then(async (scope) => evaluated(scope, await write(scope, input)))
+        .then(async (scope) => evaluated(arrival, scope, await write(scope, input)))
         .catch(refused);
     });
   }
@@ -231,12 +232,20 @@ export function createFastPath(
 /** Fields in which Better Auth expects a trusted URL, in any request. */
 const REDIRECTS = ["callbackURL", "redirectTo", "errorCallbackURL", "newUserCallbackURL"];
 
-function evaluated({ reading }: EvaluationScope, body: string): FastAnswer {
+/** A bootstrap has a tag. */
+type Written = string | TaggedText;
+
+function evaluated(arrival: Arrival, { reading }: EvaluationScope, written: Written): FastAnswer {
   const revision = String(reading.revision);
   const headers = reading.stale
     ? [REVISION_HEADER, revision, STALE_HEADER, "1"]
     : [REVISION_HEADER, revision];
-  return { status: 200, body, headers };
+  if (typeof written === "string") return { status: 200, body: written, headers };
+  const { text: body, tag } = written;
+  headers.push("etag", tag);
+  return matchesTag(arrival.get("if-none-match"), tag)
+    ? { status: 304, body: "", headers }
+    : { status: 200, body, headers };
 }
 
 function hasClaim(body: unknown): boolean {

@@ -1,6 +1,13 @@
 /** The fast path on `node:http`, without building a `Request` or `Response`. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Arrival, type FastAnswer, isJson, USUAL_HEADERS } from "./arrival.ts";
+import {
+  type Arrival,
+  type FastAnswer,
+  isJson,
+  NOT_MODIFIED,
+  UNCHANGED_HEADERS,
+  USUAL_HEADERS,
+} from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
 import {
   answerFailure,
@@ -87,6 +94,11 @@ function readText(request: IncomingMessage): Promise<string | undefined> {
 }
 
 function send(response: ServerResponse, { status, body, headers }: FastAnswer): void {
+  if (status === NOT_MODIFIED) {
+    response.writeHead(status, [...UNCHANGED_HEADERS, ...headers]);
+    response.end();
+    return;
+  }
   const bytes = Buffer.byteLength(body);
   response.writeHead(status, [...USUAL_HEADERS, "content-length", String(bytes), ...headers]);
   // One byte per character means ASCII, which needs no encoding.

@@ -3,7 +3,7 @@ import type { Service } from "../service.ts";
 
 /** Registers the gauges of the snapshots and of the queues. */
 export function observeService(service: Service): void {
-  const { meter, store, events, exposures, tally, identities } = service;
+  const { meter, store, events, exposures, tally, identities, streams } = service;
   const ofStore = (name: string, help: string, read: (figures: ReturnType<typeof store.figures>) => number) =>
     meter.observe(name, help, () => read(store.figures()));
   ofStore("snapshots", "Tenants whose snapshot is in memory.", ({ snapshots }) => snapshots);
@@ -29,6 +29,7 @@ export function observeService(service: Service): void {
     tally.depth(),
   );
   meter.observe("sessions_remembered", "Callers in the principal cache.", () => identities.principals.size);
+  meter.observe("event_streams", "Streams of events that OFREP clients have open.", () => streams.size());
   meter.observe("fast_path_on", "1 while the fast path answers requests, else 0.", () =>
     Number(service.fastPath.state === "on"),
   );

@@ -19,6 +19,7 @@ import {
 import { batchResult, bootstrapResult, singleResult } from "../evaluation/results.ts";
 import { openScope } from "../evaluation/scope.ts";
 import { MAX_BATCH_BODY_BYTES, readBody } from "../http/body-limit.ts";
+import { EntityTag, matchesTag } from "../http/entity-tag.ts";
 import { anyObject, objectOf, schemaOf, time } from "../http/openapi.ts";
 import type { Post, PublicOperation } from "./definition.ts";
 import { EVALUATION_FIELDS } from "./schemas.ts";
@@ -77,7 +78,7 @@ export const evaluateFeatureFlags: PublicOperation<
 
 /** Evaluates all enabled flags. */
 export const bootstrapFeatureFlags: PublicOperation<
-  Post<"/feature-flags/bootstrap", BootstrapFeatureFlagsInput, AnyBootstrapResult> & {
+  Post<"/feature-flags/bootstrap", BootstrapFeatureFlagsInput, AnyBootstrapResult | undefined> & {
     readonly selects: "all";
   }
 > = {
@@ -92,7 +93,16 @@ export const bootstrapFeatureFlags: PublicOperation<
   result: () => evaluationsSchema(["flags", "evaluatedAt", "context"]),
   async run(call) {
     const input = parseBootstrapInput(readBody(call));
-    return bootstrapResult(await openScope(call, input), input);
+    const scope = await openScope(call, input);
+    const { request, headers } = call;
+    // Server code gets an object, which has no tag.
+    if (request.request === undefined) return bootstrapResult(scope, input);
+    const tag = new EntityTag();
+    const result = await bootstrapResult(scope, input, tag);
+    request.setHeader("etag", String(tag));
+    if (!matchesTag(headers.get("if-none-match"), String(tag))) return result;
+    request.setStatus(304);
+    return undefined;
   },
 };
 

@@ -1,13 +1,14 @@
 /** OFREP, the OpenFeature Remote Evaluation Protocol: evaluation of one flag and of all, in the protocol's format. */
 
 import { APIError } from "@better-auth/core/error";
-import { headersOf } from "@halyard/sessions/plugin";
+import { headersOf, type SessionUser } from "@halyard/sessions/plugin";
 import { isAPIError } from "better-auth/api";
 import * as z from "zod";
 import type { EvaluationReason } from "../../engine/definition.ts";
 import { isPlainObject } from "../../engine/json.ts";
 import type { EvaluationFields, EvaluationMetadata } from "../../model/evaluation.ts";
 import { parseBootstrapInput, parseEvaluateInput } from "../../model/evaluation-input.ts";
+import { NO_TENANT } from "../../model/flag.ts";
 import { jsonObject, parse } from "../../model/inputs.ts";
 import type {
   OfrepBulkEvaluation,
@@ -17,15 +18,21 @@ import type {
   OfrepReason,
 } from "../../model/ofrep.ts";
 import { claimOf } from "../../model/openfeature.ts";
+import { areRequestsIsolated } from "../../store/isolated-requests.ts";
 import { sha256 } from "../../store/sha256.ts";
 import type { Call } from "../call.ts";
+import { resolveContext } from "../evaluation/context.ts";
 import { bootstrapResult, singleResult } from "../evaluation/results.ts";
 import { openScope } from "../evaluation/scope.ts";
 import { readBody } from "../http/body-limit.ts";
+import { matchesTag } from "../http/entity-tag.ts";
 import { refusalOf, refuse } from "../http/errors.ts";
+import type { HostRequest } from "../http/host-request.ts";
 import { anyJson, anyObject, listOf, objectOf, oneOf, string } from "../http/openapi.ts";
 import { pathId } from "../http/parameters.ts";
-import type { Post, PublicOperation } from "./definition.ts";
+import { tooMany } from "../limits/admit.ts";
+import { addressPrincipal, knownPrincipal } from "../limits/principal.ts";
+import type { Get, NoQuery, Post, PublicOperation } from "./definition.ts";
 
 const ofrepBody = z.object({ context: z.looseObject({}).optional() });
 
@@ -85,7 +92,14 @@ export const evaluateOfrepFlagsRoute: PublicOperation<
   failure: "EVALUATION_ERROR",
   body: ofrepBody,
   result: () =>
-    objectOf({ flags: listOf(objectOf({ key: string, ...FIELDS })), metadata: anyObject }, ["flags"]),
+    objectOf(
+      {
+        flags: listOf(objectOf({ key: string, ...FIELDS })),
+        eventStreams: listOf(objectOf({ type: string, url: string }, ["type", "url"])),
+        metadata: anyObject,
+      },
+      ["flags"],
+    ),
   async run(call) {
     const { request } = call;
     const { flags, context } = await inProtocol(call, {}, async () => {
@@ -96,7 +110,12 @@ export const evaluateOfrepFlagsRoute: PublicOperation<
     const evaluations = Object.entries(flags).map(([key, fields]) =>
       evaluationOf(key, fields as EvaluationFields),
     );
-    const result = { flags: evaluations, metadata: evaluations[0]?.metadata ?? {} };
+    const eventStreams = streamsOf(call);
+    const result = {
+      flags: evaluations,
+      ...(eventStreams && { eventStreams }),
+      metadata: evaluations[0]?.metadata ?? {},
+    };
     // Over the result, not only the revision: an override may expire without a new revision.
     const tag = `"${await sha256(JSON.stringify([context, result]))}"`;
     request.setHeader("etag", tag);
@@ -105,6 +124,61 @@ export const evaluateOfrepFlagsRoute: PublicOperation<
     return undefined;
   },
 };
+
+const EVENTS_PATH = "/ofrep/v1/events";
+
+/** Opens a stream of OFREP: it says when flags may have changed. Only over HTTP. */
+export const openOfrepEventsRoute: PublicOperation<Get<typeof EVENTS_PATH, NoQuery, Response, "http">> = {
+  summary: "Events of OFREP",
+  method: "GET",
+  path: EVENTS_PATH,
+  scope: "http",
+  action: "public",
+  rateLimit: "bootstrap",
+  failure: "EVALUATION_ERROR",
+  async run(call) {
+    const { service, request, headers, identity } = call;
+    return inProtocol(call, {}, async () => {
+      const caller = await identity.evaluator();
+      const { tenant } = await resolveContext(call, caller, {});
+      const address = () => addressPrincipal((name) => headers.get(name), request.context.options);
+      const principal = knownPrincipal(caller) ?? address();
+      const { id: userId, sessionId, sessionToken } = caller.kind === "user" ? caller.user : NO_USER;
+      const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
+      const owner = { principal: JSON.stringify(principal), userId, sessionId, sessionToken };
+      const stream = canStream(call) ? service.streams.open(tenants, owner) : undefined;
+      if (stream === undefined) throw tooMany(STREAM_RETRY_S);
+      return new Response(stream, { headers: STREAM_HEADERS });
+    });
+  },
+};
+
+const NO_USER: Partial<SessionUser> = {};
+const STREAM_RETRY_S = 60;
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store, no-transform",
+  // Nginx would otherwise keep events back.
+  "x-accel-buffering": "no",
+};
+
+/** Without background work, this process does not notice changes by itself. */
+function canStream({ service }: Call): boolean {
+  return service.options.pollMs !== 0 && !areRequestsIsolated() && !service.isClosed();
+}
+
+/** Better Auth gives operations the whole request. */
+function requestUrl({ request }: HostRequest): string | undefined {
+  return request !== undefined && "url" in request && typeof request.url === "string"
+    ? request.url
+    : undefined;
+}
+
+function streamsOf(call: Call): OfrepBulkEvaluation["eventStreams"] {
+  const { request } = call;
+  const url = request.context.baseURL || requestUrl(request)?.split("/ofrep/", 1)[0];
+  return canStream(call) && url ? [{ type: "sse", url: url.replace(/\/+$/, "") + EVENTS_PATH }] : undefined;
+}
 
 function evaluationOf(key: string, fields: EvaluationFields): OfrepEvaluation {
   const { value, variant, reason, metadata } = fields;
@@ -151,9 +225,4 @@ async function inProtocol<Result>(
 
 function bodyOf(status: number, about: { key?: string }, errorDetails: string): object {
   return status === 400 ? { ...about, errorCode: "INVALID_CONTEXT", errorDetails } : { errorDetails };
-}
-
-function matchesTag(header: string | null, tag: string): boolean {
-  if (header === null) return false;
-  return header.trim() === "*" || header.split(",").some((given) => given.trim().replace(/^W\//, "") === tag);
 }

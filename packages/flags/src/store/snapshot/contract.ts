@@ -27,7 +27,7 @@ export interface Snapshots<S extends Snapshot = Snapshot> {
   wake(tenant: string, revision: number): Promise<void>;
   /** Polls the changes of all tenants in use now, without waiting for the interval. Never rejects. */
   poll(): Promise<void>;
-  /** Keeps the tenant in use, and calls back with every new snapshot. Returns a function that stops. */
+  /** Keeps the tenant in use. Calls back with its snapshot in memory, if any, then with every new one. Returns a function that stops. */
   follow(tenant: string, follower: Follower<S>): () => void;
   health(tenant: string): SnapshotHealth;
   figures(): SnapshotFigures;

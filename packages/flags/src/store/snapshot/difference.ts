@@ -5,7 +5,9 @@ import type { SnapshotOverride } from "./entities.ts";
 export interface SnapshotDifference {
   /** Keys of flags that were created, deleted or compiled again. Their answers may be the same. */
   readonly keys: readonly string[];
-  /** Keys of the other flags whose override for this user differs. */
+  /** Keys of the other flags of which some override differs. */
+  readonly overrideKeys: readonly string[];
+  /** Those of `overrideKeys` whose override for this user differs. */
   overridden(userId: string): readonly string[];
 }
 
@@ -40,6 +42,7 @@ function compare(previous: FollowedSnapshot, current: FollowedSnapshot): Snapsho
   const overrides = changedOverrides(previous, current, keys);
   return {
     keys: [...keys],
+    overrideKeys: overrides.map(([key]) => key),
     overridden(userId) {
       const changed: string[] = [];
       for (const [key, before, after] of overrides) {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { FakeSource } from "../../../test/contract/fake-source.ts";
-import { createSnapshots, type Snapshots } from "./snapshots.ts";
+import type { Snapshots } from "./contract.ts";
+import { createSnapshots } from "./snapshots.ts";
 
 describe("where requests are isolated, as on Workers, a snapshot", () => {
   let source: FakeSource;

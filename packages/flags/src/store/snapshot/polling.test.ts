@@ -88,3 +88,121 @@ describe("polling", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 });
+
+describe("polling with a change counter", () => {
+  const fake = withFakeSnapshots(500);
+
+  /** Two tenants that a poll has read. */
+  async function start(): Promise<void> {
+    fake().source.seq = 7;
+    await Promise.all([fake().revision("a"), fake().revision("b")]);
+    await fake().pass(500);
+    expect(fake().source.polls).toEqual([["a", "b"]]);
+  }
+
+  test("asks only for the tenants that changed since the last poll, and keeps the others fresh", async () => {
+    await start();
+    const { source, snapshots } = fake();
+    source.revision = 1;
+    source.seq = 8;
+    source.changed.set("b", 8);
+    await fake().pass(500);
+    expect([snapshots.peek("a")?.snapshot.revision, snapshots.peek("b")?.snapshot.revision]).toEqual([0, 1]);
+    await fake().pass(5000, 500);
+    expect(snapshots.health("a")).toMatchObject({ revision: 0, stale: false });
+    expect([source.polls.length, source.counted.slice(0, 4)]).toEqual([1, [undefined, 7, 8, 8]]);
+  });
+
+  test("asks for all tenants when the counter went back, because a backup was restored", async () => {
+    await start();
+    const { source } = fake();
+    source.seq = 3;
+    source.revision = 1;
+    await fake().pass(500);
+    expect(source.polls).toHaveLength(2);
+    expect(fake().snapshots.peek("a")?.snapshot.revision).toBe(1);
+    await fake().pass(500);
+    expect(source.counted.at(-1)).toBe(3);
+  });
+
+  test("asks for all tenants once in a while, for changes that were not counted", async () => {
+    await start();
+    fake().source.revision = 1;
+    for (let second = 0; second < 31; second++) {
+      await fake().pass(1000, 500);
+      await fake().snapshots.get("a");
+    }
+    expect(fake().source.polls).toHaveLength(2);
+    expect(fake().snapshots.peek("a")?.snapshot.revision).toBe(1);
+  });
+
+  test("tries a changed tenant again until its flags could be read", async () => {
+    await start();
+    const { source, snapshots } = fake();
+    source.revision = 1;
+    source.seq = 8;
+    source.changed.set("a", 8);
+    source.broken.add("a");
+    await fake().pass(3000, 500);
+    expect(snapshots.health("a")).toMatchObject({ revision: 0, stale: true });
+    source.broken.clear();
+    await fake().pass(1000, 500);
+    expect(snapshots.health("a")).toMatchObject({ revision: 1, stale: false });
+  });
+
+  test("does not miss a change during the first load of a tenant", async () => {
+    await start();
+    const { source, snapshots } = fake();
+    const open = source.hold("loadGate");
+    const loading = snapshots.get("c");
+    await settle();
+    source.revision = 1;
+    source.seq = 8;
+    source.changed.set("c", 8);
+    await fake().pass(500);
+    open();
+    await loading;
+    await fake().pass(1000, 500);
+    expect(snapshots.peek("c")?.snapshot.revision).toBe(1);
+  });
+});
+
+describe("a followed tenant", () => {
+  const fake = withFakeSnapshots(500);
+
+  test("stays current without evaluations, and its follower gets every snapshot in order", async () => {
+    const { source, snapshots } = fake();
+    const seen: (readonly [number, number | undefined])[] = [];
+    const stop = snapshots.follow("a", (current, previous) => {
+      seen.push([current.revision, previous?.revision]);
+    });
+    await settle();
+    for (let minute = 1; minute <= 3; minute++) {
+      await fake().pass(60_000, 500);
+      source.revision = minute;
+      await fake().pass(500);
+    }
+    expect(seen).toEqual([
+      [0, undefined],
+      [1, 0],
+      [2, 1],
+      [3, 2],
+    ]);
+    stop();
+    source.revision = 4;
+    await fake().pass(120_000, 500);
+    expect(seen).toHaveLength(4);
+  });
+
+  test("is loaded as soon as the database can be read", async () => {
+    const { source, snapshots } = fake();
+    source.failure = new Error("down");
+    const seen: number[] = [];
+    snapshots.follow("a", (current) => seen.push(current.revision));
+    await fake().pass(3000, 500);
+    expect(seen).toEqual([]);
+    source.failure = undefined;
+    await fake().pass(1000, 500);
+    expect(seen).toEqual([0]);
+  });
+});

@@ -4,7 +4,7 @@ import { areRequestsIsolated } from "../isolated-requests.ts";
 import { createLimit, repeat, within } from "../wait.ts";
 import { type ChainEnd, isSameEnd } from "../writes/revision.ts";
 import { createChangeCursor } from "./change-cursor.ts";
-import type { Snapshots, SnapshotSource, SnapshotsOptions } from "./contract.ts";
+import type { SnapshotSource, Snapshots, SnapshotsOptions } from "./contract.ts";
 import { confirmUnless, type Entry } from "./entry.ts";
 import { BadSnapshot, LoadFailure, notLoaded } from "./errors.ts";
 import { Followers } from "./followers.ts";
@@ -265,7 +265,9 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
       const ends = await outage.attempt(() => inTime(cursor.read(tenants, readAtMs)), { force: true });
       for (const [tenant, entry] of entries) {
         const end = ends.get(tenant);
-        if (end === undefined ? confirmUnless(entry, ends.areAll, readAtMs) : isConfirmed(tenant, end, readAtMs))
+        if (
+          end === undefined ? confirmUnless(entry, ends.areAll, readAtMs) : isConfirmed(tenant, end, readAtMs)
+        )
           continue;
         if (isInUse(tenant, entry, readAtMs)) checkInBackground(tenant);
       }
@@ -362,7 +364,9 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
     poll,
     follow(tenant, follower) {
       const stop = followers.add(tenant, follower);
-      if (!entries.has(tenant)) checkInBackground(tenant);
+      const entry = entries.get(tenant);
+      if (entry === undefined) checkInBackground(tenant);
+      else follower(entry.snapshot, undefined);
       startPolling();
       return stop;
     },

@@ -49,7 +49,7 @@ const overrideRow = (index: number): OverrideRow => ({
 
 /** A database that answers at once, whatever it is asked for, so that only the loading itself takes time. */
 function instantDatabase(tables: Readonly<Record<string, readonly object[]>>): Adapter {
-  const end: RevisionRow = { id: "", tenant: "", revision: 1, auditHash: "h", auditAt: null };
+  const end: RevisionRow = { id: "", tenant: "", revision: 1, auditHash: "h", auditAt: null, seq: null };
   const reads: Pick<Adapter, "findOne" | "findMany"> = {
     findOne: async <Row>() => end as Row,
     findMany: async <Row>({ model }: { model: string }) => (tables[model] ?? []) as Row[],

@@ -25,7 +25,12 @@ export async function readChangedKeys(
       { field: "revision", operator: "gt", value: start },
       { field: "revision", operator: "lte", value: end },
     ];
-    const rows = await findRows<AuditRow>(adapter, AUDIT_MODEL, { tenant }, { also, select: SELECT, limit: CHUNK });
+    const rows = await findRows<AuditRow>(
+      adapter,
+      AUDIT_MODEL,
+      { tenant },
+      { also, select: SELECT, limit: CHUNK },
+    );
     if (rows.length !== end - start) return undefined;
     for (const { action, flagKey, before } of rows) {
       if (action.startsWith("segment.")) segments = true;

@@ -118,7 +118,10 @@ async function rollsBack(adapter: DBAdapter): Promise<boolean> {
   try {
     await runWithTransaction(adapter, async () => {
       const tx = await getCurrentAdapter(adapter);
-      await tx.create<RevisionRow>({ model, data: { tenant, revision: 0, auditHash: "", auditAt: null, seq: null } });
+      await tx.create<RevisionRow>({
+        model,
+        data: { tenant, revision: 0, auditHash: "", auditAt: null, seq: null },
+      });
       throw failure;
     });
   } catch (error) {

@@ -1,0 +1,322 @@
+/** Keeps the subscribed clients of one process current: which of them a change concerns, and when they are told. */
+
+import type { FlagsBootstrap } from "../model/bootstrap.ts";
+import { canonicalJson } from "../model/canonical-json.ts";
+import { FeatureFlagError } from "../model/errors.ts";
+import { NO_TENANT } from "../model/flag.ts";
+import { resolveKnownContext } from "../server/evaluation/context.ts";
+import { bootstrapResult } from "../server/evaluation/results.ts";
+import { withTrusted } from "../server/evaluation/trusted-subject.ts";
+import type { Service } from "../server/service.ts";
+import { createLimit, later, repeat, sleep } from "../store/wait.ts";
+import { effectiveLayers, expiredIn, isSameSnapshots, positionOf } from "./layers.ts";
+import { type LivePosition, Sync } from "./messages.ts";
+import type { TagOf } from "./session-tag.ts";
+import type { Held, LiveCaller, Subscriber } from "./subscriber.ts";
+import { LiveTenants } from "./tenants.ts";
+import { remember, scopeFor, sendCurrent, sendUpdates, told } from "./updates.ts";
+
+/** What a client has from an earlier connection. */
+export interface Resume {
+  readonly tag: string;
+  readonly at: LivePosition;
+}
+
+/** The longest that evaluations for subscribers keep the event loop. */
+const SLICE_MS = 5;
+/** Sessions that changed and are read at the same time. */
+const MAX_SYNCS = 8;
+/** Pause before a session that could not be evaluated is tried again. */
+const RETRY_MS = 1000;
+/** How often trusted attributes that rules read are compared: not every change of them is announced. */
+const ATTRIBUTES_MS = 60_000;
+/** The longest delay of a timer. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+const NO_HEADERS = { get: () => null };
+
+export interface LiveFeedOptions {
+  readonly service: Service;
+  readonly tagOf: TagOf;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+export class LiveFeed {
+  readonly #service: Service;
+  readonly #tagOf: TagOf;
+  readonly #warn: (message: string, error: unknown) => void;
+  readonly #tenants: LiveTenants;
+  readonly #subscribers = new Set<Subscriber>();
+  /** Subscribers whose values may have changed. */
+  readonly #marked = new Set<Subscriber>();
+  readonly #limit = createLimit(MAX_SYNCS);
+  readonly #attributes: { stop(): void } | undefined;
+  readonly #stopAttributes: (() => void) | undefined;
+  #isWorking = false;
+  #isClosed = false;
+  #expiry: { readonly atMs: number; readonly timer: ReturnType<typeof setTimeout> } | undefined;
+
+  constructor({ service, tagOf, warn }: LiveFeedOptions) {
+    this.#service = service;
+    this.#tagOf = tagOf;
+    this.#warn = warn;
+    this.#tenants = new LiveTenants(service.store, (subscribers) => this.#mark(subscribers));
+    service.meter.observe("live_subscribers", "Connections that are subscribed to flags.", () => this.size);
+    service.meter.observe(
+      "live_waiting",
+      "Subscribed connections whose values wait to be evaluated after a change.",
+      () => this.#marked.size,
+    );
+    if (service.trusted === undefined) return;
+    this.#attributes = repeat(ATTRIBUTES_MS, async () => this.#mark(this.#subscribers));
+    const { changeListeners } = service.identities;
+    const listener = (change: { readonly kind: string; readonly id?: string }) => {
+      if (change.kind === "organization-row") this.#mark(this.#ofOrganization(change.id));
+    };
+    changeListeners.add(listener);
+    this.#stopAttributes = () => void changeListeners.delete(listener);
+  }
+
+  get size(): number {
+    return this.#subscribers.size;
+  }
+
+  /** Begins a subscription: sends all values, or those that changed since what the client has. */
+  async add(subscriber: Subscriber, resume: Resume | undefined): Promise<void> {
+    this.#subscribers.add(subscriber);
+    await this.#sync(subscriber, resume);
+  }
+
+  remove(subscriber: Subscriber): void {
+    subscriber.isClosed = true;
+    subscriber.stop?.();
+    subscriber.stop = undefined;
+    this.#tenants.assign(subscriber, []);
+    this.#subscribers.delete(subscriber);
+    this.#marked.delete(subscriber);
+  }
+
+  /** The session of the subscriber has changed. Nothing is sent to it until its values were evaluated again. */
+  change(subscriber: Subscriber, who: LiveCaller): void {
+    subscriber.who = who;
+    subscriber.isOutdated = true;
+    this.#mark([subscriber]);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#attributes?.stop();
+    this.#stopAttributes?.();
+    clearTimeout(this.#expiry?.timer);
+    for (const subscriber of [...this.#subscribers]) this.remove(subscriber);
+    this.#tenants.close();
+  }
+
+  *#ofOrganization(organizationId: string | undefined): Generator<Subscriber> {
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.held?.contexts.context.organizationId === organizationId) yield subscriber;
+    }
+  }
+
+  #mark(subscribers: Iterable<Subscriber>): void {
+    for (const subscriber of subscribers) this.#marked.add(subscriber);
+    if (this.#isWorking || this.#marked.size === 0 || this.#isClosed) return;
+    this.#isWorking = true;
+    void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    // The changes of one turn are evaluated together.
+    await undefined;
+    let startedAtMs = performance.now();
+    // The loop also visits subscribers that are marked during it.
+    for (const subscriber of this.#marked) {
+      this.#marked.delete(subscriber);
+      this.#bring(subscriber);
+      if (performance.now() - startedAtMs < SLICE_MS) continue;
+      await pause();
+      startedAtMs = performance.now();
+    }
+    this.#isWorking = false;
+    this.#scheduleExpiry();
+  }
+
+  /** Brings a client to the current snapshots. */
+  #bring(subscriber: Subscriber): void {
+    const { held } = subscriber;
+    // At its end, a synchronization marks the subscriber again.
+    if (subscriber.isClosed || subscriber.isSyncing || held === undefined) return;
+    if (subscriber.isOutdated) return this.#syncLater(subscriber);
+    try {
+      const target = this.#tenants.snapshots(held.resolved.tenant);
+      if (this.#haveAttributesChanged(held)) {
+        subscriber.isOutdated = true;
+        return this.#syncLater(subscriber);
+      }
+      if (isSameSnapshots(held.snapshots, target) && subscriber.nextExpiryMs > Date.now()) return;
+      sendUpdates(this.#service, subscriber, held, target);
+    } catch (error) {
+      this.#warn(
+        "The flags of a subscribed connection could not be evaluated. They are evaluated again.",
+        error,
+      );
+      subscriber.isOutdated = true;
+      later(() => this.#mark([subscriber]), RETRY_MS);
+    }
+  }
+
+  /** Whether rules may read other trusted attributes than those the values were evaluated with. */
+  #haveAttributesChanged({ resolved, contexts }: Held): boolean {
+    if (this.#service.trusted === undefined) return false;
+    const layers = effectiveLayers(resolved.tenant, this.#tenants.snapshots(resolved.tenant));
+    const read = withTrusted(this.#service, resolved, layers);
+    return read instanceof Promise || canonicalJson(read.context) !== canonicalJson(contexts.context);
+  }
+
+  #syncLater(subscriber: Subscriber): void {
+    if (subscriber.isSyncing) return;
+    this.#limit(() => this.#sync(subscriber, undefined)).catch((error: unknown) => {
+      if (error instanceof FeatureFlagError && error.code === "PERMISSION_DENIED")
+        return this.#end(subscriber);
+      this.#warn(
+        "The flags of a subscribed connection could not be evaluated. They are evaluated again.",
+        error,
+      );
+      subscriber.isOutdated = true;
+      later(() => this.#mark([subscriber]), RETRY_MS);
+    });
+  }
+
+  /** The context claims what the session no longer has: the client keeps no value. */
+  #end(subscriber: Subscriber): void {
+    const { id, sender } = subscriber;
+    this.remove(subscriber);
+    const full = { flags: {}, evaluatedAt: new Date().toISOString() };
+    sender.send(Sync, { id, tag: "", at: [], full });
+  }
+
+  async #sync(subscriber: Subscriber, resume: Resume | undefined): Promise<void> {
+    if (subscriber.isSyncing || subscriber.isClosed) return;
+    subscriber.isSyncing = true;
+    try {
+      do {
+        subscriber.isOutdated = false;
+        await this.#syncOnce(subscriber, resume);
+        // The session may have changed during it.
+      } while (subscriber.isOutdated && !subscriber.isClosed);
+    } finally {
+      subscriber.isSyncing = false;
+    }
+    if (!subscriber.isClosed) this.#mark([subscriber]);
+  }
+
+  async #syncOnce(subscriber: Subscriber, resume: Resume | undefined): Promise<void> {
+    const { input, who } = subscriber;
+    const service = this.#service;
+    const resolved = resolveKnownContext(service, NO_HEADERS, who.caller, who.ties, input);
+    if (resolved === undefined) throw claimsOthers();
+    const { tenant } = resolved;
+    this.#tenants.assign(subscriber, tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT]);
+    await this.#load(tenant, resume?.at ?? []);
+    const isStopped = () => subscriber.isOutdated || subscriber.isClosed;
+    const snapshots = this.#tenants.snapshots(tenant);
+    const layers = effectiveLayers(tenant, snapshots);
+    const contexts = await withTrusted(service, resolved, layers);
+    if (isStopped()) return;
+    const tag = this.#tagOf(tenant, contexts);
+    if (subscriber.held?.tag === tag) {
+      // Only something that rules do not read has changed.
+      subscriber.held = { ...subscriber.held, resolved, contexts };
+      return;
+    }
+    const hasTokens = input.exposures === true;
+    const scope = scopeFor(service, who.caller, {
+      held: { resolved, contexts, snapshots },
+      layers,
+      hasTokens,
+    });
+    const held: Held = { resolved, contexts, snapshots, tag, nowMs: scope.nowMs };
+    const { id, sender } = subscriber;
+    const at = positionOf(snapshots);
+    if (resume?.tag === tag && subscriber.held === undefined) {
+      const keys = await this.#keysAfter(held, resume.at);
+      if (isStopped()) return;
+      if (keys !== undefined) {
+        remember(subscriber, held);
+        sender.send(Sync, { id, tag, at: keys.length === 0 ? at : resume.at });
+        told(subscriber);
+        return sendCurrent(service, subscriber, held, keys);
+      }
+    }
+    const { flags, evaluatedAt, context, position, exposures } = await bootstrapResult(scope, input);
+    if (isStopped()) return;
+    const { userId, organizationId, anonymousId } = context;
+    const owner = { userId, organizationId, anonymousId };
+    const full = { flags, evaluatedAt, context: owner, position, exposures } as FlagsBootstrap;
+    remember(subscriber, held);
+    sender.send(Sync, { id, tag, at, full });
+    told(subscriber);
+  }
+
+  /** Reads the snapshots, at least as new as what the client has: a client never goes back. */
+  async #load(tenant: string, [global, ofTenant]: LivePosition): Promise<void> {
+    const { store } = this.#service;
+    const wanted: [string, number][] = [[NO_TENANT, global ?? 0]];
+    if (tenant !== NO_TENANT) wanted.push([tenant, ofTenant ?? 0]);
+    for (const [one, revision] of wanted) {
+      const { snapshot, stale } = await store.snapshot(one, revision);
+      if (snapshot.revision < revision && stale)
+        throw new FeatureFlagError("STORAGE_ERROR", "The flags are older than the client's. Try again.", {
+          status: 503,
+        });
+    }
+  }
+
+  /** Keys that may have changed after the client's revisions. Undefined if it needs all values. */
+  async #keysAfter(held: Held, [global, ofTenant]: LivePosition): Promise<readonly string[] | undefined> {
+    const { snapshots, resolved, contexts, nowMs } = held;
+    if (global === undefined || (ofTenant === undefined) !== (snapshots.ofTenant === undefined))
+      return undefined;
+    const keys = await this.#tenants.get(NO_TENANT)?.log.keysAfter(global, snapshots.global);
+    if (keys === undefined) return undefined;
+    // An override may have expired without a revision.
+    const range = { afterMs: Number.NEGATIVE_INFINITY, upToMs: nowMs };
+    const found = new Set([...keys, ...expiredIn(snapshots, contexts.context.userId, range)]);
+    if (ofTenant === undefined || snapshots.ofTenant === undefined) return [...found];
+    const more = await this.#tenants.get(resolved.tenant)?.log.keysAfter(ofTenant, snapshots.ofTenant);
+    return more && [...found, ...more];
+  }
+
+  #scheduleExpiry(): void {
+    let atMs = Number.POSITIVE_INFINITY;
+    for (const { nextExpiryMs } of this.#subscribers) if (nextExpiryMs < atMs) atMs = nextExpiryMs;
+    if (atMs === this.#expiry?.atMs || this.#isClosed) return;
+    clearTimeout(this.#expiry?.timer);
+    this.#expiry = undefined;
+    if (atMs === Number.POSITIVE_INFINITY) return;
+    const delayMs = Math.min(Math.max(atMs - Date.now(), 1), MAX_DELAY_MS);
+    const timer = later(() => {
+      this.#expiry = undefined;
+      this.#mark(this.#expired());
+      this.#scheduleExpiry();
+    }, delayMs);
+    this.#expiry = { atMs, timer };
+  }
+
+  *#expired(): Generator<Subscriber> {
+    const nowMs = Date.now();
+    for (const subscriber of this.#subscribers) if (subscriber.nextExpiryMs <= nowMs) yield subscriber;
+  }
+}
+
+/** Lets the process handle what has arrived. A timer would wait for a whole millisecond. */
+function pause(): Promise<void> {
+  return typeof setImmediate === "function" ? new Promise((resolve) => setImmediate(resolve)) : sleep(0);
+}
+
+function claimsOthers(): FeatureFlagError {
+  return new FeatureFlagError(
+    "PERMISSION_DENIED",
+    "The context of the subscription claims another identity than that of the session, or another organization than the active one. Leave it out.",
+  );
+}

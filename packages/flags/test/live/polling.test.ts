@@ -1,0 +1,108 @@
+/** The live client without a socket: when it polls, and when it returns to the socket. */
+
+import { featureFlagsClient } from "@halyard/flags/client";
+import { featureFlagsLiveClient } from "@halyard/flags/live-client";
+import { FeatureFlagsProvider, useFeatureFlag, useFlagsStatus } from "@halyard/flags/react";
+import { wsClient } from "@halyard/wire/client";
+import { createAuthClient } from "better-auth/client";
+import { createElement } from "react";
+import { renderToString } from "react-dom/server";
+import { afterEach, describe, expect, test, vi } from "vitest";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+/** A client whose socket never opens, on a server that the test plays. */
+function offline() {
+  vi.useFakeTimers();
+  const asked: (string | null)[] = [];
+  const server = { value: "one", tag: 'W/"1"' };
+  const wire = wsClient({ url: "ws://127.0.0.1:1" });
+  const client = createAuthClient({
+    baseURL: "http://app.test",
+    plugins: [featureFlagsClient({ exposures: false }), featureFlagsLiveClient({ client: wire })],
+    fetchOptions: {
+      customFetchImpl: async (input, init) => {
+        const tag = new Request(input, init).headers.get("if-none-match");
+        asked.push(tag);
+        const headers = { etag: server.tag };
+        if (tag === server.tag) return new Response(null, { status: 304, headers });
+        const flags = { a: { value: server.value, reason: "default" } };
+        return Response.json(
+          { flags, evaluatedAt: new Date().toISOString(), context: {}, position: "1" },
+          { headers },
+        );
+      },
+    },
+  });
+  return { client, flags: client.featureFlags, asked, server, wire };
+}
+
+describe("without a socket", () => {
+  test("the client polls about every 30 s with the tag of the last response, and takes what changed", async () => {
+    const { flags, asked, server } = offline();
+    const subscription = flags.subscribe();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([subscription.state, asked.length]).toEqual(["connecting", 1]);
+    await vi.advanceTimersByTimeAsync(6000);
+    expect([subscription.state, asked]).toEqual(["polling", [null, null]]);
+    await vi.advanceTimersByTimeAsync(37_000);
+    expect(asked).toEqual([null, null, 'W/"1"']);
+    Object.assign(server, { value: "two", tag: 'W/"2"' });
+    await vi.advanceTimersByTimeAsync(37_000);
+    expect(await flags.getValue("a")).toBe("two");
+    const count = asked.length;
+    subscription.close();
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect([subscription.state, asked.length]).toEqual(["closed", count]);
+  });
+
+  test("a hidden page does not poll, and polls as soon as it is visible", async () => {
+    const page = Object.assign(new EventTarget(), { visibilityState: "hidden", cookie: "" });
+    vi.stubGlobal("document", page);
+    vi.stubGlobal("addEventListener", () => undefined);
+    const { flags, asked } = offline();
+    const subscription = flags.subscribe();
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect([subscription.state, asked.length]).toEqual(["polling", 1]);
+    page.visibilityState = "visible";
+    page.dispatchEvent(new Event("visibilitychange"));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(asked).toHaveLength(2);
+    subscription.close();
+  });
+
+  test("several subscriptions share one poll, and the last close() ends it", async () => {
+    const { flags, asked } = offline();
+    const [one, two] = [flags.subscribe(), flags.subscribe()];
+    await vi.advanceTimersByTimeAsync(7000);
+    expect(asked).toHaveLength(2);
+    one.close();
+    expect([one.state, two.state]).toEqual(["closed", "polling"]);
+    await vi.advanceTimersByTimeAsync(37_000);
+    expect(asked).toHaveLength(3);
+    two.close();
+  });
+
+  test("a subscription without the flags client throws an error that names it", () => {
+    const wire = wsClient({ url: "ws://127.0.0.1:1" });
+    const client = createAuthClient({
+      baseURL: "http://app.test",
+      plugins: [featureFlagsLiveClient({ client: wire })],
+    });
+    expect(() => client.featureFlags.subscribe()).toThrow("featureFlagsClient()");
+  });
+});
+
+function Shown() {
+  const { connection, status, stale } = useFlagsStatus();
+  return createElement("p", null, [useFeatureFlag("a", "default"), connection, status, String(stale)].join());
+}
+
+test("on a server, the page renders with the property live, and its connection is off", () => {
+  const { client } = offline();
+  const page = createElement(FeatureFlagsProvider, { client, live: true }, createElement(Shown));
+  expect(renderToString(page)).toBe("<p>default,off,loading,true</p>");
+});

@@ -1,0 +1,84 @@
+/** Live flags of two processes on one PostgreSQL database, with each bus between them and without polling. */
+import { type FeatureFlagsBus, postgresBus } from "@halyard/flags";
+import { redisBus } from "@halyard/flags/redis";
+import { createRedisPrefix } from "@halyard/services";
+import { redisPubSub } from "@halyard/wire/redis";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type FreshPostgres, freshPostgres } from "../databases.ts";
+import { startHost } from "../host.ts";
+import { newKey } from "../memory-host.ts";
+import { connectRedis } from "../redis-storage.ts";
+import { livePage, SOON, startLive } from "./kit.ts";
+
+/** Creates the bus of another process. */
+type OpenBus = () => Promise<FeatureFlagsBus>;
+
+const BUSES: readonly { name: string; prepare(db: FreshPostgres): Promise<OpenBus> }[] = [
+  {
+    name: "PostgreSQL",
+    prepare: async (db) => async () => {
+      const { database, close } = db.connect({ max: 2 });
+      onTestFinished(close);
+      return postgresBus(database);
+    },
+  },
+  {
+    name: "Redis",
+    async prepare() {
+      const { url, prefix } = await createRedisPrefix();
+      return async () => {
+        const client = await connectRedis(url);
+        onTestFinished(() => client.destroy());
+        return redisBus(client, { channel: `${prefix}flags` });
+      };
+    },
+  },
+  {
+    name: "the pub/sub of wire",
+    async prepare() {
+      const { url, prefix } = await createRedisPrefix();
+      return async () => {
+        const client = await connectRedis(url);
+        const pubsub = redisPubSub(client, { prefix });
+        onTestFinished(async () => {
+          await pubsub.close();
+          client.destroy();
+        });
+        return pubsub;
+      };
+    },
+  },
+];
+
+describe.each(BUSES)("two processes with $name between them", ({ prepare }) => {
+  test("push a change to the pages of the other process, without polling", async () => {
+    const db = await freshPostgres();
+    onTestFinished(db.drop);
+    const openBus = await prepare(db);
+    const connected = [db.connect(), db.connect()] as const;
+    onTestFinished(async () => {
+      for (const { close } of connected) await close();
+    });
+    // Much longer than the test.
+    const pollMs = 600_000;
+    const host = await startLive({
+      database: connected[0].database,
+      flags: { bus: await openBus(), pollMs },
+    });
+    const other = await startHost({
+      database: connected[1].database,
+      migrate: false,
+      flags: { bus: await openBus(), pollMs },
+    });
+    onTestFinished(other.close);
+    const flag = await other.auth.api.createFeatureFlag({
+      body: { key: newKey("bus"), name: "N", type: "number", enabled: true, defaultValue: 0 },
+    });
+    const page = await livePage(host, await host.person("listener"));
+    await vi.waitFor(async () => expect((await host.auth.api.getFeatureFlagsHealth()).bus).toBe("up"), SOON);
+    for (let value = 1; value <= 5; value++) {
+      await other.auth.api.updateFeatureFlag({ body: { id: flag.id, defaultValue: value } });
+      await page.sees(flag.key, value);
+    }
+  });
+});
