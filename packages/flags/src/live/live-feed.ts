@@ -61,12 +61,15 @@ export class LiveFeed {
     this.#tagOf = tagOf;
     this.#warn = warn;
     this.#tenants = new LiveTenants(service.store, (subscribers) => this.#mark(subscribers));
-    service.meter.observe("live_subscribers", "Connections that are subscribed to flags.", () => this.size);
-    service.meter.observe(
-      "live_waiting",
-      "Subscribed connections whose values wait to be evaluated after a change.",
-      () => this.#marked.size,
-    );
+    const [subscribers, marked] = [this.#subscribers, this.#marked];
+    service.live = {
+      get subscribers() {
+        return subscribers.size;
+      },
+      get waiting() {
+        return marked.size;
+      },
+    };
     if (service.trusted === undefined) return;
     this.#attributes = repeat(ATTRIBUTES_MS, async () => this.#mark(this.#subscribers));
     const { changeListeners } = service.identities;

@@ -165,6 +165,7 @@ function createService(
     fastPath: { state: "off", reason: "withFeatureFlags is not used." },
     identities,
     streams: createEventStreams(store, identities),
+    live: { subscribers: 0, waiting: 0 },
     trusted: options.trusted && createTrusted(options.trusted, { context, identities, meter, warn }),
     isClosed: () => closed.has(adapter),
     warnOnce,

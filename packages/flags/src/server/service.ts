@@ -17,6 +17,12 @@ import type { TrustedAttributes } from "./trusted/trusted-attributes.ts";
 /** Whether the fast path is on, and the reason if it is off. */
 export type FastPathState = { readonly state: "on" } | { readonly state: "off"; readonly reason: string };
 
+/** How many connections are subscribed to flags, and how many of them wait for an evaluation. */
+export interface LiveFigures {
+  readonly subscribers: number;
+  readonly waiting: number;
+}
+
 export interface Service {
   readonly store: FlagStore;
   readonly options: FeatureFlagsOptions;
@@ -41,6 +47,8 @@ export interface Service {
   readonly identities: Identities;
   /** Streams of events for OFREP clients. */
   readonly streams: EventStreams;
+  /** The figures of live flags. Set by `liveFlags`. */
+  live: LiveFigures;
   /** Undefined without the option `trusted`. */
   readonly trusted: TrustedAttributes | undefined;
   /** True after `closeFeatureFlags`. Readiness is then 503, and requests that still arrive are answered. */

@@ -26,9 +26,8 @@ export const USUAL_HEADERS: readonly string[] = [
   "no-cache",
 ];
 
-/** Not modified: the client has this response. It has no body, and so no type. */
+/** Not modified: the client has this response, so it gets no body. */
 export const NOT_MODIFIED = 304;
-export const UNCHANGED_HEADERS: readonly string[] = USUAL_HEADERS.slice(2);
 
 /** Whether Better Auth accepts the media type as JSON. */
 export function isJson(contentType: string | null): boolean {

@@ -1,13 +1,6 @@
 /** The fast path on servers that use `Request` and `Response`. */
 import { answerBrokenOff } from "../http/body-limit.ts";
-import {
-  type Arrival,
-  type FastAnswer,
-  isJson,
-  NOT_MODIFIED,
-  UNCHANGED_HEADERS,
-  USUAL_HEADERS,
-} from "./arrival.ts";
+import { type Arrival, type FastAnswer, isJson, NOT_MODIFIED, USUAL_HEADERS } from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
 import type { HostPath } from "./host-path.ts";
 
@@ -66,16 +59,14 @@ function again(request: Request, text: string): Request {
 
 /** Headers as an object cost half as much as pairs. No name occurs twice. */
 function responseOf({ status, body, headers: added }: FastAnswer): Response {
-  const isUnchanged = status === NOT_MODIFIED;
-  const headers: Record<string, string> = isUnchanged ? { ...UNCHANGED } : { ...USUAL };
+  const headers: Record<string, string> = { ...USUAL };
   for (let at = 0; at < added.length; at += 2) headers[added[at] ?? ""] = added[at + 1] ?? "";
-  return new Response(isUnchanged ? null : body, { status, headers });
+  return new Response(status === NOT_MODIFIED ? null : body, { status, headers });
 }
 
-const objectOf = (pairs: readonly string[]): Record<string, string> =>
-  Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name, pairs[at + 1] ?? ""]] : [])));
-const USUAL = objectOf(USUAL_HEADERS);
-const UNCHANGED = objectOf(UNCHANGED_HEADERS);
+const USUAL = Object.fromEntries(
+  USUAL_HEADERS.flatMap((name, at) => (at % 2 === 0 ? [[name, USUAL_HEADERS[at + 1] ?? ""]] : [])),
+);
 
 class FetchArrival implements Arrival {
   readonly headers: Headers;

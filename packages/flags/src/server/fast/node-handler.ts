@@ -1,13 +1,6 @@
 /** The fast path on `node:http`, without building a `Request` or `Response`. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import {
-  type Arrival,
-  type FastAnswer,
-  isJson,
-  NOT_MODIFIED,
-  UNCHANGED_HEADERS,
-  USUAL_HEADERS,
-} from "./arrival.ts";
+import { type Arrival, type FastAnswer, isJson, NOT_MODIFIED, USUAL_HEADERS } from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
 import {
   answerFailure,
@@ -95,7 +88,7 @@ function readText(request: IncomingMessage): Promise<string | undefined> {
 
 function send(response: ServerResponse, { status, body, headers }: FastAnswer): void {
   if (status === NOT_MODIFIED) {
-    response.writeHead(status, [...UNCHANGED_HEADERS, ...headers]);
+    response.writeHead(status, [...USUAL_HEADERS, ...headers]);
     response.end();
     return;
   }
