@@ -112,7 +112,7 @@ export interface ActionsControl<Flags extends FlagDeclarations> extends LiveSeam
   seeSession(userId: string | undefined, organizationId: string | undefined): void;
 }
 
-export const BOOTSTRAP_PATH = "/feature-flags/bootstrap";
+const BOOTSTRAP_PATH = "/feature-flags/bootstrap";
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** Better Auth signals a sign-in twice within this time. */
 const ECHO_MS = 1_000;

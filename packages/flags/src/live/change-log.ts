@@ -4,7 +4,7 @@ import type { ChangedKeys, FlagStore, FollowedSnapshot } from "../store/flag-sto
 import { differenceOf } from "../store/snapshot/difference.ts";
 
 /** A client that is further behind gets all values. */
-export const MAX_BEHIND = 1000;
+const MAX_BEHIND = 1000;
 /** Answers of the audit log that are kept: after a restart, many clients ask for the same revisions. */
 const MAX_KEPT = 100;
 

@@ -22,7 +22,7 @@ import type { Held, Subscriber } from "./subscriber.ts";
 
 /** More changes than this go out in one message. */
 const MAX_SINGLE = 8;
-/** A client is told its position after so many revisions that did not concern it, so that it can resume. */
+/** Revisions that did not concern a client, after which it is told its position, so that it can resume. */
 const MAX_UNTOLD = 500;
 
 /** Sends what differs between what the client has and the new snapshots, and remembers that the client has it. */

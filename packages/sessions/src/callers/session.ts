@@ -4,8 +4,11 @@ import { within } from "./deadline.ts";
 import { unavailable } from "./errors.ts";
 import { type HostContext, headersOf, type IdentityRequest } from "./request.ts";
 
+/** The signed-in user of a session. */
 export interface SessionUser {
+  /** The id of the user. */
   readonly id: string;
+  /** The email address of the user. */
   readonly email: string;
   /** As the admin plugin stores it: one role, or several separated by commas. */
   readonly role?: string;
@@ -13,6 +16,7 @@ export interface SessionUser {
   readonly activeOrganizationId?: string;
   /** The id of the admin who acts as this user in an impersonated session. */
   readonly impersonatedBy?: string;
+  /** The id of the session's row. Not a credential. */
   readonly sessionId?: string;
   /** By which the session's row is found in the session store. A credential: it must not leave the process. */
   readonly sessionToken?: string;

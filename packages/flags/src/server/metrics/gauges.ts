@@ -29,7 +29,11 @@ export function observeService(service: Service): void {
     tally.depth(),
   );
   meter.observe("sessions_remembered", "Callers in the principal cache.", () => identities.principals.size);
-  meter.observe("live_subscribers", "Connections that are subscribed to flags.", () => service.live.subscribers);
+  meter.observe(
+    "live_subscribers",
+    "Connections that are subscribed to flags.",
+    () => service.live.subscribers,
+  );
   meter.observe(
     "live_waiting",
     "Subscribed connections whose values wait to be evaluated after a change.",
