@@ -20,22 +20,28 @@ export default defineConfig({
     // A busy machine may need much longer until a condition holds.
     expect: { poll: { timeout: 10_000 } },
     setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
-    projects: ["packages/sessions", "packages/wire", "packages/flags", "services", "tools", "bench"].flatMap(
-      (root) => {
-        const name = root.replace("packages/", "");
-        const exclude = ["**/node_modules/**", "**/dist/**", "**/*.long.test.ts"];
-        return [
-          {
-            extends: true as const,
-            test: { name, root, include: ["**/*.test.ts"], exclude: [...exclude, "src/**"] },
-          },
-          {
-            extends: true as const,
-            // Tests beside their file need no process of their own: loading the modules takes longer than running them.
-            test: { name: `${name} units`, root, include: ["src/**/*.test.ts"], exclude, isolate: false },
-          },
-        ];
-      },
-    ),
+    projects: [
+      "packages/sessions",
+      "packages/wire",
+      "packages/flags",
+      "packages/console",
+      "services",
+      "tools",
+      "bench",
+    ].flatMap((root) => {
+      const name = root.replace("packages/", "");
+      const exclude = ["**/node_modules/**", "**/dist/**", "**/*.long.test.ts"];
+      return [
+        {
+          extends: true as const,
+          test: { name, root, include: ["**/*.test.ts"], exclude: [...exclude, "src/**"] },
+        },
+        {
+          extends: true as const,
+          // Tests beside their file need no process of their own: loading the modules takes longer than running them.
+          test: { name: `${name} units`, root, include: ["src/**/*.test.ts"], exclude, isolate: false },
+        },
+      ];
+    }),
   },
 });

@@ -30,6 +30,7 @@ const OLDEST_TYPESCRIPT: Readonly<Record<string, string>> = {
   "@halyard/sessions": "5.5.4",
   "@halyard/wire": "5.5.4",
   "@halyard/flags": "5.5.4",
+  "@halyard/console": "5.5.4",
 };
 
 /** The last TypeScript whose compiler is written in JavaScript. */

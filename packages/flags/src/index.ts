@@ -78,6 +78,17 @@ export type {
 } from "./model/list-query.ts";
 export type { FlagOverride, FlagOverrideInput } from "./model/override.ts";
 export type { Page } from "./model/page.ts";
+export type {
+  AppliedFeatureFlagPlan,
+  FeatureFlagPlan,
+  FlagImpact,
+  MovedUser,
+  PlanFeatureFlagsInput,
+  PlannedChange,
+  PlannedUsers,
+  RevertedAuditEntry,
+  ValueMove,
+} from "./model/plan.ts";
 export type { FlagRule, FlagRuleInput, FlagRulePatch } from "./model/rule.ts";
 export type { CreateFeatureFlagRuleInput } from "./model/rule-input.ts";
 export type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "./model/segment.ts";
