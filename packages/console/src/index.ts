@@ -12,7 +12,6 @@ export type {
   DeleteKeyRequest,
   ExportAuditRequest,
   ExportAuditResponse,
-  KeysRequest,
   KeysResponse,
   MatchesRequest,
   MatchesResponse,
@@ -25,3 +24,5 @@ export type {
   VerifyAuditRequest,
   VerifyAuditResponse,
 } from "./api.ts";
+export { type Console, createConsole } from "./server/create-console.ts";
+export type { ConsoleOptions } from "./server/options.ts";

@@ -16,6 +16,7 @@ export type {
 } from "./engine/definition.ts";
 export type { ExplanationStep } from "./engine/explain.ts";
 export type { JsonObject, JsonValue } from "./engine/json.ts";
+export type { FlagAction } from "./model/action.ts";
 export type { Actor, AuditAction, AuditEntry, AuditHead, AuditVerdict } from "./model/audit.ts";
 export type { FlagState, FlagsBootstrap } from "./model/bootstrap.ts";
 export {
@@ -76,6 +77,7 @@ export type {
   ListFeatureFlagSegmentsQuery,
   ListFeatureFlagsQuery,
 } from "./model/list-query.ts";
+export type { OnlineSource } from "./model/online.ts";
 export type { FlagOverride, FlagOverrideInput } from "./model/override.ts";
 export type { Page } from "./model/page.ts";
 export type {
@@ -115,7 +117,7 @@ export {
   trustedConditions,
 } from "./model/trusted.ts";
 export type { FlagWarning, FlagWarningCode, WithWarnings } from "./model/warning.ts";
-export { type FlagAction, featureFlagStatements } from "./server/access/actions.ts";
+export { featureFlagStatements } from "./server/access/actions.ts";
 export {
   type FeatureFlagsBus,
   type FlagsPubSub,

@@ -1,5 +1,6 @@
 /** A plan: what changes of flags would do to the application's own users, before they are made. */
 import type { JsonValue } from "../engine/json.ts";
+import type { AuditAction } from "./audit.ts";
 import type { FeatureFlag, FeatureFlagPatch } from "./flag.ts";
 import type { WithWarnings } from "./warning.ts";
 
@@ -90,7 +91,9 @@ export type AppliedFeatureFlagPlan = { readonly flags: readonly WithWarnings<Fea
 export type RevertedAuditEntry = {
   /** The id of the entry that was reverted. */
   readonly id: string;
-  /** The ids of the flag, rule, override or segment that was changed back. */
+  /** The action of the new entry, such as `flag.updated`. */
+  readonly action: AuditAction;
+  /** The flag, and the flag, rule, override or segment that was changed back. `flagId` is empty for a segment. */
   readonly flagId: string;
   readonly entityId: string;
   /** Overrides of a deleted flag that the log did not keep, or that have expired since. Absent if there are none. */

@@ -97,14 +97,21 @@ export function withoutStatistics(
       );
     }
   }
+  /** Inside a transaction of the host, the flag may come back. */
+  const forgetLater = (flagId: string) =>
+    queueAfterTransactionHook(() =>
+      within(forget(flagId), FORGET_WAIT_MS, "The statistics are deleted later.").catch(() => undefined),
+    );
   return {
     ...store,
     async deleteFlag(scope, id, version) {
       await store.deleteFlag(scope, id, version);
-      // Inside a transaction of the host, the flag may come back.
-      await queueAfterTransactionHook(() =>
-        within(forget(id), FORGET_WAIT_MS, "The statistics are deleted later.").catch(() => undefined),
-      );
+      await forgetLater(id);
+    },
+    async revert(scope, id) {
+      const reverted = await store.revert(scope, id);
+      if (reverted.action === "flag.deleted") await forgetLater(reverted.flagId);
+      return reverted;
     },
   };
 }

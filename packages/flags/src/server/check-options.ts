@@ -29,6 +29,7 @@ const OPTIONS: Readonly<Record<keyof FeatureFlagsOptions, Check>> = {
   bus: checkBus,
   rateLimit: checkRateLimit,
   fastPath: oneOf("force", false),
+  online: checkFunction,
   onAuditHead: checkFunction,
   schema: checkTables,
 };

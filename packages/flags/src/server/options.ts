@@ -2,6 +2,7 @@
 import type { AuditHead } from "../model/audit.ts";
 import type { FlagDeclarations } from "../model/declared.ts";
 import type { FlagVisibility } from "../model/flag.ts";
+import type { OnlineSource } from "../model/online.ts";
 import type { FeatureFlagTableNames } from "../model/tables.ts";
 import type { TrustedOptions } from "../model/trusted.ts";
 import type { EventSink } from "../store/events/sinks/sink.ts";
@@ -158,6 +159,19 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
    * run for evaluations and events.
    */
   fastPath?: "force" | false | undefined;
+  /**
+   * Which of the given users are online now, for `planFeatureFlags`. Called with at most 1,000 ids; deadline 1 s. Default:
+   * unknown.
+   *
+   * @example
+   * ```ts
+   * import { featureFlags } from "@halyard/flags";
+   *
+   * const connected = new Set<string>();
+   * featureFlags({ online: (userIds) => userIds.filter((id) => connected.has(id)) });
+   * ```
+   */
+  online?: OnlineSource | undefined;
   /**
    * Called after each committed change with the new head of the audit log, so that it can be kept outside the database
    * for `verifyFeatureFlagAudit`. The change waits for a returned promise, at most 5 s. An error is logged and does not

@@ -167,6 +167,7 @@ function createService(
     streams: createEventStreams(store, identities),
     live: { subscribers: 0, waiting: 0 },
     trusted: options.trusted && createTrusted(options.trusted, { context, identities, meter, warn }),
+    online: options.online,
     isClosed: () => closed.has(adapter),
     warnOnce,
   };

@@ -1,5 +1,6 @@
 /** The dependencies of every operation: the store, the options and the counters of one auth instance. */
 import type { Identities } from "@halyard/sessions/plugin";
+import type { OnlineSource } from "../model/online.ts";
 import type { EventLog } from "../store/events/event-log.ts";
 import type { Exposures } from "../store/events/exposures.ts";
 import type { Sinks } from "../store/events/sinks/sinks.ts";
@@ -51,6 +52,8 @@ export interface Service {
   live: LiveFigures;
   /** Undefined without the option `trusted`. */
   readonly trusted: TrustedAttributes | undefined;
+  /** Which users are online now. Set by the option `online`, or by live flags. */
+  online: OnlineSource | undefined;
   /** True after `closeFeatureFlags`. Readiness is then 503, and requests that still arrive are answered. */
   isClosed(): boolean;
   /** Logs each message once. */

@@ -1,10 +1,11 @@
 /** The store's interface for the server, and its result types. `store.ts` implements it. */
 import type { CompiledFlag } from "../engine/compile.ts";
-import type { OverrideDefinition } from "../engine/definition.ts";
-import type { Actor, AuditEntry, AuditHead, AuditVerdict, Origin } from "../model/audit.ts";
+import type { OverrideDefinition, RuleConditions } from "../engine/definition.ts";
+import type { Actor, AuditAction, AuditEntry, AuditHead, AuditVerdict, Origin } from "../model/audit.ts";
 import type { FeatureFlag, FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { AuditQuery, FlagListQuery, OverrideListQuery, Page, SegmentListQuery } from "../model/page.ts";
+import type { RevertedAuditEntry } from "../model/plan.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
 import type { WithWarnings } from "../model/warning.ts";
@@ -13,6 +14,7 @@ import type { EvaluationCounter } from "./events/evaluation-counter.ts";
 import type { Contents } from "./snapshot/entities.ts";
 import type { Follower } from "./snapshot/followers.ts";
 import type { SnapshotFigures } from "./snapshot/health.ts";
+import type { FlagPreview } from "./writes/preview.ts";
 import type { TransactionState } from "./writes/transaction.ts";
 
 /** The tenant whose flags a write changes, the actor, and the origin of the request. */
@@ -143,6 +145,10 @@ export interface FlagStore {
     patch: FeatureFlagPatch,
     version?: number,
   ): Promise<WithWarnings<FeatureFlag>>;
+  /** The flag before and after an update that is not made. Throws as the update would. */
+  previewFlag(tenant: string, id: string, patch: FeatureFlagPatch): Promise<FlagPreview>;
+  /** A flag that is `true` for the users who match the conditions. Throws if no rule could have them. */
+  previewConditions(tenant: string, conditions: RuleConditions): Promise<CompiledFlag>;
   /** Deletes the flag with its rules and overrides. */
   deleteFlag(scope: WriteScope, id: string, version?: number): Promise<void>;
 
@@ -181,6 +187,12 @@ export interface FlagStore {
 
   /** Newest first. */
   listAudit(tenants: TenantFilter, query: AuditQuery): Promise<AuditEntry[]>;
+  /** Entries of one tenant after a revision, oldest first. */
+  readAudit(tenant: string, query: { after: number; limit: number }): Promise<AuditEntry[]>;
+  /** Of an audit entry. Undefined if there is none with this id. Authorization reads this first. */
+  auditFacts(id: string): Promise<{ readonly tenant: string; readonly action: AuditAction } | undefined>;
+  /** Makes the inverse change of an audit entry. Later changes of the same fields are a 409. */
+  revert(scope: WriteScope, id: string): Promise<RevertedAuditEntry>;
   /** Checks every entry of a tenant's audit log, and with `kept` that it still contains that head. */
   verifyAudit(tenant: string, kept?: Pick<AuditHead, "revision" | "hash">): Promise<AuditVerdict>;
 

@@ -19,9 +19,11 @@ import { createChangeChecks } from "./snapshot/change-checks.ts";
 import { createSnapshots } from "./snapshot/snapshots.ts";
 import { loadSnapshot, TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
 import { within } from "./wait.ts";
-import { listAudit } from "./writes/audit.ts";
 import { readCounted, readCountedDirectly } from "./writes/change-counter.ts";
 import { readChangedKeys } from "./writes/changed-keys.ts";
+import { findEntry, listAudit, readEntries } from "./writes/audit.ts";
+import { previewConditions, previewFlag } from "./writes/preview.ts";
+import { revertEntry } from "./writes/revert.ts";
 import { type ChainEnd, readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
 import { createTransactions, type Transactions } from "./writes/transaction.ts";
 import { verifyAudit } from "./writes/verify-audit.ts";
@@ -173,6 +175,9 @@ export function createFlagStore(
       read((current) => findFlagsOfOrganizations(current, keys, limit)),
     updateFlag: (scope, id, patch, version) =>
       change(scope, (context) => updateFlag(context, id, patch, version)),
+    previewFlag: (tenant, id, patch) => read((current) => previewFlag(current, tenant, id, patch)),
+    previewConditions: (tenant, conditions) =>
+      read((current) => previewConditions(current, tenant, conditions)),
     deleteFlag: (scope, id, version) => change(scope, (context) => deleteFlag(context, id, version)),
 
     listRules: (tenant, flagId) =>
@@ -200,6 +205,9 @@ export function createFlagStore(
     deleteSegment: (scope, id, version) => change(scope, (context) => deleteSegment(context, id, version)),
 
     listAudit: (tenants, query) => read((current) => listAudit(current, tenants, query)),
+    readAudit: (tenant, query) => read((current) => readEntries(current, tenant, query)),
+    auditFacts: (id) => read((current) => findEntry(current, id)),
+    revert: (scope, id) => change(scope, (context) => revertEntry(context, id, maxOverrides)),
     verifyAudit: (tenant, kept) => read((current) => verifyAudit(current, tenant, kept)),
 
     async health(tenant) {

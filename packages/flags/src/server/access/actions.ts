@@ -1,7 +1,8 @@
 /** The actions that access control can grant on feature flags. */
 
-/** What access control can grant on the resource `featureFlag`. */
-export type FlagAction = "read" | "create" | "update" | "delete" | "override" | "audit" | "evaluate-as";
+import type { FlagAction } from "../../model/action.ts";
+
+export type { FlagAction };
 
 /** What an operation asks of its caller. `public` needs no permission. */
 export type OperationAction = FlagAction | "public";
@@ -18,5 +19,5 @@ export type OperationAction = FlagAction | "public";
  * ```
  */
 export const featureFlagStatements: { readonly featureFlag: readonly FlagAction[] } = {
-  featureFlag: ["read", "create", "update", "delete", "override", "audit", "evaluate-as"],
+  featureFlag: ["read", "create", "update", "delete", "override", "audit", "evaluate-as", "keys"],
 };

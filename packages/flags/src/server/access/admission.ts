@@ -1,7 +1,7 @@
 /** Admits the calls of operations: finds the tenant, requires the action, and gives the scope of reads and writes. */
 import { type Caller, headersOf, isServerCall, type ServerKey } from "@halyard/sessions/plugin";
 import { getIP } from "better-auth/api";
-import { type Actor, type Origin, SYSTEM } from "../../model/audit.ts";
+import { type Actor, type AuditAction, type Origin, SYSTEM } from "../../model/audit.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { invalid, isKey, isWellFormed, MAX_LINE } from "../../model/inputs.ts";
@@ -43,6 +43,30 @@ export async function admitToEntity(
   // Only now, so that a caller without permission does not learn which keys exist.
   const id = await findId(call, entity, tenant, given);
   return { scope: scopeOf(request, caller, tenant), id };
+}
+
+/**
+ * Admits a call on an audit entry. Beside the operation's own action, the caller needs that which `neededFor` gives for
+ * the action of the entry.
+ */
+export async function admitToAuditEntry(
+  call: GuardedCall,
+  readId: () => string,
+  neededFor: (action: AuditAction) => FlagAction | undefined,
+): Promise<{ readonly scope: WriteScope; readonly id: string }> {
+  const { service, request, operation } = call;
+  const caller = await call.identity.administrator();
+  if (service.options.multiTenant !== true) await requireGranted(call, caller, NO_TENANT);
+  const id = readId();
+  const isPossible = id.length <= MAX_LINE && isWellFormed(id);
+  const facts = isPossible ? await service.store.auditFacts(id) : undefined;
+  const verdict = facts === undefined ? "hidden" : await judge(call, caller, operation.action, facts.tenant);
+  if (facts === undefined || verdict === "hidden") throw notFound("audit entry");
+  if (verdict === "denied") throw denied(operation.action);
+  // An action of a newer version, which the store refuses.
+  const needed = neededFor(facts.action) ?? "update";
+  if ((await judge(call, caller, needed, facts.tenant)) !== "granted") throw denied(needed);
+  return { scope: scopeOf(request, caller, facts.tenant), id };
 }
 
 /** The query of a list with the id of the flag that it names by `key:<key>`. */
@@ -118,6 +142,31 @@ export async function admitToOrganization(call: GuardedCall, organizationId: unk
   await requireGranted(call, caller, home ?? NO_TENANT);
   const message = 'is required where multiTenant is on; "" is for all organizations';
   throw invalid([{ path: "organizationId", message }]);
+}
+
+/**
+ * Admits a call about one tenant: the organization that it names, else the global flags if the caller may, else the
+ * caller's own organization.
+ */
+export async function admitToTenant(
+  call: GuardedCall,
+  organizationId: string | undefined,
+): Promise<WriteScope> {
+  const { service, request } = call;
+  const caller = await call.identity.administrator();
+  const admitted = async (tenant: string) => {
+    await requireGranted(call, caller, tenant);
+    return scopeOf(request, caller, tenant);
+  };
+  if (service.options.multiTenant !== true) {
+    const scope = await admitted(NO_TENANT);
+    if (organizationId) throw needsTenants();
+    return scope;
+  }
+  if (organizationId !== undefined) return admitted(organizationId);
+  if ((await judge(call, caller, call.operation.action, NO_TENANT)) === "granted") return admitted(NO_TENANT);
+  const home = caller.kind === "server" ? undefined : await call.identity.homeOf(caller);
+  return admitted(home ?? NO_TENANT);
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   planScope,
   type ScopePlan,
 } from "../evaluation/scope.ts";
+import { basePathOf } from "../http/base-path.ts";
 import { MAX_BODY_BYTES } from "../http/body-limit.ts";
 import { matchesTag } from "../http/entity-tag.ts";
 import { answer, refusalOf } from "../http/errors.ts";
@@ -88,7 +89,7 @@ export function createFastPath(
   operations: readonly FastOperation[],
 ): FastPath {
   const { identities } = service;
-  const prefix = prefixOf(context);
+  const prefix = basePathOf(context);
   const routes = new Map(operations.map((name) => [prefix + FAST_OPERATIONS[name].path, routeOf(name)]));
   identities.principals.startWatch();
 
@@ -266,10 +267,4 @@ function claimsIdentity(context: unknown): boolean {
   const { attributes = {} } = context;
   const isRoleClaimed = !isPlainObject(attributes) || attributes["organizationRole"] !== undefined;
   return isRoleClaimed || IDENTITY.some((field) => context[field] !== undefined);
-}
-
-/** The part of the path before that of an endpoint. */
-function prefixOf({ baseURL, options }: HostContext): string {
-  const path = baseURL === "" ? (options.basePath ?? "/api/auth") : new URL(baseURL).pathname;
-  return path.replace(/\/+$/, "");
 }

@@ -2,8 +2,9 @@
 import type { Caller, RequestIdentity } from "@halyard/sessions/plugin";
 import { FeatureFlagError } from "../../model/errors.ts";
 import type { Call } from "../call.ts";
+import { isFromConsole } from "../console/mark.ts";
 import { isLimitedByHost } from "./host.ts";
-import type { LimitRule, LimitVerdict } from "./limits.ts";
+import type { LimitPrincipal, LimitRule, LimitVerdict } from "./limits.ts";
 import { addressPrincipal, knownPrincipal } from "./principal.ts";
 import { type OperationRule, ruleFor } from "./rules.ts";
 
@@ -42,8 +43,10 @@ export async function admit(
 
   // A caller over its limit is refused before its credentials cost a lookup.
   const known = knownPrincipal(identity.lastVerified);
+  const isConsole = isFromConsole(service, headers);
+  const ruleOf = (principal: LimitPrincipal) => (isConsole ? "console" : ruleFor(rateLimit, principal));
   if (known !== undefined) {
-    const rule = ruleFor(rateLimit, known);
+    const rule = ruleOf(known);
     const verdict = limits.peek(rule, known);
     const reserve = hasReserve ? limits.peek("off", known) : verdict;
     if (!verdict.allowed && !reserve.allowed) refuse(rule, verdict, reserve);
@@ -52,7 +55,7 @@ export async function admit(
   const caller = await callerOf(identity, rateLimit);
   if (caller?.kind === "server") return;
   const principal = knownPrincipal(caller) ?? address();
-  const rule = ruleFor(rateLimit, principal);
+  const rule = ruleOf(principal);
   const verdict = await limits.consume(rule, principal);
   if (verdict.allowed) return;
   const reserve = hasReserve ? await limits.consume("off", principal) : verdict;

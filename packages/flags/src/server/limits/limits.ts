@@ -1,7 +1,7 @@
 /** The interface of rate limiting: rules, quotas, principals and verdicts. */
 
 /**
- * Every principal has one bucket per rule. `off` is the reserve for disabling a flag. `credentials` counts sessions and
+ * Every principal has one bucket per rule. `console` counts requests of `@halyard/console`. `off` is the reserve for disabling a flag. `credentials` counts sessions and
  * API keys that were not valid, `monitoring` the requests with credentials to health and metrics; both by address.
  */
 export type LimitRule =
@@ -12,6 +12,7 @@ export type LimitRule =
   | "events"
   | "events-batch"
   | "admin"
+  | "console"
   | "off"
   | "credentials"
   | "monitoring";

@@ -7,8 +7,8 @@ export type FeatureFlagsRateLimit =
   | false
   | {
       /**
-       * Limits that replace the built-in ones, for each rule and caller. `false` removes a limit. `off` is the reserve for
-       * disabling a flag, `credentials` limits invalid sessions and API keys of an address, `monitoring` its requests with
+       * Limits that replace the built-in ones, for each rule and caller. `false` removes a limit. `console` is for
+       * `@halyard/console`, `off` is the reserve for disabling a flag, `credentials` limits invalid sessions and API keys of an address, `monitoring` its requests with
        * credentials to health and metrics. Default: the built-in limits, such as 100 evaluations in 60 s.
        */
       rules?: { [Rule in LimitRule]?: RateLimitQuota | false | undefined } | undefined;

@@ -11,13 +11,17 @@ export const DEFAULT_QUOTAS: Readonly<Record<LimitRule, RateLimitQuota>> = {
   events: { max: 1000, windowSeconds: PER_MINUTE },
   "events-batch": { max: 100, windowSeconds: PER_MINUTE },
   admin: { max: 20, windowSeconds: PER_MINUTE },
+  console: { max: 600, windowSeconds: PER_MINUTE },
   off: { max: 20, windowSeconds: PER_MINUTE },
   credentials: { max: 100, windowSeconds: PER_MINUTE },
   monitoring: { max: 1000, windowSeconds: PER_MINUTE },
 };
 
 /** The rules that an operation can name. The others follow from the request and its caller. */
-export type OperationRule = Exclude<LimitRule, "off" | "bootstrap-anonymous" | "credentials" | "monitoring">;
+export type OperationRule = Exclude<
+  LimitRule,
+  "console" | "off" | "bootstrap-anonymous" | "credentials" | "monitoring"
+>;
 
 /** Anonymous callers share an address with others, so their bootstraps have a larger limit. */
 export function ruleFor(rule: OperationRule, principal: LimitPrincipal): LimitRule {

@@ -1,9 +1,12 @@
-/** The operation that reads the audit log: `GET /feature-flags/admin/audit`. */
-import type { AuditEntry } from "../../model/audit.ts";
+/** Operations on the audit log: `/feature-flags/admin/audit`. */
+import type { AuditAction, AuditEntry } from "../../model/audit.ts";
 import { type ListFeatureFlagAuditEntriesQuery, parseAuditQuery } from "../../model/list-query.ts";
-import { admitToTenants, findListedFlag } from "../access/admission.ts";
+import type { RevertedAuditEntry } from "../../model/plan.ts";
+import type { FlagAction } from "../access/actions.ts";
+import { admitToAuditEntry, admitToTenants, findListedFlag } from "../access/admission.ts";
 import { anyJson, integer, listOf, objectOf, oneOf, string, time } from "../http/openapi.ts";
-import type { Get, Operation } from "./definition.ts";
+import { entityId } from "../http/parameters.ts";
+import type { Get, InBody, Operation, Post } from "./definition.ts";
 
 /** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
 export const listFeatureFlagAuditEntries: Operation<
@@ -22,6 +25,47 @@ export const listFeatureFlagAuditEntries: Operation<
     const query = await findListedFlag(call, parseAuditQuery(call.request.query));
     return { entries: await call.service.store.listAudit(tenants, query) };
   },
+};
+
+/**
+ * Makes the inverse change of an audit entry, with an entry of its own. Refused with 409 and the fields if later changes
+ * touched them. Needs `audit`, and what the inverse change needs: `create` for a deletion, `delete` for a creation.
+ */
+export const revertFeatureFlagAuditEntry: Operation<
+  Post<"/feature-flags/admin/audit/:id/revert", Record<string, never> | undefined, RevertedAuditEntry> &
+    InBody<{ id: string }>
+> = {
+  summary: "Revert an audit entry",
+  method: "POST",
+  path: "/feature-flags/admin/audit/:id/revert",
+  scope: "server",
+  action: "audit",
+  rateLimit: "admin",
+  result: () =>
+    objectOf({ id: string, action: string, flagId: string, entityId: string, missingOverrides: integer }),
+  async run(call) {
+    const { scope, id } = await admitToAuditEntry(
+      call,
+      () => entityId(call.request, "id"),
+      (action) => NEEDED[action],
+    );
+    return call.service.store.revert(scope, id);
+  },
+};
+
+/** What the inverse of each action needs. */
+const NEEDED: Readonly<Record<AuditAction, FlagAction>> = {
+  "flag.created": "delete",
+  "flag.updated": "update",
+  "flag.deleted": "create",
+  "rule.created": "update",
+  "rule.updated": "update",
+  "rule.deleted": "update",
+  "override.created": "override",
+  "override.deleted": "override",
+  "segment.created": "update",
+  "segment.updated": "update",
+  "segment.deleted": "update",
 };
 
 const ENTRY = objectOf({

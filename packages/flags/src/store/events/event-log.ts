@@ -128,6 +128,17 @@ export interface UsageFigures {
   readonly byHour: ReadonlyMap<string, number>;
 }
 
+/** The flags whose evaluations are counted. */
+export type ActivityScope = { readonly flagId: string } | { readonly tenant: string } | "all";
+
+/** Evaluations with one reason in one hour. */
+export interface HourlyReason {
+  /** Start of the hour, ISO 8601. */
+  readonly hour: string;
+  readonly reason: EvaluationReason;
+  readonly count: number;
+}
+
 /**
  * `record` and `recordBatch` resolve after the events and their hourly roll-ups are committed together. Every method
  * rejects with a `FeatureFlagError`: 429 if too many events wait to be written.
@@ -149,6 +160,8 @@ export interface EventLog {
     window: FigureWindow,
   ): Promise<ReadonlyMap<string, { readonly evaluations: number; readonly uniqueUsers: number }>>;
   usageFigures(tenant: string | "all", window: FigureWindow): Promise<UsageFigures>;
+  /** Evaluations by hour and reason, of one flag or of all flags of tenants. */
+  activity(about: ActivityScope, window: FigureWindow): Promise<readonly HourlyReason[]>;
 
   /** Deletes everything that is stored about a flag, in chunks. */
   forget(flagId: string): Promise<void>;

@@ -1,7 +1,7 @@
 /** The errors and the audit text that all kinds of entities share. */
 import { FeatureFlagError } from "../../model/errors.ts";
 
-export type EntityName = "flag" | "rule" | "override" | "segment";
+export type EntityName = "flag" | "rule" | "override" | "segment" | "audit entry" | "plan";
 
 /** A `text` column of MySQL holds 65,535 bytes, and an audit entry keeps the whole entity in one. */
 const MAX_ENTITY_BYTES = 65_000;

@@ -6,7 +6,7 @@ import type { AuditQuery } from "../../model/page.ts";
 import type { AuditRow } from "../../model/tables.ts";
 import type { TenantFilter } from "../flag-store.ts";
 import { decodeJson } from "../rows/codec.ts";
-import { type Adapter, findRows, isExactly, type Match, where } from "../rows/queries.ts";
+import { type Adapter, findRow, findRows, isExactly, type Match, where } from "../rows/queries.ts";
 import { sha256 } from "../sha256.ts";
 import { insertParts, joinParts, splitText } from "./audit-parts.ts";
 
@@ -63,6 +63,26 @@ export async function listAudit(
     rows.filter((row) => isExactly(row, match)),
   );
   return found.map(toEntry);
+}
+
+/** Entries of a tenant after a revision, oldest first. */
+export async function readEntries(
+  adapter: Adapter,
+  tenant: string,
+  { after, limit }: { after: number; limit: number },
+): Promise<AuditEntry[]> {
+  const also: Where[] = [{ field: "revision", operator: "gt", value: after }];
+  const sortBy = { field: "revision", direction: "asc" } as const;
+  const rows = await findRows<AuditRow>(adapter, model, { tenant }, { also, sortBy, limit });
+  return (await joinParts(adapter, rows)).map(toEntry);
+}
+
+/** The tenant and the action of an entry. */
+export async function findEntry(
+  adapter: Adapter,
+  entryId: string,
+): Promise<Pick<AuditRow, "tenant" | "action"> | undefined> {
+  return findRow<AuditRow>(adapter, model, { entryId });
 }
 
 /** An audit entry as a snapshot applies it. */

@@ -42,13 +42,13 @@ export async function readContents(
   }
 }
 
-/** Throws if the change makes the tenant exceed a limit. A tenant that exceeds one already may shrink. */
+/** Throws if the changes make the tenant exceed a limit. A tenant that exceeds one already may shrink. */
 export async function requireRoom(
   contents: Contents,
-  change: Omit<ChangeRow, "prevHash" | "hash">,
+  ...changes: readonly Omit<ChangeRow, "prevHash" | "hash">[]
 ): Promise<void> {
   const builder = new ContentsBuilder(contents);
-  builder.apply(change);
+  for (const change of changes) builder.apply(change);
   const [before, after] = [await measureUsage(contents), await measureUsage(builder)];
   for (const { name, limit, message } of LIMITS) {
     if (after[name] > limit && after[name] > before[name]) throw invalid(message, { limit });

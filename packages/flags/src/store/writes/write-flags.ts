@@ -51,10 +51,21 @@ export async function updateFlag(
   const flag = patchFlag(before, patch, at);
   const rules = await readRules(tx, tenant, id);
   if (isSame(before, flag, patch)) return { action: null, result: withWarnings(before, before, rules) };
+  return changeFlag(context, before, flag, rules);
+}
+
+/** Replaces a stored flag with one that has the next version. `rules` are those of the flag, in evaluation order. */
+export async function changeFlag(
+  context: WriteContext,
+  before: FeatureFlag,
+  flag: FeatureFlag,
+  rules: readonly StoredRule[],
+): Promise<Change<WithWarnings<FeatureFlag>>> {
+  const { tx, tenant } = context;
   requireOwnFit(flag);
   requireMeaningful(tenant, flag);
   if (flag.key !== before.key) {
-    await requireFreeKey(tx, tenant, flag.key, id);
+    await requireFreeKey(tx, tenant, flag.key, flag.id);
     await requireUnreserved(tx, tenant, flag.key);
   }
   if (flag.type !== before.type) {

@@ -32,9 +32,18 @@ export async function createRule(
   const id = newId();
   const rule = newRule(flag, input, id, at);
   // The salt never changes, so an exported rule keeps its share of users.
-  const stored = { rule, salt: id, position: revision() };
+  return addRule(context, flag, { rule, salt: id, position: revision() });
+}
+
+/** Adds a rule to a flag. */
+export async function addRule(
+  context: WriteContext,
+  flag: FeatureFlag,
+  stored: StoredRule,
+): Promise<Change<WithWarnings<FlagRule>>> {
+  const { rule } = stored;
   const rules = await requireUsableWith(context, flag, stored);
-  await insertRule(tx, tenant, stored);
+  await insertRule(context.tx, context.tenant, stored);
   return {
     ...subject(flag, rule),
     action: "rule.created",
@@ -60,9 +69,19 @@ export async function updateRule(
     const rules = await readRules(tx, tenant, flagId);
     return { action: null, result: withWarnings(before.rule, flag, rules) };
   }
+  return changeRule(context, flag, before, rule);
+}
+
+/** Replaces a stored rule with one that has the next version. */
+export async function changeRule(
+  context: WriteContext,
+  flag: FeatureFlag,
+  before: StoredRule,
+  rule: FlagRule,
+): Promise<Change<WithWarnings<FlagRule>>> {
   const after = { ...before, rule };
   const rules = await requireUsableWith(context, flag, after);
-  await replaceRule(tx, tenant, rule);
+  await replaceRule(context.tx, context.tenant, rule);
   return {
     ...subject(flag, rule),
     action: "rule.updated",

@@ -25,7 +25,14 @@ export async function createSegment(
   { tx, tenant, at, newId }: WriteContext,
   input: FlagSegmentInput,
 ): Promise<Change<FlagSegment>> {
-  const segment = newSegment(input, newId(), at);
+  return addSegment({ tx, tenant }, newSegment(input, newId(), at));
+}
+
+/** Adds a segment. */
+export async function addSegment(
+  { tx, tenant }: Pick<WriteContext, "tx" | "tenant">,
+  segment: FlagSegment,
+): Promise<Change<FlagSegment>> {
   await requireFreeSegmentKey(tx, tenant, segment.key);
   const segments = withSegment(await readSegments(tx, tenant), segment);
   requireReferences([segment.conditions], segments);

@@ -16,10 +16,14 @@ import { advanceRevision, type ChainEnd, ensureRevision, moveChainEnd } from "./
 import { type Known, readContents, requireRoom } from "./tenant-limits.ts";
 import { retryLost, type Transactions } from "./transaction.ts";
 
-/** A change for its audit entry, and the result for the caller. */
-export interface Change<Result> extends Pick<AuditRecord, "action" | "flagId" | "flagKey" | "entityId"> {
+/** A change for its audit entry. */
+export interface AuditedChange extends Pick<AuditRecord, "action" | "flagId" | "flagKey" | "entityId"> {
   readonly before: object | null;
   readonly after: object | null;
+}
+
+/** A change for its audit entry, and the result for the caller. */
+export interface Change<Result> extends AuditedChange {
   readonly result: Result;
 }
 
@@ -43,6 +47,8 @@ export interface WriteContext {
   newId(): string;
   /** Deletes an expired override with its own revision and an audit entry that keeps `before`. */
   sweep(override: Pick<FlagOverride, "id" | "flagId">, before: object): Promise<void>;
+  /** Records a change that precedes the one that is returned, with its own revision and audit entry. */
+  precede(change: AuditedChange): Promise<void>;
 }
 
 export interface Writer {
@@ -96,7 +102,7 @@ export async function write<Result>(
     const lastAt = () => at.getTime() + Math.floor(ids / IDS_PER_MS);
     const newId = () => uuidV7(lastAt(), ids++ % IDS_PER_MS);
 
-    async function record(changed: Omit<Change<unknown>, "result">, by: Actor, from: Origin): Promise<void> {
+    async function record(changed: AuditedChange, by: Actor, from: Origin): Promise<void> {
       const { action, flagId, flagKey, entityId, before, after } = changed;
       auditHash = await appendAudit(tx, {
         id: newId(),
@@ -132,13 +138,22 @@ export async function write<Result>(
       // A damaged override must not block writes.
       await sweep(expired, entityOrRow(row, toOverride));
     }
-    const context = { tx, tenant, at, now, revision: () => revision, newId, sweep };
+    /** The changes that add something, as the limits of the tenant count them. */
+    const added: Parameters<typeof requireRoom>[1][] = [];
+    const add = (changed: AuditedChange) => {
+      if (changed.after !== null) added.push({ ...changed, revision, after: entityText(changed.after) });
+    };
+    const precede: WriteContext["precede"] = async (changed) => {
+      add(changed);
+      await record(changed, actor, origin);
+      revision += 1;
+    };
+    const context = { tx, tenant, at, now, revision: () => revision, newId, sweep, precede };
     const outcome = await change(context);
     if (outcome.action === null) revision -= 1;
     else {
-      if (contents !== undefined && outcome.after !== null) {
-        await requireRoom(contents, { ...outcome, revision, after: entityText(outcome.after) });
-      }
+      add(outcome);
+      if (contents !== undefined && added.length > 0) await requireRoom(contents, ...added);
       await record(outcome, actor, origin);
     }
     const end = { revision, auditHash };

@@ -4,7 +4,14 @@ import type { EvaluationReason } from "../../../engine/definition.ts";
 import type { EvaluationCountRow, EventCountRow, EventRow, ExposureRow } from "../../../model/event-rows.ts";
 import { type Adapter, type Match, scanRows } from "../../rows/queries.ts";
 import type { CountedReason } from "../evaluation-counter.ts";
-import type { FigureFlag, FigureWindow, FlagFigures, UsageFigures } from "../event-log.ts";
+import type {
+  ActivityScope,
+  FigureFlag,
+  FigureWindow,
+  FlagFigures,
+  HourlyReason,
+  UsageFigures,
+} from "../event-log.ts";
 import { hourStart } from "../hour.ts";
 import { MAX_EVENT_AGE_MS, MAX_EVENT_AHEAD_MS } from "../limits.ts";
 import { DistinctCounter } from "./distinct.ts";
@@ -113,6 +120,24 @@ export async function readUsageFigures(
     byFlag: Array.from(byFlag, ([flagId, count]) => ({ flagId, evaluations: count })),
     byHour,
   };
+}
+
+export async function readActivity(
+  adapter: Adapter,
+  about: ActivityScope,
+  window: FigureWindow,
+): Promise<readonly HourlyReason[]> {
+  const counts = new Map<string, HourlyReason>();
+  for await (const row of scanEvaluations(adapter, about === "all" ? {} : about, window)) {
+    const hour = hourOfRollup(row.rollupId);
+    for (const [reason, field] of REASONS) {
+      const more = Number(row[field]);
+      if (more === 0) continue;
+      const key = `${hour} ${reason}`;
+      counts.set(key, { hour, reason, count: (counts.get(key)?.count ?? 0) + more });
+    }
+  }
+  return [...counts.values()];
 }
 
 /** The user that an exposure is counted for. All visitors without an id count as one. */

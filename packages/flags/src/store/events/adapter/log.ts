@@ -29,7 +29,7 @@ import {
   type TenantEvent,
 } from "./decide.ts";
 import { addExposures, addLinks } from "./exposure-rows.ts";
-import { readFlagFigures, readSummaries, readUsageFigures } from "./figures.ts";
+import { readActivity, readFlagFigures, readSummaries, readUsageFigures } from "./figures.ts";
 import { createOutboxRows } from "./outbox.ts";
 import { addEvaluations, addEvents } from "./rollup.ts";
 import { forgetFlag, sweepEvents } from "./sweep.ts";
@@ -224,6 +224,7 @@ export function createAdapterEventLog(
     summaries: (flags, window) => read((current) => readSummaries(current, flags, window)),
     usageFigures: (tenant, window) =>
       read((current) => readUsageFigures(current, tenant === "all" ? undefined : tenant, window)),
+    activity: (about, window) => read((current) => readActivity(current, about, window)),
 
     forget: async (flagId) => runWithAdapter(adapter, () => guarded(() => forgetFlag(adapter, flagId))),
     sweep,

@@ -81,5 +81,8 @@ from halyard_flag_evaluation_hour where ${OF_TENANT} and ${HOURS} group by flag_
 export const USAGE_BY_HOUR: string = `select ${HOUR_MS}, sum(count) as evaluations
 from halyard_flag_evaluation_hour where ${OF_TENANT} and ${HOURS} group by hour`;
 
+export const ACTIVITY: string = `select ${HOUR_MS}, reason, sum(count) as count
+from halyard_flag_evaluation_hour where ${OF_TENANT} and ${HOURS} group by hour, reason`;
+
 export const USAGE_EVENTS: string = `select coalesce(sum(count), 0) as events
 from halyard_flag_event_hour where ${OF_TENANT} and ${HOURS}`;

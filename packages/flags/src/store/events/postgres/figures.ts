@@ -4,6 +4,7 @@ import { type PostgresPool, type PostgresRow, runQuery } from "../../postgres/po
 import type { EventFigures, EventLog, FigureWindow, FlagFigures } from "../event-log.ts";
 import { hourOf } from "../hour.ts";
 import {
+  ACTIVITY,
   EVALUATIONS,
   EVALUATIONS_OF_MANY,
   EVENTS,
@@ -18,6 +19,7 @@ export interface PostgresFigures {
   ofFlag: EventLog["flagFigures"];
   summaries: EventLog["summaries"];
   usage: EventLog["usageFigures"];
+  activity: EventLog["activity"];
 }
 
 /** Statistics take longer than writes. */
@@ -53,6 +55,17 @@ export function createPostgresFigures(pool: PostgresPool): PostgresFigures {
       return new Map(
         ids.map((id) => [id, { evaluations: evaluations.get(id) ?? 0, uniqueUsers: users.get(id) ?? 0 }]),
       );
+    },
+    async activity(about, window) {
+      const rows =
+        about !== "all" && "flagId" in about
+          ? await ask(EVALUATIONS, window, [about.flagId])
+          : await ask(ACTIVITY, window, [about === "all" ? null : about.tenant]);
+      return rows.map((row) => ({
+        hour: hourOf(number(row, "hour_ms")),
+        reason: text(row, "reason") as EvaluationReason,
+        count: number(row, "count"),
+      }));
     },
     async usage(tenant, window) {
       const only = tenant === "all" ? null : tenant;

@@ -283,6 +283,7 @@ export function createPostgresEventLog({
       }),
     summaries: (...about) => afterMove(() => figures.summaries(...about)),
     usageFigures: (...about) => afterMove(() => figures.usage(...about)),
+    activity: (...about) => afterMove(() => figures.activity(...about)),
 
     forget: (flagId) => guarded(() => forgetFlag(pool, flagId)),
     sweep,

@@ -1,0 +1,28 @@
+/**
+ * The public names of `@halyard/flags/console`: what `@halyard/console` needs of the server. They may change between
+ * minor versions.
+ */
+export type {
+  ActivityRequest,
+  ActivityResponse,
+  ConsoleKey,
+  ConsoleOrganization,
+  ConsoleState,
+  CreateKeyRequest,
+  CreateKeyResponse,
+  DeleteKeyRequest,
+  ExportAuditRequest,
+  ExportAuditResponse,
+  KeysResponse,
+  MatchesRequest,
+  MatchesResponse,
+  PeopleRequest,
+  PeopleResponse,
+  Person,
+  PersonFlag,
+  PersonRequest,
+  PersonResponse,
+  VerifyAuditRequest,
+  VerifyAuditResponse,
+} from "./model/console.ts";
+export { type ConsoleAuth, type ConsolePort, openConsolePort } from "./server/console/port.ts";

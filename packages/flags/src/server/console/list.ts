@@ -1,0 +1,22 @@
+/** Every operation of the console, by the last part of its path. */
+import type { ConsoleOperation, PublicConsoleOperation } from "./definition.ts";
+import { createKey, deleteKey, keys } from "./keys.ts";
+import { matches, people, person } from "./people.ts";
+import { activity, exportAudit, verifyAudit } from "./reports.ts";
+import { session } from "./state.ts";
+
+export const CONSOLE_OPERATIONS: ReadonlyMap<string, ConsoleOperation | PublicConsoleOperation> = new Map<
+  string,
+  ConsoleOperation | PublicConsoleOperation
+>([
+  ["session", session],
+  ["people", people],
+  ["person", person],
+  ["matches", matches],
+  ["activity", activity],
+  ["verify-audit", verifyAudit],
+  ["export-audit", exportAudit],
+  ["keys", keys],
+  ["create-key", createKey],
+  ["delete-key", deleteKey],
+]);

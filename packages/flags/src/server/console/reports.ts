@@ -1,0 +1,80 @@
+/** What the console reads about the past: evaluations over time, and the audit log for verification and for a file. */
+import * as z from "zod";
+import type { EvaluationReason } from "../../engine/definition.ts";
+import type { ActivityResponse, ExportAuditResponse, VerifyAuditResponse } from "../../model/console.ts";
+import { line, name, parse, text } from "../../model/inputs.ts";
+import { MAX_PAGE_LIMIT } from "../../model/page.ts";
+import { parseWindow } from "../../model/stats-query.ts";
+import type { ActivityScope } from "../../store/events/event-log.ts";
+import { admitToEntity, admitToTenant } from "../access/admission.ts";
+import type { GuardedCall } from "../call.ts";
+import { readBody } from "../http/body-limit.ts";
+import { figureWindow, writeCounts } from "../operations/figures.ts";
+import type { ConsoleOperation } from "./definition.ts";
+import { organizationIn } from "./people.ts";
+
+const activityInput = z.strictObject({
+  flagId: name.optional(),
+  organizationId: line.optional(),
+  start: text.optional(),
+  end: text.optional(),
+});
+
+export const activity: ConsoleOperation = {
+  action: "read",
+  async run(call): Promise<ActivityResponse> {
+    const { service, request } = call;
+    const about = await activityScope(call);
+    const { start, end } = parse(activityInput, readBody(call));
+    const window = parseWindow({ ...(start && { start }), ...(end && { end }) }, Date.now());
+    await writeCounts(service);
+    const counts = await service.events.activity(about, figureWindow(window));
+    const hours = new Map<string, Partial<Record<EvaluationReason, number>>>();
+    for (const { hour, reason, count } of counts) {
+      const byReason = hours.get(hour) ?? {};
+      byReason[reason] = (byReason[reason] ?? 0) + count;
+      hours.set(hour, byReason);
+    }
+    request.setHeader("cache-control", "no-store");
+    return {
+      window,
+      hours: Array.from(hours, ([at, byReason]) => ({ at, byReason })).sort((a, b) => (a.at < b.at ? -1 : 1)),
+    };
+  },
+};
+
+async function activityScope(call: GuardedCall): Promise<ActivityScope> {
+  const { body } = call.request;
+  const flagId: unknown = typeof body === "object" && body !== null ? body["flagId"] : undefined;
+  if (typeof flagId !== "string") return { tenant: (await admitToTenant(call, organizationIn(call))).tenant };
+  const { id } = await admitToEntity(call, "flag", () => flagId);
+  return { flagId: id };
+}
+
+const verifyInput = z.strictObject({ organizationId: line.optional() });
+
+export const verifyAudit: ConsoleOperation = {
+  action: "audit",
+  async run(call): Promise<VerifyAuditResponse> {
+    const { tenant } = await admitToTenant(call, organizationIn(call));
+    parse(verifyInput, readBody(call));
+    return call.service.store.verifyAudit(tenant);
+  },
+};
+
+const exportInput = z.strictObject({
+  organizationId: line.optional(),
+  after: z.number().int().min(0).optional(),
+});
+
+export const exportAudit: ConsoleOperation = {
+  action: "audit",
+  async run(call): Promise<ExportAuditResponse> {
+    const { tenant } = await admitToTenant(call, organizationIn(call));
+    const { after = 0 } = parse(exportInput, readBody(call));
+    const entries = await call.service.store.readAudit(tenant, { after, limit: MAX_PAGE_LIMIT });
+    const last = entries.at(-1);
+    const isLast = last === undefined || entries.length < MAX_PAGE_LIMIT;
+    return { entries, ...(!isLast && { next: last.revision }) };
+  },
+};

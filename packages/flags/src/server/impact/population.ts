@@ -1,0 +1,175 @@
+/** Evaluates something for every user that the host has, within a number of users and a time. */
+import { hasOrganizations } from "@halyard/sessions/plugin";
+import type { EvaluationContext, TrustedRoot } from "../../engine/definition.ts";
+import type { JsonObject } from "../../engine/json.ts";
+import type { Root } from "../../engine/path.ts";
+import { NO_TENANT } from "../../model/flag.ts";
+import type { PlannedUsers } from "../../model/plan.ts";
+import { sleep, within } from "../../store/wait.ts";
+import type { HostContext } from "../http/host-request.ts";
+import type { Service } from "../service.ts";
+import { pickFields } from "../trusted/row-values.ts";
+import type { TrustedValues } from "../trusted/trusted-attributes.ts";
+import { type HostUser, HostUsers } from "./host-users.ts";
+import { KnownContexts } from "./known-context.ts";
+
+export interface PopulationOptions {
+  /** The organization whose members are visited. `NO_TENANT`: all users. */
+  readonly tenant: string;
+  readonly environment: string | undefined;
+  /** The trusted roots that the evaluations read. */
+  readonly roots: ReadonlySet<TrustedRoot>;
+  /** Fields of the user's row, beside those that the context needs. */
+  readonly fields?: readonly string[];
+}
+
+/** Bounds of one visit. Beyond them, the counts are of a sample. */
+const MAX_USERS = 100_000;
+const MAX_MS = 2000;
+/** Users that are visited before other requests get a turn. */
+const SLICE = 500;
+/** Users whose `compute` runs at the same time. */
+const COMPUTED_TOGETHER = 50;
+
+const ALWAYS_UNKNOWN: readonly Root[] = ["anonymousId", "device", "geo", "attributes"];
+
+/** The users of one tenant, with the contexts in which the server would evaluate their flags. */
+export class Population {
+  readonly contexts: KnownContexts;
+  readonly #service: Service;
+  readonly #options: PopulationOptions;
+  readonly #users: HostUsers;
+  /** Whether `trusted.compute` is read, and its input is known. */
+  readonly #computes: boolean;
+
+  constructor(service: Service, host: HostContext, options: PopulationOptions) {
+    const { tenant, roots } = options;
+    const trusted = service.options.trusted ?? {};
+    const hasTenant = tenant !== NO_TENANT;
+    // Without a tenant, the organization of a user is the active one of a session.
+    const isOrganizationKnown = hasTenant || !hasOrganizations(host);
+    this.#service = service;
+    this.#options = options;
+    this.#computes = roots.has("trusted") && trusted.compute !== undefined && isOrganizationKnown;
+    const { fields = [] } = options;
+    this.#users = new HostUsers(host, tenant, [...fields, ...(roots.has("user") ? (trusted.user ?? []) : [])]);
+    this.contexts = new KnownContexts([
+      ...ALWAYS_UNKNOWN,
+      ...(isOrganizationKnown ? [] : (["organizationId"] as const)),
+      ...(trusted.session?.length ? (["session"] as const) : []),
+      ...(trusted.organization?.length && !hasTenant ? (["organization"] as const) : []),
+      ...(trusted.compute !== undefined && !isOrganizationKnown ? (["trusted"] as const) : []),
+    ]);
+  }
+
+  /** Calls `visit` for each user, until all were visited or a bound is reached. */
+  async visit(visit: (user: HostUser, context: EvaluationContext) => void): Promise<PlannedUsers> {
+    const deadline = performance.now() + MAX_MS;
+    const total = await this.#users.count();
+    const organization = await this.#organization();
+    let evaluated = 0;
+    let isCut = false;
+    const batches = this.#users.batches();
+    while (!isCut) {
+      const batch = await nextWithin(batches, deadline);
+      if (batch === "late") isCut = true;
+      if (batch === "late" || batch === undefined) break;
+      for (let start = 0; start < batch.length && !isCut; ) {
+        const end = Math.min(start + (this.#computes ? COMPUTED_TOGETHER : SLICE), batch.length);
+        const slice = batch.slice(start, end);
+        const computed = this.#computes ? await Promise.all(slice.map(({ id }) => this.#compute(id))) : [];
+        for (const [at, user] of slice.entries()) {
+          if (evaluated === MAX_USERS) break;
+          visit(user, this.#contextOf(user, organization, computed[at]));
+          evaluated += 1;
+        }
+        start = end;
+        isCut = (evaluated === MAX_USERS && total > MAX_USERS) || performance.now() > deadline;
+        if (!isCut) await sleep(0);
+      }
+    }
+    return { total: Math.max(total, evaluated), evaluated, sampled: isCut && evaluated < total };
+  }
+
+  /** One user with the context. Undefined for a user who does not exist, or is not a member. */
+  async find(
+    userId: string,
+  ): Promise<{ readonly user: HostUser; readonly context: EvaluationContext } | undefined> {
+    const user = await this.#users.find(userId);
+    if (user === undefined) return undefined;
+    const organization = await this.#organization();
+    const computed = this.#computes ? await this.#compute(userId) : undefined;
+    return { user, context: this.#contextOf(user, organization, computed) };
+  }
+
+  #contextOf(
+    { id, email, role, organizationRole, row }: HostUser,
+    organization: TrustedValues | undefined,
+    computed: TrustedValues | undefined,
+  ): EvaluationContext {
+    const { tenant, environment, roots } = this.#options;
+    const { trusted } = this.#service.options;
+    const unreadable = [...(organization?.unreadable ?? []), ...(computed?.unreadable ?? [])];
+    const user: JsonObject | undefined =
+      roots.has("user") && trusted?.user !== undefined ? pickFields(row, trusted.user) : undefined;
+    return this.contexts.create(
+      {
+        userId: id,
+        ...(email !== "" && { email }),
+        ...(role !== undefined && { role }),
+        ...(environment !== undefined && { environment }),
+        ...(tenant !== NO_TENANT && { organizationId: tenant }),
+        ...(user && { user }),
+        ...(organization?.organization && { organization: organization.organization }),
+        ...(computed?.trusted && { trusted: computed.trusted }),
+        ...(unreadable.length > 0 && { unreadable }),
+      },
+      organizationRole,
+    );
+  }
+
+  /** The same for all members. */
+  async #organization(): Promise<TrustedValues | undefined> {
+    const { tenant, roots } = this.#options;
+    if (tenant === NO_TENANT || !roots.has("organization")) return undefined;
+    return this.#service.trusted?.read({ organizationId: tenant, isVerified: false }, ORGANIZATION);
+  }
+
+  async #compute(userId: string): Promise<TrustedValues | undefined> {
+    const { tenant } = this.#options;
+    const organizationId = tenant === NO_TENANT ? undefined : tenant;
+    return this.#service.trusted?.read({ userId, organizationId, isVerified: false }, COMPUTED);
+  }
+}
+
+const ORGANIZATION: ReadonlySet<TrustedRoot> = new Set(["organization"]);
+const COMPUTED: ReadonlySet<TrustedRoot> = new Set(["trusted"]);
+
+/** The next batch; undefined after the last one, `late` if the time is over before it is there. */
+async function nextWithin(
+  batches: AsyncGenerator<readonly HostUser[]>,
+  deadline: number,
+): Promise<readonly HostUser[] | "late" | undefined> {
+  const left = deadline - performance.now();
+  if (left <= 0) return "late";
+  let isLate = false;
+  const late = () => {
+    isLate = true;
+  };
+  const next = batches.next();
+  await within(
+    next.then(
+      () => undefined,
+      () => undefined,
+    ),
+    left,
+    "",
+  ).catch(late);
+  if (isLate) {
+    // The result is not needed any more, and its failure changes nothing.
+    next.catch(() => undefined);
+    return "late";
+  }
+  const { done, value } = await next;
+  return done === true ? undefined : value;
+}

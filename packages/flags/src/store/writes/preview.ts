@@ -1,0 +1,70 @@
+/** A flag before and after a change that is not made: for plans, which evaluate both. */
+import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
+import type { RuleConditions } from "../../engine/definition.ts";
+import { follow } from "../../engine/references.ts";
+import type { FeatureFlag, FeatureFlagPatch } from "../../model/flag.ts";
+import { compile, requireAffordable, requireReferences, requireUsable } from "../rows/definition.ts";
+import { patchFlag, readFlag, requireFreeKey } from "../rows/flags.ts";
+import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
+import type { Adapter } from "../rows/queries.ts";
+import { readRules, toAudited } from "../rows/rules.ts";
+import { readSegments } from "../rows/segments.ts";
+import { requireFit, requireOwnFit } from "../rows/values.ts";
+import { sha256Hex } from "../sha256.ts";
+
+export interface FlagPreview {
+  readonly flag: FeatureFlag;
+  readonly before: CompiledFlag;
+  readonly after: CompiledFlag;
+  /** Of everything that evaluation reads except overrides. Another digest means that the flag has changed since. */
+  readonly digest: string;
+}
+
+/** A flag that is `true` for the users who match the conditions, and `false` for the others. */
+export async function previewConditions(
+  adapter: Adapter,
+  tenant: string,
+  conditions: RuleConditions,
+): Promise<CompiledFlag> {
+  const segments = await readSegments(adapter, tenant);
+  requireReferences([conditions], segments);
+  requireAffordable([conditions], segments);
+  const rule = { id: "matches", enabled: true, conditions, value: true, salt: "" };
+  const flag = { key: "matches", type: "boolean", enabled: true, defaultValue: false, rules: [rule] } as const;
+  return compileFlag(flag, segments);
+}
+
+/** Throws as the update would, except that overrides are not compared with a new type or with removed variants. */
+export async function previewFlag(
+  adapter: Adapter,
+  tenant: string,
+  id: string,
+  patch: FeatureFlagPatch,
+): Promise<FlagPreview> {
+  const flag = await readFlag(adapter, tenant, id);
+  const rules = await readRules(adapter, tenant, id);
+  const segments = await readSegments(adapter, tenant);
+  const changed = patchFlag(flag, patch, flag.updatedAt);
+  requireOwnFit(changed);
+  requireMeaningful(tenant, changed);
+  if (changed.key !== flag.key) {
+    await requireFreeKey(adapter, tenant, changed.key, id);
+    await requireUnreserved(adapter, tenant, changed.key);
+  }
+  if (changed.type !== flag.type) {
+    for (const { rule } of rules) requireFit(changed, rule.value, { field: "type", ruleId: rule.id });
+  }
+  requireUsable(changed, rules, segments);
+  const reach = follow(
+    rules.map(({ rule }) => rule.conditions),
+    segments,
+  );
+  const used = "problem" in reach ? [] : [...reach.segments].sort();
+  const read = [flag, rules.map(toAudited), used.map((key) => [key, segments.get(key)])];
+  return {
+    flag,
+    before: compile(flag, rules, segments),
+    after: compile(changed, rules, segments),
+    digest: await sha256Hex(JSON.stringify(read)),
+  };
+}

@@ -1,0 +1,90 @@
+/** Brings back a deleted flag with its rules and overrides, from the audit entry of its deletion. */
+import { isPlainObject } from "../../engine/json.ts";
+import type { FeatureFlag } from "../../model/flag.ts";
+import type { FlagOverride } from "../../model/override.ts";
+import { decodeJson } from "../rows/codec.ts";
+import { requireAffordable, requireUsable } from "../rows/definition.ts";
+import { conflict } from "../rows/entity.ts";
+import { insertFlag, requireFreeKey, reviveFlag } from "../rows/flags.ts";
+import { requireUnreserved } from "../rows/global-keys.ts";
+import { insertOverride, isExpired, requireRoom, reviveOverride } from "../rows/overrides.ts";
+import { byOrder, insertRule, requireFitting, reviveRule, type StoredRule, toAudited } from "../rows/rules.ts";
+import { readSegments } from "../rows/segments.ts";
+import type { AuditedChange, WriteContext } from "./write.ts";
+
+interface Deleted {
+  readonly flag: FeatureFlag;
+  readonly rules: readonly StoredRule[];
+  readonly overrides: readonly FlagOverride[];
+  /** Overrides that the flag had. */
+  readonly overrideCount: number;
+}
+
+/** The flag keeps its id, and rules keep their salts: users stay in their buckets. Expired overrides are left out. */
+export async function restoreFlag(
+  context: WriteContext,
+  before: string | null,
+  maxOverrides: number,
+): Promise<AuditedChange & { readonly missingOverrides: number }> {
+  const { tx, tenant, at, now, newId } = context;
+  const { flag: deleted, rules, overrides: kept, overrideCount } = deletedIn(before);
+  const flag = { ...deleted, version: deleted.version + 1, updatedAt: at };
+  const overrides = kept.filter((override) => !isExpired(override, now));
+  await requireFreeKey(tx, tenant, flag.key);
+  await requireUnreserved(tx, tenant, flag.key);
+  const segments = await readSegments(tx, tenant);
+  requireUsable(flag, rules, segments);
+  requireAffordable(
+    rules.map(({ rule }) => rule.conditions),
+    segments,
+  );
+  for (const { rule } of rules) requireFitting(flag, rule);
+  if (overrides.length > 0) await requireRoom(tx, tenant, maxOverrides + 1 - overrides.length);
+
+  const subject = { flagId: flag.id, flagKey: flag.key };
+  await insertFlag(tx, tenant, flag);
+  const changes: AuditedChange[] = [
+    { ...subject, entityId: flag.id, action: "flag.created", before: null, after: flag },
+  ];
+  for (const stored of rules) {
+    await insertRule(tx, tenant, stored);
+    const after = toAudited(stored);
+    changes.push({ ...subject, entityId: after.id, action: "rule.created", before: null, after });
+  }
+  for (const override of overrides) {
+    // Ids of overrides are never used twice, because snapshots remove deleted ones by id.
+    const after = { ...override, id: newId() };
+    await insertOverride(tx, tenant, after);
+    changes.push({ ...subject, entityId: after.id, action: "override.created", before: null, after });
+  }
+  // The flag's own entry is the last one, so that the response is about the flag.
+  const [created, ...others] = changes;
+  for (const change of others) await context.precede(change);
+  if (created === undefined) throw unreadable();
+  return { ...created, missingOverrides: overrideCount - overrides.length };
+}
+
+function deletedIn(before: string | null): Deleted {
+  const entity = before === null ? undefined : decodeJson(before);
+  if (!isPlainObject(entity)) throw unreadable();
+  const { rules, overrides, overrideCount, overridesDigest: _digest, ...flag } = entity;
+  if (!Array.isArray(rules) || !Array.isArray(overrides)) throw unreadable();
+  try {
+    return {
+      flag: reviveFlag(JSON.stringify(flag)),
+      rules: rules.map((rule) => reviveRule(JSON.stringify(rule))).sort(byOrder),
+      overrides: overrides.map((override) => reviveOverride(JSON.stringify(override))),
+      overrideCount: typeof overrideCount === "number" ? overrideCount : overrides.length,
+    };
+  } catch {
+    throw unreadable();
+  }
+}
+
+/** Entries of earlier versions, and those of damaged rows. */
+function unreadable() {
+  return conflict(
+    "The entry does not hold the whole flag, so it cannot be brought back. Create the flag again by hand.",
+    { fields: ["rules", "overrides"] },
+  );
+}

@@ -1,0 +1,187 @@
+/** Reverts an audit entry: makes the inverse change, with an audit entry of its own. */
+import { canonicalJson } from "../../model/canonical-json.ts";
+import type { FlagOverride } from "../../model/override.ts";
+import type { RevertedAuditEntry } from "../../model/plan.ts";
+import type { AuditRow, FlagRow, RuleRow, SegmentRow } from "../../model/tables.ts";
+import { conflict, notFound } from "../rows/entity.ts";
+import { FLAG_MODEL, readFlag, reviveFlag } from "../rows/flags.ts";
+import { OVERRIDE_MODEL, reviveOverride } from "../rows/overrides.ts";
+import { findRow, where } from "../rows/queries.ts";
+import { RULE_MODEL, readRule, readRules, reviveRule } from "../rows/rules.ts";
+import { readSegment, reviveSegment, SEGMENT_MODEL } from "../rows/segments.ts";
+import { AUDIT_MODEL } from "./audit.ts";
+import { joinParts } from "./audit-parts.ts";
+import { restoreFlag } from "./restore-flag.ts";
+import type { AuditedChange, Change, WriteContext } from "./write.ts";
+import { changeFlag, deleteFlag } from "./write-flags.ts";
+import { createOverride, deleteOverride } from "./write-overrides.ts";
+import { addRule, changeRule, deleteRule } from "./write-rules.ts";
+import { addSegment, deleteSegment, updateSegment } from "./write-segments.ts";
+
+/** Refused with the fields that later changes touched. */
+export async function revertEntry(
+  context: WriteContext,
+  entryId: string,
+  maxOverrides: number,
+): Promise<Change<RevertedAuditEntry>> {
+  const { tx, tenant } = context;
+  const found = await findRow<AuditRow>(tx, AUDIT_MODEL, { entryId, tenant });
+  const [row] = await joinParts(tx, found === undefined ? [] : [found]);
+  if (row === undefined) throw notFound("audit entry");
+  const { missingOverrides = 0, ...change } = await inverseOf(context, row, maxOverrides);
+  const result = {
+    id: entryId,
+    action: change.action,
+    flagId: change.flagId,
+    entityId: change.entityId,
+    ...(missingOverrides > 0 && { missingOverrides }),
+  };
+  return { ...change, result };
+}
+
+type Inverse = AuditedChange & { readonly missingOverrides?: number };
+
+async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: number): Promise<Inverse> {
+  switch (row.action) {
+    case "flag.created":
+      return removeFlag(context, row);
+    case "flag.updated":
+      return changeFlagBack(context, row);
+    case "flag.deleted":
+      await requireAbsent(context, FLAG_MODEL, { flagId: row.entityId });
+      return restoreFlag(context, row.before, maxOverrides);
+    case "rule.created": {
+      const { rule } = await readRule(context.tx, context.tenant, row.flagId, row.entityId);
+      requireUntouched(rule, reviveRule(row.after, NO_ORDER).rule);
+      return deleteRule(context, row.flagId, row.entityId, undefined);
+    }
+    case "rule.updated":
+      return changeRuleBack(context, row);
+    case "rule.deleted": {
+      await requireAbsent(context, RULE_MODEL, { ruleId: row.entityId });
+      const flag = await readFlag(context.tx, context.tenant, row.flagId);
+      const { rule, ...order } = reviveRule(row.before, { salt: row.entityId, position: row.revision });
+      return addRule(context, flag, { ...order, rule: { ...rule, version: rule.version + 1 } });
+    }
+    case "override.created":
+      return deleteOverride(context, row.entityId);
+    case "override.deleted":
+      return createOverride(context, inputOf(reviveOverride(row.before)), maxOverrides);
+    case "segment.created":
+      requireUntouched(
+        await readSegment(context.tx, context.tenant, row.entityId),
+        reviveSegment(row.after),
+      );
+      return deleteSegment(context, row.entityId, undefined);
+    case "segment.updated":
+      return changeSegmentBack(context, row);
+    case "segment.deleted": {
+      await requireAbsent(context, SEGMENT_MODEL, { segmentId: row.entityId });
+      const segment = reviveSegment(row.before);
+      return addSegment(context, { ...segment, version: segment.version + 1, updatedAt: context.at });
+    }
+    default:
+      row.action satisfies never;
+      throw conflict("This version of the server cannot revert such an entry. Change it back by hand.", {
+        action: row.action,
+      });
+  }
+}
+
+/** Entries of earlier versions have neither salt nor position; comparing rules needs none. */
+const NO_ORDER = { salt: "", position: 0 };
+
+async function removeFlag(context: WriteContext, row: AuditRow): Promise<Inverse> {
+  const { tx, tenant } = context;
+  const flagId = row.entityId;
+  const current = await readFlag(tx, tenant, flagId);
+  const fields = differences(current, reviveFlag(row.after));
+  if ((await readRules(tx, tenant, flagId)).length > 0) fields.push("rules");
+  if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ flagId, tenant }) })) > 0) {
+    fields.push("overrides");
+  }
+  refuseIfAny(fields);
+  return deleteFlag(context, flagId, undefined);
+}
+
+async function changeFlagBack(context: WriteContext, row: AuditRow): Promise<Inverse> {
+  const { tx, tenant, at } = context;
+  const current = await readFlag(tx, tenant, row.entityId);
+  const flag = withFieldsBack(current, reviveFlag(row.before), reviveFlag(row.after));
+  const rules = await readRules(tx, tenant, flag.id);
+  return changeFlag(context, current, { ...flag, updatedAt: at }, rules);
+}
+
+async function changeRuleBack(context: WriteContext, row: AuditRow): Promise<Inverse> {
+  const { tx, tenant } = context;
+  const flag = await readFlag(tx, tenant, row.flagId);
+  const current = await readRule(tx, tenant, row.flagId, row.entityId);
+  const [before, after] = [row.before, row.after].map((text) => reviveRule(text, current).rule);
+  if (before === undefined || after === undefined) throw notFound("rule");
+  return changeRule(context, flag, current, withFieldsBack(current.rule, before, after));
+}
+
+async function changeSegmentBack(context: WriteContext, row: AuditRow): Promise<Inverse> {
+  const current = await readSegment(context.tx, context.tenant, row.entityId);
+  const { name, conditions } = withFieldsBack(current, reviveSegment(row.before), reviveSegment(row.after));
+  const patch = { name: name ?? null, conditions };
+  const change = await updateSegment(context, row.entityId, patch, undefined);
+  if (change.action === null) throw nothingToRevert();
+  return change;
+}
+
+/** Fields that follow from every change, or never change. */
+const FOLLOWING: ReadonlySet<string> = new Set(["id", "flagId", "version", "createdAt", "updatedAt", "algo"]);
+
+function differences(a: object, b: object): string[] {
+  const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
+  const names = new Set([...left.keys(), ...right.keys()]);
+  return [...names].filter(
+    (name) => !FOLLOWING.has(name) && canonicalJson(left.get(name)) !== canonicalJson(right.get(name)),
+  );
+}
+
+/** The entity with the fields that the entry changed as they were before, and the next version. */
+function withFieldsBack<Entity extends { readonly version: number }>(
+  current: Entity,
+  before: Entity,
+  after: Entity,
+): Entity {
+  const fields = differences(before, after);
+  if (fields.length === 0) throw nothingToRevert();
+  const later = new Set(differences(current, after));
+  refuseIfAny(fields.filter((field) => later.has(field)));
+  const kept = Object.entries(current).filter(([name]) => !fields.includes(name));
+  const back = Object.entries(before).filter(([name]) => fields.includes(name));
+  // Every field is one of the entity's own, with a value that it had.
+  return Object.fromEntries([...kept, ...back, ["version", current.version + 1]]) as Entity;
+}
+
+function requireUntouched(current: object, after: object): void {
+  refuseIfAny(differences(current, after));
+}
+
+async function requireAbsent(
+  { tx, tenant }: WriteContext,
+  model: string,
+  id: Readonly<Record<string, string>>,
+): Promise<void> {
+  const found = await findRow<FlagRow | RuleRow | SegmentRow>(tx, model, { ...id, tenant });
+  if (found !== undefined) refuseIfAny(["id"]);
+}
+
+function refuseIfAny(fields: readonly string[]): void {
+  if (fields.length === 0) return;
+  throw conflict(
+    `The entry cannot be reverted, because later changes touched ${fields.join(", ")}. Revert the later entries first, or change the fields by hand.`,
+    { fields },
+  );
+}
+
+function nothingToRevert() {
+  return conflict("The entry changed no field, so there is nothing to revert.", { fields: [] });
+}
+
+function inputOf({ id: _id, createdAt: _createdAt, expiresAt, ...override }: FlagOverride) {
+  return { ...override, ...(expiresAt && { expiresAt: expiresAt.toISOString() }) };
+}
