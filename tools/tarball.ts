@@ -37,7 +37,8 @@ export async function pack(workspace: Workspace, destination: string): Promise<T
 export function findStrayFiles(files: readonly string[]): string[] {
   const missing = REQUIRED.filter((file) => !files.includes(file));
   const strays = files.filter((file) => !ALLOWED.test(file) || FORBIDDEN.test(file));
-  const outputs = files.filter((file) => /^dist\/.+\.js$/.test(file));
+  // A bundler makes the files of an application from sources that are not published.
+  const outputs = files.filter((file) => /^dist\/(?!app\/).+\.js$/.test(file));
   const stale = outputs.filter((file) => {
     const source = file.replace(/^dist\//, "src/").replace(/\.js$/, "");
     return !files.includes(`${source}.ts`) && !files.includes(`${source}.tsx`);

@@ -1,6 +1,7 @@
 /** Starts the HTTP server: Better Auth with feature flags under `/api/auth`, and one page that uses the flags. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createConsole } from "@halyard/console";
 import { closeFeatureFlags } from "@halyard/flags";
 import { toNodeHandler } from "@halyard/flags/node";
 import { fromNodeHeaders } from "better-auth/node";
@@ -30,10 +31,14 @@ export async function startApp(database: Database, port: number): Promise<App> {
   const organizations = await seed(auth);
 
   const authHandler = toNodeHandler(auth);
+  const flagsConsole = createConsole(auth, { basePath: "/admin/flags" });
   handle = (request, response) => {
-    const handled = request.url?.startsWith("/api/auth/")
-      ? authHandler(request, response)
-      : answerPage(auth, request, response);
+    const answer = request.url?.startsWith("/admin/flags")
+      ? flagsConsole.node
+      : request.url?.startsWith("/api/auth/")
+        ? authHandler
+        : answerPage.bind(undefined, auth);
+    const handled = answer(request, response);
     handled.catch((error: unknown) => {
       console.error(error);
       if (!response.headersSent) response.writeHead(500);

@@ -166,6 +166,18 @@ void test("explain shows every step that led to the value", async () => {
   assert.ok(steps.length > 0);
 });
 
+void test("the console is mounted for users of the application, with their permissions", async () => {
+  const read = async (path: string, person?: Person, headers: Record<string, string> = {}) =>
+    fetch(`${origin}/admin/flags${path}`, { headers: { ...headers, ...(person && { cookie: person.cookie }) } });
+  const list = `/api/feature-flags/admin/flags?organizationId=${await activeOf(await signIn("ada@acme.example"))}`;
+  const own = { "x-halyard-console": "1" };
+  assert.equal((await read(list, await signIn("ada@acme.example"), own)).status, 200);
+  assert.equal((await read(list, await signIn("bob@acme.example"), own)).status, 403);
+  assert.equal((await read(list, undefined, own)).status, 401);
+  assert.equal((await read(list, await signIn("ada@acme.example"))).status, 403);
+  assert.match((await read("")).headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+});
+
 interface Person {
   readonly id: string;
   readonly cookie: string;

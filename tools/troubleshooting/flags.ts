@@ -261,6 +261,11 @@ const LOGS: readonly LogEntry[] = [
     todo: "Check the database. Rules that read these attributes are skipped after 10 minutes.",
   },
   {
+    text: "It is unknown which users are online, because the source of it failed.",
+    why: "Your function `online` threw, or took longer than 1 s.",
+    todo: "Correct the function. Until then, plans say `onlineSource: \"none\"`. See [Impact before a change](flags-plan.md#options).",
+  },
+  {
     text: "The metrics could not be reported to OpenTelemetry.",
     why: "`@opentelemetry/api` is installed, but its meter failed.",
     todo: "Check the OpenTelemetry set-up of the process.",

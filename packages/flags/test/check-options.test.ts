@@ -139,6 +139,7 @@ test("every known option is accepted, and undefined counts as absent", async () 
     },
     fastPath: "force",
     onAuditHead: () => undefined,
+    online: () => [],
     schema: { featureFlag: { modelName: "flag", fields: { key: "flag_key" } } },
   };
   expect(messageOf(options)).toBe("accepted");

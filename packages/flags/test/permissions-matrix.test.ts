@@ -64,12 +64,12 @@ describe("the table of routes", () => {
   test("requires the right action for each operation", () => {
     // Derived from the names, not from the table, because the matrix below only checks that the table is enforced.
     const actionOf = (name: string): string => {
-      if (/^(?:evaluate|bootstrap|openOfrep)|(?:Health|Readiness|Event|EventBatch|Exposures)$/.test(name))
+      if (/^(?:evaluate|bootstrap|openOfrep)|Console|(?:Health|Readiness|Event|EventBatch|Exposures)$/.test(name))
         return "public";
       if (name.includes("Audit")) return "audit";
       if (/^(?:list|get|explain)/.test(name)) return "read";
       if (name.includes("Override")) return "override";
-      if (/Rule|Segment/.test(name)) return "update";
+      if (/Rule|Segment|^plan|^apply/.test(name)) return "update";
       return name.replace(/^(create|update|delete)FeatureFlag$/, "$1");
     };
     for (const name of ROUTE_NAMES) expect(ROUTES[name].action, name).toBe(actionOf(name));
@@ -98,7 +98,7 @@ async function outcomes(
 }
 
 const rounded = (status: number) => (status < 300 ? OK : status);
-const destroys = (name: RouteName) => name.startsWith("delete");
+const destroys = (name: RouteName) => /^(?:delete|apply|revert)/.test(name);
 
 describe("one tenant", () => {
   let host: Host;

@@ -19,6 +19,7 @@ export const ALL_ACTIONS: readonly FlagAction[] = [
   "override",
   "audit",
   "evaluate-as",
+  "keys",
 ];
 
 /** A tenant with one entity of each kind, all with a canary text. */
@@ -32,6 +33,10 @@ export interface Tenant {
   readonly ruleId: string;
   readonly overrideId: string;
   readonly segmentId: string;
+  /** A plan of a change of the flag. */
+  readonly planId: string;
+  /** The audit entry of the segment's creation. */
+  readonly entryId: string;
 }
 
 export async function fillTenant(
@@ -61,6 +66,10 @@ export async function fillTenant(
   const segment = await auth.api.createFeatureFlagSegment({
     body: { key: newKey(), name: canary, conditions, ...owned },
   });
+  const plan = await auth.api.planFeatureFlags({
+    body: { changes: [{ flagId: flag.id, fields: { description: "planned" } }] },
+  });
+  const { entries } = await auth.api.listFeatureFlagAuditEntries({ query: { ...owned, limit: 1 } });
   return {
     organizationId: organizationId ?? "",
     canary,
@@ -69,6 +78,8 @@ export async function fillTenant(
     ruleId: rule.id,
     overrideId: override.id,
     segmentId: segment.id,
+    planId: plan.id,
+    entryId: entries[0]?.id ?? "",
   };
 }
 
@@ -165,6 +176,15 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
     target: "list",
     input: (_tenant, organization) => ({ query: organization }),
   },
+  revertFeatureFlagAuditEntry: { target: "entity", input: ({ entryId }) => ({ params: { id: entryId }, body: {} }) },
+
+  planFeatureFlags: {
+    target: "entity",
+    input: ({ flagId }) => ({ body: { changes: [{ flagId, fields: { description: "d" } }] } }),
+  },
+  applyFeatureFlagPlan: { target: "entity", input: ({ planId }) => ({ params: { id: planId }, body: {} }) },
+
+  runFeatureFlagsConsoleRoute: { target: "public", input: () => ({ params: { name: "session" }, body: {} }) },
 };
 
 /** A caller with the permissions it should have. */
@@ -256,10 +276,15 @@ export function expectedStatus(
     // No organization's flag exists for a caller who is not signed in.
     return options.multiTenant && tenant.organizationId !== "" ? 404 : OK;
   }
+  // Only the handler of the console reaches it.
+  if (name === "runFeatureFlagsConsoleRoute") return 404;
   if (action === "public") return OK;
   if (isAnonymous) return 401;
   const within = caller.within[tenant.organizationId];
-  const isGranted = (by: readonly FlagAction[] | undefined) => by?.includes(action) === true;
+  // A revert needs what the inverse change needs, too.
+  const needed = name === "revertFeatureFlagAuditEntry" ? [action, "update" as const] : [action];
+  const isGranted = (by: readonly FlagAction[] | undefined) =>
+    by !== undefined && needed.every((one) => by.includes(one));
   if (!options.multiTenant || target === "service") return isGranted(caller.everywhere) ? OK : 403;
   const granted = isGranted(caller.everywhere) || isGranted(within);
   if (target === "entity") {

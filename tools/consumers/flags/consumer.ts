@@ -15,6 +15,7 @@ import {
   type WithWarnings,
   withFeatureFlags,
 } from "@halyard/flags";
+import { openConsolePort } from "@halyard/flags/console";
 import { compileFlag } from "@halyard/flags/engine";
 import { toNodeHandler } from "@halyard/flags/node";
 import { type RateLimitRedisClient, redisRateLimitStore } from "@halyard/flags/redis";
@@ -29,6 +30,8 @@ export const auth = betterAuth({
   secret: "a secret for a program that is only compiled",
   plugins: [featureFlags({ schema: { featureFlag: { modelName: "feature_flag" } } })],
 });
+
+export const port: unknown = openConsolePort(auth);
 
 const faster = withFeatureFlags(auth);
 assertEqual<typeof faster, typeof auth>();

@@ -15,6 +15,12 @@ import type {
 } from "../model/list-query.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { Page } from "../model/page.ts";
+import type {
+  AppliedFeatureFlagPlan,
+  FeatureFlagPlan,
+  PlanFeatureFlagsInput,
+  RevertedAuditEntry,
+} from "../model/plan.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
 import type { FlagStats, FlagUsage } from "../model/stats.ts";
@@ -55,6 +61,12 @@ export type ClientFlagUsage = Series<FlagUsage>;
 export type ClientAuditEntry = Omit<AuditEntry, "at"> & {
   /** When the change was committed. */
   readonly at: Date;
+};
+
+/** A plan, with a date. */
+export type ClientFeatureFlagPlan = Omit<FeatureFlagPlan, "expiresAt"> & {
+  /** Until when the plan can be applied. */
+  readonly expiresAt: Date;
 };
 
 /** A page of flags. */
@@ -166,10 +178,23 @@ export interface UsageHelpers {
   get(query?: FeatureFlagUsageQuery): Result<ClientFlagUsage>;
 }
 
-/** The helper for the audit log. */
+/** Helpers for the audit log. */
 export interface AuditHelpers {
   /** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
   list(query?: ListFeatureFlagAuditEntriesQuery): Result<{ entries: ClientAuditEntry[] }>;
+  /**
+   * Makes the inverse change of an entry, with an entry of its own. 409 with the fields if later changes touched them.
+   * Needs `audit`, and what the inverse change needs.
+   */
+  revert(id: string): Result<RevertedAuditEntry>;
+}
+
+/** Helpers that show what changes do to users before they are made. */
+export interface PlanHelpers {
+  /** Evaluates the application's users before and after changes, without making them. Needs `update`. */
+  create(input: PlanFeatureFlagsInput, options?: OrganizationOptions): Result<ClientFeatureFlagPlan>;
+  /** Makes the changes of a plan. 409 if one of its flags was changed since. Needs `update`. */
+  apply(id: string): Result<AppliedFeatureFlagPlan>;
 }
 
 /** Every helper resolves to Better Auth's `{ data, error }` and never rejects. */
@@ -184,8 +209,10 @@ export interface FeatureFlagsAdminActions {
   segments: SegmentHelpers;
   /** Reads statistics. */
   analytics: AnalyticsHelpers;
-  /** Reads the audit log. */
+  /** Reads the audit log, and reverts its entries. */
   audit: AuditHelpers;
+  /** Plans changes and applies them. */
+  plans: PlanHelpers;
 }
 
 /** The plugin that `featureFlagsAdminClient` returns. */
@@ -268,7 +295,14 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
           stats: { get: (flagId, query) => get(`/flags/${part(flagId)}/stats`, query) },
           usage: { get: (query) => get("/metrics/usage", query) },
         },
-        audit: { list: (query) => get("/audit", query) },
+        audit: {
+          list: (query) => get("/audit", query),
+          revert: (id) => post(`/audit/${part(id)}/revert`, {}),
+        },
+        plans: {
+          create: (input, options) => post("/plans", input, options),
+          apply: (id) => post(`/plans/${part(id)}/apply`, {}),
+        },
       };
       return { featureFlags: { admin } };
     },

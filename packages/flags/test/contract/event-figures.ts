@@ -1,6 +1,6 @@
 /** The contract of every event log for the statistics of evaluations, and for usage. */
 import { expect, test } from "vitest";
-import type { EvaluationCount } from "../../src/store/events/event-log.ts";
+import type { ActivityScope, EvaluationCount } from "../../src/store/events/event-log.ts";
 import { DAY, type EventLogTraits, entryOf, flagIdOf, flagOf, HOUR_MS, NOON } from "./event-host.ts";
 import type { EventNodes } from "./events.ts";
 import { fresh } from "./store-host.ts";
@@ -36,6 +36,28 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
       disabled: 100,
     });
     expect(Object.fromEntries(byHour)).toEqual({ [HOUR]: 119, [NEXT_HOUR]: 1 });
+  });
+
+  test("evaluations by hour and reason are of one flag, of one tenant, or of all", async () => {
+    const [tenant, other] = [fresh("tenant"), fresh("tenant")];
+    await log().count([
+      counted(tenant, { count: 3 }),
+      counted(tenant, { flagId: flagIdOf(tenant, "b"), count: 4 }),
+      counted(tenant, { hour: NEXT_HOUR, reason: "rule_match", count: 5 }),
+      counted(other, { count: 100 }),
+    ]);
+    const sorted = async (about: ActivityScope) =>
+      [...(await log().activity(about, DAY))].sort((a, b) => (a.hour < b.hour ? -1 : 1));
+    expect(await sorted({ flagId: flagIdOf(tenant) })).toEqual([
+      { hour: HOUR, reason: "default", count: 3 },
+      { hour: NEXT_HOUR, reason: "rule_match", count: 5 },
+    ]);
+    expect(await sorted({ tenant })).toEqual([
+      { hour: HOUR, reason: "default", count: 7 },
+      { hour: NEXT_HOUR, reason: "rule_match", count: 5 },
+    ]);
+    const [first] = await sorted("all");
+    expect(first?.count).toBeGreaterThanOrEqual(107);
   });
 
   test("counts of several processes at once lose nothing", async () => {

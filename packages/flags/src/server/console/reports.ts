@@ -23,7 +23,7 @@ const activityInput = z.strictObject({
 export const activity: ConsoleOperation = {
   action: "read",
   async run(call): Promise<ActivityResponse> {
-    const { service, request } = call;
+    const { service } = call;
     const about = await activityScope(call);
     const { start, end } = parse(activityInput, readBody(call));
     const window = parseWindow({ ...(start && { start }), ...(end && { end }) }, Date.now());
@@ -35,7 +35,6 @@ export const activity: ConsoleOperation = {
       byReason[reason] = (byReason[reason] ?? 0) + count;
       hours.set(hour, byReason);
     }
-    request.setHeader("cache-control", "no-store");
     return {
       window,
       hours: Array.from(hours, ([at, byReason]) => ({ at, byReason })).sort((a, b) => (a.at < b.at ? -1 : 1)),

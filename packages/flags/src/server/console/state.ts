@@ -1,6 +1,6 @@
 /** Who uses the console, and what it may show. */
-import { hasOrganizations, type Principal } from "@halyard/sessions/plugin";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { hasOrganizations, IdentityError, type Principal } from "@halyard/sessions/plugin";
 import type { FlagAction } from "../../model/action.ts";
 import type { ConsoleOrganization, ConsoleState } from "../../model/console.ts";
 import { NO_TENANT } from "../../model/flag.ts";
@@ -20,7 +20,8 @@ export const session: PublicConsoleOperation = {
   action: "public",
   async run(call): Promise<ConsoleState> {
     const { service, request } = call;
-    const { options, plugins } = { ...service, plugins: request.context.options.plugins ?? [] };
+    const { options } = service;
+    const host = request.context.options;
     const multiTenant = options.multiTenant === true;
     const { default: fallback, claimable } = options.environments ?? {};
     const caller = await call.identity.administrator().catch(orNobody);
@@ -28,7 +29,7 @@ export const session: PublicConsoleOperation = {
     const home = known && multiTenant ? await call.identity.homeOf(known) : undefined;
     return {
       ...(known?.kind === "user" && { user: await userOf(call, known.user) }),
-      emailAndPassword: request.context.options.emailAndPassword?.enabled === true,
+      emailAndPassword: host.emailAndPassword?.enabled === true,
       multiTenant,
       organizations: known?.kind === "user" && multiTenant ? await organizationsOf(call, known) : [],
       ...(home !== undefined && { activeOrganizationId: home }),
@@ -39,7 +40,7 @@ export const session: PublicConsoleOperation = {
       },
       // Names of fields are for users who may write rules.
       trustedPaths: known === undefined || options.trusted === undefined ? [] : pathsOf(options.trusted),
-      apiKeys: plugins.some(({ id }) => id === "api-key"),
+      apiKeys: host.plugins?.some(({ id }) => id === "api-key") === true,
       online: service.online !== undefined,
       version: VERSION,
     };
@@ -48,9 +49,7 @@ export const session: PublicConsoleOperation = {
 
 /** An ended session is like none. A store that does not respond is an error. */
 function orNobody(error: unknown): undefined {
-  const isNobody =
-    error instanceof Error && "problem" in error && (error.problem === "not-signed-in" || error.problem === "invalid-key");
-  if (!isNobody) throw error;
+  if (!(error instanceof IdentityError) || error.problem !== "not-signed-in") throw error;
 }
 
 async function userOf(

@@ -23,8 +23,9 @@ export const runFeatureFlagsConsoleRoute: PublicOperation<
       : undefined;
     if (operation === undefined) {
       throw new FeatureFlagError(
-        "FLAG_NOT_FOUND",
-        "There is no such operation. Requests of the console go to the path where it is mounted.",
+        "PERMISSION_DENIED",
+        "There is no such operation here. Send requests of the console to the path where it is mounted.",
+        { status: 404 },
       );
     }
     // Two branches, because the type of `run` follows from `action`.

@@ -123,11 +123,11 @@ interface ReadChanges {
 }
 
 async function readChanges(call: GuardedCall): Promise<ReadChanges> {
-  const { service, request } = call;
+  const { service } = call;
   // Permission first: a caller without it does not learn what a valid plan looks like.
   await admitToFirst(call);
   const { changes: given, environment = service.options.environments?.default } = parsePlanInput(
-    readBody({ ...call, request }),
+    readBody(call),
   );
   const tenants = new Set<string>();
   const previews: FlagPreview[] = [];

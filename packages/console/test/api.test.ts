@@ -1,0 +1,291 @@
+/** Checks the API: who may use it, from where, and that it runs the same operations as HTTP. */
+import { describe, expect, test } from "vitest";
+import type { Host, Person } from "../../flags/test/host.ts";
+import { memoryHost } from "../../flags/test/memory-host.ts";
+import { DATABASES, trustedSuite } from "../../flags/test/trusted-host.ts";
+import { BASE, type ConsoleHost, mountConsole } from "./console-host.ts";
+
+const HOSTILE = `</script><script>alert("x")</script><img src=x onerror=alert(1)>'"\u2028`;
+
+describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
+  let host: Host;
+  let admin: Person;
+  let user: Person;
+  let console_: ConsoleHost;
+  trustedSuite(open, { trusted: { user: ["plan"] } }, async (started) => {
+    host = started;
+    console_ = mountConsole(host, { signInUrl: "/sign-in" });
+    admin = await host.person("admin", "admin");
+    user = await host.person("user");
+  });
+  let made = 0;
+  const create = async (fields: object = {}) => {
+    const body = { key: `flag-${++made}`, name: "N", type: "string", enabled: true, ...fields };
+    return (await console_.api("feature-flags/admin/flags", { as: admin, method: "POST", body })).json;
+  };
+
+  test("an admin reads and changes flags as over HTTP, with the admin as actor in the audit log", async () => {
+    const flag = await create();
+    const path = `feature-flags/admin/flags/${flag.id}`;
+    const changed = await console_.api(path, { as: admin, method: "PATCH", body: { name: "M" } });
+    expect([changed.status, changed.json.version, changed.headers.get("etag")]).toEqual([200, 2, '"2"']);
+    const read = await host.call("GET", `/${path}`, { as: admin });
+    expect(read.json).toEqual(changed.json);
+    const { json } = await console_.api(`feature-flags/admin/audit?flagId=${flag.id}`, { as: admin });
+    expect(json.entries[0]).toMatchObject({ action: "flag.updated", actor: { type: "user", id: admin.id } });
+  });
+
+  test("a visitor gets 401 and a user without the permission 403, and neither learns anything", async () => {
+    const flag = await create();
+    for (const [as, status] of [
+      [undefined, 401],
+      [user, 403],
+    ] as const) {
+      const flags = await console_.api("feature-flags/admin/flags", { as });
+      expect([flags.status, flags.json.code]).toEqual([status, "PERMISSION_DENIED"]);
+      expect(flags.text).not.toContain(flag.key);
+      for (const name of ["people", "person", "matches", "activity", "verify-audit", "export-audit", "keys"]) {
+        expect((await console_.own(name, {}, as)).status, name).toBe(status);
+      }
+    }
+  });
+
+  test.each([
+    ["another origin", { origin: "https://evil.example", "sec-fetch-site": "cross-site" }],
+    ["a sibling origin", { origin: "http://127.0.0.1:1", "sec-fetch-site": "same-site" }],
+    ["another origin, of a browser without Sec-Fetch-Site", { origin: "https://evil.example", "sec-fetch-site": "" }],
+    ["an opaque origin", { origin: "null" }],
+    ["no header of the console", { "x-halyard-console": "" }],
+    ["another value of the console's header", { "x-halyard-console": "true" }],
+  ])("a request with %s is refused, for reads and for writes", async (_what, headers) => {
+    for (const [method, body] of [
+      ["GET", undefined],
+      ["POST", { key: "csrf", name: "N", type: "boolean" }],
+    ] as const) {
+      const answer = await console_.api("feature-flags/admin/flags", { as: admin, method, body, headers });
+      expect(answer.status).toBe(403);
+      expect(answer.json).not.toHaveProperty("flags");
+    }
+  });
+
+  test("no response allows another origin to read it", async () => {
+    const answer = await console_.api("feature-flags/admin/flags", {
+      as: admin,
+      method: "OPTIONS",
+      headers: { origin: "https://evil.example" },
+    });
+    expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+    expect(answer.status).toBe(403);
+  });
+
+  test("only the session cookie identifies the caller: keys and bearer tokens do not", async () => {
+    const key = await host.key({ userId: admin.id }, ["read"]);
+    expect((await host.call("GET", "/feature-flags/admin/flags", { as: key })).status).toBe(200);
+    expect((await console_.api("feature-flags/admin/flags", { as: key })).status).toBe(401);
+  });
+
+  test("the console's own operations exist only below its path, even with a guessed mark", async () => {
+    const headers = { "x-halyard-console": "1", "x-halyard-console-mark": "1" };
+    const answer = await host.call("POST", "/feature-flags/console/session", { as: admin, body: {}, headers });
+    expect(answer.status).toBe(404);
+    const passed = await console_.api("feature-flags/console/session", {
+      as: admin,
+      method: "POST",
+      body: {},
+      headers: { "x-halyard-console-mark": "1" },
+    });
+    expect(passed.status).toBe(200);
+    expect((await console_.own("no-such-operation", {}, admin)).status).toBe(404);
+  });
+
+  test("signing in and out goes through Better Auth, with its cookies", async () => {
+    const anonymous = await console_.own("session", {});
+    expect(anonymous.json).toMatchObject({ emailAndPassword: true, signInUrl: "/sign-in", actions: [] });
+    expect(anonymous.json).not.toHaveProperty("user");
+    const body = { email: admin.email, password: "correct horse battery" };
+    const signedIn = await console_.api("auth/sign-in/email", { method: "POST", body });
+    expect(signedIn.status).toBe(200);
+    const cookie = signedIn.headers.getSetCookie().map((line) => line.split(";", 1)[0]).join("; ");
+    const as = { ...admin, headers: { cookie } };
+    expect((await console_.own("session", {}, as)).json.user).toMatchObject({ id: admin.id, email: admin.email });
+    const out = await console_.api("auth/sign-out", { as, method: "POST", body: {} });
+    expect(out.headers.getSetCookie().join()).toMatch(/Max-Age=0/i);
+    expect((await console_.api("feature-flags/admin/flags", { as })).status).toBe(401);
+  });
+
+  test.each(["auth/sign-up/email", "auth/admin/list-users", "auth/get-session", "auth/../sign-up/email", "other"])(
+    "the path %s is not passed on",
+    async (path) => {
+      const answer = await console_.api(path, { as: admin, method: "POST", body: {} });
+      expect(answer.status).toBe(404);
+    },
+  );
+
+  test("an ended session is 401, and the console then shows nobody", async () => {
+    const leaving = await host.person("leaving", "admin");
+    expect((await console_.api("feature-flags/admin/flags", { as: leaving })).status).toBe(200);
+    await host.call("POST", "/sign-out", { as: leaving, body: {} });
+    expect((await console_.api("feature-flags/admin/flags", { as: leaving })).status).toBe(401);
+    expect((await console_.own("session", {}, leaving)).json).not.toHaveProperty("user");
+  });
+
+  test("a change to a version that another person has changed is 409 with the current version", async () => {
+    const flag = await create();
+    const path = `feature-flags/admin/flags/${flag.id}`;
+    const patch = (name: string) =>
+      console_.api(path, { as: admin, method: "PATCH", body: { name }, headers: { "if-match": '"1"' } });
+    expect((await patch("first")).status).toBe(200);
+    const second = await patch("second");
+    expect([second.status, second.json.details]).toEqual([409, { field: "version", version: 2 }]);
+  });
+
+  test("hostile names and values leave as JSON that no browser takes for a page", async () => {
+    const flag = await create({ name: HOSTILE, description: HOSTILE, defaultValue: HOSTILE });
+    await console_.api(`feature-flags/admin/flags/${flag.id}`, {
+      as: admin,
+      method: "PATCH",
+      body: { name: "N" },
+      headers: { "user-agent": HOSTILE.replaceAll(/[^ -~]/g, "") },
+    });
+    for (const path of [`feature-flags/admin/flags/${flag.id}`, `feature-flags/admin/audit?flagId=${flag.id}`]) {
+      const answer = await console_.api(path, { as: admin });
+      expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
+      expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(answer.headers.get("content-security-policy")).toBe("default-src 'none'; frame-ancestors 'none'");
+      expect(answer.text).toContain(JSON.stringify(HOSTILE).slice(1, -1));
+    }
+    expect(await (await console_.get(`${BASE}/flags/${encodeURIComponent(HOSTILE)}`)).text()).not.toContain("alert");
+  });
+
+  test("people are found by name, email and in pages, and each has every flag with its reason", async () => {
+    const flag = await create({ defaultValue: "d" });
+    await console_.api("feature-flags/admin/overrides", {
+      as: admin,
+      method: "POST",
+      body: { flagId: flag.id, userId: user.id, value: "mine" },
+    });
+    const found = await console_.own("people", { q: "USER@exam" }, admin);
+    expect(found.json.people).toMatchObject([{ id: user.id, email: user.email, name: "user" }]);
+    const first = await console_.own("people", { limit: 1 }, admin);
+    const second = await console_.own("people", { limit: 1, cursor: first.json.nextCursor }, admin);
+    expect(second.json.people[0].id).not.toBe(first.json.people[0].id);
+    const { json } = await console_.own("person", { userId: user.id }, admin);
+    expect(json.person.email).toBe(user.email);
+    expect(json.flags.find(({ id }: { id: string }) => id === flag.id)).toMatchObject({
+      value: "mine",
+      reason: "override",
+      overrideId: expect.any(String),
+    });
+    expect((await console_.own("person", { userId: "nobody" }, admin)).status).toBe(404);
+  });
+
+  test("conditions are counted over the users, and what depends on claims is unknown", async () => {
+    const match = (attribute: string, value: string) =>
+      console_.own("matches", { conditions: { conditions: [{ attribute, operator: "equals", value }] } }, admin);
+    expect((await match("email", user.email)).json).toMatchObject({
+      matching: 1,
+      unknown: 0,
+      examples: [{ id: user.id }],
+    });
+    const claimed = (await match("beta", "yes")).json;
+    expect([claimed.matching, claimed.unknown]).toEqual([0, claimed.users.total]);
+    expect((await match("email", "")).status).toBe(200);
+    expect((await console_.own("matches", { conditions: { conditions: [{ segment: "none" }] } }, admin)).status).toBe(400);
+  });
+
+  test("activity has the evaluations of a flag by hour and reason", async () => {
+    const flag = await create({ defaultValue: "d" });
+    for (let at = 0; at < 3; at++) await host.evaluate({ flagKey: flag.key }, user);
+    const { json } = await console_.own("activity", { flagId: flag.id }, admin);
+    expect(json.hours).toEqual([{ at: expect.stringMatching(/:00:00\.000Z$/), byReason: { default: 3 } }]);
+    expect((await console_.own("activity", {}, admin)).json.hours.length).toBeGreaterThan(0);
+  });
+
+  test("the audit log is verified, and exported oldest first", async () => {
+    const flag = await create();
+    expect((await console_.own("verify-audit", {}, admin)).json).toMatchObject({ ok: true });
+    const { json } = await console_.own("export-audit", {}, admin);
+    expect(json.entries[0].revision).toBe(1);
+    expect(json.entries.at(-1)).toMatchObject({ action: "flag.created", flagId: flag.id });
+    const last = json.entries.at(-1).revision;
+    expect((await console_.own("export-audit", { after: last }, admin)).json).toEqual({ entries: [] });
+  });
+
+  test("an API key is shown once, has at most the user's own actions, and can be deleted", async () => {
+    const made_ = await console_.own("create-key", { name: "ci", actions: ["read"] }, admin);
+    expect(made_.json).toMatchObject({ name: "ci", actions: ["read"], key: expect.any(String) });
+    const as = { headers: { "x-api-key": made_.json.key } };
+    expect((await host.call("GET", "/feature-flags/admin/flags", { as })).status).toBe(200);
+    const listed = await console_.own("keys", {}, admin);
+    expect(listed.json.keys).toMatchObject([{ id: made_.json.id, actions: ["read"], enabled: true }]);
+    expect(listed.text).not.toContain(made_.json.key);
+    expect((await console_.own("delete-key", { id: made_.json.id }, admin)).status).toBe(200);
+    expect((await host.call("GET", "/feature-flags/admin/flags", { as })).status).toBe(401);
+    expect((await console_.own("delete-key", { id: made_.json.id }, admin)).status).toBe(404);
+  });
+
+  test("a body of more than 256 KiB is refused", async () => {
+    const body = JSON.stringify({ key: "x".repeat(300 * 1024) });
+    const answer = await console_.api("feature-flags/admin/flags", { as: admin, method: "POST", body });
+    expect(answer.status).toBe(413);
+  });
+});
+
+describe("guide/console: Permissions", () => {
+  test("a key cannot have actions that its maker lacks", async () => {
+    const host = await memoryHost({ flags: { permission: (_caller, action) => ["keys", "read"].includes(action) } });
+    const console_ = mountConsole(host);
+    const maker = await host.person("maker");
+    const refused = await console_.own("create-key", { name: "k", actions: ["read", "update"] }, maker);
+    expect([refused.status, refused.json.details]).toEqual([403, { actions: ["update"] }]);
+    expect((await console_.own("create-key", { name: "k", actions: ["read"] }, maker)).status).toBe(200);
+  });
+
+  test("with organizations a user sees the own ones, and an owner only their members and flags", async () => {
+    const host = await memoryHost({ flags: { multiTenant: true } });
+    const console_ = mountConsole(host);
+    const [owner, member, stranger] = [
+      await host.person("owner"),
+      await host.person("member"),
+      await host.person("stranger"),
+    ];
+    const organizationId = await host.organization(owner, "acme");
+    await host.join(member, organizationId);
+    const other = await host.organization(stranger, "globex");
+    await host.createFlag({ key: "k", name: "N", type: "string", enabled: true, organizationId }, owner);
+    const session = (await console_.own("session", {}, owner)).json;
+    expect(session).toMatchObject({ multiTenant: true, actions: [], activeOrganizationId: organizationId });
+    expect(session.organizations).toMatchObject([{ id: organizationId, name: "acme" }]);
+    expect((await console_.own("session", {}, member)).json.organizations).toEqual([]);
+    const people = await console_.own("people", { organizationId }, owner);
+    expect(people.json.people.map(({ id }: { id: string }) => id).sort()).toEqual([owner.id, member.id].sort());
+    const person = await console_.own("person", { userId: member.id, organizationId }, owner);
+    expect(person.json.flags).toMatchObject([{ key: "k", organizationId }]);
+    expect((await console_.own("person", { userId: stranger.id, organizationId }, owner)).status).toBe(404);
+    for (const name of ["people", "verify-audit", "export-audit", "activity"]) {
+      expect((await console_.own(name, { organizationId: other }, owner)).status, name).toBe(403);
+      expect((await console_.own(name, { organizationId: "" }, owner)).status, name).toBe(403);
+    }
+    const body = { organizationId: null };
+    expect((await console_.api("auth/organization/set-active", { as: owner, method: "POST", body })).status).toBe(200);
+    expect((await console_.own("session", {}, owner)).json).not.toHaveProperty("activeOrganizationId");
+  });
+
+  test("the console has a limit of its own for each user, and HTTP clients keep theirs", async () => {
+    const host = await memoryHost({
+      rateLimit: { enabled: true },
+      flags: { rateLimit: { rules: { console: { max: 30, windowSeconds: 60 } } } },
+    });
+    const console_ = mountConsole(host);
+    const [first, second] = [await host.person("first", "admin"), await host.person("second", "admin")];
+    const tally = async (count: number, ask: () => Promise<{ status: number }>) => {
+      const statuses: number[] = [];
+      for (let at = 0; at < count; at++) statuses.push((await ask()).status);
+      return [statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 429).length];
+    };
+    const ask = (as: Person) => () => console_.api("feature-flags/admin/flags", { as });
+    expect(await tally(32, ask(first))).toEqual([30, 2]);
+    expect(await tally(1, ask(second))).toEqual([1, 0]);
+    expect(await tally(22, () => host.call("GET", "/feature-flags/admin/flags", { as: first }))).toEqual([20, 2]);
+  });
+});
