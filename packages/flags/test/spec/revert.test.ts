@@ -113,7 +113,7 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
     });
     const created = await newest();
     await host.auth.api.updateFeatureFlagRule({ body: { ...params, ruleId: rule.id, value: "s", name: "S" } });
-    await expect(revert(created)).rejects.toMatchObject({ body: { details: { fields: ["value", "name"] } } });
+    await expect(revert(created)).rejects.toMatchObject({ body: { details: { fields: ["name", "value"] } } });
     await revert(await newest());
     const [restored] = await rules();
     expect(restored).toMatchObject({ value: "r", version: 3 });

@@ -135,10 +135,11 @@ const FOLLOWING: ReadonlySet<string> = new Set(["id", "flagId", "version", "crea
 
 function differences(a: object, b: object): string[] {
   const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
-  const names = new Set([...left.keys(), ...right.keys()]);
-  return [...names].filter(
-    (name) => !FOLLOWING.has(name) && canonicalJson(left.get(name)) !== canonicalJson(right.get(name)),
-  );
+  const names = [...new Set([...left.keys(), ...right.keys()])].filter((name) => !FOLLOWING.has(name));
+  // An absent value is not the same as null.
+  const isSame = (name: string) =>
+    left.has(name) === right.has(name) && canonicalJson(left.get(name)) === canonicalJson(right.get(name));
+  return names.filter((name) => !isSame(name)).sort();
 }
 
 /** The entity with the fields that the entry changed as they were before, and the next version. */
