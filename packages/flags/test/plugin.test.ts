@@ -320,7 +320,9 @@ describe("the OpenAPI document", () => {
       if (options.method !== "GET" && options.method !== "DELETE") {
         const { schema } = operation?.requestBody?.content?.["application/json"] ?? {};
         // OFREP has one field, the context, and a report of exposures has its tokens.
-        const least = /Ofrep|Exposures/.test(name) ? 1 : 2;
+        // A plan is applied, and an entry reverted, by its id in the path. The console's own bodies are in its README.
+        const isEmpty = /^(?:apply|revert)|Console/.test(name);
+        const least = isEmpty ? 0 : /Ofrep|Exposures/.test(name) ? 1 : 2;
         expect(Object.keys(schema?.properties ?? {}).length, name).toBeGreaterThanOrEqual(least);
       }
     }
