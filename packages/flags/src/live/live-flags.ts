@@ -223,7 +223,9 @@ async function countSubscription(
 }
 
 function inputOf({ options }: Service, payload: SubscribeInput): BootstrapFeatureFlagsInput {
-  const { context, environment, exposures } = payload;
+  const { id, context, environment, exposures } = payload;
+  if (!Number.isSafeInteger(id))
+    throw new FeatureFlagError("VALIDATION_ERROR", "A subscription needs a number as its id.");
   if (options.context?.collect === true)
     throw new FeatureFlagError(
       "VALIDATION_ERROR",

@@ -20,16 +20,6 @@ export type SubscribeInput = {
   readonly at?: LivePosition;
 };
 
-/** Begins a subscription. Messages before it belong to an earlier one. */
-export type SyncMessage = {
-  readonly id: number;
-  /** Names the session, the context and the organization that the values were evaluated for. */
-  readonly tag: string;
-  readonly at: LivePosition;
-  /** All values. Absent if the client only misses what follows. */
-  readonly full?: FlagsBootstrap;
-};
-
 /** The value of one flag. */
 export type UpdatedMessage = {
   readonly key: string;
@@ -45,15 +35,18 @@ export type UpdatedMessage = {
 
 export type DeletedMessage = { readonly key: string; readonly at?: LivePosition };
 
-/** Many changes at once. */
-export type ChangedMessage = {
-  readonly updated: readonly UpdatedMessage[];
-  readonly deleted: readonly string[];
+/** Begins a subscription, or brings many changes at once. */
+export type SyncMessage = {
+  /** The subscription that begins. Messages before it belong to an earlier one. */
+  readonly id?: number;
+  /** Names the session, the context and the organization that the values are evaluated for. Present with `id`. */
+  readonly tag?: string;
   readonly at: LivePosition;
+  /** All values. Without them, a client that begins has what it sent the position of. */
+  readonly full?: FlagsBootstrap;
+  readonly updated?: readonly UpdatedMessage[];
+  readonly deleted?: readonly string[];
 };
-
-/** Changes that did not concern this client. */
-export type PositionMessage = { readonly at: LivePosition };
 
 /** One digit instead of a text, because it is in every pushed message. Only append: both ends use the index. */
 export const REASONS: readonly EvaluationReason[] = [
@@ -70,65 +63,30 @@ type Message<Type extends string, Payload> = MessageSchema<
   undefined,
   undefined
 >;
+type Empty<Type extends string> = MessageSchema<Type, undefined, undefined, undefined>;
 
-function schemaOf<Payload>(field: keyof Payload & string, type: string): StandardSchema<Payload> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "halyard",
-      validate: (value) =>
-        typeof (value as Record<string, unknown> | null)?.[field] === type
-          ? { value: value as Payload }
-          : { issues: [{ message: `needs ${field}` }] },
-    },
-  };
-}
-
-function messageOf<Type extends string, Payload>(
-  type: Type,
-  payload: StandardSchema<Payload>,
-): Message<Type, Payload> {
-  return { type, payload, meta: undefined, response: undefined };
-}
-
-export const Subscribed: MessageSchema<"flags:subscribed", undefined, undefined, undefined> = {
-  type: "flags:subscribed",
-  payload: undefined,
-  meta: undefined,
-  response: undefined,
+/** Both ends read single fields with care, so any object will do here. */
+const anyObject: StandardSchema<never, never> = {
+  "~standard": {
+    version: 1,
+    vendor: "halyard",
+    validate: (value) =>
+      typeof value === "object" ? { value: value as never } : { issues: [{ message: "no object" }] },
+  },
 };
 
-export const Subscribe: MessageSchema<
+function messageOf(type: string, payload?: object, response?: object): object {
+  return { type, payload, response };
+}
+
+export const Subscribed = messageOf("flags:subscribed") as Empty<"flags:subscribed">;
+export const Subscribe = messageOf("flags:subscribe", anyObject, Subscribed) as MessageSchema<
   "flags:subscribe",
   StandardSchema<SubscribeInput>,
   undefined,
   typeof Subscribed
-> = { ...messageOf("flags:subscribe", schemaOf<SubscribeInput>("id", "number")), response: Subscribed };
-
-export const Unsubscribe: MessageSchema<"flags:unsubscribe", undefined, undefined, undefined> = {
-  type: "flags:unsubscribe",
-  payload: undefined,
-  meta: undefined,
-  response: undefined,
-};
-
-export const Sync: Message<"flags:sync", SyncMessage> = messageOf(
-  "flags:sync",
-  schemaOf<SyncMessage>("tag", "string"),
-);
-export const Updated: Message<"flag:updated", UpdatedMessage> = messageOf(
-  "flag:updated",
-  schemaOf<UpdatedMessage>("key", "string"),
-);
-export const Deleted: Message<"flag:deleted", DeletedMessage> = messageOf(
-  "flag:deleted",
-  schemaOf<DeletedMessage>("key", "string"),
-);
-export const Changed: Message<"flags:changed", ChangedMessage> = messageOf(
-  "flags:changed",
-  schemaOf<ChangedMessage>("updated", "object"),
-);
-export const Position: Message<"flags:position", PositionMessage> = messageOf(
-  "flags:position",
-  schemaOf<PositionMessage>("at", "object"),
-);
+>;
+export const Unsubscribe = messageOf("flags:unsubscribe") as Empty<"flags:unsubscribe">;
+export const Sync = messageOf("flags:sync", anyObject) as Message<"flags:sync", SyncMessage>;
+export const Updated = messageOf("flag:updated", anyObject) as Message<"flag:updated", UpdatedMessage>;
+export const Deleted = messageOf("flag:deleted", anyObject) as Message<"flag:deleted", DeletedMessage>;

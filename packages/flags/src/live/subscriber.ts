@@ -4,26 +4,13 @@ import type { BootstrapFeatureFlagsInput } from "../model/evaluation.ts";
 import type { ResolvedContext } from "../server/evaluation/context.ts";
 import type { ContextPair } from "../server/evaluation/trusted-subject.ts";
 import type { Snapshots } from "./layers.ts";
-import type {
-  Changed,
-  ChangedMessage,
-  Deleted,
-  DeletedMessage,
-  Position,
-  PositionMessage,
-  Sync,
-  SyncMessage,
-  Updated,
-  UpdatedMessage,
-} from "./messages.ts";
+import type { Deleted, DeletedMessage, Sync, SyncMessage, Updated, UpdatedMessage } from "./messages.ts";
 
 /** Sends to one connection. A frame that cannot be sent closes the connection. */
 export interface Sender {
   send(schema: typeof Sync, payload: SyncMessage): void;
   send(schema: typeof Updated, payload: UpdatedMessage): void;
   send(schema: typeof Deleted, payload: DeletedMessage): void;
-  send(schema: typeof Changed, payload: ChangedMessage): void;
-  send(schema: typeof Position, payload: PositionMessage): void;
 }
 
 /** Who is connected, as the session store last said. */

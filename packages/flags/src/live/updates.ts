@@ -17,7 +17,7 @@ import {
   positionOf,
   type Snapshots,
 } from "./layers.ts";
-import { Changed, Deleted, Position, REASONS, Updated, type UpdatedMessage } from "./messages.ts";
+import { Deleted, REASONS, Sync, Updated, type UpdatedMessage } from "./messages.ts";
 import type { Held, Subscriber } from "./subscriber.ts";
 
 /** More changes than this go out in one message. */
@@ -87,7 +87,7 @@ function sendChanges(
   const at = positionOf(held.snapshots);
   if (changes.length === 0) {
     if (Math.abs(sumOf(held.snapshots) - subscriber.toldRevision) < MAX_UNTOLD) return;
-    sender.send(Position, { at });
+    sender.send(Sync, { at });
     return told(subscriber);
   }
   const evaluated = new SentEvaluations(service, subscriber, held, layers);
@@ -97,7 +97,7 @@ function sendChanges(
       answer === undefined ? [] : [evaluated.updateOf(answer)],
     );
     const deleted = changes.flatMap(([key, answer]) => (answer === undefined ? [key] : []));
-    sender.send(Changed, { updated, deleted, at });
+    sender.send(Sync, { updated, deleted, at });
   } else {
     for (const [index, [key, answer]] of changes.entries()) {
       const end = index === last ? { at } : {};

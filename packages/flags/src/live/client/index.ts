@@ -44,8 +44,6 @@ export type FeatureFlagsLiveClientPlugin = {
   };
 };
 
-type Listeners = { [Type in keyof LiveEvents]: Set<(event: LiveEvents[Type]) => void> };
-
 /**
  * The plugin that adds `featureFlags.subscribe()`. Use it together with `featureFlagsClient()`. After `subscribe()`, every
  * read, hook and OpenFeature provider follows changes of flags without another request.
@@ -67,42 +65,38 @@ export function featureFlagsLiveClient(options: FeatureFlagsLiveClientOptions): 
   return {
     id: "feature-flags-live",
     getActions(_fetch, $store) {
-      const open = new Set<Emit>();
-      let shared: Shared | undefined;
+      /** The listeners of all subscriptions. They share one link. */
+      const open = new Set<Listeners>();
+      let shared: LiveLink | undefined;
       const emit: Emit = (type, event) => {
-        for (const one of [...open]) one(type, event);
+        for (const listeners of [...open])
+          for (const [wanted, call] of listeners) if (wanted === type) call(event as never);
       };
       return {
         featureFlags: {
           subscribe() {
             const seam = seams.get($store);
-            if (seam === undefined) throw new TypeError(WITHOUT_CLIENT);
-            const listeners: Listeners = {
-              "flag:updated": new Set(),
-              "flag:deleted": new Set(),
-              state: new Set(),
-            };
-            const mine: Emit = (type, event) => {
-              for (const listener of [...listeners[type]]) listener(event);
-            };
-            open.add(mine);
+            if (!seam) throw new TypeError(WITHOUT_CLIENT);
+            const listeners: Listeners = new Set();
+            open.add(listeners);
             shared ??=
               "client" in options
-                ? shareClient(options.client, seam, emit)
+                ? createLink(options.client, seam, emit)
                 : connect(options.url, seam, emit, $store);
-            const used = shared;
+            const link = shared;
             return {
               get state() {
-                return open.has(mine) ? (used.link?.state() ?? "connecting") : "closed";
+                return open.has(listeners) ? link.state() : "closed";
               },
-              on(type, listener) {
-                listeners[type].add(listener);
-                return () => void listeners[type].delete(listener);
+              on(type, call) {
+                const listener: Listener = [type, call as Listener[1]];
+                listeners.add(listener);
+                return () => void listeners.delete(listener);
               },
               close() {
-                if (!open.delete(mine) || open.size > 0) return;
+                if (!open.delete(listeners) || open.size > 0) return;
                 shared = undefined;
-                used.close();
+                link.close();
               },
             };
           },
@@ -112,52 +106,36 @@ export function featureFlagsLiveClient(options: FeatureFlagsLiveClientOptions): 
   };
 }
 
-const WITHOUT_CLIENT =
-  "featureFlags.subscribe() needs featureFlagsClient() in the plugins of the same client. Add it.";
+type Listener = readonly [type: keyof LiveEvents, call: (event: never) => void];
+type Listeners = Set<Listener>;
 
-/** One link for all subscriptions of a client. */
-interface Shared {
-  readonly link: LiveLink | undefined;
-  close(): void;
-}
+const WITHOUT_CLIENT = "featureFlags.subscribe() needs the plugin featureFlagsClient(). Add it.";
 
-function shareClient(wire: WsClient, seam: LiveSeam, emit: Emit): Shared {
-  const link = createLink(wire, seam, emit);
-  return { link, close: link.close };
-}
-
-function connect(url: ClientOptions["url"], seam: LiveSeam, emit: Emit, $store: AuthClientStore): Shared {
+/** A link over a connection of its own. */
+function connect(url: ClientOptions["url"], seam: LiveSeam, emit: Emit, $store: AuthClientStore): LiveLink {
   let wire: WsClient | undefined;
   let link: LiveLink | undefined;
   let isClosed = false;
-  let isFirst = true;
+  const ignore = () => undefined;
   // Loaded only here, so that a page with its own wire client has it once.
-  void import("@halyard/wire/client").then(({ wsClient }) => {
+  import("@halyard/wire/client").then(({ wsClient }) => {
     if (isClosed) return;
     wire = wsClient({ url });
     link = createLink(wire, seam, emit);
     // Failed attempts are visible in the state: the client polls.
-    wire.onError(() => undefined);
-    wire.connect().catch(() => undefined);
-  });
+    wire.onError(ignore);
+    wire.connect().catch(ignore);
+  }, ignore);
+  // The connection belongs to the session that it was opened with. The first call comes before the client is loaded.
   $store.listen("$sessionSignal", () => {
-    // The store calls a new listener immediately, without a change.
-    const isChange = !isFirst;
-    isFirst = false;
-    // The connection belongs to the session that it was opened with.
-    if (!isChange || isClosed || wire === undefined) return;
-    if (wire.state !== "closed" && link?.isAnonymous() !== true) return;
-    const reconnecting = wire;
-    void reconnecting.close().then(() => reconnecting.connect().catch(() => undefined));
+    if (!isClosed) wire?.close().then(() => wire?.connect().catch(ignore));
   });
   return {
-    get link() {
-      return link;
-    },
+    state: () => link?.state() ?? "connecting",
     close() {
       isClosed = true;
       link?.close();
-      void wire?.close();
+      wire?.close();
     },
   };
 }

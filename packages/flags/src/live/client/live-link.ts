@@ -5,13 +5,10 @@ import type { FlagState, FlagsBootstrap } from "../../model/bootstrap.ts";
 import type { JsonValue } from "../../model/declared.ts";
 import { NO_POSITION } from "../../model/position.ts";
 import {
-  Changed,
   Deleted,
   type LivePosition,
-  Position,
   REASONS,
   Subscribe,
-  type SubscribeInput,
   Sync,
   type SyncMessage,
   Unsubscribe,
@@ -39,30 +36,31 @@ export type Emit = <Type extends keyof LiveEvents>(type: Type, event: LiveEvents
 
 export interface LiveLink {
   state(): LiveState;
-  /** Whether the values are those of an anonymous visitor. */
-  isAnonymous(): boolean;
   close(): void;
 }
 
 const PATH = "/feature-flags/bootstrap";
-/** Time without a subscription after which the client polls. */
-const POLL_AFTER_MS = 5_000;
+/** Time without a subscription after which the client polls, and pause before a subscription is tried again. */
+const WAIT_MS = 5_000;
 const POLL_MS = 30_000;
-const TIMEOUT_MS = 10_000;
-const RETRY_MS = 1_000;
 
-/** What the client has: the last full set, and every change since. */
-interface Mirror {
-  readonly context: FlagsBootstrap["context"];
-  readonly tokens: Map<string, string>;
-  readonly flags: Map<string, FlagState>;
-  /** The organization's id with a dot before it, for positions. */
-  readonly suffix: string;
+type Table<Value> = Record<string, Value>;
+
+/** What the client has: the last full set, and every change since. Its tables have no prototype: any key is possible. */
+interface Mirror extends FlagsBootstrap {
+  readonly flags: Table<FlagState>;
+  readonly exposures: Table<string>;
+}
+
+const text = JSON.stringify;
+
+function tableOf<Value>(entries: object = {}): Table<Value> {
+  return Object.assign(Object.create(null), entries);
 }
 
 export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveSeam, emit: Emit): LiveLink {
   const values = actions.values();
-  const hasPage = typeof document !== "undefined";
+  const page = globalThis.document as Document | undefined;
   let state: LiveState = "connecting";
   let mirror: Mirror | undefined;
   let tag: string | undefined;
@@ -70,14 +68,12 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
   /** The subscription whose messages count. Those of an earlier one are ignored until the next `flags:sync`. */
   let id = 0;
   let isSynced = false;
-  let isApplying = false;
   /** The context that the server evaluates for. */
   let subscribed = "";
   let etag: string | undefined;
-  let sequence = 0;
+  let sequence = 1e9;
+  let isLoaded = values.status() !== "loading";
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** Keys that changed since the values were last applied. */
-  const changed = new Set<string>();
 
   function become(next: LiveState): void {
     if (next === state || state === "closed") return;
@@ -85,144 +81,110 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
     emit("state", next);
   }
 
-  function later(work: () => void, delayMs: number): void {
+  function pollIn(delayMs: number): void {
     clearTimeout(timer);
-    timer = setTimeout(work, delayMs * (0.8 + Math.random() * 0.4));
-    if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
+    timer = setTimeout(poll, delayMs * (0.8 + Math.random() * 0.4));
   }
 
   /** Gives the values to the store. The text sorts after every time, so the store takes them as newer than any page's. */
   function hydrate(bootstrap: FlagsBootstrap): void {
-    isApplying = true;
-    values.hydrate({ ...bootstrap, evaluatedAt: `~${String(++sequence).padStart(12, "0")}` });
-    isApplying = false;
-  }
-
-  function apply(): void {
-    if (mirror === undefined) return;
-    const { flags, tokens, context, suffix } = mirror;
-    hydrate({
-      flags: Object.fromEntries(flags),
-      exposures: Object.fromEntries(tokens),
-      position: at.join(".") + suffix,
-      evaluatedAt: "",
-      ...(context && { context }),
-    });
-    for (const key of changed) {
-      const held = flags.get(key);
-      if (held === undefined) emit("flag:deleted", { key });
-      else emit("flag:updated", { key, value: held.value, ...(held.variant && { variant: held.variant }) });
-    }
-    changed.clear();
-  }
-
-  function inputOf(): Omit<SubscribeInput, "id"> {
-    const { context, environment, exposures } = bodyOf(NO_POSITION) as SubscribeInput;
-    return {
-      ...(context && { context }),
-      ...(environment && { environment }),
-      ...(exposures && { exposures }),
-    };
+    values.hydrate({ ...bootstrap, evaluatedAt: `~${++sequence}` });
   }
 
   function subscribe(): void {
     if (wire.state !== "open" || state === "closed") return;
     const mine = ++id;
-    const input = inputOf();
-    const text = JSON.stringify(input);
-    if (text !== subscribed) tag = undefined;
-    subscribed = text;
+    const body = bodyOf(NO_POSITION);
+    if (text(body) !== subscribed) tag = undefined;
+    subscribed = text(body);
     isSynced = false;
-    wire.request(Subscribe, { id, ...input, ...(tag && { tag, at }) }).catch((error: unknown) => {
+    wire.request(Subscribe, { ...body, id, ...(tag && { tag, at }) }).catch(({ retryable }) => {
       if (mine !== id || wire.state !== "open") return;
-      const { retryable, details } = error as { retryable?: boolean; details?: { retryAfterMs?: number } };
-      if (retryable) setTimeout(() => mine === id && subscribe(), details?.retryAfterMs ?? RETRY_MS);
-      else void poll();
+      if (retryable) setTimeout(() => mine === id && subscribe(), WAIT_MS);
+      else poll();
     });
   }
 
-  function sync({ id: theirs, full, ...held }: SyncMessage): void {
-    if (theirs !== id) return;
-    isSynced = true;
-    clearTimeout(timer);
-    if (full !== undefined) {
-      const { context, position = "" } = full;
-      const isOther =
-        mirror !== undefined &&
-        (JSON.stringify(mirror.context) !== JSON.stringify(context) ||
-          held.at.some((one, i) => one < (at[i] ?? 0)));
-      const before = values.all();
-      const flags = new Map(Object.entries(full.flags));
-      if (values.status() !== "loading") {
-        for (const key of new Set([...Object.keys(before), ...flags.keys()])) {
-          const given = flags.get(key);
-          if (given === undefined || JSON.stringify(given.value) !== JSON.stringify(before[key]))
-            changed.add(key);
-        }
+  function sync({ id: begun, tag: next, at: position, full, updated = [], deleted = [] }: SyncMessage): void {
+    let isOther = false;
+    if (begun !== undefined) {
+      if (begun !== id) return;
+      isSynced = true;
+      clearTimeout(timer);
+      tag = next;
+      if (full) {
+        isOther =
+          mirror !== undefined &&
+          (text(mirror.context) !== text(full.context) ||
+            position.some((one, index) => one < (at[index] ?? 0)));
+        mirror = { ...full, flags: tableOf(full.flags), exposures: tableOf(full.exposures) };
       }
-      const suffix = position
-        .split(".")
-        .slice(2)
-        .map((part) => `.${part}`)
-        .join("");
-      mirror = { context, flags, tokens: new Map(Object.entries(full.exposures ?? {})), suffix };
-      ({ tag, at } = held);
-      apply();
-      // A response that is under way may belong to another organization, or to a database before it was restored.
-      if (isOther) values.invalidate();
+      become("live");
     }
-    ({ tag, at } = held);
-    become("live");
+    updated.forEach(update);
+    deleted.forEach(remove);
+    move(position);
+    // A response that is under way may belong to another organization, or to a database before it was restored.
+    if (isOther) values.invalidate();
   }
 
   function update({ key, value, variant, reason, token }: UpdatedMessage): void {
-    if (!isSynced || mirror === undefined) return;
+    if (!isSynced || !mirror) return;
     const why = REASONS[reason];
-    const before = mirror.flags.get(key);
-    const next = { value, ...(variant !== undefined && { variant }), ...(why && { reason: why }) };
-    mirror.flags.set(key, next);
-    mirror.tokens.delete(key);
-    if (token !== undefined) mirror.tokens.set(key, token);
-    if (before?.variant !== variant || JSON.stringify(before?.value) !== JSON.stringify(value))
-      changed.add(key);
+    mirror.flags[key] = { value, ...(variant !== undefined && { variant }), ...(why && { reason: why }) };
+    delete mirror.exposures[key];
+    if (token) mirror.exposures[key] = token;
   }
 
   function remove(key: string): void {
-    if (isSynced && mirror?.flags.delete(key)) changed.add(key);
+    if (isSynced) delete mirror?.flags[key];
   }
 
+  /** The client has everything up to this position. */
   function move(next: LivePosition | undefined): void {
-    if (!isSynced || next === undefined) return;
+    if (!isSynced || !mirror || !next) return;
     at = next;
-    apply();
+    // Behind the revisions, a position has the organization's id.
+    const organization = mirror.position?.replace(/^\d+(\.\d+)?/, "") ?? "";
+    mirror = { ...mirror, position: at.join(".") + organization };
+    hydrate(mirror);
   }
 
   async function poll(): Promise<void> {
     if (state === "closed" || isSynced) return;
     become("polling");
-    later(() => void poll(), POLL_MS);
-    if (hasPage && document.visibilityState === "hidden") return;
-    const { data, error } = await transport.request<FlagsBootstrap>(PATH, {
+    pollIn(POLL_MS);
+    if (page?.visibilityState === "hidden") return;
+    const { data } = await transport.request<FlagsBootstrap>(PATH, {
       body: bodyOf(NO_POSITION),
-      timeoutMs: TIMEOUT_MS,
-      ...(etag !== undefined && { headers: { "if-none-match": etag } }),
+      timeoutMs: WAIT_MS,
+      ...(etag && { headers: { "if-none-match": etag } }),
       onResponse: ({ response }) => {
         etag = response.headers.get("etag") ?? undefined;
       },
     });
-    if (error !== null || isSynced || values.status() === "loading") return;
-    hydrate(data);
-  }
-
-  function lose(): void {
-    isSynced = false;
-    if (state !== "live") return;
-    become("connecting");
-    later(() => void poll(), POLL_AFTER_MS);
+    if (data && !isSynced && isLoaded) hydrate(data);
   }
 
   function seeVisible(): void {
-    if (state === "polling" && document.visibilityState === "visible") void poll();
+    if (state === "polling") poll();
+  }
+
+  function see(changed: readonly string[]): void {
+    const wasLoaded = isLoaded;
+    isLoaded = values.status() !== "loading";
+    if (!isLoaded) {
+      // The values were dropped, because the user or the context changed.
+      if (!mirror && text(bodyOf(NO_POSITION)) === subscribed) return;
+      mirror = tag = undefined;
+      subscribe();
+    } else if (wasLoaded) {
+      for (const key of changed) {
+        const { value, variant } = values.read(key) ?? {};
+        if (value === undefined) emit("flag:deleted", { key });
+        else emit("flag:updated", { key, value, ...(variant && { variant }) });
+      }
+    }
   }
 
   const stops = [
@@ -235,36 +197,29 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
       remove(message.key);
       move(message.at);
     }),
-    wire.on(Changed, (message) => {
-      message.updated.forEach(update);
-      message.deleted.forEach(remove);
-      move(message.at);
+    wire.onState((next) => {
+      if (next === "open") return subscribe();
+      isSynced = false;
+      if (state !== "live") return;
+      become("connecting");
+      pollIn(WAIT_MS);
     }),
-    wire.on(Position, (message) => move(message.at)),
-    wire.onState((next) => (next === "open" ? subscribe() : lose())),
-    values.subscribe(() => {
-      // The values were dropped, because the user or the context changed.
-      if (isApplying || values.status() !== "loading") return;
-      if (mirror === undefined && JSON.stringify(inputOf()) === subscribed) return;
-      mirror = tag = etag = undefined;
-      subscribe();
-    }),
+    values.subscribe(see),
+    () => page?.removeEventListener("visibilitychange", seeVisible),
   ];
-  if (hasPage) document.addEventListener("visibilitychange", seeVisible);
-  later(() => void poll(), POLL_AFTER_MS);
+  page?.addEventListener("visibilitychange", seeVisible);
+  pollIn(WAIT_MS);
   subscribe();
 
   return {
     state: () => state,
-    isAnonymous: () => mirror !== undefined && mirror.context?.userId === undefined,
     close() {
       if (wire.state === "open") wire.send(Unsubscribe);
       become("closed");
-      id += 1;
+      id++;
       isSynced = false;
       clearTimeout(timer);
       for (const stop of stops) stop();
-      if (hasPage) document.removeEventListener("visibilitychange", seeVisible);
     },
   };
 }
