@@ -128,14 +128,14 @@ function connect(url: ClientOptions["url"], seam: LiveSeam, emit: Emit, $store: 
   }, ignore);
   // The connection belongs to the session that it was opened with. The first call comes before the client is loaded.
   $store.listen("$sessionSignal", () => {
-    if (!isClosed) wire?.close().then(() => wire?.connect().catch(ignore));
+    if (!isClosed) void wire?.close().then(() => wire?.connect().catch(ignore));
   });
   return {
     state: () => link?.state() ?? "connecting",
     close() {
       isClosed = true;
       link?.close();
-      wire?.close();
+      void wire?.close();
     },
   };
 }

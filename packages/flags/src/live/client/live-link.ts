@@ -150,20 +150,22 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
     hydrate(mirror);
   }
 
-  async function poll(): Promise<void> {
+  function poll(): void {
     if (state === "closed" || isSynced) return;
     become("polling");
     pollIn(POLL_MS);
     if (page?.visibilityState === "hidden") return;
-    const { data } = await transport.request<FlagsBootstrap>(PATH, {
+    const options = {
       body: bodyOf(NO_POSITION),
       timeoutMs: WAIT_MS,
       ...(etag && { headers: { "if-none-match": etag } }),
-      onResponse: ({ response }) => {
+      onResponse({ response }: { readonly response: Response }) {
         etag = response.headers.get("etag") ?? undefined;
       },
+    };
+    void transport.request<FlagsBootstrap>(PATH, options).then(({ data }) => {
+      if (data && !isSynced && isLoaded) hydrate(data);
     });
-    if (data && !isSynced && isLoaded) hydrate(data);
   }
 
   function seeVisible(): void {
