@@ -88,6 +88,9 @@ describe.each(DATABASES)("live flags on %s", (_name, freshDatabase) => {
     await second.sees(flag.key, "for the rest");
     expect(second.valuesTold(flag.key)).toEqual(["for the rest"]);
     expect(first.valuesTold(flag.key)).toEqual(["only for one"]);
+    const framesOf = ({ frames }: typeof first) =>
+      frames.filter((frame) => frame.includes('"flag:updated"') && frame.includes(`"${flag.key}"`));
+    expect([framesOf(first).length, framesOf(second).length]).toEqual([1, 1]);
     expect(first.text() + second.text()).not.toContain("CANARY");
     expect(second.text()).not.toContain(one.id);
     expect(second.text()).not.toContain("only for one");
@@ -181,6 +184,17 @@ describe.each(DATABASES)("live flags on %s", (_name, freshDatabase) => {
     const [still, moving] = [await text("UNCHANGED"), await text("one")];
     const renamed = await text("renamed");
     const user = await person();
+    const inSegment = await text("out");
+    const conditionsFor = (userId: string) => ({
+      conditions: [{ attribute: "userId", operator: "equals" as const, value: userId }],
+    });
+    const segment = await host.auth.api.createFeatureFlagSegment({
+      body: { key: newKey("segment"), conditions: conditionsFor("nobody"), ...GLOBAL },
+    });
+    const conditions = { conditions: [{ segment: segment.key }] };
+    await host.auth.api.createFeatureFlagRule({
+      body: { flagId: inSegment.id, priority: 1, value: "in", conditions },
+    });
     const first = await startLive(options);
     const page = await livePage(first, user);
     const frames = page.frames.length;
@@ -188,11 +202,16 @@ describe.each(DATABASES)("live flags on %s", (_name, freshDatabase) => {
     await set(moving, "two");
     const key = newKey("renamed");
     await host.auth.api.updateFeatureFlag({ body: { id: renamed.id, key } });
+    await host.auth.api.updateFeatureFlagSegment({
+      params: { id: segment.id },
+      body: { conditions: conditionsFor(user.id) },
+    });
     const second = await startLive(options);
     Object.assign(first, { liveUrl: second.liveUrl });
     page.unblock();
     await page.sees(moving.key, "two");
     await page.sees(key, "renamed");
+    await page.sees(inSegment.key, "in");
     expect(await page.flags.getValue(renamed.key, "none")).toBe("none");
     expect(await page.flags.getValue(still.key)).toBe("UNCHANGED");
     expect(page.frames.slice(frames).join("\n")).not.toContain("UNCHANGED");
