@@ -271,6 +271,21 @@ const LOGS: readonly LogEntry[] = [
     todo: "Check the OpenTelemetry set-up of the process.",
   },
   {
+    text: "A flag was read before there are flag definitions. Defaults are used. Wait for ready.",
+    why: "A process with `createRemoteFlags` reads a flag before the server or the file gave it definitions.",
+    todo: "Wait for `flags.ready` at the start. See [Remote evaluation](flags-remote.md).",
+  },
+  {
+    text: 'The flag "…" reads trusted attributes (…) that only the server can look up',
+    why: "A rule reads `user`, `session`, `organization` or `trusted`, and a process with `createRemoteFlags` has no database.",
+    todo: "Pass the attribute in the context of the evaluation.",
+  },
+  {
+    text: "A callback of the remote flags failed.",
+    why: "A function that you passed to `onChange`, `onState` or `onError` threw an error.",
+    todo: "Correct the function. The flags are not affected.",
+  },
+  {
     text: 'The event "…" was not tracked. Add flagKey to its details.',
     why: "OpenFeature's `track` has no flag, and an event belongs to one.",
     todo: "Add `flagKey` to the details.",

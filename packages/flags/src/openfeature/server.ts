@@ -13,6 +13,8 @@ import type { FeatureFlagEventInput } from "../model/event.ts";
 import { claimOf } from "../model/openfeature.ts";
 import { type Resolution, readTracking, refuse, resolve, type ValueKind } from "./resolution.ts";
 
+export { createRemoteProvider, type OpenFeatureRemoteFlags } from "./remote.ts";
+
 /** The part of an auth instance with `featureFlags()` that the provider needs. */
 export type OpenFeatureAuth = {
   /** The methods of `auth.api` that are called. */

@@ -22,7 +22,9 @@ test.each([
       "useVariant",
     ],
   ],
-  ["@halyard/flags/openfeature", ["createServerProvider"]],
+  ["@halyard/flags/live", ["flagDefinitions", "liveFlags"]],
+  ["@halyard/flags/remote", ["createRemoteFlags"]],
+  ["@halyard/flags/openfeature", ["createRemoteProvider", "createServerProvider"]],
   ["@halyard/flags/openfeature/web", ["createWebProvider"]],
   ["@halyard/flags/testing", ["testFlags"]],
 ])("%s exports exactly the names it promises", async (entry, names) => {

@@ -222,7 +222,7 @@ export async function admitToService(call: GuardedCall): Promise<void> {
 }
 
 /** With `multiTenant`, a user's key reaches all tenants if the user does; its own permissions still decide. */
-async function reachesAll(call: GuardedCall, { actions, ownerId }: ServerKey): Promise<boolean> {
+export async function reachesAll(call: GuardedCall, { actions, ownerId }: ServerKey): Promise<boolean> {
   const { service, request, operation } = call;
   const { action } = operation;
   if (service.options.multiTenant !== true || !actions.includes(action)) return false;

@@ -1,0 +1,114 @@
+/** Compares the keys of open connections with the database, so that a revoked key loses its connection. */
+import type { ServerKey } from "@halyard/sessions/plugin";
+import { admitAgain, type DefinitionsHost } from "./key-admission.ts";
+
+/** The model of `@better-auth/api-key`. */
+const KEY_MODEL = "apikey";
+const CHECK_MS = 2_000;
+/** Keys per query. */
+const MAX_KEYS = 100;
+
+/** A connection whose key is watched. */
+export interface KeyHolder {
+  readonly keyId: string;
+  readonly tenant: string;
+  /** The key is no longer valid for these definitions. */
+  revoked(): void;
+}
+
+interface KeyRow {
+  readonly id: string;
+  readonly referenceId?: unknown;
+  readonly enabled?: unknown;
+  readonly permissions?: unknown;
+  readonly expiresAt?: unknown;
+}
+
+/** Whether the database has the key. A key in another storage could be revoked without being noticed here. */
+export async function isStoredKey(host: DefinitionsHost, keyId: string): Promise<boolean> {
+  return (await readRows(host, [keyId])).length > 0;
+}
+
+export class KeyWatch {
+  readonly #host: DefinitionsHost;
+  readonly #holders = new Set<KeyHolder>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #isChecking = false;
+
+  constructor(host: DefinitionsHost) {
+    this.#host = host;
+  }
+
+  add(holder: KeyHolder): void {
+    this.#holders.add(holder);
+    this.#timer ??= setInterval(() => void this.#check(), CHECK_MS);
+    if (typeof this.#timer === "object") this.#timer.unref();
+  }
+
+  delete(holder: KeyHolder): void {
+    this.#holders.delete(holder);
+    if (this.#holders.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      const ids = [...new Set([...this.#holders].map(({ keyId }) => keyId))];
+      for (let start = 0; start < ids.length; start += MAX_KEYS) {
+        await this.#checkKeys(ids.slice(start, start + MAX_KEYS));
+      }
+    } catch {
+      // While the database does not respond, no caller can revoke a key either.
+    } finally {
+      this.#isChecking = false;
+    }
+  }
+
+  async #checkKeys(ids: readonly string[]): Promise<void> {
+    const rows = new Map((await readRows(this.#host, ids)).map((row) => [row.id, row]));
+    /** By key and tenant: processes usually share one key. */
+    const verdicts = new Map<string, Promise<"granted" | "revoked">>();
+    for (const holder of [...this.#holders].filter(({ keyId }) => ids.includes(keyId))) {
+      const { keyId, tenant } = holder;
+      const name = JSON.stringify([keyId, tenant]);
+      const verdict = verdicts.get(name) ?? this.#judge(rows.get(keyId), tenant);
+      verdicts.set(name, verdict);
+      if ((await verdict) === "revoked") holder.revoked();
+    }
+  }
+
+  async #judge(row: KeyRow | undefined, tenant: string): Promise<"granted" | "revoked"> {
+    const key = row && validKey(row, this.#host.service.identities.keyResource);
+    return key === undefined ? "revoked" : admitAgain(this.#host, key, tenant);
+  }
+}
+
+function readRows({ context }: DefinitionsHost, ids: readonly string[]): Promise<KeyRow[]> {
+  const where = [{ field: "id", operator: "in" as const, value: [...ids] }];
+  return context.adapter.findMany<KeyRow>({ model: KEY_MODEL, where, limit: ids.length });
+}
+
+/** Undefined for a key that is disabled, expired or without permissions on flags. */
+function validKey({ id, referenceId, enabled, permissions, expiresAt }: KeyRow, resource: string) {
+  if (enabled === false || typeof referenceId !== "string") return undefined;
+  if (expiresAt instanceof Date && expiresAt.getTime() <= Date.now()) return undefined;
+  const actions = actionsIn(permissions, resource);
+  const key: ServerKey | undefined = actions && { id, actions, ownerId: referenceId };
+  return key;
+}
+
+/** The plugin stores permissions as JSON. */
+function actionsIn(permissions: unknown, resource: string): string[] | undefined {
+  try {
+    const granted: unknown = typeof permissions === "string" ? JSON.parse(permissions) : permissions;
+    if (typeof granted !== "object" || granted === null || !Object.hasOwn(granted, resource))
+      return undefined;
+    const actions: unknown = Reflect.get(granted, resource);
+    return Array.isArray(actions) ? actions.filter((action) => typeof action === "string") : undefined;
+  } catch {
+    return undefined;
+  }
+}
