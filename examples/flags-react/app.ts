@@ -1,7 +1,8 @@
-/** Starts the HTTP server: Better Auth under `/api/auth`, and the page, rendered with the flags of the caller. */
+/** Starts the HTTP server: Better Auth under `/api/auth`, the shop's WebSocket, and the page, rendered with the caller's flags. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeFeatureFlags, createServerFlags } from "@halyard/flags";
+import { createNodeHandler } from "@halyard/wire/node";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { createServer as createVite, type ViteDevServer } from "vite";
@@ -10,6 +11,7 @@ import type { Database } from "./database.ts";
 import { seed } from "./seed.ts";
 import { flags as declared } from "./src/flags.ts";
 import type { Viewer } from "./src/viewer.ts";
+import { createShopSocket, type ShopSocket } from "./stock.ts";
 
 export interface App {
   readonly origin: string;
@@ -31,7 +33,11 @@ export async function startApp(database: Database, port: number): Promise<App> {
     logLevel: "error",
     server: { middlewareMode: true, hmr: false, ws: false },
   });
-  const listener = getRequestListener(createRoutes(auth, vite).fetch);
+  const shop = createShopSocket(auth);
+  const { router, authenticate } = shop;
+  const sockets = createNodeHandler(router, { path: "/socket", authenticate });
+  server.on("upgrade", sockets.upgrade);
+  const listener = getRequestListener(createRoutes(auth, vite, shop).fetch);
   // Vite serves scripts and styles. The application handles all other requests.
   server.on("request", (request, response) => {
     vite.middlewares(request, response, () => void listener(request, response));
@@ -40,6 +46,7 @@ export async function startApp(database: Database, port: number): Promise<App> {
     origin,
     auth,
     async stop() {
+      await sockets.stop();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await vite.close();
@@ -49,7 +56,7 @@ export async function startApp(database: Database, port: number): Promise<App> {
   };
 }
 
-function createRoutes(auth: Auth, vite: ViteDevServer): Hono {
+function createRoutes(auth: Auth, vite: ViteDevServer, shop: ShopSocket): Hono {
   const flags = createServerFlags(auth, declared);
   const routes = new Hono();
   routes.on(["GET", "POST", "PATCH", "DELETE"], "/api/auth/*", (context) => auth.handler(context.req.raw));
@@ -58,7 +65,8 @@ function createRoutes(auth: Auth, vite: ViteDevServer): Hono {
     // The session, or the anonymous visitor's cookie, identifies the caller.
     const [bootstrap, viewer] = await Promise.all([flags.bootstrap({ headers }), readViewer(auth, headers)]);
     const { render } = await vite.ssrLoadModule("/src/entry-server.tsx");
-    return context.html(document(render({ bootstrap, viewer }), serialize({ bootstrap, viewer })));
+    const rendered = { bootstrap, viewer, stock: shop.levels() };
+    return context.html(document(render(rendered), serialize(rendered)));
   });
   return routes;
 }

@@ -1,4 +1,4 @@
-/** Checks the shop in Chromium on PostgreSQL: sign-in, two organizations, an A/B test, and no flicker. */
+/** Checks the shop in Chromium on PostgreSQL: sign-in, two organizations, an A/B test, live changes, and no flicker. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createPostgresDatabase, launchChromium } from "@halyard/services";
@@ -43,9 +43,19 @@ class Window {
   static async open(cookies: { name: string; value: string; url: string }[] = []): Promise<Window> {
     const context = await browser.newContext();
     await context.addCookies(cookies);
+    return Window.openIn(context);
+  }
+
+  /** Another window of the same visitor. */
+  static async openIn(context: ReturnType<Page["context"]>): Promise<Window> {
     const window = new Window(await context.newPage());
     await window.visit();
     return window;
+  }
+
+  /** Waits until the server pushes changes to this window. */
+  async isLive(): Promise<void> {
+    await this.page.locator('[data-connection="live"]').waitFor();
   }
 
   /** Loads the page, and compares it after hydration with the HTML of the server. */
@@ -169,4 +179,100 @@ void test("a visitor keeps the variant of the A/B test after reloads and sign-in
     await window.close();
   }
   assert.deepEqual([...words].sort(), ["Add to cart", "Bring aboard"]);
+});
+
+void test("a switch changes every open window without a reload or a request for flags", async () => {
+  const [first, second] = [await Window.open(), await Window.open()];
+  for (const window of [first, second]) {
+    await window.click(/^ada/);
+    await window.shows("free-shipping", "true");
+    await window.isLive();
+  }
+  const asked: string[] = [];
+  for (const { page } of [first, second]) {
+    page.on("request", (request) => {
+      if (/\/bootstrap$/.test(request.url()) || request.isNavigationRequest()) asked.push(request.url());
+    });
+  }
+  await first.page.getByRole("switch", { name: "free-shipping" }).click();
+  for (const window of [first, second]) {
+    await window.shows("free-shipping", /false.*disabled/);
+    await window.page.getByText("€ 9 shipping").first().waitFor();
+    // The switch itself follows in the other window.
+    await window.page.getByRole("switch", { name: "free-shipping", checked: false }).waitFor();
+  }
+  await second.page.getByRole("switch", { name: "free-shipping" }).click();
+  for (const window of [first, second]) await window.shows("free-shipping", "true");
+  assert.deepEqual(asked, []);
+  await first.close();
+  await second.close();
+});
+
+void test("one WebSocket carries stock and flags, and a purchase is seen in every window", async () => {
+  const first = await Window.open();
+  const sockets: string[] = [];
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  page.on("websocket", (socket) => sockets.push(new URL(socket.url()).pathname));
+  await page.goto(app.origin);
+  await page.locator('[data-connection="live"]').waitFor();
+  const item = (window: Page) => window.locator(".goods li").filter({ hasText: "Anchor light" });
+  const left = Number(/(\d+) left/.exec((await item(page).textContent()) ?? "")?.[1]);
+  await item(first.page).getByRole("button").click();
+  await item(page)
+    .getByText(`${left - 1} left`)
+    .waitFor();
+  assert.deepEqual(sockets, ["/socket"]);
+  await context.close();
+  await first.close();
+});
+
+void test("an organization that is changed in one window changes all windows of the session", async () => {
+  const first = await Window.open();
+  await first.click(/^bob/);
+  await first.page.getByRole("button", { name: "Globex", exact: true }).waitFor();
+  await first.click("Acme");
+  const second = await Window.openIn(first.page.context());
+  for (const window of [first, second]) {
+    await window.shows("layout", "grid");
+    await window.isLive();
+  }
+  await first.click("Globex");
+  for (const window of [first, second]) {
+    await window.shows("layout", "list");
+    await window.page.getByRole("button", { name: "Globex", pressed: true }).waitFor();
+  }
+  await first.close();
+});
+
+void test("where WebSockets are blocked, a switch arrives within the poll interval", async () => {
+  const owner = await Window.open();
+  await owner.click(/^ada/);
+  await owner.isLive();
+  const context = await browser.newContext();
+  await context.addInitScript(() => {
+    globalThis.WebSocket = class {
+      constructor() {
+        throw new Error("blocked");
+      }
+    } as unknown as typeof WebSocket;
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(WAIT_MS);
+  // Time passes only as the test says.
+  await page.clock.install();
+  await page.goto(app.origin);
+  await page.getByRole("button", { name: /^ada/ }).click();
+  const row = page.locator('[data-flag="free-shipping"][data-status="ready"]');
+  await row.filter({ hasText: "true" }).waitFor();
+  await owner.page.getByRole("switch", { name: "free-shipping" }).click();
+  await owner.shows("free-shipping", /false.*disabled/);
+  await page.clock.runFor(10_000);
+  await page.locator('[data-connection="polling"]').waitFor();
+  // The interval is 30 s, spread by a fifth.
+  await page.clock.runFor(36_000);
+  await row.filter({ hasText: /false.*disabled/ }).waitFor();
+  await owner.page.getByRole("switch", { name: "free-shipping" }).click();
+  await context.close();
+  await owner.close();
 });

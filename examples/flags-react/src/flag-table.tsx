@@ -1,11 +1,14 @@
 /** Shows the value, the variant and the reason of each flag. */
+import { useFlagsStatus } from "@halyard/flags/react";
 import { type FlagName, flags } from "./flags.ts";
 import { useFeatureFlagDetails } from "./hooks.ts";
 
 export function FlagTable() {
   return (
     <section className="panel">
-      <h2>What you see, and why</h2>
+      <h2>
+        What you see, and why <Connection />
+      </h2>
       <table>
         <thead>
           <tr>
@@ -22,6 +25,23 @@ export function FlagTable() {
         </tbody>
       </table>
     </section>
+  );
+}
+
+const CONNECTIONS = {
+  live: "changes arrive at once",
+  polling: "no socket: changes arrive within 30 s",
+  connecting: "connecting…",
+  closed: "no changes arrive",
+  off: "connecting…",
+};
+
+function Connection() {
+  const { connection } = useFlagsStatus();
+  return (
+    <small className="connection" data-connection={connection}>
+      {CONNECTIONS[connection]}
+    </small>
   );
 }
 

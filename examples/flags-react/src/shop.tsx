@@ -1,16 +1,13 @@
 /** The shop. Flags decide how it looks; it has no code for rules, rollouts or organizations. */
 import { useState } from "react";
 import { authClient } from "./client.ts";
+import { GOODS } from "./goods.ts";
 import { useFeatureFlag } from "./hooks.ts";
+import type { StockLevels } from "./messages.ts";
+import { buy, useStock } from "./socket.ts";
 
-const GOODS = [
-  { name: "Halyard, 30 m", price: 89 },
-  { name: "Snatch block", price: 54 },
-  { name: "Anchor light", price: 31 },
-  { name: "Signal flags", price: 120 },
-];
-
-export function Shop() {
+export function Shop({ stock: rendered }: { readonly stock: StockLevels }) {
+  const stock = useStock(rendered);
   const banner = useFeatureFlag("banner");
   const layout = useFeatureFlag("layout");
   const hasFreeShipping = useFeatureFlag("free-shipping");
@@ -24,8 +21,11 @@ export function Shop() {
           <li key={name}>
             <strong>{name}</strong>
             <span>€ {price}</span>
-            <small className="soft">{hasFreeShipping ? "Free shipping" : "€ 9 shipping"}</small>
-            <BuyButton price={price} />
+            <small className="facts soft">
+              <span>{hasFreeShipping ? "Free shipping" : "€ 9 shipping"}</span>
+              <span>{stock[name] ?? 0} left</span>
+            </small>
+            <BuyButton name={name} price={price} isSoldOut={stock[name] === 0} />
           </li>
         ))}
       </ul>
@@ -34,20 +34,21 @@ export function Shop() {
 }
 
 /** The A/B test: the server assigns the button text to a visitor, and the client reports purchases. */
-function BuyButton({ price }: { readonly price: number }) {
+function BuyButton({ name, price, isSoldOut }: { name: string; price: number; isSoldOut: boolean }) {
   const words = useFeatureFlag("buy-button");
   const [isBought, setBought] = useState(false);
   return (
     <button
       type="button"
       className="primary"
-      disabled={isBought}
+      disabled={isBought || isSoldOut}
       onClick={() => {
         setBought(true);
+        buy(name).catch(() => setBought(false));
         void authClient.featureFlags.track("buy-button", "purchase", price);
       }}
     >
-      {isBought ? "Thank you!" : words}
+      {isBought ? "Thank you!" : isSoldOut ? "Sold out" : words}
     </button>
   );
 }

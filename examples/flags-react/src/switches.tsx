@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useState } from "react";
 import { authClient } from "./client.ts";
 
-const { admin, bootstrap } = authClient.featureFlags;
+const { admin, subscribe } = authClient.featureFlags;
 
 interface Switch {
   readonly id: string;
@@ -20,11 +20,17 @@ export function Switches({ organizationId }: { readonly organizationId: string }
     setProblem(error?.status === 403 ? "You cannot change these flags." : error?.message);
   }, [organizationId]);
   useEffect(() => void read(), [read]);
+  // Another window, or another owner, may turn a flag.
+  useEffect(() => {
+    const changes = subscribe();
+    changes.on("flag:updated", () => void read());
+    return () => changes.close();
+  }, [read]);
 
   async function turn({ id, enabled }: Switch): Promise<void> {
     await admin.flags.update(id, { enabled: !enabled });
-    // Fetches the flags again. Components that read a changed flag render again.
-    await Promise.all([read(), bootstrap()]);
+    // The server pushes the new value to every window. Components that read the flag render again.
+    await read();
   }
 
   return (

@@ -1,6 +1,8 @@
 /** The signed-in user: first from the server-rendered page, then read again after each change. */
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { authClient } from "./client.ts";
+import { Moved } from "./messages.ts";
+import { reconnect, socket } from "./socket.ts";
 
 export interface Organization {
   readonly id: string;
@@ -24,14 +26,21 @@ export interface Account {
 /** Needs no code for flags, because their client detects a change of the user or the organization. */
 export function useAccount(rendered: Viewer | undefined): Account {
   const [viewer, setViewer] = useState(rendered);
+  useEffect(
+    () =>
+      socket.on(Moved, ({ organizationId }) => setViewer((one) => one && { ...one, active: organizationId })),
+    [],
+  );
   return {
     viewer,
     async signIn(email, password) {
       await authClient.signIn.email({ email, password });
+      await reconnect();
       setViewer(await readViewer());
     },
     async signOut() {
       await authClient.signOut();
+      await reconnect();
       setViewer(undefined);
     },
     async enter(organizationId) {
