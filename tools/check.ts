@@ -126,7 +126,9 @@ function checkTroubleshooting(): Outcome {
 const OPERATIONS = "packages/flags/src/server/operations/list.ts";
 
 function checkJsdoc(): Outcome {
-  const entries = ["packages/sessions", "packages/wire", "packages/flags", "packages/console"].flatMap(listEntrySources);
+  const entries = ["packages/sessions", "packages/wire", "packages/flags", "packages/console"].flatMap(
+    listEntrySources,
+  );
   const problems = findUndocumented({ files: listFiles(), read }, [...entries, OPERATIONS]);
   return expectNone(
     problems.length === 0 ? [] : [`${problems.length} public names lack JSDoc:`, ...problems],

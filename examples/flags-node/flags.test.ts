@@ -168,7 +168,9 @@ void test("explain shows every step that led to the value", async () => {
 
 void test("the console is mounted for users of the application, with their permissions", async () => {
   const read = async (path: string, person?: Person, headers: Record<string, string> = {}) =>
-    fetch(`${origin}/admin/flags${path}`, { headers: { ...headers, ...(person && { cookie: person.cookie }) } });
+    fetch(`${origin}/admin/flags${path}`, {
+      headers: { ...headers, ...(person && { cookie: person.cookie }) },
+    });
   const list = `/api/feature-flags/admin/flags?organizationId=${await activeOf(await signIn("ada@acme.example"))}`;
   const own = { "x-halyard-console": "1" };
   assert.equal((await read(list, await signIn("ada@acme.example"), own)).status, 200);

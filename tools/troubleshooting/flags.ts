@@ -263,7 +263,7 @@ const LOGS: readonly LogEntry[] = [
   {
     text: "It is unknown which users are online, because the source of it failed.",
     why: "Your function `online` threw, or took longer than 1 s.",
-    todo: "Correct the function. Until then, plans say `onlineSource: \"none\"`. See [Impact before a change](flags-plan.md#options).",
+    todo: 'Correct the function. Until then, plans say `onlineSource: "none"`. See [Impact before a change](flags-plan.md#options).',
   },
   {
     text: "The metrics could not be reported to OpenTelemetry.",

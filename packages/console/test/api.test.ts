@@ -44,7 +44,15 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
       const flags = await console_.api("feature-flags/admin/flags", { as });
       expect([flags.status, flags.json.code]).toEqual([status, "PERMISSION_DENIED"]);
       expect(flags.text).not.toContain(flag.key);
-      for (const name of ["people", "person", "matches", "activity", "verify-audit", "export-audit", "keys"]) {
+      for (const name of [
+        "people",
+        "person",
+        "matches",
+        "activity",
+        "verify-audit",
+        "export-audit",
+        "keys",
+      ]) {
         expect((await console_.own(name, {}, as)).status, name).toBe(status);
       }
     }
@@ -53,7 +61,10 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
   test.each([
     ["another origin", { origin: "https://evil.example", "sec-fetch-site": "cross-site" }],
     ["a sibling origin", { origin: "http://127.0.0.1:1", "sec-fetch-site": "same-site" }],
-    ["another origin, of a browser without Sec-Fetch-Site", { origin: "https://evil.example", "sec-fetch-site": "" }],
+    [
+      "another origin, of a browser without Sec-Fetch-Site",
+      { origin: "https://evil.example", "sec-fetch-site": "" },
+    ],
     ["an opaque origin", { origin: "null" }],
     ["no header of the console", { "x-halyard-console": "" }],
     ["another value of the console's header", { "x-halyard-console": "true" }],
@@ -86,7 +97,11 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
 
   test("the console's own operations exist only below its path, even with a guessed mark", async () => {
     const headers = { "x-halyard-console": "1", "x-halyard-console-mark": "1" };
-    const answer = await host.call("POST", "/feature-flags/console/session", { as: admin, body: {}, headers });
+    const answer = await host.call("POST", "/feature-flags/console/session", {
+      as: admin,
+      body: {},
+      headers,
+    });
     expect(answer.status).toBe(404);
     const passed = await console_.api("feature-flags/console/session", {
       as: admin,
@@ -105,23 +120,32 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
     const body = { email: admin.email, password: "correct horse battery" };
     const signedIn = await console_.api("auth/sign-in/email", { method: "POST", body });
     expect(signedIn.status).toBe(200);
-    const cookie = signedIn.headers.getSetCookie().map((line) => line.split(";", 1)[0]).join("; ");
+    const cookie = signedIn.headers
+      .getSetCookie()
+      .map((line) => line.split(";", 1)[0])
+      .join("; ");
     const as = { ...admin, headers: { cookie } };
-    expect((await console_.own("session", {}, as)).json.user).toMatchObject({ id: admin.id, email: admin.email });
+    expect((await console_.own("session", {}, as)).json.user).toMatchObject({
+      id: admin.id,
+      email: admin.email,
+    });
     const out = await console_.api("auth/sign-out", { as, method: "POST", body: {} });
     expect(out.headers.getSetCookie().join()).toMatch(/Max-Age=0/i);
     expect((await console_.api("feature-flags/admin/flags", { as })).status).toBe(401);
   });
 
-  test.each(["auth/sign-up/email", "auth/admin/list-users", "auth/get-session", "auth/../sign-up/email", "other"])(
-    "the path %s is not passed on",
-    async (path) => {
-      const answer = await console_.api(path, { as: admin, method: "POST", body: {} });
-      expect(answer.status).toBe(404);
-    },
-  );
+  test.each([
+    "auth/sign-up/email",
+    "auth/admin/list-users",
+    "auth/get-session",
+    "auth/../sign-up/email",
+    "other",
+  ])("the path %s is not passed on", async (path) => {
+    const answer = await console_.api(path, { as: admin, method: "POST", body: {} });
+    expect(answer.status).toBe(404);
+  });
 
-  test("an ended session is 401, and the console then shows nobody", async () => {
+  test("an ended session is 401, and the console then has no user", async () => {
     const leaving = await host.person("leaving", "admin");
     expect((await console_.api("feature-flags/admin/flags", { as: leaving })).status).toBe(200);
     await host.call("POST", "/sign-out", { as: leaving, body: {} });
@@ -147,14 +171,21 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
       body: { name: "N" },
       headers: { "user-agent": HOSTILE.replaceAll(/[^ -~]/g, "") },
     });
-    for (const path of [`feature-flags/admin/flags/${flag.id}`, `feature-flags/admin/audit?flagId=${flag.id}`]) {
+    for (const path of [
+      `feature-flags/admin/flags/${flag.id}`,
+      `feature-flags/admin/audit?flagId=${flag.id}`,
+    ]) {
       const answer = await console_.api(path, { as: admin });
       expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
       expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-      expect(answer.headers.get("content-security-policy")).toBe("default-src 'none'; frame-ancestors 'none'");
+      expect(answer.headers.get("content-security-policy")).toBe(
+        "default-src 'none'; frame-ancestors 'none'",
+      );
       expect(answer.text).toContain(JSON.stringify(HOSTILE).slice(1, -1));
     }
-    expect(await (await console_.get(`${BASE}/flags/${encodeURIComponent(HOSTILE)}`)).text()).not.toContain("alert");
+    expect(await (await console_.get(`${BASE}/flags/${encodeURIComponent(HOSTILE)}`)).text()).not.toContain(
+      "alert",
+    );
   });
 
   test("people are found by name, email and in pages, and each has every flag with its reason", async () => {
@@ -181,7 +212,11 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
 
   test("conditions are counted over the users, and what depends on claims is unknown", async () => {
     const match = (attribute: string, value: string) =>
-      console_.own("matches", { conditions: { conditions: [{ attribute, operator: "equals", value }] } }, admin);
+      console_.own(
+        "matches",
+        { conditions: { conditions: [{ attribute, operator: "equals", value }] } },
+        admin,
+      );
     expect((await match("email", user.email)).json).toMatchObject({
       matching: 1,
       unknown: 0,
@@ -190,7 +225,9 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
     const claimed = (await match("beta", "yes")).json;
     expect([claimed.matching, claimed.unknown]).toEqual([0, claimed.users.total]);
     expect((await match("email", "")).status).toBe(200);
-    expect((await console_.own("matches", { conditions: { conditions: [{ segment: "none" }] } }, admin)).status).toBe(400);
+    expect(
+      (await console_.own("matches", { conditions: { conditions: [{ segment: "none" }] } }, admin)).status,
+    ).toBe(400);
   });
 
   test("activity has the evaluations of a flag by hour and reason", async () => {
@@ -235,7 +272,9 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
 
 describe("guide/console: Permissions", () => {
   test("a key cannot have actions that its maker lacks", async () => {
-    const host = await memoryHost({ flags: { permission: (_caller, action) => ["keys", "read"].includes(action) } });
+    const host = await memoryHost({
+      flags: { permission: (_caller, action) => ["keys", "read"].includes(action) },
+    });
     const console_ = mountConsole(host);
     const maker = await host.person("maker");
     const refused = await console_.own("create-key", { name: "k", actions: ["read", "update"] }, maker);
@@ -260,7 +299,9 @@ describe("guide/console: Permissions", () => {
     expect(session.organizations).toMatchObject([{ id: organizationId, name: "acme" }]);
     expect((await console_.own("session", {}, member)).json.organizations).toEqual([]);
     const people = await console_.own("people", { organizationId }, owner);
-    expect(people.json.people.map(({ id }: { id: string }) => id).sort()).toEqual([owner.id, member.id].sort());
+    expect(people.json.people.map(({ id }: { id: string }) => id).sort()).toEqual(
+      [owner.id, member.id].sort(),
+    );
     const person = await console_.own("person", { userId: member.id, organizationId }, owner);
     expect(person.json.flags).toMatchObject([{ key: "k", organizationId }]);
     expect((await console_.own("person", { userId: stranger.id, organizationId }, owner)).status).toBe(404);
@@ -269,7 +310,9 @@ describe("guide/console: Permissions", () => {
       expect((await console_.own(name, { organizationId: "" }, owner)).status, name).toBe(403);
     }
     const body = { organizationId: null };
-    expect((await console_.api("auth/organization/set-active", { as: owner, method: "POST", body })).status).toBe(200);
+    expect(
+      (await console_.api("auth/organization/set-active", { as: owner, method: "POST", body })).status,
+    ).toBe(200);
     expect((await console_.own("session", {}, owner)).json).not.toHaveProperty("activeOrganizationId");
   });
 
@@ -283,11 +326,16 @@ describe("guide/console: Permissions", () => {
     const tally = async (count: number, ask: () => Promise<{ status: number }>) => {
       const statuses: number[] = [];
       for (let at = 0; at < count; at++) statuses.push((await ask()).status);
-      return [statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 429).length];
+      return [
+        statuses.filter((status) => status === 200).length,
+        statuses.filter((status) => status === 429).length,
+      ];
     };
     const ask = (as: Person) => () => console_.api("feature-flags/admin/flags", { as });
     expect(await tally(32, ask(first))).toEqual([30, 2]);
     expect(await tally(1, ask(second))).toEqual([1, 0]);
-    expect(await tally(22, () => host.call("GET", "/feature-flags/admin/flags", { as: first }))).toEqual([20, 2]);
+    expect(await tally(22, () => host.call("GET", "/feature-flags/admin/flags", { as: first }))).toEqual([
+      20, 2,
+    ]);
   });
 });

@@ -117,7 +117,9 @@ test("without the built application the page is 503 and says what to do, and the
   const page = await made.fetch(new Request(host.origin + BASE));
   expect([page.status, (await page.json()).code]).toEqual([503, "APP_NOT_BUILT"]);
   const headers = { "x-halyard-console": "1", origin: host.origin };
-  const api = await made.fetch(new Request(`${host.origin}${BASE}/api/feature-flags/admin/flags`, { headers }));
+  const api = await made.fetch(
+    new Request(`${host.origin}${BASE}/api/feature-flags/admin/flags`, { headers }),
+  );
   expect(api.status).toBe(401);
 });
 
@@ -139,7 +141,7 @@ test("createConsole refuses an auth instance without feature flags", () => {
 });
 
 test("the Node handler serves the same page, and answers what is no request with 400", async () => {
-  const server = createServer(console_.made.node);
+  const server = createServer((request, response) => void console_.made.node(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
     server.closeAllConnections();

@@ -176,7 +176,10 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
     target: "list",
     input: (_tenant, organization) => ({ query: organization }),
   },
-  revertFeatureFlagAuditEntry: { target: "entity", input: ({ entryId }) => ({ params: { id: entryId }, body: {} }) },
+  revertFeatureFlagAuditEntry: {
+    target: "entity",
+    input: ({ entryId }) => ({ params: { id: entryId }, body: {} }),
+  },
 
   planFeatureFlags: {
     target: "entity",

@@ -97,7 +97,9 @@ export async function checkPlans(host: Host, users: readonly User[], changes: nu
       }
       if (added !== null) {
         const { plan, ...body } = added;
-        const conditions = { conditions: [{ attribute: "user.plan", operator: "equals" as const, value: plan }] };
+        const conditions = {
+          conditions: [{ attribute: "user.plan", operator: "equals" as const, value: plan }],
+        };
         await api.createFeatureFlagRule({ body: { flagId, conditions, ...body } });
       }
       const before = await valuesNow();
@@ -116,7 +118,9 @@ export async function checkPlans(host: Host, users: readonly User[], changes: nu
         moves.set(key, (moves.get(key) ?? 0) + 1);
       }
       expect(plan.users).toEqual({ total: users.length, evaluated: users.length, sampled: false });
-      expect(new Map(impact?.moves.map(({ from, to, count }) => [JSON.stringify([from, to]), count]))).toEqual(moves);
+      expect(
+        new Map(impact?.moves.map(({ from, to, count }) => [JSON.stringify([from, to]), count])),
+      ).toEqual(moves);
       expect([impact?.moved, impact?.unknown]).toEqual([moved.size, 0]);
       for (const { userId } of impact?.examples ?? []) expect(moved.has(userId)).toBe(true);
       expect(impact?.examples).toHaveLength(Math.min(20, moved.size));

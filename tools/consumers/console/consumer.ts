@@ -16,6 +16,6 @@ assertEqual<typeof flagsConsole, Console>();
 // @ts-expect-error a console needs its path
 createConsole(auth, {});
 
-export const server: unknown = createServer(flagsConsole.node);
+export const server: unknown = createServer((request, response) => void flagsConsole.node(request, response));
 export const page: Promise<Response> = flagsConsole.fetch(new Request("http://localhost/admin/flags"));
 export const nameOf = ({ user }: ConsoleSession): string | undefined => user?.name;

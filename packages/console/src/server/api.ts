@@ -5,11 +5,7 @@ import { refuse } from "./errors.ts";
 import { crossOriginProblem } from "./same-origin.ts";
 
 /** What the application needs of Better Auth itself: to sign in and out, and to choose an organization. */
-const AUTH_PATHS: ReadonlySet<string> = new Set([
-  "/sign-in/email",
-  "/sign-out",
-  "/organization/set-active",
-]);
+const AUTH_PATHS: ReadonlySet<string> = new Set(["/sign-in/email", "/sign-out", "/organization/set-active"]);
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PATCH", "DELETE"]);
 const MAX_BODY_BYTES = 256 * 1024;
@@ -47,7 +43,10 @@ function targetOf(method: string, path: string): string | undefined {
   return AUTH_PATHS.has(target) ? target : undefined;
 }
 
-async function readBody({ body, method }: Request): Promise<Uint8Array<ArrayBuffer> | "too large" | undefined> {
+async function readBody({
+  body,
+  method,
+}: Request): Promise<Uint8Array<ArrayBuffer> | "too large" | undefined> {
   if (body === null || method === "GET") return undefined;
   const chunks: Uint8Array[] = [];
   let bytes = 0;

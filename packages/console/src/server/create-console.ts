@@ -17,7 +17,7 @@ export type Console = {
 };
 
 /**
- * A console for the feature flags of an auth instance. Whoever signs in to the application uses it with the permissions
+ * A console for the feature flags of an auth instance. Users of the application use it with the permissions
  * that Better Auth grants.
  *
  * ```ts

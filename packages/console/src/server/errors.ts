@@ -4,7 +4,8 @@ import type { ConsoleError } from "../api.ts";
 const ERRORS = {
   MISSING_CONSOLE_HEADER: {
     status: 403,
-    message: "The request lacks the header x-halyard-console: 1. Send it with every request to the console's API.",
+    message:
+      "The request lacks the header x-halyard-console: 1. Send it with every request to the console's API.",
   },
   CROSS_ORIGIN_REQUEST: {
     status: 403,

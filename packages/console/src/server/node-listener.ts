@@ -34,6 +34,8 @@ function answerFailure(response: ServerResponse, status: 400 | 500): void {
   // The body, if any, is not read.
   response.writeHead(status, { "content-type": "application/json", connection: "close" });
   const message =
-    status === 400 ? "The request has a malformed target, host or method." : "The request could not be answered.";
+    status === 400
+      ? "The request has a malformed target, host or method."
+      : "The request could not be answered.";
   response.end(JSON.stringify({ code: status === 400 ? "INVALID_REQUEST" : "INTERNAL_ERROR", message }));
 }

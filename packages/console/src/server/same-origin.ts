@@ -1,6 +1,6 @@
 /** Whether a request comes from the console's own page. */
 
-export const CONSOLE_HEADER = "x-halyard-console";
+const CONSOLE_HEADER = "x-halyard-console";
 
 /** Why a request to the API is refused; undefined if it is not. `trusted` is the origin of Better Auth's `baseURL`. */
 export function crossOriginProblem(

@@ -8,9 +8,13 @@ import type { StatsWindow } from "./stats.ts";
 
 /** An organization that the user may choose. */
 export type ConsoleOrganization = {
+  /** The id of the organization. */
   readonly id: string;
+  /** The name of the organization. */
   readonly name: string;
+  /** The slug, if the organization has one. */
   readonly slug?: string;
+  /** The URL of the logo, if the organization has one. */
   readonly logo?: string;
   /** What the user may do with the organization's flags. */
   readonly actions: readonly FlagAction[];
@@ -18,17 +22,22 @@ export type ConsoleOrganization = {
 
 /** Who uses the console, and what it may show. */
 export type ConsoleState = {
-  /** Absent if nobody is signed in, or the session has ended. */
+  /** Absent without a session, or if the session has ended. */
   readonly user?: {
+    /** The id of the user. */
     readonly id: string;
+    /** The name of the user. */
     readonly name: string;
+    /** The email of the user. */
     readonly email: string;
+    /** The URL of the picture, if the user has one. */
     readonly image?: string;
     /** The admin who impersonates the user. */
     readonly impersonatedBy?: string;
   };
   /** Whether users can sign in with `POST auth/sign-in/email`. */
   readonly emailAndPassword: boolean;
+  /** The option `multiTenant`. */
   readonly multiTenant: boolean;
   /** With `multiTenant`: the organizations of the user with at least one action. */
   readonly organizations: readonly ConsoleOrganization[];
@@ -36,6 +45,7 @@ export type ConsoleState = {
   readonly activeOrganizationId?: string;
   /** What the user may do with global flags; without `multiTenant`, with all flags. */
   readonly actions: readonly FlagAction[];
+  /** The option `environments`. */
   readonly environments: { readonly default?: string; readonly claimable?: readonly string[] };
   /** Paths of trusted attributes that rules may read, such as `user.plan`. */
   readonly trustedPaths: readonly string[];
@@ -58,51 +68,85 @@ export type PeopleRequest = {
   /** `nextCursor` of the previous page. */
   readonly cursor?: string;
 };
+/** A user of the application. */
 export type Person = {
+  /** The id of the user. */
   readonly id: string;
+  /** The name of the user. */
   readonly name: string;
+  /** The email of the user. */
   readonly email: string;
+  /** The URL of the picture, if the user has one. */
   readonly image?: string;
+  /** The role in the application. */
   readonly role?: string;
+  /** The role in the organization. */
   readonly organizationRole?: string;
   /** ISO 8601. */
   readonly createdAt: string;
 };
-export type PeopleResponse = { readonly people: readonly Person[]; readonly nextCursor?: string };
+/** A page of users. */
+export type PeopleResponse = {
+  /** In the order of ids. */
+  readonly people: readonly Person[];
+  /** Absent on the last page. */
+  readonly nextCursor?: string;
+};
 
 /** `POST feature-flags/console/person`: every flag of one user. Needs `evaluate-as`. */
 export type PersonRequest = {
+  /** The id of the user. */
   readonly userId: string;
+  /** With `multiTenant`: the organization whose flags are evaluated. */
   readonly organizationId?: string;
+  /** Default: `environments.default`. */
   readonly environment?: string;
 };
+/** A flag as one user gets it. */
 export type PersonFlag = {
+  /** The id of the flag. */
   readonly id: string;
+  /** The key of the flag. */
   readonly key: string;
+  /** The name of the flag. */
   readonly name: string;
+  /** The type of the flag. */
   readonly type: FlagType;
   /** The organization of the flag, if it has one. */
   readonly organizationId?: string;
+  /** The value for the user. */
   readonly value: JsonValue;
+  /** The variant, if the user gets one. */
   readonly variant?: string;
+  /** Why the user gets the value. */
   readonly reason: EvaluationReason;
   /** The value depends on what the user claims in a request; shown is the value without claims. */
   readonly unknown?: true;
   /** The override of the user, if there is one. `DELETE feature-flags/admin/overrides/:id` removes it. */
   readonly overrideId?: string;
 };
-export type PersonResponse = { readonly person: Person; readonly flags: readonly PersonFlag[] };
+/** A user, and every flag as the user gets it. */
+export type PersonResponse = {
+  /** The user. */
+  readonly person: Person;
+  /** Sorted by key. */
+  readonly flags: readonly PersonFlag[];
+};
 
 /** `POST feature-flags/console/matches`: how many users match conditions. Needs `evaluate-as`. */
 export type MatchesRequest = {
   /** As in a rule. */
   readonly conditions: RuleConditions;
+  /** With `multiTenant`: only members of this organization. */
   readonly organizationId?: string;
 };
+/** How many users match. */
 export type MatchesResponse = {
+  /** Users who match. */
   readonly matching: number;
   /** Users for whom the conditions depend on what they claim. */
   readonly unknown: number;
+  /** How many users there are, and how many were evaluated. */
   readonly users: PlannedUsers;
   /** At most 5 of the matching users. */
   readonly examples: readonly Pick<Person, "id" | "name" | "email">[];
@@ -112,26 +156,34 @@ export type MatchesResponse = {
 export type ActivityRequest = {
   /** Of one flag. Default: all flags. */
   readonly flagId?: string;
+  /** With `multiTenant`: only flags of this organization. */
   readonly organizationId?: string;
   /** ISO 8601. Default: the last 7 days. */
   readonly start?: string;
+  /** ISO 8601, exclusive. Default: now. */
   readonly end?: string;
 };
+/** Evaluations over time. */
 export type ActivityResponse = {
+  /** The time that the figures cover. */
   readonly window: StatsWindow;
   /** One entry per hour with evaluations, oldest first. */
   readonly hours: readonly {
+    /** Start of the hour, ISO 8601. */
     readonly at: string;
+    /** Evaluations by reason. */
     readonly byReason: Partial<Record<EvaluationReason, number>>;
   }[];
 };
 
 /** `POST feature-flags/console/verify-audit`: checks the hash chain. Needs `audit`. */
 export type VerifyAuditRequest = { readonly organizationId?: string };
+/** Whether the log is complete. */
 export type VerifyAuditResponse = AuditVerdict;
 
 /** `POST feature-flags/console/export-audit`: entries, oldest first, for a file. Needs `audit`. */
 export type ExportAuditRequest = {
+  /** With `multiTenant`: the organization whose log is read. */
   readonly organizationId?: string;
   /** Entries after this revision. Default 0. */
   readonly after?: number;
@@ -141,26 +193,35 @@ export type ExportAuditResponse = { readonly entries: readonly AuditEntry[]; rea
 
 /** An API key. The secret is shown once, in the response that creates it. */
 export type ConsoleKey = {
+  /** The id of the key. */
   readonly id: string;
+  /** The name of the key. */
   readonly name?: string;
   /** The first characters of the secret. */
   readonly start?: string;
+  /** The actions on flags that the key grants. */
   readonly actions: readonly FlagAction[];
+  /** Whether the key can be used. */
   readonly enabled: boolean;
   /** ISO 8601. */
   readonly createdAt: string;
+  /** ISO 8601. Absent if the key does not expire. */
   readonly expiresAt?: string;
+  /** ISO 8601. Absent if the key was not used. */
   readonly lastUsedAt?: string;
 };
 /** `POST feature-flags/console/keys` with `{}`: the user's own keys for flags. Needs `keys` on global flags. */
 export type KeysResponse = { readonly keys: readonly ConsoleKey[] };
 /** `POST feature-flags/console/create-key`. `actions` must be a subset of the user's own. Needs `keys`. */
 export type CreateKeyRequest = {
+  /** The name of the key. */
   readonly name: string;
+  /** The actions on flags that the key grants. */
   readonly actions: readonly FlagAction[];
   /** 1 to 365. Default: the key does not expire. */
   readonly expiresInDays?: number;
 };
+/** The new key, with its secret. */
 export type CreateKeyResponse = ConsoleKey & {
   /** The secret. It cannot be read again. */
   readonly key: string;

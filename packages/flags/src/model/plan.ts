@@ -26,18 +26,23 @@ export type ValueMove = { readonly from: JsonValue; readonly to: JsonValue; read
 
 /** A user whose value would change. */
 export type MovedUser = {
+  /** The id of the user. */
   readonly userId: string;
   /** Only for callers with `evaluate-as`. */
   readonly name?: string;
   /** Only for callers with `evaluate-as`. */
   readonly email?: string;
+  /** The value now. */
   readonly from: JsonValue;
+  /** The value after the change. */
   readonly to: JsonValue;
 };
 
 /** What one change does to the users that were evaluated. */
 export type FlagImpact = {
+  /** The id of the flag. */
   readonly flagId: string;
+  /** The key of the flag. */
   readonly flagKey: string;
   /** The version of the flag that was planned from. */
   readonly version: number;
@@ -77,6 +82,7 @@ export type FeatureFlagPlan = {
   readonly organizationId?: string;
   /** The environment in which users were evaluated. */
   readonly environment?: string;
+  /** How many users there are, and how many were evaluated. */
   readonly users: PlannedUsers;
   /** `none`: it is unknown who is online, because nothing reports it. */
   readonly onlineSource: "live" | "none";
@@ -93,8 +99,9 @@ export type RevertedAuditEntry = {
   readonly id: string;
   /** The action of the new entry, such as `flag.updated`. */
   readonly action: AuditAction;
-  /** The flag, and the flag, rule, override or segment that was changed back. `flagId` is empty for a segment. */
+  /** The id of the flag. Empty for a segment. */
   readonly flagId: string;
+  /** The id of the flag, rule, override or segment that was changed back. */
   readonly entityId: string;
   /** Overrides of a deleted flag that the log did not keep, or that have expired since. Absent if there are none. */
   readonly missingOverrides?: number;

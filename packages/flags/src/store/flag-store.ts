@@ -14,7 +14,6 @@ import type { EvaluationCounter } from "./events/evaluation-counter.ts";
 import type { Contents } from "./snapshot/entities.ts";
 import type { Follower } from "./snapshot/followers.ts";
 import type { SnapshotFigures } from "./snapshot/health.ts";
-import type { FlagPreview } from "./writes/preview.ts";
 import type { TransactionState } from "./writes/transaction.ts";
 
 /** The tenant whose flags a write changes, the actor, and the origin of the request. */
@@ -95,6 +94,15 @@ export type IgnoredFlag = {
   /** The key of the flag. */
   readonly key: string;
 };
+
+/** A flag before and after a change that is not made. */
+export interface FlagPreview {
+  readonly flag: FeatureFlag;
+  readonly before: CompiledFlag;
+  readonly after: CompiledFlag;
+  /** Of everything that evaluation reads except overrides. Another digest means that the flag has changed since. */
+  readonly digest: string;
+}
 
 /** The few fields of a flag that counting flags needs. */
 export interface FlagHeader {

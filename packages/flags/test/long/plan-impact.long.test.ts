@@ -39,7 +39,9 @@ test(`a plan of one flag over ${MANY} users takes at most ${MAX_MS} ms, or says 
     const flag = await host.auth.api.createFeatureFlag({
       body: { key: "k", name: "N", type: "boolean", enabled: true, rolloutPercentage: 0 },
     });
-    const conditions = { conditions: [{ attribute: "user.plan", operator: "equals" as const, value: "pro" }] };
+    const conditions = {
+      conditions: [{ attribute: "user.plan", operator: "equals" as const, value: "pro" }],
+    };
     await host.auth.api.createFeatureFlagRule({
       body: { flagId: flag.id, priority: 1, conditions, value: true, percentage: 10 },
     });

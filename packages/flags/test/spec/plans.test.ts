@@ -114,12 +114,15 @@ describe.each(DATABASES)("guide/flags-plan: How it works (%s)", (_name, open) =>
   });
 
   test("a plan is refused after a change of the flag, of its rules or of a segment that it uses", async () => {
-    const segment = await host.auth.api.createFeatureFlagSegment({ body: { key: newKey(), conditions: proOnly } });
+    const segment = await host.auth.api.createFeatureFlagSegment({
+      body: { key: newKey(), conditions: proOnly },
+    });
     const conditions = { conditions: [{ segment: segment.key }] };
     const drifts: ((flagId: string, ruleId: string) => Promise<unknown>)[] = [
       (id) => host.auth.api.updateFeatureFlag({ body: { id, name: "Other" } }),
       (flagId, ruleId) => host.auth.api.updateFeatureFlagRule({ body: { flagId, ruleId, priority: 5 } }),
-      () => host.auth.api.updateFeatureFlagSegment({ body: { id: segment.id, conditions: { conditions: [] } } }),
+      () =>
+        host.auth.api.updateFeatureFlagSegment({ body: { id: segment.id, conditions: { conditions: [] } } }),
     ];
     for (const drift of drifts) {
       const flag = await make();
@@ -179,7 +182,9 @@ describe("guide/flags-plan: Options", () => {
       { key: "k", name: "N", type: "string", enabled: true, defaultValue: "all", organizationId },
       owner,
     );
-    const conditions = { conditions: [{ attribute: "organizationRole", operator: "equals", value: "owner" }] };
+    const conditions = {
+      conditions: [{ attribute: "organizationRole", operator: "equals", value: "owner" }],
+    };
     await host.call("POST", `/feature-flags/admin/flags/${made.json.id}/rules`, {
       as: owner,
       body: { priority: 1, conditions, value: "owner" },

@@ -18,7 +18,8 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
       body: { key: newKey(), name: "N", type: "string", defaultValue: "one", enabled: true, ...fields },
     });
   const entries = async (flagId?: string): Promise<AuditEntry[]> =>
-    (await host.auth.api.listFeatureFlagAuditEntries({ query: { limit: 200, ...(flagId && { flagId }) } })).entries;
+    (await host.auth.api.listFeatureFlagAuditEntries({ query: { limit: 200, ...(flagId && { flagId }) } }))
+      .entries;
   const newest = async (): Promise<string> => (await entries())[0]?.id ?? "";
   const revert = (id: string) => host.auth.api.revertFeatureFlagAuditEntry({ body: { id } });
   const get = (id: string) => host.auth.api.getFeatureFlag({ params: { id } });
@@ -36,7 +37,12 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
       flagId: flag.id,
       entityId: flag.id,
     });
-    expect(await get(flag.id)).toMatchObject({ defaultValue: "one", description: "was", name: "Later", version: 4 });
+    expect(await get(flag.id)).toMatchObject({
+      defaultValue: "one",
+      description: "was",
+      name: "Later",
+      version: 4,
+    });
     expect((await entries(flag.id))[0]).toMatchObject({ action: "flag.updated", before: { version: 3 } });
   });
 
@@ -82,17 +88,32 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
     const values = () => Promise.all(Array.from({ length: 20 }, (_, at) => value(flag.key, context(at))));
     await host.auth.api.createFeatureFlagOverride({ body: { flagId: flag.id, userId: "ada", value: "ada" } });
     await host.auth.api.createFeatureFlagOverride({
-      body: { flagId: flag.id, userId: "bob", value: "bob", expiresAt: new Date(Date.now() + 300).toISOString() },
+      body: {
+        flagId: flag.id,
+        userId: "bob",
+        value: "bob",
+        expiresAt: new Date(Date.now() + 300).toISOString(),
+      },
     });
     const before = await values();
     await host.auth.api.deleteFeatureFlag({ body: { id: flag.id } });
     const entry = await newest();
     await expect.poll(() => Date.now() > Date.parse(flag.createdAt.toISOString()) + 400).toBe(true);
-    expect(await revert(entry)).toMatchObject({ action: "flag.created", flagId: flag.id, missingOverrides: 1 });
+    expect(await revert(entry)).toMatchObject({
+      action: "flag.created",
+      flagId: flag.id,
+      missingOverrides: 1,
+    });
     expect(await get(flag.id)).toMatchObject({ key: flag.key, version: 2 });
     expect(await values()).toEqual(before);
-    expect([await value(flag.key, { userId: "ada" }), await value(flag.key, { userId: "bob" })]).toEqual(["ada", "one"]);
-    await expect(revert(entry)).rejects.toMatchObject({ statusCode: 409, body: { details: { fields: ["id"] } } });
+    expect([await value(flag.key, { userId: "ada" }), await value(flag.key, { userId: "bob" })]).toEqual([
+      "ada",
+      "one",
+    ]);
+    await expect(revert(entry)).rejects.toMatchObject({
+      statusCode: 409,
+      body: { details: { fields: ["id"] } },
+    });
   });
 
   test("a deleted flag whose key is taken does not come back", async () => {
@@ -100,7 +121,10 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
     await host.auth.api.deleteFeatureFlag({ body: { id: flag.id } });
     const entry = await newest();
     await make({ key: flag.key });
-    await expect(revert(entry)).rejects.toMatchObject({ statusCode: 409, body: { details: { field: "key" } } });
+    await expect(revert(entry)).rejects.toMatchObject({
+      statusCode: 409,
+      body: { details: { field: "key" } },
+    });
   });
 
   test("rules are reverted: created, changed and deleted", async () => {
@@ -112,7 +136,9 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
       body: { priority: 1, conditions: pro, value: "r" },
     });
     const created = await newest();
-    await host.auth.api.updateFeatureFlagRule({ body: { ...params, ruleId: rule.id, value: "s", name: "S" } });
+    await host.auth.api.updateFeatureFlagRule({
+      body: { ...params, ruleId: rule.id, value: "s", name: "S" },
+    });
     await expect(revert(created)).rejects.toMatchObject({ body: { details: { fields: ["name", "value"] } } });
     await revert(await newest());
     const [restored] = await rules();
@@ -139,9 +165,13 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
     await revert(await newest());
     expect(await value(flag.key, { userId: "ada" })).toBe("one");
 
-    const segment = await host.auth.api.createFeatureFlagSegment({ body: { key: newKey(), conditions: pro } });
+    const segment = await host.auth.api.createFeatureFlagSegment({
+      body: { key: newKey(), conditions: pro },
+    });
     const made = await newest();
-    await host.auth.api.updateFeatureFlagSegment({ body: { id: segment.id, name: "Pros", conditions: { conditions: [] } } });
+    await host.auth.api.updateFeatureFlagSegment({
+      body: { id: segment.id, name: "Pros", conditions: { conditions: [] } },
+    });
     await revert(await newest());
     const now = await host.auth.api.getFeatureFlagSegment({ params: { id: segment.id } });
     expect(now).toMatchObject({ conditions: pro, version: 3 });

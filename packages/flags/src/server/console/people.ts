@@ -1,7 +1,13 @@
 /** The people of the console: users found by name or email, and every flag of one of them. */
 import * as z from "zod";
 import type { TrustedRoot } from "../../engine/definition.ts";
-import type { MatchesResponse, PeopleResponse, Person, PersonFlag, PersonResponse } from "../../model/console.ts";
+import type {
+  MatchesResponse,
+  PeopleResponse,
+  Person,
+  PersonFlag,
+  PersonResponse,
+} from "../../model/console.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { conditions, line, name, parse } from "../../model/inputs.ts";
@@ -58,9 +64,15 @@ export const person: ConsoleOperation = {
     const layers = await layersFor(call, tenant);
     const roots = new Set<TrustedRoot>();
     for (const { snapshot } of layers) {
-      for (const { compiled } of snapshot.flags.values()) for (const root of compiled.trustedRoots) roots.add(root);
+      for (const { compiled } of snapshot.flags.values())
+        for (const root of compiled.trustedRoots) roots.add(root);
     }
-    const population = new Population(service, request.context, { tenant, environment, roots, fields: SHOWN });
+    const population = new Population(service, request.context, {
+      tenant,
+      environment,
+      roots,
+      fields: SHOWN,
+    });
     const found = await population.find(userId);
     if (found === undefined) {
       throw new FeatureFlagError("FLAG_NOT_FOUND", "There is no such user here. Check the id.", {
@@ -74,7 +86,9 @@ export const person: ConsoleOperation = {
       for (const [key, { flag, compiled }] of snapshot.flags) {
         if (flags.has(key)) continue;
         const override = snapshot.override(flag.id, userId, nowMs);
-        const { result, isGuess } = population.contexts.observe(() => compiled.evaluate(found.context, override));
+        const { result, isGuess } = population.contexts.observe(() =>
+          compiled.evaluate(found.context, override),
+        );
         const overrideId = overrides.get(flag.id);
         flags.set(key, {
           id: flag.id,
@@ -90,7 +104,10 @@ export const person: ConsoleOperation = {
         });
       }
     }
-    return { person: personOf(found.user), flags: [...flags.values()].sort((a, b) => (a.key < b.key ? -1 : 1)) };
+    return {
+      person: personOf(found.user),
+      flags: [...flags.values()].sort((a, b) => (a.key < b.key ? -1 : 1)),
+    };
   },
 };
 

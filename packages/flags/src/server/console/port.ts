@@ -35,7 +35,9 @@ export function openConsolePort(auth: ConsoleAuth): ConsolePort {
   const plugin = auth.options.plugins?.find((one) => findService(one) !== undefined);
   const serviceOf = plugin && findService(plugin);
   if (serviceOf === undefined) {
-    throw new TypeError("createConsole: the auth instance has no featureFlags plugin. Add it to its plugins.");
+    throw new TypeError(
+      "createConsole: the auth instance has no featureFlags plugin. Add it to its plugins.",
+    );
   }
   // The type of an auth instance does not declare its context as plugins see it.
   const hostOf = async () => (await auth.$context) as HostContext;
@@ -50,7 +52,9 @@ export function openConsolePort(auth: ConsoleAuth): ConsolePort {
       for (const name of [...OTHER_CREDENTIALS, ...NOT_FORWARDED]) headers.delete(name);
       headers.set(CONSOLE_MARK, markFor(context));
       const { method, signal } = request;
-      return auth.handler(new Request(target, { method, headers, signal, ...(body !== undefined && { body }) }));
+      return auth.handler(
+        new Request(target, { method, headers, signal, ...(body !== undefined && { body }) }),
+      );
     },
     async origin() {
       const { baseURL } = await hostOf();

@@ -100,7 +100,5 @@ async function organizationsOf(
       actions: await actionsIn(call, caller, String(id)),
     })),
   );
-  return organizations
-    .filter(({ actions }) => actions.length > 0)
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return organizations.filter(({ actions }) => actions.length > 0).sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -3,8 +3,7 @@ import type { Evaluation, EvaluationContext } from "../../engine/definition.ts";
 import type { JsonValue } from "../../engine/json.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import type { FlagImpact, MovedUser, ValueMove } from "../../model/plan.ts";
-import type { Snapshot } from "../../store/flag-store.ts";
-import type { FlagPreview } from "../../store/writes/preview.ts";
+import type { FlagPreview, Snapshot } from "../../store/flag-store.ts";
 import type { HostUser } from "./host-users.ts";
 import type { KnownContexts } from "./known-context.ts";
 
@@ -33,9 +32,10 @@ export class ImpactCounter {
   count(user: HostUser, context: EvaluationContext, contexts: KnownContexts): void {
     const { flag, before, after } = this.preview;
     const override = this.#snapshot.override(flag.id, user.id, this.#nowMs);
-    const { result, isGuess } = contexts.observe(
-      (): [Evaluation, Evaluation] => [before.evaluate(context, override), after.evaluate(context, override)],
-    );
+    const { result, isGuess } = contexts.observe((): [Evaluation, Evaluation] => [
+      before.evaluate(context, override),
+      after.evaluate(context, override),
+    ]);
     const [{ value: from }, { value: to }] = result;
     if (isGuess) this.#unknown += 1;
     else if (isSame(from, to)) this.#unchanged += 1;

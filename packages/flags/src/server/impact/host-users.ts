@@ -129,7 +129,9 @@ export class HostUsers {
       const value = ids.slice(start, start + MAX_LIST);
       const where: Where[] = [{ field: "id", operator: "in", value }];
       const select = [...this.#select];
-      rows.push(...(await this.#adapter.findMany<Row>({ model: "user", where, select, limit: value.length })));
+      rows.push(
+        ...(await this.#adapter.findMany<Row>({ model: "user", where, select, limit: value.length })),
+      );
     }
     return rows;
   }

@@ -52,7 +52,10 @@ export class Population {
     this.#options = options;
     this.#computes = roots.has("trusted") && trusted.compute !== undefined && isOrganizationKnown;
     const { fields = [] } = options;
-    this.#users = new HostUsers(host, tenant, [...fields, ...(roots.has("user") ? (trusted.user ?? []) : [])]);
+    this.#users = new HostUsers(host, tenant, [
+      ...fields,
+      ...(roots.has("user") ? (trusted.user ?? []) : []),
+    ]);
     this.contexts = new KnownContexts([
       ...ALWAYS_UNKNOWN,
       ...(isOrganizationKnown ? [] : (["organizationId"] as const)),

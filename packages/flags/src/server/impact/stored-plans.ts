@@ -41,7 +41,10 @@ export async function storePlan(
 }
 
 /** Undefined if there is no such plan, or it has expired. */
-export async function findPlan({ internalAdapter }: HostContext, id: string): Promise<StoredPlan | undefined> {
+export async function findPlan(
+  { internalAdapter }: HostContext,
+  id: string,
+): Promise<StoredPlan | undefined> {
   if (!ID.test(id)) return undefined;
   const found = await internalAdapter.findVerificationValue(identifierOf(id));
   if (found === null || new Date(found.expiresAt).getTime() <= Date.now()) return undefined;

@@ -5,9 +5,8 @@ import { NO_TENANT } from "../../model/flag.ts";
 import { invalid } from "../../model/inputs.ts";
 import type { AppliedFeatureFlagPlan, FeatureFlagPlan, PlanFeatureFlagsInput } from "../../model/plan.ts";
 import { parsePlanInput, planBody } from "../../model/plan-input.ts";
-import type { WriteScope } from "../../store/flag-store.ts";
+import type { FlagPreview, WriteScope } from "../../store/flag-store.ts";
 import { conflict, notFound } from "../../store/rows/entity.ts";
-import type { FlagPreview } from "../../store/writes/preview.ts";
 import { admitToEntity } from "../access/admission.ts";
 import { requireMultiTenant } from "../access/multi-tenant.ts";
 import { judge } from "../access/permission.ts";
@@ -15,7 +14,17 @@ import type { GuardedCall } from "../call.ts";
 import { requireDeclaredPatch } from "../declared-values.ts";
 import { isIgnored } from "../evaluation/tenant-flags.ts";
 import { readBody } from "../http/body-limit.ts";
-import { anyJson, anyObject, boolean, integer, listOf, objectOf, oneOf, string, time } from "../http/openapi.ts";
+import {
+  anyJson,
+  anyObject,
+  boolean,
+  integer,
+  listOf,
+  objectOf,
+  oneOf,
+  string,
+  time,
+} from "../http/openapi.ts";
 import { entityId } from "../http/parameters.ts";
 import { ImpactCounter } from "../impact/flag-impact.ts";
 import { countOnline } from "../impact/online.ts";
@@ -50,7 +59,9 @@ export const planFeatureFlags: Operation<
     const counters = previews.map((preview) => new ImpactCounter(preview, snapshot, namesUsers));
     const counted = counters.filter(({ preview }) => !ignores(preview));
 
-    const roots = new Set(previews.flatMap(({ before, after }) => [...before.trustedRoots, ...after.trustedRoots]));
+    const roots = new Set(
+      previews.flatMap(({ before, after }) => [...before.trustedRoots, ...after.trustedRoots]),
+    );
     const population = new Population(service, request.context, { tenant, environment, roots });
     const users = await population.visit((user, context) => {
       for (const counter of counted) counter.count(user, context, population.contexts);
@@ -136,7 +147,9 @@ async function readChanges(call: GuardedCall): Promise<ReadChanges> {
     const { scope, id } = await admitToEntity(call, "flag", () => named);
     tenants.add(scope.tenant);
     if (tenants.size > 1) {
-      throw invalid([{ path: `changes.${at}`, message: "must be a flag of the same organization as the first" }]);
+      throw invalid([
+        { path: `changes.${at}`, message: "must be a flag of the same organization as the first" },
+      ]);
     }
     if (changes.some(({ flagId }) => flagId === id)) {
       throw invalid([{ path: `changes.${at}`, message: "must be another flag than those before it" }]);
@@ -156,7 +169,8 @@ async function readChanges(call: GuardedCall): Promise<ReadChanges> {
 async function admitToFirst(call: GuardedCall): Promise<void> {
   await call.identity.administrator();
   const { body } = call.request;
-  const first: unknown = isPlainObject(body) && Array.isArray(body["changes"]) ? body["changes"][0] : undefined;
+  const first: unknown =
+    isPlainObject(body) && Array.isArray(body["changes"]) ? body["changes"][0] : undefined;
   const { flagId, flagKey } = isPlainObject(first) ? first : {};
   if (typeof flagId === "string") await admitToEntity(call, "flag", () => flagId);
   else if (typeof flagKey === "string") await admitToEntity(call, "flag", () => `key:${flagKey}`);

@@ -2,7 +2,8 @@
 import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
 import type { RuleConditions } from "../../engine/definition.ts";
 import { follow } from "../../engine/references.ts";
-import type { FeatureFlag, FeatureFlagPatch } from "../../model/flag.ts";
+import type { FeatureFlagPatch } from "../../model/flag.ts";
+import type { FlagPreview } from "../flag-store.ts";
 import { compile, requireAffordable, requireReferences, requireUsable } from "../rows/definition.ts";
 import { patchFlag, readFlag, requireFreeKey } from "../rows/flags.ts";
 import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
@@ -11,14 +12,6 @@ import { readRules, toAudited } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
 import { sha256Hex } from "../sha256.ts";
-
-export interface FlagPreview {
-  readonly flag: FeatureFlag;
-  readonly before: CompiledFlag;
-  readonly after: CompiledFlag;
-  /** Of everything that evaluation reads except overrides. Another digest means that the flag has changed since. */
-  readonly digest: string;
-}
 
 /** A flag that is `true` for the users who match the conditions, and `false` for the others. */
 export async function previewConditions(
@@ -30,7 +23,13 @@ export async function previewConditions(
   requireReferences([conditions], segments);
   requireAffordable([conditions], segments);
   const rule = { id: "matches", enabled: true, conditions, value: true, salt: "" };
-  const flag = { key: "matches", type: "boolean", enabled: true, defaultValue: false, rules: [rule] } as const;
+  const flag = {
+    key: "matches",
+    type: "boolean",
+    enabled: true,
+    defaultValue: false,
+    rules: [rule],
+  } as const;
   return compileFlag(flag, segments);
 }
 

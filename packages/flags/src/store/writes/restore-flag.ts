@@ -8,7 +8,14 @@ import { conflict } from "../rows/entity.ts";
 import { insertFlag, requireFreeKey, reviveFlag } from "../rows/flags.ts";
 import { requireUnreserved } from "../rows/global-keys.ts";
 import { insertOverride, isExpired, requireRoom, reviveOverride } from "../rows/overrides.ts";
-import { byOrder, insertRule, requireFitting, reviveRule, type StoredRule, toAudited } from "../rows/rules.ts";
+import {
+  byOrder,
+  insertRule,
+  requireFitting,
+  reviveRule,
+  type StoredRule,
+  toAudited,
+} from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import type { AuditedChange, WriteContext } from "./write.ts";
 

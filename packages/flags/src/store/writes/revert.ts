@@ -68,10 +68,7 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
     case "override.deleted":
       return createOverride(context, inputOf(reviveOverride(row.before)), maxOverrides);
     case "segment.created":
-      requireUntouched(
-        await readSegment(context.tx, context.tenant, row.entityId),
-        reviveSegment(row.after),
-      );
+      requireUntouched(await readSegment(context.tx, context.tenant, row.entityId), reviveSegment(row.after));
       return deleteSegment(context, row.entityId, undefined);
     case "segment.updated":
       return changeSegmentBack(context, row);
