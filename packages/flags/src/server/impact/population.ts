@@ -26,8 +26,10 @@ export interface PopulationOptions {
 /** Bounds of one visit. Beyond them, the counts are of a sample. */
 const MAX_USERS = 100_000;
 const MAX_MS = 2000;
-/** Users that are visited before other requests get a turn. */
-const SLICE = 500;
+/** Users that are visited between two looks at the clock. */
+const SLICE = 250;
+/** Other requests get a turn after this time. */
+const TURN_MS = 10;
 /** Users whose `compute` runs at the same time. */
 const COMPUTED_TOGETHER = 50;
 
@@ -72,11 +74,16 @@ export class Population {
     const organization = await this.#organization();
     let evaluated = 0;
     let isCut = false;
+    let turnAt = performance.now();
     const batches = this.#users.batches();
+    let next = batches.next();
     while (!isCut) {
-      const batch = await nextWithin(batches, deadline);
+      const batch = await resultBefore(next, deadline);
       if (batch === "late") isCut = true;
       if (batch === "late" || batch === undefined) break;
+      // The next query runs while this batch is evaluated.
+      next = batches.next();
+      next.catch(() => undefined);
       for (let start = 0; start < batch.length && !isCut; ) {
         const end = Math.min(start + (this.#computes ? COMPUTED_TOGETHER : SLICE), batch.length);
         const slice = batch.slice(start, end);
@@ -88,7 +95,9 @@ export class Population {
         }
         start = end;
         isCut = (evaluated === MAX_USERS && total > MAX_USERS) || performance.now() > deadline;
-        if (!isCut) await sleep(0);
+        if (isCut || performance.now() - turnAt < TURN_MS) continue;
+        await sleep(0);
+        turnAt = performance.now();
       }
     }
     return { total: Math.max(total, evaluated), evaluated, sampled: isCut && evaluated < total };
@@ -148,31 +157,19 @@ export class Population {
 const ORGANIZATION: ReadonlySet<TrustedRoot> = new Set(["organization"]);
 const COMPUTED: ReadonlySet<TrustedRoot> = new Set(["trusted"]);
 
-/** The next batch; undefined after the last one, `late` if the time is over before it is there. */
-async function nextWithin(
-  batches: AsyncGenerator<readonly HostUser[]>,
+/** The batch; undefined after the last one, `late` if the time is over before it is there. */
+async function resultBefore(
+  next: Promise<IteratorResult<readonly HostUser[], void>>,
   deadline: number,
 ): Promise<readonly HostUser[] | "late" | undefined> {
   const left = deadline - performance.now();
   if (left <= 0) return "late";
-  let isLate = false;
-  const late = () => {
-    isLate = true;
-  };
-  const next = batches.next();
-  await within(
-    next.then(
-      () => undefined,
-      () => undefined,
-    ),
-    left,
-    "",
-  ).catch(late);
-  if (isLate) {
-    // The result is not needed any more, and its failure changes nothing.
-    next.catch(() => undefined);
-    return "late";
-  }
+  const settled = next.then(
+    () => true,
+    () => true,
+  );
+  const isThere = await within(settled, left, "").catch(() => false);
+  if (!isThere) return "late";
   const { done, value } = await next;
   return done === true ? undefined : value;
 }
