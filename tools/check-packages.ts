@@ -66,6 +66,8 @@ async function buildAndPack(): Promise<Outcome> {
   for (const { path } of packages) rmSync(join(root, path, "dist"), { recursive: true, force: true });
   const built = await runTsc(["-b", "tsconfig.build.json"]);
   if (!built.ok) return built;
+  const app = await run("npm", ["run", "build", "--silent", "--workspace", "packages/console"]);
+  if (!app.ok) return app;
   for (const workspace of packages) tarballs.set(workspace.manifest.name, await pack(workspace, folder));
   // A release publishes exactly these files.
   const kept = process.env["HALYARD_TARBALLS"];

@@ -25,7 +25,7 @@ const install = command("install", 20, "npm", "ci");
 const alone: readonly Part[] = [
   command("services", 20, "node", "services/cli.ts", "up"),
   tool("check", 10),
-  command("build", 5, bin("tsc"), "-b", "tsconfig.build.json"),
+  command("build", 5, "npm", "run", "build"),
   {
     name: "test",
     command: bin("vitest"),

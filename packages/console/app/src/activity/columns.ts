@@ -1,0 +1,42 @@
+/** Hours of activity as columns of a chart: by hour for a few days, by day beyond. */
+import type { ActivityResponse } from "../api/types.ts";
+import { texts } from "../texts.ts";
+
+export interface Column {
+  /** ISO 8601, the start of the column. */
+  readonly at: string;
+  readonly label: string;
+  readonly values: Readonly<Record<string, number>>;
+}
+
+const HOUR_MS = 3_600_000;
+/** More columns are too thin to see. */
+const MOST_COLUMNS = 72;
+
+const hour = new Intl.DateTimeFormat(texts.language, {
+  weekday: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  timeZone: "UTC",
+});
+const day = new Intl.DateTimeFormat(texts.language, { month: "short", day: "numeric", timeZone: "UTC" });
+
+/** Empty hours and days are columns too, so that the time is even. Times are UTC, as the server counts. */
+export function columnsOf({ window, hours }: ActivityResponse): Column[] {
+  const spanHours = (Date.parse(window.end) - Date.parse(window.start)) / HOUR_MS;
+  const lengthMs = spanHours > MOST_COLUMNS ? 24 * HOUR_MS : HOUR_MS;
+  const startMs = Math.floor(Date.parse(window.start) / lengthMs) * lengthMs;
+  const columns = new Map<number, Record<string, number>>();
+  for (let at = startMs; at < Date.parse(window.end); at += lengthMs) columns.set(at, {});
+  for (const { at, byReason } of hours) {
+    const values = columns.get(Math.floor(Date.parse(at) / lengthMs) * lengthMs);
+    if (values === undefined) continue;
+    for (const [reason, count] of Object.entries(byReason)) values[reason] = (values[reason] ?? 0) + count;
+  }
+  const format = lengthMs === HOUR_MS ? hour : day;
+  return [...columns].map(([at, values]) => ({
+    at: new Date(at).toISOString(),
+    label: format.format(at),
+    values,
+  }));
+}

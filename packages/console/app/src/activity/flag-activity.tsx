@@ -1,0 +1,96 @@
+/** The use of one flag: evaluations over time, and exposures, users and converters per arm. No verdicts. */
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { statsQuery } from "../api/queries.ts";
+import type { Flag, FlagStats } from "../api/types.ts";
+import { texts } from "../texts.ts";
+import { Empty, Failure, Loading } from "../ui/states.tsx";
+import { DaysChoice, Figure, ReasonChart } from "./activity-screen.tsx";
+
+export function FlagActivity({ flag }: { flag: Flag }): ReactNode {
+  const [days, setDays] = useState(7);
+  const { data, error, refetch } = useQuery(statsQuery(flag.key, days));
+  return (
+    <>
+      <div className="row row-between">
+        <p className="muted">{texts.activity.flagWhat}</p>
+        <DaysChoice days={days} onChange={setDays} />
+      </div>
+      {data === undefined ? (
+        error === null ? (
+          <Loading rows={3} />
+        ) : (
+          <Failure error={error} retry={() => void refetch()} />
+        )
+      ) : (
+        <>
+          <dl className="figures">
+            <Figure label={texts.activity.evaluations} value={data.evaluations} />
+            <Figure label={texts.activity.users} value={data.uniqueUsers} />
+          </dl>
+          <ReasonChart days={days} flagId={flag.id} />
+          <Arms stats={data} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Arms({ stats: { byVariant } }: { stats: FlagStats }): ReactNode {
+  const arms = Object.entries(byVariant);
+  const events = [...new Set(arms.flatMap(([, { events: named }]) => Object.keys(named)))].sort();
+  return (
+    <section className="card">
+      <h2>{texts.activity.arms}</h2>
+      <p className="muted">{texts.activity.armsWhat}</p>
+      {arms.length === 0 ? (
+        <Empty title={texts.activity.noArms} />
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box needs a tab stop
+        <section className="table-scroll" tabIndex={0} aria-label={texts.activity.arms}>
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">{texts.activity.arm}</th>
+                <th scope="col" className="number">
+                  {texts.activity.exposures}
+                </th>
+                <th scope="col" className="number">
+                  {texts.activity.users}
+                </th>
+                {events.map((event) => (
+                  <th key={event} scope="col" className="number">
+                    {texts.activity.converters(event)}
+                  </th>
+                ))}
+                <th scope="col" className="number">
+                  {texts.activity.excluded}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {arms.map(([arm, figures]) => (
+                <tr key={arm}>
+                  <th scope="row">{arm === "" ? texts.activity.noExposure : <code>{arm}</code>}</th>
+                  <td className="number">{texts.number(figures.exposures)}</td>
+                  <td className="number">{texts.number(figures.uniqueUsers)}</td>
+                  {events.map((event) => {
+                    const named = figures.events[event];
+                    return (
+                      <td key={event} className="number">
+                        {named === undefined
+                          ? "–"
+                          : `${texts.number(named.uniqueConverters)} · ${texts.number(named.count)}`}
+                      </td>
+                    );
+                  })}
+                  <td className="number">{texts.number(figures.excluded?.uniqueUsers ?? 0)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </section>
+  );
+}

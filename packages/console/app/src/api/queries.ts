@@ -1,0 +1,241 @@
+/** Every read of the console as query options: one place for keys, paths and how long an answer stays fresh. */
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { currentOrganization } from "./organization.ts";
+import { request } from "./request.ts";
+import type {
+  ActivityResponse,
+  AuditVerdict,
+  ConsoleSession,
+  Entry,
+  Explanation,
+  FeatureFlagsHealth,
+  Flag,
+  FlagStats,
+  FlagUsage,
+  JsonObject,
+  KeysResponse,
+  MatchesResponse,
+  Override,
+  Page,
+  PeopleResponse,
+  PersonResponse,
+  Rule,
+  RuleConditions,
+  Segment,
+} from "./types.ts";
+
+export const ADMIN = "/feature-flags/admin";
+export const CONSOLE = "/feature-flags/console";
+
+export interface FlagFilters {
+  readonly q?: string | undefined;
+  readonly type?: string | undefined;
+  readonly enabled?: boolean | undefined;
+  readonly sort?: string | undefined;
+}
+
+/** Adds the chosen organization, where there is one. */
+export function scoped<Fields extends object>(fields: Fields): Fields & { organizationId?: string } {
+  const organizationId = currentOrganization();
+  return organizationId === undefined ? fields : { ...fields, organizationId };
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: ({ signal }) => request<ConsoleSession>("POST", `${CONSOLE}/session`, { body: {}, signal }),
+  staleTime: 60_000,
+  retry: false,
+});
+
+export const flagsQuery = (filters: FlagFilters) =>
+  infiniteQueryOptions({
+    queryKey: ["flags", currentOrganization(), filters],
+    queryFn: ({ pageParam, signal }) =>
+      request<{ flags: Flag[]; page: Page }>("GET", `${ADMIN}/flags`, {
+        query: scoped({ ...filters, include: "stats", limit: 100, cursor: pageParam }),
+        signal,
+      }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ page }) => page.nextCursor,
+    placeholderData: keepPreviousData,
+  });
+
+export const flagQuery = (key: string) =>
+  queryOptions({
+    queryKey: ["flag", currentOrganization(), key],
+    queryFn: ({ signal }) =>
+      request<Flag>("GET", `${ADMIN}/flags/${part(key)}`, { query: scoped({}), signal }),
+  });
+
+export const rulesQuery = (key: string) =>
+  queryOptions({
+    queryKey: ["rules", currentOrganization(), key],
+    queryFn: async ({ signal }) =>
+      (
+        await request<{ rules: Rule[] }>("GET", `${ADMIN}/flags/${part(key)}/rules`, {
+          query: scoped({}),
+          signal,
+        })
+      ).rules,
+  });
+
+export const overridesQuery = (query: { flagId?: string; userId?: string }) =>
+  queryOptions({
+    queryKey: ["overrides", currentOrganization(), query],
+    queryFn: async ({ signal }) =>
+      (
+        await request<{ overrides: Override[]; page: Page }>("GET", `${ADMIN}/overrides`, {
+          query: scoped({ ...query, limit: 200, sort: "-createdAt" }),
+          signal,
+        })
+      ).overrides,
+  });
+
+export const segmentsQuery = () =>
+  queryOptions({
+    queryKey: ["segments", currentOrganization()],
+    queryFn: async ({ signal }) =>
+      (
+        await request<{ segments: Segment[]; page: Page }>("GET", `${ADMIN}/segments`, {
+          query: scoped({ sort: "key", limit: 200 }),
+          signal,
+        })
+      ).segments,
+  });
+
+export interface EntryFilters {
+  readonly flagId?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly action?: string | undefined;
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+const ENTRIES_PER_PAGE = 50;
+
+export const entriesQuery = (filters: EntryFilters) =>
+  infiniteQueryOptions({
+    queryKey: ["entries", currentOrganization(), filters],
+    queryFn: async ({ pageParam, signal }) =>
+      (
+        await request<{ entries: Entry[] }>("GET", `${ADMIN}/audit`, {
+          query: scoped({ ...filters, limit: ENTRIES_PER_PAGE, offset: pageParam }),
+          signal,
+        })
+      ).entries,
+    initialPageParam: 0,
+    getNextPageParam: (last, pages) =>
+      last.length < ENTRIES_PER_PAGE ? undefined : pages.length * ENTRIES_PER_PAGE,
+  });
+
+export const explainQuery = (key: string, context: JsonObject, environment: string | undefined) =>
+  queryOptions({
+    queryKey: ["explain", currentOrganization(), key, context, environment],
+    queryFn: ({ signal }) =>
+      request<Explanation>("POST", `${ADMIN}/flags/${part(key)}/explain`, {
+        query: scoped({}),
+        body: { context, ...(environment !== undefined && { environment }) },
+        signal,
+      }),
+    retry: false,
+  });
+
+export const statsQuery = (key: string, days: number) =>
+  queryOptions({
+    queryKey: ["stats", currentOrganization(), key, days],
+    queryFn: ({ signal }) =>
+      request<FlagStats>("GET", `${ADMIN}/flags/${part(key)}/stats`, {
+        query: scoped(windowOf(days)),
+        signal,
+      }),
+    staleTime: 30_000,
+  });
+
+export const usageQuery = (days: number) =>
+  queryOptions({
+    queryKey: ["usage", currentOrganization(), days],
+    queryFn: ({ signal }) =>
+      request<FlagUsage>("GET", `${ADMIN}/metrics/usage`, { query: scoped(windowOf(days)), signal }),
+    staleTime: 30_000,
+  });
+
+/** The start is a full hour, so that the same window has the same key for a while. */
+function windowOf(days: number): { start: string } {
+  const hourMs = 3_600_000;
+  return { start: new Date(Math.floor(Date.now() / hourMs) * hourMs - days * 24 * hourMs).toISOString() };
+}
+
+export const peopleQuery = (q: string) =>
+  infiniteQueryOptions({
+    queryKey: ["people", currentOrganization(), q],
+    queryFn: ({ pageParam, signal }) =>
+      request<PeopleResponse>("POST", `${CONSOLE}/people`, {
+        body: scoped({
+          ...(q !== "" && { q }),
+          limit: 50,
+          ...(pageParam !== undefined && { cursor: pageParam }),
+        }),
+        signal,
+      }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    placeholderData: keepPreviousData,
+  });
+
+export const personQuery = (userId: string, environment?: string) =>
+  queryOptions({
+    queryKey: ["person", currentOrganization(), userId, environment],
+    queryFn: ({ signal }) =>
+      request<PersonResponse>("POST", `${CONSOLE}/person`, {
+        body: scoped({ userId, ...(environment !== undefined && { environment }) }),
+        signal,
+      }),
+    retry: false,
+  });
+
+export const matchesQuery = (conditions: RuleConditions) =>
+  queryOptions({
+    queryKey: ["matches", currentOrganization(), conditions],
+    queryFn: ({ signal }) =>
+      request<MatchesResponse>("POST", `${CONSOLE}/matches`, { body: scoped({ conditions }), signal }),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+export const activityQuery = (days: number, flagId?: string) =>
+  queryOptions({
+    queryKey: ["activity", currentOrganization(), days, flagId],
+    queryFn: ({ signal }) =>
+      request<ActivityResponse>("POST", `${CONSOLE}/activity`, {
+        body: scoped({ ...windowOf(days), ...(flagId !== undefined && { flagId }) }),
+        signal,
+      }),
+    staleTime: 30_000,
+  });
+
+export const healthQuery = queryOptions({
+  queryKey: ["health"],
+  queryFn: ({ signal }) => request<FeatureFlagsHealth>("GET", "/feature-flags/health", { signal }),
+  refetchInterval: 5_000,
+});
+
+export const verifyQuery = () =>
+  queryOptions({
+    queryKey: ["verify", currentOrganization()],
+    queryFn: ({ signal }) =>
+      request<AuditVerdict>("POST", `${CONSOLE}/verify-audit`, { body: scoped({}), signal }),
+    enabled: false,
+    retry: false,
+  });
+
+export const keysQuery = () =>
+  queryOptions({
+    queryKey: ["keys"],
+    queryFn: async ({ signal }) =>
+      (await request<KeysResponse>("POST", `${CONSOLE}/keys`, { body: {}, signal })).keys,
+  });
+
+/** Flags and segments are named by key in addresses, so that links stay readable. */
+export function part(key: string): string {
+  return /^[\w-]+$/.test(key) ? `key:${key}` : "-";
+}

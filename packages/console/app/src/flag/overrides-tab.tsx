@@ -1,0 +1,173 @@
+/** Values for single users, which come before rules and rollout. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Trash2, UserPlus } from "lucide-react";
+import { type FormEvent, type ReactNode, useState } from "react";
+import { ADMIN, overridesQuery } from "../api/queries.ts";
+import { request } from "../api/request.ts";
+import type { Flag, JsonValue, Override, Person } from "../api/types.ts";
+import { PersonName } from "../people/person-name.tsx";
+import { PersonPicker } from "../people/person-picker.tsx";
+import { useMay } from "../shell/session.tsx";
+import { texts } from "../texts.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { Empty, Failure, FormError, Loading, messageOf } from "../ui/states.tsx";
+import { Time } from "../ui/time.tsx";
+import { showToast } from "../ui/toasts.tsx";
+import { Value } from "../ui/value.tsx";
+import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
+
+export function OverridesTab({ flag }: { flag: Flag }): ReactNode {
+  const { data, error, refetch } = useQuery(overridesQuery({ flagId: flag.id }));
+  const may = useMay();
+  const [isAdding, setAdding] = useState(false);
+  if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Loading rows={3} />;
+  return (
+    <>
+      <div className="row row-between">
+        <p className="muted">{texts.overrides.what}</p>
+        {may("override") && (
+          <button type="button" className="button" onClick={() => setAdding(true)}>
+            <UserPlus aria-hidden size={16} /> {texts.overrides.add}
+          </button>
+        )}
+      </div>
+      {data.length === 0 ? (
+        <Empty title={texts.overrides.none} />
+      ) : (
+        <ul className="list">
+          {data.map((override) => (
+            <OverrideRow key={override.id} override={override} canRemove={may("override")} />
+          ))}
+        </ul>
+      )}
+      <Dialog open={isAdding} onClose={() => setAdding(false)} title={texts.overrides.addTitle(flag.name)}>
+        <OverrideForm flag={flag} onClose={() => setAdding(false)} />
+      </Dialog>
+    </>
+  );
+}
+
+function OverrideRow({ override, canRemove }: { override: Override; canRemove: boolean }): ReactNode {
+  const remove = useRemoveOverride();
+  return (
+    <li className="list-row">
+      <span className="list-main">
+        <Link to="/people/$id" params={{ id: override.userId }}>
+          <PersonName id={override.userId} />
+        </Link>
+        {override.reason !== undefined && <span className="muted">{override.reason}</span>}
+      </span>
+      <Value value={override.value} />
+      <span className="muted">
+        {override.expiresAt === undefined ? texts.overrides.forever : texts.overrides.until}{" "}
+        {override.expiresAt !== undefined && <Time at={override.expiresAt} />}
+      </span>
+      {canRemove && (
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={texts.overrides.remove}
+          onClick={() => remove.mutate(override.id)}
+        >
+          <Trash2 aria-hidden size={16} />
+        </button>
+      )}
+    </li>
+  );
+}
+
+export function useRemoveOverride() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) => request<null>("DELETE", `${ADMIN}/overrides/${id}`),
+    onSuccess: () => showToast({ tone: "done", text: texts.overrides.removed }),
+    onError: (error) => showToast({ tone: "problem", text: messageOf(error) }),
+    onSettled: () =>
+      Promise.all(
+        ["overrides", "person", "entries", "explain"].map((name) =>
+          client.invalidateQueries({ queryKey: [name] }),
+        ),
+      ),
+  });
+}
+
+interface OverrideFormProps {
+  readonly flag: Pick<Flag, "id" | "type" | "name">;
+  readonly person?: Person;
+  readonly value?: JsonValue;
+  readonly onClose: () => void;
+}
+
+const DAYS = [0, 1, 7, 30];
+const DAY_MS = 86_400_000;
+
+export function OverrideForm({ flag, person: given, value: initial, onClose }: OverrideFormProps): ReactNode {
+  const client = useQueryClient();
+  const [person, setPerson] = useState(given);
+  const [value, setValue] = useState<JsonValue>(
+    initial ?? (flag.type === "boolean" ? true : EMPTY_VALUES[flag.type]),
+  );
+  const [reason, setReason] = useState("");
+  const [days, setDays] = useState(7);
+  const create = useMutation({
+    mutationFn: (userId: string) =>
+      request<Override>("POST", `${ADMIN}/overrides`, {
+        body: {
+          flagId: flag.id,
+          userId,
+          value,
+          ...(reason.trim() !== "" && { reason: reason.trim() }),
+          ...(days > 0 && { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() }),
+        },
+      }),
+    onSuccess: async () => {
+      await Promise.all(
+        ["overrides", "person", "entries", "explain"].map((name) =>
+          client.invalidateQueries({ queryKey: [name] }),
+        ),
+      );
+      showToast({ tone: "done", text: texts.overrides.added });
+      onClose();
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (person !== undefined) create.mutate(person.id);
+  };
+  return (
+    <form className="form" onSubmit={submit}>
+      {given === undefined && <PersonPicker person={person} onChange={setPerson} />}
+      <Field label={texts.overrides.value}>
+        <ValueInput type={flag.type} value={value} onChange={setValue} />
+      </Field>
+      <Field label={texts.overrides.expires}>
+        <select value={days} onChange={({ target }) => setDays(Number(target.value))}>
+          {DAYS.map((one) => (
+            <option key={one} value={one}>
+              {texts.overrides.after(one)}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Field label={texts.overrides.reason}>
+        <input value={reason} maxLength={255} onChange={({ target }) => setReason(target.value)} />
+      </Field>
+      <FormError error={create.error} />
+      <footer className="dialog-footer">
+        <button type="button" className="button" onClick={onClose}>
+          {texts.common.cancel}
+        </button>
+        <button
+          type="submit"
+          className="button button-primary"
+          disabled={person === undefined || create.isPending}
+        >
+          {texts.overrides.add}
+        </button>
+      </footer>
+    </form>
+  );
+}

@@ -1,0 +1,103 @@
+/** Search and filters of the list. They are in the address, so that a link shows the same list. */
+import { getRouteApi } from "@tanstack/react-router";
+import { SearchIcon } from "lucide-react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { texts } from "../texts.ts";
+import { DEFAULT_SORT, type FlagsSearch } from "./search.ts";
+
+const route = getRouteApi("/");
+const TYPES = ["boolean", "string", "number", "json"] as const;
+const SORTS = ["-updatedAt", "name", "key", "-createdAt", "-enabled", "type"] as const;
+/** The pause after the last key before the server is asked. */
+const PAUSE_MS = 150;
+
+export function Filters(): ReactNode {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const set = (change: { [Name in keyof FlagsSearch]?: FlagsSearch[Name] | undefined }): void =>
+    void navigate({ search: (before) => defined({ ...before, ...change }), replace: true });
+  return (
+    <search className="filters">
+      <SearchInput q={search.q ?? ""} onChange={(q) => set({ q: q === "" ? undefined : q })} />
+      <Choice
+        label={texts.flags.state}
+        value={search.state ?? ""}
+        options={[
+          ["", texts.flags.anyState],
+          ["on", texts.flags.on],
+          ["off", texts.flags.off],
+        ]}
+        onChange={(state) => set({ state: state === "on" || state === "off" ? state : undefined })}
+      />
+      <Choice
+        label={texts.flags.type}
+        value={search.type ?? ""}
+        options={[["", texts.flags.anyType], ...TYPES.map((type) => [type, texts.types[type]] as const)]}
+        onChange={(type) => set({ type: type === "" ? undefined : type })}
+      />
+      <Choice
+        label={texts.flags.sort}
+        value={search.sort ?? DEFAULT_SORT}
+        options={SORTS.map((sort) => [sort, texts.flags.sorts[sort]] as const)}
+        onChange={(sort) => set({ sort: sort === DEFAULT_SORT ? undefined : sort })}
+      />
+    </search>
+  );
+}
+
+function SearchInput({ q, onChange }: { q: string; onChange: (q: string) => void }): ReactNode {
+  const [typed, setTyped] = useState(q);
+  /** What the address has because of this field. Any other change of the address comes from elsewhere and wins. */
+  const sent = useRef(q);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the pause
+  useEffect(() => {
+    if (typed.trim() === sent.current) return;
+    const timer = setTimeout(() => {
+      sent.current = typed.trim();
+      onChange(sent.current);
+    }, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  useEffect(() => {
+    if (q === sent.current) return;
+    sent.current = q;
+    setTyped(q);
+  }, [q]);
+  return (
+    <div className="search">
+      <SearchIcon aria-hidden size={16} />
+      <input
+        type="search"
+        aria-label={texts.flags.search}
+        placeholder={texts.flags.searchHint}
+        value={typed}
+        onChange={({ target }) => setTyped(target.value)}
+        onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}
+      />
+      <kbd>/</kbd>
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [string, string])[];
+  readonly onChange: (value: string) => void;
+}
+
+function Choice({ label, value, options, onChange }: ChoiceProps): ReactNode {
+  return (
+    <select aria-label={label} value={value} onChange={({ target }) => onChange(target.value)}>
+      {options.map(([option, text]) => (
+        <option key={option} value={option}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function defined(search: { [Name in keyof FlagsSearch]?: FlagsSearch[Name] | undefined }): FlagsSearch {
+  return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined));
+}

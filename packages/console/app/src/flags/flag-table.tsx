@@ -1,0 +1,79 @@
+/** The rows of the list. Only those in view exist, so that 10,000 flags scroll like ten. */
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { Flag } from "../api/types.ts";
+import { texts } from "../texts.ts";
+import { FlagRow } from "./flag-row.tsx";
+import { useLastEntries } from "./last-actors.ts";
+
+const ROW_PX = 65;
+/** The next page is requested this many rows before the end. */
+const AHEAD = 30;
+
+interface FlagTableProps {
+  readonly flags: readonly Flag[];
+  readonly hasMore: boolean;
+  readonly isLoadingMore: boolean;
+  readonly loadMore: () => void;
+}
+
+export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTableProps): ReactNode {
+  const body = useRef<HTMLDivElement>(null);
+  const lastEntries = useLastEntries();
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => setTop(body.current?.offsetTop ?? 0), []);
+  const rows = useWindowVirtualizer({
+    count: flags.length,
+    estimateSize: () => ROW_PX,
+    overscan: 10,
+    scrollMargin: top,
+    getItemKey: (index) => flags[index]?.id ?? index,
+  });
+  const shown = rows.getVirtualItems();
+  const last = shown.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (hasMore && !isLoadingMore && last >= flags.length - AHEAD) loadMore();
+  }, [hasMore, isLoadingMore, last, flags.length, loadMore]);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: rows of a virtual list are placed one by one, which a table element forbids
+    <div
+      role="table"
+      className="flag-table"
+      aria-label={texts.flags.title}
+      aria-rowcount={hasMore ? -1 : flags.length + 1}
+    >
+      {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+      <div role="rowgroup">
+        {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+        {/* biome-ignore lint/a11y/useFocusableInteractive: a row is not a control */}
+        <div role="row" className="flag-row flag-head">
+          {texts.flags.columns.map((column) => (
+            // biome-ignore lint/a11y/useSemanticElements: as above
+            // biome-ignore lint/a11y/useFocusableInteractive: as above
+            <span role="columnheader" key={column}>
+              {column}
+            </span>
+          ))}
+        </div>
+      </div>
+      {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+      <div role="rowgroup" ref={body} className="flag-body" style={{ height: rows.getTotalSize() }}>
+        {shown.map(({ index, key, start }) => {
+          const flag = flags[index];
+          return (
+            flag && (
+              <FlagRow
+                key={key}
+                flag={flag}
+                lastEntry={lastEntries.get(flag.id)}
+                index={index}
+                measure={rows.measureElement}
+                offset={start - rows.options.scrollMargin}
+              />
+            )
+          );
+        })}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+/** The command palette: flags, people, screens and actions by name. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Command } from "cmdk";
+import { Flag, Keyboard, MoonStar, Plus, UserRound, Waypoints } from "lucide-react";
+import { Dialog } from "radix-ui";
+import { type ReactNode, useEffect, useState } from "react";
+import { flagsQuery, peopleQuery } from "../api/queries.ts";
+import { texts } from "../texts.ts";
+import { useMay } from "./session.tsx";
+import type { DESTINATIONS } from "./shortcuts.ts";
+import { chooseTheme, readTheme } from "./theme.ts";
+
+interface CommandPaletteProps {
+  readonly close: () => void;
+  readonly openHelp: () => void;
+}
+
+const SHOWN = 8;
+const PAUSE_MS = 120;
+const SCREENS = [
+  ["/", texts.nav.flags],
+  ["/segments", texts.nav.segments],
+  ["/people", texts.nav.people],
+  ["/explain", texts.nav.explain],
+  ["/activity", texts.nav.activity],
+  ["/history", texts.nav.history],
+  ["/audit", texts.nav.audit],
+  ["/keys", texts.nav.keys],
+  ["/health", texts.nav.health],
+] as const satisfies readonly (readonly [(typeof DESTINATIONS)[keyof typeof DESTINATIONS], string])[];
+
+export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactNode {
+  const navigate = useNavigate();
+  const may = useMay();
+  const [typed, setTyped] = useState("");
+  const [asked, setAsked] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(typed.trim()), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  const flags = useInfiniteQuery(flagsQuery({ q: asked === "" ? undefined : asked, sort: "-updatedAt" }));
+  const people = useInfiniteQuery({ ...peopleQuery(asked), enabled: asked !== "" && may("evaluate-as") });
+  const run = (action: () => void): (() => void) => {
+    return () => {
+      close();
+      action();
+    };
+  };
+  const matches = (text: string): boolean => text.toLowerCase().includes(typed.trim().toLowerCase());
+  const isDark = readTheme() === "dark";
+  return (
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="overlay" />
+        <Dialog.Content className="palette" aria-describedby={undefined}>
+          <Dialog.Title className="visually-hidden">{texts.palette.title}</Dialog.Title>
+          <Command shouldFilter={false} label={texts.palette.title} loop>
+            <Command.Input value={typed} onValueChange={setTyped} placeholder={texts.palette.hint} />
+            <Command.List label={texts.palette.results}>
+              <Command.Empty>{texts.palette.none}</Command.Empty>
+              <Command.Group heading={texts.nav.flags}>
+                {(flags.data?.pages[0]?.flags ?? []).slice(0, SHOWN).map(({ id, key, name, enabled }) => (
+                  <Command.Item
+                    key={id}
+                    value={`flag ${id}`}
+                    onSelect={run(() => void navigate({ to: "/flag/$key", params: { key } }))}
+                  >
+                    <Flag aria-hidden size={16} />
+                    <span>{name}</span>
+                    <code>{key}</code>
+                    <span className="muted">{enabled ? texts.flags.on : texts.flags.off}</span>
+                  </Command.Item>
+                ))}
+              </Command.Group>
+              {asked !== "" && (people.data?.pages[0]?.people.length ?? 0) > 0 && (
+                <Command.Group heading={texts.nav.people}>
+                  {people.data?.pages[0]?.people.slice(0, SHOWN).map(({ id, name, email }) => (
+                    <Command.Item
+                      key={id}
+                      value={`person ${id}`}
+                      onSelect={run(() => void navigate({ to: "/people/$id", params: { id } }))}
+                    >
+                      <UserRound aria-hidden size={16} />
+                      <span>{name}</span>
+                      <span className="muted">{email}</span>
+                    </Command.Item>
+                  ))}
+                </Command.Group>
+              )}
+              <Command.Group heading={texts.palette.goTo}>
+                {SCREENS.filter(([, label]) => matches(label)).map(([to, label]) => (
+                  <Command.Item key={to} value={`screen ${to}`} onSelect={run(() => void navigate({ to }))}>
+                    <Waypoints aria-hidden size={16} />
+                    <span>{label}</span>
+                  </Command.Item>
+                ))}
+              </Command.Group>
+              <Command.Group heading={texts.palette.actions}>
+                {may("create") && matches(texts.flags.create) && (
+                  <Command.Item
+                    value="action create"
+                    onSelect={run(() => void navigate({ to: "/", search: { create: true } }))}
+                  >
+                    <Plus aria-hidden size={16} />
+                    <span>{texts.flags.create}</span>
+                  </Command.Item>
+                )}
+                {matches(texts.palette.theme(!isDark)) && (
+                  <Command.Item
+                    value="action theme"
+                    onSelect={run(() => chooseTheme(isDark ? "light" : "dark"))}
+                  >
+                    <MoonStar aria-hidden size={16} />
+                    <span>{texts.palette.theme(!isDark)}</span>
+                  </Command.Item>
+                )}
+                {matches(texts.shortcuts.title) && (
+                  <Command.Item value="action shortcuts" onSelect={run(openHelp)}>
+                    <Keyboard aria-hidden size={16} />
+                    <span>{texts.shortcuts.title}</span>
+                  </Command.Item>
+                )}
+              </Command.Group>
+            </Command.List>
+          </Command>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

@@ -1,0 +1,26 @@
+/** Tells that the server does not answer, while the screens show what they have. */
+import { useQuery } from "@tanstack/react-query";
+import { CloudOff } from "lucide-react";
+import type { ReactNode } from "react";
+import { healthQuery } from "../api/queries.ts";
+import { ApiError } from "../api/request.ts";
+import { texts } from "../texts.ts";
+
+export function ConnectionNotice(): ReactNode {
+  const { error, failureReason, refetch } = useQuery(healthQuery);
+  const reason = error ?? failureReason;
+  const isLost = reason instanceof ApiError && reason.status === 0;
+  return (
+    <div role="status" className="connection-status">
+      {isLost && (
+        <div className="notice notice-warning">
+          <CloudOff aria-hidden size={18} />
+          <span>{texts.shell.connectionLost}</span>
+          <button type="button" className="button button-quiet" onClick={() => void refetch()}>
+            {texts.common.retry}
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

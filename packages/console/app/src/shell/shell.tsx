@@ -1,0 +1,101 @@
+/** The frame of every screen: sign-in, navigation, palette, shortcuts, messages. */
+import { useQuery } from "@tanstack/react-query";
+import { Outlet } from "@tanstack/react-router";
+import {
+  Fragment,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { currentOrganization, startOrganization, subscribeOrganization } from "../api/organization.ts";
+import { sessionQuery } from "../api/queries.ts";
+import { SignInDialog, SignInScreen } from "../sign-in/sign-in.tsx";
+import { texts } from "../texts.ts";
+import { Failure, Loading } from "../ui/states.tsx";
+import { Toasts } from "../ui/toasts.tsx";
+import { ConnectionNotice } from "./connection-notice.tsx";
+import { ImpersonationNotice } from "./impersonation-notice.tsx";
+import { Navigation } from "./navigation.tsx";
+import { SessionProvider, type SignedIn } from "./session.tsx";
+import { ShortcutHelp } from "./shortcut-help.tsx";
+import { useShortcuts } from "./shortcuts.ts";
+import { useLiveChanges } from "./use-live-changes.ts";
+
+const CommandPalette = lazy(() =>
+  import("./command-palette.tsx").then(({ CommandPalette: palette }) => ({ default: palette })),
+);
+
+export function Shell(): ReactNode {
+  const { data: session, error, refetch, isPending } = useQuery(sessionQuery);
+  const known = useRef<SignedIn>(undefined);
+  if (session?.user !== undefined) {
+    known.current = { ...session, user: session.user };
+    startOrganization(session);
+  }
+  if (isPending) {
+    return (
+      <main className="splash">
+        <Loading rows={3} />
+      </main>
+    );
+  }
+  // The screen stays while a session expires, so that nothing typed is lost.
+  if (known.current === undefined) {
+    if (error !== null || session === undefined) {
+      return (
+        <main className="splash">
+          <Failure error={error} retry={() => void refetch()} />
+        </main>
+      );
+    }
+    return <SignInScreen session={session} />;
+  }
+  const isExpired = session !== undefined && session.user === undefined;
+  return (
+    <SessionProvider session={known.current}>
+      <Frame />
+      {isExpired && <SignInDialog session={session} email={known.current.user.email} />}
+      <Toasts />
+    </SessionProvider>
+  );
+}
+
+function Frame(): ReactNode {
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const organization = useSyncExternalStore(subscribeOrganization, currentOrganization);
+  useShortcuts({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
+  useLiveChanges();
+  useEffect(() => {
+    document.title = texts.product;
+  }, []);
+  return (
+    <div className="frame">
+      <button type="button" className="skip" onClick={() => main.current?.focus()}>
+        {texts.shell.skip}
+      </button>
+      <Navigation openPalette={() => setPaletteOpen(true)} openHelp={() => setHelpOpen(true)} />
+      <main className="main" id="main" tabIndex={-1} ref={main}>
+        <ConnectionNotice />
+        <ImpersonationNotice />
+        <Suspense fallback={<Loading />}>
+          {/* Every screen starts again with the data of the chosen organization. */}
+          <Fragment key={organization}>
+            <Outlet />
+          </Fragment>
+        </Suspense>
+      </main>
+      {isPaletteOpen && (
+        <Suspense fallback={null}>
+          <CommandPalette close={() => setPaletteOpen(false)} openHelp={() => setHelpOpen(true)} />
+        </Suspense>
+      )}
+      <ShortcutHelp open={isHelpOpen} onClose={() => setHelpOpen(false)} />
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+/** The list of keyboard shortcuts. */
+import type { ReactNode } from "react";
+import { texts } from "../texts.ts";
+import { Dialog } from "../ui/dialog.tsx";
+
+export function ShortcutHelp({ open, onClose }: { open: boolean; onClose: () => void }): ReactNode {
+  return (
+    <Dialog open={open} onClose={onClose} title={texts.shortcuts.title}>
+      <dl className="shortcuts">
+        {texts.shortcuts.list.map(([keys, meaning]) => (
+          <div key={meaning} className="shortcut">
+            <dt>
+              {keys.split(" ").map((key, place) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a key may occur twice
+                <kbd key={place}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

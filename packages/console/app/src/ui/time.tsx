@@ -1,0 +1,33 @@
+/** A time as people say it ("3 hours ago"), with the exact one as a title. */
+import type { ReactNode } from "react";
+import { texts } from "../texts.ts";
+
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+const relative = new Intl.RelativeTimeFormat(texts.language, { numeric: "auto" });
+const exact = new Intl.DateTimeFormat(texts.language, { dateStyle: "medium", timeStyle: "medium" });
+const day = new Intl.DateTimeFormat(texts.language, { weekday: "long", month: "long", day: "numeric" });
+const clock = new Intl.DateTimeFormat(texts.language, { hour: "2-digit", minute: "2-digit" });
+
+export function Time({ at }: { at: string }): ReactNode {
+  return (
+    <time dateTime={at} title={exact.format(new Date(at))}>
+      {relativeTime(at)}
+    </time>
+  );
+}
+
+export function relativeTime(at: string, nowMs: number = Date.now()): string {
+  const seconds = (Date.parse(at) - nowMs) / 1000;
+  const unit = UNITS.find(([, length]) => Math.abs(seconds) >= length);
+  if (unit === undefined) return texts.common.justNow;
+  return relative.format(Math.round(seconds / unit[1]), unit[0]);
+}
+
+export const dayOf = (at: string): string => day.format(new Date(at));
+export const clockOf = (at: string): string => clock.format(new Date(at));

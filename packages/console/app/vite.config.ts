@@ -1,0 +1,20 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+// Paths are relative, because the server decides where the console is mounted and sets <base>.
+export default defineConfig({
+  root: import.meta.dirname,
+  base: "./",
+  plugins: [react()],
+  build: {
+    outDir: "../dist/app",
+    emptyOutDir: true,
+    assetsDir: "assets",
+    // The policy allows no data: scripts or fonts, and images are few.
+    assetsInlineLimit: 0,
+    // A polyfill would be an inline script.
+    modulePreload: { polyfill: false },
+    target: "es2023",
+    reportCompressedSize: true,
+  },
+});

@@ -1,0 +1,106 @@
+/**
+ * `npm run docs:screenshots`: starts the console with example data, and takes the pictures of the pages. With a folder as
+ * argument, it takes every screen in light, in dark and on a phone there instead.
+ */
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { launchChromium } from "@halyard/services";
+import { startApp } from "../examples/console/app.ts";
+import { openDatabase } from "../examples/console/database.ts";
+import { PASSWORD } from "../examples/console/seed.ts";
+import { root } from "./repository.ts";
+
+interface Look {
+  readonly name: string;
+  readonly theme: "light" | "dark";
+  readonly width: number;
+  readonly height: number;
+}
+
+const LIGHT: Look = { name: "light", theme: "light", width: 1360, height: 900 };
+const LOOKS: readonly Look[] = [
+  LIGHT,
+  { name: "dark", theme: "dark", width: 1360, height: 900 },
+  { name: "phone", theme: "light", width: 390, height: 844 },
+];
+
+interface Screen {
+  readonly name: string;
+  readonly path: string;
+  /** The accessible name of a control that is pressed before the picture is taken. */
+  readonly press?: string;
+}
+
+const SCREENS: readonly Screen[] = [
+  { name: "flags", path: "/" },
+  { name: "switch", path: "/?q=new-checkout", press: "New checkout, switch" },
+  { name: "new-flag", path: "/?create=true" },
+  { name: "flag", path: "/flag/new-checkout" },
+  { name: "variants", path: "/flag/search-ranking" },
+  { name: "rule", path: "/flag/new-checkout", press: "Edit Paying customers in the Nordics" },
+  { name: "environments", path: "/flag/new-checkout?tab=environments" },
+  { name: "overrides", path: "/flag/new-checkout?tab=overrides" },
+  { name: "flag-activity", path: "/flag/search-ranking?tab=activity" },
+  { name: "flag-history", path: "/flag/new-checkout?tab=history" },
+  { name: "settings", path: "/flag/new-checkout?tab=settings" },
+  { name: "segments", path: "/segments" },
+  { name: "people", path: "/people" },
+  { name: "explain", path: "/explain?flag=new-checkout&user=FIRST" },
+  { name: "person", path: "/people/FIRST" },
+  { name: "activity", path: "/activity?days=30" },
+  { name: "history", path: "/history" },
+  { name: "audit", path: "/audit" },
+  { name: "keys", path: "/keys" },
+  { name: "health", path: "/health" },
+];
+/** Pictures that pages of the documentation show. */
+const SHOWN = ["flags", "switch", "explain"];
+
+const [folder] = process.argv.slice(2);
+const app = await startApp(openDatabase(undefined), 0);
+const browser = await launchChromium();
+try {
+  if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  for (const look of folder === undefined ? [LIGHT] : LOOKS) await takeAll(look);
+} finally {
+  await browser.close();
+  await app.stop();
+}
+
+async function takeAll({ name: lookName, theme, width, height }: Look): Promise<void> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    reducedMotion: "reduce",
+    locale: "en-GB",
+  });
+  const page = await context.newPage();
+  page.on("pageerror", ({ message }) => console.error(message));
+  page.on("console", (message) => message.type() === "error" && console.error(message.text()));
+  await page.goto(app.consoleUrl);
+  await page.getByLabel("Email").waitFor();
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `sign-in-${lookName}.png`) });
+  await page.getByLabel("Email").fill("ada@halyard.example");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Flags", exact: true, level: 1 }).waitFor();
+  await page.goto(`${app.consoleUrl}/people?q=Chloe`);
+  const person = (await page.locator(".list-link").first().getAttribute("href")) ?? "";
+  const first = person.slice(person.lastIndexOf("/") + 1);
+  for (const { name, path, press } of SCREENS) {
+    if (folder === undefined && !SHOWN.includes(name)) continue;
+    await page.goto(app.consoleUrl + path.replace("FIRST", first));
+    await page.locator("h1").first().waitFor();
+    if (press !== undefined)
+      await page.getByRole(name === "switch" ? "switch" : "button", { name: press }).click();
+    await page.waitForFunction(() => document.querySelector(".skeleton") === null);
+    await page.waitForLoadState("networkidle");
+    const file =
+      folder === undefined
+        ? join(root, "docs/images", `console-${name}.png`)
+        : join(folder, `${name}-${lookName}.png`);
+    await page.screenshot({ path: file });
+  }
+  await context.close();
+}
