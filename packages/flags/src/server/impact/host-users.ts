@@ -77,6 +77,8 @@ export class HostUsers {
     limit: number,
     cursor: string | undefined,
   ): Promise<{ readonly users: readonly HostUser[]; readonly nextCursor?: string }> {
+    const exact = text === "" || cursor !== undefined ? undefined : await this.find(text);
+    if (exact !== undefined) return { users: [exact] };
     const users: HostUser[] = [];
     let last = cursor;
     for (let round = 0; round < MAX_ROUNDS; round++) {
