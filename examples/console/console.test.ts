@@ -4,7 +4,7 @@ import { startApp } from "./app.ts";
 import { openDatabase } from "./database.ts";
 import { PASSWORD } from "./seed.ts";
 
-test("the console shows 30 flags with a history of 30 days", async () => {
+void test("the console shows 30 flags with a history of 30 days", async () => {
   const app = await startApp(openDatabase(undefined), 0, { customers: 5, evaluationsPerDay: 1 });
   try {
     const headers = { origin: app.origin, "x-halyard-console": "1", "content-type": "application/json" };

@@ -25,7 +25,7 @@ import { Pool } from "pg";
 import { build } from "vite";
 import { createConsoleFrom } from "../../src/server/create-console.ts";
 
-export const BASE = "/ops/flags";
+const BASE = "/ops/flags";
 export const PASSWORD = "correct horse battery";
 
 export interface Account {

@@ -236,6 +236,6 @@ export const keysQuery = () =>
   });
 
 /** Flags and segments are named by key in addresses, so that links stay readable. */
-export function part(key: string): string {
+function part(key: string): string {
   return /^[\w-]+$/.test(key) ? `key:${key}` : "-";
 }

@@ -39,7 +39,6 @@ export type {
   ActivityResponse,
   ConsoleKey,
   ConsoleSession,
-  CreateKeyRequest,
   CreateKeyResponse,
   ExportAuditResponse,
   KeysResponse,

@@ -128,7 +128,7 @@ function CopyButton({ text }: { text: string }): ReactNode {
       type="button"
       className="icon-button"
       aria-label={texts.flag.copyKey}
-      onClick={() => copy().catch(() => showToast({ tone: "problem", text: texts.common.notCopied }))}
+      onClick={() => void copy().catch(() => showToast({ tone: "problem", text: texts.common.notCopied }))}
     >
       <Copy aria-hidden size={14} />
     </button>

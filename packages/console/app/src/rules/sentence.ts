@@ -52,7 +52,7 @@ function partSentence(condition: Condition, names: SegmentNames): string {
   return simpleSentence(condition);
 }
 
-export function simpleSentence({ attribute, operator, value }: SimpleCondition): string {
+function simpleSentence({ attribute, operator, value }: SimpleCondition): string {
   return `${attribute} ${texts.operators[operator]} ${operandText(operator, value)}`;
 }
 

@@ -22,7 +22,7 @@ export function Time({ at }: { at: string }): ReactNode {
   );
 }
 
-export function relativeTime(at: string, nowMs: number = Date.now()): string {
+function relativeTime(at: string, nowMs: number = Date.now()): string {
   const seconds = (Date.parse(at) - nowMs) / 1000;
   const unit = UNITS.find(([, length]) => Math.abs(seconds) >= length);
   if (unit === undefined) return texts.common.justNow;
