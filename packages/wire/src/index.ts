@@ -10,7 +10,17 @@ export {
   WsError,
   type WsErrorOptions,
 } from "./protocol/error.ts";
-export { MemoryPubSub } from "./pubsub/memory.ts";
+export type {
+  AppendFailure,
+  AppendOptions,
+  AppendResult,
+  History,
+  HistoryItem,
+  HistoryPage,
+  HistoryPosition,
+  ReadOptions,
+} from "./pubsub/history.ts";
+export { MemoryPubSub, type MemoryPubSubOptions } from "./pubsub/memory.ts";
 export type {
   CarryOptions,
   PublishFailure,

@@ -8,5 +8,22 @@ export {
 } from "./middleware/redis-rate-limiter.ts";
 export type { RedisScriptClient } from "./middleware/redis-script.ts";
 export { type BrokerOptions, BrokerPubSub } from "./pubsub/broker.ts";
-export type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub/pubsub.ts";
+export type {
+  AppendFailure,
+  AppendOptions,
+  AppendResult,
+  History,
+  HistoryItem,
+  HistoryPage,
+  HistoryPosition,
+  ReadOptions,
+} from "./pubsub/history.ts";
+export type {
+  CarryOptions,
+  PublishFailure,
+  PublishResult,
+  PubSub,
+  PubSubStatus,
+  Subscriber,
+} from "./pubsub/pubsub.ts";
 export { type RedisClient, type RedisPubSubOptions, redisPubSub } from "./pubsub/redis/pubsub.ts";

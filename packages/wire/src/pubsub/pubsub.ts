@@ -1,10 +1,8 @@
 /** The interface between a router's servers and the pub/sub that carries their topics. */
+import type { History, HistoryPosition } from "./history.ts";
+import type { PublishFailure } from "./publish-failure.ts";
 
-/**
- * Why a publish failed: the pub/sub lacks an option, too much is unconfirmed, the broker is not reachable, or the topic
- * or message is invalid.
- */
-export type PublishFailure = "UNSUPPORTED" | "BACKPRESSURE" | "DISCONNECTED" | "VALIDATION";
+export type { PublishFailure };
 
 /** The result of a publish. `ok` means that the pub/sub accepted the message, not that a subscriber received it. */
 export type PublishResult =
@@ -27,8 +25,16 @@ export type PublishResult =
 
 /** A running server that receives the frames of a topic and sends them to its connections. */
 export interface Subscriber {
-  /** Returns the number of connections the frame was sent to. Must not throw. */
-  deliver(topic: string, frame: string, excludeClientId: string | undefined): number;
+  /**
+   * Returns the number of connections the frame was sent to. Must not throw. `position` is its place in the history of the
+   * topic, for a frame that was appended to it.
+   */
+  deliver(
+    topic: string,
+    frame: string,
+    excludeClientId: string | undefined,
+    position?: HistoryPosition,
+  ): number;
   /** Whether a frame from another process may be delivered. Absent: every frame may. */
   accepts?(frame: string): boolean;
   /**
@@ -61,6 +67,8 @@ export interface PubSub {
   close(): void | Promise<void>;
   /** True when other processes share it. Routers then exchange disconnects over it, on the empty topic. */
   readonly spansProcesses?: boolean;
+  /** The frames that are kept for readers which come back; absent when the pub/sub keeps none. */
+  readonly history?: History | undefined;
   /** The state of the broker; absent without a broker. */
   readonly status?: PubSubStatus;
 }

@@ -1,0 +1,155 @@
+/** The interface of a pub/sub that keeps the frames of a topic for a time, so that a reader can continue where it stopped. */
+import type { PublishFailure } from "./publish-failure.ts";
+
+/**
+ * A place in a topic's log. The offsets of an epoch are contiguous and begin with 1; 0 is the place before the first
+ * frame. A new epoch begins when frames may have been lost, such as after a failover of the broker.
+ */
+export interface HistoryPosition {
+  /** Identifies the epoch; equal only within one topic. */
+  readonly epoch: string;
+  /** The number of the frame in its epoch. */
+  readonly offset: number;
+}
+
+/** The options of one append. */
+export interface AppendOptions {
+  /** How many frames of the topic are kept. */
+  readonly size: number;
+  /** How long a frame can be read, in ms. */
+  readonly ttlMs: number;
+  /**
+   * What `ttlMs` counts for. `frame`: each frame by itself; the epoch is kept for 30 days after the last append. `topic`:
+   * the whole log, from its last append on; then nothing of the topic is left. Default `frame`.
+   */
+  readonly lifetime?: "frame" | "topic" | undefined;
+  /**
+   * An idempotency key of at most 256 characters. An append with the id of a kept frame appends nothing, and results in
+   * the position of that frame.
+   */
+  readonly id?: string | undefined;
+  /** The connection that must not receive the frame: the publisher's own. */
+  readonly excludeClientId?: string | undefined;
+  /** Whether this is the last frame of the topic: later appends fail with `ENDED`. */
+  readonly isLast?: boolean | undefined;
+}
+
+/** Why an append failed: as a publish, or because the topic has a last frame. */
+export type AppendFailure = PublishFailure | "ENDED";
+
+/** The result of an append. `ok` means that the frame is in the log and was published to the subscribers. */
+export type AppendResult =
+  | {
+      /** Whether the frame is in the log. */
+      readonly ok: true;
+      /** Where it is in the log. */
+      readonly position: HistoryPosition;
+      /** Whether an earlier append with the same id had appended it. */
+      readonly isRepeated: boolean;
+      /** To how many connections of this process the frame was sent; absent with a broker. */
+      readonly matchedLocal?: number;
+    }
+  | {
+      /** Whether the frame is in the log. */
+      readonly ok: false;
+      /** Why it is not, or may not be. */
+      readonly error: AppendFailure;
+      /** Whether a retry may succeed. Retry with an `id`: the frame may be in the log already. */
+      readonly retryable: boolean;
+      /** What is wrong with a message or option. */
+      readonly details?: Readonly<Record<string, unknown>>;
+    };
+
+/** Which frames to read, and how much at once. */
+export interface ReadOptions {
+  /** Reads the frames after this position. */
+  readonly after?: HistoryPosition | undefined;
+  /** Without `after`: reads the newest frames, at most this many. Default 0. */
+  readonly last?: number | undefined;
+  /** The largest number of frames in the result. */
+  readonly maxItems: number;
+  /** The largest total size of the frames in the result, in bytes of UTF-8. One larger frame is returned alone. */
+  readonly maxBytes: number;
+  /** Whether a topic without an epoch gets one, so that the result has a position. Default true. */
+  readonly create?: boolean | undefined;
+}
+
+/** A kept frame. */
+export interface HistoryItem {
+  /** Its place in the epoch of the page. */
+  readonly offset: number;
+  /** The frame, unchanged. */
+  readonly frame: string;
+  /** The connection that must not receive it. */
+  readonly excludeClientId: string | undefined;
+}
+
+/** The result of a read: contiguous frames, oldest first. */
+export interface HistoryPage {
+  /** The epoch of the topic; empty when there is none and `create` is false. */
+  readonly epoch: string;
+  /** The offset of the newest frame of the epoch, kept or not; 0 before the first. */
+  readonly top: number;
+  /** The frames. */
+  readonly items: readonly HistoryItem[];
+  /**
+   * Whether frames after `after` can no longer be read: they are not kept any more, or the epoch is another one. The items
+   * then begin with the oldest frame that is kept. Always false without `after`.
+   */
+  readonly isMissing: boolean;
+  /** Whether a further read after the last item can return more. */
+  readonly hasMore: boolean;
+  /** Whether the frame at `top` is the last one of the topic. */
+  readonly hasEnded: boolean;
+}
+
+/** The logs of the topics of a pub/sub. */
+export interface History {
+  /**
+   * Adds the frame to the topic's log and publishes it to the subscribers with its position, in one step: subscribers
+   * receive the frames of a topic in the order of their offsets. Never rejects.
+   */
+  append(topic: string, frame: string, options: AppendOptions): AppendResult | Promise<AppendResult>;
+  /** Reads from the topic's log. Rejects when the broker is not reachable. */
+  read(topic: string, options: ReadOptions): HistoryPage | Promise<HistoryPage>;
+  /** The position of the topic's newest frame. Rejects when the broker is not reachable. */
+  top(topic: string): HistoryPosition | Promise<HistoryPosition>;
+  /** Deletes the topic's log, epoch and ids. Rejects when the broker is not reachable. */
+  delete(topic: string): void | Promise<void>;
+}
+
+/** How long an epoch is kept after the last append, in ms: 30 days. */
+export const EPOCH_KEPT_MS: number = 30 * 24 * 60 * 60_000;
+/** The ids of at least this many appends are remembered, also when fewer frames are kept. */
+export const MIN_KEPT_IDS = 1_000;
+/** The longest id of an append, in characters. */
+const MAX_ID_LENGTH = 256;
+/** The most frames that a log keeps. */
+const MAX_SIZE = 100_000;
+
+/** The history of a pub/sub. Throws when the pub/sub keeps none; `subject` is what declares the history, for the message. */
+export function requireHistory(pubsub: { readonly history?: History | undefined }, subject: string): History {
+  if (pubsub.history !== undefined) return pubsub.history;
+  throw new TypeError(
+    `${subject} declares history, but the router's pub/sub keeps none. Use redisPubSub() for several processes, memoryPubSub() for one, or a Durable Object; NATS and Bun's native pub/sub keep no history. Or leave the option out.`,
+  );
+}
+
+/** Why the options of an append are invalid; undefined when they are valid. */
+export function invalidAppend({ size, ttlMs, id }: AppendOptions): Record<string, string> | undefined {
+  if (!Number.isSafeInteger(size) || size < 1 || size > MAX_SIZE)
+    return { size: `must be an integer from 1 to ${MAX_SIZE}` };
+  if (!Number.isFinite(ttlMs) || ttlMs < 1 || ttlMs > EPOCH_KEPT_MS)
+    return { ttlMs: `must be a number of ms from 1 to ${EPOCH_KEPT_MS}` };
+  if (id !== undefined && (id === "" || id.length > MAX_ID_LENGTH))
+    return { id: `must have 1 to ${MAX_ID_LENGTH} characters` };
+  return undefined;
+}
+
+/** Returns ids of epochs, each of them new: a random part of this call, and a count. */
+export function epochIds(): () => string {
+  const random = crypto.getRandomValues(new Uint32Array(2));
+  const prefix = [...random].map((part) => part.toString(36)).join("");
+  let count = 0;
+  return () => `${prefix}.${(count++).toString(36)}`;
+}

@@ -1,0 +1,289 @@
+/** The logs of topics within one process, bounded by frames, age and bytes. */
+import { byteLength } from "../protocol/bytes.ts";
+import { copyText } from "../protocol/copy-text.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import {
+  type AppendOptions,
+  type AppendResult,
+  epochIds,
+  type History,
+  type HistoryItem,
+  type HistoryPage,
+  type HistoryPosition,
+  invalidAppend,
+  MIN_KEPT_IDS,
+  type ReadOptions,
+} from "./history.ts";
+
+/** Topics without frames keep their epoch, up to this many; then the one that is empty for the longest time loses it. */
+const MAX_EMPTY_LOGS = 100_000;
+/** Logs are examined for expired frames at most this often. */
+const SWEEP_EVERY_MS = 1_000;
+/** Estimated memory of a kept frame or id besides its text, in bytes. */
+const ITEM_BYTES = 100;
+
+interface Item extends HistoryItem {
+  readonly bytes: number;
+  /** Monotonic time in ms from which the frame is not read; with the lifetime of the topic, that of the log counts. */
+  readonly expiresAt: number;
+}
+
+interface Log {
+  readonly epoch: string;
+  top: number;
+  /** Contiguous; the last one has the offset `top`. */
+  items: Item[];
+  hasEnded: boolean;
+  /** When nothing of the topic is left; infinite when the epoch is kept. */
+  endsAt: number;
+  /** The offsets of the newest appends with an id, oldest first. */
+  readonly ids: Map<string, number>;
+  idBytes: number;
+}
+
+/** Publishes an appended frame to the subscribers of this process; returns the number of connections it was sent to. */
+export type Deliver = (
+  topic: string,
+  frame: string,
+  excludeClientId: string | undefined,
+  position: HistoryPosition,
+) => number;
+
+/** The history of `memoryPubSub()`. */
+export class MemoryHistory implements History {
+  readonly #deliver: Deliver;
+  readonly #maxBytes: number;
+  readonly #clock: Clock;
+  readonly #nextEpoch = epochIds();
+  /** Logs with frames, in the order of their last append. */
+  readonly #logs = new Map<string, Log>();
+  /** Logs without frames, which only hold an epoch, in the order in which they became empty. */
+  readonly #empty = new Map<string, Log>();
+  /** Topics to examine, by the number of the sweep in which something of them expires first. */
+  readonly #due = new Map<number, Set<string>>();
+  #bytes = 0;
+  /** The last sweep that was made. */
+  #swept = 0;
+  #isSweeping = false;
+  #isClosed = false;
+
+  constructor(deliver: Deliver, maxBytes: number, clock: Clock = systemClock) {
+    this.#deliver = deliver;
+    this.#maxBytes = maxBytes;
+    this.#clock = clock;
+  }
+
+  append(topic: string, frame: string, options: AppendOptions): AppendResult {
+    if (this.#isClosed) return { ok: false, error: "DISCONNECTED", retryable: false };
+    const details = invalidAppend(options);
+    if (details !== undefined) return { ok: false, error: "VALIDATION", retryable: false, details };
+    const bytes = byteLength(frame) + ITEM_BYTES;
+    if (bytes > this.#maxBytes) {
+      const limit = { maxHistoryBytes: this.#maxBytes };
+      return { ok: false, error: "VALIDATION", retryable: false, details: limit };
+    }
+    const { size, ttlMs, lifetime, id, excludeClientId, isLast = false } = options;
+    const now = this.#clock.now();
+    const log = this.#find(topic, now) ?? this.#create(topic);
+    const repeated = id === undefined ? undefined : log.ids.get(id);
+    if (repeated !== undefined)
+      return { ok: true, position: { epoch: log.epoch, offset: repeated }, isRepeated: true };
+    if (log.hasEnded) return { ok: false, error: "ENDED", retryable: false };
+    const isTopicLifetime = lifetime === "topic";
+    const expiresAt = isTopicLifetime ? Number.POSITIVE_INFINITY : now + ttlMs;
+    log.endsAt = isTopicLifetime ? now + ttlMs : Number.POSITIVE_INFINITY;
+    const offset = ++log.top;
+    log.hasEnded = isLast;
+    log.items.push({ offset, frame, excludeClientId, bytes, expiresAt });
+    this.#bytes += bytes;
+    if (id !== undefined) this.#remember(log, id, offset, Math.max(size, MIN_KEPT_IDS));
+    this.#drop(log, log.items.length - size);
+    this.#touch(topic, log);
+    if (log.items.length === 1 || isTopicLifetime) this.#examineAt(topic, now + ttlMs);
+    this.#enforceBytes();
+    const position = { epoch: log.epoch, offset };
+    const matchedLocal = this.#deliver(topic, frame, excludeClientId, position);
+    return { ok: true, position, isRepeated: false, matchedLocal };
+  }
+
+  read(topic: string, options: ReadOptions): HistoryPage {
+    const { after, last = 0, maxItems, maxBytes, create = true } = options;
+    const log = this.#find(topic, this.#clock.now()) ?? (create ? this.#create(topic) : undefined);
+    if (log === undefined)
+      return {
+        epoch: "",
+        top: 0,
+        items: [],
+        isMissing: after !== undefined,
+        hasMore: false,
+        hasEnded: false,
+      };
+    const { epoch, top, items: kept, hasEnded } = log;
+    const oldest = top - kept.length + 1;
+    const isSame = after?.epoch === epoch && after.offset <= top;
+    const first = after === undefined ? Math.max(oldest, top - last + 1) : isSame ? after.offset + 1 : oldest;
+    const isMissing = after !== undefined && (!isSame || first < oldest);
+    const items: HistoryItem[] = [];
+    let bytes = 0;
+    for (let at = Math.max(first, oldest) - oldest; at < kept.length; at++) {
+      const item = kept[at];
+      if (item === undefined || items.length >= maxItems) break;
+      bytes += item.bytes - ITEM_BYTES;
+      if (bytes > maxBytes && items.length > 0) break;
+      items.push({ offset: item.offset, frame: item.frame, excludeClientId: item.excludeClientId });
+    }
+    const reached = items.at(-1)?.offset ?? Math.max(first, oldest) - 1;
+    return { epoch, top, items, isMissing, hasMore: reached < top, hasEnded };
+  }
+
+  top(topic: string): HistoryPosition {
+    const { epoch, top } = this.#find(topic, this.#clock.now()) ?? this.#create(topic);
+    return { epoch, offset: top };
+  }
+
+  delete(topic: string): void {
+    const log = this.#logs.get(topic);
+    if (log !== undefined) {
+      this.#drop(log, log.items.length);
+      this.#forgetIds(log);
+    }
+    this.#logs.delete(topic);
+    this.#empty.delete(topic);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#logs.clear();
+    this.#empty.clear();
+    this.#due.clear();
+    this.#bytes = 0;
+  }
+
+  // --- logs ---
+
+  /** The log without what has expired. */
+  #find(topic: string, now: number): Log | undefined {
+    const log = this.#logs.get(topic) ?? this.#empty.get(topic);
+    if (log === undefined) return undefined;
+    if (log.endsAt <= now) {
+      this.delete(topic);
+      return undefined;
+    }
+    let expired = 0;
+    while ((log.items[expired]?.expiresAt ?? Number.POSITIVE_INFINITY) <= now) expired++;
+    this.#drop(log, expired);
+    if (log.items.length === 0) this.#becomeEmpty(topic, log);
+    return log;
+  }
+
+  #create(topic: string): Log {
+    const log: Log = {
+      epoch: this.#nextEpoch(),
+      top: 0,
+      items: [],
+      hasEnded: false,
+      endsAt: Number.POSITIVE_INFINITY,
+      ids: new Map(),
+      idBytes: 0,
+    };
+    this.#becomeEmpty(copyText(topic), log);
+    return log;
+  }
+
+  #becomeEmpty(topic: string, log: Log): void {
+    this.#logs.delete(topic);
+    this.#forgetIds(log);
+    if (this.#empty.has(topic)) return;
+    this.#empty.set(topic, log);
+    if (this.#empty.size <= MAX_EMPTY_LOGS) return;
+    for (const oldest of this.#empty.keys()) {
+      this.#empty.delete(oldest);
+      break;
+    }
+  }
+
+  #touch(topic: string, log: Log): void {
+    this.#empty.delete(topic);
+    this.#logs.delete(topic);
+    this.#logs.set(topic, log);
+  }
+
+  #drop(log: Log, count: number): void {
+    if (count <= 0) return;
+    for (const { bytes } of log.items.splice(0, count)) this.#bytes -= bytes;
+  }
+
+  /** Remembers an id; above the limit, the oldest is dropped. */
+  #remember(log: Log, id: string, offset: number, limit: number): void {
+    log.ids.set(copyText(id), offset);
+    this.#countId(log, id, 1);
+    if (log.ids.size <= limit) return;
+    for (const oldest of log.ids.keys()) {
+      log.ids.delete(oldest);
+      this.#countId(log, oldest, -1);
+      break;
+    }
+  }
+
+  #countId(log: Log, id: string, sign: 1 | -1): void {
+    const bytes = sign * (2 * id.length + ITEM_BYTES);
+    log.idBytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  #forgetIds(log: Log): void {
+    this.#bytes -= log.idBytes;
+    log.idBytes = 0;
+    log.ids.clear();
+  }
+
+  /** Over the limit, the log without appends for the longest time loses its frames; its readers learn that they are missing. */
+  #enforceBytes(): void {
+    while (this.#bytes > this.#maxBytes) {
+      const oldest = this.#logs.entries().next();
+      if (oldest.done) return;
+      const [topic, log] = oldest.value;
+      // The only log left has the newest frame, which is kept.
+      this.#drop(log, this.#logs.size === 1 ? 1 : log.items.length);
+      if (log.items.length === 0) this.#becomeEmpty(topic, log);
+    }
+  }
+
+  // --- expiry ---
+
+  #examineAt(topic: string, at: number): void {
+    if (!this.#isSweeping) {
+      this.#swept = Math.floor(this.#clock.now() / SWEEP_EVERY_MS);
+      this.#sweepLater();
+    }
+    const sweep = Math.max(Math.ceil(at / SWEEP_EVERY_MS), this.#swept + 1);
+    const topics = this.#due.get(sweep);
+    if (topics === undefined) this.#due.set(sweep, new Set([topic]));
+    else topics.add(topic);
+  }
+
+  #sweepLater(): void {
+    this.#isSweeping = true;
+    this.#clock.setTimeout(() => this.#sweep(), SWEEP_EVERY_MS);
+  }
+
+  #sweep(): void {
+    const now = this.#clock.now();
+    while (this.#swept < Math.floor(now / SWEEP_EVERY_MS)) {
+      const topics = this.#due.get(++this.#swept);
+      this.#due.delete(this.#swept);
+      for (const topic of topics ?? []) this.#examine(topic, now);
+    }
+    this.#isSweeping = this.#due.size > 0;
+    if (this.#isSweeping) this.#sweepLater();
+  }
+
+  #examine(topic: string, now: number): void {
+    const log = this.#find(topic, now);
+    const expiresAt = Math.min(
+      log?.items[0]?.expiresAt ?? Number.POSITIVE_INFINITY,
+      log?.endsAt ?? Number.POSITIVE_INFINITY,
+    );
+    if (expiresAt !== Number.POSITIVE_INFINITY) this.#examineAt(topic, expiresAt);
+  }
+}
