@@ -10,15 +10,17 @@ import {
   DEFAULT_HEARTBEAT_TIMEOUT_MS,
   DEFAULT_REQUEST_TIMEOUT_MS,
   EXPIRED_AT,
+  MAX_CLIENT_IDS,
   MAX_PRINTED,
   MAX_REASON_BYTES,
 } from "./bounds.ts";
 import type { ClientState, Connection } from "./connection.ts";
+import { cores } from "./core.ts";
 import { createDriver } from "./driver.ts";
 import { type Environment, later } from "./environment.ts";
 import { type ClientErrorContext, errorIn, failure, lossError, only, type StateInfo } from "./failures.ts";
 import type { Inbound } from "./inbound.ts";
-import { type ControlFrame, createInbox, type Report } from "./inbox.ts";
+import { type ControlFrame, createInbox, type Intercept, type Report } from "./inbox.ts";
 import { createLimit } from "./limit.ts";
 import { listeners } from "./listeners.ts";
 import type { ClientOptions, RequestOptions, SendOptions } from "./options.ts";
@@ -61,7 +63,9 @@ export function createClient(options: ClientOptions, environment: Environment = 
     console.warn(`[halyard] ${message}`, details);
   };
   const requests = createRequests(pendingRequestsLimit, environment, ended);
-  const inbox = createInbox(options, requests, report, thrown, control);
+  const intercepts = new Set<Intercept>();
+  const clientIds: unknown[] = [];
+  const inbox = createInbox(options, requests, report, thrown, control, intercepts);
   const driver = createDriver(
     options,
     environment,
@@ -139,8 +143,10 @@ export function createClient(options: ClientOptions, environment: Environment = 
       driver.dispatch({ type: "lost", code: CLOSE_RESTARTING, reason: `retryAfterMs=${drainMs}` });
   }
 
-  function sendControl(type: ControlType, payload?: object, meta: Meta = {}): void {
-    driver.socket()?.send(encode(type, meta, payload));
+  function sendControl(type: ControlType, payload?: object, meta: Meta = {}): boolean {
+    const socket = driver.socket();
+    socket?.send(encode(type, meta, payload));
+    return Boolean(socket);
   }
 
   function control({ type, meta, payload }: ControlFrame, call: Call | undefined): void {
@@ -153,6 +159,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     };
     switch (type) {
       case "$ws:hello":
+        if (clientIds.push(fields["clientId"]) > MAX_CLIENT_IDS) clientIds.shift();
         outbox.maxBytes = number("maxPayloadBytes");
         driver.dispatch({
           type: "hello",
@@ -169,7 +176,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
         return;
       }
       case "$ws:sync":
-        return sendControl("$ws:synced", { id: fields["id"] });
+        sendControl("$ws:synced", { id: fields["id"] });
+        return;
       case "$ws:drain":
         drainMs = number("retryAfterMs") ?? 0;
         return leaveWhenDrained();
@@ -290,6 +298,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     onError: errors.add,
     onGap: gaps.add,
   };
+  cores.set(client, { options, environment, report, thrown, intercepts, clientIds, sendControl });
   return client;
 }
 

@@ -1,6 +1,6 @@
-/** Parses a frame of the server, which is not trusted, and removes reserved keys from its meta. */
+/** Parses a frame of the server, which is not trusted. */
 import { isObject } from "../protocol/checks.ts";
-import { type Envelope, tidyMeta } from "../protocol/envelope.ts";
+import type { Envelope } from "../protocol/envelope.ts";
 import { MAX_FRAME_CHARACTERS } from "./bounds.ts";
 import { problemOfMeta } from "./meta.ts";
 import type { ClientOptions } from "./options.ts";
@@ -18,7 +18,8 @@ export function parse(frame: unknown, unknownKeys: ClientOptions["unknownKeys"])
       : unknownKeys === "strip" || Object.keys(others).length === 0
         ? problemOfMeta(meta)
         : text("unknownKeys");
-  return { problem, type, meta, payload, hasCustom: tidyMeta(meta) } as Frame;
+  // `hasCustom` only saves a server the check of meta that has no custom keys.
+  return { problem, type, meta, payload, hasCustom: true } as Frame;
 }
 
 /** Empty when the frame is binary, too large, or not a JSON object. */

@@ -1,6 +1,6 @@
 /** Inbound messages: parses each frame and passes it to its request, its handlers, or `onUnhandled`. */
 import { type ControlType, isReservedType } from "../protocol/control.ts";
-import type { Envelope, Meta } from "../protocol/envelope.ts";
+import { type Envelope, type Meta, tidyMeta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { type ClientErrorContext, failure, only } from "./failures.ts";
@@ -19,6 +19,9 @@ export type ControlFrame = Envelope & { readonly type: ControlType };
 /** Reports an error to the application: to `onError`, or to the console when there is no callback. */
 export type Report = (error: WsError, type?: ClientErrorContext["type"], messageType?: string) => void;
 
+/** Called with every readable frame before the client handles it. Returns whether the frame is handled; must not throw. */
+export type Intercept = (frame: Envelope) => boolean;
+
 export interface Inbox {
   received(frame: unknown): void;
   /** Returns a function that removes the handler. */
@@ -33,6 +36,7 @@ export function createInbox(
   report: Report,
   thrown: (error: unknown) => void,
   control: (frame: ControlFrame, call: Call | undefined) => void,
+  intercepts: ReadonlySet<Intercept>,
 ): Inbox {
   const handlers = new Map<string, Listeners<[envelope: Envelope]>>();
   const unhandled = listeners<[message: Inbound]>(thrown);
@@ -44,6 +48,8 @@ export function createInbox(
     const call = requests.get(correlationId);
     if (envelope.problem !== undefined)
       return refuse(failure("INTERNAL", envelope.problem), "parse", only("string", type), call);
+    if ([...intercepts].some((intercept) => intercept(envelope))) return;
+    tidyMeta(meta);
     if (type === PROGRESS) call?.progress.emit(payload);
     else if (requests.isLate(correlationId)) return;
     else if (isReservedType(type)) control(envelope as ControlFrame, call);
