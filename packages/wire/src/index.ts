@@ -1,4 +1,6 @@
 /** Entry point `@halyard/wire`: the router, its types, and schemas of any Standard Schema library. */
+export type { ChannelPublishOptions, ChannelTarget } from "./channels/channel-target.ts";
+export type { ChannelHandlers, ChannelHooks, ChannelVerdict, PresenceHooks } from "./channels/handlers.ts";
 export {
   type AnyErrorCode,
   ERROR_CODES,
@@ -78,6 +80,16 @@ export {
 } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
 export type {
+  AnyChannel,
+  Channel,
+  ChannelHistory,
+  ParamNames,
+  ParamsInput,
+  ParamsOutput,
+  PresenceInput,
+  PresenceOutput,
+} from "./schema/channel.ts";
+export type {
   AnyMessageSchema,
   MessageArguments,
   MessageSchema,
@@ -89,6 +101,13 @@ export type {
   RpcSchema,
   StandardMeta,
 } from "./schema/message.ts";
-export { message, rpc, type StandardConfig, type StandardJson } from "./schema/standard.ts";
+export {
+  channel,
+  message,
+  rpc,
+  type StandardChannelOptions,
+  type StandardConfig,
+  type StandardJson,
+} from "./schema/standard.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "./schema/standard-schema.ts";
 export type { Validator } from "./schema/validate.ts";

@@ -1,11 +1,13 @@
-/** Entry point `@halyard/wire/valibot`: `createRouter`, and `message` and `rpc` with Valibot. */
+/** Entry point `@halyard/wire/valibot`: `createRouter`, and `message`, `rpc` and `channel` with Valibot. */
 
 // A package that exports messages or routers names these types in its declaration files.
 export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
 export {
+  channel,
   message,
   rpc,
+  type ValibotChannelOptions,
   type ValibotConfig,
   type ValibotFields,
   type ValibotJson,

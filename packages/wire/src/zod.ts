@@ -1,11 +1,13 @@
-/** Entry point `@halyard/wire/zod`: `createRouter`, and `message` and `rpc` with Zod. */
+/** Entry point `@halyard/wire/zod`: `createRouter`, and `message`, `rpc` and `channel` with Zod. */
 
 // A package that exports messages or routers names these types in its declaration files.
 export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
 export {
+  channel,
   message,
   rpc,
+  type ZodChannelOptions,
   type ZodConfig,
   type ZodFields,
   type ZodJson,

@@ -1,9 +1,11 @@
 /** The Cloudflare adapter: a Durable Object class that serves a router with the Hibernation API. */
+import type { ChannelPublishOptions, ChannelTarget } from "../channels/channel-target.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { PublishOptions, SendArguments } from "../router/context.ts";
 import type { DisconnectMatch, DisconnectOptions } from "../router/disconnect.ts";
 import type { ConnectionData, ServerContext } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
+import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import type { AllowedOrigins, AuthenticatedData, Authentication } from "./admission.ts";
 import type { DurableSocket, DurableState, DurableStorage } from "./durable/platform.ts";
@@ -23,8 +25,11 @@ export type { WsError } from "../protocol/error.ts";
 export type { Peer } from "../router/peer.ts";
 export type {
   AllowedOrigins,
+  AnyChannel,
   AuthenticatedData,
   Authentication,
+  ChannelPublishOptions,
+  ChannelTarget,
   ConnectionData,
   DataSource,
   DisconnectMatch,
@@ -33,6 +38,7 @@ export type {
   DurableState,
   DurableStorage,
   OptionsFor,
+  ParamsInput,
   PublishOptions,
   PublishResult,
   Router,
@@ -82,6 +88,10 @@ export interface DurableObjectHandler {
     schema: S,
     ...rest: SendArguments<S, PublishOptions<S>>
   ): Promise<PublishResult>;
+  /** The channel with these parameters in this object, to publish on it. Throws `INVALID_ARGUMENT` for invalid parameters. */
+  to<C extends AnyChannel>(channel: C, params: ParamsInput<C>): ChannelTarget<C>;
+  /** Ends the memberships of matching connections of this object in the channel; resolves to their number. */
+  leave<C extends AnyChannel>(match: DisconnectMatch, channel: C, params: ParamsInput<C>): Promise<number>;
   /** Closes the matching connections of this object; resolves to their number. The default code is 4403. */
   disconnect(match: DisconnectMatch, options?: DisconnectOptions): Promise<number>;
 }
@@ -172,6 +182,14 @@ export function createDurableObjectHandler<
       ...[payload, options]: SendArguments<S, PublishOptions<S>>
     ): Promise<PublishResult> {
       return this.#object.publish(topic, schema, payload, options ?? {});
+    }
+
+    to<C extends AnyChannel>(channel: C, params: ParamsInput<C>): ChannelTarget<C> {
+      return this.#object.to(channel, params) as ChannelTarget<C>;
+    }
+
+    leave<C extends AnyChannel>(match: DisconnectMatch, channel: C, params: ParamsInput<C>): Promise<number> {
+      return this.#object.leave(match, channel, params);
     }
 
     disconnect(match: DisconnectMatch, options?: DisconnectOptions): Promise<number> {

@@ -33,6 +33,14 @@ export const CONTROL = {
   pong: "$ws:pong",
   /** Client: a new token, payload `{ token }`. Server: when it expires, payload `{ expiresAt? }`, in ms since epoch. */
   auth: "$ws:auth",
+  /** Client: joins a channel. Payload: `{ channel, params, position?, last? }`; meta has a `correlationId`. */
+  join: "$ws:join",
+  /** Server: the response to a join. Payload: `Joined`. */
+  joined: "$ws:joined",
+  /** Client: leaves a channel. Payload: `{ channel, params }`; meta has a `correlationId`. */
+  leave: "$ws:leave",
+  /** Server: the connection is no longer a member. Payload: `Left`; the response to a leave, or the server's decision. */
+  left: "$ws:left",
 } as const;
 
 /** Any control type. The client uses string literals checked by this type, so that it does not carry the whole table. */
@@ -51,12 +59,41 @@ export interface Hello {
   readonly expiresAt?: number;
 }
 
-/** The payload of `$ws:gap`: published messages may be missing. */
+/**
+ * The payload of `$ws:gap`: published messages may be missing. `shed`: the peer read too slowly. `bus`: the broker
+ * connection was interrupted. `reconnect`: the client reconnected. `retention`: the channel's history no longer has them.
+ * `epoch`: the channel's history was lost.
+ */
 export interface Gap {
   /** Absent: all topics of the connection. */
   readonly topic?: string;
-  /** `shed`: the peer read too slowly. `bus`: the broker connection was interrupted. The others are reserved. */
+  /** Why messages may be missing. */
   readonly reason: "shed" | "retention" | "epoch" | "bus" | "reconnect";
+  /** Of a channel with history: the position from which messages follow. */
+  readonly position?: Position;
+}
+
+/** A place in the history of a channel. Offsets are contiguous within an epoch. */
+export interface Position {
+  /** Changes when the history was lost. */
+  readonly epoch: string;
+  /** The offset of the last message before this place; 0 before the first one. */
+  readonly offset: number;
+}
+
+/** The payload of `$ws:joined`. */
+export interface Joined {
+  /** `$t` in the meta of the channel's messages. */
+  readonly topic: string;
+  /** Of a channel with history: the position from which messages follow. */
+  readonly position?: Position;
+}
+
+/** The payload of `$ws:left`. */
+export interface Left {
+  readonly topic: string;
+  /** `PERMISSION_DENIED`: do not join again. `UNAVAILABLE`: join again later. Absent in the response to a leave. */
+  readonly code?: string;
 }
 
 /** The payload of `$ws:drain`. */

@@ -82,5 +82,6 @@ function send(connection: Connection, frame: string): void {
 
 /** A connection without topics missed nothing, and a peer without this protocol would not understand the frame. */
 function isConcerned(connection: Connection): boolean {
-  return connection.greets && (connection.topics?.size ?? 0) > 0;
+  const { greets, topics, memberships } = connection;
+  return greets && ((topics?.size ?? 0) > 0 || (memberships?.size ?? 0) > 0);
 }

@@ -8,6 +8,7 @@ import type { CallInFlight, Connection, Server, WaitingMessage } from "./contrac
 import { dispatch } from "./dispatch.ts";
 import { checkFrameSize } from "./frame-size.ts";
 import { HeldMessage, type HeldMessages } from "./inbound-memory.ts";
+import type { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import type { AnyData, SendOutcome, ServerContext, SharedFrame, Socket } from "./peer.ts";
 
@@ -25,6 +26,7 @@ export class ServerConnection implements Connection {
   #closeReason = "";
   calls: Map<string, CallInFlight> | undefined;
   topics: Set<string> | undefined;
+  memberships: Map<string, Membership> | undefined;
   waiting: WaitingMessage[] | undefined;
   admitted = false;
   authorization = 0;

@@ -1,6 +1,8 @@
 /** The contexts that handlers, middleware and hooks receive. */
 import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
+import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
+import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type {
   AnyMessageSchema,
   MessageArguments,
@@ -102,6 +104,10 @@ export interface Messaging {
     schema: S,
     ...rest: SendArguments<S, PublishOptions<S>>
   ): Promise<PublishResult>;
+  /** The channel with these parameters, to publish on it. Throws `INVALID_ARGUMENT` for invalid parameters. */
+  to<C extends AnyChannel>(channel: C, params: ParamsInput<C>): ChannelTarget<C>;
+  /** Whether this connection is a member of the channel with these parameters; false when they are invalid. */
+  joined<C extends AnyChannel>(channel: C, params: ParamsInput<C>): boolean;
 }
 
 /** The topics of one connection. */

@@ -2,18 +2,23 @@
  * The contracts between the router's files: a running server, its connections, and the messages they hold. The classes
  * behind them are in `server.ts`, `connection.ts`, `inbound-call.ts` and `dispatch.ts`; only their owners import those.
  */
+import type { ControlType } from "../protocol/control.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
+import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
-import type { AnyMessageSchema } from "../schema/message.ts";
+import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
 import type { ServerCounters } from "./counters.ts";
 import type { LimitExceededInfo } from "./hooks.ts";
 import type { HeldMessage, InboundMemory } from "./inbound-memory.ts";
+import type { Membership } from "./membership.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { AnyData, Peer, SendOutcome, ServerContext, SharedFrame, Socket, SocketEvents } from "./peer.ts";
+import type { Publisher } from "./publisher.ts";
 import type { Routes } from "./routes.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
 
@@ -40,6 +45,42 @@ export interface WaitingMessage {
   drop(): void;
 }
 
+/** A request of the protocol itself, such as `$ws:join`. */
+export interface ControlCall {
+  readonly ws: Connection;
+  readonly payload: unknown;
+  /** Sends the response, and ends the call. */
+  answer(type: ControlType, payload: object): void;
+}
+
+/** The route of a request of the protocol itself. Its payload is not checked by the schema, and it has no middleware. */
+export interface ControlRoute {
+  readonly kind: "control";
+  readonly schema: RpcSchema;
+  readonly handler: (call: ControlCall) => unknown;
+}
+
+/** The channels of a running server. */
+export interface Channels {
+  /** The route of a control type that a client sends for channels. */
+  routeOf(type: string): ControlRoute | undefined;
+  /** Runs `authorize` again for every membership of the connection, and ends those it refuses. */
+  recheck(connection: Connection): void;
+  /** Restores the memberships of a connection: neither `authorize` nor `onJoin` runs. */
+  restore(connection: Connection, memberships: readonly Membership[]): void;
+  /** The connection is gone. */
+  closed(connection: Connection): void;
+  /**
+   * Ends the memberships of matching connections in the topic; returns their number. With `ageMs`, only those whose
+   * authorization began longer ago.
+   */
+  withdraw(matches: (connection: Connection) => boolean, topic: string, ageMs: number): number;
+  /** Whether the connection is a member of the channel with these parameters; false when they are invalid. */
+  isMember(connection: Connection, channel: AnyChannel, params: unknown): boolean;
+  /** Throws `INVALID_ARGUMENT` for invalid parameters. `from` is the publishing connection. */
+  target(channel: AnyChannel, params: unknown, from?: Connection): ChannelTarget<AnyChannel>;
+}
+
 /** One peer: its socket, its data, its calls and topics, and the frames on their way to it. */
 export interface Connection extends Peer<AnyData>, SocketEvents {
   readonly server: Server;
@@ -57,6 +98,8 @@ export interface Connection extends Peer<AnyData>, SocketEvents {
   /** Calls in flight by correlation id. */
   calls: Map<string, CallInFlight> | undefined;
   topics: Set<string> | undefined;
+  /** Memberships in channels, by topic. */
+  memberships: Map<string, Membership> | undefined;
   /** Messages in the order of arrival; see `blocked`. */
   waiting: WaitingMessage[] | undefined;
   /** Whether the `onAuth` hooks admitted this connection; true when there are none. */
@@ -140,6 +183,9 @@ export interface Server {
   /** Set when the platform's engine has its own topics. */
   readonly native: { slow(connection: Connection): void; drained(connection: Connection): void } | undefined;
 
+  /** Joins, memberships and publishing of channels. */
+  readonly channels: Channels;
+
   /** Takes over a connected socket. The adapter chooses `data.clientId`. */
   accept(socket: Socket, data: AnyData, options?: AcceptOptions): Connection;
   /** Removes a connection that is gone, and runs the close hooks. */
@@ -162,6 +208,8 @@ export interface Server {
     options: PublishOptions,
     from?: Connection,
   ): Promise<PublishResult>;
+  /** What publishing needs; `from` is the publishing connection. */
+  publisher(from?: Connection): Publisher;
   /** Passes a failure to the `onError` hooks; true when one of them suppresses the error frame. */
   report(thrown: unknown, ctx: ErrorContext<AnyData>): boolean;
   /** Reports a failure that belongs to no message, but perhaps to a connection. */

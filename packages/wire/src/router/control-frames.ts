@@ -6,7 +6,19 @@ import type { Connection } from "./contracts.ts";
 import { quoteType } from "./failure.ts";
 
 /** The control types that only the server sends. A new control type is added here or handled below. */
-type ServerControlType = (typeof CONTROL)["hello" | "error" | "progress" | "gap" | "drain" | "sync" | "pong"];
+type ServerControlType = (typeof CONTROL)[
+  | "hello"
+  | "error"
+  | "progress"
+  | "gap"
+  | "drain"
+  | "sync"
+  | "pong"
+  | "joined"
+  | "left"
+  // Requests with a route of their own.
+  | "join"
+  | "leave"];
 
 export function handleControl(connection: Connection, envelope: Envelope): void {
   const control = envelope.type as ControlType;

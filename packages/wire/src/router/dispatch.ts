@@ -10,7 +10,7 @@ import { withIssue } from "../schema/issues.ts";
 import { readMeta, readPayload } from "../schema/validate.ts";
 import { Timeout } from "../time/timers.ts";
 import type { MessageMeta, RpcContext } from "./context.ts";
-import type { Connection, WaitingMessage } from "./contracts.ts";
+import type { Connection, ControlRoute, WaitingMessage } from "./contracts.ts";
 import { handleControl } from "./control-frames.ts";
 import { fail, quoteType, refuse } from "./failure.ts";
 import { InboundCall } from "./inbound-call.ts";
@@ -18,7 +18,9 @@ import { InboundEvent } from "./inbound-event.ts";
 import { type ChainEnd, MiddlewareScope, runChain } from "./middleware.ts";
 import { isDevelopment } from "./options.ts";
 import { pendingOf } from "./pending.ts";
-import type { Route } from "./routes.ts";
+import type { Route as MessageRoute } from "./routes.ts";
+
+type Route = MessageRoute | ControlRoute;
 
 export function dispatch(connection: Connection, frame: string | Uint8Array): void {
   let type: string | undefined;
@@ -33,10 +35,12 @@ export function dispatch(connection: Connection, frame: string | Uint8Array): vo
       throw invalid(envelope.problem);
     }
     correlationId = envelope.meta.correlationId;
-    if (isReservedType(envelope.type)) return handleControl(connection, envelope);
+    const { routes, channels } = connection.server;
+    const isReserved = isReservedType(envelope.type);
+    const route = isReserved ? channels.routeOf(envelope.type) : routes.get(envelope.type);
+    if (isReserved && route === undefined) return handleControl(connection, envelope);
     connection.checkMemory();
     if (connection.blocked) limitWaiting(connection);
-    const route = connection.server.routes.get(envelope.type);
     if (route === undefined) throw unimplemented(envelope.type);
     const message = read(connection, route, envelope, connection.server.clock.wall());
     if (connection.blocked) postpone(connection, route, message);
@@ -62,6 +66,7 @@ function end(message: InboundEvent, error: unknown): void {
 
 function read(connection: Connection, route: Route, envelope: Envelope, receivedAt: number): InboundEvent {
   const { options } = connection.server;
+  if (route.kind === "control") return readControl(connection, route, envelope, receivedAt);
   const payload = readPayload(options.validator, route.schema, envelope, "INVALID_ARGUMENT");
   const meta = readMeta(options.validator, route.schema, envelope, "INVALID_ARGUMENT");
   meta["clientId"] = connection.clientId;
@@ -72,6 +77,20 @@ function read(connection: Connection, route: Route, envelope: Envelope, received
   }
   meta.correlationId ??= uuidv7(receivedAt);
   const call = new InboundCall(connection, route.schema, meta as RpcContext["meta"], payload);
+  call.checkLimit();
+  return call;
+}
+
+function readControl(
+  connection: Connection,
+  { schema }: ControlRoute,
+  { payload, meta: { correlationId, timeoutMs } }: Envelope,
+  receivedAt: number,
+): InboundCall {
+  if (correlationId === undefined)
+    throw invalid(`The ${schema.type} frame has no meta.correlationId. Set it to a new id.`);
+  const meta = { correlationId, clientId: connection.clientId, receivedAt, ...(timeoutMs && { timeoutMs }) };
+  const call = new InboundCall(connection, schema, meta, payload);
   call.checkLimit();
   return call;
 }
@@ -115,6 +134,7 @@ function admit(connection: Connection, route: Route, message: InboundEvent): boo
 }
 
 function run(connection: Connection, route: Route, message: InboundEvent): void {
+  if (route.kind === "control") return settle(message, handle(route, message));
   const chain = route.chain ?? connection.server.routes.chainOf(route);
   if (chain.length === 0) return settle(message, handle(route, message));
   const turn = new Turn(connection, route, message);

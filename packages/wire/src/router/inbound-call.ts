@@ -1,5 +1,5 @@
 /** A request and its context: response, progress, cancellation, deadline and idle limit. The first response wins. */
-import { CONTROL } from "../protocol/control.ts";
+import { CONTROL, type ControlType } from "../protocol/control.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";
@@ -155,6 +155,13 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     const sent = this.transmit(schema, payload, isAborted ? withoutWaiting(options) : options, this.id);
     this.finish("finished", "ok");
     return isAborted ? options?.waitFor && Promise.resolve(false) : sent;
+  }
+
+  /** The response to a request of the protocol itself, which no schema describes. */
+  answer(type: ControlType, payload: object): void {
+    if (this.state !== "running") return;
+    this.ws.send(type, payload, this.id);
+    this.finish("finished", "ok");
   }
 
   progress(data?: unknown): boolean {

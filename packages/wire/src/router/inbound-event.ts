@@ -2,7 +2,9 @@
 import { isReservedMetaKey } from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { type AnyErrorCode, type ErrorDetails, type ErrorPayload, WsError } from "../protocol/error.ts";
+import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
+import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { notASchema } from "../schema/message-schema.ts";
 import { checkOutbound } from "../schema/validate.ts";
@@ -66,6 +68,14 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
     options: PublishOptions = {},
   ): Promise<PublishResult> {
     return this.ws.server.publish(topic, schema, payload, options, this.ws);
+  }
+
+  to(channel: AnyChannel, params: unknown): ChannelTarget<AnyChannel> {
+    return this.ws.server.channels.target(channel, params, this.ws);
+  }
+
+  joined(channel: AnyChannel, params: unknown): boolean {
+    return this.ws.server.channels.isMember(this.ws, channel, params);
   }
 
   send(

@@ -7,6 +7,7 @@ import { Timeout } from "../time/timers.ts";
 import type { Connection, Server } from "./contracts.ts";
 import type { SharedFrame } from "./peer.ts";
 import type { NativePublish } from "./server-options.ts";
+import { topicsOf } from "./topics.ts";
 
 const SWEEP_MS = 100;
 
@@ -54,7 +55,7 @@ export class NativeTopics {
   /** The connection is no longer slow: subscribes it in the engine again. */
   drained(connection: Connection): void {
     if (!this.#slow.delete(connection)) return;
-    for (const topic of connection.topics ?? []) connection.socket.subscribe?.(topic);
+    for (const topic of topicsOf(connection)) connection.socket.subscribe?.(topic);
   }
 
   remove(connection: Connection): void {
@@ -65,7 +66,7 @@ export class NativeTopics {
   slow(connection: Connection): void {
     if (!this.#hasPublished || this.#slow.has(connection)) return;
     this.#slow.add(connection);
-    for (const topic of connection.topics ?? []) connection.socket.unsubscribe?.(topic);
+    for (const topic of topicsOf(connection)) connection.socket.unsubscribe?.(topic);
   }
 
   #sweep(): void {

@@ -51,7 +51,7 @@ export interface SharedFrame {
 }
 
 /** A part of a connection that platforms with hibernation persist; `state`: whether it is admitted or closing. */
-export type ConnectionPart = "data" | "topics" | "calls" | "state";
+export type ConnectionPart = "data" | "topics" | "channels" | "calls" | "state";
 
 /** A platform that writes the frames of a topic in batches: a frame may follow another without checking each peer again. */
 export interface SharedWriter {

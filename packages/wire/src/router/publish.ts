@@ -1,24 +1,13 @@
 /** Publishes a message: validates and encodes it once, then gives it to the pub/sub. */
-import { encode } from "../protocol/envelope.ts";
+import { encode, type Meta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
-import type { CarryOptions, PublishResult, PubSub } from "../pubsub/pubsub.ts";
+import type { CarryOptions, PublishResult } from "../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { notASchema } from "../schema/message-schema.ts";
-import { checkOutbound, type Validator } from "../schema/validate.ts";
-import type { Clock } from "../time/clock.ts";
+import { checkOutbound } from "../schema/validate.ts";
 import { checkFrameSize } from "./frame-size.ts";
-import { isTopic } from "./topics.ts";
-
-export interface Publisher {
-  readonly pubsub: PubSub;
-  readonly validator: Validator;
-  readonly clock: Clock;
-  readonly maxFrameBytes: number;
-  /** Called with the error when the pub/sub throws. */
-  failed(error: unknown): void;
-  /** Called with the error when the message does not match its schema or has no JSON form. */
-  invalid(error: WsError, type: string | undefined): void;
-}
+import type { Publisher } from "./publisher.ts";
+import { isTopic, TOPIC_RULE } from "./topics.ts";
 
 /** Never rejects: an invalid topic or payload, or an unavailable pub/sub, is a result. An invalid payload is reported too. */
 export async function publish(
@@ -29,12 +18,26 @@ export async function publish(
   meta: object | undefined,
   options: CarryOptions,
 ): Promise<PublishResult> {
-  if (!isTopic(topic)) return refused({ topic: "The topic must be a string of 1 to 256 characters." });
+  if (!isTopic(topic)) return refused({ topic: TOPIC_RULE });
+  return encodeAndSend(publisher, schema, payload, meta, undefined, (frame) =>
+    publisher.pubsub.publish(topic, frame, options),
+  );
+}
+
+/** Validates and encodes a message, then sends its frame. `reserved` are meta keys that the protocol adds. */
+export async function encodeAndSend(
+  publisher: Publisher,
+  schema: AnyMessageSchema,
+  payload: unknown,
+  meta: object | undefined,
+  reserved: Meta | undefined,
+  send: (frame: string) => PublishResult | Promise<PublishResult>,
+): Promise<PublishResult> {
   let frame: string;
   try {
     if (typeof schema !== "object") throw new WsError("INTERNAL", notASchema("Publishing a message", schema));
     checkOutbound(publisher.validator, schema, payload, meta, "INTERNAL");
-    frame = encode(schema.type, { timestamp: publisher.clock.wall(), ...meta }, payload);
+    frame = encode(schema.type, { timestamp: publisher.clock.wall(), ...meta, ...reserved }, payload);
     checkFrameSize(frame, publisher.maxFrameBytes);
   } catch (error) {
     // Validation failed, the payload has no JSON form (such as a bigint or a cycle), or the frame is too large.
@@ -43,7 +46,7 @@ export async function publish(
     return refused({ message: invalid.message, ...invalid.details });
   }
   try {
-    return await publisher.pubsub.publish(topic, frame, options);
+    return await send(frame);
   } catch (error) {
     publisher.failed(error);
     return { ok: false, error: "DISCONNECTED", retryable: true };

@@ -30,6 +30,13 @@ interface Disconnect {
   readonly match: DisconnectMatch;
   readonly code: number;
   readonly reason: string;
+  /** The topic of a channel: ends memberships in it instead of connections. */
+  readonly leave?: string | undefined;
+}
+
+/** What happens to the matching connections: they are closed, or leave the channel with this topic. */
+export interface RemoteOptions extends DisconnectOptions {
+  readonly leave?: string | undefined;
 }
 
 interface KeptDisconnect {
@@ -40,8 +47,8 @@ interface KeptDisconnect {
   publishedAt: number;
 }
 
-/** Closes the matching connections of this process, except those opened in the last `ageMs`. */
-export type CloseMatching = (match: DisconnectMatch, options: DisconnectOptions, ageMs: number) => void;
+/** Closes the matching connections of this process, or ends memberships, except those opened in the last `ageMs`. */
+export type CloseMatching = (match: DisconnectMatch, options: RemoteOptions, ageMs: number) => void;
 
 export class RemoteDisconnects implements Subscriber {
   readonly #id = uuidv7();
@@ -78,8 +85,8 @@ export class RemoteDisconnects implements Subscriber {
   }
 
   /** Resolves once the pub/sub has accepted the disconnect; rejects when it does not. */
-  async publish(match: DisconnectMatch, code: number, reason: string): Promise<void> {
-    const kept = this.#keep({ id: uuidv7(), match, code, reason }, 0);
+  async publish(match: DisconnectMatch, code: number, reason: string, leave?: string): Promise<void> {
+    const kept = this.#keep({ id: uuidv7(), match, code, reason, leave }, 0);
     let result = await this.#publishDisconnect(kept);
     if (result.ok && this.#mayBeMissed) {
       // Other processes may still be reconnecting to the broker, so the disconnect is published again after that time.
@@ -89,7 +96,9 @@ export class RemoteDisconnects implements Subscriber {
     if (result.ok) return;
     throw new WsError(
       "UNAVAILABLE",
-      "The connections of this process are closed, but the pub/sub did not accept the disconnect for the other processes. Call disconnect() again.",
+      leave === undefined
+        ? "The connections of this process are closed, but the pub/sub did not accept the disconnect for the other processes. Call disconnect() again."
+        : "The memberships in this process have ended, but the pub/sub did not accept this for the other processes. Call leave() again.",
       { ...result.details, error: result.error },
     );
   }
@@ -129,14 +138,14 @@ export class RemoteDisconnects implements Subscriber {
     this.#isRequesting = false;
   }
 
-  #apply({ id, match, code, reason }: Disconnect, ageMs: number): void {
+  #apply({ id, match, code, reason, leave }: Disconnect, ageMs: number): void {
     const kept = this.#kept.get(id);
     if (kept !== undefined) {
       kept.publishedAt = this.#clock.now();
       return;
     }
-    this.#keep({ id, match, code, reason }, ageMs);
-    this.#close(match, { code, reason }, ageMs);
+    this.#keep({ id, match, code, reason, leave }, ageMs);
+    this.#close(match, { code, reason, leave }, ageMs);
   }
 
   /** One reply covers all requests in the meantime, and skips what another process has already published. */
@@ -238,13 +247,14 @@ function ageOf({ ageMs }: Record<string, unknown>): number {
 
 /** Checks every field, because any process with access to the broker can publish. */
 function isDisconnect(message: Record<string, unknown>): message is Record<string, unknown> & Disconnect {
-  const { type, id, match, code, reason } = message;
+  const { type, id, match, code, reason, leave } = message;
   return (
     type === DISCONNECT &&
     typeof id === "string" &&
     typeof code === "number" &&
     isCloseCode(code) &&
     typeof reason === "string" &&
+    (leave === undefined || typeof leave === "string") &&
     isMatch(match)
   );
 }

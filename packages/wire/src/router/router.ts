@@ -1,8 +1,14 @@
 /** The router: registers handlers, middleware and hooks, and creates servers. It knows no platform; adapters provide the sockets. */
+import type { ChannelTarget } from "../channels/channel-target.ts";
+import type { ChannelHandlers } from "../channels/handlers.ts";
+import { type AnyHandlers, ChannelRegistry } from "../channels/registry.ts";
+import { createTarget } from "../channels/target.ts";
+import { checkParams, topicOf } from "../channels/topic.ts";
 import { CLOSE, isReservedType } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
+import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema, PayloadInput, RpcSchema } from "../schema/message.ts";
 import { isMessageSchema, notASchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
@@ -22,7 +28,8 @@ import {
 import { isDevelopment, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
 import type { AnyData, ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
 import { publish } from "./publish.ts";
-import { RemoteDisconnects } from "./remote-disconnects.ts";
+import type { Publisher } from "./publisher.ts";
+import { RemoteDisconnects, type RemoteOptions } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
 import { RouterServer } from "./server.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
@@ -66,6 +73,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   readonly #servers = new Set<Server>();
   /** Whether Durable Objects use this router. Their connections belong to the objects. */
   #isIsolated = false;
+  readonly #channels = new ChannelRegistry();
   /** Set when other processes share the pub/sub. */
   readonly #remote: RemoteDisconnects | undefined;
 
@@ -74,8 +82,9 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     this.#resolved = resolveOptions(options as unknown as RouterOptions<AnyData>);
     this.#pubsub = this.#resolved.pubsub;
     this.#hooks = hooksOf(options);
-    const closeMatching = (match: DisconnectMatch, how: DisconnectOptions, ageMs: number): void => {
+    const closeMatching = (match: DisconnectMatch, how: RemoteOptions, ageMs: number): void => {
       const matches = createMatcher(match);
+      if (how.leave !== undefined) return void this.#withdraw(matches, how.leave, ageMs);
       const openedBefore = systemClock.wall() - ageMs;
       this.disconnectLocal((ws) => matches(ws) && (ageMs === 0 || isOlder(ws.clientId, openedBefore)), how);
     };
@@ -160,6 +169,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   merge<Other extends ConnectionData>(router: Router<Other> & MergeableInto<Data, Other>): this {
     this.#routes.append(router.#routes);
     this.#hooks.append(router.#hooks);
+    this.#channels.append(router.#channels);
     return this;
   }
 
@@ -172,11 +182,18 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     schema: S,
     ...[payload, options]: SendArguments<S, PublishOptions<S>>
   ): Promise<PublishResult> {
-    if (this.#isIsolated && this.#servers.size === 0 && this.#resolved.pubsub === undefined)
-      return Promise.resolve(UNREACHABLE);
-    const { validator, maxOutboundFrameBytes } = this.#resolved;
+    if (this.#isUnreachable) return Promise.resolve(UNREACHABLE);
     const { meta, partitionKey } = options ?? {};
-    const publisher = {
+    return publish(this.#publisher(), topic, schema, payload, meta, { partitionKey });
+  }
+
+  get #isUnreachable(): boolean {
+    return this.#isIsolated && this.#servers.size === 0 && this.#resolved.pubsub === undefined;
+  }
+
+  #publisher(): Publisher {
+    const { validator, maxOutboundFrameBytes } = this.#resolved;
+    return {
       pubsub: this.#getPubSub(),
       validator,
       clock: systemClock,
@@ -185,7 +202,49 @@ export class Router<Data extends ConnectionData = ConnectionData> {
       invalid: (error: WsError, type: string | undefined) =>
         void runErrorHooks(this.#hooks, error, { clientId: "", type }),
     };
-    return publish(publisher, topic, schema, payload, meta, { partitionKey });
+  }
+
+  /**
+   * Registers a channel: who may join it, and what happens then. Registering a channel again replaces its handlers. Throws
+   * without `authorize`.
+   */
+  channel<C extends AnyChannel>(channel: C, handlers: ChannelHandlers<C, Data>): this {
+    this.#channels.set(channel, handlers as unknown as AnyHandlers);
+    return this;
+  }
+
+  /**
+   * The channel with these parameters, to publish on it, on every server of this router. Throws `INVALID_ARGUMENT` for
+   * invalid parameters. It cannot reach Durable Objects: use `this.to` of the object.
+   */
+  to<C extends AnyChannel>(channel: C, params: ParamsInput<C>): ChannelTarget<C> {
+    const topic = topicOf(channel, checkParams(channel, params, this.#resolved.validator));
+    const target = this.#isUnreachable
+      ? { publish: () => Promise.resolve(UNREACHABLE) }
+      : createTarget(this.#publisher(), channel, topic, undefined);
+    return target as ChannelTarget<C>;
+  }
+
+  /**
+   * Ends the memberships of matching connections in the channel, and joins whose `authorize` has begun, in every process
+   * that shares the pub/sub. They do not join again by themselves. Resolves to the number of memberships ended in this
+   * process; rejects with `UNAVAILABLE` when the other processes could not be reached for 5 s.
+   */
+  async leave<C extends AnyChannel>(
+    match: DisconnectMatch<Data>,
+    channel: C,
+    params: ParamsInput<C>,
+  ): Promise<number> {
+    const topic = topicOf(channel, checkParams(channel, params, this.#resolved.validator));
+    const ended = this.#withdraw(createMatcher(match as DisconnectMatch), topic, 0);
+    await this.#remote?.publish(match as DisconnectMatch, CLOSE.forbidden, "", topic);
+    return ended;
+  }
+
+  #withdraw(matches: (ws: Peer<AnyData>) => boolean, topic: string, ageMs: number): number {
+    let ended = 0;
+    for (const server of this.#servers) ended += server.channels.withdraw(matches, topic, ageMs);
+    return ended;
   }
 
   /**
@@ -194,6 +253,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
    */
   reset(): this {
     this.#routes.clear();
+    this.#channels.clear();
     this.#hooks.replace(hooksOf(this.#options));
     return this;
   }
@@ -207,6 +267,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
       routes: this.#routes,
       hooks: this.#hooks,
       options: this.#resolved,
+      channels: this.#channels,
       pubsub: () => isolatedPubSub ?? this.#getPubSub(),
     };
     const server = new RouterServer(parts, options, () => {

@@ -3,6 +3,7 @@ import type { WsError } from "../protocol/error.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
 import type { FollowConnections } from "./following.ts";
+import type { Membership } from "./membership.ts";
 import type { AnyData, Peer, ServerContext, SharedWriter } from "./peer.ts";
 
 /** Publishes to every socket that is subscribed to the topic in the platform's engine. */
@@ -56,6 +57,8 @@ export interface AcceptOptions {
   readonly greets?: boolean;
   /** Set for a connection that is restored, with its topics: the server sends no hello and does not run `onOpen`. */
   readonly resumedTopics?: readonly string[];
+  /** For a restored connection: its memberships in channels. */
+  readonly resumedChannels?: readonly Membership[];
   /** For a restored connection: whether `onAuth` had admitted it. Default true. */
   readonly admitted?: boolean;
   /** For a restored connection: the close frame that was sent, if any. */

@@ -1,4 +1,6 @@
 /** A running server of a router: `Server` of `contracts.ts`. It owns connections and topics, so that one router may have several servers. */
+import { ServerChannels } from "../channels/memberships.ts";
+import type { ChannelRegistry } from "../channels/registry.ts";
 import { CLOSE, CONTROL, type Hello } from "../protocol/control.ts";
 import { isApplicationFrame } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
@@ -25,6 +27,7 @@ import { DEFAULT_HEARTBEAT_TIMEOUT_MS, type ResolvedOptions } from "./options.ts
 import type { AnyData, Peer, ServerContext, SharedFrame, Socket } from "./peer.ts";
 import { attempt, pendingOf } from "./pending.ts";
 import { publish } from "./publish.ts";
+import type { Publisher } from "./publisher.ts";
 import type { Routes } from "./routes.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
 import { enroll } from "./topics.ts";
@@ -34,6 +37,7 @@ export interface RouterParts {
   readonly routes: Routes;
   readonly hooks: Hooks;
   readonly options: ResolvedOptions;
+  readonly channels: ChannelRegistry;
   pubsub(): PubSub;
 }
 
@@ -53,6 +57,7 @@ export class RouterServer implements Server, Subscriber {
   readonly handshakeTimeoutMs: number;
   readonly metrics: Metrics | undefined;
   heartbeat: Heartbeat | undefined;
+  readonly channels: ServerChannels;
   readonly #router: RouterParts;
   readonly native: NativeTopics | undefined;
   readonly #adapter: ServerOptions;
@@ -79,6 +84,7 @@ export class RouterServer implements Server, Subscriber {
     this.#gaps = new BrokerGaps(this.clock, this.timers);
     this.inbound = new InboundMemory(router.options, this.counters, this.clock, adapter.isolated ?? false);
     this.#router = router;
+    this.channels = new ServerChannels(this, router.channels);
     this.#adapter = adapter;
     this.#stopped = stopped;
     this.native = adapter.nativePublish && new NativeTopics(this, adapter.nativePublish);
@@ -120,12 +126,13 @@ export class RouterServer implements Server, Subscriber {
   #resumed(
     connection: ServerConnection,
     topics: readonly string[],
-    { admitted = true, closing }: AcceptOptions,
+    { admitted = true, closing, resumedChannels = [] }: AcceptOptions,
   ): Connection {
     connection.admitted = admitted;
     if (closing !== undefined) connection.awaitClose(closing.code, closing.reason);
     connection.topics = new Set(topics);
     for (const topic of topics) this.#guard(() => enroll(connection, topic), undefined);
+    this.channels.restore(connection, resumedChannels);
     return connection;
   }
 
@@ -167,6 +174,7 @@ export class RouterServer implements Server, Subscriber {
     this.native?.remove(connection);
     this.#gaps.remove(connection);
     for (const topic of connection.topics ?? []) void this.#leave(connection, topic);
+    this.channels.closed(connection);
     const ctx = Object.assign(new ConnectionScope(connection), { code, reason });
     for (const hook of this.#router.hooks.close) this.#guard(() => hook(ctx as never), ctx);
     this.#guard(() => this.#adapter.onClose?.(connection, code, reason), ctx);
@@ -306,7 +314,14 @@ export class RouterServer implements Server, Subscriber {
     options: PublishOptions,
     from?: Connection,
   ): Promise<PublishResult> {
-    const publisher = {
+    return publish(this.publisher(from), topic, schema, payload, options.meta, {
+      excludeClientId: options.excludeSelf ? from?.clientId : undefined,
+      partitionKey: options.partitionKey,
+    });
+  }
+
+  publisher(from?: Connection): Publisher {
+    return {
       pubsub: this.#router.pubsub(),
       validator: this.options.validator,
       clock: this.clock,
@@ -315,10 +330,6 @@ export class RouterServer implements Server, Subscriber {
       invalid: (error: WsError, type: string | undefined) =>
         this.report(error, { clientId: from?.clientId ?? "", type }),
     };
-    return publish(publisher, topic, schema, payload, options.meta, {
-      excludeClientId: options.excludeSelf ? from?.clientId : undefined,
-      partitionKey: options.partitionKey,
-    });
   }
 
   // --- reports ---

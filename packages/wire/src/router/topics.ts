@@ -1,19 +1,33 @@
 /** The topics of one connection: authorization, the limit, and `ctx.topics`. */
 import { WsError } from "../protocol/error.ts";
-import { Timeout, type Timers } from "../time/timers.ts";
 import type { ConnectionContext, Topics } from "./context.ts";
 import type { Connection } from "./contracts.ts";
 import { endJoin, overtakeJoins, startJoin } from "./joins.ts";
+import { inTime } from "./in-time.ts";
 import type { AnyData } from "./peer.ts";
 import { pendingOf } from "./pending.ts";
 import { unawaited, watch } from "./subscribing.ts";
 
 const MAX_TOPIC_LENGTH = 256;
 /** How long a topic may stay subscribed while it is being authorized again. */
-const RECHECK_TIMEOUT_MS = 1_000;
+export const RECHECK_TIMEOUT_MS = 1_000;
+
+/** Names beginning with "$" are reserved: a string must not pass by the authorization of a channel. */
+export const TOPIC_RULE: string = `The topic must be a string of 1 to ${MAX_TOPIC_LENGTH} characters that does not begin with "$".`;
 
 export function isTopic(topic: unknown): topic is string {
-  return typeof topic === "string" && topic.length > 0 && topic.length <= MAX_TOPIC_LENGTH;
+  return (
+    typeof topic === "string" &&
+    topic.length > 0 &&
+    topic.length <= MAX_TOPIC_LENGTH &&
+    !topic.startsWith("$")
+  );
+}
+
+/** The topics whose frames a connection gets: those it subscribed to, and those of the channels it is a live member of. */
+export function* topicsOf({ topics, memberships }: Connection): Iterable<string> {
+  yield* topics ?? [];
+  for (const { topic, isLive } of memberships?.values() ?? []) if (isLive) yield topic;
 }
 
 /**
@@ -31,10 +45,7 @@ export function subscribe(
 
 function begin(connection: Connection, ctx: ConnectionContext<AnyData>, topic: string): void | Promise<void> {
   if (!isTopic(topic)) {
-    throw new WsError(
-      "INVALID_ARGUMENT",
-      `The topic must be a string of 1 to ${MAX_TOPIC_LENGTH} characters.`,
-    );
+    throw new WsError("INVALID_ARGUMENT", TOPIC_RULE);
   }
   if (connection.topics?.has(topic)) return connection.server.confirmed(topic);
   const { authorizeTopic } = connection.server.options;
@@ -73,6 +84,7 @@ async function authorized(
 export function reauthorize(connection: Connection, ctx: ConnectionContext<AnyData>): void {
   connection.authorization++;
   const { authorization, server } = connection;
+  server.channels.recheck(connection);
   const { authorizeTopic } = server.options;
   if (authorizeTopic === undefined) return;
   for (const topic of [...(connection.topics ?? [])]) {
@@ -89,27 +101,14 @@ export function reauthorize(connection: Connection, ctx: ConnectionContext<AnyDa
       const verdict = authorizeTopic(ctx, topic);
       const pending = pendingOf(verdict);
       if (pending === undefined) settle(verdict);
-      else inTime(pending, server.timers).then(settle, fail);
+      else inTime(pending, server.timers, RECHECK_TIMEOUT_MS, OVERDUE).then(settle, fail);
     } catch (error) {
       fail(error);
     }
   }
 }
 
-function inTime<T>(pending: Promise<T>, timers: Timers): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timeout = new Timeout(() =>
-      reject(
-        new WsError(
-          "DEADLINE_EXCEEDED",
-          `authorizeTopic did not settle within ${RECHECK_TIMEOUT_MS} ms after the session changed, so the subscription was ended. Give the calls it makes a shorter timeout.`,
-        ),
-      ),
-    );
-    timers.add(timeout, RECHECK_TIMEOUT_MS);
-    pending.then(resolve, reject).finally(() => timers.remove(timeout));
-  });
-}
+const OVERDUE = `authorizeTopic did not settle within ${RECHECK_TIMEOUT_MS} ms after the session changed, so the subscription was ended. Give the calls it makes a shorter timeout.`;
 
 function admit(connection: Connection, topic: string, allowed: boolean): void | Promise<void> {
   if (allowed !== true)

@@ -59,7 +59,7 @@ function isConfig(second: unknown): second is MessageConfig {
   return keys.length > 0 && keys.every((key) => CONFIG_KEYS.includes(key));
 }
 
-function fieldsToSchema(library: Library, fields: unknown, where: string): StandardSchema | undefined {
+export function fieldsToSchema(library: Library, fields: unknown, where: string): StandardSchema | undefined {
   if (fields === undefined) return undefined;
   if (!isStandardSchema(fields) && !isShape(fields)) {
     throw new TypeError(

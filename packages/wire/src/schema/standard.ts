@@ -1,5 +1,7 @@
-/** `message()` and `rpc()` for any Standard Schema library. The library decides whether unknown keys are refused. */
+/** `message()`, `rpc()` and `channel()` for any Standard Schema library. The library decides whether unknown keys are refused. */
 import { buildMessage, buildRpc, isStandardSchema, type Library } from "./build.ts";
+import { buildChannel } from "./build-channel.ts";
+import type { AnyChannel, Channel, ChannelHistory } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
 import type { InferInput, StandardSchema } from "./standard-schema.ts";
@@ -98,4 +100,45 @@ export function rpc(
   responsePayload: unknown,
 ): RpcSchema {
   return buildRpc(standard, requestType, requestPayload, responseType, responsePayload);
+}
+
+/** The options of `channel()`. */
+export interface StandardChannelOptions<
+  Params extends StandardSchema | undefined,
+  Events extends readonly AnyMessageSchema[],
+  Presence extends StandardSchema | undefined,
+> {
+  /** The schema of the parameters: an object with one field for each parameter in the name. */
+  readonly params?: Params & StandardJson<Params>;
+  /** The messages that may be published on the channel. */
+  readonly events: Events;
+  /** What a member shows of itself. Default: the channel has no member list. */
+  readonly presence?: Presence & StandardJson<Presence>;
+  /** Keeps messages, so that a client resumes after a lost connection. Default: none. */
+  readonly history?: ChannelHistory;
+}
+
+/**
+ * Declares a channel: a topic that clients join, with typed parameters and events. Register it with `router.channel()`,
+ * and join it with `joinChannel()`.
+ *
+ * @example
+ * ```ts
+ * import { channel, message } from "@halyard/wire";
+ * import { z } from "zod";
+ *
+ * const Said = message("SAID", z.strictObject({ text: z.string() }));
+ * const Room = channel("room:{id}", { params: z.strictObject({ id: z.string() }), events: [Said] });
+ * ```
+ */
+export function channel<
+  const Events extends readonly AnyMessageSchema[],
+  Params extends StandardSchema | undefined = undefined,
+  Presence extends StandardSchema | undefined = undefined,
+>(
+  pattern: string,
+  options: StandardChannelOptions<Params, Events, Presence>,
+): Channel<Params, Events, Presence>;
+export function channel(pattern: string, options: never): AnyChannel {
+  return buildChannel(standard, pattern, options);
 }

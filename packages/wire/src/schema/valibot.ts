@@ -1,6 +1,8 @@
-/** `message()` and `rpc()` with Valibot. Object schemas and raw shapes become strict. */
+/** `message()`, `rpc()` and `channel()` with Valibot. Object schemas and raw shapes become strict. */
 import * as v from "valibot";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
+import { buildChannel } from "./build-channel.ts";
+import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
@@ -163,4 +165,46 @@ export function rpc(
   responsePayload: unknown,
 ): RpcSchema {
   return buildRpc(valibot, requestType, requestPayload, responseType, responsePayload);
+}
+
+/** The options of `channel()`. */
+export interface ValibotChannelOptions<
+  Pattern extends string,
+  Params extends Readonly<Record<ParamNames<Pattern>, v.GenericSchema>> | undefined,
+  Events extends readonly AnyMessageSchema[],
+  Presence extends ValibotFields | undefined,
+> {
+  /** One schema for each parameter in the name. The server refuses a join with other parameters. */
+  readonly params?: Params & ValibotJson<Params>;
+  /** The messages that may be published on the channel. */
+  readonly events: Events;
+  /** What a member shows of itself. Default: the channel has no member list. */
+  readonly presence?: Presence & ValibotJson<Presence>;
+  /** Keeps messages, so that a client resumes after a lost connection. Default: none. */
+  readonly history?: ChannelHistory;
+}
+
+/**
+ * Declares a channel: a topic that clients join, with typed parameters and events. Register it with `router.channel()`,
+ * and join it with `joinChannel()`.
+ *
+ * @example
+ * ```ts
+ * import { channel, message, v } from "@halyard/wire/valibot";
+ *
+ * const Said = message("SAID", { text: v.string() });
+ * const Room = channel("room:{id}", { params: { id: v.string() }, events: [Said] });
+ * ```
+ */
+export function channel<
+  Pattern extends string,
+  const Events extends readonly AnyMessageSchema[],
+  Params extends Readonly<Record<ParamNames<Pattern>, v.GenericSchema>> | undefined = undefined,
+  Presence extends ValibotFields | undefined = undefined,
+>(
+  pattern: Pattern,
+  options: ValibotChannelOptions<Pattern, Params, Events, Presence>,
+): Channel<ValibotStandard<Params>, Events, ValibotStandard<Presence>>;
+export function channel(pattern: string, options: never): AnyChannel {
+  return buildChannel(valibot, pattern, options);
 }

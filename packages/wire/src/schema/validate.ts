@@ -92,8 +92,12 @@ function run(
     throw new WsError("INTERNAL", `The schema of ${type} is asynchronous. Use a synchronous one.`);
   }
   if (result.issues === undefined) return result.value;
-  const issues = result.issues.slice(0, MAX_ISSUES).map(describeIssue);
+  const issues = describeIssues(result.issues);
   throw new WsError(code, `The ${part} of ${type} does not match its schema.`, { issues });
+}
+
+export function describeIssues(issues: readonly StandardIssue[]): { path: string; message: string }[] {
+  return issues.slice(0, MAX_ISSUES).map(describeIssue);
 }
 
 function describeIssue({ path = [], message }: StandardIssue): { path: string; message: string } {

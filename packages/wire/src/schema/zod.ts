@@ -1,6 +1,8 @@
-/** `message()` and `rpc()` with Zod 4. Object schemas and raw shapes become strict. */
+/** `message()`, `rpc()` and `channel()` with Zod 4. Object schemas and raw shapes become strict. */
 import { z } from "zod";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
+import { buildChannel } from "./build-channel.ts";
+import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
@@ -173,4 +175,46 @@ export function rpc(
   responsePayload: unknown,
 ): RpcSchema {
   return buildRpc(zod, requestType, requestPayload, responseType, responsePayload);
+}
+
+/** The options of `channel()`. */
+export interface ZodChannelOptions<
+  Pattern extends string,
+  Params extends Readonly<Record<ParamNames<Pattern>, z.ZodType>> | undefined,
+  Events extends readonly AnyMessageSchema[],
+  Presence extends ZodFields | undefined,
+> {
+  /** One schema for each parameter in the name. The server refuses a join with other parameters. */
+  readonly params?: Params & ZodJson<Params>;
+  /** The messages that may be published on the channel. */
+  readonly events: Events;
+  /** What a member shows of itself. Default: the channel has no member list. */
+  readonly presence?: Presence & ZodJson<Presence>;
+  /** Keeps messages, so that a client resumes after a lost connection. Default: none. */
+  readonly history?: ChannelHistory;
+}
+
+/**
+ * Declares a channel: a topic that clients join, with typed parameters and events. Register it with `router.channel()`,
+ * and join it with `joinChannel()`.
+ *
+ * @example
+ * ```ts
+ * import { channel, message, z } from "@halyard/wire/zod";
+ *
+ * const Said = message("SAID", { text: z.string() });
+ * const Room = channel("room:{id}", { params: { id: z.string().max(64) }, events: [Said] });
+ * ```
+ */
+export function channel<
+  Pattern extends string,
+  const Events extends readonly AnyMessageSchema[],
+  Params extends Readonly<Record<ParamNames<Pattern>, z.ZodType>> | undefined = undefined,
+  Presence extends ZodFields | undefined = undefined,
+>(
+  pattern: Pattern,
+  options: ZodChannelOptions<Pattern, Params, Events, Presence>,
+): Channel<ZodStandard<Params>, Events, ZodStandard<Presence>>;
+export function channel(pattern: string, options: never): AnyChannel {
+  return buildChannel(zod, pattern, options);
 }

@@ -3,6 +3,7 @@
  * too large for it. Writes only what has changed.
  */
 import type { Connection } from "../../router/contracts.ts";
+import type { Membership } from "../../router/membership.ts";
 import type { AnyData, ConnectionPart } from "../../router/peer.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { DurableKeyValues, DurableSocket } from "./platform.ts";
@@ -13,6 +14,7 @@ export type PersistedCall = readonly [correlationId: string, deadline: number];
 interface Sections {
   readonly data: AnyData;
   readonly topics: readonly string[];
+  readonly channels: readonly Membership[];
   readonly calls: readonly PersistedCall[];
 }
 
@@ -45,7 +47,7 @@ const BASE_BYTES = 512;
 /** Upper bound for one call without its id. */
 const CALL_BYTES = 40;
 const KEY_PREFIX = "halyard:connection:";
-const SECTIONS: readonly Section[] = ["data", "topics", "calls"];
+const SECTIONS: readonly Section[] = ["data", "topics", "channels", "calls"];
 
 /** Persists one connection. */
 export class ConnectionPersistence {
@@ -58,6 +60,7 @@ export class ConnectionPersistence {
   readonly #bytes: Record<Section, number | undefined> = {
     data: undefined,
     topics: undefined,
+    channels: undefined,
     calls: undefined,
   };
   #stored: readonly Section[];
@@ -106,7 +109,8 @@ export class ConnectionPersistence {
   /** The connection is closed because it cannot be persisted: keeps only its closing state. */
   discard(): void {
     this.#hasEnded = true;
-    this.#attach({ data: { clientId: this.#connection.clientId }, topics: [], calls: [] }, []);
+    const data = { clientId: this.#connection.clientId };
+    this.#attach({ data, topics: [], channels: [], calls: [] }, []);
     for (const section of this.#stored) this.#unstore(section);
   }
 
@@ -180,9 +184,10 @@ export class ConnectionPersistence {
   }
 
   #sections(): Sections {
-    const { data, topics, calls } = this.#connection;
+    const { data, topics, memberships, calls } = this.#connection;
     const inFlight = [...(calls?.values() ?? [])].map(({ id, deadline }) => [id, deadline] as const);
-    return { data, topics: [...(topics ?? [])], calls: inFlight };
+    const channels = [...(memberships?.values() ?? [])];
+    return { data, topics: [...(topics ?? [])], channels, calls: inFlight };
   }
 
   #attach(sections: Sections, stored: readonly Section[]): void {
@@ -209,13 +214,15 @@ export function restore(socket: DurableSocket, storage: DurableKeyValues): Resto
   const attachment: unknown = socket.deserializeAttachment();
   if (!isAttachment(attachment)) return undefined;
   const { clientId, greets, admitted, closing, stored } = attachment;
-  const section = <Name extends "data" | "topics">(name: Name): Sections[Name] | undefined => {
+  const section = <Name extends "data" | "topics" | "channels">(name: Name): Sections[Name] | undefined => {
     const value = stored.includes(name) ? storage.get(keyOf(clientId, name)) : attachment[name];
     return value as Sections[Name] | undefined;
   };
   const calls = stored.includes("calls") ? storedCalls(clientId, storage) : (attachment.calls ?? []);
   const data = section("data");
   const topics = section("topics");
+  // An attachment of an earlier version has no channels.
+  const channels = section("channels") ?? (stored.includes("channels") ? undefined : []);
   return {
     greets,
     admitted,
@@ -223,9 +230,13 @@ export function restore(socket: DurableSocket, storage: DurableKeyValues): Resto
     stored,
     data: data ?? { clientId },
     topics: topics ?? [],
+    channels: channels ?? [],
     calls,
     isComplete:
-      data !== undefined && topics !== undefined && !(stored.includes("calls") && calls.length === 0),
+      data !== undefined &&
+      topics !== undefined &&
+      channels !== undefined &&
+      !(stored.includes("calls") && calls.length === 0),
   };
 }
 

@@ -1,4 +1,6 @@
 /** A router's server inside one Durable Object: handles upgrades and events, and persists connections between them. */
+import type { ChannelTarget } from "../../channels/channel-target.ts";
+import { checkParams, topicOf } from "../../channels/topic.ts";
 import { CLOSE, CONTROL } from "../../protocol/control.ts";
 import { WsError } from "../../protocol/error.ts";
 import { uuidv7 } from "../../protocol/uuid.ts";
@@ -10,6 +12,7 @@ import { createMatcher, type DisconnectMatch, type DisconnectOptions } from "../
 import type { AnyData, ConnectionData, ConnectionPart } from "../../router/peer.ts";
 import type { Router } from "../../router/router.ts";
 import type { AcceptOptions } from "../../router/server-options.ts";
+import type { AnyChannel } from "../../schema/channel.ts";
 import type { AnyMessageSchema } from "../../schema/message.ts";
 import { type Clock, systemClock } from "../../time/clock.ts";
 import type { Verdict } from "../admission.ts";
@@ -157,11 +160,11 @@ export class DurableServer<Data extends ConnectionData> {
   #resume(socket: DurableSocket): Entry | undefined {
     const restored = this.#restore(socket);
     if (restored === undefined) return undefined;
-    const { data, greets, topics, admitted, closing, calls, isComplete } = restored;
+    const { data, greets, topics, channels, admitted, closing, calls, isComplete } = restored;
     const entry = this.#accept(
       socket,
       data,
-      { greets, resumedTopics: topics, admitted, ...(closing && { closing }) },
+      { greets, resumedTopics: topics, resumedChannels: channels, admitted, ...(closing && { closing }) },
       restored,
     );
     for (const call of calls) this.#failCall(entry.connection, call);
@@ -248,6 +251,19 @@ export class DurableServer<Data extends ConnectionData> {
   ): Promise<PublishResult> {
     this.#timers.run();
     return this.server.publish(topic, schema, payload, options);
+  }
+
+  to(channel: AnyChannel, params: unknown): ChannelTarget<AnyChannel> {
+    this.#timers.run();
+    return this.server.channels.target(channel, params);
+  }
+
+  async leave(match: DisconnectMatch, channel: AnyChannel, params: unknown): Promise<number> {
+    const { validator } = this.server.options;
+    const topic = topicOf(channel, checkParams(channel, params, validator));
+    const ended = this.server.channels.withdraw(createMatcher(match), topic, 0);
+    await this.#save();
+    return ended;
   }
 
   async disconnect(match: DisconnectMatch, options: DisconnectOptions = {}): Promise<number> {

@@ -1,0 +1,23 @@
+/** The interface of `router.to(Room, params)` and `ctx.to(Room, params)`. */
+import type { PublishResult } from "../pubsub/pubsub.ts";
+import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyMessageSchema, MessageArguments, MetaInput } from "../schema/message.ts";
+
+/** Options of a publish on a channel. */
+export interface ChannelPublishOptions<S extends AnyMessageSchema = AnyMessageSchema> {
+  /** Do not deliver to the publishing connection. Default false. No effect on `router.to`. */
+  readonly excludeSelf?: boolean;
+  /** Passed on to the pub/sub. */
+  readonly partitionKey?: string;
+  /** Meta fields that the schema declares. */
+  readonly meta?: MetaInput<S>;
+}
+
+/** A channel with its parameters. */
+export interface ChannelTarget<C extends AnyChannel> {
+  /** Publishes one of the channel's events to every member. */
+  publish<S extends C["events"][number]>(
+    event: S,
+    ...rest: MessageArguments<S, ChannelPublishOptions<S>>
+  ): Promise<PublishResult>;
+}

@@ -1,0 +1,322 @@
+/** The channels of one running server: joins, memberships, and their end. */
+import { isObject } from "../protocol/checks.ts";
+import { CONTROL, type Joined, type Left } from "../protocol/control.ts";
+import { WsError } from "../protocol/error.ts";
+import type { OpenContext } from "../router/context.ts";
+import type { Channels, Connection, ControlCall, ControlRoute, Server } from "../router/contracts.ts";
+import { ConnectionScope } from "../router/inbound-event.ts";
+import { inTime } from "../router/in-time.ts";
+import type { Membership } from "../router/membership.ts";
+import type { AnyData } from "../router/peer.ts";
+import { attempt, pendingOf } from "../router/pending.ts";
+import type { AnyChannel } from "../schema/channel.ts";
+import type { RpcSchema } from "../schema/message.ts";
+import { Timeout } from "../time/timers.ts";
+import type { ChannelTarget } from "./channel-target.ts";
+import type { ChannelVerdict } from "./handlers.ts";
+import type { ChannelRegistry, RegisteredChannel } from "./registry.ts";
+import { createTarget } from "./target.ts";
+import { checkParams, type Params, topicOf } from "./topic.ts";
+
+/** How long a membership may continue while it is being authorized again, in ms. */
+const RECHECK_TIMEOUT_MS = 1_000;
+
+/** A join that waits for its authorization or for the pub/sub. */
+interface PendingJoin {
+  readonly topic: string;
+  /** When its authorization began, in ms by the server's clock. */
+  readonly startedAt: number;
+  /** Why it must not complete. */
+  end: "left" | "withdrawn" | undefined;
+}
+
+/** A channel with the parameters of a request. */
+interface Place {
+  readonly registered: RegisteredChannel;
+  readonly params: Params;
+  readonly topic: string;
+}
+
+export class ServerChannels implements Channels {
+  readonly #server: Server;
+  readonly #registry: ChannelRegistry;
+  readonly #joins = new WeakMap<Connection, Set<PendingJoin>>();
+  /** Of memberships whose authorization ends at a time. */
+  readonly #untils = new WeakMap<Membership, Timeout>();
+  readonly #routes: ReadonlyMap<string, ControlRoute>;
+
+  constructor(server: Server, registry: ChannelRegistry) {
+    this.#server = server;
+    this.#registry = registry;
+    this.#routes = new Map([
+      [CONTROL.join, route(CONTROL.join, CONTROL.joined, (call) => this.#join(call))],
+      [CONTROL.leave, route(CONTROL.leave, CONTROL.left, (call) => this.#leave(call))],
+    ]);
+  }
+
+  routeOf(type: string): ControlRoute | undefined {
+    return this.#routes.get(type);
+  }
+
+  isMember(connection: Connection, channel: AnyChannel, params: unknown): boolean {
+    try {
+      const topic = topicOf(channel, checkParams(channel, params, this.#server.options.validator));
+      return connection.memberships?.has(topic) ?? false;
+    } catch (error) {
+      if (WsError.isWsError(error)) return false;
+      throw error;
+    }
+  }
+
+  target(channel: AnyChannel, params: unknown, from?: Connection): ChannelTarget<AnyChannel> {
+    const topic = topicOf(channel, checkParams(channel, params, this.#server.options.validator));
+    return createTarget(this.#server.publisher(from), channel, topic, from?.clientId);
+  }
+
+  // --- joining ---
+
+  async #join(call: ControlCall): Promise<void> {
+    const connection = call.ws;
+    const place = this.#find(call.payload);
+    const { topic } = place;
+    this.#checkLimit(connection, topic);
+    const join: PendingJoin = { topic, startedAt: this.#server.clock.now(), end: undefined };
+    const joins = this.#joins.get(connection) ?? new Set();
+    this.#joins.set(connection, joins.add(join));
+    try {
+      const until = await this.#authorize(connection, place, join);
+      if (connection.isOpen) await this.#enter(call, place, join, until);
+    } finally {
+      joins.delete(join);
+    }
+  }
+
+  /** Resolves to the time until which the verdict holds; throws when the connection may not join. */
+  async #authorize(connection: Connection, place: Place, join: PendingJoin): Promise<number | undefined> {
+    for (;;) {
+      const { authorization } = connection;
+      const verdict = await this.#ask(connection, place, this.#server.handshakeTimeoutMs);
+      // The connection's data has changed since: the verdict may rest on the old data.
+      if (connection.authorization !== authorization) continue;
+      if (!this.#isAllowed(verdict)) throw denied(place);
+      assertContinues(join, place);
+      return typeof verdict === "object" ? verdict.until : undefined;
+    }
+  }
+
+  /** Throws `UNAVAILABLE` when `authorize` throws or takes too long. */
+  async #ask(
+    connection: Connection,
+    { registered, params }: Place,
+    limitMs: number,
+  ): Promise<ChannelVerdict> {
+    const { channel, handlers } = registered;
+    try {
+      const verdict = handlers.authorize(contextOf(connection), params as never);
+      const pending = pendingOf(verdict) as Promise<ChannelVerdict> | undefined;
+      if (pending === undefined) return verdict as ChannelVerdict;
+      const overdue = `authorize of channel "${channel.pattern}" did not settle within ${limitMs} ms. Give the calls it makes a shorter timeout.`;
+      return await inTime(pending, this.#server.timers, limitMs, overdue);
+    } catch (cause) {
+      const message = `The authorization for channel "${channel.pattern}" failed. Retry later.`;
+      throw new WsError("UNAVAILABLE", message, undefined, { cause });
+    }
+  }
+
+  #isAllowed(verdict: ChannelVerdict): boolean {
+    if (typeof verdict !== "object") return verdict === true;
+    return verdict !== null && verdict.until > this.#server.clock.wall();
+  }
+
+  /** Makes the connection a member once the pub/sub has confirmed the topic. */
+  async #enter(call: ControlCall, place: Place, join: PendingJoin, until: number | undefined): Promise<void> {
+    const connection = call.ws;
+    const { topic, params, registered } = place;
+    try {
+      await this.#server.subscribe(connection, topic);
+      if (!connection.isOpen) return;
+      assertContinues(join, place);
+    } catch (error) {
+      this.#unsubscribe(connection, topic);
+      throw error;
+    }
+    connection.memberships ??= new Map();
+    const isNew = !connection.memberships.has(topic);
+    const { pattern } = registered.channel;
+    const membership: Membership = { topic, pattern, params, authorizedAt: join.startedAt, until, isLive: true };
+    this.#stopUntil(connection.memberships.get(topic));
+    connection.memberships.set(topic, membership);
+    this.#watchUntil(connection, membership);
+    connection.socket.changed?.("channels");
+    call.answer(CONTROL.joined, { topic } satisfies Joined);
+    if (isNew) this.#run(connection, registered.handlers.onJoin, params);
+  }
+
+  /** A topic that no other membership of the connection uses. */
+  #unsubscribe(connection: Connection, topic: string): void {
+    if (!connection.memberships?.has(topic)) void this.#server.unsubscribe(connection, topic);
+  }
+
+  #checkLimit(connection: Connection, topic: string): void {
+    const { memberships } = connection;
+    const limit = this.#server.options.maxTopicsPerConnection;
+    const count = (memberships?.size ?? 0) + (this.#joins.get(connection)?.size ?? 0);
+    if (memberships?.has(topic) || count < limit) return;
+    throw new WsError(
+      "RESOURCE_EXHAUSTED",
+      `This connection already has ${limit} channels, which is the limit (maxTopicsPerConnection). Leave one first.`,
+      undefined,
+      { retryable: false },
+    );
+  }
+
+  #find(payload: unknown): Place {
+    const { channel: pattern, params: given } = isObject(payload) ? payload : {};
+    if (typeof pattern !== "string")
+      throw new WsError("INVALID_ARGUMENT", 'The payload has no string "channel". Send the name of the channel.');
+    const registered = this.#registry.get(pattern);
+    if (registered === undefined)
+      throw new WsError(
+        "NOT_FOUND",
+        `No channel ${JSON.stringify(pattern.slice(0, 128))} is registered. Register it with router.channel().`,
+      );
+    const params = checkParams(registered.channel, given, this.#server.options.validator);
+    return { registered, params, topic: topicOf(registered.channel, params) };
+  }
+
+  // --- leaving ---
+
+  #leave(call: ControlCall): void {
+    const { topic } = this.#find(call.payload);
+    const membership = call.ws.memberships?.get(topic);
+    for (const join of this.#joins.get(call.ws) ?? []) if (join.topic === topic) join.end = "left";
+    if (membership !== undefined) this.#end(call.ws, membership, undefined);
+    call.answer(CONTROL.left, { topic } satisfies Left);
+  }
+
+  withdraw(matches: (connection: Connection) => boolean, topic: string, ageMs: number): number {
+    const before = ageMs === 0 ? Number.POSITIVE_INFINITY : this.#server.clock.now() - ageMs;
+    let ended = 0;
+    for (const connection of this.#server.connections) {
+      const joins = [...(this.#joins.get(connection) ?? [])].filter((join) => join.topic === topic);
+      const membership = connection.memberships?.get(topic);
+      if ((joins.length === 0 && membership === undefined) || !matches(connection)) continue;
+      for (const join of joins) if (join.startedAt < before) join.end = "withdrawn";
+      if (membership === undefined || membership.authorizedAt >= before) continue;
+      this.#end(connection, membership, "PERMISSION_DENIED");
+      ended++;
+    }
+    return ended;
+  }
+
+  /** With a code, the server decided it, and the peer is told. */
+  #end(connection: Connection, membership: Membership, code: string | undefined): void {
+    const { topic, pattern, params } = membership;
+    if (connection.memberships?.get(topic) !== membership) return;
+    connection.memberships.delete(topic);
+    this.#stopUntil(membership);
+    connection.socket.changed?.("channels");
+    void this.#server.unsubscribe(connection, topic);
+    if (code !== undefined && connection.isOpen)
+      connection.send(CONTROL.left, { topic, code } satisfies Left);
+    this.#run(connection, this.#registry.get(pattern)?.handlers.onLeave, params);
+  }
+
+  closed(connection: Connection): void {
+    for (const membership of [...(connection.memberships?.values() ?? [])])
+      this.#end(connection, membership, undefined);
+  }
+
+  // --- later authorizations ---
+
+  recheck(connection: Connection): void {
+    for (const membership of [...(connection.memberships?.values() ?? [])])
+      void this.#recheck(connection, membership);
+  }
+
+  async #recheck(connection: Connection, membership: Membership): Promise<void> {
+    const { pattern, params, topic } = membership;
+    const { authorization } = connection;
+    const registered = this.#registry.get(pattern);
+    let code = "PERMISSION_DENIED";
+    let verdict: ChannelVerdict = false;
+    try {
+      if (registered !== undefined)
+        verdict = await this.#ask(connection, { registered, params, topic }, RECHECK_TIMEOUT_MS);
+    } catch (error) {
+      this.#server.report(error, contextOf(connection));
+      code = "UNAVAILABLE";
+    }
+    // A later change runs it again.
+    if (connection.authorization !== authorization || !connection.isOpen) return;
+    if (connection.memberships?.get(topic) !== membership) return;
+    if (!this.#isAllowed(verdict)) return this.#end(connection, membership, code);
+    membership.until = typeof verdict === "object" ? verdict.until : undefined;
+    this.#watchUntil(connection, membership);
+    connection.socket.changed?.("channels");
+  }
+
+  #watchUntil(connection: Connection, membership: Membership): void {
+    this.#stopUntil(membership);
+    const { until } = membership;
+    if (until === undefined) return;
+    const timeout = new Timeout(() => void this.#recheck(connection, membership));
+    this.#untils.set(membership, timeout);
+    this.#server.timers.add(timeout, Math.max(0, until - this.#server.clock.wall()));
+  }
+
+  #stopUntil(membership: Membership | undefined): void {
+    const timeout = membership && this.#untils.get(membership);
+    if (timeout !== undefined) this.#server.timers.remove(timeout);
+  }
+
+  restore(connection: Connection, memberships: readonly Membership[]): void {
+    if (memberships.length === 0) return;
+    connection.memberships = new Map(memberships.map((membership) => [membership.topic, membership]));
+    for (const membership of memberships) {
+      this.#watchUntil(connection, membership);
+      void pendingOf(attempt(() => this.#server.subscribe(connection, membership.topic)))?.catch(
+        (error: unknown) => {
+          this.#server.reportOutside(error, connection.clientId);
+          this.#end(connection, membership, "UNAVAILABLE");
+        },
+      );
+    }
+  }
+
+  /** Runs a hook and reports its errors, so that they cannot stop the server. */
+  #run(
+    connection: Connection,
+    hook: ((ctx: OpenContext<AnyData>, params: never) => unknown) | undefined,
+    params: Params,
+  ): void {
+    if (hook === undefined) return;
+    const ctx = contextOf(connection);
+    void pendingOf(attempt(() => hook(ctx, params as never)))?.catch(
+      (error: unknown) => void this.#server.report(error, ctx),
+    );
+  }
+}
+
+function route(type: string, response: string, handler: ControlRoute["handler"]): ControlRoute {
+  const none = { payload: undefined, meta: undefined, response: undefined };
+  const schema: RpcSchema = { ...none, type, response: { ...none, type: response } };
+  return { kind: "control", schema, handler };
+}
+
+function contextOf(connection: Connection): OpenContext<AnyData> {
+  return new ConnectionScope(connection) as unknown as OpenContext<AnyData>;
+}
+
+function denied({ registered }: Place): WsError {
+  return new WsError(
+    "PERMISSION_DENIED",
+    `This connection is not allowed to join the channel "${registered.channel.pattern}".`,
+  );
+}
+
+/** The connection has left, or was put out, since the join began. */
+function assertContinues({ end }: PendingJoin, place: Place): void {
+  if (end === "withdrawn") throw denied(place);
+  if (end === "left") throw new WsError("CANCELLED", "The client left the channel before it had joined.");
+}

@@ -1,0 +1,39 @@
+/** Publishing on a channel: `router.to(Room, params)` and `ctx.to(Room, params)`. */
+import { WsError } from "../protocol/error.ts";
+import type { PublishResult } from "../pubsub/pubsub.ts";
+import { encodeAndSend } from "../router/publish.ts";
+import type { Publisher } from "../router/publisher.ts";
+import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyMessageSchema } from "../schema/message.ts";
+import type { ChannelPublishOptions, ChannelTarget } from "./channel-target.ts";
+
+/** Publishes for the connection with this id; undefined: for none. */
+export function createTarget(
+  publisher: Publisher,
+  channel: AnyChannel,
+  topic: string,
+  clientId: string | undefined,
+): ChannelTarget<AnyChannel> {
+  return {
+    async publish(event, payload?: unknown, options: ChannelPublishOptions = {}) {
+      // By type: a bundler may have made two copies of a declaration. The channel's own schema is used.
+      const schema = channel.events.find(({ type }) => type === (event as AnyMessageSchema | undefined)?.type);
+      if (schema === undefined) return undeclared(publisher, channel, event);
+      const { meta, excludeSelf, partitionKey } = options;
+      const excludeClientId = excludeSelf ? clientId : undefined;
+      return encodeAndSend(publisher, schema, payload, meta, { $t: topic }, (frame) =>
+        publisher.pubsub.publish(topic, frame, { excludeClientId, partitionKey }),
+      );
+    },
+  };
+}
+
+function undeclared(
+  publisher: Publisher,
+  { pattern, events }: AnyChannel,
+  event: AnyMessageSchema | undefined,
+): PublishResult {
+  const message = `The channel "${pattern}" does not declare the event ${JSON.stringify(event?.type)}. Publish one of ${events.map(({ type }) => type).join(", ")}, or add it to the channel's events.`;
+  publisher.invalid(new WsError("INTERNAL", message), event?.type);
+  return { ok: false, error: "VALIDATION", retryable: false, details: { message } };
+}

@@ -1,0 +1,13 @@
+/** A connection's membership in a channel. Plain data, because a platform with hibernation persists it. */
+export interface Membership {
+  readonly topic: string;
+  /** The pattern of the channel. */
+  readonly pattern: string;
+  readonly params: Readonly<Record<string, string | number | boolean>>;
+  /** When its authorization began, in ms by the server's clock. */
+  readonly authorizedAt: number;
+  /** When `authorize` runs again, in ms since epoch; undefined: not by itself. */
+  until: number | undefined;
+  /** Whether the connection gets the frames of the topic when they are published. */
+  isLive: boolean;
+}

@@ -1,0 +1,66 @@
+/** The types of channel declarations, and what they say about parameters, events and presence. */
+import type { AnyMessageSchema } from "./message.ts";
+import type { InferInput, InferOutput, StandardSchema } from "./standard-schema.ts";
+
+/** What a channel keeps of its messages, so that clients can resume after a lost connection. */
+export interface ChannelHistory {
+  /** How many messages are kept. */
+  readonly size: number;
+  /** How long a message is kept, in ms. */
+  readonly ttlMs: number;
+}
+
+/** A channel with any parameters and events. */
+export interface AnyChannel {
+  /** The name with its parameters in braces, such as `room:{id}`. */
+  readonly pattern: string;
+  /** The names of the parameters, in the order of the pattern. */
+  readonly paramNames: readonly string[];
+  /** The schema of the parameters; undefined when there are none. */
+  readonly params: StandardSchema | undefined;
+  /** The messages that may be published on the channel. */
+  readonly events: readonly AnyMessageSchema[];
+  /** The schema of what a member shows of itself; undefined without presence. */
+  readonly presence: StandardSchema | undefined;
+  /** Undefined when no messages are kept. */
+  readonly history: ChannelHistory | undefined;
+}
+
+/** Describes a channel. Created by `channel()`, shared by server and client. */
+export interface Channel<
+  Params extends StandardSchema | undefined = StandardSchema | undefined,
+  Events extends readonly AnyMessageSchema[] = readonly AnyMessageSchema[],
+  Presence extends StandardSchema | undefined = StandardSchema | undefined,
+> extends AnyChannel {
+  /** The schema of the parameters; undefined when there are none. */
+  readonly params: Params;
+  /** The messages that may be published on the channel. */
+  readonly events: Events;
+  /** The schema of what a member shows of itself; undefined without presence. */
+  readonly presence: Presence;
+}
+
+/** The names of the parameters of a pattern. */
+export type ParamNames<Pattern extends string> = Pattern extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamNames<Rest>
+  : never;
+
+/** The parameters as a caller passes them; an empty object when the channel has none. */
+export type ParamsInput<C extends AnyChannel> = C["params"] extends StandardSchema
+  ? InferInput<C["params"]>
+  : Readonly<Record<string, never>>;
+
+/** The parameters after validation. */
+export type ParamsOutput<C extends AnyChannel> = C["params"] extends StandardSchema
+  ? InferOutput<C["params"]>
+  : Readonly<Record<string, never>>;
+
+/** What a member shows of itself, as the server passes it. */
+export type PresenceInput<C extends AnyChannel> = C["presence"] extends StandardSchema
+  ? InferInput<C["presence"]>
+  : never;
+
+/** What a member shows of itself, as clients get it. */
+export type PresenceOutput<C extends AnyChannel> = C["presence"] extends StandardSchema
+  ? InferOutput<C["presence"]>
+  : never;
