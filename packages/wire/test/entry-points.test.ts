@@ -2,16 +2,18 @@ import { expect, test } from "vitest";
 
 // A change of the public names is a reviewed diff of this file.
 test.each([
-  ["@halyard/wire", ["ERROR_CODES", "MemoryPubSub", "WsError", "createRouter", "message", "rpc"]],
-  ["@halyard/wire/zod", ["createRouter", "message", "rpc", "z"]],
-  ["@halyard/wire/valibot", ["createRouter", "message", "rpc", "v"]],
-  ["@halyard/wire/client", ["wsClient"]],
-  ["@halyard/wire/client/zod", ["wsClient"]],
-  ["@halyard/wire/client/valibot", ["wsClient"]],
+  ["@halyard/wire", ["ERROR_CODES", "MemoryPubSub", "WsError", "channel", "createRouter", "message", "rpc"]],
+  ["@halyard/wire/zod", ["channel", "createRouter", "message", "rpc", "z"]],
+  ["@halyard/wire/valibot", ["channel", "createRouter", "message", "rpc", "v"]],
+  ["@halyard/wire/client", ["joinChannel", "wsClient"]],
+  ["@halyard/wire/client/zod", ["joinChannel", "wsClient"]],
+  ["@halyard/wire/client/valibot", ["joinChannel", "wsClient"]],
   [
     "@halyard/wire/react",
     [
       "WireProvider",
+      "useChannel",
+      "useChannelEvent",
       "useClient",
       "useConnection",
       "useConnectionState",

@@ -32,8 +32,9 @@ import { text } from "./texts.ts";
 import { publicUrl, resolveUrl } from "./url.ts";
 import type { WsClient } from "./ws-client.ts";
 
-/** Control types that need no action here: the inbox handles progress, and only a client sends the others but `pong`. */
-type IgnoredControlType = `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong"}`;
+/** Control types that need no action here: the inbox and `channels.ts` handle theirs, and a client sends the others but `pong`. */
+type IgnoredControlType =
+  `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong" | "join" | "joined" | "leave" | "left"}`;
 
 /** Creates a client in the given environment; tests replace `globalThis`. */
 export function createClient(options: ClientOptions, environment: Environment = globalThis): WsClient {
@@ -298,7 +299,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
     onError: errors.add,
     onGap: gaps.add,
   };
-  cores.set(client, { options, environment, report, thrown, intercepts, clientIds, sendControl });
+  const { createHandlers } = inbox;
+  cores.set(client, { options, environment, report, thrown, createHandlers, intercepts, clientIds, sendControl });
   return client;
 }
 

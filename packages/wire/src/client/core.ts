@@ -2,7 +2,7 @@
 import type { ControlType } from "../protocol/control.ts";
 import type { Meta } from "../protocol/envelope.ts";
 import type { Environment } from "./environment.ts";
-import type { Intercept, Report } from "./inbox.ts";
+import type { Handlers, Intercept, Report } from "./inbox.ts";
 import type { ClientOptions } from "./options.ts";
 import type { WsClient } from "./ws-client.ts";
 
@@ -12,6 +12,8 @@ export interface ClientCore {
   readonly report: Report;
   /** Reports an error that a callback of the application threw. */
   readonly thrown: (error: unknown) => void;
+  /** Handlers of messages that an intercept took. */
+  readonly createHandlers: () => Handlers;
   /** The meta of the frame still has its reserved keys. */
   readonly intercepts: Set<Intercept>;
   /** The ids of this client's last connections, newest last. */

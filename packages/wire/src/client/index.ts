@@ -1,5 +1,5 @@
 /** Entry point `@halyard/wire/client`. */
-export type { Gap } from "../protocol/control.ts";
+export type { Gap, Position } from "../protocol/control.ts";
 export type {
   AnyErrorCode,
   ErrorCode,
@@ -8,6 +8,15 @@ export type {
   WsError,
   WsErrorOptions,
 } from "../protocol/error.ts";
+export type {
+  AnyChannel,
+  Channel,
+  ChannelHistory,
+  ParamsInput,
+  ParamsOutput,
+  PresenceInput,
+  PresenceOutput,
+} from "../schema/channel.ts";
 export type {
   AnyMessageSchema,
   MessageArguments,
@@ -21,6 +30,8 @@ export type {
   StandardMeta,
 } from "../schema/message.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "../schema/standard-schema.ts";
+export type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
+export { joinChannel } from "./channels.ts";
 export { wsClient } from "./client.ts";
 export type { ClientState } from "./connection.ts";
 export type { SocketLike } from "./environment.ts";

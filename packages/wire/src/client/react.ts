@@ -14,6 +14,7 @@ import {
 } from "react";
 import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
+import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type {
   AnyMessageSchema,
   MessageArguments,
@@ -21,6 +22,8 @@ import type {
   ReceivedMessage,
   RpcSchema,
 } from "../schema/message.ts";
+import type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
+import { joinChannel } from "./channels.ts";
 import type { ClientState } from "./connection.ts";
 import type { StateInfo } from "./failures.ts";
 import type { RequestOptions } from "./options.ts";
@@ -160,6 +163,75 @@ export function useMessage<S extends AnyMessageSchema>(
     latest.current = handler;
   });
   useEffect(() => client.on(schema, (payload, meta) => latest.current(payload, meta)), [client, schema]);
+}
+
+/** The result of `useChannel`. */
+export interface UseChannel<C extends AnyChannel> {
+  /** The joined channel; undefined on a server and in the first render. */
+  readonly room: ChannelRoom<C> | undefined;
+  /** The state of the membership. */
+  readonly state: RoomState;
+  /** Why the last join failed, or why the server ended the membership. */
+  readonly error: WsError | undefined;
+}
+
+/**
+ * Joins a channel while mounted; the component renders again when the state changes. Other parameters join another
+ * channel.
+ *
+ * @example
+ * ```ts
+ * import { useChannel, useChannelEvent } from "@halyard/wire/react";
+ * import { channel, message, z } from "@halyard/wire/zod";
+ * import { createElement, useState } from "react";
+ *
+ * const Said = message("SAID", { text: z.string() });
+ * const Room = channel("room:{id}", { params: { id: z.string() }, events: [Said] });
+ *
+ * export function Chat({ id }: { id: string }) {
+ *   const [lines, setLines] = useState<string[]>([]);
+ *   const { room, state } = useChannel(Room, { id });
+ *   useChannelEvent(room, Said, ({ text }) => setLines((before) => [...before, text]));
+ *   return createElement("p", null, `${state}: ${lines.join(", ")}`);
+ * }
+ * ```
+ */
+export function useChannel<C extends AnyChannel>(
+  channel: C,
+  params: ParamsInput<C>,
+  options?: JoinOptions,
+): UseChannel<C> {
+  const client = useClient();
+  const [room, setRoom] = useState<ChannelRoom<C>>();
+  // The parameters by value: a new object with the same ones is on every render.
+  const key = JSON.stringify([params, options?.last]);
+  useEffect(() => {
+    const [joined, last] = JSON.parse(key) as [ParamsInput<C>, number | null];
+    const added = joinChannel(client, channel, joined, last === null ? {} : { last });
+    setRoom(added);
+    return () => added.leave();
+  }, [client, channel, key]);
+  const state = useSyncExternalStore<RoomState>(
+    useCallback((changed) => room?.onState(changed) ?? noStop, [room]),
+    () => room?.state ?? "joining",
+    () => "joining",
+  );
+  return { room, state, error: room?.error };
+}
+
+function noStop(): void {}
+
+/** Handles one event of a channel while mounted. The handler may be a new function on each render. */
+export function useChannelEvent<C extends AnyChannel, S extends C["events"][number]>(
+  room: ChannelRoom<C> | undefined,
+  event: S,
+  handler: (payload: PayloadOutput<S>, meta: ReceivedMessage<S>["meta"]) => unknown,
+): void {
+  const latest = useRef(handler);
+  useEffect(() => {
+    latest.current = handler;
+  });
+  useEffect(() => room?.on(event, (payload, meta) => latest.current(payload, meta)), [room, event]);
 }
 
 /** The state of the last request. */

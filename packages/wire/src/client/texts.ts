@@ -12,6 +12,7 @@ type Subject =
   | "connect"
   | "lost"
   | "closed"
+  | "leave"
   | "url"
   | "getToken"
   | "token"
@@ -38,6 +39,7 @@ const SENTENCES: Readonly<Record<Subject, (...values: Value[]) => string>> = {
   lost: (url, closeCode, reason, error) =>
     sentences(`The connection to ${url} was lost: ${cause(closeCode, reason, error)}`, refusal(closeCode)),
   closed: () => "The client was closed.",
+  leave: () => "leave() was called.",
   url: (url) =>
     `The url "${url}" is not valid. Begin it with ws://, wss://, http:// or https://; a relative url works only in a page.`,
   getToken: () => "getToken failed.",

@@ -1,3 +1,4 @@
 /** Entry point `@halyard/wire/client/zod`: the same names as `@halyard/wire/client`. */
+export { joinChannel } from "./channels.ts";
 export { wsClient } from "./client.ts";
 export type * from "./index.ts";

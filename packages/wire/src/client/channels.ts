@@ -1,0 +1,256 @@
+/** Channels of a client: joins, joins again after every reconnection, and passes messages to their room. */
+import { type Gap, isReservedType, type Position } from "../protocol/control.ts";
+import { type Envelope, tidyMeta } from "../protocol/envelope.ts";
+import type { WsError } from "../protocol/error.ts";
+import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
+import { backoffMs } from "./backoff.ts";
+import type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
+import { type ClientCore, coreOf } from "./core.ts";
+import { later } from "./environment.ts";
+import { errorIn, failure, only } from "./failures.ts";
+import { listeners } from "./listeners.ts";
+import { text } from "./texts.ts";
+import type { WsClient } from "./ws-client.ts";
+
+/** The reserved meta keys of a channel's message. */
+interface Stamp {
+  /** The topic. */
+  readonly $t?: unknown;
+  /** The epoch and the offset in the history. */
+  readonly $e?: unknown;
+  readonly $o?: unknown;
+  /** The connection that must not receive the message. */
+  readonly $x?: unknown;
+}
+
+/** A room as the intercept of its client uses it. */
+interface Member {
+  /** Undefined while the client is not a member. */
+  readonly topic: string | undefined;
+  message(frame: Envelope, stamp: Stamp): void;
+  /** Returns whether the frame was for this room. */
+  control(frame: Envelope): boolean;
+  /** The connection was opened, or lost. */
+  connection(isOpen: boolean): void;
+}
+
+interface Hub {
+  readonly rooms: Set<Member>;
+  nextId(): string;
+}
+
+const hubs = new WeakMap<WsClient, Hub>();
+
+/** One intercept per client. It stays when all rooms are left: late messages of a channel must reach no other handler. */
+function hubOf(client: WsClient, { intercepts }: ClientCore): Hub {
+  const existing = hubs.get(client);
+  if (existing) return existing;
+  const rooms = new Set<Member>();
+  let lastId = 0;
+  intercepts.add((frame) => {
+    const { type, meta } = frame;
+    const stamp: Stamp = { ...meta };
+    if (!isReservedType(type)) {
+      if (stamp.$t === undefined) return false;
+      tidyMeta(meta);
+      for (const room of [...rooms]) room.message(frame, stamp);
+      return true;
+    }
+    // Every room gets the frame: two of them may have the same topic.
+    return [...rooms].filter((room) => room.control(frame)).length > 0;
+  });
+  client.onState((state) => {
+    for (const room of [...rooms]) room.connection(state === "open");
+  });
+  const hub = { rooms, nextId: () => `$j${++lastId}` };
+  hubs.set(client, hub);
+  return hub;
+}
+
+/**
+ * Joins a channel, now or as soon as the client is open, and again after every reconnection until `leave()`. The server
+ * decides with `authorize` whether the client may.
+ *
+ * @example
+ * ```ts
+ * import { joinChannel, wsClient } from "@halyard/wire/client/zod";
+ * import { channel, message, z } from "@halyard/wire/zod";
+ *
+ * const Said = message("SAID", { text: z.string() });
+ * const Room = channel("room:{id}", { params: { id: z.string() }, events: [Said] });
+ * const client = wsClient({ url: "ws://localhost:3000" });
+ * await client.connect();
+ *
+ * const room = joinChannel(client, Room, { id: "general" });
+ * room.on(Said, ({ text }) => console.log(text));
+ * await room.joined;
+ * ```
+ */
+export function joinChannel<C extends AnyChannel>(
+  client: WsClient,
+  channel: C,
+  params: ParamsInput<C>,
+  { last }: JoinOptions = {},
+): ChannelRoom<C> {
+  const core = coreOf(client);
+  const { environment, report, thrown, sendControl } = core;
+  const { reconnect = {}, autoConnect } = core.options;
+  const hub = hubOf(client, core);
+  const place = { channel: channel.pattern, params };
+  const handlers = core.createHandlers();
+  const states = listeners<[state: RoomState]>(thrown);
+  const gaps = listeners<[gap: Gap]>(thrown);
+  let state: RoomState = "joining";
+  let error: WsError | undefined;
+  /** The join without a response. */
+  let pendingId: string | undefined;
+  let topic: string | undefined;
+  let position: Position | undefined;
+  let hasJoined = false;
+  let attempt = 0;
+  let cancelRetry: (() => void) | undefined;
+  let resolve: () => void;
+  let reject: (error: WsError) => void;
+  const joined = new Promise<void>((...settle) => {
+    [resolve, reject] = settle;
+  });
+  // The state and `error` tell it too, so that the application may ignore the promise.
+  joined.catch(() => undefined);
+
+  function become(next: RoomState): void {
+    if (state === next) return;
+    state = next;
+    states.emit(next);
+  }
+
+  function join(): void {
+    cancelRetry?.();
+    pendingId = hub.nextId();
+    const resume = position ? { position } : { last };
+    if (!sendControl("$ws:join", { ...place, ...resume }, { correlationId: pendingId })) pendingId = undefined;
+  }
+
+  function retry(failed: WsError): void {
+    error = failed;
+    report(failed);
+    topic = undefined;
+    become("joining");
+    const delayMs = backoffMs(reconnect, attempt++, environment.Math.random());
+    cancelRetry = later(environment, join, failed.retryAfterMs ?? delayMs);
+  }
+
+  /** The client is not a member any more, and does not join again. */
+  function end(next: RoomState, why: WsError): void {
+    error = why;
+    topic = undefined;
+    cancelRetry?.();
+    if (!pendingId) hub.rooms.delete(member);
+    reject(why);
+    become(next);
+  }
+
+  function answered({ type, payload }: Envelope): void {
+    pendingId = undefined;
+    const fields = only("object", payload) ?? {};
+    if (state === "left") {
+      hub.rooms.delete(member);
+      if (type === "$ws:joined") leaveTopic(only("string", fields["topic"]));
+    } else if (type === "$ws:error") {
+      const failed = errorIn(fields);
+      if (failed.retryable) return retry(failed);
+      report(failed);
+      end("refused", failed);
+    } else {
+      topic = only("string", fields["topic"]);
+      position = positionIn(fields);
+      error = undefined;
+      attempt = 0;
+      become("joined");
+      resolve();
+      if (hasJoined && !position) gaps.emit({ reason: "reconnect" });
+      hasJoined = true;
+    }
+  }
+
+  /** Unless another room of this client has the same topic. */
+  function leaveTopic(left: string | undefined): void {
+    if (left && ![...hub.rooms].some((room) => room.topic === left))
+      sendControl("$ws:leave", place, { correlationId: hub.nextId() });
+  }
+
+  const member: Member = {
+    get topic() {
+      return topic;
+    },
+    message(frame, { $t, $e, $o, $x }) {
+      if ($t !== topic) return;
+      if (position && typeof $e === "string" && typeof $o === "number") {
+        const { epoch, offset } = position;
+        // Received before the connection was lost, or by another room with the same topic.
+        if ($e === epoch && $o <= offset) return;
+        if ($e !== epoch || $o > offset + 1) gaps.emit({ reason: $e === epoch ? "retention" : "epoch" });
+        position = { epoch: $e, offset: $o };
+      }
+      if ($x === undefined || !core.clientIds.includes($x)) handlers.emit(frame);
+    },
+    control(frame) {
+      const { type, meta, payload } = frame;
+      if (pendingId && meta.correlationId === pendingId) {
+        answered(frame);
+        return true;
+      }
+      const fields = only("object", payload) ?? {};
+      const isMine = topic !== undefined && fields["topic"] === topic;
+      if (type === "$ws:left" && isMine && !meta.correlationId) {
+        const left = errorIn(fields);
+        if (left.code === "UNAVAILABLE") retry(left);
+        else end("left", left);
+      } else if (type === "$ws:gap" && topic && (isMine || (fields["topic"] === undefined && !position))) {
+        position = positionIn(fields) ?? position;
+        gaps.emit(fields as unknown as Gap);
+      }
+      // A gap in all topics concerns others too.
+      return isMine;
+    },
+    connection(isOpen) {
+      topic = undefined;
+      pendingId = undefined;
+      if (state === "left") hub.rooms.delete(member);
+      else if (isOpen) {
+        become("joining");
+        join();
+      } else {
+        cancelRetry?.();
+        become("joining");
+      }
+    },
+  };
+
+  hub.rooms.add(member);
+  if (client.isConnected) join();
+  else if (autoConnect && client.session === "unknown") client.connect().catch(() => undefined);
+  return {
+    get state() {
+      return state;
+    },
+    get error() {
+      return error;
+    },
+    joined,
+    on: handlers.on as ChannelRoom<C>["on"],
+    onState: states.add,
+    onGap: gaps.add,
+    leave() {
+      if (!hub.rooms.has(member) || state === "left") return;
+      const left = topic;
+      end("left", failure("CANCELLED", text("leave")));
+      leaveTopic(left);
+    },
+  };
+}
+
+/** What a frame says about the position; its fields are not trusted. */
+function positionIn({ position }: Record<string, unknown>): Position | undefined {
+  const { epoch, offset } = only("object", position) ?? {};
+  return typeof epoch === "string" && typeof offset === "number" ? { epoch, offset } : undefined;
+}
