@@ -202,15 +202,17 @@ export function useChannel<C extends AnyChannel>(
   options?: JoinOptions,
 ): UseChannel<C> {
   const client = useClient();
-  const [room, setRoom] = useState<ChannelRoom<C>>();
+  const [added, setAdded] = useState<{ readonly key: string; readonly room: ChannelRoom<C> }>();
   // The parameters by value: a new object with the same ones is on every render.
   const key = JSON.stringify([params, options?.last]);
   useEffect(() => {
     const [joined, last] = JSON.parse(key) as [ParamsInput<C>, number | null];
-    const added = joinChannel(client, channel, joined, last === null ? {} : { last });
-    setRoom(added);
-    return () => added.leave();
+    const room = joinChannel(client, channel, joined, last === null ? {} : { last });
+    setAdded({ key, room });
+    return () => room.leave();
   }, [client, channel, key]);
+  // Not the room of the parameters before, which is left.
+  const room = added?.key === key ? added.room : undefined;
   const state = useSyncExternalStore<RoomState>(
     useCallback((changed) => room?.onState(changed) ?? noStop, [room]),
     () => room?.state ?? "joining",
