@@ -7,8 +7,10 @@ import type { AnyMessageSchema, MessageArguments, MetaInput } from "../schema/me
 export interface ChannelPublishOptions<S extends AnyMessageSchema = AnyMessageSchema> {
   /** Do not deliver to the publishing connection. Default false. No effect on `router.to`. */
   readonly excludeSelf?: boolean;
-  /** Passed on to the pub/sub. */
+  /** Passed on to the pub/sub. No effect on a channel with history. */
   readonly partitionKey?: string;
+  /** Of a channel with history: an idempotency key. A message with the id of a kept one is not published again. */
+  readonly id?: string;
   /** Meta fields that the schema declares. */
   readonly meta?: MetaInput<S>;
 }

@@ -1,6 +1,6 @@
 /** The channels of one running server: joins, memberships, and their end. */
 import { isObject } from "../protocol/checks.ts";
-import { CONTROL, type Joined, type Left } from "../protocol/control.ts";
+import { CONTROL, type Gap, type Joined, type Left, type Position } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 import type { OpenContext } from "../router/context.ts";
 import type { Channels, Connection, ControlCall, ControlRoute, Server } from "../router/contracts.ts";
@@ -14,6 +14,9 @@ import type { RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";
 import type { ChannelTarget } from "./channel-target.ts";
 import type { ChannelVerdict } from "./handlers.ts";
+import { Histories } from "./histories.ts";
+import type { JoinStart } from "./history-topic.ts";
+import { readStart } from "./join-request.ts";
 import type { ChannelRegistry, RegisteredChannel } from "./registry.ts";
 import { createTarget } from "./target.ts";
 import { checkParams, type Params, topicOf } from "./topic.ts";
@@ -26,6 +29,10 @@ interface PendingJoin {
   readonly topic: string;
   /** When its authorization began, in ms by the server's clock. */
   readonly startedAt: number;
+  /** The connection's `authorization` when `authorize` was called. */
+  authorization: number;
+  /** Until when the verdict holds, in ms since epoch. */
+  until: number | undefined;
   /** Why it must not complete. */
   end: "left" | "withdrawn" | undefined;
 }
@@ -44,10 +51,12 @@ export class ServerChannels implements Channels {
   /** Of memberships whose authorization ends at a time. */
   readonly #untils = new WeakMap<Membership, Timeout>();
   readonly #routes: ReadonlyMap<string, ControlRoute>;
+  readonly #histories: Histories;
 
   constructor(server: Server, registry: ChannelRegistry) {
     this.#server = server;
     this.#registry = registry;
+    this.#histories = new Histories(server);
     this.#routes = new Map([
       [CONTROL.join, route(CONTROL.join, CONTROL.joined, (call) => this.#join(call))],
       [CONTROL.leave, route(CONTROL.leave, CONTROL.left, (call) => this.#leave(call))],
@@ -78,29 +87,43 @@ export class ServerChannels implements Channels {
   async #join(call: ControlCall): Promise<void> {
     const connection = call.ws;
     const place = this.#find(call.payload);
-    const { topic } = place;
+    const { topic, registered } = place;
+    const { history } = registered.channel;
+    const start = history && readStart(call.payload, history);
     this.#checkLimit(connection, topic);
-    const join: PendingJoin = { topic, startedAt: this.#server.clock.now(), end: undefined };
+    const join: PendingJoin = {
+      topic,
+      startedAt: this.#server.clock.now(),
+      authorization: connection.authorization,
+      until: undefined,
+      end: undefined,
+    };
     const joins = this.#joins.get(connection) ?? new Set();
     this.#joins.set(connection, joins.add(join));
     try {
-      const until = await this.#authorize(connection, place, join);
-      if (connection.isOpen) await this.#enter(call, place, join, until);
+      await this.#authorize(call, place, join);
+      if (start === undefined) await this.#enter(call, place, join);
+      else await this.#enterHistory(call, place, join, start);
+    } catch (error) {
+      // A connection that is gone has no use for the answer.
+      if (connection.isOpen) throw error;
     } finally {
       joins.delete(join);
     }
   }
 
-  /** Resolves to the time until which the verdict holds; throws when the connection may not join. */
-  async #authorize(connection: Connection, place: Place, join: PendingJoin): Promise<number | undefined> {
+  /** Throws when the connection may not join. */
+  async #authorize(call: ControlCall, place: Place, join: PendingJoin): Promise<void> {
+    const connection = call.ws;
     for (;;) {
-      const { authorization } = connection;
+      join.authorization = connection.authorization;
       const verdict = await this.#ask(connection, place, this.#server.handshakeTimeoutMs);
       // The connection's data has changed since: the verdict may rest on the old data.
-      if (connection.authorization !== authorization) continue;
+      if (connection.authorization !== join.authorization) continue;
       if (!this.#isAllowed(verdict)) throw denied(place);
-      assertContinues(join, place);
-      return typeof verdict === "object" ? verdict.until : undefined;
+      assertContinues(call, place, join);
+      join.until = untilOf(verdict);
+      return;
     }
   }
 
@@ -129,32 +152,70 @@ export class ServerChannels implements Channels {
   }
 
   /** Makes the connection a member once the pub/sub has confirmed the topic. */
-  async #enter(call: ControlCall, place: Place, join: PendingJoin, until: number | undefined): Promise<void> {
+  async #enter(call: ControlCall, place: Place, join: PendingJoin): Promise<void> {
     const connection = call.ws;
-    const { topic, params, registered } = place;
+    const { topic } = place;
     try {
       await this.#server.subscribe(connection, topic);
-      if (!connection.isOpen) return;
-      assertContinues(join, place);
+      assertContinues(call, place, join);
+      this.#admit(call, place, join, undefined);
     } catch (error) {
-      this.#unsubscribe(connection, topic);
+      if (!connection.memberships?.has(topic)) void this.#server.unsubscribe(connection, topic);
       throw error;
     }
-    connection.memberships ??= new Map();
-    const isNew = !connection.memberships.has(topic);
-    const { pattern } = registered.channel;
-    const membership: Membership = { topic, pattern, params, authorizedAt: join.startedAt, until, isLive: true };
-    this.#stopUntil(connection.memberships.get(topic));
-    connection.memberships.set(topic, membership);
-    this.#watchUntil(connection, membership);
-    connection.socket.changed?.("channels");
-    call.answer(CONTROL.joined, { topic } satisfies Joined);
-    if (isNew) this.#run(connection, registered.handlers.onJoin, params);
   }
 
-  /** A topic that no other membership of the connection uses. */
-  #unsubscribe(connection: Connection, topic: string): void {
-    if (!connection.memberships?.has(topic)) void this.#server.unsubscribe(connection, topic);
+  /** Makes the connection a member with the history that follows its position. */
+  async #enterHistory(call: ControlCall, place: Place, join: PendingJoin, start: JoinStart): Promise<void> {
+    const connection = call.ws;
+    const { topic, registered } = place;
+    const history = this.#histories.open(topic, registered.channel);
+    try {
+      await history.join(connection, start, (position, reason) => {
+        assertContinues(call, place, join);
+        // A live member that joins again gets the history first.
+        if (connection.memberships?.get(topic)?.isLive) void this.#server.unsubscribe(connection, topic);
+        else if (!connection.memberships?.has(topic)) this.#histories.open(topic, registered.channel);
+        const membership = this.#admit(call, place, join, position);
+        if (reason !== undefined) connection.send(CONTROL.gap, { topic, reason } satisfies Gap);
+        return membership;
+      });
+    } catch (error) {
+      throw WsError.wrap(error, "UNAVAILABLE", "The history of the channel cannot be read. Retry later.");
+    } finally {
+      this.#histories.close(topic);
+    }
+  }
+
+  /** The connection is a member from now on, and the peer is told. */
+  #admit(
+    call: ControlCall,
+    { topic, params, registered }: Place,
+    { startedAt, until, authorization }: PendingJoin,
+    position: Position | undefined,
+  ): Membership {
+    const connection = call.ws;
+    const hasHistory = position !== undefined;
+    const membership: Membership = {
+      topic,
+      pattern: registered.channel.pattern,
+      params,
+      authorizedAt: startedAt,
+      until,
+      hasHistory,
+      isLive: !hasHistory,
+    };
+    const previous = connection.memberships?.get(topic);
+    this.#stopUntil(previous);
+    connection.memberships ??= new Map();
+    connection.memberships.set(topic, membership);
+    this.#watchUntil(connection, membership);
+    // The data has changed while the pub/sub was asked.
+    if (connection.authorization !== authorization) void this.#recheck(connection, membership);
+    connection.socket.changed?.("channels");
+    call.answer(CONTROL.joined, { topic, ...(position && { position }) } satisfies Joined);
+    if (previous === undefined) this.#run(connection, registered.handlers.onJoin, params);
+    return membership;
   }
 
   #checkLimit(connection: Connection, topic: string): void {
@@ -211,12 +272,13 @@ export class ServerChannels implements Channels {
 
   /** With a code, the server decided it, and the peer is told. */
   #end(connection: Connection, membership: Membership, code: string | undefined): void {
-    const { topic, pattern, params } = membership;
+    const { topic, pattern, params, hasHistory } = membership;
     if (connection.memberships?.get(topic) !== membership) return;
     connection.memberships.delete(topic);
     this.#stopUntil(membership);
     connection.socket.changed?.("channels");
     void this.#server.unsubscribe(connection, topic);
+    if (hasHistory) this.#histories.close(topic);
     if (code !== undefined && connection.isOpen)
       connection.send(CONTROL.left, { topic, code } satisfies Left);
     this.#run(connection, this.#registry.get(pattern)?.handlers.onLeave, params);
@@ -251,7 +313,7 @@ export class ServerChannels implements Channels {
     if (connection.authorization !== authorization || !connection.isOpen) return;
     if (connection.memberships?.get(topic) !== membership) return;
     if (!this.#isAllowed(verdict)) return this.#end(connection, membership, code);
-    membership.until = typeof verdict === "object" ? verdict.until : undefined;
+    membership.until = untilOf(verdict);
     this.#watchUntil(connection, membership);
     connection.socket.changed?.("channels");
   }
@@ -274,8 +336,11 @@ export class ServerChannels implements Channels {
     if (memberships.length === 0) return;
     connection.memberships = new Map(memberships.map((membership) => [membership.topic, membership]));
     for (const membership of memberships) {
+      const { topic, pattern, hasHistory } = membership;
+      const channel = this.#registry.get(pattern)?.channel;
+      if (hasHistory && channel !== undefined) this.#histories.open(topic, channel);
       this.#watchUntil(connection, membership);
-      void pendingOf(attempt(() => this.#server.subscribe(connection, membership.topic)))?.catch(
+      void pendingOf(attempt(() => this.#server.subscribe(connection, topic)))?.catch(
         (error: unknown) => {
           this.#server.reportOutside(error, connection.clientId);
           this.#end(connection, membership, "UNAVAILABLE");
@@ -315,8 +380,13 @@ function denied({ registered }: Place): WsError {
   );
 }
 
-/** The connection has left, or was put out, since the join began. */
-function assertContinues({ end }: PendingJoin, place: Place): void {
+function untilOf(verdict: ChannelVerdict): number | undefined {
+  return typeof verdict === "object" ? verdict.until : undefined;
+}
+
+/** Throws when the connection has left, was put out, or waits no longer, since the join began. */
+function assertContinues(call: ControlCall, place: Place, { end }: PendingJoin): void {
   if (end === "withdrawn") throw denied(place);
-  if (end === "left") throw new WsError("CANCELLED", "The client left the channel before it had joined.");
+  if (end === "left" || !call.isRunning || !call.ws.isOpen)
+    throw new WsError("CANCELLED", "The join ended before the client had joined.");
 }

@@ -1,5 +1,6 @@
 /** Publishing on a channel: `router.to(Room, params)` and `ctx.to(Room, params)`. */
 import { WsError } from "../protocol/error.ts";
+import { type AppendResult, requireHistory } from "../pubsub/history.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import { encodeAndSend } from "../router/publish.ts";
 import type { Publisher } from "../router/publisher.ts";
@@ -19,13 +20,36 @@ export function createTarget(
       // By type: a bundler may have made two copies of a declaration. The channel's own schema is used.
       const schema = channel.events.find(({ type }) => type === (event as AnyMessageSchema | undefined)?.type);
       if (schema === undefined) return undeclared(publisher, channel, event);
-      const { meta, excludeSelf, partitionKey } = options;
+      const { meta, excludeSelf, partitionKey, id } = options;
+      const { history, pattern } = channel;
+      if (history === undefined && id !== undefined) return unsupportedId(pattern);
       const excludeClientId = excludeSelf ? clientId : undefined;
-      return encodeAndSend(publisher, schema, payload, meta, { $t: topic }, (frame) =>
-        publisher.pubsub.publish(topic, frame, { excludeClientId, partitionKey }),
+      return encodeAndSend(publisher, schema, payload, meta, { $t: topic }, async (frame) =>
+        history === undefined
+          ? publisher.pubsub.publish(topic, frame, { excludeClientId, partitionKey })
+          : resultOf(
+              await requireHistory(publisher.pubsub, `The channel "${pattern}"`).append(topic, frame, {
+                ...history,
+                id,
+                excludeClientId,
+              }),
+            ),
       );
     },
   };
+}
+
+function resultOf(result: AppendResult): PublishResult {
+  if (!result.ok) {
+    const { error, retryable, details } = result;
+    return { ok: false, error: error === "ENDED" ? "VALIDATION" : error, retryable, ...(details && { details }) };
+  }
+  return { ok: true, ...(result.matchedLocal !== undefined && { matchedLocal: result.matchedLocal }) };
+}
+
+function unsupportedId(pattern: string): PublishResult {
+  const reason = `The channel "${pattern}" has no history, so a repeated id cannot be recognized. Declare history, or leave the id out.`;
+  return { ok: false, error: "UNSUPPORTED", retryable: false, details: { option: "id", reason } };
 }
 
 function undeclared(

@@ -83,5 +83,8 @@ function send(connection: Connection, frame: string): void {
 /** A connection without topics missed nothing, and a peer without this protocol would not understand the frame. */
 function isConcerned(connection: Connection): boolean {
   const { greets, topics, memberships } = connection;
-  return greets && ((topics?.size ?? 0) > 0 || (memberships?.size ?? 0) > 0);
+  if (!greets || (topics?.size ?? 0) > 0) return greets;
+  // What is missing in a channel with history is read from the store.
+  for (const { hasHistory } of memberships?.values() ?? []) if (!hasHistory) return true;
+  return false;
 }

@@ -5,6 +5,7 @@
 import type { ControlType } from "../protocol/control.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
 import type { ChannelTarget } from "../channels/channel-target.ts";
+import type { HistoryPosition } from "../pubsub/history.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
@@ -49,6 +50,8 @@ export interface WaitingMessage {
 export interface ControlCall {
   readonly ws: Connection;
   readonly payload: unknown;
+  /** False once it was answered or cancelled. */
+  readonly isRunning: boolean;
   /** Sends the response, and ends the call. */
   answer(type: ControlType, payload: object): void;
 }
@@ -58,6 +61,14 @@ export interface ControlRoute {
   readonly kind: "control";
   readonly schema: RpcSchema;
   readonly handler: (call: ControlCall) => unknown;
+}
+
+/** Gets the frames of a topic with their positions, in place of the members of the topic. */
+export interface TopicWatcher {
+  /** Returns the number of connections the frame was sent to. */
+  deliver(frame: string, excludeClientId: string | undefined, position: HistoryPosition): number;
+  /** Frames may be missing. */
+  missed(): void;
 }
 
 /** The channels of a running server. */
@@ -200,6 +211,16 @@ export interface Server {
   confirmed(topic: string): Promise<void> | undefined;
   /** Ends a subscription of a connection. */
   unsubscribe(connection: Connection, topic: string): void | Promise<void>;
+  /** Subscribes to a topic whose frames have positions; resolves once the pub/sub has confirmed it. */
+  watch(topic: string, watcher: TopicWatcher): Promise<void> | undefined;
+  /** Ends a subscription of `watch`. */
+  unwatch(topic: string): void;
+  /** How many connections get the frames of the topic when they are published. */
+  memberCount(topic: string): number;
+  /** Sends a frame to the members of its topic; returns their number. */
+  broadcast(frame: SharedFrame): number;
+  /** Sends a control frame to the members of the topic. */
+  sendToMembers(topic: string, type: ControlType, payload: object): void;
   /** Publishes to every subscriber of the topic. */
   publish(
     topic: string,

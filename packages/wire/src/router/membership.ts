@@ -8,6 +8,8 @@ export interface Membership {
   readonly authorizedAt: number;
   /** When `authorize` runs again, in ms since epoch; undefined: not by itself. */
   until: number | undefined;
-  /** Whether the connection gets the frames of the topic when they are published. */
+  /** Whether the channel has history. */
+  readonly hasHistory: boolean;
+  /** Whether the connection gets the frames of the topic when they are published; false while it replays the history. */
   isLive: boolean;
 }

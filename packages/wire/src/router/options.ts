@@ -69,7 +69,7 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
   readonly warnIncompleteRpc?: boolean;
   /** Whether a connection may subscribe to a topic; false fails with `PERMISSION_DENIED`. Default: every topic is allowed. */
   readonly authorizeTopic?: AuthorizeTopic<Data>;
-  /** Further subscriptions fail with `RESOURCE_EXHAUSTED`. Default 256. */
+  /** Further subscriptions fail with `RESOURCE_EXHAUSTED`, and so do joins of as many channels. Default 256. */
   readonly maxTopicsPerConnection?: number;
   /** A connection above `socketBufferLimitBytes` that reads nothing for this long, in ms, is closed with 1013. Default 30,000. */
   readonly slowConsumerTimeoutMs?: number;
@@ -86,6 +86,8 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
   readonly maxInboundBytesPerConnection?: number;
   /** The same for all connections in the process. Default 256 MiB. */
   readonly processInboundBudgetBytes?: number;
+  /** The most a connection gets from the history of a channel to catch up, in bytes; then it gets a gap. Default 4 MiB. */
+  readonly maxReplayBytes?: number;
 }
 
 /** The options with their defaults applied. */
@@ -111,6 +113,7 @@ export interface ResolvedOptions {
   readonly maxOutboundFrameBytes: number;
   readonly maxInboundBytesPerConnection: number;
   readonly processInboundBudgetBytes: number;
+  readonly maxReplayBytes: number;
   readonly metrics: Metrics | undefined;
 }
 
@@ -170,6 +173,7 @@ export function resolveOptions(options: RouterOptions<AnyData>): ResolvedOptions
       options.processInboundBudgetBytes,
       256 * 1024 * 1024,
     ),
+    maxReplayBytes: positiveOption("maxReplayBytes", options.maxReplayBytes, 4 * 1024 * 1024),
     metrics: options.metrics,
   };
 }

@@ -69,7 +69,7 @@ export class Outbox {
     const limitBytes = this.#connection.server.options.socketBufferLimitBytes;
     const bufferedBytes = this.#socket.bufferedBytes;
     if (bufferedBytes > limitBytes && this.isSlow) {
-      this.#shed();
+      this.#shed(frame);
       return false;
     }
     // The gap is reported before the frame that follows it.
@@ -77,7 +77,7 @@ export class Outbox {
     const outcome = this.#socket.sendShared?.(frame) ?? this.#socket.send(frame.text);
     if (outcome === "closed") return false;
     if (outcome === "dropped") {
-      this.#shed();
+      this.#shed(frame);
       return false;
     }
     // Checked again only if this frame can have exceeded the limit.
@@ -86,10 +86,11 @@ export class Outbox {
     return true;
   }
 
-  #shed(): void {
+  #shed({ fallBehind }: SharedFrame): void {
+    this.#becomeSlow();
+    if (fallBehind !== undefined) return fallBehind(this.#connection);
     this.#hasShed = true;
     this.#connection.server.counters.shed++;
-    this.#becomeSlow();
   }
 
   /** After a frame was queued; `isAlone`: no other bytes were waiting before it. */

@@ -48,6 +48,8 @@ export interface SharedFrame {
   readonly text: string;
   /** The platform's own form of the frame. */
   encoded: unknown;
+  /** Called with a slow connection instead of dropping the frame: the connection gets it later, from the history. */
+  readonly fallBehind?: (connection: object) => void;
 }
 
 /** A part of a connection that platforms with hibernation persist; `state`: whether it is admitted or closing. */

@@ -6,6 +6,7 @@ import { createTarget } from "../channels/target.ts";
 import { checkParams, topicOf } from "../channels/topic.ts";
 import { CLOSE, isReservedType } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
+import { requireHistory } from "../pubsub/history.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
@@ -170,6 +171,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     this.#routes.append(router.#routes);
     this.#hooks.append(router.#hooks);
     this.#channels.append(router.#channels);
+    this.#requireHistory();
     return this;
   }
 
@@ -210,6 +212,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
    */
   channel<C extends AnyChannel>(channel: C, handlers: ChannelHandlers<C, Data>): this {
     this.#channels.set(channel, handlers as unknown as AnyHandlers);
+    this.#requireHistory();
     return this;
   }
 
@@ -239,6 +242,12 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     const ended = this.#withdraw(createMatcher(match as DisconnectMatch), topic, 0);
     await this.#remote?.publish(match as DisconnectMatch, CLOSE.forbidden, "", topic);
     return ended;
+  }
+
+  /** Throws when a channel declares history, and the pub/sub keeps none. */
+  #requireHistory(): void {
+    for (const { channel } of this.#channels.values())
+      if (channel.history !== undefined) requireHistory(this.#getPubSub(), `The channel "${channel.pattern}"`);
   }
 
   #withdraw(matches: (ws: Peer<AnyData>) => boolean, topic: string, ageMs: number): number {

@@ -1,9 +1,10 @@
 /** A running server of a router: `Server` of `contracts.ts`. It owns connections and topics, so that one router may have several servers. */
 import { ServerChannels } from "../channels/memberships.ts";
 import type { ChannelRegistry } from "../channels/registry.ts";
-import { CLOSE, CONTROL, type Hello } from "../protocol/control.ts";
+import { CLOSE, CONTROL, type ControlType, type Hello } from "../protocol/control.ts";
 import { isApplicationFrame } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
+import type { HistoryPosition } from "../pubsub/history.ts";
 import type { PublishResult, PubSub, PubSubStatus, Subscriber } from "../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
@@ -12,7 +13,7 @@ import { BrokerGaps } from "./broker-gap.ts";
 import { Buffers } from "./buffers.ts";
 import { ServerConnection } from "./connection.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
-import type { Connection, Server } from "./contracts.ts";
+import type { Connection, Server, TopicWatcher } from "./contracts.ts";
 import { createCounters, type ServerCounters } from "./counters.ts";
 import { createFollower } from "./follower.ts";
 import type { ConnectionFollower } from "./following.ts";
@@ -67,6 +68,7 @@ export class RouterServer implements Server, Subscriber {
   #emptied: (() => void) | undefined;
   #end: Promise<void> | undefined;
   readonly #topics = new Map<string, Set<Connection>>();
+  readonly #watchers = new Map<string, TopicWatcher>();
   readonly #gaps: BrokerGaps;
   /** Subscriptions that the pub/sub has not confirmed yet, by topic. */
   readonly #joining = new Map<string, Promise<unknown>>();
@@ -261,7 +263,11 @@ export class RouterServer implements Server, Subscriber {
     if (connection.isOpen) this.native?.leave(connection, topic);
     this.#adapter.sharedWriter?.regroup(topic);
     const members = this.#topics.get(topic);
-    if (!members?.delete(connection) || members.size > 0) return;
+    if (!members?.delete(connection) || members.size > 0 || this.#watchers.has(topic)) return;
+    return this.#unsubscribe(topic);
+  }
+
+  #unsubscribe(topic: string): void | Promise<void> {
     this.#topics.delete(topic);
     const left = pendingOf(attempt(() => this.#router.pubsub().unsubscribe(topic, this)));
     return left?.then(
@@ -270,13 +276,46 @@ export class RouterServer implements Server, Subscriber {
     );
   }
 
-  deliver(topic: string, frame: string, excludeClientId: string | undefined): number {
-    const members = this.#topics.get(topic);
-    const shared: SharedFrame = { topic, text: frame, encoded: undefined };
-    const delivered = members === undefined ? 0 : this.#sendToMembers(members, shared, excludeClientId);
+  watch(topic: string, watcher: TopicWatcher): Promise<void> | undefined {
+    this.#watchers.set(topic, watcher);
+    if (!this.#topics.has(topic)) {
+      this.#topics.set(topic, new Set());
+      this.#join(topic);
+    }
+    return this.confirmed(topic);
+  }
+
+  unwatch(topic: string): void {
+    this.#watchers.delete(topic);
+    if (this.memberCount(topic) === 0) void this.#unsubscribe(topic);
+  }
+
+  memberCount(topic: string): number {
+    return this.#topics.get(topic)?.size ?? 0;
+  }
+
+  deliver(
+    topic: string,
+    frame: string,
+    excludeClientId: string | undefined,
+    position?: HistoryPosition,
+  ): number {
+    const watcher = position && this.#watchers.get(topic);
+    if (watcher !== undefined) return watcher.deliver(frame, excludeClientId, position);
+    return this.broadcast({ topic, text: frame, encoded: undefined }, excludeClientId);
+  }
+
+  broadcast(frame: SharedFrame, excludeClientId?: string): number {
+    const members = this.#topics.get(frame.topic);
+    const delivered = members === undefined ? 0 : this.#sendToMembers(members, frame, excludeClientId);
     const { onBroadcast } = this.#adapter;
-    if (onBroadcast !== undefined) this.#guard(() => onBroadcast(JSON.parse(frame), topic), undefined);
+    if (onBroadcast !== undefined) this.#guard(() => onBroadcast(JSON.parse(frame.text), frame.topic), undefined);
     return delivered;
+  }
+
+  sendToMembers(topic: string, type: ControlType, payload: object): void {
+    const members = this.#topics.get(topic) ?? [];
+    for (const connection of members) if (connection.greets) connection.send(type, payload);
   }
 
   #sendToMembers(members: Set<Connection>, frame: SharedFrame, excludeClientId: string | undefined): number {
@@ -303,8 +342,10 @@ export class RouterServer implements Server, Subscriber {
   /** Reports the gap to every peer concerned, before the messages that follow it. */
   missed(topic: string | undefined): void {
     this.counters.busGaps++;
+    const watchers = topic === undefined ? [...this.#watchers.values()] : [this.#watchers.get(topic)];
+    for (const watcher of watchers) watcher?.missed();
     if (topic === undefined) this.#gaps.all(this.connections);
-    else this.#gaps.topic(this.#topics.get(topic) ?? [], topic);
+    else if (!this.#watchers.has(topic)) this.#gaps.topic(this.#topics.get(topic) ?? [], topic);
   }
 
   publish(

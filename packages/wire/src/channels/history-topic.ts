@@ -1,0 +1,323 @@
+/**
+ * A topic with history in one process. Live members get each frame once, in the order of the offsets; what the process
+ * missed is read from the store. A member that joins, or reads too slowly, gets frames from the store until its position is
+ * that of the live members, and becomes one of them in the same turn of the event loop.
+ */
+import { CONTROL, type Gap, type Position } from "../protocol/control.ts";
+import type { History, HistoryPage, HistoryPosition } from "../pubsub/history.ts";
+import type { Connection, Server, TopicWatcher } from "../router/contracts.ts";
+import type { Membership } from "../router/membership.ts";
+import { stamp } from "./stamp.ts";
+import { follows, Tail, type TailFrame } from "./tail.ts";
+
+/** How much is read from the store at once. A slow connection keeps no page: it reads again. */
+const PAGE = { maxItems: 500, maxBytes: 262_144 } as const;
+const RETRY_MS = 250;
+const MAX_RETRY_MS = 2_000;
+
+/** Where a join begins: after a position, or with the newest messages. */
+export interface JoinStart {
+  readonly position: Position | undefined;
+  readonly last: number;
+}
+
+/** Called when the page is read; returns the new member, or throws when the join must not complete. */
+type Enter = (start: Position, gap: Gap["reason"] | undefined) => Membership;
+
+export class HistoryTopic implements TopicWatcher {
+  readonly topic: string;
+  readonly #server: Server;
+  readonly #history: History;
+  /** The position of the live members; undefined when it is not known. */
+  #position: HistoryPosition | undefined;
+  readonly #tail = new Tail();
+  /** Joins, replays and reads of the live members that are under way; the tail is kept for them. */
+  #readers = 0;
+  /** How often the tail was dropped: a read that began before does not know what is missing. */
+  #drops = 0;
+  #catchingUp: Promise<void> | undefined;
+  #isClosed = false;
+  readonly #confirmed: Promise<void> | undefined;
+
+  constructor(topic: string, server: Server, history: History) {
+    this.topic = topic;
+    this.#server = server;
+    this.#history = history;
+    this.#confirmed = server.watch(topic, this);
+    this.#confirmed?.catch(() => undefined);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#server.unwatch(this.topic);
+  }
+
+  // --- live members ---
+
+  deliver(frame: string, excludeClientId: string | undefined, position: HistoryPosition): number {
+    const text = stamp(frame, position, excludeClientId);
+    if (this.#readers > 0) this.#tail.push({ position, text });
+    return this.#catchingUp === undefined ? this.#advance({ position, text }) : 0;
+  }
+
+  #advance(frame: TailFrame): number {
+    const current = this.#position;
+    const { position } = frame;
+    // Repeated by the broker, or sent already by a read of the store.
+    if (current !== undefined && isBehind(position, current)) return 0;
+    if (current === undefined || !this.#hasMembers || follows(position, current)) return this.#send(frame);
+    void this.#catchUp();
+    return 0;
+  }
+
+  #send({ position, text }: TailFrame): number {
+    this.#position = position;
+    const { epoch, offset } = position;
+    return this.#server.broadcast({
+      topic: this.topic,
+      text,
+      encoded: undefined,
+      fallBehind: (connection) => this.#fallBehind(connection as Connection, { epoch, offset: offset - 1 }),
+    });
+  }
+
+  get #hasMembers(): boolean {
+    return this.#server.memberCount(this.topic) > 0;
+  }
+
+  /** Frames may be missing: the store has them, or tells that they are lost. */
+  missed(): void {
+    this.#dropTail();
+    if (!this.#hasMembers) this.#position = undefined;
+    else if (this.#position !== undefined) void this.#catchUp();
+  }
+
+  #catchUp(): Promise<void> {
+    this.#catchingUp ??= this.#readForMembers();
+    return this.#catchingUp;
+  }
+
+  async #readForMembers(): Promise<void> {
+    this.#readers++;
+    try {
+      // Not in the same turn, so that `#catchingUp` is set before it is cleared below.
+      await undefined;
+      for (let failures = 0; !this.#isClosed && this.#hasMembers && this.#position !== undefined; ) {
+        const page = await this.#read({ position: this.#position, last: 0 }).catch(() => undefined);
+        if (page === undefined) {
+          await this.#pause(Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures++));
+          continue;
+        }
+        failures = 0;
+        this.#apply(page, this.#position);
+        if (!page.hasMore && this.#applyTail()) return;
+      }
+    } finally {
+      this.#catchingUp = undefined;
+      this.#endRead();
+    }
+  }
+
+  /** Sends a page to the live members, after the gap before it. */
+  #apply(page: HistoryPage, after: HistoryPosition): void {
+    const { epoch, items } = page;
+    if (page.isMissing) {
+      const position = startOf(page);
+      this.#position = position;
+      const gap: Gap = { topic: this.topic, reason: reasonOf(page, after), position };
+      this.#server.sendToMembers(this.topic, CONTROL.gap, gap);
+    }
+    for (const { offset, frame, excludeClientId } of items) {
+      const position = { epoch, offset };
+      this.#send({ position, text: stamp(frame, position, excludeClientId) });
+    }
+  }
+
+  /** Sends what arrived during the read. False when it does not follow, so that the store has to be read again. */
+  #applyTail(): boolean {
+    const frames = this.#position && this.#tail.after(this.#position);
+    if (frames === undefined) {
+      this.#dropTail();
+      return false;
+    }
+    for (const frame of frames) this.#send(frame);
+    return true;
+  }
+
+  #dropTail(): void {
+    this.#tail.clear();
+    this.#drops++;
+  }
+
+  // --- members that catch up ---
+
+  /** Reads the first page, lets the connection enter, and starts its replay. */
+  async join(connection: Connection, start: JoinStart, enter: Enter): Promise<void> {
+    this.#readers++;
+    try {
+      await this.#confirmed;
+      const drops = this.#drops;
+      const page = await this.#read(start);
+      const { position } = start;
+      const gap = page.isMissing && position !== undefined ? reasonOf(page, position) : undefined;
+      const first = startOf(page);
+      const membership = enter(first, gap);
+      void this.#replay(connection, membership, first, page, drops);
+    } finally {
+      this.#endRead();
+    }
+  }
+
+  /** The connection reads too slowly for the frame after this position: the store keeps it for later. */
+  #fallBehind(connection: Connection, position: HistoryPosition): void {
+    const membership = connection.memberships?.get(this.topic);
+    if (!membership?.isLive) return;
+    membership.isLive = false;
+    void this.#server.unsubscribe(connection, this.topic);
+    void this.#replay(connection, membership, position, undefined, 0);
+  }
+
+  async #replay(
+    connection: Connection,
+    membership: Membership,
+    start: HistoryPosition,
+    first: HistoryPage | undefined,
+    firstDrops: number,
+  ): Promise<void> {
+    const replay = new Replay(connection, this.topic, start);
+    let page = first;
+    let drops = firstDrops;
+    this.#readers++;
+    try {
+      for (let failures = 0; isWanted(connection, membership); ) {
+        if (page !== undefined && replay.send(framesOf(page)) && !page.hasMore && drops === this.#drops) {
+          const frames = this.#tail.after(replay.position);
+          if (frames === undefined) this.#dropTail();
+          else if (replay.send(frames) && this.#enter(connection, membership, replay)) return;
+          if (this.#isAhead(replay.position)) await this.#catchUp();
+        }
+        await replay.whenDrained();
+        drops = this.#drops;
+        page = await this.#nextPage(replay).catch(() => undefined);
+        if (page === undefined) await this.#pause(Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures++));
+        else failures = 0;
+      }
+    } finally {
+      this.#endRead();
+    }
+  }
+
+  /** Over `maxReplayBytes`, or when the store no longer has the frames, the connection continues after a gap. */
+  async #nextPage(replay: Replay): Promise<HistoryPage> {
+    if (replay.sentBytes > this.#server.options.maxReplayBytes) {
+      const { epoch, top } = await this.#read({ position: undefined, last: 0 });
+      replay.skipTo({ epoch, offset: top }, "retention");
+    }
+    const { position } = replay;
+    const page = await this.#read({ position, last: 0 });
+    if (page.isMissing) replay.skipTo(startOf(page), reasonOf(page, position));
+    return page;
+  }
+
+  /** Makes the connection a live member if it has all frames that the live members have, and no others. */
+  #enter(connection: Connection, membership: Membership, { position }: Replay): boolean {
+    const live = this.#position;
+    if (live === undefined || !this.#hasMembers) {
+      // Without members, the position only tells which frames have arrived.
+      if (live !== undefined && isBehind(position, live) && position.offset !== live.offset) return false;
+      this.#position = position;
+    } else if (live.epoch !== position.epoch || live.offset !== position.offset) return false;
+    membership.isLive = true;
+    void this.#server.subscribe(connection, this.topic);
+    return true;
+  }
+
+  /** Whether the store has shown frames that the live members have not got. */
+  #isAhead(position: HistoryPosition): boolean {
+    const live = this.#position;
+    return live !== undefined && !isBehind(position, live);
+  }
+
+  // --- the store ---
+
+  async #read({ position, last }: JoinStart): Promise<HistoryPage> {
+    return this.#history.read(this.topic, position ? { ...PAGE, after: position } : { ...PAGE, last });
+  }
+
+  #endRead(): void {
+    if (--this.#readers === 0) this.#tail.clear();
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.clock.setTimeout(resolve, delayMs);
+    });
+  }
+}
+
+/** What one connection has been sent of the history. */
+class Replay {
+  position: HistoryPosition;
+  sentBytes = 0;
+  readonly #connection: Connection;
+  readonly #topic: string;
+
+  constructor(connection: Connection, topic: string, position: HistoryPosition) {
+    this.#connection = connection;
+    this.#topic = topic;
+    this.position = position;
+  }
+
+  /** Returns false when the connection is slow, so that not all frames were sent. */
+  send(frames: readonly TailFrame[]): boolean {
+    // Its own name: the frames of one replay are written together, and not with those of others.
+    const topic = `${this.#topic}#${this.#connection.clientId}`;
+    for (const { position, text } of frames) {
+      if (this.#connection.isSlow) return false;
+      if (!this.#connection.deliver({ topic, text, encoded: undefined, fallBehind: ignore })) return false;
+      this.position = position;
+      this.sentBytes += text.length;
+    }
+    return true;
+  }
+
+  async whenDrained(): Promise<void> {
+    const connection = this.#connection;
+    if (connection.socket.hidesBuffer) await connection.whenAcknowledged(undefined);
+    else if (connection.isSlow) await connection.whenDrained(undefined);
+  }
+
+  skipTo(position: HistoryPosition, reason: Gap["reason"]): void {
+    this.position = position;
+    this.sentBytes = 0;
+    this.#connection.send(CONTROL.gap, { topic: this.#topic, reason, position } satisfies Gap);
+  }
+}
+
+function framesOf({ epoch, items }: HistoryPage): TailFrame[] {
+  return items.map(({ offset, frame, excludeClientId }) => {
+    const position = { epoch, offset };
+    return { position, text: stamp(frame, position, excludeClientId) };
+  });
+}
+
+/** The position before the first frame of the page. */
+function startOf({ epoch, items, top }: HistoryPage): HistoryPosition {
+  return { epoch, offset: (items[0]?.offset ?? top + 1) - 1 };
+}
+
+function reasonOf({ epoch }: HistoryPage, after: HistoryPosition): Gap["reason"] {
+  return epoch === after.epoch ? "retention" : "epoch";
+}
+
+/** Whether a position is at or before another one of the same epoch. */
+function isBehind(position: HistoryPosition, other: HistoryPosition): boolean {
+  return position.epoch === other.epoch && position.offset <= other.offset;
+}
+
+/** The membership may have ended, or been replaced by a later join. */
+function isWanted({ isOpen, memberships }: Connection, membership: Membership): boolean {
+  return isOpen && memberships?.get(membership.topic) === membership && !membership.isLive;
+}
+
+function ignore(): void {}
