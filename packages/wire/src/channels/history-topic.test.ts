@@ -1,0 +1,209 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { MemoryPubSub } from "../pubsub/memory.ts";
+import { uuidv7 } from "../protocol/uuid.ts";
+import type { RouterOptions } from "../router/options.ts";
+import { settle } from "../testing/fake-clock.ts";
+import { createTestServer, type TestConnection } from "../testing/index.ts";
+import { channel, createRouter, message, z } from "../zod.ts";
+import { stamp } from "./stamp.ts";
+
+const Said = message("SAID", { n: z.number(), pad: z.string() });
+const Room = channel("room", { events: [Said], history: { size: 100, ttlMs: 60_000 } });
+
+/** A pub/sub whose reads of the history wait, and whose live frames can be lost. */
+class SlowPubSub extends MemoryPubSub {
+  readonly #waiting: (() => void)[] = [];
+  isSlow = false;
+
+  override get history() {
+    const history = super.history;
+    return {
+      ...bound(history),
+      read: async (...args: Parameters<typeof history.read>) => {
+        if (this.isSlow) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+        return history.read(...args);
+      },
+    };
+  }
+
+  /** Lets every read that waits continue. */
+  async answer(): Promise<void> {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+    await settle();
+  }
+}
+
+function bound<T extends object>(object: T): T {
+  return new Proxy(object, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+    ownKeys: () => ["append", "read", "top", "delete"],
+    getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
+  });
+}
+
+function serve(options: RouterOptions = {}) {
+  const pubsub = new SlowPubSub();
+  const router = createRouter({ pubsub, socketBufferLimitBytes: 1_000, ...options });
+  router.channel(Room, { authorize: () => true });
+  const server = createTestServer(router);
+  let published = 0;
+  return {
+    pubsub,
+    server,
+    publish: async (count = 1, length = 10) => {
+      for (let i = 0; i < count; i++)
+        await router.to(Room, {}).publish(Said, { n: ++published, pad: "x".repeat(length) });
+    },
+  };
+}
+
+async function join(peer: TestConnection, more: object = {}): Promise<void> {
+  const payload = { channel: "room", params: {}, ...more };
+  await peer.sendRaw(JSON.stringify({ type: "$ws:join", meta: { correlationId: uuidv7() }, payload }));
+}
+
+/** Offsets of messages, and "gap" with its reason. */
+function story(peer: TestConnection): (number | string)[] {
+  return peer.frames.flatMap(({ type, meta, payload }) => {
+    if (type === "SAID") return [meta["$o"] as number];
+    return type === "$ws:gap" ? [`gap ${(payload as { reason: string }).reason}`] : [];
+  });
+}
+
+function positionOf(peer: TestConnection): { epoch: string; offset: number } {
+  const joined = peer.frames.findLast(({ type }) => type === "$ws:joined");
+  return (joined?.payload as { position: { epoch: string; offset: number } }).position;
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+describe("a member of a channel with history", () => {
+  test("gets what is published while the store is read, once and in order", async () => {
+    const { pubsub, server, publish } = serve();
+    await publish(3);
+    const peer = await server.connect();
+    pubsub.isSlow = true;
+    await join(peer, { last: 2 });
+    await publish(2);
+    await pubsub.answer();
+    await publish(1);
+    expect(story(peer)).toEqual([2, 3, 4, 5, 6]);
+    expect(positionOf(peer).offset).toBe(1);
+  });
+
+  test("resumes after its position", async () => {
+    const { server, publish } = serve();
+    const first = await server.connect();
+    await join(first);
+    const { epoch } = positionOf(first);
+    await publish(5);
+    const again = await server.connect();
+    await join(again, { position: { epoch, offset: 2 } });
+    await publish(1);
+    expect(story(again)).toEqual([3, 4, 5, 6]);
+  });
+
+  test.each([
+    ["another epoch", { epoch: "other", offset: 2 }, "gap epoch"],
+    ["an offset that was never reached", { offset: 50 }, "gap retention"],
+  ])("that resumes from %s gets a gap before the kept messages", async (_, position, gap) => {
+    const { server, publish } = serve();
+    const first = await server.connect();
+    await join(first);
+    await publish(3);
+    const again = await server.connect();
+    await join(again, { position: { epoch: positionOf(first).epoch, ...position } });
+    expect(story(again)).toEqual([gap, 1, 2, 3]);
+  });
+
+  test.each([[{}], [null], ["0"], [{ epoch: "x", offset: -1 }], [{ epoch: "x", offset: 1.5 }], [{ epoch: 5, offset: 0 }]])(
+    "with the position %j is refused",
+    async (position) => {
+      const { server } = serve();
+      const peer = await server.connect();
+      await join(peer, { position });
+      expect(peer.frames.at(-1)?.payload).toMatchObject({ code: "INVALID_ARGUMENT" });
+    },
+  );
+
+  test("that reads slowly gets the rest from the store instead of a gap", async () => {
+    const { server, publish } = serve();
+    const [slow, quick] = [await server.connect(), await server.connect()];
+    for (const peer of [slow, quick]) await join(peer);
+    slow.pause();
+    await publish(20, 200);
+    await slow.resume();
+    await publish(2);
+    await settle();
+    expect(story(slow)).toEqual(range(1, 22));
+    expect(story(quick)).toEqual(range(1, 22));
+  });
+
+  test("that needs more than maxReplayBytes gets a gap, and then live messages", async () => {
+    const { server, publish } = serve({ maxReplayBytes: 2_000, socketBufferLimitBytes: 1_000_000 });
+    await publish(50, 10_000);
+    const peer = await server.connect();
+    await join(peer, { last: 50 });
+    await settle();
+    await publish(1);
+    const got = story(peer);
+    expect(got.at(-1)).toBe(51);
+    expect(got.filter((entry) => entry === "gap retention")).toHaveLength(1);
+  });
+
+  test("gets everything once and in order, however it reads, joins and leaves", async () => {
+    const step = fc.oneof(
+      fc.record({ publish: fc.integer({ min: 1, max: 6 }) }),
+      fc.constantFrom("pause", "resume", "join", "slow store", "answer", "lose", "leave"),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { pubsub, server, publish } = serve();
+        const peer = await server.connect();
+        await join(peer);
+        await publish(1);
+        let count = 1;
+        for (const action of steps) {
+          if (typeof action === "object") {
+            await publish(action.publish, 150);
+            count += action.publish;
+          } else if (action === "pause") peer.pause();
+          else if (action === "resume") await peer.resume();
+          else if (action === "slow store") pubsub.isSlow = true;
+          else if (action === "answer") await pubsub.answer();
+          else if (action === "join") await join(peer, { position: { epoch: positionOf(peer).epoch, offset: 0 } });
+        }
+        pubsub.isSlow = false;
+        await pubsub.answer();
+        for (let i = 0; i < 20; i++) {
+          await peer.resume();
+          await pubsub.answer();
+        }
+        // A client ignores offsets that it has had. After that, every offset is there, in order.
+        let last = 0;
+        const accepted = story(peer).filter((offset) => typeof offset === "number" && offset > last && ((last = offset), true));
+        if (count <= 100) expect(accepted).toEqual(range(1, count));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("stamp", () => {
+  test("adds the position to the meta of any frame, and changes nothing else", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (type, meta, payload) => {
+        const frame = { type, meta, payload };
+        const position = { epoch: 'e"1', offset: 7 };
+        expect(JSON.parse(stamp(JSON.stringify(frame), position, "me"))).toEqual({
+          ...JSON.parse(JSON.stringify(frame)),
+          meta: { $e: 'e"1', $o: 7, $x: "me", ...JSON.parse(JSON.stringify(meta)) },
+        });
+      }),
+    );
+  });
+});
