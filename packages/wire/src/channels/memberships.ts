@@ -57,7 +57,7 @@ export class ServerChannels implements Channels {
     this.#server = server;
     this.#registry = registry;
     this.#histories = new Histories(server);
-    this.#routes = new Map([
+    this.#routes = new Map<string, ControlRoute>([
       [CONTROL.join, route(CONTROL.join, CONTROL.joined, (call) => this.#join(call))],
       [CONTROL.leave, route(CONTROL.leave, CONTROL.left, (call) => this.#leave(call))],
     ]);
@@ -98,7 +98,7 @@ export class ServerChannels implements Channels {
       until: undefined,
       end: undefined,
     };
-    const joins = this.#joins.get(connection) ?? new Set();
+    const joins = this.#joins.get(connection) ?? new Set<PendingJoin>();
     this.#joins.set(connection, joins.add(join));
     try {
       await this.#authorize(call, place, join);

@@ -214,7 +214,7 @@ export function useChannel<C extends AnyChannel>(
   // Not the room of the parameters before, which is left.
   const room = added?.key === key ? added.room : undefined;
   const state = useSyncExternalStore<RoomState>(
-    useCallback((changed) => room?.onState(changed) ?? noStop, [room]),
+    useCallback((changed: () => void) => room?.onState(changed) ?? noStop, [room]),
     () => room?.state ?? "joining",
     () => "joining",
   );

@@ -1,0 +1,222 @@
+/** Channels of the client against a server whose frames the test writes. */
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { type WebSocket, WebSocketServer } from "ws";
+import { joinChannel, type WsClient, wsClient } from "../../src/client/zod.ts";
+import { channel, message, z } from "../../src/zod.ts";
+
+const Said = message("SAID", { text: z.string() });
+const params = { id: z.string() };
+const Room = channel("room:{id}", { params, events: [Said] });
+const Kept = channel("kept:{id}", { params, events: [Said], history: { size: 10, ttlMs: 1_000 } });
+const TOPIC = "$c/room:*/a";
+const POLL = { timeout: 5_000, interval: 5 };
+
+interface Frame {
+  readonly type: string;
+  readonly meta: { readonly correlationId?: string };
+  readonly payload: { readonly position?: unknown; readonly [key: string]: unknown };
+}
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+/** A server that records frames, and answers joins as the test wants. */
+class Script {
+  readonly frames: Frame[] = [];
+  readonly sockets: WebSocket[] = [];
+  answer: (frame: Frame, nth: number) => void = (frame) => this.joined(frame);
+  readonly #server: WebSocketServer;
+
+  constructor() {
+    this.#server = new WebSocketServer({ port: 0, handleProtocols: () => "halyard.v1.json" });
+    cleanups.push(() => {
+      for (const socket of this.#server.clients) socket.terminate();
+      this.#server.close();
+    });
+    this.#server.on("connection", (socket) => {
+      const nth = this.sockets.push(socket);
+      this.say("$ws:hello", { v: 1, clientId: `client-${nth}`, heartbeatMs: 0, maxPayloadBytes: 1_000 });
+      socket.on("message", (data) => {
+        const frame = JSON.parse(String(data)) as Frame;
+        this.frames.push(frame);
+        if (frame.type === "$ws:join") this.answer(frame, this.joins.length);
+      });
+    });
+  }
+
+  get joins(): Frame[] {
+    return this.frames.filter(({ type }) => type === "$ws:join");
+  }
+
+  say(type: string, payload: object, meta: object = {}): void {
+    this.sockets.at(-1)?.send(JSON.stringify({ type, meta: { timestamp: 1, ...meta }, payload }));
+  }
+
+  joined({ meta }: Frame, more: object = {}): void {
+    this.say("$ws:joined", { topic: TOPIC, ...more }, { correlationId: meta.correlationId });
+  }
+
+  refused({ meta }: Frame, code: string): void {
+    this.say("$ws:error", { code }, { correlationId: meta.correlationId });
+  }
+
+  said(text: string, meta: object = {}): void {
+    this.say("SAID", { text }, { $t: TOPIC, ...meta });
+  }
+
+  async connect(): Promise<WsClient> {
+    const { port } = this.#server.address() as AddressInfo;
+    const client = wsClient({ url: `ws://127.0.0.1:${port}`, reconnect: { initialDelayMs: 5, maxDelayMs: 20 } });
+    client.onError(() => undefined);
+    cleanups.push(() => client.close());
+    await client.connect();
+    return client;
+  }
+}
+
+function join(client: WsClient, kind: typeof Room | typeof Kept = Room, id = "a") {
+  const room = joinChannel(client, kind, { id });
+  const got: string[] = [];
+  room.on(Said, ({ text }) => got.push(text));
+  room.onGap(({ reason }) => got.push(`gap ${reason}`));
+  return { room, got };
+}
+
+describe("a room", () => {
+  test("gets messages only after the newest joined, and no handler of the client gets them", async () => {
+    const script = new Script();
+    script.answer = (frame) => {
+      script.said("too early");
+      script.say("$ws:joined", { topic: TOPIC }, { correlationId: "another" });
+      script.said("still too early");
+      script.joined(frame);
+      script.said("in time");
+    };
+    const client = await script.connect();
+    const strayed: string[] = [];
+    client.on(Said, ({ text }) => strayed.push(text));
+    client.onUnhandled(({ type }) => strayed.push(type));
+    const { room, got } = join(client);
+    await expect.poll(() => got, POLL).toEqual(["in time"]);
+    room.leave();
+    script.said("after");
+    script.say("SAID", { text: "plain" });
+    await expect.poll(() => strayed, POLL).toEqual(["plain"]);
+    expect(got).toEqual(["in time"]);
+  });
+
+  test("sends its last position with the next join, and none before it has one", async () => {
+    const script = new Script();
+    script.answer = (frame, nth) => script.joined(frame, { position: { epoch: "e", offset: nth === 1 ? 5 : 7 } });
+    const { got } = join(await script.connect(), Kept);
+    await expect.poll(() => script.joins.length, POLL).toBe(1);
+    expect(script.joins[0]?.payload.position).toBeUndefined();
+    script.said("six", { $e: "e", $o: 6 });
+    script.said("seven", { $e: "e", $o: 7 });
+    script.said("seven again", { $e: "e", $o: 7 });
+    await expect.poll(() => got, POLL).toEqual(["six", "seven"]);
+    script.sockets.at(-1)?.close(4000);
+    await expect.poll(() => script.joins.length, POLL).toBe(2);
+    expect(script.joins[1]?.payload.position).toEqual({ epoch: "e", offset: 7 });
+    expect(got).toEqual(["six", "seven"]);
+  });
+
+  test("drops its own excludeSelf messages, also of earlier connections, and takes their position", async () => {
+    const script = new Script();
+    script.answer = (frame, nth) =>
+      script.joined(frame, { position: nth === 1 ? { epoch: "e", offset: 0 } : frame.payload.position });
+    const { got } = join(await script.connect(), Kept);
+    await expect.poll(() => script.joins.length, POLL).toBe(1);
+    script.said("mine", { $e: "e", $o: 1, $x: "client-1" });
+    script.said("theirs", { $e: "e", $o: 2, $x: "client-9" });
+    await expect.poll(() => got, POLL).toEqual(["theirs"]);
+    script.sockets.at(-1)?.close(4000);
+    await expect.poll(() => script.joins.length, POLL).toBe(2);
+    script.said("mine from before", { $e: "e", $o: 3, $x: "client-1" });
+    script.said("mine from now", { $e: "e", $o: 4, $x: "client-2" });
+    script.said("end", { $e: "e", $o: 5 });
+    await expect.poll(() => got, POLL).toEqual(["theirs", "end"]);
+  });
+
+  test("takes a missing offset and another epoch for a gap, and a gap frame for one gap only", async () => {
+    const script = new Script();
+    script.answer = (frame) => script.joined(frame, { position: { epoch: "e", offset: 0 } });
+    const { got } = join(await script.connect(), Kept);
+    await expect.poll(() => script.joins.length, POLL).toBe(1);
+    script.said("1", { $e: "e", $o: 1 });
+    script.said("3", { $e: "e", $o: 3 });
+    script.said("f", { $e: "f", $o: 1 });
+    script.say("$ws:gap", { topic: TOPIC, reason: "retention", position: { epoch: "f", offset: 7 } });
+    script.said("8", { $e: "f", $o: 8 });
+    await expect
+      .poll(() => got, POLL)
+      .toEqual(["1", "gap retention", "3", "gap epoch", "f", "gap retention", "8"]);
+  });
+
+  test("retries a join after UNAVAILABLE, and not after PERMISSION_DENIED", async () => {
+    const script = new Script();
+    script.answer = (frame, nth) => script.refused(frame, nth < 3 ? "UNAVAILABLE" : "PERMISSION_DENIED");
+    const { room } = join(await script.connect());
+    await expect(room.joined).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+    expect([room.state, room.error?.code, script.joins.length]).toEqual(["refused", "PERMISSION_DENIED", 3]);
+  });
+
+  test("joins again when the server ends the membership with UNAVAILABLE, and not with another code", async () => {
+    const script = new Script();
+    const { room, got } = join(await script.connect());
+    await room.joined;
+    script.say("$ws:left", { topic: TOPIC, code: "UNAVAILABLE" });
+    await expect.poll(() => [script.joins.length, room.state], POLL).toEqual([2, "joined"]);
+    script.say("$ws:left", { topic: TOPIC, code: "PERMISSION_DENIED" });
+    await expect.poll(() => room.state, POLL).toBe("left");
+    script.sockets.at(-1)?.close(4000);
+    await expect.poll(() => script.sockets.length, POLL).toBe(2);
+    expect([script.joins.length, got]).toEqual([2, ["gap reconnect"]]);
+  });
+
+  test("that is left before the server answered leaves then, and rejects its promise", async () => {
+    const script = new Script();
+    const waiting: Frame[] = [];
+    script.answer = (frame) => waiting.push(frame);
+    const { room } = join(await script.connect());
+    await expect.poll(() => waiting.length, POLL).toBe(1);
+    room.leave();
+    await expect(room.joined).rejects.toMatchObject({ code: "CANCELLED" });
+    for (const frame of waiting) script.joined(frame);
+    await expect.poll(() => script.frames.map(({ type }) => type), POLL).toContain("$ws:leave");
+  });
+
+  test("shares its topic with another room of the client, which stays when it is left", async () => {
+    const script = new Script();
+    const client = await script.connect();
+    const [one, two] = [join(client), join(client)];
+    await Promise.all([one.room.joined, two.room.joined]);
+    script.said("both");
+    await expect.poll(() => [one.got, two.got], POLL).toEqual([["both"], ["both"]]);
+    one.room.leave();
+    script.said("one");
+    await expect.poll(() => two.got, POLL).toEqual(["both", "one"]);
+    expect(script.frames.some(({ type }) => type === "$ws:leave")).toBe(false);
+    two.room.leave();
+    await expect.poll(() => script.frames.map(({ type }) => type), POLL).toContain("$ws:leave");
+    expect(one.got).toEqual(["both"]);
+  });
+
+  test("of a client that is not connected yet joins once it is", async () => {
+    const script = new Script();
+    const client = await script.connect();
+    await client.close();
+    const { room } = join(client);
+    expect(room.state).toBe("joining");
+    await client.connect();
+    await room.joined;
+    expect(room.state).toBe("joined");
+  });
+});
+
+test("joinChannel refuses what is no client", () => {
+  expect(() => joinChannel({} as WsClient, Room, { id: "a" })).toThrow(/wsClient\(\)/);
+});
