@@ -7,10 +7,10 @@ import {
   betterAuthSession,
   type SessionData,
 } from "@halyard/wire/better-auth";
-import { wsClient } from "@halyard/wire/client";
+import { joinChannel, wsClient } from "@halyard/wire/client";
 import { serve } from "@halyard/wire/node";
 import { redisPubSub } from "@halyard/wire/redis";
-import { createRouter, message, rpc, z } from "@halyard/wire/zod";
+import { channel, createRouter, message, rpc, z } from "@halyard/wire/zod";
 import { createClient } from "redis";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
@@ -203,6 +203,39 @@ test("a topic whose authorizer fails or does not answer after a change is left, 
     ]);
   }, SOON);
   expect(reported.join(" ")).toContain("authorizeTopic did not settle within 1000 ms");
+});
+
+test("a membership that no longer holds after a session change ends, and others stay", async () => {
+  const world = await startWorld();
+  const { app, router } = world;
+  const Team = channel("team:{id}", { params: { id: z.string() }, events: [News] });
+  let isAway = false;
+  router.channel(Team, {
+    authorize(ctx, { id }) {
+      if (isAway) throw new Error("no database");
+      return id === "all" || ctx.data.role === id;
+    },
+  });
+  router.onError(() => undefined);
+  const [root, ann] = [await app.administrator(), await app.person("ann")];
+  const tab = await world.connect(ann);
+  const rooms = ["all", "user"].map((id) => joinChannel(tab.client, Team, { id }));
+  const got: string[] = [];
+  for (const room of rooms) {
+    room.on(News, ({ text }) => got.push(text));
+    await room.joined;
+  }
+  await app.call("/admin/set-role", { as: root, body: { userId: ann.id, role: "admin" } });
+  await vi.waitFor(() => expect(rooms.map(({ state }) => state)).toEqual(["joined", "left"]), SOON);
+  await router.to(Team, { id: "user" }).publish(News, { text: "canary" });
+  await router.to(Team, { id: "all" }).publish(News, { text: "news" });
+  await vi.waitFor(() => expect(got).toEqual(["news"]), SOON);
+  // An authorization that fails is no refusal: the client joins again.
+  isAway = true;
+  await app.call("/admin/set-role", { as: root, body: { userId: ann.id, role: "user" } });
+  await vi.waitFor(() => expect(rooms[0]?.error?.code).toBe("UNAVAILABLE"), SOON);
+  isAway = false;
+  await vi.waitFor(() => expect(rooms[0]?.state).toBe("joined"), { timeout: 5_000, interval: 10 });
 });
 
 test("a session store that does not respond refuses new connections with 1013, and keeps the client trying", async () => {

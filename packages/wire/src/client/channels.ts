@@ -27,6 +27,8 @@ interface Stamp {
 interface Member {
   /** Undefined while the client is not a member. */
   readonly topic: string | undefined;
+  /** Whether a join has no response yet. */
+  readonly isPending: boolean;
   message(frame: Envelope, stamp: Stamp): void;
   /** Returns whether the frame was for this room. */
   control(frame: Envelope): boolean;
@@ -36,6 +38,8 @@ interface Member {
 
 interface Hub {
   readonly rooms: Set<Member>;
+  /** Topics that a room left: the payload of their `$ws:leave`. */
+  readonly left: Map<string, object>;
   nextId(): string;
 }
 
@@ -62,7 +66,7 @@ function hubOf(client: WsClient, { intercepts }: ClientCore): Hub {
   client.onState((state) => {
     for (const room of [...rooms]) room.connection(state === "open");
   });
-  const hub = { rooms, nextId: () => `$j${++lastId}` };
+  const hub = { rooms, left: new Map(), nextId: () => `$j${++lastId}` };
   hubs.set(client, hub);
   return hub;
 }
@@ -155,11 +159,15 @@ export function joinChannel<C extends AnyChannel>(
     if (state === "left") {
       hub.rooms.delete(member);
       if (type === "$ws:joined") leaveTopic(only("string", fields["topic"]));
+      else leaveTopic();
     } else if (type === "$ws:error") {
       const failed = errorIn(fields);
-      if (failed.retryable) return retry(failed);
-      report(failed);
-      end("refused", failed);
+      if (failed.retryable) retry(failed);
+      else {
+        report(failed);
+        end("refused", failed);
+      }
+      leaveTopic();
     } else {
       topic = only("string", fields["topic"]);
       position = positionIn(fields);
@@ -169,18 +177,30 @@ export function joinChannel<C extends AnyChannel>(
       resolve();
       if (hasJoined && !position) gaps.emit({ reason: "reconnect" });
       hasJoined = true;
+      leaveTopic();
     }
   }
 
-  /** Unless another room of this client has the same topic. */
-  function leaveTopic(left: string | undefined): void {
-    if (left && ![...hub.rooms].some((room) => room.topic === left))
-      sendControl("$ws:leave", place, { correlationId: hub.nextId() });
+  /**
+   * Tells the server that a topic is left, unless another room of this client has it. Waits for all joins, because one of
+   * them may be for the same topic, and the server would end it too.
+   */
+  function leaveTopic(left?: string): void {
+    if (left) hub.left.set(left, place);
+    const rooms = [...hub.rooms];
+    if (rooms.some(({ isPending }) => isPending)) return;
+    for (const [name, payload] of hub.left)
+      if (!rooms.some((room) => room.topic === name))
+        sendControl("$ws:leave", payload, { correlationId: hub.nextId() });
+    hub.left.clear();
   }
 
   const member: Member = {
     get topic() {
       return topic;
+    },
+    get isPending() {
+      return pendingId !== undefined;
     },
     message(frame, { $t, $e, $o, $x }) {
       if ($t !== topic) return;
@@ -213,6 +233,7 @@ export function joinChannel<C extends AnyChannel>(
       return isMine;
     },
     connection(isOpen) {
+      hub.left.clear();
       topic = undefined;
       pendingId = undefined;
       if (state === "left") hub.rooms.delete(member);

@@ -205,6 +205,21 @@ describe("a room", () => {
     expect(one.got).toEqual(["both"]);
   });
 
+  test("that is left while another room joins the same topic does not end the other's membership", async () => {
+    const script = new Script();
+    const waiting: Frame[] = [];
+    script.answer = (frame) => waiting.push(frame);
+    const client = await script.connect();
+    const [one, two] = [join(client), join(client)];
+    one.room.leave();
+    await expect.poll(() => waiting.length, POLL).toBe(2);
+    for (const frame of waiting) script.joined(frame);
+    await two.room.joined;
+    script.said("hi");
+    await expect.poll(() => two.got, POLL).toEqual(["hi"]);
+    expect(script.frames.some(({ type }) => type === "$ws:leave")).toBe(false);
+  });
+
   test("of a client that is not connected yet joins once it is", async () => {
     const script = new Script();
     const client = await script.connect();

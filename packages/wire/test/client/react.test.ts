@@ -162,6 +162,34 @@ describe("React in a browser, under StrictMode", () => {
     await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(2), 10_000);
   });
 
+  test("joins a channel while useChannel is mounted, and another one for other parameters", async () => {
+    await reads("state", "open");
+    const joinsOf = (id: string) =>
+      framesOf("$ws:join").filter(({ payload }) => (payload as { params: { id: string } }).params.id === id);
+    const joined = (id: string): void => {
+      for (const { meta } of joinsOf(id))
+        server.deliver(0, "$ws:joined", { topic: id }, { correlationId: meta["correlationId"] });
+    };
+    await page.evaluate('show("room a")');
+    // StrictMode mounts twice.
+    await vi.waitFor(() => expect(joinsOf("a")).toHaveLength(2), 10_000);
+    await reads("chat", "joining");
+    joined("a");
+    await reads("chat", "joined");
+    server.deliver(0, "SAID", { text: "one" }, { $t: "a" });
+    server.deliver(0, "SAID", { text: "elsewhere" }, { $t: "b" });
+    await reads("chat", "joined one");
+    await page.evaluate('show("room b")');
+    await reads("chat", "joining one");
+    await vi.waitFor(() => expect(joinsOf("b")).toHaveLength(1), 10_000);
+    joined("b");
+    await reads("chat", "joined one");
+    server.deliver(0, "SAID", { text: "two" }, { $t: "b" });
+    await reads("chat", "joined one two");
+    await page.evaluate('show("all")');
+    await vi.waitFor(() => expect(framesOf("$ws:leave")).toHaveLength(2), 10_000);
+  });
+
   test("keeps the connection when a provider moves and closes it when the provider is unmounted", async () => {
     await reads("state", "open");
     await page.evaluate('show("moved")');
