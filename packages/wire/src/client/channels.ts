@@ -53,7 +53,8 @@ function hubOf(client: WsClient, { intercepts }: ClientCore): Hub {
   let lastId = 0;
   intercepts.add((frame) => {
     const { type, meta } = frame;
-    const stamp: Stamp = { ...meta };
+    const { $t, $e, $o, $x } = meta;
+    const stamp: Stamp = { $t, $e, $o, $x };
     if (!isReservedType(type)) {
       if (stamp.$t === undefined) return false;
       tidyMeta(meta);

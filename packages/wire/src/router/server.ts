@@ -300,8 +300,9 @@ export class RouterServer implements Server, Subscriber {
     excludeClientId: string | undefined,
     position?: HistoryPosition,
   ): number {
-    const watcher = position && this.#watchers.get(topic);
-    if (watcher !== undefined) return watcher.deliver(frame, excludeClientId, position);
+    const watcher = this.#watchers.get(topic);
+    if (watcher !== undefined && position !== undefined)
+      return watcher.deliver(frame, excludeClientId, position);
     return this.broadcast({ topic, text: frame, encoded: undefined }, excludeClientId);
   }
 

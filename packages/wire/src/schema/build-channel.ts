@@ -16,14 +16,14 @@ const CONFIG_KEYS: readonly string[] = ["params", "events", "presence", "history
 const PATTERN = /^(?:[\w:.-]|\{[A-Za-z_]\w*\})+$/;
 const MAX_PATTERN_LENGTH = 128;
 
-export function buildChannel(library: Library, pattern: string, config: ChannelConfig): AnyChannel {
+export function buildChannel(library: Library, pattern: string, config: object): AnyChannel {
   const paramNames = namesIn(pattern);
   const unknown = Object.keys(config ?? {}).find((key) => !CONFIG_KEYS.includes(key));
   if (unknown !== undefined)
     throw new TypeError(
       `The channel "${pattern}" has the unknown option "${unknown}". The options are ${CONFIG_KEYS.join(", ")}.`,
     );
-  const { params, events, presence, history } = config;
+  const { params, events, presence, history } = config as ChannelConfig;
   if (!Array.isArray(events) || !events.every(isMessageSchema))
     throw new TypeError(
       `The events of channel "${pattern}" are not a list of message schemas. Pass events: [ … ] with what message() returned.`,

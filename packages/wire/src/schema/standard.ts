@@ -139,6 +139,6 @@ export function channel<
   pattern: string,
   options: StandardChannelOptions<Params, Events, Presence>,
 ): Channel<Params, Events, Presence>;
-export function channel(pattern: string, options: never): AnyChannel {
+export function channel(pattern: string, options: object): AnyChannel {
   return buildChannel(standard, pattern, options);
 }

@@ -205,6 +205,6 @@ export function channel<
   pattern: Pattern,
   options: ValibotChannelOptions<Pattern, Params, Events, Presence>,
 ): Channel<ValibotStandard<Params>, Events, ValibotStandard<Presence>>;
-export function channel(pattern: string, options: never): AnyChannel {
+export function channel(pattern: string, options: object): AnyChannel {
   return buildChannel(valibot, pattern, options);
 }

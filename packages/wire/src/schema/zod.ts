@@ -215,6 +215,6 @@ export function channel<
   pattern: Pattern,
   options: ZodChannelOptions<Pattern, Params, Events, Presence>,
 ): Channel<ZodStandard<Params>, Events, ZodStandard<Presence>>;
-export function channel(pattern: string, options: never): AnyChannel {
+export function channel(pattern: string, options: object): AnyChannel {
   return buildChannel(zod, pattern, options);
 }
