@@ -98,9 +98,10 @@ export function startMariadb(): Promise<PrivateServer> {
   return startPrivate(mariadb);
 }
 
-/** A private Redis server, which keeps its data over `restart`. */
-export function startRedis(): Promise<PrivateServer> {
-  return startPrivate(redis);
+/** A private Redis server, which keeps its data over `restart` unless the settings say otherwise. */
+export function startRedis(settings: Readonly<Record<string, string>> = {}): Promise<PrivateServer> {
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  return startPrivate(redis, (launch) => ({ ...launch, args: [...launch.args, ...args] }));
 }
 
 /** A private NATS server with JetStream. */

@@ -20,7 +20,7 @@ export type {
   HistoryItem,
   HistoryPage,
   HistoryPosition,
-  ReadOptions,
+  HistoryReadOptions,
 } from "./pubsub/history.ts";
 export { MemoryPubSub, type MemoryPubSubOptions } from "./pubsub/memory.ts";
 export type {

@@ -9,7 +9,7 @@ export type {
   HistoryItem,
   HistoryPage,
   HistoryPosition,
-  ReadOptions,
+  HistoryReadOptions,
 } from "./pubsub/history.ts";
 export { MemoryPubSub, type MemoryPubSubOptions, memoryPubSub } from "./pubsub/memory.ts";
 export type { CarryOptions, PublishFailure, PublishResult, PubSub, Subscriber } from "./pubsub/pubsub.ts";

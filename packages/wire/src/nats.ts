@@ -8,7 +8,7 @@ export type {
   HistoryItem,
   HistoryPage,
   HistoryPosition,
-  ReadOptions,
+  HistoryReadOptions,
 } from "./pubsub/history.ts";
 export type { NatsConnection } from "./pubsub/nats/connection.ts";
 export { type NatsPubSubOptions, natsPubSub } from "./pubsub/nats/pubsub.ts";

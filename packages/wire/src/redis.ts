@@ -16,7 +16,7 @@ export type {
   HistoryItem,
   HistoryPage,
   HistoryPosition,
-  ReadOptions,
+  HistoryReadOptions,
 } from "./pubsub/history.ts";
 export type {
   CarryOptions,

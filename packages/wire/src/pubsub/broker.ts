@@ -3,16 +3,18 @@
  * every gap. A process receives its own messages from the broker too, so that all processes see the messages of one
  * publisher in the same order.
  */
-import { byteLength } from "../protocol/bytes.ts";
 import { positiveOption } from "../protocol/checks.ts";
 import { messageOf } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { within } from "../time/waits.ts";
+import { BrokerHistory, type Carried, type Numbers, type Prepared } from "./broker-history.ts";
 import { type BrokerMessage, decodeBrokerMessage, encodeBrokerMessage } from "./broker-message.ts";
 import { GapAnnouncements } from "./gap-announcements.ts";
 import { Heartbeats } from "./heartbeats.ts";
+import type { History } from "./history.ts";
 import { type Mark, Marks } from "./marks.ts";
+import { isLarger, topicProblem } from "./message-checks.ts";
 import { PendingPublishes } from "./pending-publishes.ts";
 import { PublishedPositions } from "./positions.ts";
 import { type Publisher, Publishers } from "./publishers.ts";
@@ -35,9 +37,6 @@ const UNKNOWN_DELAY_MS = 1_000;
 /** How many topics are searched in one turn of the event loop for positions of publishers that are gone. */
 const TOPICS_PER_TURN = 2_000;
 const TURN_EVERY_MS = 5;
-/** A lone surrogate has no UTF-8 encoding, so it cannot be sent. */
-const LONE_SURROGATE = /\p{Surrogate}/u;
-const BAD_TOPIC = "The topic contains a lone surrogate, which has no UTF-8 encoding. Use well-formed text.";
 const DEFAULT_MAX_MESSAGE_BYTES = 1_000_000;
 const DEFAULT_REPLY_TIMEOUT_MS = 2_000;
 
@@ -52,6 +51,8 @@ export interface BrokerOptions {
 /** Carries topics between processes over a broker. Created by `redisPubSub()` or `natsPubSub()`. */
 export class BrokerPubSub implements PubSub, TransportEvents {
   readonly spansProcesses = true;
+  /** The frames that are kept at the broker for readers which come back; undefined with NATS. */
+  readonly history: History | undefined;
   readonly #name: string;
   readonly #clock: Clock;
   readonly #transport: Transport;
@@ -91,6 +92,15 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     this.#marks = new Marks(clock, this.#published, (mark) => this.#publishMark(mark));
     this.#transport = connect(this, replyTimeoutMs, clock);
     this.#heartbeats = new Heartbeats(clock, this.#id, this.#publishers, this.#transport);
+    const { logs } = this.#transport;
+    this.history =
+      logs &&
+      new BrokerHistory(logs, {
+        id: this.#id,
+        carry: (topic, prepare, isPublished) => this.#carry(topic, prepare, isPublished),
+        ask: (ask) => within(clock, replyTimeoutMs, "a reply of the broker", ask()),
+        isClosed: () => this.#isClosed,
+      });
   }
 
   get status(): PubSubStatus {
@@ -104,7 +114,8 @@ export class BrokerPubSub implements PubSub, TransportEvents {
       return Promise.reject(
         new Error(`The ${this.#name} was closed with close(). Create a new one to subscribe.`),
       );
-    if (LONE_SURROGATE.test(topic)) return Promise.reject(new TypeError(BAD_TOPIC));
+    const problem = topicProblem(topic);
+    if (problem !== undefined) return Promise.reject(new TypeError(problem));
     const existing = this.#topics.get(topic);
     if (existing !== undefined) return this.#join(existing, subscriber);
     const added = new Topic(topic, subscriber);
@@ -157,6 +168,20 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   // --- publishing ---
 
   async publish(topic: string, frame: string, options: CarryOptions): Promise<PublishResult> {
+    const { excludeClientId } = options;
+    const carried = await this.#carry(topic, (numbers) => {
+      const message = encodeBrokerMessage({ publisher: this.#id, ...numbers, excludeClientId, frame });
+      return { text: message, send: () => this.#transport.publish(topic, message) };
+    });
+    return carried.ok ? { ok: true } : carried;
+  }
+
+  /** Numbers a message of the topic, and sends it if the limits allow it. */
+  async #carry<Reply>(
+    topic: string,
+    prepare: (numbers: Numbers) => Prepared<Reply>,
+    isPublished: (reply: Reply) => boolean = () => true,
+  ): Promise<Carried<Reply>> {
     if (this.#isClosed)
       return {
         ok: false,
@@ -164,24 +189,28 @@ export class BrokerPubSub implements PubSub, TransportEvents {
         retryable: false,
         details: { reason: "the pub/sub was closed with close()" },
       };
-    if (LONE_SURROGATE.test(topic))
-      return { ok: false, error: "VALIDATION", retryable: false, details: { topic: BAD_TOPIC } };
+    const problem = topicProblem(topic);
+    if (problem !== undefined)
+      return { ok: false, error: "VALIDATION", retryable: false, details: { topic: problem } };
     if (this.#pendingPublishes.isFull) return { ok: false, error: "BACKPRESSURE", retryable: true };
     this.#heartbeats.send();
     const { place, sequence, previous } = this.#published.next(topic, this.#clock.now());
-    const { excludeClientId } = options;
-    const message = encodeBrokerMessage({ publisher: this.#id, sequence, previous, excludeClientId, frame });
+    const { text, send } = prepare({ sequence, previous });
     const maxMessageBytes = Math.min(
       this.#maxMessageBytes,
       this.#transport.maxMessageBytes ?? Number.POSITIVE_INFINITY,
     );
-    if (isLarger(message, maxMessageBytes)) {
+    if (isLarger(text, maxMessageBytes)) {
       this.#published.withdrawn(place, previous);
       const details = { maxMessageBytes };
       return { ok: false, error: "VALIDATION", retryable: false, details };
     }
     try {
-      await this.#pendingPublishes.wait(this.#transport.publish(topic, message), message.length);
+      const reply = await this.#pendingPublishes.wait(send(), text.length);
+      // What the broker did not publish is not part of the order.
+      if (isPublished(reply)) this.#published.accepted(place, sequence);
+      else this.#published.failed(place, sequence);
+      return { ok: true, reply };
     } catch (error) {
       this.#published.failed(place, sequence);
       return {
@@ -191,8 +220,6 @@ export class BrokerPubSub implements PubSub, TransportEvents {
         details: { reason: messageOf(error) },
       };
     }
-    this.#published.accepted(place, sequence);
-    return { ok: true };
   }
 
   resumed(lostAt: number, concerns?: (topic: string) => boolean): void {
@@ -228,10 +255,11 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     }
     const publisher = this.#publishers.heard(message.publisher);
     const order = topic.positions.receive(publisher.number, message.sequence, message.previous);
-    if (order === "repeated") return;
+    // An appended frame is delivered with its position, by which the subscriber recognizes a repeated one.
+    if (order === "repeated" && message.position === undefined) return;
     // A gap is announced before the message that follows it. An outage is a gap, even if one connection works again.
-    if (topic.isLost || (order !== "next" && this.#isGap(topic, publisher, message, order)))
-      this.#missed(topic);
+    const isComplete = order === "next" || order === "repeated";
+    if (topic.isLost || (!isComplete && this.#isGap(topic, publisher, message, order))) this.#missed(topic);
     else this.#gaps.flush(topic);
     const { frame } = message;
     if (frame === undefined) return;
@@ -240,7 +268,7 @@ export class BrokerPubSub implements PubSub, TransportEvents {
         this.#refuse(topic);
         return;
       }
-      subscriber.deliver(name, frame, message.excludeClientId);
+      subscriber.deliver(name, frame, message.excludeClientId, message.position);
     }
   }
 
@@ -360,11 +388,6 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     this.#heartbeats.stop();
     await this.#transport.close();
   }
-}
-
-function isLarger(message: string, bytes: number): boolean {
-  if (message.length * 3 <= bytes) return false;
-  return message.length > bytes || byteLength(message) > bytes;
 }
 
 function announce(topic: Topic): void {

@@ -16,7 +16,7 @@ export interface HistoryPosition {
 export interface AppendOptions {
   /** How many frames of the topic are kept. */
   readonly size: number;
-  /** How long a frame can be read, in ms. */
+  /** How long a frame can be read, in ms. A frame stays as long as an earlier one, so that the log has no holes. */
   readonly ttlMs: number;
   /**
    * What `ttlMs` counts for. `frame`: each frame by itself; the epoch is kept for 30 days after the last append. `topic`:
@@ -61,7 +61,7 @@ export type AppendResult =
     };
 
 /** Which frames to read, and how much at once. */
-export interface ReadOptions {
+export interface HistoryReadOptions {
   /** Reads the frames after this position. */
   readonly after?: HistoryPosition | undefined;
   /** Without `after`: reads the newest frames, at most this many. Default 0. */
@@ -94,7 +94,8 @@ export interface HistoryPage {
   readonly items: readonly HistoryItem[];
   /**
    * Whether frames after `after` can no longer be read: they are not kept any more, or the epoch is another one. The items
-   * then begin with the oldest frame that is kept. Always false without `after`.
+   * then begin with the oldest frame that is kept; if the epoch is another one, with the first that was appended since it
+   * began, because the reader may have received the earlier ones. Always false without `after`.
    */
   readonly isMissing: boolean;
   /** Whether a further read after the last item can return more. */
@@ -111,7 +112,7 @@ export interface History {
    */
   append(topic: string, frame: string, options: AppendOptions): AppendResult | Promise<AppendResult>;
   /** Reads from the topic's log. Rejects when the broker is not reachable. */
-  read(topic: string, options: ReadOptions): HistoryPage | Promise<HistoryPage>;
+  read(topic: string, options: HistoryReadOptions): HistoryPage | Promise<HistoryPage>;
   /** The position of the topic's newest frame. Rejects when the broker is not reachable. */
   top(topic: string): HistoryPosition | Promise<HistoryPosition>;
   /** Deletes the topic's log, epoch and ids. Rejects when the broker is not reachable. */
@@ -152,4 +153,9 @@ export function epochIds(): () => string {
   const prefix = [...random].map((part) => part.toString(36)).join("");
   let count = 0;
   return () => `${prefix}.${(count++).toString(36)}`;
+}
+
+/** The offset of a position that a peer sent; beyond every log when it is not one. */
+export function offsetOf({ offset }: HistoryPosition): number {
+  return Number.isSafeInteger(offset) && offset >= 0 ? offset : Number.MAX_SAFE_INTEGER;
 }

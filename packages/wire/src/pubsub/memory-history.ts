@@ -10,10 +10,12 @@ import {
   type HistoryItem,
   type HistoryPage,
   type HistoryPosition,
+  type HistoryReadOptions,
   invalidAppend,
   MIN_KEPT_IDS,
-  type ReadOptions,
+  offsetOf,
 } from "./history.ts";
+import type { LocalTopics } from "./local-topics.ts";
 
 /** Topics without frames keep their epoch, up to this many; then the one that is empty for the longest time loses it. */
 const MAX_EMPTY_LOGS = 100_000;
@@ -29,6 +31,7 @@ interface Item extends HistoryItem {
 }
 
 interface Log {
+  readonly topic: string;
   readonly epoch: string;
   top: number;
   /** Contiguous; the last one has the offset `top`. */
@@ -41,17 +44,9 @@ interface Log {
   idBytes: number;
 }
 
-/** Publishes an appended frame to the subscribers of this process; returns the number of connections it was sent to. */
-export type Deliver = (
-  topic: string,
-  frame: string,
-  excludeClientId: string | undefined,
-  position: HistoryPosition,
-) => number;
-
 /** The history of `memoryPubSub()`. */
 export class MemoryHistory implements History {
-  readonly #deliver: Deliver;
+  readonly #topics: LocalTopics;
   readonly #maxBytes: number;
   readonly #clock: Clock;
   readonly #nextEpoch = epochIds();
@@ -67,10 +62,15 @@ export class MemoryHistory implements History {
   #isSweeping = false;
   #isClosed = false;
 
-  constructor(deliver: Deliver, maxBytes: number, clock: Clock = systemClock) {
-    this.#deliver = deliver;
+  constructor(topics: LocalTopics, maxBytes: number, clock: Clock = systemClock) {
+    this.#topics = topics;
     this.#maxBytes = maxBytes;
     this.#clock = clock;
+  }
+
+  /** Estimated memory of all kept frames and ids. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   append(topic: string, frame: string, options: AppendOptions): AppendResult {
@@ -98,15 +98,15 @@ export class MemoryHistory implements History {
     this.#bytes += bytes;
     if (id !== undefined) this.#remember(log, id, offset, Math.max(size, MIN_KEPT_IDS));
     this.#drop(log, log.items.length - size);
-    this.#touch(topic, log);
-    if (log.items.length === 1 || isTopicLifetime) this.#examineAt(topic, now + ttlMs);
+    this.#touch(log);
+    if (log.items.length === 1 || isTopicLifetime) this.#examineAt(log.topic, now + ttlMs);
     this.#enforceBytes();
     const position = { epoch: log.epoch, offset };
-    const matchedLocal = this.#deliver(topic, frame, excludeClientId, position);
+    const matchedLocal = this.#topics.deliver(topic, frame, excludeClientId, position);
     return { ok: true, position, isRepeated: false, matchedLocal };
   }
 
-  read(topic: string, options: ReadOptions): HistoryPage {
+  read(topic: string, options: HistoryReadOptions): HistoryPage {
     const { after, last = 0, maxItems, maxBytes, create = true } = options;
     const log = this.#find(topic, this.#clock.now()) ?? (create ? this.#create(topic) : undefined);
     if (log === undefined)
@@ -120,7 +120,7 @@ export class MemoryHistory implements History {
       };
     const { epoch, top, items: kept, hasEnded } = log;
     const oldest = top - kept.length + 1;
-    const isSame = after?.epoch === epoch && after.offset <= top;
+    const isSame = after?.epoch === epoch && offsetOf(after) <= top;
     const first = after === undefined ? Math.max(oldest, top - last + 1) : isSame ? after.offset + 1 : oldest;
     const isMissing = after !== undefined && (!isSame || first < oldest);
     const items: HistoryItem[] = [];
@@ -172,12 +172,13 @@ export class MemoryHistory implements History {
     let expired = 0;
     while ((log.items[expired]?.expiresAt ?? Number.POSITIVE_INFINITY) <= now) expired++;
     this.#drop(log, expired);
-    if (log.items.length === 0) this.#becomeEmpty(topic, log);
+    if (log.items.length === 0) this.#becomeEmpty(log);
     return log;
   }
 
   #create(topic: string): Log {
     const log: Log = {
+      topic: copyText(topic),
       epoch: this.#nextEpoch(),
       top: 0,
       items: [],
@@ -186,15 +187,15 @@ export class MemoryHistory implements History {
       ids: new Map(),
       idBytes: 0,
     };
-    this.#becomeEmpty(copyText(topic), log);
+    this.#becomeEmpty(log);
     return log;
   }
 
-  #becomeEmpty(topic: string, log: Log): void {
-    this.#logs.delete(topic);
+  #becomeEmpty(log: Log): void {
+    this.#logs.delete(log.topic);
     this.#forgetIds(log);
-    if (this.#empty.has(topic)) return;
-    this.#empty.set(topic, log);
+    if (this.#empty.has(log.topic)) return;
+    this.#empty.set(log.topic, log);
     if (this.#empty.size <= MAX_EMPTY_LOGS) return;
     for (const oldest of this.#empty.keys()) {
       this.#empty.delete(oldest);
@@ -202,10 +203,10 @@ export class MemoryHistory implements History {
     }
   }
 
-  #touch(topic: string, log: Log): void {
-    this.#empty.delete(topic);
-    this.#logs.delete(topic);
-    this.#logs.set(topic, log);
+  #touch(log: Log): void {
+    this.#empty.delete(log.topic);
+    this.#logs.delete(log.topic);
+    this.#logs.set(log.topic, log);
   }
 
   #drop(log: Log, count: number): void {
@@ -240,12 +241,15 @@ export class MemoryHistory implements History {
   /** Over the limit, the log without appends for the longest time loses its frames; its readers learn that they are missing. */
   #enforceBytes(): void {
     while (this.#bytes > this.#maxBytes) {
-      const oldest = this.#logs.entries().next();
+      const oldest = this.#logs.values().next();
       if (oldest.done) return;
-      const [topic, log] = oldest.value;
-      // The only log left has the newest frame, which is kept.
-      this.#drop(log, this.#logs.size === 1 ? 1 : log.items.length);
-      if (log.items.length === 0) this.#becomeEmpty(topic, log);
+      const log = oldest.value;
+      if (this.#logs.size > 1) {
+        this.#drop(log, log.items.length);
+        this.#becomeEmpty(log);
+      } else if (log.items.length > 1) this.#drop(log, 1);
+      // The newest frame is kept.
+      else this.#forgetIds(log);
     }
   }
 

@@ -1,6 +1,7 @@
 /** Pub/sub within one process; the default of a router. */
 import { positiveOption } from "../protocol/checks.ts";
-import type { History, HistoryPosition } from "./history.ts";
+import type { History } from "./history.ts";
+import { LocalTopics } from "./local-topics.ts";
 import { MemoryHistory } from "./memory-history.ts";
 import type { CarryOptions, PublishResult, PubSub, Subscriber } from "./pubsub.ts";
 
@@ -17,13 +18,13 @@ const DEFAULT_MAX_HISTORY_BYTES = 256 * 1024 * 1024;
 
 /** Carries topics within one process. Made by `memoryPubSub()`; a router without the option `pubsub` has its own. */
 export class MemoryPubSub implements PubSub {
-  readonly #topics = new Map<string, Set<Subscriber>>();
+  readonly #topics = new LocalTopics();
   readonly #history: MemoryHistory;
-  #closed = false;
+  #isClosed = false;
 
   constructor(options: MemoryPubSubOptions = {}) {
     this.#history = new MemoryHistory(
-      (topic, frame, excludeClientId, position) => this.#deliver(topic, frame, excludeClientId, position),
+      this.#topics,
       positiveOption("maxHistoryBytes", options.maxHistoryBytes, DEFAULT_MAX_HISTORY_BYTES),
     );
   }
@@ -34,30 +35,20 @@ export class MemoryPubSub implements PubSub {
   }
 
   subscribe(topic: string, subscriber: Subscriber): void {
-    const subscribers = this.#topics.get(topic);
-    if (subscribers === undefined) this.#topics.set(topic, new Set([subscriber]));
-    else subscribers.add(subscriber);
+    this.#topics.subscribe(topic, subscriber);
   }
 
   unsubscribe(topic: string, subscriber: Subscriber): void {
-    const subscribers = this.#topics.get(topic);
-    if (subscribers?.delete(subscriber) && subscribers.size === 0) this.#topics.delete(topic);
+    this.#topics.unsubscribe(topic, subscriber);
   }
 
   publish(topic: string, frame: string, options: CarryOptions): PublishResult {
-    if (this.#closed) return { ok: false, error: "DISCONNECTED", retryable: false };
-    return { ok: true, matchedLocal: this.#deliver(topic, frame, options.excludeClientId) };
-  }
-
-  #deliver(topic: string, frame: string, excludeClientId?: string, position?: HistoryPosition): number {
-    let matchedLocal = 0;
-    for (const subscriber of this.#topics.get(topic) ?? [])
-      matchedLocal += subscriber.deliver(topic, frame, excludeClientId, position);
-    return matchedLocal;
+    if (this.#isClosed) return { ok: false, error: "DISCONNECTED", retryable: false };
+    return { ok: true, matchedLocal: this.#topics.deliver(topic, frame, options.excludeClientId) };
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#topics.clear();
     this.#history.close();
   }

@@ -29,7 +29,7 @@ export class PendingPublishes {
   }
 
   /** Resolves with the confirmation; rejects when it takes too long. */
-  wait(confirmation: Promise<unknown>, bytes: number): Promise<void> {
+  wait<Reply>(confirmation: Promise<Reply>, bytes: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const publish: PendingPublish = {
         bytes,
@@ -41,9 +41,9 @@ export class PendingPublishes {
       this.#bytes += bytes;
       if (!this.#isWatching) this.#watch();
       confirmation.then(
-        () => {
+        (reply) => {
           this.#remove(publish);
-          resolve();
+          resolve(reply);
         },
         (error: unknown) => {
           this.#remove(publish);

@@ -1,5 +1,7 @@
 /** The interface between the logic that all brokers share (`broker.ts`) and the connections to one broker. */
 
+import type { AppendOptions, HistoryPage, HistoryPosition, HistoryReadOptions } from "./history.ts";
+
 /**
  * The name under which a transport carries the heartbeats between processes, on a channel apart from topics. No topic of
  * an application has it: topics with a lone surrogate are refused.
@@ -19,6 +21,28 @@ export interface Transport {
   /** Resolves once the broker has accepted the message. Messages are sent in order. Rejects at once while disconnected. */
   publish(topic: string, message: string): Promise<unknown>;
   close(): Promise<void>;
+  /** The logs of topics at the broker; absent when it keeps none. */
+  readonly logs?: TransportLogs | undefined;
+}
+
+/** A frame to append, with the header under which it is published; the broker adds the position to the header. */
+export interface LogEntry {
+  readonly header: string;
+  readonly frame: string;
+  readonly options: AppendOptions;
+}
+
+/** The reply to an append; undefined when the topic has a last frame. */
+export type LogReply = { readonly position: HistoryPosition; readonly isRepeated: boolean } | undefined;
+
+/** The logs of topics at the broker. A call without a reply may have had its effect. */
+export interface TransportLogs {
+  /** Why the topic cannot have a log; undefined when it can. */
+  problemOf(topic: string): string | undefined;
+  /** Appends the frame and publishes it on the topic, in one step. */
+  append(topic: string, entry: LogEntry): Promise<LogReply>;
+  read(topic: string, options: HistoryReadOptions): Promise<HistoryPage>;
+  delete(topic: string): Promise<void>;
 }
 
 /** The events a transport reports. */

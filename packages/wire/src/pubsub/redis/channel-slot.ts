@@ -16,7 +16,7 @@ export function slotOf(channel: string): number {
 }
 
 /** The text between the first opening brace and the next closing one, unless it is empty; else the whole name. */
-function hashTag(channel: string): string {
+export function hashTag(channel: string): string {
   const open = channel.indexOf("{");
   const close = open === -1 ? -1 : channel.indexOf("}", open + 1);
   return close > open + 1 ? channel.slice(open + 1, close) : channel;

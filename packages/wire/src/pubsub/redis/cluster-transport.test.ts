@@ -50,6 +50,7 @@ function start() {
       id: "x",
       clock,
       replyTimeoutMs: 2_000,
+      durable: false,
       subscriberSource: cluster.source,
       publisherSource: cluster.source,
     },

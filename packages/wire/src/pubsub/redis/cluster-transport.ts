@@ -5,9 +5,11 @@ import { KeyedQueue } from "../keyed-queue.ts";
 import type { Transport, TransportEvents } from "../transport.ts";
 import { slotOf } from "./channel-slot.ts";
 import { topicChannel, topicOf, topicsOf } from "./channels.ts";
-import type { RedisSource } from "./connection.ts";
+import type { RedisAddress, RedisSource } from "./connection.ts";
 import { isMoved, RedisConnectionPair } from "./connection-pair.ts";
-import { type SlotRange, SlotTable } from "./slot-table.ts";
+import { RedisLogs } from "./logs.ts";
+import { askedAddress, isRefusal, type ScriptCall } from "./script.ts";
+import { addressName, type SlotRange, SlotTable } from "./slot-table.ts";
 
 const REFRESH_EVERY_MS = 1_000;
 /** How many channels are moved to another node, or compared with a new slot table, in one turn of the event loop. */
@@ -15,6 +17,8 @@ const CHANNELS_PER_TURN = 500;
 const COMPARED_PER_TURN = 10_000;
 /** Names tried to find a channel in one of a node's slots; a node with a single slot is found with a probability of 99.8 %. */
 const MAX_NAMES = 100_000;
+/** The pause before a script is sent again while the keys of its slot are being moved. */
+const TRY_AGAIN_AFTER_MS = 25;
 
 export interface RedisClusterOptions {
   readonly subscriberSource: RedisSource;
@@ -24,6 +28,8 @@ export interface RedisClusterOptions {
   readonly id: string;
   readonly clock: Clock;
   readonly replyTimeoutMs: number;
+  /** Whether a restarted node has every frame of the history. */
+  readonly durable: boolean;
 }
 
 /** Where a channel is subscribed. */
@@ -34,6 +40,7 @@ interface Place {
 }
 
 export class RedisClusterTransport implements Transport {
+  readonly logs: RedisLogs;
   readonly #options: RedisClusterOptions;
   readonly #events: TransportEvents;
   readonly #queue = new KeyedQueue();
@@ -53,6 +60,12 @@ export class RedisClusterTransport implements Transport {
   constructor(options: RedisClusterOptions, events: TransportEvents) {
     this.#options = options;
     this.#events = events;
+    this.logs = new RedisLogs({
+      prefix: options.prefix,
+      durable: options.durable,
+      isSharded: true,
+      run: (topic, call) => this.#run(topic, call),
+    });
   }
 
   get isConnected(): boolean {
@@ -110,6 +123,26 @@ export class RedisClusterTransport implements Transport {
     }
   }
 
+  /** Runs a script at the node with the topic's slot. A node that refuses it has not run it, so it is sent again. */
+  async #run(topic: string, call: ScriptCall): Promise<unknown> {
+    const { prefix, clock, replyTimeoutMs } = this.#options;
+    const slot = slotOf(topicChannel(prefix, topic));
+    const giveUpAt = clock.now() + replyTimeoutMs;
+    let table = this.#table ?? (await this.#refreshSlots());
+    let asked: RedisAddress | undefined;
+    for (;;) {
+      try {
+        if (asked === undefined) return await this.#nodeOf(slot, table).node.run(call);
+        return await this.#nodeAt(asked).run(call, true);
+      } catch (error) {
+        if (clock.now() > giveUpAt || !isRefusal(error)) throw error;
+        asked = askedAddress(error);
+        if (isMoved(error)) table = await this.#refreshSlots();
+        else if (asked === undefined) await pause(clock, TRY_AGAIN_AFTER_MS);
+      }
+    }
+  }
+
   // --- where channels are subscribed ---
 
   async #place(channel: string, table: SlotTable): Promise<void> {
@@ -132,15 +165,20 @@ export class RedisClusterTransport implements Transport {
     if (this.#isClosed) throw new Error("the pub/sub was closed with close()");
     const range = table.find(slot);
     if (range === undefined) throw new Error("no node of the Redis Cluster serves the slot of this channel");
-    const { address } = range;
-    const existing = this.#nodes.get(address);
-    if (existing !== undefined) return { address, node: existing };
-    const node = this.#connect(range);
-    this.#nodes.set(address, node);
-    return { address, node };
+    return { address: range.address, node: this.#nodeAt(range.node) };
   }
 
-  #connect({ address, node }: SlotRange): RedisConnectionPair {
+  #nodeAt(address: RedisAddress): RedisConnectionPair {
+    if (this.#isClosed) throw new Error("the pub/sub was closed with close()");
+    const name = addressName(address);
+    const existing = this.#nodes.get(name);
+    if (existing !== undefined) return existing;
+    const node = this.#connect(name, address);
+    this.#nodes.set(name, node);
+    return node;
+  }
+
+  #connect(address: string, node: RedisAddress): RedisConnectionPair {
     const { prefix, subscriberSource, publisherSource, clock, replyTimeoutMs } = this.#options;
     return new RedisConnectionPair(
       {

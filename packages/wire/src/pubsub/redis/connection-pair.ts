@@ -6,6 +6,7 @@ import { KeyedQueue } from "../keyed-queue.ts";
 import { Reconnector } from "../reconnector.ts";
 import { SelfPing } from "../self-ping.ts";
 import type { MessageListener, RedisConnection } from "./connection.ts";
+import { runAsking, runScript, type ScriptCall } from "./script.ts";
 
 /** How many channels are subscribed per reply, so that each reply arrives within the timeout. */
 const CHANNELS_PER_BATCH = 500;
@@ -128,13 +129,20 @@ export class RedisConnectionPair {
   }
 
   publish(channel: string, message: string): Promise<unknown> {
+    return this.#send((connection) => connection.publish(channel, message, this.#options.isSharded));
+  }
+
+  /** Runs a script, in order with the publishes. `isAsking`: the slot of its keys is being moved to this server. */
+  run(call: ScriptCall, isAsking = false): Promise<unknown> {
+    return this.#send((connection) => (isAsking ? runAsking(connection, call) : runScript(connection, call)));
+  }
+
+  #send(task: (connection: RedisConnection) => Promise<unknown>): Promise<unknown> {
     this.#subscriber.start();
     const connection = this.#publisher.current;
-    if (connection !== undefined) return connection.publish(channel, message, this.#options.isSharded);
+    if (connection !== undefined) return task(connection);
     if (this.#publisher.hasBeenUp) return Promise.reject(new Error("there is no connection to Redis"));
-    return this.#publisher
-      .whenUp(this.#options.replyTimeoutMs)
-      .then((first) => first.publish(channel, message, this.#options.isSharded));
+    return this.#publisher.whenUp(this.#options.replyTimeoutMs).then(task);
   }
 
   async command(name: string, ...args: string[]): Promise<unknown> {

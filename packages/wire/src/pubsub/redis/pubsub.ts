@@ -22,6 +22,12 @@ export interface RedisPubSubOptions extends BrokerOptions {
   readonly prefix?: string;
   /** A client with other settings for the connection that subscribes. Default: the settings of `client`. */
   readonly subscriber?: RedisClient;
+  /**
+   * Whether history continues after a restart of Redis. Set it only for one server without failover that has
+   * `appendfsync always`; otherwise frames that were lost are not announced. Default false: after a restart or failover,
+   * readers of the history are told of a gap.
+   */
+  readonly durable?: boolean;
 }
 
 const DEFAULT_PREFIX = "halyard:";
@@ -42,7 +48,7 @@ const DEFAULT_PREFIX = "halyard:";
  * ```
  */
 export function redisPubSub(client: RedisClient, options: RedisPubSubOptions = {}): BrokerPubSub {
-  const { prefix = DEFAULT_PREFIX, subscriber } = options;
+  const { prefix = DEFAULT_PREFIX, subscriber, durable = false } = options;
   const publisherSource = sourceOf(client);
   const subscriberSource = subscriber === undefined ? publisherSource : sourceOf(subscriber);
   if (subscriberSource.isCluster !== publisherSource.isCluster) {
@@ -50,11 +56,16 @@ export function redisPubSub(client: RedisClient, options: RedisPubSubOptions = {
       "redisPubSub() got a cluster client and a single-server client. Pass two clients of the same kind as client and subscriber.",
     );
   }
+  if (durable && publisherSource.isCluster) {
+    throw new TypeError(
+      "redisPubSub() got durable: true with a cluster client, but a failover of a cluster can lose frames. Leave the option out.",
+    );
+  }
   const id = uuidv7();
   return new BrokerPubSub(
     "Redis pub/sub",
     (events, replyTimeoutMs, clock) => {
-      const settings = { prefix, id, clock, replyTimeoutMs };
+      const settings = { prefix, id, clock, replyTimeoutMs, durable };
       if (publisherSource.isCluster)
         return new RedisClusterTransport({ ...settings, subscriberSource, publisherSource }, events);
       const open = { openSubscriber: subscriberSource.open, openPublisher: publisherSource.open };

@@ -46,7 +46,13 @@ function readRange(range: unknown): SlotRange {
     throw new Error(
       "the Redis Cluster does not announce the addresses of its nodes; set cluster-announce-ip or cluster-announce-hostname in its configuration",
     );
-  return { from, to, address: `${host}:${port}`, node: { host, port } };
+  const node = { host, port };
+  return { from, to, address: addressName(node), node };
+}
+
+/** The address of a node as one text. */
+export function addressName({ host, port }: RedisAddress): string {
+  return `${host}:${port}`;
 }
 
 function isSlot(value: unknown): value is number {

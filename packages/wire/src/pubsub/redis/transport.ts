@@ -4,6 +4,7 @@ import type { Transport, TransportEvents } from "../transport.ts";
 import { topicChannel, topicOf, topicsOf } from "./channels.ts";
 import type { MessageListener, RedisConnection } from "./connection.ts";
 import { RedisConnectionPair } from "./connection-pair.ts";
+import { RedisLogs } from "./logs.ts";
 
 export interface RedisTransportOptions {
   readonly openSubscriber: (listener: MessageListener) => Promise<RedisConnection>;
@@ -13,14 +14,17 @@ export interface RedisTransportOptions {
   readonly id: string;
   readonly clock: Clock;
   readonly replyTimeoutMs: number;
+  /** Whether a restarted server has every frame of the history. */
+  readonly durable: boolean;
 }
 
 export class RedisTransport implements Transport {
+  readonly logs: RedisLogs;
   readonly #prefix: string;
   readonly #connections: RedisConnectionPair;
 
   constructor(options: RedisTransportOptions, events: TransportEvents) {
-    const { prefix, id } = options;
+    const { prefix, id, durable } = options;
     this.#prefix = prefix;
     this.#connections = new RedisConnectionPair(
       { ...options, isSharded: false, pingChannel: () => `${prefix}p:${id}` },
@@ -32,6 +36,12 @@ export class RedisTransport implements Transport {
         misplaced: () => undefined,
       },
     );
+    this.logs = new RedisLogs({
+      prefix,
+      durable,
+      isSharded: false,
+      run: (_topic, call) => this.#connections.run(call),
+    });
   }
 
   get isConnected(): boolean {

@@ -1,0 +1,150 @@
+/** The scripts on a topic's log. Each runs as one step, so offsets are contiguous however many processes append. */
+
+/**
+ * Reads the state of the log, and begins a new epoch when there is none, or when another server wrote last: a promoted
+ * replica or a restarted server may lack the newest frames. The kept frames and their offsets stay in the new epoch;
+ * `base` is the last of them. The replication id is that of one server between two failovers, whereas its run id returns
+ * when the server becomes the master a second time.
+ */
+const STATE = `
+local function loadState(durable, candidate)
+  local server = 'durable'
+  if durable ~= '1' then
+    server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''
+  end
+  local found = redis.call('HMGET', KEYS[1], 'epoch', 'top', 'server', 'ended', 'log', 'base')
+  local state = { epoch = found[1], top = tonumber(found[2]) or 0, server = server, log = found[5] }
+  state.hasEnded = found[4] == '1'
+  state.base = tonumber(found[6]) or 0
+  if not state.epoch then
+    state.isNew, state.epoch, state.log = true, candidate, candidate
+  elseif durable ~= '1' and found[3] ~= server then
+    state.isMoved, state.epoch, state.base = true, candidate, state.top
+  end
+  return state
+end
+local function saveEpoch(state)
+  redis.call('HSET', KEYS[1], 'epoch', state.epoch, 'server', state.server, 'log', state.log, 'base', state.base)
+end
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function isExpired(fields, at)
+  local expiresAt = tonumber(fields[6])
+  return expiresAt > 0 and expiresAt <= at
+end
+`;
+
+/**
+ * Keys: epoch, log; with an id also ids. A reply of 0 elements means that the topic has ended. Expired frames at the
+ * beginning of the log are removed with every 16th append.
+ */
+export const APPEND = `${STATE}
+local durable, candidate, command, channel, header, frame = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local excluded, size, ttl, frameTtl, epochTtl = ARGV[7], ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local isLast, id, maxIds = ARGV[12], ARGV[13], tonumber(ARGV[14])
+local function keep(key)
+  if redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
+end
+local state = loadState(durable, candidate)
+if state.isNew then redis.call('DEL', KEYS[2]) end
+if id ~= '' then
+  local known = redis.call('HMGET', KEYS[3], 'log', 'i:' .. id)
+  if known[1] ~= state.log then
+    redis.call('DEL', KEYS[3])
+  elseif known[2] then
+    if state.isMoved then saveEpoch(state) end
+    return { state.epoch, tonumber(known[2]), 1 }
+  end
+end
+if state.hasEnded then return {} end
+local at = now()
+local offset = state.top + 1
+local expiresAt = 0
+if frameTtl > 0 then expiresAt = at + frameTtl end
+redis.call('XADD', KEYS[2], 'MAXLEN', size, offset .. '-0', 'f', frame, 'x', excluded, 't', expiresAt)
+keep(KEYS[2])
+if state.isNew or state.isMoved then saveEpoch(state) end
+redis.call('HSET', KEYS[1], 'top', offset, 'ended', isLast)
+redis.call('PEXPIRE', KEYS[1], epochTtl)
+if id ~= '' then
+  local place = 'n:' .. (redis.call('HINCRBY', KEYS[3], 'count', 1) % maxIds)
+  local oldest = redis.call('HGET', KEYS[3], place)
+  if oldest then redis.call('HDEL', KEYS[3], 'i:' .. oldest) end
+  redis.call('HSET', KEYS[3], 'log', state.log, place, id, 'i:' .. id, offset)
+  keep(KEYS[3])
+end
+if offset % 16 == 0 then
+  for _ = 1, 32 do
+    local first = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+    if not first or not isExpired(first[2], at) then break end
+    redis.call('XDEL', KEYS[2], first[1])
+  end
+end
+redis.call(command, channel, header .. ' ' .. state.epoch .. ' ' .. offset .. '\\n' .. frame)
+return { state.epoch, offset, 0 }
+`;
+
+/**
+ * Keys: epoch, log. Replies with the epoch, top, whether it has ended, whether frames are missing, whether there are more;
+ * then offset, excluded client and frame of each item. Only the oldest frames expire, so that the items are contiguous.
+ */
+export const READ = `${STATE}
+local durable, candidate, create, epochTtl, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local afterOffset, last = tonumber(ARGV[6]), tonumber(ARGV[7])
+local maxItems, maxBytes = tonumber(ARGV[8]), tonumber(ARGV[9])
+local state = loadState(durable, candidate)
+if state.isNew then
+  if create ~= '1' then return { '', 0, 0, 0, 0 } end
+  redis.call('DEL', KEYS[2])
+  saveEpoch(state)
+  redis.call('PEXPIRE', KEYS[1], epochTtl)
+elseif state.isMoved then
+  saveEpoch(state)
+end
+local isAfter = after ~= ''
+local isSame = after == 'after ' .. state.epoch and afterOffset <= state.top
+local from = state.base + 1
+if not isAfter then from = state.top - last + 1 elseif isSame then from = afterOffset + 1 end
+if from < 1 then from = 1 end
+local at = now()
+local reply = { state.epoch, state.top, state.hasEnded and 1 or 0, 0, 0 }
+local count, bytes, oldest, reached, isFull = 0, 0, nil, from - 1, false
+local nextOffset = from
+while nextOffset <= state.top and not isFull do
+  local entries = redis.call('XRANGE', KEYS[2], nextOffset .. '-0', '+', 'COUNT', 16)
+  if #entries == 0 then break end
+  for _, entry in ipairs(entries) do
+    local offset = tonumber(string.match(entry[1], '^%d+'))
+    nextOffset = offset + 1
+    if oldest or not isExpired(entry[2], at) then
+      if not oldest then
+        oldest = offset
+        reached = offset - 1
+      end
+      local frame = entry[2][2]
+      bytes = bytes + #frame
+      if count >= maxItems or (bytes > maxBytes and count > 0) then
+        isFull = true
+        break
+      end
+      count = count + 1
+      reached = offset
+      reply[#reply + 1] = offset
+      reply[#reply + 1] = entry[2][4]
+      reply[#reply + 1] = frame
+    end
+  end
+end
+if not oldest then
+  oldest = state.top + 1
+  reached = state.top
+end
+if isAfter and (not isSame or oldest > afterOffset + 1) then reply[4] = 1 end
+if reached < state.top then reply[5] = 1 end
+return reply
+`;
+
+/** Keys: epoch, log, ids. */
+export const DELETE = `return redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])`;
