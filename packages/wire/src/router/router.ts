@@ -247,7 +247,8 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   /** Throws when a channel declares history, and the pub/sub keeps none. */
   #requireHistory(): void {
     for (const { channel } of this.#channels.values())
-      if (channel.history !== undefined) requireHistory(this.#getPubSub(), `The channel "${channel.pattern}"`);
+      if (channel.history !== undefined)
+        requireHistory(this.#getPubSub(), `The channel "${channel.pattern}"`);
   }
 
   #withdraw(matches: (ws: Peer<AnyData>) => boolean, topic: string, ageMs: number): number {
@@ -270,7 +271,9 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   /** For adapters: creates a server of this router, with its own connections and topics. */
   attach(options: ServerOptions = {}): Server {
     const isolatedPubSub =
-      options.isolated && this.#resolved.pubsub === undefined ? new MemoryPubSub() : undefined;
+      options.isolated && this.#resolved.pubsub === undefined
+        ? (options.isolatedPubSub?.() ?? new MemoryPubSub())
+        : undefined;
     if (options.isolated) this.#isIsolated = true;
     const parts = {
       routes: this.#routes,

@@ -1,5 +1,6 @@
 /** The options an adapter passes to the server it creates, and to each connection it accepts. */
 import type { WsError } from "../protocol/error.ts";
+import type { PubSub } from "../pubsub/pubsub.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
 import type { FollowConnections } from "./following.ts";
@@ -19,6 +20,8 @@ export interface ServerOptions {
   readonly heartbeat?: false;
   /** The server has its own topics, unless the router has the option `pubsub`. Default false. */
   readonly isolated?: boolean;
+  /** Creates the pub/sub of an isolated server. Default: one in memory. */
+  readonly isolatedPubSub?: () => PubSub;
   /** The value of `ctx.context`. Default: an empty object. */
   readonly context?: ServerContext;
   /** Set when the platform has its own topics. */

@@ -24,10 +24,23 @@ export interface DurableKeyValues {
   list(options: { readonly prefix: string }): Iterable<[string, unknown]>;
 }
 
+/** A row of a query. */
+export type DurableRow = Readonly<Record<string, unknown>>;
+
+/** The SQL part of an object's SQLite storage. */
+export interface DurableSql {
+  /** Runs a statement; the rows are read as they are iterated. */
+  exec(query: string, ...bindings: (string | number | null)[]): Iterable<DurableRow>;
+}
+
 /** The storage of a Durable Object. */
 export interface DurableStorage {
   /** The synchronous key-value storage. */
   readonly kv: DurableKeyValues;
+  /** The SQL storage. */
+  readonly sql: DurableSql;
+  /** Runs the function in a transaction, which is rolled back when it throws. */
+  transactionSync<T>(run: () => T): T;
   /** When the alarm is due, in ms since epoch. */
   getAlarm(): Promise<number | null>;
   /** Sets the one alarm of the object, in ms since epoch. */

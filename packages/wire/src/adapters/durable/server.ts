@@ -15,6 +15,7 @@ import type { AcceptOptions } from "../../router/server-options.ts";
 import type { AnyChannel } from "../../schema/channel.ts";
 import type { AnyMessageSchema } from "../../schema/message.ts";
 import { type Clock, systemClock } from "../../time/clock.ts";
+import type { Timers } from "../../time/timers.ts";
 import type { Verdict } from "../admission.ts";
 import { RefusalLog } from "../refusal-log.ts";
 import { DEFAULT_CLIENT_ID_HEADER, type HandlerOptions, toServerOptions } from "../serve-options.ts";
@@ -27,6 +28,7 @@ import {
   restore,
 } from "./persistence.ts";
 import type { DurableKeyValues, DurableSocket, DurableState } from "./platform.ts";
+import { DurablePubSub } from "./pubsub.ts";
 import { closeSocket, HibernatingSocket } from "./socket.ts";
 import { DurableTimers } from "./timers.ts";
 
@@ -83,6 +85,7 @@ export class DurableServer<Data extends ConnectionData> {
     this.server = router.attach({
       ...toServerOptions(options),
       isolated: true,
+      isolatedPubSub: () => new DurablePubSub(state.storage, clock, this.#armedTimers()),
       clock,
       timers: this.#timers,
       heartbeat: false,
@@ -92,6 +95,17 @@ export class DurableServer<Data extends ConnectionData> {
     this.#upgrades = new Upgrades(this.server, { ...options, maxConnections }, refusalLog);
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.#wake();
+  }
+
+  /** For deadlines that are set outside an event of a connection: they set the alarm themselves. */
+  #armedTimers(): Timers {
+    return {
+      add: (entry, delayMs) => {
+        this.#timers.add(entry, delayMs);
+        void this.#save();
+      },
+      remove: (entry) => this.#timers.remove(entry),
+    };
   }
 
   /** This instance is new, but sockets may exist: restores all connections, so that topics are complete. */

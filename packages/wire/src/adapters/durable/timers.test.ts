@@ -16,6 +16,8 @@ function createStorage(): DurableStorage & { alarm: number | null; readonly set:
       delete: (key) => values.delete(key),
       list: ({ prefix }) => [...values].filter(([key]) => key.startsWith(prefix)),
     },
+    sql: { exec: () => [] },
+    transactionSync: (run) => run(),
     async getAlarm() {
       return this.alarm;
     },
