@@ -176,8 +176,10 @@ export class ServerChannels implements Channels {
         // A live member that joins again gets the history first.
         if (connection.memberships?.get(topic)?.isLive) void this.#server.unsubscribe(connection, topic);
         else if (!connection.memberships?.has(topic)) this.#histories.open(topic, registered.channel);
-        const membership = this.#admit(call, place, join, position);
-        if (reason !== undefined) connection.send(CONTROL.gap, { topic, reason } satisfies Gap);
+        if (reason === undefined) return this.#admit(call, place, join, position);
+        // The gap moves the client, not joined: a client that is cut off between the two must not skip the gap.
+        const membership = this.#admit(call, place, join, start.position ?? position);
+        connection.send(CONTROL.gap, { topic, reason, position } satisfies Gap);
         return membership;
       });
     } catch (error) {
