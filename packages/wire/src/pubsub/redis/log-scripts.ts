@@ -40,7 +40,7 @@ end
  * Keys: epoch, log; with an id also ids. A reply of 0 elements means that the topic has ended. Expired frames at the
  * beginning of the log are removed with every 16th append.
  */
-export const APPEND = `${STATE}
+export const APPEND: string = `${STATE}
 local durable, candidate, command, channel, header, frame = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local excluded, size, ttl, frameTtl, epochTtl = ARGV[7], ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
 local isLast, id, maxIds = ARGV[12], ARGV[13], tonumber(ARGV[14])
@@ -90,7 +90,7 @@ return { state.epoch, offset, 0 }
  * Keys: epoch, log. Replies with the epoch, top, whether it has ended, whether frames are missing, whether there are more;
  * then offset, excluded client and frame of each item. Only the oldest frames expire, so that the items are contiguous.
  */
-export const READ = `${STATE}
+export const READ: string = `${STATE}
 local durable, candidate, create, epochTtl, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local afterOffset, last = tonumber(ARGV[6]), tonumber(ARGV[7])
 local maxItems, maxBytes = tonumber(ARGV[8]), tonumber(ARGV[9])
