@@ -117,23 +117,22 @@ async function timed(deliver: () => Promise<number>): Promise<Result> {
   return { deliveries, wallUs: (performance.now() - startedAt) * 1_000, cpuUs: cpuUs() - cpuBefore };
 }
 
-/** The epoch of each channel, from a join of its own. */
+/** The epoch of each channel, from a connection of its own: a connection may have few channels. */
 async function epochs(): Promise<string[]> {
-  const peer = await Peer.open();
   const found: string[] = [];
-  const all = new Promise<void>((resolve) => {
-    peer.onControl = ({ type, payload }) => {
-      if (type !== "$ws:joined") return;
-      found.push((payload as { position: { epoch: string } }).position.epoch);
-      if (found.length === rooms) resolve();
-      else next();
-    };
-  });
-  const next = (): void =>
-    peer.send("$ws:join", { channel: "room:{id}", params: { id: String(found.length) } }, `j${found.length}`);
-  next();
-  await all;
-  peer.close();
+  while (found.length < rooms) {
+    const peer = await Peer.open();
+    const params = { id: String(found.length) };
+    const epoch = await new Promise<string>((resolve, reject) => {
+      peer.onControl = ({ type, payload }) => {
+        if (type === "$ws:joined") resolve((payload as { position: { epoch: string } }).position.epoch);
+        if (type === "$ws:error") reject(new Error(`A join failed: ${JSON.stringify(payload)}.`));
+      };
+      peer.send("$ws:join", { channel: "room:{id}", params }, "j");
+    });
+    found.push(epoch);
+    peer.close();
+  }
   return found;
 }
 

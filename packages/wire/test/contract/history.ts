@@ -322,7 +322,7 @@ export function historyContract(name: string, start: () => Promise<TestHistoryBu
       expect(framesOf(await history.read("room", { ...ALL, last: 50 }))).toEqual(frames);
     });
 
-    test("a position of another epoch, from the future, or that is none, is missing everything", async () => {
+    test("a position of another epoch, from the future, or with an invalid offset, is missing everything", async () => {
       const { history } = await open();
       const [{ epoch } = { epoch: "" }] = await appendAll(history, "room", ["a", "b"]);
       const other = await history.top("another room");
