@@ -28,7 +28,7 @@ export const MAX_BUFFERED_BYTES = 16_777_216;
 /** Errors without an `onError` callback: different texts on the console per connection. */
 export const MAX_PRINTED = 20;
 export const MAX_REASON_BYTES = 123;
-/** How many ids of earlier connections the client remembers. */
+/** How many ids of its earlier connections a client with channels remembers. */
 export const MAX_CLIENT_IDS = 100;
 /** Progress updates that an iteration has not read; above this the oldest is dropped. */
 export const MAX_UNREAD = 1_000;

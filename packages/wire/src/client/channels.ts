@@ -4,11 +4,14 @@ import { type Envelope, tidyMeta } from "../protocol/envelope.ts";
 import type { WsError } from "../protocol/error.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import { backoffMs } from "./backoff.ts";
+import { MAX_CLIENT_IDS } from "./bounds.ts";
 import type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
 import { type ClientCore, coreOf } from "./core.ts";
 import { later } from "./environment.ts";
 import { errorIn, failure, only } from "./failures.ts";
+import type { Handlers } from "./inbox.ts";
 import { listeners } from "./listeners.ts";
+import { enqueue } from "./queue.ts";
 import { text } from "./texts.ts";
 import type { WsClient } from "./ws-client.ts";
 
@@ -40,13 +43,15 @@ interface Hub {
   readonly rooms: Set<Member>;
   /** Topics that a room left: the payload of their `$ws:leave`. */
   readonly left: Map<string, object>;
+  /** The ids of the client's last connections. */
+  readonly clientIds: Set<unknown>;
   nextId(): string;
 }
 
 const hubs = new WeakMap<WsClient, Hub>();
 
 /** One intercept per client. It stays when all rooms are left: late messages of a channel must reach no other handler. */
-function hubOf(client: WsClient, { intercepts }: ClientCore): Hub {
+function hubOf(client: WsClient, { intercepts, hello }: ClientCore): Hub {
   const existing = hubs.get(client);
   if (existing) return existing;
   const rooms = new Set<Member>();
@@ -65,9 +70,11 @@ function hubOf(client: WsClient, { intercepts }: ClientCore): Hub {
     return [...rooms].filter((room) => room.control(frame)).length > 0;
   });
   client.onState((state) => {
+    enqueue(clientIds, hello()?.["clientId"], MAX_CLIENT_IDS, "drop-oldest");
     for (const room of [...rooms]) room.connection(state === "open");
   });
-  const hub = { rooms, left: new Map(), nextId: () => `$j${++lastId}` };
+  const clientIds = new Set([hello()?.["clientId"]]);
+  const hub = { rooms, left: new Map(), clientIds, nextId: () => `$j${++lastId}` };
   hubs.set(client, hub);
   return hub;
 }
@@ -102,7 +109,7 @@ export function joinChannel<C extends AnyChannel>(
   const { reconnect = {}, autoConnect } = core.options;
   const hub = hubOf(client, core);
   const place = { channel: channel.pattern, params };
-  const handlers = core.createHandlers();
+  const handlers: Handlers = new Map();
   const states = listeners<[state: RoomState]>(thrown);
   const gaps = listeners<[gap: Gap]>(thrown);
   let state: RoomState = "joining";
@@ -132,7 +139,7 @@ export function joinChannel<C extends AnyChannel>(
     cancelRetry?.();
     pendingId = hub.nextId();
     const resume = position ? { position } : { last };
-    if (!sendControl("$ws:join", { ...place, ...resume }, { correlationId: pendingId })) pendingId = undefined;
+    sendControl("$ws:join", { ...place, ...resume }, { correlationId: pendingId });
   }
 
   function retry(failed: WsError): void {
@@ -212,7 +219,7 @@ export function joinChannel<C extends AnyChannel>(
         if ($e !== epoch || $o > offset + 1) gaps.emit({ reason: $e === epoch ? "retention" : "epoch" });
         position = { epoch: $e, offset: $o };
       }
-      if ($x === undefined || !core.clientIds.includes($x)) handlers.emit(frame);
+      if ($x === undefined || !hub.clientIds.has($x)) handlers.get(frame.type)?.emit(frame);
     },
     control(frame) {
       const { type, meta, payload } = frame;
@@ -259,7 +266,7 @@ export function joinChannel<C extends AnyChannel>(
       return error;
     },
     joined,
-    on: handlers.on as ChannelRoom<C>["on"],
+    on: (event, handler) => core.inbox.on(event, handler as never, handlers),
     onState: states.add,
     onGap: gaps.add,
     leave() {

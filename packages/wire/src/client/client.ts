@@ -10,7 +10,6 @@ import {
   DEFAULT_HEARTBEAT_TIMEOUT_MS,
   DEFAULT_REQUEST_TIMEOUT_MS,
   EXPIRED_AT,
-  MAX_CLIENT_IDS,
   MAX_PRINTED,
   MAX_REASON_BYTES,
 } from "./bounds.ts";
@@ -53,6 +52,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
   /** From this time the token counts as expired, in ms since epoch: the monotonic clock may stop while a device sleeps. */
   let expiredAt: number | undefined;
   let cancelNotice: (() => void) | undefined;
+  /** The payload of the last hello. */
+  let hello: Record<string, unknown> | undefined;
   /** The texts on the console since the client was last open. */
   const printed = new Set<string>();
 
@@ -65,7 +66,6 @@ export function createClient(options: ClientOptions, environment: Environment = 
   };
   const requests = createRequests(pendingRequestsLimit, environment, ended);
   const intercepts = new Set<Intercept>();
-  const clientIds: unknown[] = [];
   const inbox = createInbox(options, requests, report, thrown, control, intercepts);
   const driver = createDriver(
     options,
@@ -144,10 +144,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
       driver.dispatch({ type: "lost", code: CLOSE_RESTARTING, reason: `retryAfterMs=${drainMs}` });
   }
 
-  function sendControl(type: ControlType, payload?: object, meta: Meta = {}): boolean {
-    const socket = driver.socket();
-    socket?.send(encode(type, meta, payload));
-    return Boolean(socket);
+  function sendControl(type: ControlType, payload?: object, meta: Meta = {}): void {
+    driver.socket()?.send(encode(type, meta, payload));
   }
 
   function control({ type, meta, payload }: ControlFrame, call: Call | undefined): void {
@@ -160,7 +158,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     };
     switch (type) {
       case "$ws:hello":
-        if (clientIds.push(fields["clientId"]) > MAX_CLIENT_IDS) clientIds.shift();
+        hello = fields;
         outbox.maxBytes = number("maxPayloadBytes");
         driver.dispatch({
           type: "hello",
@@ -177,8 +175,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
         return;
       }
       case "$ws:sync":
-        sendControl("$ws:synced", { id: fields["id"] });
-        return;
+        return sendControl("$ws:synced", { id: fields["id"] });
       case "$ws:drain":
         drainMs = number("retryAfterMs") ?? 0;
         return leaveWhenDrained();
@@ -299,8 +296,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
     onError: errors.add,
     onGap: gaps.add,
   };
-  const { createHandlers } = inbox;
-  cores.set(client, { options, environment, report, thrown, createHandlers, intercepts, clientIds, sendControl });
+  cores.set(client, [options, environment, report, thrown, inbox, intercepts, () => hello, sendControl]);
   return client;
 }
 

@@ -2,7 +2,7 @@
 import type { ControlType } from "../protocol/control.ts";
 import type { Meta } from "../protocol/envelope.ts";
 import type { Environment } from "./environment.ts";
-import type { Handlers, Intercept, Report } from "./inbox.ts";
+import type { Inbox, Intercept, Report } from "./inbox.ts";
 import type { ClientOptions } from "./options.ts";
 import type { WsClient } from "./ws-client.ts";
 
@@ -12,21 +12,33 @@ export interface ClientCore {
   readonly report: Report;
   /** Reports an error that a callback of the application threw. */
   readonly thrown: (error: unknown) => void;
-  /** Handlers of messages that an intercept took. */
-  readonly createHandlers: () => Handlers;
+  readonly inbox: Inbox;
   /** The meta of the frame still has its reserved keys. */
   readonly intercepts: Set<Intercept>;
-  /** The ids of this client's last connections, newest last. */
-  readonly clientIds: readonly unknown[];
-  /** Sends a control frame; false without an open connection. */
-  sendControl(type: ControlType, payload?: object, meta?: Meta): boolean;
+  /** The payload of the last hello; its fields are not trusted. */
+  readonly hello: () => Record<string, unknown> | undefined;
+  /** Sends a control frame; does nothing without an open connection. */
+  sendControl(type: ControlType, payload?: object, meta?: Meta): void;
 }
 
-/** Written by `createClient()`. */
-export const cores: WeakMap<WsClient, ClientCore> = new WeakMap();
+/** Written by `createClient()`. Tuples: the names of their members would be in every bundle. */
+export const cores: WeakMap<
+  WsClient,
+  readonly [
+    options: ClientOptions,
+    environment: Environment,
+    report: Report,
+    thrown: ClientCore["thrown"],
+    inbox: Inbox,
+    intercepts: Set<Intercept>,
+    hello: ClientCore["hello"],
+    sendControl: ClientCore["sendControl"],
+  ]
+> = new WeakMap();
 
 export function coreOf(client: WsClient): ClientCore {
   const core = cores.get(client);
-  if (core) return core;
-  throw new TypeError("The first argument is not a client of wire. Pass what wsClient() returned.");
+  if (!core) throw new TypeError("The first argument is not a client of wire. Pass what wsClient() returned.");
+  const [options, environment, report, thrown, inbox, intercepts, hello, sendControl] = core;
+  return { options, environment, report, thrown, inbox, intercepts, hello, sendControl };
 }

@@ -22,20 +22,17 @@ export type Report = (error: WsError, type?: ClientErrorContext["type"], message
 /** Called with every readable frame before the client handles it. Returns whether the frame is handled; must not throw. */
 export type Intercept = (frame: Envelope) => boolean;
 
-/** Handlers of messages by type. */
-export interface Handlers {
-  /** Returns a function that removes the handler. */
-  on(schema: AnyMessageSchema, handle: (payload: unknown, meta: Meta) => unknown): () => void;
-  /** Returns whether there is a handler. */
-  emit(envelope: Envelope): boolean | undefined;
-}
+/** Handlers of messages, by their type. */
+export type Handlers = Map<string, Listeners<[envelope: Envelope]>>;
 
 export interface Inbox {
   received(frame: unknown): void;
-  /** Adds a handler of messages outside of channels. */
-  readonly on: Handlers["on"];
-  /** Creates an empty list of handlers that reads and reports as the inbox does. */
-  readonly createHandlers: () => Handlers;
+  /** Returns a function that removes the handler. `among`: those of a channel. Default: those of the client. */
+  on(
+    schema: AnyMessageSchema,
+    handle: (payload: unknown, meta: Meta) => unknown,
+    among?: Handlers,
+  ): () => void;
   /** Receives messages without a handler. */
   readonly unhandled: Listeners<[message: Inbound]>;
 }
@@ -48,7 +45,7 @@ export function createInbox(
   control: (frame: ControlFrame, call: Call | undefined) => void,
   intercepts: ReadonlySet<Intercept>,
 ): Inbox {
-  const handlers = createHandlers();
+  const handlers: Handlers = new Map();
   const unhandled = listeners<[message: Inbound]>(thrown);
 
   function received(frame: unknown): void {
@@ -64,7 +61,7 @@ export function createInbox(
     else if (requests.isLate(correlationId)) return;
     else if (isReservedType(type)) control(envelope as ControlFrame, call);
     else if (call) settle(call, envelope);
-    else if (!handlers.emit(envelope)) unhandled.emit({ type, meta, payload });
+    else if (!handlers.get(type)?.emit(envelope)) unhandled.emit({ type, meta, payload });
   }
 
   function settle(call: Call, envelope: Envelope): void {
@@ -89,23 +86,19 @@ export function createInbox(
     report(failed, context, type);
   }
 
-  function createHandlers(): Handlers {
-    const byType = new Map<string, Listeners<[envelope: Envelope]>>();
-    return {
-      on(schema, handle) {
-        const type = typeOf(schema);
-        const ofType =
-          byType.get(type) ?? listeners<[envelope: Envelope]>((error) => refuse(error, "validation", type));
-        byType.set(type, ofType);
-        return ofType.add((envelope) => {
-          const { payload, meta } = read(schema, envelope, "INVALID_ARGUMENT", unknownKeys);
-          // In an async function, so that a throw and a rejection of the handler are both caught here.
-          (async () => handle(payload, meta))().catch(thrown);
-        });
-      },
-      emit: (envelope) => byType.get(envelope.type)?.emit(envelope),
-    };
-  }
-
-  return { received, on: handlers.on, createHandlers, unhandled };
+  return {
+    received,
+    on(schema, handle, among = handlers) {
+      const type = typeOf(schema);
+      const ofType =
+        among.get(type) ?? listeners<[envelope: Envelope]>((error) => refuse(error, "validation", type));
+      among.set(type, ofType);
+      return ofType.add((envelope) => {
+        const { payload, meta } = read(schema, envelope, "INVALID_ARGUMENT", unknownKeys);
+        // In an async function, so that a throw and a rejection of the handler are both caught here.
+        (async () => handle(payload, meta))().catch(thrown);
+      });
+    },
+    unhandled,
+  };
 }

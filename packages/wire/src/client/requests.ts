@@ -7,6 +7,7 @@ import type { Inbound } from "./inbound.ts";
 import { createLimit } from "./limit.ts";
 import type { Listeners } from "./listeners.ts";
 import type { Outbound } from "./outbound.ts";
+import { enqueue } from "./queue.ts";
 import { text } from "./texts.ts";
 
 /** A request and its promise. */
@@ -64,9 +65,7 @@ export function createRequests(
         (error) => {
           if (calls.get(id) !== call) return;
           isCancelled = error.code === "CANCELLED";
-          const [oldest] = late;
-          if (late.size >= limit) late.delete(oldest);
-          if (call.isSent) late.add(id);
+          if (call.isSent) enqueue(late, id, limit, "drop-oldest");
           call.settle(error);
         },
       );
