@@ -17,9 +17,11 @@ export interface ClientCore {
   readonly intercepts: Set<Intercept>;
   /** The payload of the last hello; its fields are not trusted. */
   readonly hello: () => Record<string, unknown> | undefined;
-  /** Sends a control frame; does nothing without an open connection. */
-  sendControl(type: ControlType, payload?: object, meta?: Meta): void;
+  /** Sends a control frame; false without an open connection. */
+  sendControl(...frame: ControlArguments): boolean;
 }
+
+type ControlArguments = [type: ControlType, payload?: object, meta?: Meta];
 
 /** Written by `createClient()`. Tuples: the names of their members would be in every bundle. */
 export const cores: WeakMap<
@@ -32,13 +34,17 @@ export const cores: WeakMap<
     inbox: Inbox,
     intercepts: Set<Intercept>,
     hello: ClientCore["hello"],
-    sendControl: ClientCore["sendControl"],
+    send: (...frame: ControlArguments) => void,
   ]
 > = new WeakMap();
 
 export function coreOf(client: WsClient): ClientCore {
   const core = cores.get(client);
   if (!core) throw new TypeError("The first argument is not a client of wire. Pass what wsClient() returned.");
-  const [options, environment, report, thrown, inbox, intercepts, hello, sendControl] = core;
+  const [options, environment, report, thrown, inbox, intercepts, hello, send] = core;
+  const sendControl = (...frame: ControlArguments): boolean => {
+    send(...frame);
+    return client.isConnected;
+  };
   return { options, environment, report, thrown, inbox, intercepts, hello, sendControl };
 }
