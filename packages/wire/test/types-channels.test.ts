@@ -49,7 +49,10 @@ describe("a channel", () => {
     const { v } = valibot;
     const ByValibot = valibot.channel("room:{id}", { params: { id: v.string() }, events: [Said] });
     expectTypeOf<core.ParamsInput<typeof ByValibot>>().toEqualTypeOf<{ id: string }>();
-    const Standard = core.channel("room:{id}", { params: z.strictObject({ id: z.string() }), events: [Said] });
+    const Standard = core.channel("room:{id}", {
+      params: z.strictObject({ id: z.string() }),
+      events: [Said],
+    });
     expectTypeOf<core.ParamsInput<typeof Standard>>().toEqualTypeOf<{ id: string }>();
     neverRun(() => {
       // @ts-expect-error there is no schema for id

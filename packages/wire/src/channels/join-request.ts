@@ -11,7 +11,10 @@ const MAX_EPOCH_LENGTH = 128;
 export function readStart(payload: unknown, { size }: ChannelHistory): JoinStart {
   const { position, last = 0 } = isObject(payload) ? payload : {};
   if (position !== undefined && !isPosition(position))
-    throw new WsError("INVALID_ARGUMENT", 'The "position" of $ws:join is not an object with epoch and offset.');
+    throw new WsError(
+      "INVALID_ARGUMENT",
+      'The "position" of $ws:join is not an object with epoch and offset.',
+    );
   if (!isCount(last))
     throw new WsError("INVALID_ARGUMENT", 'The "last" of $ws:join is not a whole number from 0.');
   return { position, last: Math.min(last, size) };

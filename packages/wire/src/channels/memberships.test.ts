@@ -17,7 +17,10 @@ const Room = channel("room:{id}", { params: { id: z.string().max(64) }, events: 
 const Other = message("OTHER", { text: z.string() });
 
 interface Setup {
-  readonly authorize?: (ctx: { readonly data: Data }, params: { id: string }) => ChannelVerdict | Promise<ChannelVerdict>;
+  readonly authorize?: (
+    ctx: { readonly data: Data },
+    params: { id: string },
+  ) => ChannelVerdict | Promise<ChannelVerdict>;
   readonly options?: RouterOptions<Data>;
 }
 
@@ -100,7 +103,9 @@ describe("a join", () => {
   test("without a correlation id is refused", async () => {
     const { connect } = serve();
     const peer = await connect();
-    await peer.sendRaw(JSON.stringify({ type: "$ws:join", payload: { channel: "room:{id}", params: { id: "a" } } }));
+    await peer.sendRaw(
+      JSON.stringify({ type: "$ws:join", payload: { channel: "room:{id}", params: { id: "a" } } }),
+    );
     expect(peer.frames.at(-1)).toMatchObject({ type: "$ws:error", payload: { code: "INVALID_ARGUMENT" } });
   });
 
@@ -269,9 +274,15 @@ describe("ctx and router", () => {
     const peer = await connect();
     await join(peer);
     const room = router.to(Room, { id: "a" });
-    expect(await room.publish(Other as unknown as typeof Said, { text: "x" })).toMatchObject({ ok: false, error: "VALIDATION" });
+    expect(await room.publish(Other as unknown as typeof Said, { text: "x" })).toMatchObject({
+      ok: false,
+      error: "VALIDATION",
+    });
     expect(await room.publish(Said, { text: 5 } as never)).toMatchObject({ ok: false, error: "VALIDATION" });
-    expect(await room.publish(Said, { text: "x" }, { id: "once" })).toMatchObject({ ok: false, error: "UNSUPPORTED" });
+    expect(await room.publish(Said, { text: "x" }, { id: "once" })).toMatchObject({
+      ok: false,
+      error: "UNSUPPORTED",
+    });
     expect([texts(peer), errors]).toEqual([[], ["INTERNAL", "INTERNAL"]]);
   });
 
@@ -288,7 +299,9 @@ describe("ctx and router", () => {
       return {};
     });
     const eve = await connect("eve");
-    await expect(eve.request(Sub, { topic: "$c/room:*/a" })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    await expect(eve.request(Sub, { topic: "$c/room:*/a" })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+    });
     expect(await router.publish("$c/room:*/a", Said, { text: "forged" })).toMatchObject({ ok: false });
     await say("real");
     expect(texts(eve)).toEqual([]);
@@ -297,7 +310,9 @@ describe("ctx and router", () => {
   test("router.channel throws without authorize, for two patterns with the same topics, and for no channel", () => {
     const router = createRouter();
     expect(() => router.channel(Room, {} as never)).toThrow(/authorize/);
-    expect(() => router.channel("room" as unknown as typeof Room, { authorize: () => true })).toThrow(/channel\(\)/);
+    expect(() => router.channel("room" as unknown as typeof Room, { authorize: () => true })).toThrow(
+      /channel\(\)/,
+    );
     router.channel(Room, { authorize: () => true });
     const Twin = channel("room:{name}", { params: { name: z.string() }, events: [Said] });
     expect(() => router.channel(Twin, { authorize: () => true })).toThrow(/same topics/);

@@ -4,8 +4,8 @@ import { CONTROL, type Gap, type Joined, type Left, type Position } from "../pro
 import { WsError } from "../protocol/error.ts";
 import type { OpenContext } from "../router/context.ts";
 import type { Channels, Connection, ControlCall, ControlRoute, Server } from "../router/contracts.ts";
-import { ConnectionScope } from "../router/inbound-event.ts";
 import { inTime } from "../router/in-time.ts";
+import { ConnectionScope } from "../router/inbound-event.ts";
 import type { Membership } from "../router/membership.ts";
 import type { AnyData } from "../router/peer.ts";
 import { attempt, pendingOf } from "../router/pending.ts";
@@ -236,7 +236,10 @@ export class ServerChannels implements Channels {
   #find(payload: unknown): Place {
     const { channel: pattern, params: given } = isObject(payload) ? payload : {};
     if (typeof pattern !== "string")
-      throw new WsError("INVALID_ARGUMENT", 'The payload has no string "channel". Send the name of the channel.');
+      throw new WsError(
+        "INVALID_ARGUMENT",
+        'The payload has no string "channel". Send the name of the channel.',
+      );
     const registered = this.#registry.get(pattern);
     if (registered === undefined)
       throw new WsError(
@@ -342,12 +345,10 @@ export class ServerChannels implements Channels {
       const channel = this.#registry.get(pattern)?.channel;
       if (hasHistory && channel !== undefined) this.#histories.open(topic, channel);
       this.#watchUntil(connection, membership);
-      void pendingOf(attempt(() => this.#server.subscribe(connection, topic)))?.catch(
-        (error: unknown) => {
-          this.#server.reportOutside(error, connection.clientId);
-          this.#end(connection, membership, "UNAVAILABLE");
-        },
-      );
+      void pendingOf(attempt(() => this.#server.subscribe(connection, topic)))?.catch((error: unknown) => {
+        this.#server.reportOutside(error, connection.clientId);
+        this.#end(connection, membership, "UNAVAILABLE");
+      });
     }
   }
 

@@ -18,7 +18,9 @@ export function createTarget(
   return {
     async publish(event, payload?: unknown, options: ChannelPublishOptions = {}) {
       // By type: a bundler may have made two copies of a declaration. The channel's own schema is used.
-      const schema = channel.events.find(({ type }) => type === (event as AnyMessageSchema | undefined)?.type);
+      const schema = channel.events.find(
+        ({ type }) => type === (event as AnyMessageSchema | undefined)?.type,
+      );
       if (schema === undefined) return undeclared(publisher, channel, event);
       const { meta, excludeSelf, partitionKey, id } = options;
       const { history, pattern } = channel;
@@ -42,7 +44,12 @@ export function createTarget(
 function resultOf(result: AppendResult): PublishResult {
   if (!result.ok) {
     const { error, retryable, details } = result;
-    return { ok: false, error: error === "ENDED" ? "VALIDATION" : error, retryable, ...(details && { details }) };
+    return {
+      ok: false,
+      error: error === "ENDED" ? "VALIDATION" : error,
+      retryable,
+      ...(details && { details }),
+    };
   }
   return { ok: true, ...(result.matchedLocal !== undefined && { matchedLocal: result.matchedLocal }) };
 }

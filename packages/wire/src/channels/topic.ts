@@ -22,7 +22,8 @@ export function checkParams(
   const { params, pattern, paramNames } = channel;
   if (!isObject(given) || !isShort(given)) throw invalid(pattern, "are not an object of short values");
   const result = params === undefined ? checkNone(given) : validator(params, given);
-  if ("then" in result) throw new TypeError(`The params of channel "${pattern}" have an asynchronous schema.`);
+  if ("then" in result)
+    throw new TypeError(`The params of channel "${pattern}" have an asynchronous schema.`);
   if (result.issues !== undefined)
     throw new WsError("INVALID_ARGUMENT", `The params of channel "${pattern}" do not match its schema.`, {
       issues: describeIssues(result.issues),
@@ -48,10 +49,6 @@ export function topicOf({ pattern, paramNames }: AnyChannel, params: Params): st
   const topic = [name, ...paramNames.map((param) => encode(pattern, String(params[param])))].join("/");
   if (topic.length <= MAX_TOPIC_LENGTH) return topic;
   throw invalid(pattern, `make a topic longer than ${MAX_TOPIC_LENGTH} characters`);
-}
-
-export function isChannelTopic(topic: string): boolean {
-  return topic.startsWith(PREFIX);
 }
 
 function encode(pattern: string, value: string): string {

@@ -40,7 +40,8 @@ export const cores: WeakMap<
 
 export function coreOf(client: WsClient): ClientCore {
   const core = cores.get(client);
-  if (!core) throw new TypeError("The first argument is not a client of wire. Pass what wsClient() returned.");
+  if (!core)
+    throw new TypeError("The first argument is not a client of wire. Pass what wsClient() returned.");
   const [options, environment, report, thrown, inbox, intercepts, hello, send] = core;
   const sendControl = (...frame: ControlArguments): boolean => {
     send(...frame);

@@ -1,6 +1,7 @@
 /** The contexts that handlers, middleware and hooks receive. */
-import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
+
 import type { ChannelTarget } from "../channels/channel-target.ts";
+import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type {

@@ -2,9 +2,10 @@
  * The contracts between the router's files: a running server, its connections, and the messages they hold. The classes
  * behind them are in `server.ts`, `connection.ts`, `inbound-call.ts` and `dispatch.ts`; only their owners import those.
  */
+
+import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { ControlType } from "../protocol/control.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
-import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { HistoryPosition } from "../pubsub/history.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
 import type { AnyChannel } from "../schema/channel.ts";

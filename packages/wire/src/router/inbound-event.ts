@@ -1,8 +1,9 @@
 /** The context of a message: of `on` handlers, and the base class of requests. One object per frame, without closures. */
+
+import type { ChannelTarget } from "../channels/channel-target.ts";
 import { isReservedMetaKey } from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { type AnyErrorCode, type ErrorDetails, type ErrorPayload, WsError } from "../protocol/error.ts";
-import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";

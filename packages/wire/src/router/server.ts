@@ -2,14 +2,11 @@
 import { ServerChannels } from "../channels/memberships.ts";
 import type { ChannelRegistry } from "../channels/registry.ts";
 import { CLOSE, CONTROL, type ControlType, type Hello } from "../protocol/control.ts";
-import { isApplicationFrame } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
-import type { HistoryPosition } from "../pubsub/history.ts";
-import type { PublishResult, PubSub, PubSubStatus, Subscriber } from "../pubsub/pubsub.ts";
+import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { type Timers, TimerWheel } from "../time/timers.ts";
-import { BrokerGaps } from "./broker-gap.ts";
 import { Buffers } from "./buffers.ts";
 import { ServerConnection } from "./connection.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
@@ -26,11 +23,12 @@ import { figuresOf, type Metrics } from "./metrics.ts";
 import { NativeTopics } from "./native-topics.ts";
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, type ResolvedOptions } from "./options.ts";
 import type { AnyData, Peer, ServerContext, SharedFrame, Socket } from "./peer.ts";
-import { attempt, pendingOf } from "./pending.ts";
+import { pendingOf } from "./pending.ts";
 import { publish } from "./publish.ts";
 import type { Publisher } from "./publisher.ts";
 import type { Routes } from "./routes.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
+import { ServerTopics } from "./server-topics.ts";
 import { enroll } from "./topics.ts";
 
 /** The parts of a router that a server uses. */
@@ -44,7 +42,7 @@ export interface RouterParts {
 
 const warnedTypes = new Set<string>();
 
-export class RouterServer implements Server, Subscriber {
+export class RouterServer implements Server {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly options: ResolvedOptions;
@@ -67,11 +65,7 @@ export class RouterServer implements Server, Subscriber {
   readonly #follower: ConnectionFollower | undefined;
   #emptied: (() => void) | undefined;
   #end: Promise<void> | undefined;
-  readonly #topics = new Map<string, Set<Connection>>();
-  readonly #watchers = new Map<string, TopicWatcher>();
-  readonly #gaps: BrokerGaps;
-  /** Subscriptions that the pub/sub has not confirmed yet, by topic. */
-  readonly #joining = new Map<string, Promise<unknown>>();
+  readonly #topics: ServerTopics;
 
   /** `stopped` is called when the server stops. */
   constructor(router: RouterParts, adapter: ServerOptions, stopped: () => void) {
@@ -83,18 +77,18 @@ export class RouterServer implements Server, Subscriber {
     this.refresh = adapter.refresh;
     this.handshakeTimeoutMs = adapter.handshakeTimeoutMs ?? DEFAULT_HANDSHAKE_TIMEOUT_MS;
     this.buffers = new Buffers(this, router.options.processBufferBudgetBytes, adapter.isolated ?? false);
-    this.#gaps = new BrokerGaps(this.clock, this.timers);
     this.inbound = new InboundMemory(router.options, this.counters, this.clock, adapter.isolated ?? false);
     this.#router = router;
     this.channels = new ServerChannels(this, router.channels);
     this.#adapter = adapter;
     this.#stopped = stopped;
     this.native = adapter.nativePublish && new NativeTopics(this, adapter.nativePublish);
+    this.#topics = new ServerTopics(this, this.native, adapter);
     this.metrics = router.options.metrics;
     // An isolated server is never stopped explicitly, so metrics would keep it forever.
     if (!adapter.isolated)
       this.#unobserve = this.metrics?.observe(
-        figuresOf(this.connections, this.#topics, this.counters, this.inbound),
+        figuresOf(this.connections, this.#topics.members, this.counters, this.inbound),
         this.options.pubsub,
       );
     this.#follower = createFollower(this, adapter);
@@ -173,9 +167,7 @@ export class RouterServer implements Server, Subscriber {
     this.metrics?.closed(code);
     this.#follower?.closed(connection);
     if (this.connections.size === 0) this.#emptied?.();
-    this.native?.remove(connection);
-    this.#gaps.remove(connection);
-    for (const topic of connection.topics ?? []) void this.#leave(connection, topic);
+    this.#topics.forget(connection);
     this.channels.closed(connection);
     const ctx = Object.assign(new ConnectionScope(connection), { code, reason });
     for (const hook of this.#router.hooks.close) this.#guard(() => hook(ctx as never), ctx);
@@ -217,136 +209,35 @@ export class RouterServer implements Server, Subscriber {
   // --- topics ---
 
   subscribe(connection: Connection, topic: string): void | Promise<void> {
-    this.native?.join(connection, topic);
-    this.#adapter.sharedWriter?.regroup(topic);
-    const members = this.#topics.get(topic);
-    if (members !== undefined) {
-      members.add(connection);
-      // During a broker outage, the subscription is confirmed again.
-      if (this.brokerStatus?.connected === false && !this.#joining.has(topic)) this.#join(topic);
-    } else {
-      this.#topics.set(topic, new Set([connection]));
-      this.#join(topic);
-    }
-    return this.confirmed(topic);
+    return this.#topics.subscribe(connection, topic);
   }
 
   confirmed(topic: string): Promise<void> | undefined {
-    return this.#joining.get(topic)?.then(
-      () => undefined,
-      (error: unknown) => {
-        throw WsError.wrap(
-          error,
-          "UNAVAILABLE",
-          "The pub/sub did not confirm the subscription to the topic. Retry later.",
-        );
-      },
-    );
-  }
-
-  /** Connections that subscribe before the confirmation wait for the same promise. */
-  #join(topic: string): void {
-    const joined = pendingOf(attempt(() => this.#router.pubsub().subscribe(topic, this)));
-    if (joined === undefined) return;
-    this.#joining.set(topic, joined);
-    const settled = () => {
-      if (this.#joining.get(topic) === joined) this.#joining.delete(topic);
-    };
-    joined.then(settled, settled);
+    return this.#topics.confirmed(topic);
   }
 
   unsubscribe(connection: Connection, topic: string): void | Promise<void> {
-    return this.#leave(connection, topic);
-  }
-
-  #leave(connection: Connection, topic: string): void | Promise<void> {
-    if (connection.isOpen) this.native?.leave(connection, topic);
-    this.#adapter.sharedWriter?.regroup(topic);
-    const members = this.#topics.get(topic);
-    if (!members?.delete(connection) || members.size > 0 || this.#watchers.has(topic)) return;
-    return this.#unsubscribe(topic);
-  }
-
-  #unsubscribe(topic: string): void | Promise<void> {
-    this.#topics.delete(topic);
-    const left = pendingOf(attempt(() => this.#router.pubsub().unsubscribe(topic, this)));
-    return left?.then(
-      () => undefined,
-      (error: unknown) => this.reportOutside(error),
-    );
+    return this.#topics.unsubscribe(connection, topic);
   }
 
   watch(topic: string, watcher: TopicWatcher): Promise<void> | undefined {
-    this.#watchers.set(topic, watcher);
-    if (!this.#topics.has(topic)) {
-      this.#topics.set(topic, new Set());
-      this.#join(topic);
-    }
-    return this.confirmed(topic);
+    return this.#topics.watch(topic, watcher);
   }
 
   unwatch(topic: string): void {
-    this.#watchers.delete(topic);
-    if (this.memberCount(topic) === 0) void this.#unsubscribe(topic);
+    this.#topics.unwatch(topic);
   }
 
   memberCount(topic: string): number {
-    return this.#topics.get(topic)?.size ?? 0;
+    return this.#topics.memberCount(topic);
   }
 
-  deliver(
-    topic: string,
-    frame: string,
-    excludeClientId: string | undefined,
-    position?: HistoryPosition,
-  ): number {
-    const watcher = this.#watchers.get(topic);
-    if (watcher !== undefined && position !== undefined)
-      return watcher.deliver(frame, excludeClientId, position);
-    return this.broadcast({ topic, text: frame, encoded: undefined }, excludeClientId);
-  }
-
-  broadcast(frame: SharedFrame, excludeClientId?: string): number {
-    const members = this.#topics.get(frame.topic);
-    const delivered = members === undefined ? 0 : this.#sendToMembers(members, frame, excludeClientId);
-    const { onBroadcast } = this.#adapter;
-    if (onBroadcast !== undefined) this.#guard(() => onBroadcast(JSON.parse(frame.text), frame.topic), undefined);
-    return delivered;
+  broadcast(frame: SharedFrame): number {
+    return this.#topics.broadcast(frame);
   }
 
   sendToMembers(topic: string, type: ControlType, payload: object): void {
-    const members = this.#topics.get(topic) ?? [];
-    for (const connection of members) if (connection.greets) connection.send(type, payload);
-  }
-
-  #sendToMembers(members: Set<Connection>, frame: SharedFrame, excludeClientId: string | undefined): number {
-    this.#gaps.flush(members);
-    if (this.native !== undefined) return this.native.publish(members, frame, excludeClientId);
-    if (excludeClientId === undefined && this.#adapter.sharedWriter?.follow(frame, members.size)) {
-      this.buffers.grew(frame.text.length * members.size);
-      return members.size;
-    }
-    let delivered = 0;
-    for (const connection of members) {
-      if (excludeClientId !== undefined && connection.clientId === excludeClientId) continue;
-      if (!connection.deliver(frame)) continue;
-      delivered++;
-      this.buffers.grew(frame.text.length);
-    }
-    return delivered;
-  }
-
-  accepts(frame: string): boolean {
-    return isApplicationFrame(frame);
-  }
-
-  /** Reports the gap to every peer concerned, before the messages that follow it. */
-  missed(topic: string | undefined): void {
-    this.counters.busGaps++;
-    const watchers = topic === undefined ? [...this.#watchers.values()] : [this.#watchers.get(topic)];
-    for (const watcher of watchers) watcher?.missed();
-    if (topic === undefined) this.#gaps.all(this.connections);
-    else if (!this.#watchers.has(topic)) this.#gaps.topic(this.#topics.get(topic) ?? [], topic);
+    this.#topics.sendToMembers(topic, type, payload);
   }
 
   publish(

@@ -2,15 +2,15 @@
 import { WsError } from "../protocol/error.ts";
 import type { ConnectionContext, Topics } from "./context.ts";
 import type { Connection } from "./contracts.ts";
-import { endJoin, overtakeJoins, startJoin } from "./joins.ts";
 import { inTime } from "./in-time.ts";
+import { endJoin, overtakeJoins, startJoin } from "./joins.ts";
 import type { AnyData } from "./peer.ts";
 import { pendingOf } from "./pending.ts";
 import { unawaited, watch } from "./subscribing.ts";
 
 const MAX_TOPIC_LENGTH = 256;
 /** How long a topic may stay subscribed while it is being authorized again. */
-export const RECHECK_TIMEOUT_MS = 1_000;
+const RECHECK_TIMEOUT_MS = 1_000;
 
 /** Names beginning with "$" are reserved: a string must not pass by the authorization of a channel. */
 export const TOPIC_RULE: string = `The topic must be a string of 1 to ${MAX_TOPIC_LENGTH} characters that does not begin with "$".`;

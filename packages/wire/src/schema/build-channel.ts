@@ -46,7 +46,9 @@ function namesIn(pattern: string): readonly string[] {
   const names = [...pattern.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const repeated = names.find((name, at) => names.indexOf(name) !== at);
   if (repeated === undefined) return names;
-  throw new TypeError(`The channel "${pattern}" has the parameter "${repeated}" twice. Give each its own name.`);
+  throw new TypeError(
+    `The channel "${pattern}" has the parameter "${repeated}" twice. Give each its own name.`,
+  );
 }
 
 function paramsToSchema(

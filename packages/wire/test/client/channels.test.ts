@@ -69,7 +69,10 @@ class Script {
 
   async connect(): Promise<WsClient> {
     const { port } = this.#server.address() as AddressInfo;
-    const client = wsClient({ url: `ws://127.0.0.1:${port}`, reconnect: { initialDelayMs: 5, maxDelayMs: 20 } });
+    const client = wsClient({
+      url: `ws://127.0.0.1:${port}`,
+      reconnect: { initialDelayMs: 5, maxDelayMs: 20 },
+    });
     client.onError(() => undefined);
     cleanups.push(() => client.close());
     await client.connect();
@@ -110,7 +113,8 @@ describe("a room", () => {
 
   test("sends its last position with the next join, and none before it has one", async () => {
     const script = new Script();
-    script.answer = (frame, nth) => script.joined(frame, { position: { epoch: "e", offset: nth === 1 ? 5 : 7 } });
+    script.answer = (frame, nth) =>
+      script.joined(frame, { position: { epoch: "e", offset: nth === 1 ? 5 : 7 } });
     const { got } = join(await script.connect(), Kept);
     await expect.poll(() => script.joins.length, POLL).toBe(1);
     expect(script.joins[0]?.payload.position).toBeUndefined();

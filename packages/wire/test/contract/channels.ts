@@ -1,7 +1,7 @@
 /** The contract of channels on every platform, over every broker. Clients are real; two servers share the broker. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { joinChannel, type JoinOptions, type WsClient, wsClient } from "../../src/client/zod.ts";
+import { type JoinOptions, joinChannel, type WsClient, wsClient } from "../../src/client/zod.ts";
 import {
   CHANNELS,
   type ChannelName,
