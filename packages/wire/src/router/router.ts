@@ -244,11 +244,12 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     return ended;
   }
 
-  /** Throws when a channel declares history, and the pub/sub keeps none. */
+  /** Throws when a channel declares history, and the pub/sub keeps none. The default one keeps it. */
   #requireHistory(): void {
+    const { pubsub } = this.#resolved;
     for (const { channel } of this.#channels.values())
-      if (channel.history !== undefined)
-        requireHistory(this.#getPubSub(), `The channel "${channel.pattern}"`);
+      if (channel.history !== undefined && pubsub !== undefined)
+        requireHistory(pubsub, `The channel "${channel.pattern}"`);
   }
 
   #withdraw(matches: (ws: Peer<AnyData>) => boolean, topic: string, ageMs: number): number {
