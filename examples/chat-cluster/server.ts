@@ -1,11 +1,10 @@
 /** One process of the chat. It prints its port, serves, and drains on SIGTERM. */
+import { createChat, RATE } from "@halyard/example-chat-node/chat";
 import { users } from "@halyard/example-chat-node/users";
 import { createMetrics } from "@halyard/wire/middleware";
 import { serve } from "@halyard/wire/node";
 import { redisPubSub, redisRateLimiter } from "@halyard/wire/redis";
 import { createClient } from "redis";
-import { createChat } from "./chat.ts";
-import { Lines } from "./lines.ts";
 
 const { REDIS_URL = "redis://localhost:6379", PREFIX = "chat:", PORT = "0" } = process.env;
 
@@ -14,11 +13,10 @@ redis.on("error", (error: Error) => console.error(`Redis: ${error.message}`));
 await redis.connect();
 
 const pubsub = redisPubSub(redis, { prefix: PREFIX });
-const router = createChat({
+const { router, authenticate } = createChat(users, {
+  // Messages, their history and the members of rooms, for all processes.
   pubsub,
-  // All processes together: a burst of 20 per user, then 5 per second.
-  limiter: redisRateLimiter(redis, { capacity: 20, tokensPerSecond: 5 }, { prefix: `${PREFIX}rate:` }),
-  lines: new Lines(redis, PREFIX),
+  limiter: redisRateLimiter(redis, RATE, { prefix: `${PREFIX}rate:` }),
   metrics: createMetrics(),
 });
 
@@ -28,10 +26,7 @@ const server = await serve(router, {
   healthPath: "/health",
   metricsPath: "/metrics",
   handleSignals: false,
-  authenticate(_request, { token }) {
-    const userId = token === undefined ? undefined : users.get(token);
-    return userId === undefined ? undefined : { userId };
-  },
+  authenticate,
 });
 console.log(JSON.stringify({ port: server.port }));
 

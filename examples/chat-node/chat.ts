@@ -1,9 +1,9 @@
 /** The chat: sign-in, rooms and their messages. It is independent of the platform, and `server.ts` adds the sockets. */
-import type { Router } from "@halyard/wire";
+import type { Router, RouterOptions } from "@halyard/wire";
 import { memoryRateLimiter } from "@halyard/wire/memory";
-import { rateLimit } from "@halyard/wire/middleware";
+import { type RateLimiter, rateLimit } from "@halyard/wire/middleware";
 import { createRouter } from "@halyard/wire/zod";
-import { Export, IsTyping, Join, type Line, Said, Say, Typing } from "./messages.ts";
+import { Hints, IsTyping, Room, Said, Say, Typing } from "./messages.ts";
 
 export interface Session {
   clientId: string;
@@ -19,57 +19,39 @@ export interface Chat {
   ): { userId: string } | undefined;
 }
 
-const RECENT_LINES = 20;
-const KEPT_LINES = 500;
-const EXPORT_STEPS = 10;
+/** What several processes of the chat share. */
+export interface Shared extends Pick<RouterOptions<Session>, "pubsub" | "metrics"> {
+  readonly limiter?: RateLimiter;
+}
 
 /** Rate limit per user over all connections: a burst of 20, then 5 per second. */
-const RATE = { capacity: 20, tokensPerSecond: 5 };
+export const RATE = { capacity: 20, tokensPerSecond: 5 };
 
 /** `users` maps tokens to names. */
-export function createChat(users: ReadonlyMap<string, string>): Chat {
-  const histories = new Map<string, Line[]>();
-  const historyOf = (room: string): readonly Line[] => histories.get(room) ?? [];
-  const topicOf = (room: string): string => `room:${room}`;
-
-  const router = createRouter<Session>({ heartbeat: {}, limits: { maxPayloadBytes: 8_192 } })
-    .use(rateLimit({ limiter: memoryRateLimiter(RATE), key: "user" }))
-    .rpc(Join, async (ctx) => {
-      const { room } = ctx.payload;
-      await ctx.subscribe(topicOf(room));
-      ctx.reply(Join.response, { recent: historyOf(room).slice(-RECENT_LINES) });
-    })
+export function createChat(
+  users: ReadonlyMap<string, string>,
+  { limiter = memoryRateLimiter(RATE), ...shared }: Shared = {},
+): Chat {
+  const router = createRouter<Session>({ ...shared, heartbeat: {}, limits: { maxPayloadBytes: 8_192 } })
+    .use(rateLimit({ limiter, key: "user" }))
+    // Every signed-in user may join every room.
+    .channel(Room, { authorize: () => true })
+    .channel(Hints, { authorize: () => true })
     .rpc(Say, async (ctx) => {
       const { room, id = crypto.randomUUID(), text } = ctx.payload;
-      if (!ctx.topics.has(topicOf(room))) {
+      if (!ctx.joined(Room, { room }))
         return ctx.error("FAILED_PRECONDITION", "Join the room before you speak in it.");
-      }
-      const line: Line = { id, from: ctx.data.userId, text };
-      if (!historyOf(room).some((earlier) => earlier.id === id && earlier.from === line.from)) {
-        histories.set(room, [...historyOf(room), line].slice(-KEPT_LINES));
-        await ctx.publish(topicOf(room), Said, { room, ...line });
-      }
-      ctx.reply(Say.response, {});
+      const from = ctx.data.userId;
+      // A message that is sent again with its id is published once, also by another process.
+      const published = await ctx
+        .to(Room, { room })
+        .publish(Said, { id, from, text }, { id: `${from}/${id}` });
+      return published.ok ? {} : ctx.error("UNAVAILABLE", "The message was not published. Send it again.");
     })
     .on(Typing, async (ctx) => {
       const { room } = ctx.payload;
-      if (!ctx.topics.has(topicOf(room))) return;
-      await ctx.publish(topicOf(room), IsTyping, { room, from: ctx.data.userId }, { excludeSelf: true });
-    })
-    .rpc(Export, async (ctx) => {
-      const { room } = ctx.payload;
-      if (!ctx.topics.has(topicOf(room)))
-        return ctx.error("PERMISSION_DENIED", "Join the room before you read its history.");
-      const all = historyOf(room);
-      const step = Math.max(1, Math.ceil(all.length / EXPORT_STEPS));
-      const lines: Line[] = [];
-      while (lines.length < all.length) {
-        if (ctx.abortSignal.aborted) return;
-        lines.push(...all.slice(lines.length, lines.length + step));
-        ctx.progress({ done: lines.length, total: all.length });
-        await letOthersIn();
-      }
-      ctx.reply(Export.response, { lines });
+      if (!ctx.joined(Hints, { room })) return;
+      await ctx.to(Hints, { room }).publish(IsTyping, { from: ctx.data.userId }, { excludeSelf: true });
     })
     .onError((error, ctx) => console.error(`${ctx.type ?? "a frame"} of ${ctx.clientId}: ${error.code}`));
 
@@ -80,9 +62,4 @@ export function createChat(users: ReadonlyMap<string, string>): Chat {
       return userId === undefined ? undefined : { userId };
     },
   };
-}
-
-/** The next turn of the event loop, so that a long export does not block the room. */
-function letOthersIn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve));
 }

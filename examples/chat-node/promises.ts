@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { WsError } from "@halyard/wire";
-import { type WsClient, wsClient } from "@halyard/wire/client";
+import { type ChannelRoom, joinChannel, type WsClient, wsClient } from "@halyard/wire/client";
 import { type Chat, createChat } from "./chat.ts";
-import { Export, ExportProgress, IsTyping, Join, type Line, Said, Say, Typing } from "./messages.ts";
+import { Hints, IsTyping, type Line, Room, Said, Say, Typing } from "./messages.ts";
 import { users } from "./users.ts";
 
 export interface RunningChat {
@@ -53,8 +53,8 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     const ada = await enter("ada", "library");
     await ada.client.request(Say, { room: "library", text: "Quiet, please." });
     const bob = await enter("bob", "library");
-    const { payload } = await bob.client.request(Join, { room: "library" });
-    assert.deepEqual(payload.recent.map(spoken), ["ada: Quiet, please."]);
+    await until(() => bob.received.length > 0, "bob to receive the message");
+    assert.deepEqual(bob.received, ["ada: Quiet, please."]);
   });
 
   void test("a message that is sent twice with the same id is delivered once", async () => {
@@ -63,8 +63,6 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     await ada.client.request(Say, message);
     await ada.client.request(Say, message);
     await ada.client.request(Say, { room: "echo", id: "2", text: "Twice." });
-    const { payload } = await ada.client.request(Join, { room: "echo" });
-    assert.deepEqual(payload.recent.map(spoken), ["ada: Once.", "ada: Twice."]);
     await until(() => ada.received.length >= 2, "ada to receive both messages");
     assert.deepEqual(ada.received, ["ada: Once.", "ada: Twice."]);
   });
@@ -82,25 +80,20 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
     assert.deepEqual(bob.typing, ["ada"]);
 
     // A later response proves that an echo would have arrived before it.
-    await ada.client.request(Join, { room: "desk" });
+    await ada.client.request(Say, { room: "desk", text: "Done." });
     assert.deepEqual(ada.typing, []);
   });
 
-  void test("an export reports its progress in order and then returns every line", async () => {
-    const dan = await enter("dan", "archive");
-    const texts = ["one", "two", "three", "four", "five"];
-    for (const text of texts) await dan.client.request(Say, { room: "archive", text });
-
-    const steps: number[] = [];
-    const answer = dan.client.request(Export, { room: "archive" });
-    answer.onProgress((data) => steps.push(ExportProgress.parse(data).done));
-    const { payload } = await answer;
-
-    assert.deepEqual(steps, [1, 2, 3, 4, 5]);
-    assert.deepEqual(
-      payload.lines.map(spoken),
-      texts.map((text) => `dan: ${text}`),
-    );
+  void test("a client that was disconnected receives what it missed, once and in order", async () => {
+    const [ada, dan] = [await enter("ada", "pier"), await enter("dan", "pier")];
+    await ada.client.request(Say, { room: "pier", text: "one" });
+    await until(() => dan.received.length === 1, "dan to receive the first message");
+    await dan.client.close();
+    await ada.client.request(Say, { room: "pier", text: "two" });
+    await ada.client.request(Say, { room: "pier", text: "three" });
+    await dan.client.connect();
+    await until(() => dan.received.length === 3, "dan to receive all messages");
+    assert.deepEqual(dan.received, ["ada: one", "ada: two", "ada: three"]);
   });
 
   void test("the server refuses a wrong token, and the client does not try again", async () => {
@@ -128,6 +121,7 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
 
 interface Guest {
   readonly client: WsClient;
+  readonly room: ChannelRoom<typeof Room>;
   /** Messages of others, as "name: text". */
   readonly received: string[];
   /** Users that were shown as typing. */
@@ -149,11 +143,17 @@ function clientFor(token: string): WsClient {
 
 async function enter(name: string, room: string): Promise<Guest> {
   const client = clientFor(`${name}-token`);
-  const guest: Guest = { client, received: [], typing: [] };
-  client.on(Said, (line) => guest.received.push(spoken(line)));
-  client.on(IsTyping, ({ from }) => guest.typing.push(from));
+  const hints = joinChannel(client, Hints, { room });
+  const guest: Guest = {
+    client,
+    room: joinChannel(client, Room, { room }, { last: 20 }),
+    received: [],
+    typing: [],
+  };
+  guest.room.on(Said, (line) => guest.received.push(spoken(line)));
+  hints.on(IsTyping, ({ from }) => guest.typing.push(from));
   await client.connect();
-  await client.request(Join, { room });
+  await Promise.all([guest.room.joined, hints.joined]);
   return guest;
 }
 

@@ -13,8 +13,8 @@ import { useTyping } from "./typing.ts";
 export function Chat({ session, onLeave }: { readonly session: Session; readonly onLeave: () => void }) {
   const client = useClient();
   const link = useLink(session);
-  const { timelineOf, say, sayAgain, discard } = useRooms(session.name);
-  const { typistsIn, tell } = useTyping();
+  const { typistsIn, tell, stopped } = useTyping();
+  const { timelineOf, say, sayAgain, discard } = useRooms(session.name, stopped);
   const [room, setRoom] = useState<Room>("general");
   /** The number of read lines per room when it was last left. */
   const [seen, setSeen] = useState<Partial<Record<Room, number>>>({});

@@ -1,17 +1,17 @@
-/** The rooms: joined on every connection, with their messages. */
-import { Join, type Line, Said, Say } from "@halyard/example-chat-node/messages";
+/** The rooms: joined while the page is open, with their messages. */
+import { type Line, Room as RoomChannel, Said, Say } from "@halyard/example-chat-node/messages";
 import { WsError } from "@halyard/wire";
-import { useClient, useMessage, useRequest } from "@halyard/wire/react";
+import { type ChannelRoom, joinChannel, type WsClient } from "@halyard/wire/client";
+import { useClient, useRequest } from "@halyard/wire/react";
 import { useCallback, useEffect, useState } from "react";
-import { delivered, discarded, drafted, EMPTY, entered, failed, type Timeline } from "./timeline.ts";
+import { delivered, discarded, drafted, EMPTY, failed, type Timeline } from "./timeline.ts";
 
 export const ROOMS = ["general", "harbour", "library"] as const;
 export type Room = (typeof ROOMS)[number];
 
 /** How long a message may wait for its response, including the time without a connection. */
 const SAY_FOR_MS = 5 * 60_000;
-/** Joining again has no time limit while the page is open. */
-const ENTER_FOR_MS = 24 * 60 * 60_000;
+const RECENT_LINES = 20;
 
 export interface Rooms {
   readonly timelineOf: (room: Room) => Timeline;
@@ -21,56 +21,37 @@ export interface Rooms {
   readonly discard: (room: Room, line: Line) => void;
 }
 
-export function useRooms(me: string): Rooms {
+/** `onLine` is called with every message; it must not change between renders. */
+export function useRooms(me: string, onLine: (room: Room, from: string) => void): Rooms {
   const client = useClient();
   const { request } = useRequest(Say);
   const [timelines, setTimelines] = useState<Readonly<Record<string, Timeline>>>({});
+  const [rooms] = useState(() => new Map<Room, ChannelRoom<typeof RoomChannel>>());
 
   const change = useCallback((room: string, step: (timeline: Timeline) => Timeline): void => {
     setTimelines((before) => ({ ...before, [room]: step(before[room] ?? EMPTY) }));
   }, []);
 
-  useMessage(Said, ({ room, ...line }) => change(room, (timeline) => delivered(timeline, line)));
-
   useEffect(() => {
-    const leaving = new AbortController();
-    const { signal } = leaving;
-    async function enter(room: Room): Promise<void> {
-      if (signal.aborted) return;
-      try {
-        const { payload } = await client.request(Join, { room }, { timeoutMs: ENTER_FOR_MS, signal });
-        change(room, (timeline) => entered(timeline, payload.recent));
-      } catch (error) {
-        // Rate-limited: retry when the server allows it. Other failures end with the connection, and the next one joins again.
-        const { retryAfterMs } = WsError.wrap(error, "INTERNAL");
-        if (retryAfterMs !== undefined) setTimeout(() => void enter(room), retryAfterMs);
-      }
+    for (const name of ROOMS) {
+      // It joins again by itself after a lost connection, and gets what it missed.
+      const room = joinChannel(client, RoomChannel, { room: name }, { last: RECENT_LINES });
+      room.on(Said, (line) => {
+        change(name, (timeline) => delivered(timeline, line));
+        onLine(name, line.from);
+      });
+      rooms.set(name, room);
     }
-    const enterAll = (): void => {
-      for (const room of ROOMS) void enter(room);
-    };
-
-    // Subscriptions end with the connection. The client sends its queue when the next connection opens, so the join is
-    // queued as soon as the connection is lost: before any message that the user sends in between.
-    let before = client.state;
-    if (before !== "closed") enterAll();
-    const stops = [
-      client.onState((state) => {
-        if (state === "connecting" || (state === "reconnecting" && before === "open")) enterAll();
-        before = state;
-      }),
-      client.onGap(enterAll),
-    ];
     return () => {
-      leaving.abort();
-      for (const stop of stops) stop();
+      for (const room of rooms.values()) room.leave();
     };
-  }, [client, change]);
+  }, [client, change, onLine, rooms]);
 
   async function deliver(room: Room, line: Line): Promise<void> {
     change(room, (timeline) => drafted(timeline, line));
     for (;;) {
       try {
+        await whenJoined(client, rooms.get(room));
         await request({ room, id: line.id, text: line.text }, { timeoutMs: SAY_FOR_MS });
         return change(room, (timeline) => delivered(timeline, line));
       } catch (error) {
@@ -94,6 +75,20 @@ export function useRooms(me: string): Rooms {
     sayAgain: (room, line) => void deliver(room, line),
     discard: (room, line) => change(room, (timeline) => discarded(timeline, line)),
   };
+}
+
+/** Resolves once the user is in the room, also after a lost connection; rejects when the client is closed. */
+function whenJoined(client: WsClient, room: ChannelRoom | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const check = (): void => {
+      if (room?.state === "joined") resolve();
+      else if (client.state === "closed" || room === undefined) reject(new WsError("UNAVAILABLE"));
+      else return;
+      for (const stop of stops) stop();
+    };
+    const stops = [client.onState(check), room?.onState(check) ?? check];
+    check();
+  });
 }
 
 const REASONS: Readonly<Record<string, string>> = {

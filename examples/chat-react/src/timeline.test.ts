@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { delivered, discarded, drafted, EMPTY, entered, failed, type Timeline } from "./timeline.ts";
+import { delivered, discarded, drafted, EMPTY, failed, type Timeline } from "./timeline.ts";
 
 const line = (id: string, from = "bob") => ({ id, from, text: `text ${id}` });
 const ids = ({ lines, drafts }: Timeline): [string, string] => [
@@ -18,13 +18,6 @@ void test("an unsent line is below all others until the server delivers it", () 
   const waiting = delivered(drafted(EMPTY, line("mine", "ada")), line("1"));
   assert.deepEqual(ids(waiting), ["1", "mine"]);
   assert.deepEqual(ids(delivered(waiting, line("mine", "ada"))), ["1 mine", ""]);
-});
-
-void test("joining again inserts missed lines in their place and keeps lines that the server has dropped", () => {
-  const before = [line("1"), line("2"), line("5")].reduce(delivered, drafted(EMPTY, line("6")));
-  const back = entered(before, [line("2"), line("3"), line("4"), line("5"), line("6")]);
-  assert.deepEqual(ids(back), ["1 2 3 4 5 6", ""]);
-  assert.deepEqual(ids(entered(back, [])), ["1 2 3 4 5 6", ""]);
 });
 
 void test("a failed line can be sent again, at the end, or discarded, and a delivered line has not failed", () => {

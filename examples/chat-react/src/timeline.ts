@@ -30,14 +30,6 @@ export function delivered({ lines, drafts }: Timeline, line: Line): Timeline {
   };
 }
 
-/** The user joined the room, possibly again: merges the server's last lines in its order. */
-export function entered({ lines, drafts }: Timeline, recent: readonly Line[]): Timeline {
-  return {
-    lines: [...without(lines, recent), ...recent].slice(-KEPT_LINES),
-    drafts: without(drafts, recent),
-  };
-}
-
 /** Adds a draft. A failed draft that is sent again moves to the end. */
 export function drafted({ lines, drafts }: Timeline, line: Line): Timeline {
   return { lines, drafts: [...without(drafts, [line]), { ...line, failure: undefined }] };
