@@ -31,6 +31,7 @@ export type {
   PubSubStatus,
   Subscriber,
 } from "./pubsub/pubsub.ts";
+export type { AbsentMember, AbsentMembers } from "./router/absent-members.ts";
 export type {
   CloseContext,
   ConnectionContext,
@@ -81,8 +82,12 @@ export {
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
 export type {
   AnyChannel,
+  AnyMember,
   Channel,
   ChannelHistory,
+  Member,
+  MemberPage,
+  MemberPageOptions,
   ParamNames,
   ParamsInput,
   ParamsOutput,

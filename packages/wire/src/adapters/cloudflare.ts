@@ -5,7 +5,7 @@ import type { PublishOptions, SendArguments } from "../router/context.ts";
 import type { DisconnectMatch, DisconnectOptions } from "../router/disconnect.ts";
 import type { ConnectionData, ServerContext } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
-import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
+import type { AnyChannel, Member, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import type { AllowedOrigins, AuthenticatedData, Authentication } from "./admission.ts";
 import type { DurableSocket, DurableState, DurableStorage } from "./durable/platform.ts";
@@ -37,6 +37,9 @@ export type {
   DurableSocket,
   DurableState,
   DurableStorage,
+  Member,
+  MemberPage,
+  MemberPageOptions,
   OptionsFor,
   ParamsInput,
   PublishOptions,

@@ -1,6 +1,6 @@
 /** The interface of `router.to(Room, params)` and `ctx.to(Room, params)`. */
 import type { PublishResult } from "../pubsub/pubsub.ts";
-import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyChannel, Member, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { AnyMessageSchema, MessageArguments, MetaInput } from "../schema/message.ts";
 
 /** Options of a publish on a channel. */
@@ -22,4 +22,11 @@ export interface ChannelTarget<C extends AnyChannel> {
     event: S,
     ...rest: MessageArguments<S, ChannelPublishOptions<S>>
   ): Promise<PublishResult>;
+  /**
+   * The members over all processes: all of them, or the first `maxMembers` in the order of their keys. Waits up to 500 ms
+   * for the other processes. Rejects when the channel declares no presence.
+   */
+  members(): Promise<readonly Member<C>[]>;
+  /** A page of the members, with their number, and whether members of other processes may be missing. */
+  memberPage(options?: MemberPageOptions): Promise<MemberPage<Member<C>>>;
 }

@@ -1,8 +1,11 @@
 /** Reads the payload of `$ws:join`, which is not trusted. */
+
 import { isObject } from "../protocol/checks.ts";
 import type { Position } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
+import type { Membership } from "../router/membership.ts";
 import type { ChannelHistory } from "../schema/channel.ts";
+import type { ChannelVerdict } from "./handlers.ts";
 import type { JoinStart } from "./history-topic.ts";
 
 const MAX_EPOCH_LENGTH = 128;
@@ -28,4 +31,24 @@ function isPosition(value: unknown): value is Position {
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** A join that waits for its authorization or for the pub/sub. */
+export interface PendingJoin {
+  readonly topic: string;
+  /** When its authorization began, in ms by the server's clock. */
+  readonly startedAt: number;
+  /** The connection's `authorization` when `authorize` was called. */
+  authorization: number;
+  /** Until when the verdict holds, in ms since epoch. */
+  until: number | undefined;
+  /** Of a channel with presence: what the connection shows of itself. */
+  member: Membership["member"];
+  /** Why it must not complete. */
+  end: "left" | "withdrawn" | undefined;
+}
+
+/** Until when the verdict of `authorize` holds, in ms since epoch. */
+export function untilOf(verdict: ChannelVerdict): number | undefined {
+  return typeof verdict === "object" ? verdict.until : undefined;
 }

@@ -9,57 +9,47 @@ import { ConnectionScope } from "../router/inbound-event.ts";
 import type { Membership } from "../router/membership.ts";
 import type { AnyData } from "../router/peer.ts";
 import { attempt, pendingOf } from "../router/pending.ts";
-import type { AnyChannel } from "../schema/channel.ts";
+import type { ServerOptions } from "../router/server-options.ts";
+import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";
+import { ChannelPresence } from "./channel-presence.ts";
 import type { ChannelTarget } from "./channel-target.ts";
 import type { ChannelVerdict } from "./handlers.ts";
 import { Histories } from "./histories.ts";
 import type { JoinStart } from "./history-topic.ts";
-import { readStart } from "./join-request.ts";
-import type { ChannelRegistry, RegisteredChannel } from "./registry.ts";
+import { type PendingJoin, readStart, untilOf } from "./join-request.ts";
+import type { ChannelRegistry, Place } from "./registry.ts";
 import { createTarget } from "./target.ts";
 import { checkParams, type Params, topicOf } from "./topic.ts";
 
 /** How long a membership may continue while it is being authorized again, in ms. */
 const RECHECK_TIMEOUT_MS = 1_000;
 
-/** A join that waits for its authorization or for the pub/sub. */
-interface PendingJoin {
-  readonly topic: string;
-  /** When its authorization began, in ms by the server's clock. */
-  readonly startedAt: number;
-  /** The connection's `authorization` when `authorize` was called. */
-  authorization: number;
-  /** Until when the verdict holds, in ms since epoch. */
-  until: number | undefined;
-  /** Why it must not complete. */
-  end: "left" | "withdrawn" | undefined;
-}
-
-/** A channel with the parameters of a request. */
-interface Place {
-  readonly registered: RegisteredChannel;
-  readonly params: Params;
-  readonly topic: string;
-}
-
 export class ServerChannels implements Channels {
   readonly #server: Server;
   readonly #registry: ChannelRegistry;
+  readonly #presence: ChannelPresence;
   readonly #joins = new WeakMap<Connection, Set<PendingJoin>>();
   /** Of memberships whose authorization ends at a time. */
   readonly #untils = new WeakMap<Membership, Timeout>();
   readonly #routes: ReadonlyMap<string, ControlRoute>;
   readonly #histories: Histories;
 
-  constructor(server: Server, registry: ChannelRegistry) {
+  constructor(server: Server, registry: ChannelRegistry, adapter: ServerOptions) {
     this.#server = server;
     this.#registry = registry;
     this.#histories = new Histories(server);
+    this.#presence = new ChannelPresence(server, registry, adapter);
     this.#routes = new Map<string, ControlRoute>([
       [CONTROL.join, route(CONTROL.join, CONTROL.joined, (call) => this.#join(call))],
       [CONTROL.leave, route(CONTROL.leave, CONTROL.left, (call) => this.#leave(call))],
+      [
+        CONTROL.members,
+        route(CONTROL.members, CONTROL.members, (call) =>
+          this.#presence.answer(call, this.#find(call.payload)),
+        ),
+      ],
     ]);
   }
 
@@ -79,7 +69,17 @@ export class ServerChannels implements Channels {
 
   target(channel: AnyChannel, params: unknown, from?: Connection): ChannelTarget<AnyChannel> {
     const topic = topicOf(channel, checkParams(channel, params, this.#server.options.validator));
-    return createTarget(this.#server.publisher(from), channel, topic, from?.clientId);
+    return createTarget(this.#server.publisher(from), channel, topic, from?.clientId, (page) =>
+      this.#presence.read(channel, topic, page),
+    );
+  }
+
+  readMembers(channel: AnyChannel, topic: string, page: MemberPageOptions): Promise<MemberPage> {
+    return this.#presence.read(channel, topic, page);
+  }
+
+  stop(): Promise<void> {
+    return this.#presence.stop();
   }
 
   // --- joining ---
@@ -96,12 +96,14 @@ export class ServerChannels implements Channels {
       startedAt: this.#server.clock.now(),
       authorization: connection.authorization,
       until: undefined,
+      member: undefined,
       end: undefined,
     };
     const joins = this.#joins.get(connection) ?? new Set<PendingJoin>();
     this.#joins.set(connection, joins.add(join));
     try {
       await this.#authorize(call, place, join);
+      join.member = await this.#presence.prepare(connection, place);
       if (start === undefined) await this.#enter(call, place, join);
       else await this.#enterHistory(call, place, join, start);
     } catch (error) {
@@ -193,7 +195,7 @@ export class ServerChannels implements Channels {
   #admit(
     call: ControlCall,
     { topic, params, registered }: Place,
-    { startedAt, until, authorization }: PendingJoin,
+    { startedAt, until, authorization, member }: PendingJoin,
     position: Position | undefined,
   ): Membership {
     const connection = call.ws;
@@ -206,6 +208,7 @@ export class ServerChannels implements Channels {
       until,
       hasHistory,
       isLive: !hasHistory,
+      member,
     };
     const previous = connection.memberships?.get(topic);
     this.#stopUntil(previous);
@@ -215,7 +218,9 @@ export class ServerChannels implements Channels {
     // The data has changed while the pub/sub was asked.
     if (connection.authorization !== authorization) void this.#recheck(connection, membership);
     connection.socket.changed?.("channels");
-    call.answer(CONTROL.joined, { topic, ...(position && { position }) } satisfies Joined);
+    this.#presence.enter(connection, membership);
+    const members = this.#presence.view(connection, membership);
+    call.answer(CONTROL.joined, { topic, ...(position && { position }), ...members } satisfies Joined);
     if (previous === undefined) this.#run(connection, registered.handlers.onJoin, params);
     return membership;
   }
@@ -284,6 +289,7 @@ export class ServerChannels implements Channels {
     connection.socket.changed?.("channels");
     void this.#server.unsubscribe(connection, topic);
     if (hasHistory) this.#histories.close(topic);
+    this.#presence.exit(connection, membership);
     if (code !== undefined && connection.isOpen)
       connection.send(CONTROL.left, { topic, code } satisfies Left);
     this.#run(connection, this.#registry.get(pattern)?.handlers.onLeave, params);
@@ -320,6 +326,7 @@ export class ServerChannels implements Channels {
     if (!this.#isAllowed(verdict)) return this.#end(connection, membership, code);
     membership.until = untilOf(verdict);
     this.#watchUntil(connection, membership);
+    if (registered !== undefined) this.#presence.showAgain(connection, membership, registered);
     connection.socket.changed?.("channels");
   }
 
@@ -345,6 +352,7 @@ export class ServerChannels implements Channels {
       const channel = this.#registry.get(pattern)?.channel;
       if (hasHistory && channel !== undefined) this.#histories.open(topic, channel);
       this.#watchUntil(connection, membership);
+      this.#presence.restore(connection, membership);
       void pendingOf(attempt(() => this.#server.subscribe(connection, topic)))?.catch((error: unknown) => {
         this.#server.reportOutside(error, connection.clientId);
         this.#end(connection, membership, "UNAVAILABLE");
@@ -381,10 +389,6 @@ function denied({ registered }: Place): WsError {
     "PERMISSION_DENIED",
     `This connection is not allowed to join the channel "${registered.channel.pattern}".`,
   );
-}
-
-function untilOf(verdict: ChannelVerdict): number | undefined {
-  return typeof verdict === "object" ? verdict.until : undefined;
 }
 
 /** Throws when the connection has left, was put out, or waits no longer, since the join began. */

@@ -3,6 +3,8 @@ import { positiveOption } from "../protocol/checks.ts";
 import type { AnyData } from "../router/peer.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import type { ChannelHooks, PresenceHooks } from "./handlers.ts";
+import type { PresenceOptions } from "./presence/room.ts";
+import type { Params } from "./topic.ts";
 
 /** Presence hooks only for a channel with presence. */
 export type AnyHandlers = ChannelHooks<AnyChannel, AnyData> & Partial<PresenceHooks<AnyChannel, AnyData>>;
@@ -10,6 +12,13 @@ export type AnyHandlers = ChannelHooks<AnyChannel, AnyData> & Partial<PresenceHo
 export interface RegisteredChannel {
   readonly channel: AnyChannel;
   readonly handlers: AnyHandlers;
+}
+
+/** A channel with the parameters of a request. */
+export interface Place {
+  readonly registered: RegisteredChannel;
+  readonly params: Params;
+  readonly topic: string;
 }
 
 export class ChannelRegistry {
@@ -44,6 +53,15 @@ export class ChannelRegistry {
   }
 }
 
+const DEFAULT_MAX_MEMBERS = 1_000;
+const DEFAULT_LEAVE_GRACE_MS = 3_000;
+
+/** The options of a channel with presence, with defaults. */
+export function presenceOptionsOf(handlers: AnyHandlers | undefined): PresenceOptions {
+  const { maxMembers = DEFAULT_MAX_MEMBERS, leaveGraceMs = DEFAULT_LEAVE_GRACE_MS } = handlers ?? {};
+  return { maxMembers, leaveGraceMs };
+}
+
 function shapeOf({ pattern }: AnyChannel): string {
   return pattern.replaceAll(/\{\w+\}/g, "*");
 }
@@ -61,6 +79,6 @@ function check(channel: AnyChannel, handlers: AnyHandlers): void {
     throw new TypeError(
       `The channel "${pattern}" declares presence, but has no presence function. Add presence: (ctx, params) => …, which returns what a member shows of itself.`,
     );
-  positiveOption("maxMembers", handlers.maxMembers, 1_000);
-  positiveOption("leaveGraceMs", handlers.leaveGraceMs, 3_000);
+  positiveOption("maxMembers", handlers.maxMembers, DEFAULT_MAX_MEMBERS);
+  positiveOption("leaveGraceMs", handlers.leaveGraceMs, DEFAULT_LEAVE_GRACE_MS);
 }

@@ -4,7 +4,7 @@ import { type AppendResult, requireHistory } from "../pubsub/history.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import { encodeAndSend } from "../router/publish.ts";
 import type { Publisher } from "../router/publisher.ts";
-import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import type { ChannelPublishOptions, ChannelTarget } from "./channel-target.ts";
 
@@ -14,8 +14,19 @@ export function createTarget(
   channel: AnyChannel,
   topic: string,
   clientId: string | undefined,
+  readMembers: (page: MemberPageOptions) => Promise<MemberPage>,
 ): ChannelTarget<AnyChannel> {
+  const memberPage = async (page: MemberPageOptions = {}): Promise<MemberPage<never>> => {
+    if (channel.presence === undefined)
+      throw new WsError(
+        "FAILED_PRECONDITION",
+        `The channel "${channel.pattern}" has no members to read. Declare presence: { … } in channel().`,
+      );
+    return (await readMembers(page)) as MemberPage<never>;
+  };
   return {
+    memberPage,
+    members: async () => (await memberPage()).members,
     async publish(event, payload?: unknown, options: ChannelPublishOptions = {}) {
       // By type: a bundler may have made two copies of a declaration. The channel's own schema is used.
       const schema = channel.events.find(

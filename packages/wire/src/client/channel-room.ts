@@ -1,7 +1,7 @@
 /** The public interface of a joined channel. */
 import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
-import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyChannel, Member, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { PayloadOutput, ReceivedMessage } from "../schema/message.ts";
 
 /**
@@ -24,6 +24,19 @@ export interface ChannelRoom<C extends AnyChannel = AnyChannel> {
   readonly joined: Promise<void>;
   /** Why the last join failed, or why the server ended the membership; undefined while joined. */
   readonly error: WsError | undefined;
+  /**
+   * With presence: the members, a new array after each change. Empty when there are more than `maxMembers`: see
+   * `memberCount` and `memberPage()`. While the client is not joined, the last known ones.
+   */
+  readonly members: readonly Member<C>[];
+  /** With presence: the number of all members. */
+  readonly memberCount: number;
+  /** With presence: whether members of other server processes may be missing. */
+  readonly isPartial: boolean;
+  /** Called when the members, their number or `isPartial` changed; returns a function that stops it. */
+  onMembers(callback: (members: readonly Member<C>[]) => void): () => void;
+  /** With presence: reads members in the order of their keys, when there are too many for a list. */
+  memberPage(options?: MemberPageOptions): Promise<MemberPage<Member<C>>>;
   /** Adds a handler for one of the channel's events; returns a function that removes it. */
   on<S extends C["events"][number]>(
     event: S,

@@ -11,6 +11,7 @@ import { later } from "./environment.ts";
 import { errorIn, failure, only } from "./failures.ts";
 import type { Handlers } from "./inbox.ts";
 import { listeners } from "./listeners.ts";
+import { createMembers } from "./members.ts";
 import { enqueue } from "./queue.ts";
 import { text } from "./texts.ts";
 import type { WsClient } from "./ws-client.ts";
@@ -112,6 +113,7 @@ export function joinChannel<C extends AnyChannel>(
   const handlers: Handlers = new Map();
   const states = listeners<[state: RoomState]>(thrown);
   const gaps = listeners<[gap: Gap]>(thrown);
+  const members = createMembers(core, place, hub.nextId);
   let state: RoomState = "joining";
   let error: WsError | undefined;
   /** The join without a response. */
@@ -181,6 +183,7 @@ export function joinChannel<C extends AnyChannel>(
       position = positionIn(fields);
       error = undefined;
       attempt = 0;
+      if (channel.presence) members.update(fields);
       become("joined");
       resolve();
       if (hasJoined && !position) gaps.emit({ reason: "reconnect" });
@@ -227,6 +230,7 @@ export function joinChannel<C extends AnyChannel>(
         answered(frame);
         return true;
       }
+      if (members.answered(frame)) return true;
       const fields = only("object", payload) ?? {};
       const isMine = topic !== undefined && fields["topic"] === topic;
       if (type === "$ws:left" && isMine && !meta.correlationId) {
@@ -236,12 +240,13 @@ export function joinChannel<C extends AnyChannel>(
       } else if (type === "$ws:gap" && topic && (isMine || (fields["topic"] === undefined && !position))) {
         position = positionIn(fields) ?? position;
         gaps.emit(fields as unknown as Gap);
-      }
+      } else if (type === "$ws:members" && isMine) members.update(fields);
       // A gap in all topics concerns others too.
       return isMine;
     },
     connection(isOpen) {
       hub.left.clear();
+      members.lost();
       topic = undefined;
       pendingId = undefined;
       if (state === "left") hub.rooms.delete(member);
@@ -266,6 +271,17 @@ export function joinChannel<C extends AnyChannel>(
       return error;
     },
     joined,
+    get members() {
+      return members.list as unknown as ChannelRoom<C>["members"];
+    },
+    get memberCount() {
+      return members.count;
+    },
+    get isPartial() {
+      return members.isPartial;
+    },
+    onMembers: members.changes.add as unknown as ChannelRoom<C>["onMembers"],
+    memberPage: members.page as unknown as ChannelRoom<C>["memberPage"],
     on: (event, handler) => core.inbox.on(event, handler as never, handlers),
     onState: states.add,
     onGap: gaps.add,

@@ -33,7 +33,7 @@ import type { WsClient } from "./ws-client.ts";
 
 /** Control types that need no action here: the inbox and `channels.ts` handle theirs, and a client sends the others but `pong`. */
 type IgnoredControlType =
-  `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong" | "join" | "joined" | "leave" | "left"}`;
+  `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong" | "join" | "joined" | "leave" | "left" | "members"}`;
 
 /** Creates a client in the given environment; tests replace `globalThis`. */
 export function createClient(options: ClientOptions, environment: Environment = globalThis): WsClient {

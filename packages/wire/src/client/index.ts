@@ -10,8 +10,12 @@ export type {
 } from "../protocol/error.ts";
 export type {
   AnyChannel,
+  AnyMember,
   Channel,
   ChannelHistory,
+  Member,
+  MemberPage,
+  MemberPageOptions,
   ParamsInput,
   ParamsOutput,
   PresenceInput,

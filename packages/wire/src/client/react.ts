@@ -14,7 +14,7 @@ import {
 } from "react";
 import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
-import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
+import type { AnyChannel, Member, ParamsInput } from "../schema/channel.ts";
 import type {
   AnyMessageSchema,
   MessageArguments,
@@ -171,12 +171,14 @@ export interface UseChannel<C extends AnyChannel> {
   readonly room: ChannelRoom<C> | undefined;
   /** The state of the membership. */
   readonly state: RoomState;
+  /** With presence: the members. */
+  readonly members: readonly Member<C>[];
   /** Why the last join failed, or why the server ended the membership. */
   readonly error: WsError | undefined;
 }
 
 /**
- * Joins a channel while mounted; the component renders again when the state changes. Other parameters join another
+ * Joins a channel while mounted; the component renders again when the state or the members change. Other parameters join another
  * channel.
  *
  * @example
@@ -218,10 +220,17 @@ export function useChannel<C extends AnyChannel>(
     () => room?.state ?? "joining",
     () => "joining",
   );
-  return { room, state, error: room?.error };
+  const members = useSyncExternalStore<readonly Member<C>[]>(
+    useCallback((changed) => room?.onMembers(changed) ?? noStop, [room]),
+    () => room?.members ?? NO_MEMBERS,
+    () => NO_MEMBERS,
+  );
+  return { room, state, members, error: room?.error };
 }
 
 function noStop(): void {}
+
+const NO_MEMBERS: readonly never[] = [];
 
 /** Handles one event of a channel while mounted. The handler may be a new function on each render. */
 export function useChannelEvent<C extends AnyChannel, S extends C["events"][number]>(

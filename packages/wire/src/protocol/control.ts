@@ -41,6 +41,12 @@ export const CONTROL = {
   leave: "$ws:leave",
   /** Server: the connection is no longer a member. Payload: `Left`; the response to a leave, or the server's decision. */
   left: "$ws:left",
+  /**
+   * Server: the members of a channel have changed. Payload: `MembersChange`. Client: requests a page of the members.
+   * Payload: `{ channel, params, after?, limit? }`; meta has a `correlationId`, which the response repeats. Its payload:
+   * `MembersPage`.
+   */
+  members: "$ws:members",
 } as const;
 
 /** Any control type. The client uses string literals checked by this type, so that it does not carry the whole table. */
@@ -87,6 +93,40 @@ export interface Joined {
   readonly topic: string;
   /** Of a channel with history: the position from which messages follow. */
   readonly position?: Position;
+  /** Of a channel with presence: all members, unless they are too many. */
+  readonly members?: readonly object[];
+  /** Of a channel with presence: the number of members, when they are too many for a list. */
+  readonly count?: number;
+  /** Whether members of other processes may be missing. */
+  readonly partial?: boolean;
+}
+
+/** The payload of `$ws:members` from the server: the whole list, or what changed in it, or the number of members. */
+export interface MembersChange {
+  readonly topic: string;
+  /** The whole list. */
+  readonly members?: readonly object[];
+  /** Members who joined, or show something else of themselves. */
+  readonly joined?: readonly object[];
+  /** The keys of members who left. */
+  readonly left?: readonly string[];
+  /** The number of members, when they are too many for a list. */
+  readonly count?: number;
+  /** Whether members of other processes may be missing. */
+  readonly partial: boolean;
+}
+
+/** The payload of the response to `$ws:members`. */
+export interface MembersPage {
+  readonly topic: string;
+  /** In the order of their keys. */
+  readonly members: readonly object[];
+  /** The number of all members. */
+  readonly count: number;
+  /** Whether members of other processes may be missing. */
+  readonly partial: boolean;
+  /** `after` for the next page; absent on the last page. */
+  readonly next?: string;
 }
 
 /** The payload of `$ws:left`. */

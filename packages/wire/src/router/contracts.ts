@@ -8,7 +8,7 @@ import type { ControlType } from "../protocol/control.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
 import type { HistoryPosition } from "../pubsub/history.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
-import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
@@ -91,6 +91,10 @@ export interface Channels {
   isMember(connection: Connection, channel: AnyChannel, params: unknown): boolean;
   /** Throws `INVALID_ARGUMENT` for invalid parameters. `from` is the publishing connection. */
   target(channel: AnyChannel, params: unknown, from?: Connection): ChannelTarget<AnyChannel>;
+  /** A page of the members of a channel with presence, over all processes. */
+  readMembers(channel: AnyChannel, topic: string, page: MemberPageOptions): Promise<MemberPage>;
+  /** The server stops. Resolves once the other processes were told. */
+  stop(): Promise<void>;
 }
 
 /** One peer: its socket, its data, its calls and topics, and the frames on their way to it. */

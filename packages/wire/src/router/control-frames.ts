@@ -18,7 +18,8 @@ type ServerControlType = (typeof CONTROL)[
   | "left"
   // Requests with a route of their own.
   | "join"
-  | "leave"];
+  | "leave"
+  | "members"];
 
 export function handleControl(connection: Connection, envelope: Envelope): void {
   const control = envelope.type as ControlType;

@@ -12,4 +12,6 @@ export interface Membership {
   readonly hasHistory: boolean;
   /** Whether the connection gets the frames of the topic when they are published; false while it replays the history. */
   isLive: boolean;
+  /** Of a channel with presence: what the connection shows of itself. */
+  member: ({ readonly key: string } & Readonly<Record<string, unknown>>) | undefined;
 }

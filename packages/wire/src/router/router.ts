@@ -1,7 +1,8 @@
 /** The router: registers handlers, middleware and hooks, and creates servers. It knows no platform; adapters provide the sockets. */
 import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { ChannelHandlers } from "../channels/handlers.ts";
-import { type AnyHandlers, ChannelRegistry } from "../channels/registry.ts";
+import { createUnreachableTarget, MemberObserver } from "../channels/observer.ts";
+import { type AnyHandlers, ChannelRegistry, presenceOptionsOf } from "../channels/registry.ts";
 import { createTarget } from "../channels/target.ts";
 import { checkParams, topicOf } from "../channels/topic.ts";
 import { CLOSE, isReservedType } from "../protocol/control.ts";
@@ -9,7 +10,7 @@ import type { WsError } from "../protocol/error.ts";
 import { requireHistory } from "../pubsub/history.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
-import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
+import type { AnyChannel, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema, PayloadInput, RpcSchema } from "../schema/message.ts";
 import { isMessageSchema, notASchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
@@ -34,6 +35,7 @@ import { RemoteDisconnects, type RemoteOptions } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
 import { RouterServer } from "./server.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
+import { UNREACHABLE } from "./unreachable.ts";
 
 /** The handler of a message without a response. */
 export type EventHandler<S extends AnyMessageSchema, Data extends ConnectionData> = (
@@ -52,17 +54,6 @@ type MergeableInto<Data, Other> = [Data] extends [Other]
   ? unknown
   : { readonly "the connection data of this router must include": Other };
 
-/** The result of a publish that would reach no subscriber: all of them are in Durable Objects. */
-const UNREACHABLE: PublishResult = {
-  ok: false,
-  error: "UNSUPPORTED",
-  retryable: false,
-  details: {
-    reason:
-      "router.publish() does not reach the connections of a Durable Object. Call this.publish() in the object, or a method of its stub that does.",
-  },
-};
-
 /** Registers handlers, middleware and hooks. Created by `createRouter()`. */
 export class Router<Data extends ConnectionData = ConnectionData> {
   readonly #options: RouterOptions<Data>;
@@ -75,6 +66,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   /** Whether Durable Objects use this router. Their connections belong to the objects. */
   #isIsolated = false;
   readonly #channels = new ChannelRegistry();
+  readonly #observer = new MemberObserver();
   /** Set when other processes share the pub/sub. */
   readonly #remote: RemoteDisconnects | undefined;
 
@@ -223,9 +215,18 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   to<C extends AnyChannel>(channel: C, params: ParamsInput<C>): ChannelTarget<C> {
     const topic = topicOf(channel, checkParams(channel, params, this.#resolved.validator));
     const target = this.#isUnreachable
-      ? { publish: () => Promise.resolve(UNREACHABLE) }
-      : createTarget(this.#publisher(), channel, topic, undefined);
-    return target as ChannelTarget<C>;
+      ? createUnreachableTarget(UNREACHABLE)
+      : createTarget(this.#publisher(), channel, topic, undefined, (page) =>
+          this.#readMembers(channel, topic, page),
+        );
+    return target as unknown as ChannelTarget<C>;
+  }
+
+  /** Any server of this router knows the members of all. A process without one is an observer of the others. */
+  #readMembers(channel: AnyChannel, topic: string, page: MemberPageOptions): Promise<MemberPage> {
+    for (const server of this.#servers) return server.channels.readMembers(channel, topic, page);
+    const options = presenceOptionsOf(this.#channels.get(channel.pattern)?.handlers);
+    return this.#observer.read(this.#getPubSub(), topic, options, page);
   }
 
   /**

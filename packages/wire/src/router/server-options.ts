@@ -3,6 +3,7 @@ import type { WsError } from "../protocol/error.ts";
 import type { PubSub } from "../pubsub/pubsub.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
+import type { AbsentMembers } from "./absent-members.ts";
 import type { FollowConnections } from "./following.ts";
 import type { Membership } from "./membership.ts";
 import type { AnyData, Peer, ServerContext, SharedWriter } from "./peer.ts";
@@ -40,6 +41,8 @@ export interface ServerOptions {
   readonly onError?: (error: WsError, ctx: { readonly clientId?: string }) => unknown;
   /** Checks a new token of an open connection; returns new data, or undefined to refuse. */
   readonly refresh?: (token: string, data: AnyData) => unknown;
+  /** Persists members of channels whose connection was lost, where the server may be evicted from memory. */
+  readonly absentMembers?: AbsentMembers;
   /** How long `onAuth` and the adapter's `onUpgrade` may take, in ms; then the connection is closed. Default 10,000. */
   readonly handshakeTimeoutMs?: number;
 }

@@ -79,7 +79,7 @@ export class RouterServer implements Server {
     this.buffers = new Buffers(this, router.options.processBufferBudgetBytes, adapter.isolated ?? false);
     this.inbound = new InboundMemory(router.options, this.counters, this.clock, adapter.isolated ?? false);
     this.#router = router;
-    this.channels = new ServerChannels(this, router.channels);
+    this.channels = new ServerChannels(this, router.channels, adapter);
     this.#adapter = adapter;
     this.#stopped = stopped;
     this.native = adapter.nativePublish && new NativeTopics(this, adapter.nativePublish);
@@ -326,12 +326,13 @@ export class RouterServer implements Server {
     this.heartbeat = undefined;
     this.#stopped();
     this.#follower?.stopped();
+    const told = this.channels.stop();
     this.#unobserve?.();
     this.buffers.remove();
     for (const connection of [...this.connections]) connection.close(CLOSE.restarting, reason);
-    if (this.connections.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
+    if (this.connections.size === 0) return told;
+    return new Promise<void>((resolve) => {
       this.#emptied = resolve;
-    });
+    }).then(() => told);
   }
 }

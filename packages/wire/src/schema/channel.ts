@@ -64,3 +64,29 @@ export type PresenceInput<C extends AnyChannel> = C["presence"] extends Standard
 export type PresenceOutput<C extends AnyChannel> = C["presence"] extends StandardSchema
   ? InferOutput<C["presence"]>
   : never;
+
+/** A member of a channel with presence: its key, and what it shows of itself. */
+export type Member<C extends AnyChannel> = { readonly key: string } & Readonly<PresenceOutput<C>>;
+
+/** A member of any channel. */
+export type AnyMember = { readonly key: string } & Readonly<Record<string, unknown>>;
+
+/** Which members to read. */
+export interface MemberPageOptions {
+  /** The key after which the page begins: `next` of the page before. Default: from the start. */
+  readonly after?: string;
+  /** The most members on the page. Default and maximum: `maxMembers` of the channel. */
+  readonly limit?: number;
+}
+
+/** Members of a channel in the order of their keys. */
+export interface MemberPage<M = AnyMember> {
+  /** The members of this page. */
+  readonly members: readonly M[];
+  /** The number of all members. */
+  readonly count: number;
+  /** Whether members of other processes may be missing, because the broker or a process does not answer. */
+  readonly partial: boolean;
+  /** Pass it as `after` for the next page; absent on the last page. */
+  readonly next?: string;
+}

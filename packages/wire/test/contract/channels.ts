@@ -5,6 +5,7 @@ import { type JoinOptions, joinChannel, type WsClient, wsClient } from "../../sr
 import {
   CHANNELS,
   type ChannelName,
+  Crowd,
   Hooks,
   IsMember,
   Publish,
@@ -175,6 +176,58 @@ export function channelContract(
       await expect.poll(() => got, POLL).toEqual(["gap"]);
       await ben.publish("plain", id, "after");
       await expect.poll(() => got, POLL).toEqual(["gap", "after"]);
+    });
+
+    describe("with presence", () => {
+      async function enter(client: WsClient, id: string) {
+        const room = joinChannel(client, Crowd, { id });
+        await room.joined;
+        const keysOf = (members: readonly { readonly key: string }[]) =>
+          members
+            .map(({ key }) => key)
+            .sort()
+            .join();
+        const shown: string[] = [];
+        room.onMembers((members) => shown.push(keysOf(members)));
+        return { room, shown, keys: () => keysOf(room.members) };
+      }
+
+      test("members of both servers see each other, and one key is one member", async () => {
+        const id = newRoom();
+        const [ann, ben, twin] = [await guest("ann", 0), await guest("ben", 1), await guest("ann", 1)];
+        const here = await enter(ann.client, id);
+        const there = await enter(ben.client, id);
+        for (const { keys } of [here, there]) await expect.poll(keys, POLL).toBe("ann,ben");
+        expect(there.room.members).toContainEqual({ key: "ann", name: "Name of ann" });
+        const second = await enter(twin.client, id);
+        await expect.poll(second.keys, POLL).toBe("ann,ben");
+        const before = there.shown.length;
+        here.room.leave();
+        const cas = await enter((await guest("cas", 0)).client, id);
+        await expect.poll(there.keys, POLL).toBe("ann,ben,cas");
+        expect(there.shown.slice(before).every((keys) => keys.includes("ann"))).toBe(true);
+        second.room.leave();
+        for (const { keys } of [there, cas]) await expect.poll(keys, POLL).toBe("ben,cas");
+        expect((await there.room.memberPage({ limit: 1 })).next).toBe("ben");
+      });
+
+      test("a member that is cut off and returns in time was never away; one that does not return leaves", async () => {
+        const id = newRoom();
+        const [ann, ben] = [await guest("ann", 0), await guest("ben", 1)];
+        const [watcher, cut] = [await enter(ann.client, id), await enter(ben.client, id)];
+        await expect.poll(watcher.keys, POLL).toBe("ann,ben");
+        const before = watcher.shown.length;
+        const states: string[] = [];
+        cut.room.onState((state) => states.push(state));
+        ben.cut();
+        await expect.poll(() => states, POLL).toEqual(["joining", "joined"]);
+        const cas = await enter((await guest("cas", 1)).client, id);
+        await expect.poll(watcher.keys, POLL).toBe("ann,ben,cas");
+        expect(watcher.shown.slice(before).every((keys) => keys.includes("ben"))).toBe(true);
+        ben.isAllowed = false;
+        ben.cut();
+        for (const { keys } of [watcher, cas]) await expect.poll(keys, POLL).toBe("ann,cas");
+      });
     });
 
     if (history)

@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { startRedis } from "@halyard/services";
+import { z } from "zod";
+import { median } from "../judge.ts";
+import { type Effort, type Finding, isSmoke, type Measurement } from "../measurement.ts";
+import { pin } from "../pinning.ts";
+import { formatTable, type Table } from "../table.ts";
+
+interface Situation {
+  readonly name: string;
+  readonly members: number;
+  /** Other channels, of 100 members each. */
+  readonly others: number;
+}
+
+const ALONE: Situation = { name: "one channel of 100 members", members: 100, others: 0 };
+const BESIDE: Situation = { name: "the same beside 99 channels of 100", members: 100, others: 99 };
+const LARGE: Situation = { name: "one channel of 10,000 members", members: 10_000, others: 0 };
+const SITUATIONS = [ALONE, BESIDE, LARGE] as const;
+
+const PROGRAM = join(import.meta.dirname, "..", "servers", "presence.ts");
+const JOINS = 1_000;
+const cost = z.object({ cpuUs: z.number(), bytes: z.number() });
+type Cost = z.infer<typeof cost>;
+
+export const measurement: Measurement = {
+  name: "presence",
+  about:
+    "A join and a leave in a channel with presence, two servers over Redis: CPU time beside 99 other channels over CPU time alone",
+  goal: { atMost: 1.2 },
+  async run(effort) {
+    const rounds: Map<Situation, Cost>[] = [];
+    for (let round = 1; round <= effort.rounds; round++) {
+      const costs = new Map<Situation, Cost>();
+      for (const situation of SITUATIONS) costs.set(situation, await measure(situation, effort));
+      rounds.push(costs);
+      effort.onRound(round);
+    }
+    return describe(rounds);
+  },
+};
+
+async function measure({ members, others }: Situation, effort: Effort): Promise<Cost> {
+  const size = isSmoke(effort) ? 0.02 : 1;
+  const broker = await startRedis();
+  try {
+    const sizes = [members * size, others * size, isSmoke(effort) ? 50 : JOINS].map((count) =>
+      String(Math.ceil(count)),
+    );
+    const { command, args } = pin("server", {
+      command: process.execPath,
+      args: [PROGRAM, broker.url, ...sizes],
+    });
+    // Options of this process, such as the condition that imports the sources, do not apply to the program.
+    const env = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" };
+    const { stdout } = await promisify(execFile)(command, args, { env });
+    return cost.parse(JSON.parse(stdout));
+  } finally {
+    await broker.stop();
+  }
+}
+
+function describe(rounds: readonly ReadonlyMap<Situation, Cost>[]): Finding {
+  const of = (situation: Situation, figure: keyof Cost): number[] =>
+    rounds.map((costs) => costs.get(situation)?.[figure] ?? Number.NaN);
+  const alone = of(ALONE, "cpuUs");
+  const figures = of(BESIDE, "cpuUs").map((cpuUs, round) => cpuUs / (alone[round] ?? Number.NaN));
+  const table: Table = [
+    ["median of rounds", "CPU µs a join", "broker bytes a join", "rounds"],
+    ...SITUATIONS.map((situation) => [
+      situation.name,
+      median(of(situation, "cpuUs")).toFixed(0),
+      median(of(situation, "bytes")).toFixed(0),
+      String(rounds.length),
+    ]),
+  ];
+  return {
+    figures,
+    report: `${formatTable(table)}\n\nRatio of each round: ${figures.map((ratio) => ratio.toFixed(2)).join(" ")}`,
+    table,
+    doubts: [],
+    chart: {
+      title: "CPU µs of a join and a leave (shorter is better)",
+      bars: SITUATIONS.map((situation) => ({
+        name: situation.name,
+        role: "ours",
+        value: median(of(situation, "cpuUs")),
+      })),
+    },
+    rivals: [],
+  };
+}

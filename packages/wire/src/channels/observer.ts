@@ -1,0 +1,36 @@
+/** Reads members in a process that runs no server of the router, such as a worker that only publishes. */
+import { WsError } from "../protocol/error.ts";
+import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
+import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
+import { systemClock } from "../time/clock.ts";
+import { TimerWheel } from "../time/timers.ts";
+import type { ChannelTarget } from "./channel-target.ts";
+import type { PresenceOptions } from "./presence/room.ts";
+import { ServerPresence } from "./presence/server-presence.ts";
+
+export class MemberObserver {
+  #presence: ServerPresence | undefined;
+
+  read(
+    pubsub: PubSub,
+    topic: string,
+    options: PresenceOptions,
+    page: MemberPageOptions,
+  ): Promise<MemberPage> {
+    const server = { clock: systemClock, timers: new TimerWheel(systemClock) };
+    this.#presence ??= new ServerPresence(server, pubsub);
+    return this.#presence.read(topic, options, page);
+  }
+}
+
+/** The target of a channel whose members are all in Durable Objects. */
+export function createUnreachableTarget(result: PublishResult): ChannelTarget<AnyChannel> {
+  const refuse = (): Promise<never> =>
+    Promise.reject(
+      new WsError(
+        "FAILED_PRECONDITION",
+        "router.to() does not reach the members of a Durable Object. Call this.to() in the object, or a method of its stub that does.",
+      ),
+    );
+  return { publish: () => Promise.resolve(result), members: refuse, memberPage: refuse };
+}
