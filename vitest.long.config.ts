@@ -19,6 +19,8 @@ export default defineConfig({
       "packages/flags/test/engine/{distribution,hostile-patterns}.test.ts",
       "packages/wire/test/hostile-frames.test.ts",
       "packages/wire/test/client/properties.test.ts",
+      "packages/wire/test/settlement-asks.test.ts",
+      "packages/wire/test/streams-size.test.ts",
     ],
     exclude: ["**/node_modules/**", "**/dist/**"],
     // Two suites at the same time would distort each other's measurements.

@@ -45,11 +45,13 @@ export type {
   PublishOptions,
   RpcContext,
   SendOptions,
+  SendProgress,
   Topics,
 } from "./router/context.ts";
 export type { Server } from "./router/contracts.ts";
 export type { ServerCounters } from "./router/counters.ts";
 export type { DisconnectMatch, DisconnectOptions } from "./router/disconnect.ts";
+export type { DurableRouteOptions } from "./router/durable-route.ts";
 export type {
   AuthHook,
   AuthorizeTopic,
@@ -62,6 +64,7 @@ export type {
 export type { Metrics, ObservedBus, ServerFigures } from "./router/metrics.ts";
 export type { HeartbeatOptions, Platform, RouterOptions } from "./router/options.ts";
 export type {
+  AskOptions,
   ConnectionData,
   Peer,
   SendOutcome,
@@ -80,6 +83,7 @@ export {
   type RpcResult,
 } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
+export { type BytesOptions, bytes } from "./schema/bytes.ts";
 export type {
   AnyChannel,
   AnyMember,
@@ -96,15 +100,22 @@ export type {
 } from "./schema/channel.ts";
 export type {
   AnyMessageSchema,
+  DurableConfig,
+  DurableSchema,
   MessageArguments,
   MessageSchema,
   MetaInput,
   MetaOutput,
   PayloadInput,
   PayloadOutput,
+  ProgressInput,
+  ProgressOutput,
   ReceivedMessage,
+  RpcOptions,
   RpcSchema,
   StandardMeta,
+  StreamOrDurable,
+  StreamSchema,
 } from "./schema/message.ts";
 export {
   channel,
@@ -115,4 +126,5 @@ export {
   type StandardJson,
 } from "./schema/standard.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "./schema/standard-schema.ts";
+export type { OpenStream, Stream, StreamHost, StreamMeta } from "./schema/stream.ts";
 export type { Validator } from "./schema/validate.ts";

@@ -4,6 +4,7 @@
 export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
 export {
+  bytes,
   channel,
   message,
   rpc,

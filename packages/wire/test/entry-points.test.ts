@@ -2,16 +2,20 @@ import { expect, test } from "vitest";
 
 // A change of the public names is a reviewed diff of this file.
 test.each([
-  ["@halyard/wire", ["ERROR_CODES", "MemoryPubSub", "WsError", "channel", "createRouter", "message", "rpc"]],
-  ["@halyard/wire/zod", ["channel", "createRouter", "message", "rpc", "z"]],
-  ["@halyard/wire/valibot", ["channel", "createRouter", "message", "rpc", "v"]],
-  ["@halyard/wire/client", ["joinChannel", "wsClient"]],
-  ["@halyard/wire/client/zod", ["joinChannel", "wsClient"]],
-  ["@halyard/wire/client/valibot", ["joinChannel", "wsClient"]],
+  [
+    "@halyard/wire",
+    ["ERROR_CODES", "MemoryPubSub", "WsError", "bytes", "channel", "createRouter", "message", "rpc"],
+  ],
+  ["@halyard/wire/zod", ["bytes", "channel", "createRouter", "message", "rpc", "z"]],
+  ["@halyard/wire/valibot", ["bytes", "channel", "createRouter", "message", "rpc", "v"]],
+  ["@halyard/wire/client", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],
+  ["@halyard/wire/client/zod", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],
+  ["@halyard/wire/client/valibot", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],
   [
     "@halyard/wire/react",
     [
       "WireProvider",
+      "useCall",
       "useChannel",
       "useChannelEvent",
       "useClient",

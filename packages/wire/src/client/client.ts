@@ -25,7 +25,7 @@ import { listeners } from "./listeners.ts";
 import type { ClientOptions, RequestOptions, SendOptions } from "./options.ts";
 import { type Outbound, write } from "./outbound.ts";
 import { createOutbox } from "./outbox.ts";
-import { type RequestPromise, withProgress } from "./progress.ts";
+import { type Progress, type RequestPromise, withProgress } from "./progress.ts";
 import { type Call, createRequests } from "./requests.ts";
 import { text } from "./texts.ts";
 import { publicUrl, resolveUrl } from "./url.ts";
@@ -33,7 +33,7 @@ import type { WsClient } from "./ws-client.ts";
 
 /** Control types that need no action here: the inbox and `channels.ts` handle theirs, and a client sends the others but `pong`. */
 type IgnoredControlType =
-  `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong" | "join" | "joined" | "leave" | "left" | "members"}`;
+  `$ws:${"rpc-progress" | "synced" | "abort" | "ping" | "pong" | "join" | "joined" | "leave" | "left" | "members" | "credit" | "answer"}`;
 
 /** Creates a client in the given environment; tests replace `globalThis`. */
 export function createClient(options: ClientOptions, environment: Environment = globalThis): WsClient {
@@ -176,6 +176,9 @@ export function createClient(options: ClientOptions, environment: Environment = 
       }
       case "$ws:sync":
         return sendControl("$ws:synced", { id: fields["id"] });
+      // `handle()` intercepts what it has a handler for.
+      case "$ws:ask":
+        return sendControl("$ws:answer", { code: "UNIMPLEMENTED" }, meta);
       case "$ws:drain":
         drainMs = number("retryAfterMs") ?? 0;
         return leaveWhenDrained();
@@ -274,15 +277,20 @@ export function createClient(options: ClientOptions, environment: Environment = 
       third?: AnyMessageSchema | RequestOptions,
       fourth?: RequestOptions,
     ): RequestPromise<never> {
-      const progress = listeners<[data: unknown]>(thrown);
+      let progress: Progress = listeners<[data: unknown]>(thrown);
       let call: Call | undefined;
       const promise = new Promise<Inbound>((resolve, reject) => {
         const [reply, options = {}] =
           third && "type" in third ? [third, fourth] : [schema?.response, third as RequestOptions];
-        const { timeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, meta, signal } = options;
+        const { meta, signal } = options;
+        const { timeoutMs: silenceMs = DEFAULT_REQUEST_TIMEOUT_MS, deadlineMs = silenceMs } = options;
+        const timeoutMs = Math.min(silenceMs, deadlineMs);
         const id = options.correlationId ?? meta?.correlationId ?? `${idPrefix}-${++lastId}`;
         const timestamp = environment.Date.now();
-        const frame = write(schema, payload, { timestamp, ...meta, correlationId: id, timeoutMs });
+        const fields = { timestamp, ...meta, correlationId: id, timeoutMs };
+        const stream = schema?.stream?.(core, fields, options);
+        const frame = write(schema, payload, fields, stream?.meta);
+        progress = stream ?? progress;
         const { type } = schema;
         if (!reply) throw failure("INVALID_ARGUMENT", text("response", type));
         call = requests.open({ id, type, frame, reply, progress, resolve, reject }, timeoutMs, signal);
@@ -296,7 +304,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
     onError: errors.add,
     onGap: gaps.add,
   };
-  cores.set(client, [options, environment, report, thrown, inbox, intercepts, () => hello, sendControl]);
+  const core = [options, environment, report, thrown, inbox, intercepts, () => hello, sendControl] as const;
+  cores.set(client, core);
   return client;
 }
 

@@ -57,17 +57,20 @@ export function createInbox(
       return refuse(failure("INTERNAL", envelope.problem), "parse", only("string", type), call);
     if ([...intercepts].some((intercept) => intercept(envelope))) return;
     tidyMeta(meta);
-    if (type === PROGRESS) call?.progress.emit(payload);
-    else if (requests.isLate(correlationId)) return;
+    if (type === PROGRESS) {
+      if (call) settle(call, envelope);
+    } else if (requests.isLate(correlationId)) return;
     else if (isReservedType(type)) control(envelope as ControlFrame, call);
     else if (call) settle(call, envelope);
     else if (!handlers.get(type)?.emit(envelope)) unhandled.emit({ type, meta, payload });
   }
 
+  /** A response, or progress before it. */
   function settle(call: Call, envelope: Envelope): void {
     const { reply } = call;
     const { type } = envelope;
     try {
+      if (type === PROGRESS) return void call.progress.emit(envelope.payload);
       if (type !== reply.type) throw failure("INTERNAL", text("response", call.type, type, reply.type));
       call.settle(read(reply, envelope, "INTERNAL", unknownKeys));
     } catch (error) {

@@ -23,23 +23,33 @@ export type {
 } from "../schema/channel.ts";
 export type {
   AnyMessageSchema,
+  DurableConfig,
+  DurableSchema,
   MessageArguments,
   MessageSchema,
   MetaInput,
   MetaOutput,
   PayloadInput,
   PayloadOutput,
+  ProgressInput,
+  ProgressOutput,
   ReceivedMessage,
+  RpcOptions,
   RpcSchema,
   StandardMeta,
+  StreamOrDurable,
+  StreamSchema,
 } from "../schema/message.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "../schema/standard-schema.ts";
+export type { OpenStream, Stream, StreamHost, StreamMeta } from "../schema/stream.ts";
+export { attachCall, type CallOptions, type DurableCall, startCall } from "./calls.ts";
 export type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
 export { joinChannel } from "./channels.ts";
 export { wsClient } from "./client.ts";
 export type { ClientState } from "./connection.ts";
 export type { SocketLike } from "./environment.ts";
 export type { ClientErrorContext, StateInfo } from "./failures.ts";
+export { type HandleContext, handle } from "./handle.ts";
 export type { Inbound as UnhandledMessage } from "./inbound.ts";
 export type {
   AuthOptions,

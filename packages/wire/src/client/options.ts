@@ -64,8 +64,13 @@ export interface SendOptions<S extends AnyMessageSchema = AnyMessageSchema> {
 
 /** Options of `client.request`. */
 export interface RequestOptions<S extends AnyMessageSchema = AnyMessageSchema> extends SendOptions<S> {
-  /** Time from the call to the response, in ms; also sent to the server. Default 30,000. */
+  /**
+   * Time from the call to the response, in ms; also sent to the server. Default 30,000. With typed progress, it is the
+   * longest silence: each item begins it again, and it does not count while items wait for the application.
+   */
   readonly timeoutMs?: number;
+  /** With typed progress: time from the call to the response, in ms; also sent to the server. Default: no limit. */
+  readonly deadlineMs?: number;
   /** Aborting it rejects the request with `CANCELLED` and cancels it on the server. */
   readonly signal?: AbortSignal;
 }

@@ -10,15 +10,15 @@ import { explain } from "./texts.ts";
 export interface Outbound {
   readonly type: string;
   frame: string;
-  /** Of a request: the monotonic time at which it times out, in ms. */
-  readonly deadline?: number;
+  /** Of a request: the monotonic time at which it times out, in ms; undefined for one whose timeout is a silence. */
+  readonly deadline?: number | undefined;
   /** Of a request: resolves or rejects it. */
   readonly settle?: (outcome: WsError | Inbound) => void;
   isSent?: boolean;
 }
 
-/** Encodes the frame; throws `INVALID_ARGUMENT` when payload or meta do not match the schema. */
-export function write(schema: AnyMessageSchema, payload: unknown, fields: object): string {
+/** Encodes the frame; throws `INVALID_ARGUMENT` when payload or meta do not match the schema. `reserved`: meta keys of the protocol. */
+export function write(schema: AnyMessageSchema, payload: unknown, fields: object, reserved?: object): string {
   const type = typeOf(schema);
   const meta: Meta = { ...fields };
   try {
@@ -26,7 +26,7 @@ export function write(schema: AnyMessageSchema, payload: unknown, fields: object
     read(schema, { problem: undefined, type, meta, payload, hasCustom: tidyMeta(meta) }, "INVALID_ARGUMENT");
     const problem = problemOfMeta(meta);
     if (problem) throw failure("INVALID_ARGUMENT", problem);
-    return encode(type, meta, payload);
+    return encode(type, { ...meta, ...reserved }, payload);
   } catch (error) {
     throw explain(WsError.wrap(error, "INVALID_ARGUMENT"), "send");
   }

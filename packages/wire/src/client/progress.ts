@@ -1,40 +1,48 @@
 /** The promise of a request, extended with its progress updates. */
+import type { WsError } from "../protocol/error.ts";
 import { MAX_UNREAD } from "./bounds.ts";
-import type { Listeners } from "./listeners.ts";
 
 /**
  * Resolves to the response of a request. Iterate it, or use `onProgress`, for the progress updates before it. Leaving
- * the iteration early cancels the request.
+ * the iteration early cancels the request. `Item` is the type of an update; it is `unknown` unless the request declares
+ * its progress.
  */
-export interface RequestPromise<Response> extends Promise<Response>, AsyncIterable<unknown> {
+export interface RequestPromise<Response, Item = unknown> extends Promise<Response>, AsyncIterable<Item> {
   /** Called with every progress update from now on; returns a function that stops it. */
-  onProgress(callback: (data: unknown) => void): () => void;
+  onProgress(callback: (item: Item) => void): () => void;
+}
+
+/** The updates of one request: a list of callbacks, or the reader of typed progress (`schema/stream-reader.ts`). */
+export interface Progress {
+  emit(data: unknown): unknown;
+  /** `unread` holds what an iteration has not read. */
+  add(callback: (data: unknown) => void, unread?: readonly unknown[]): () => void;
+  /** An iteration has read an update. */
+  read?(): void;
+  /** The time is up: returns for how many ms the request may go on, or its error. */
+  late?(): number | WsError;
 }
 
 export function withProgress<Response>(
   promise: Promise<Response>,
-  progress: Listeners<[data: unknown]>,
+  progress: Progress,
   cancel: () => void,
 ): RequestPromise<Response> {
   return Object.assign(promise, {
-    onProgress: progress.add,
+    onProgress: (callback: (data: unknown) => void) => progress.add(callback),
     [Symbol.asyncIterator]: () => iterate(promise, progress, cancel),
   });
 }
 
 /** Collects updates from now on, not from the first read. Ends with the request, and throws its error. */
-function iterate(
-  promise: Promise<unknown>,
-  progress: Listeners<[data: unknown]>,
-  cancel: () => void,
-): AsyncGenerator<unknown> {
+function iterate(promise: Promise<unknown>, progress: Progress, cancel: () => void): AsyncGenerator<unknown> {
   const unread: unknown[] = [];
   let isSettled = false;
   let wake = (): void => undefined;
   const stop = progress.add((data) => {
     if (unread.push(data) > MAX_UNREAD) unread.shift();
     wake();
-  });
+  }, unread);
   const settled = (): void => {
     isSettled = true;
     wake();
@@ -44,7 +52,11 @@ function iterate(
   async function* read(): AsyncGenerator<unknown> {
     try {
       for (;;) {
-        while (unread.length > 0) yield unread.shift();
+        while (unread.length > 0) {
+          const data = unread.shift();
+          progress.read?.();
+          yield data;
+        }
         if (isSettled) return await promise;
         await new Promise<void>((resolve) => {
           wake = resolve;

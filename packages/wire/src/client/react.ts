@@ -17,11 +17,14 @@ import type { WsError } from "../protocol/error.ts";
 import type { AnyChannel, Member, ParamsInput } from "../schema/channel.ts";
 import type {
   AnyMessageSchema,
+  DurableSchema,
   MessageArguments,
   PayloadOutput,
+  ProgressOutput,
   ReceivedMessage,
   RpcSchema,
 } from "../schema/message.ts";
+import { attachCall, type CallOptions, type DurableCall, startCall } from "./calls.ts";
 import type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
 import { joinChannel } from "./channels.ts";
 import type { ClientState } from "./connection.ts";
@@ -254,7 +257,7 @@ export interface RequestState<S extends RpcSchema> {
   /** Why it failed, when `error`. */
   readonly error: WsError | undefined;
   /** The last progress update. */
-  readonly progress: unknown;
+  readonly progress: ProgressOutput<S> | undefined;
 }
 
 /** The result of `useRequest`: the state of the last request, and functions to send and cancel. */
@@ -262,7 +265,7 @@ export interface UseRequest<S extends RpcSchema> extends RequestState<S> {
   /** Sends a request. Its error is also in `error`, so the promise may be ignored. */
   readonly request: (
     ...args: MessageArguments<S, RequestOptions<S>>
-  ) => RequestPromise<ReceivedMessage<S["response"]>>;
+  ) => RequestPromise<ReceivedMessage<S["response"]>, ProgressOutput<S>>;
   /** Cancels every request of this hook without a response. */
   readonly cancel: () => void;
 }
@@ -318,4 +321,88 @@ export function useRequest<S extends RpcSchema>(schema: S): UseRequest<S> {
   );
 
   return { ...state, request, cancel };
+}
+
+/** The state of the call that a `useCall` hook shows. */
+export interface CallState<S extends DurableSchema> {
+  /** `idle` without a call. */
+  readonly status: "idle" | "pending" | "success" | "error";
+  /** The id of the call. Keep it, in the URL or in the session storage, to show the call again after a reload. */
+  readonly id: string | undefined;
+  /** The items so far; empty again when another call is shown. */
+  readonly items: readonly ProgressOutput<S>[];
+  /** The response, when `success`. */
+  readonly result: ReceivedMessage<S["response"]> | undefined;
+  /** Why it failed, when `error`; the code is `CANCELLED` after `cancel()`. */
+  readonly error: WsError | undefined;
+}
+
+/** The result of `useCall`: the state of a call, and functions to start and to cancel. */
+export interface UseCall<S extends DurableSchema> extends CallState<S> {
+  /** Starts a call and shows it. The call that was shown before goes on. */
+  readonly start: (...args: MessageArguments<S, CallOptions>) => DurableCall<S>;
+  /** Stops the call for all its readers. */
+  readonly cancel: () => Promise<void>;
+}
+
+/** Items that arrive within this time are shown together, in ms. */
+const SHOW_EVERY_MS = 16;
+const NO_CALL = { status: "idle", id: undefined, items: [], result: undefined, error: undefined } as const;
+
+/**
+ * Shows a durable call: one that `start()` starts, or the one with this id, such as after a reload. On unmount the hook
+ * stops reading, and the call goes on.
+ */
+export function useCall<S extends DurableSchema>(
+  schema: S,
+  { id }: { readonly id?: string } = {},
+): UseCall<S> {
+  const client = useClient();
+  const [state, setState] = useState<CallState<S>>(NO_CALL);
+  const shown = useRef<DurableCall<S>>(undefined);
+
+  const show = useCallback((call: DurableCall<S>) => {
+    shown.current?.detach();
+    shown.current = call;
+    const items: ProgressOutput<S>[] = [];
+    let isScheduled = false;
+    const change = (part: Partial<CallState<S>>): void => {
+      if (shown.current === call) setState((before) => ({ ...before, ...part, items: [...items] }));
+    };
+    const showItems = (): void => {
+      isScheduled = false;
+      change({});
+    };
+    const read = async (): Promise<void> => {
+      for await (const item of call) {
+        items.push(item);
+        if (!isScheduled) setTimeout(showItems, SHOW_EVERY_MS);
+        isScheduled = true;
+      }
+      change({ status: "success", result: await call.result });
+    };
+    setState({ ...NO_CALL, status: "pending", id: call.id });
+    read().catch((error: WsError) => change({ status: "error", error }));
+    return call;
+  }, []);
+
+  useEffect(() => {
+    // The call may be one that `start()` has started, and whose id the component has kept.
+    if (id !== undefined && id !== shown.current?.id) show(attachCall(client, schema, id));
+  }, [client, schema, id, show]);
+
+  useEffect(
+    () => () => {
+      shown.current?.detach();
+      shown.current = undefined;
+    },
+    [],
+  );
+
+  const start = useCallback(
+    (...args: MessageArguments<S, CallOptions>) => show(startCall(client, schema, ...args)),
+    [client, schema, show],
+  );
+  const cancel = useCallback(async () => shown.current?.cancel(), []);
+  return { ...state, start, cancel };
 }

@@ -5,8 +5,8 @@ import type { Environment } from "./environment.ts";
 import { failure } from "./failures.ts";
 import type { Inbound } from "./inbound.ts";
 import { createLimit } from "./limit.ts";
-import type { Listeners } from "./listeners.ts";
 import type { Outbound } from "./outbound.ts";
+import type { Progress } from "./progress.ts";
 import { enqueue } from "./queue.ts";
 import { text } from "./texts.ts";
 
@@ -16,7 +16,7 @@ export interface Request {
   readonly type: string;
   readonly frame: string;
   readonly reply: AnyMessageSchema;
-  readonly progress: Listeners<[data: unknown]>;
+  readonly progress: Progress;
   readonly resolve: (message: Inbound) => void;
   readonly reject: (error: WsError) => void;
 }
@@ -51,7 +51,7 @@ export function createRequests(
 
   return {
     open(request, timeoutMs, signal) {
-      const { id } = request;
+      const { id, progress } = request;
       if (calls.has(id)) throw failure("ALREADY_EXISTS", text("correlationId", id));
       if (calls.size >= limit) throw failure("RESOURCE_EXHAUSTED", text("pendingRequestsLimit", limit));
       // An id that was given up may be used again.
@@ -61,7 +61,10 @@ export function createRequests(
         environment,
         timeoutMs,
         signal,
-        () => failure("DEADLINE_EXCEEDED", text("timeoutMs", timeoutMs, call.isSent)),
+        () =>
+          // A stream that waits in the queue has no progress.
+          (call.isSent && progress.late?.()) ||
+          failure("DEADLINE_EXCEEDED", text("timeoutMs", timeoutMs, call.isSent)),
         (error) => {
           if (calls.get(id) !== call) return;
           isCancelled = error.code === "CANCELLED";
@@ -71,7 +74,7 @@ export function createRequests(
       );
       const call: Call = {
         ...request,
-        deadline: environment.performance.now() + timeoutMs,
+        deadline: progress.late ? undefined : environment.performance.now() + timeoutMs,
         isSent: false,
         cancel: waiting.cancel,
         settle(outcome) {

@@ -6,6 +6,7 @@ import type {
   MessageArguments,
   PayloadInput,
   PayloadOutput,
+  ProgressOutput,
   ReceivedMessage,
   RpcSchema,
 } from "../schema/message.ts";
@@ -83,11 +84,11 @@ export interface WsClient {
     payload: PayloadInput<S>,
     replySchema: R,
     options?: RequestOptions<S>,
-  ): RequestPromise<ReceivedMessage<R>>;
+  ): RequestPromise<ReceivedMessage<R>, ProgressOutput<S>>;
   request<S extends RpcSchema>(
     schema: S,
     ...args: MessageArguments<S, RequestOptions<S>>
-  ): RequestPromise<ReceivedMessage<S["response"]>>;
+  ): RequestPromise<ReceivedMessage<S["response"]>, ProgressOutput<S>>;
   /**
    * Called with every new state; returns a function that stops it. `info` has the close code and the reason when an
    * attempt failed or the connection was lost; it is undefined for other changes.

@@ -26,8 +26,14 @@ export const CONTROL = {
   sync: "$ws:sync",
   /** Client: the echo of a marker, which proves that all frames before it arrived. Payload: `{ id }`. */
   synced: "$ws:synced",
-  /** Client: cancels the request with this `correlationId`. */
+  /** Client: cancels the request with this `correlationId`. Server: cancels its `$ws:ask` with this `correlationId`. */
   abort: "$ws:abort",
+  /** Client: the server may send this many more progress items to the request with this `correlationId`. Payload: `Credit`. */
+  credit: "$ws:credit",
+  /** Server: a request to the client, with a `correlationId` of the server. Payload: `Ask`. */
+  ask: "$ws:ask",
+  /** Client: the end of the ask with this `correlationId`. Payload: `Answer`. */
+  answer: "$ws:answer",
   /** Client: requests a pong. */
   ping: "$ws:ping",
   pong: "$ws:pong",
@@ -135,6 +141,23 @@ export interface Left {
   /** `PERMISSION_DENIED`: do not join again. `UNAVAILABLE`: join again later. Absent in the response to a leave. */
   readonly code?: string;
 }
+
+/** The payload of `$ws:credit`. */
+export interface Credit {
+  /** A positive integer. */
+  readonly n: number;
+}
+
+/** The payload of `$ws:ask`: a message for a handler of the client. */
+export interface Ask {
+  readonly type: string;
+  readonly payload?: unknown;
+}
+
+/** The payload of `$ws:answer`: the response message, or the code of an error. */
+export type Answer =
+  | { readonly type: string; readonly payload?: unknown; readonly code?: undefined }
+  | { readonly code: string };
 
 /** The payload of `$ws:drain`. */
 export interface Drain {

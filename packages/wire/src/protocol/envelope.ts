@@ -1,4 +1,5 @@
 /** The frame on the wire: `{"type","meta","payload"?}` as JSON text. Payloads are checked later, by their schema. */
+import { keepTerms, readTerms } from "./call-terms.ts";
 import { isObject } from "./checks.ts";
 import { isReservedMetaKey, isReservedType, isStandardMetaKey } from "./control.ts";
 
@@ -71,7 +72,11 @@ function parse(frame: string): Envelope | Unreadable {
   if (!isObject(meta)) return unreadable('"meta" is not an object.', type);
   const problem = problemOf(root) ?? problemOfMeta(meta);
   if (problem !== undefined) return unreadable(problem, type, meta["correlationId"]);
-  const hasCustom = !isStandard(meta) && tidyMeta(meta);
+  const isPlain = isStandard(meta);
+  // Reserved keys are removed: an application cannot read them, and their values are not checked by its schema.
+  const terms = isPlain ? undefined : readTerms(meta);
+  const hasCustom = !isPlain && tidyMeta(meta);
+  if (terms !== undefined) keepTerms(meta, terms);
   return {
     problem: undefined,
     type: type as string,

@@ -1,8 +1,11 @@
 /** The connection to one peer: `Connection` of `contracts.ts`, where its members are described. */
 import { CLOSE, CONTROL } from "../protocol/control.ts";
 import { encodeShort } from "../protocol/encode-short.ts";
+import type { Envelope } from "../protocol/envelope.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
+import type { MessageArguments, ReceivedMessage, RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";
+import { Asks } from "./asks.ts";
 import { checkCloseCode, shortReason } from "./close-code.ts";
 import type { CallInFlight, Connection, Server, WaitingMessage } from "./contracts.ts";
 import { dispatch } from "./dispatch.ts";
@@ -10,7 +13,7 @@ import { checkFrameSize } from "./frame-size.ts";
 import { HeldMessage, type HeldMessages } from "./inbound-memory.ts";
 import type { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
-import type { AnyData, SendOutcome, ServerContext, SharedFrame, Socket } from "./peer.ts";
+import type { AnyData, AskOptions, SendOutcome, ServerContext, SharedFrame, Socket } from "./peer.ts";
 
 /** How long the peer may take to answer a close frame. */
 const CLOSE_GRACE_MS = 1_000;
@@ -40,6 +43,8 @@ export class ServerConnection implements Connection {
   #grace: Timeout | undefined;
   /** Created with the first message that outlives its turn of the event loop. */
   #held: HeldMessages | undefined;
+  /** Created with the first request to the client. */
+  #asks: Asks | undefined;
   /** The length of the frame that is being received. */
   #frameLength = 0;
 
@@ -171,6 +176,19 @@ export class ServerConnection implements Connection {
     this.#outbox.acknowledge(id, true);
   }
 
+  async request<S extends RpcSchema & { readonly meta: undefined }>(
+    schema: S,
+    ...[payload, options]: MessageArguments<S, AskOptions>
+  ): Promise<ReceivedMessage<S["response"]>> {
+    this.#asks ??= new Asks(this);
+    const response = await this.#asks.request(schema, payload, options ?? {});
+    return response as ReceivedMessage<S["response"]>;
+  }
+
+  answered(id: string, envelope: Envelope): void {
+    this.#asks?.answered(id, envelope);
+  }
+
   expireAt(expiresAt: unknown): void {
     if (this.#expiry !== undefined) this.server.timers.remove(this.#expiry);
     if (expiresAt === undefined || expiresAt === Number.POSITIVE_INFINITY) return;
@@ -211,6 +229,7 @@ export class ServerConnection implements Connection {
     if (this.#grace !== undefined) this.server.timers.remove(this.#grace);
     for (const call of [...(this.calls?.values() ?? [])]) call.disconnect();
     this.#outbox.end();
+    this.#asks?.end();
     for (const message of this.waiting?.splice(0) ?? []) message.drop();
     this.waiting = undefined;
     this.#held?.close();

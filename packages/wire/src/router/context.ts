@@ -6,15 +6,18 @@ import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type {
   AnyMessageSchema,
+  DurableConfig,
   MessageArguments,
   MetaInput,
   MetaOption,
   MetaOutput,
   PayloadInput,
   PayloadOutput,
+  ProgressInput,
   RpcSchema,
   StandardMeta,
 } from "../schema/message.ts";
+import type { StandardSchema } from "../schema/standard-schema.ts";
 import type { ConnectionData, Peer, ServerContext } from "./peer.ts";
 
 /** The meta of a message as its handler sees it. */
@@ -160,6 +163,8 @@ export interface RpcContext<S extends RpcSchema = RpcSchema, Data extends Connec
   readonly meta: MessageMeta<S> & { readonly correlationId: string };
   /** When the caller stops waiting, in ms since epoch. */
   readonly deadline: number;
+  /** The id of a durable call, by which its owner can read it; undefined for other requests. */
+  readonly callId: S extends { readonly durable: DurableConfig } ? string : undefined;
   /** Sends the response. Later calls are ignored. */
   reply(
     schema: S["response"],
@@ -167,8 +172,8 @@ export interface RpcContext<S extends RpcSchema = RpcSchema, Data extends Connec
     options: SendOptions<S["response"]> & MetaOption<S["response"]> & { readonly waitFor: "drain" | "ack" },
   ): Promise<boolean>;
   reply(schema: S["response"], ...rest: SendArguments<S["response"]>): void;
-  /** Sends a progress update. Returns false when it was dropped: the call has ended, or the peer reads too slowly. */
-  progress(data?: unknown): boolean;
+  /** Sends a progress update. */
+  readonly progress: SendProgress<S>;
   /**
    * Called once if the call is cancelled: by the caller, a disconnect, the deadline, the idle limit or a forced drain.
    * Returns a function that removes the callback.
@@ -177,6 +182,16 @@ export interface RpcContext<S extends RpcSchema = RpcSchema, Data extends Connec
   /** Aborted when the call is cancelled. */
   readonly abortSignal: AbortSignal;
 }
+
+/**
+ * With typed progress: sends an item, and resolves once it is sent. It waits while 64 items wait for the reader, or while
+ * too many bytes are unsent. Await it: more than 64 items at once throw. Rejects when the call has ended.
+ *
+ * Without: returns false when the update was dropped, because the call has ended or the peer reads too slowly.
+ */
+export type SendProgress<S extends RpcSchema> = S extends { readonly progress: StandardSchema }
+  ? (item: ProgressInput<S>) => Promise<void>
+  : (data?: unknown) => boolean;
 
 /** The context of middleware: the connection and the message, but not its payload. */
 export interface MiddlewareContext<Data extends ConnectionData = ConnectionData>

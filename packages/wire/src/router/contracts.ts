@@ -5,6 +5,7 @@
 
 import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { ControlType } from "../protocol/control.ts";
+import type { Envelope } from "../protocol/envelope.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
 import type { HistoryPosition } from "../pubsub/history.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
@@ -30,6 +31,10 @@ export interface CallInFlight {
   readonly id: string;
   /** When the caller stops waiting, in ms since epoch. */
   readonly deadline: number;
+  /** Whether it has typed progress, and may take long: a drain does not wait for it. */
+  readonly isStream: boolean;
+  /** The caller accepts more progress items. */
+  grant(items: number): void;
   /** The caller cancelled the request. */
   abort(): void;
   /** The server is stopping and does not wait for the handler. */
@@ -160,6 +165,8 @@ export interface Connection extends Peer<AnyData>, SocketEvents {
   whenAcknowledged(signal: AbortSignal | undefined): Promise<boolean>;
   /** The peer confirmed the marker with this id. */
   acknowledge(id: string): void;
+  /** The client answered the request with this id. */
+  answered(id: string, envelope: Envelope): void;
   /** Closes the connection with 4401 at this wall time in ms, unless called again; undefined: never. */
   expireAt(expiresAt: unknown): void;
 }

@@ -1,5 +1,6 @@
-/** Handles the control frames of clients: abort, ping, synced, auth. */
-import { CLOSE, CONTROL, type ControlType } from "../protocol/control.ts";
+/** Handles the control frames of clients: abort, credit, answer, ping, synced, auth. */
+import { isCount } from "../protocol/call-terms.ts";
+import { CLOSE, CONTROL, type ControlType, type Credit } from "../protocol/control.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { Connection } from "./contracts.ts";
@@ -16,6 +17,7 @@ type ServerControlType = (typeof CONTROL)[
   | "pong"
   | "joined"
   | "left"
+  | "ask"
   // Requests with a route of their own.
   | "join"
   | "leave"
@@ -28,7 +30,11 @@ export function handleControl(connection: Connection, envelope: Envelope): void 
       connection.send(CONTROL.pong);
       return;
     case CONTROL.abort:
-      return abort(connection, envelope.meta.correlationId);
+      return connection.calls?.get(correlationOf(envelope))?.abort();
+    case CONTROL.credit:
+      return grant(connection, correlationOf(envelope), creditIn(envelope));
+    case CONTROL.answer:
+      return connection.answered(correlationOf(envelope), envelope);
     case CONTROL.synced:
       return connection.acknowledge(field(envelope, "id"));
     case CONTROL.auth:
@@ -42,14 +48,23 @@ export function handleControl(connection: Connection, envelope: Envelope): void 
   }
 }
 
-/** Ignores an abort without a call in flight: the response was sent before the abort arrived. */
-function abort(connection: Connection, correlationId: string | undefined): void {
-  if (correlationId === undefined)
-    throw new WsError(
-      "INVALID_ARGUMENT",
-      "The $ws:abort frame has no meta.correlationId. Set it to the id of the request.",
-    );
-  connection.calls?.get(correlationId)?.abort();
+/** A frame without a call in flight is ignored: the response was sent before the frame arrived. */
+function correlationOf({ type, meta }: Envelope): string {
+  if (meta.correlationId !== undefined) return meta.correlationId;
+  throw new WsError(
+    "INVALID_ARGUMENT",
+    `The ${type} frame has no meta.correlationId. Set it to the id of the request.`,
+  );
+}
+
+function grant(connection: Connection, correlationId: string, items: number): void {
+  connection.calls?.get(correlationId)?.grant(items);
+}
+
+function creditIn({ payload }: Envelope): number {
+  const items = (payload as Partial<Credit> | null | undefined)?.n;
+  if (isCount(items)) return items;
+  throw new WsError("INVALID_ARGUMENT", "The payload of $ws:credit has no positive integer `n`.");
 }
 
 function refresh(connection: Connection, token: string): void {

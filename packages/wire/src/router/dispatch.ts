@@ -2,6 +2,7 @@
  * Handles one frame: decode → control types → route → validate → context → turn → admission → middleware → handler.
  * Synchronous until a hook, middleware or handler returns a promise. Every failure ends in `failure.ts`.
  */
+import { isAttach, termsOf } from "../protocol/call-terms.ts";
 import { isReservedType } from "../protocol/control.ts";
 import { decode, type Envelope } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
@@ -19,6 +20,7 @@ import { type ChainEnd, MiddlewareScope, runChain } from "./middleware.ts";
 import { isDevelopment } from "./options.ts";
 import { pendingOf } from "./pending.ts";
 import type { Route as MessageRoute } from "./routes.ts";
+import { StreamCall } from "./stream-call.ts";
 
 type Route = MessageRoute | ControlRoute;
 
@@ -67,7 +69,11 @@ function end(message: InboundEvent, error: unknown): void {
 function read(connection: Connection, route: Route, envelope: Envelope, receivedAt: number): InboundEvent {
   const { options } = connection.server;
   if (route.kind === "control") return readControl(connection, route, envelope, receivedAt);
-  const payload = readPayload(options.validator, route.schema, envelope, "INVALID_ARGUMENT");
+  // A request that attaches to a durable call has no payload.
+  const isWhole = route.schema.durable === undefined || !isAttach(termsOf(envelope.meta)?.key);
+  const payload = isWhole
+    ? readPayload(options.validator, route.schema, envelope, "INVALID_ARGUMENT")
+    : undefined;
   const meta = readMeta(options.validator, route.schema, envelope, "INVALID_ARGUMENT");
   meta["clientId"] = connection.clientId;
   meta["receivedAt"] = receivedAt;
@@ -76,7 +82,10 @@ function read(connection: Connection, route: Route, envelope: Envelope, received
     return new InboundEvent(connection, route.schema.type, meta as MessageMeta, payload);
   }
   meta.correlationId ??= uuidv7(receivedAt);
-  const call = new InboundCall(connection, route.schema, meta as RpcContext["meta"], payload);
+  const call =
+    route.schema.progress === undefined
+      ? new InboundCall(connection, route.schema, meta as RpcContext["meta"], payload)
+      : new StreamCall(connection, route.schema, meta as RpcContext["meta"], payload, termsOf(envelope.meta));
   call.checkLimit();
   return call;
 }

@@ -37,10 +37,12 @@ export async function drain(
   while (server.connections.size > 0) {
     const elapsedMs = server.clock.now() - startedAt;
     const isLate = elapsedMs >= timeoutMs;
+    const isPastGrace = elapsedMs >= Math.min(GRACE_MS, timeoutMs);
     for (const connection of [...server.connections]) {
       if (!connection.isOpen) continue;
+      if (isPastGrace) endStreams(connection);
       const isIdle = !connection.isBusy && connection.bufferedBytes === 0;
-      if (!isLate && !(isIdle && elapsedMs >= Math.min(GRACE_MS, timeoutMs))) continue;
+      if (!isLate && !(isIdle && isPastGrace)) continue;
       if (!isIdle) forced++;
       // The newest first: the end of a call lets the next one start, and none may start now.
       for (const call of [...(connection.calls?.values() ?? [])].reverse()) call.abandon();
@@ -49,6 +51,11 @@ export async function drain(
     await pause(server, CHECK_MS);
   }
   return { forced };
+}
+
+/** A stream may last for hours; its caller starts it again on another server. */
+function endStreams(connection: Connection): void {
+  for (const call of [...(connection.calls?.values() ?? [])]) if (call.isStream) call.abandon();
 }
 
 function pause(server: Server, delayMs: number): Promise<void> {

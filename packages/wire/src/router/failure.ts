@@ -25,6 +25,7 @@ export function refuse(
 
 /** A handler or middleware threw. */
 export function fail(message: InboundEvent, thrown: unknown): void {
+  if (message.wasEndedBy(thrown)) return;
   const { server } = message.ws;
   const error = WsError.wrap(thrown, "INTERNAL");
   const suppressed = server.report(error, message);

@@ -17,15 +17,15 @@ const RETRY_AFTER_MS = 100;
  */
 export class InboundCall extends InboundEvent implements CallInFlight {
   declare readonly meta: RpcContext["meta"];
-  declare private readonly response: AnyMessageSchema;
+  declare protected readonly response: AnyMessageSchema;
   /** Monotonic, in ms; read only when the call has to wait, which most calls never do. */
   declare private startedAt: number | undefined;
-  declare private activeAt: number | undefined;
-  declare private state: "running" | "finished" | "cancelled";
+  declare protected activeAt: number | undefined;
+  declare protected state: "running" | "finished" | "cancelled";
   declare private cancelCallbacks: (() => unknown)[] | undefined;
   declare private controller: AbortController | undefined;
   /** Set once the call outlives the turn of the event loop in which it arrived. */
-  declare private timer: Timeout | undefined;
+  declare protected timer: Timeout | undefined;
 
   constructor(connection: Connection, schema: RpcSchema, meta: RpcContext["meta"], payload: unknown) {
     super(connection, schema.type, meta, payload);
@@ -81,18 +81,18 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     this.wait(this.timer);
   }
 
-  private wait(timer: Timeout): void {
+  protected wait(timer: Timeout): void {
     const { clock, timers } = this.ws.server;
     timers.add(timer, Math.max(0, Math.min(this.deadlineAt, this.idleAt) - clock.now()));
   }
 
-  private get timeoutMs(): number {
+  protected get timeoutMs(): number {
     const { timeoutMs } = this.meta;
     if (timeoutMs === undefined) return this.ws.server.options.rpcTimeoutMs;
     return Math.min(Math.max(timeoutMs, 1), MAX_CALLER_TIMEOUT_MS);
   }
 
-  private get started(): number {
+  protected get started(): number {
     if (this.startedAt === undefined) {
       const { clock } = this.ws.server;
       this.startedAt = clock.now() - Math.max(0, clock.wall() - this.receivedAt);
@@ -100,11 +100,11 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     return this.startedAt;
   }
 
-  private get deadlineAt(): number {
+  protected get deadlineAt(): number {
     return this.started + this.timeoutMs;
   }
 
-  private get idleAt(): number {
+  protected get idleAt(): number {
     return (this.activeAt ?? this.started) + this.ws.server.options.rpcIdleTimeoutMs;
   }
 
@@ -124,6 +124,16 @@ export class InboundCall extends InboundEvent implements CallInFlight {
   override get isRpc(): true {
     return true;
   }
+
+  get callId(): undefined {
+    return undefined;
+  }
+
+  get isStream(): boolean {
+    return false;
+  }
+
+  grant(_items: number): void {}
 
   get isRunning(): boolean {
     return this.state === "running";
@@ -164,7 +174,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     this.finish("finished", "ok");
   }
 
-  progress(data?: unknown): boolean {
+  progress(data?: unknown): boolean | Promise<void> {
     if (this.state !== "running") return false;
     this.activeAt = this.ws.server.clock.now();
     if (this.ws.server.options.dropProgressOnBackpressure && this.ws.isSlow) {
@@ -244,7 +254,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
   }
 
   /** The timer fired: at the deadline, at the idle limit, or too early because of progress in the meantime. */
-  private expire(): void {
+  protected expire(): void {
     if (this.state !== "running" || this.timer === undefined) return;
     const { clock, options } = this.ws.server;
     if (clock.now() >= this.deadlineAt) {
@@ -260,7 +270,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     }
   }
 
-  private cancel(error: WsError | undefined): void {
+  protected cancel(error: WsError | undefined): void {
     if (this.state !== "running") return;
     if (error !== undefined) super.fail(error.toPayload());
     this.finish("cancelled", error?.code ?? "DISCONNECTED");
@@ -268,7 +278,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     for (const callback of this.cancelCallbacks?.splice(0) ?? []) this.run(callback);
   }
 
-  private finish(state: "finished" | "cancelled", outcome: string): void {
+  protected finish(state: "finished" | "cancelled", outcome: string): void {
     this.state = state;
     this.release();
     const { metrics, clock } = this.ws.server;

@@ -180,6 +180,11 @@ export class InboundEvent extends ConnectionScope {
   /** Ends the message without an error frame, because the application suppressed it. */
   end(): void {}
 
+  /** Whether the router threw this error into the handler, because the message had ended. It is not reported again. */
+  wasEndedBy(_error: unknown): boolean {
+    return false;
+  }
+
   /** The handler returned this value, or its promise resolved to it. Nothing is expected of an event. */
   returned(_value: unknown): void {}
 

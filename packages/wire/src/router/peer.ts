@@ -1,4 +1,5 @@
 /** The interfaces of a connection towards the application (`Peer`) and towards the platform adapter (`Socket`). */
+import type { MessageArguments, ReceivedMessage, RpcSchema } from "../schema/message.ts";
 
 /**
  * The fields of every connection's data. Declare your own once, for all routers:
@@ -35,6 +36,23 @@ export interface Peer<Data extends ConnectionData = ConnectionData> {
   readonly bufferedBytes: number;
   /** Closes the connection; `onClose` gets this code. Default 1000 with an empty reason. */
   close(code?: number, reason?: string): void;
+  /**
+   * Sends a request to this client, which answers it with `handle()`, and resolves to the response `{ type, meta,
+   * payload }`. Rejects with the code of the client's error, `UNIMPLEMENTED` without a handler, `DEADLINE_EXCEEDED` after
+   * `timeoutMs`, and `UNAVAILABLE` when the client leaves.
+   */
+  request<S extends RpcSchema & { readonly meta: undefined }>(
+    schema: S,
+    ...args: MessageArguments<S, AskOptions>
+  ): Promise<ReceivedMessage<S["response"]>>;
+}
+
+/** Options of `ctx.ws.request`. */
+export interface AskOptions {
+  /** Time from the call to the response, in ms; at most 300,000. Default: `rpcTimeoutMs` of the router. */
+  readonly timeoutMs?: number;
+  /** Aborting it rejects the request with `CANCELLED` and cancels it at the client. */
+  readonly signal?: AbortSignal;
 }
 
 /** The result of sending a frame: sent, waiting in the platform's buffer, or dropped. */

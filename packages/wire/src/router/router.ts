@@ -11,13 +11,14 @@ import { requireHistory } from "../pubsub/history.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";
-import type { AnyMessageSchema, PayloadInput, RpcSchema } from "../schema/message.ts";
+import type { AnyMessageSchema, DurableSchema, PayloadInput, RpcSchema } from "../schema/message.ts";
 import { isMessageSchema, notASchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
 import { checkCloseCode } from "./close-code.ts";
 import type { EventContext, Middleware, PublishOptions, RpcContext, SendArguments } from "./context.ts";
 import type { Server } from "./contracts.ts";
 import { createMatcher, type DisconnectMatch, type DisconnectOptions, isOlder } from "./disconnect.ts";
+import { type DurableRouteOptions, serveDurable } from "./durable-route.ts";
 import {
   type AuthHook,
   type CloseHook,
@@ -35,6 +36,7 @@ import { RemoteDisconnects, type RemoteOptions } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
 import { RouterServer } from "./server.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
+import type { StreamCall } from "./stream-call.ts";
 import { UNREACHABLE } from "./unreachable.ts";
 
 /** The handler of a message without a response. */
@@ -48,6 +50,11 @@ export type RpcHandler<S extends RpcSchema, Data extends ConnectionData> = (
 
 /** What a request handler may return: the payload of the response, nothing, or the result of `ctx.reply`. */
 export type RpcResult<Payload> = Payload | boolean | void | Promise<Payload | boolean | void>;
+
+/** A request that ends with its connection. */
+interface NotDurable {
+  readonly durable?: undefined;
+}
 
 /** Set on the argument of `merge` when the other router expects connection data that this one does not have. */
 type MergeableInto<Data, Other> = [Data] extends [Other]
@@ -92,10 +99,16 @@ export class Router<Data extends ConnectionData = ConnectionData> {
 
   /**
    * Registers the handler of a request. It returns the payload of the response, or calls `ctx.reply` or `ctx.error`.
-   * Throws when the schema has no response.
+   * Throws when the schema has no response. A durable request needs `options` with the owner of its calls.
    */
-  rpc<S extends RpcSchema>(schema: S, handler: RpcHandler<S, Data>): this {
-    return this.#register(schema, "rpc", handler, []);
+  rpc<S extends DurableSchema>(
+    schema: S,
+    options: DurableRouteOptions<Data>,
+    handler: RpcHandler<S, Data>,
+  ): this;
+  rpc<S extends RpcSchema & NotDurable>(schema: S, handler: RpcHandler<S, Data>): this;
+  rpc(schema: RpcSchema, second: unknown, third?: unknown): this {
+    return this.#registerRpc(schema, [second, third], []);
   }
 
   /** Removes the handler of this message type. */
@@ -119,7 +132,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
         return builder;
       },
       on: (handler) => this.#register(schema, "event", handler, middleware),
-      rpc: (handler) => this.#register(schema, "rpc", handler, middleware),
+      rpc: (...args: readonly unknown[]) => this.#registerRpc(schema, args, middleware),
     };
     return builder;
   }
@@ -332,6 +345,32 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     return this.#pubsub;
   }
 
+  /** `args`: the handler, or the options of a durable request and the handler. */
+  #registerRpc(
+    schema: AnyMessageSchema,
+    [first, second]: readonly unknown[],
+    middleware: readonly Middleware[],
+  ): this {
+    const durable = isMessageSchema(schema) ? schema.durable : undefined;
+    if (durable === undefined) return this.#register(schema, "rpc", first, middleware);
+    const options = first as DurableRouteOptions<AnyData>;
+    if (typeof options?.owner !== "function" || typeof second !== "function") {
+      throw new TypeError(
+        `${schema.type} is durable, so rpc() needs the owner of its calls: router.rpc(schema, { owner: (ctx) => ctx.data.userId }, handler).`,
+      );
+    }
+    if (this.#resolved.pubsub !== undefined)
+      requireHistory(this.#resolved.pubsub, `The durable request ${schema.type}`);
+    const route = {
+      schema: schema as RpcSchema,
+      durable,
+      options,
+      handler: second as (ctx: never) => unknown,
+    };
+    const serve = (request: StreamCall) => serveDurable(route, request);
+    return this.#register(schema, "rpc", serve, middleware);
+  }
+
   #register(
     schema: AnyMessageSchema,
     kind: "event" | "rpc",
@@ -367,8 +406,12 @@ export interface RouteBuilder<S extends AnyMessageSchema, Data extends Connectio
   use(middleware: Middleware<Data>): RouteBuilder<S, Data, R>;
   /** Registers the handler and returns the router. */
   on(handler: EventHandler<S, Data>): R;
-  /** Registers the request handler and returns the router. */
-  rpc(handler: S extends RpcSchema ? RpcHandler<S, Data> : never): R;
+  /** Registers the request handler and returns the router. A durable request needs options, as in `router.rpc`. */
+  rpc(
+    ...args: S extends DurableSchema
+      ? [options: DurableRouteOptions<Data>, handler: RpcHandler<S, Data>]
+      : [handler: S extends RpcSchema ? RpcHandler<S, Data> : never]
+  ): R;
 }
 
 function hooksOf<Data extends ConnectionData>({ hooks }: RouterOptions<Data>): Hooks {

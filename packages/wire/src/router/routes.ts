@@ -6,6 +6,11 @@ import type { AnyData } from "./peer.ts";
 /** `isRpc` is a boolean here, because the class of requests extends the class of events. */
 type AnyEventContext = Omit<EventContext<AnyMessageSchema, AnyData>, "isRpc"> & { readonly isRpc: boolean };
 
+/** The type of progress depends on the schema. */
+type AnyRpcContext = Omit<RpcContext<RpcSchema, AnyData>, "progress"> & {
+  progress(data?: unknown): boolean | Promise<void>;
+};
+
 interface RouteBase {
   /** Middleware of this route; runs after the router's middleware. */
   readonly middleware: readonly Middleware[];
@@ -22,7 +27,7 @@ export interface EventRoute extends RouteBase {
 export interface RpcRoute extends RouteBase {
   readonly kind: "rpc";
   readonly schema: RpcSchema;
-  readonly handler: (ctx: RpcContext<RpcSchema, AnyData>) => unknown;
+  readonly handler: (ctx: AnyRpcContext) => unknown;
 }
 
 export type Route = EventRoute | RpcRoute;

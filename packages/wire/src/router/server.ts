@@ -8,6 +8,7 @@ import type { AnyMessageSchema } from "../schema/message.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { type Timers, TimerWheel } from "../time/timers.ts";
 import { Buffers } from "./buffers.ts";
+import { knownRegistryOf } from "./call-registry.ts";
 import { ServerConnection } from "./connection.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
 import type { Connection, Server, TopicWatcher } from "./contracts.ts";
@@ -330,9 +331,13 @@ export class RouterServer implements Server {
     this.#unobserve?.();
     this.buffers.remove();
     for (const connection of [...this.connections]) connection.close(CLOSE.restarting, reason);
-    if (this.connections.size === 0) return told;
-    return new Promise<void>((resolve) => {
-      this.#emptied = resolve;
-    }).then(() => told);
+    const calls = knownRegistryOf(this.#router.pubsub());
+    // Other processes learn at once that the durable calls of this server have ended.
+    const abandoned = calls?.abandon((run) => run.ws.server === this);
+    const ended = Promise.all([told, abandoned]).then(() => undefined);
+    if (this.connections.size === 0) return ended;
+    return new Promise((resolve) => {
+      this.#emptied = () => resolve(ended);
+    });
   }
 }

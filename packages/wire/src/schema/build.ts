@@ -1,14 +1,17 @@
 /** Builds message schemas from the arguments of `message()` and `rpc()`, for every validation library. */
 import { isReservedMetaKey, isReservedType } from "../protocol/control.ts";
 import { describeNonJson, findNonJson } from "./json-form.ts";
-import type { AnyMessageSchema, RpcSchema } from "./message.ts";
+import type { AnyMessageSchema, DurableConfig, RpcOptions, RpcSchema } from "./message.ts";
 import { isMessageSchema } from "./message-schema.ts";
 import type { StandardSchema } from "./standard-schema.ts";
+import { StreamReader } from "./stream-reader.ts";
 
 /** What a validation library provides: how fields become a schema that refuses unknown keys. */
 export interface Library {
   /** Returns a strict schema for an object schema or a raw shape; throws when there is none. */
   strict(fields: unknown, where: string): StandardSchema;
+  /** Returns the schema of a progress item; an object schema becomes strict. */
+  item(schema: StandardSchema, where: string): StandardSchema;
   /** The keys that an object schema or raw shape declares; empty when unknown. */
   keysOf(fields: unknown): readonly string[];
 }
@@ -18,6 +21,9 @@ interface MessageConfig {
   readonly response?: unknown;
   readonly meta?: unknown;
 }
+
+/** The longest time that a history store keeps a topic is 30 days, and a call is kept a little longer while it runs. */
+const MAX_KEEP_MS = 29 * 24 * 60 * 60_000;
 
 const CONFIG_KEYS: readonly string[] = ["payload", "response", "meta"];
 
@@ -47,9 +53,38 @@ export function buildRpc(
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
+  options?: Partial<RpcOptions<unknown>>,
 ): RpcSchema {
   const request = buildMessage(library, requestType, { payload: requestPayload });
-  return { ...request, response: buildMessage(library, responseType, { payload: responsePayload }) };
+  const response = buildMessage(library, responseType, { payload: responsePayload });
+  if (options === undefined) return { ...request, response };
+  const schema: RpcSchema = {
+    ...request,
+    response,
+    progress: progressToSchema(library, options.progress, requestType),
+    stream: (host, meta, { deadlineMs }, key) => new StreamReader(schema, host, meta, deadlineMs, key),
+    durable: checkDurable(options.durable, requestType),
+  };
+  return schema;
+}
+
+function progressToSchema(library: Library, progress: unknown, type: string): StandardSchema {
+  const where = `The progress of ${type}`;
+  if (!isStandardSchema(progress)) {
+    throw new TypeError(`${where} is not a schema. Pass a schema as the option \`progress\` of rpc().`);
+  }
+  const nonJson = findNonJson(progress);
+  if (nonJson !== undefined) throw new TypeError(describeNonJson(where, nonJson));
+  return library.item(progress, where);
+}
+
+function checkDurable(durable: DurableConfig | undefined, type: string): DurableConfig | undefined {
+  if (durable === undefined) return undefined;
+  const keepMs: unknown = durable?.keepMs;
+  if (typeof keepMs === "number" && keepMs >= 1 && keepMs <= MAX_KEEP_MS) return { keepMs };
+  throw new TypeError(
+    `The option durable.keepMs of ${type} is ${String(keepMs)}, but it must be a number of ms from 1 to ${MAX_KEEP_MS} (29 days).`,
+  );
 }
 
 /** A config has only the keys `payload`, `response` and `meta`, and at least one of them. Anything else, also `{}`, is a raw shape. */

@@ -19,15 +19,18 @@ type Search<T, Depth extends 0[] = []> = unknown extends T
   ? false
   : Depth["length"] extends MaxDepth
     ? false
-    : T extends NonJson
-      ? true
-      : T extends string | number | boolean | null | undefined
-        ? false
-        : T extends readonly (infer Element)[]
-          ? Search<Element, [...Depth, 0]>
-          : T extends object
-            ? { [K in keyof T]: Search<T[K], [...Depth, 0]> }[keyof T]
-            : false;
+    : // Bytes may be declared with `bytes()`; others are refused when the schema is made.
+      T extends Uint8Array
+      ? false
+      : T extends NonJson
+        ? true
+        : T extends string | number | boolean | null | undefined
+          ? false
+          : T extends readonly (infer Element)[]
+            ? Search<Element, [...Depth, 0]>
+            : T extends object
+              ? { [K in keyof T]: Search<T[K], [...Depth, 0]> }[keyof T]
+              : false;
 
 /** `unknown` for a type that can be sent as JSON; otherwise a type that no schema has, so that the compiler refuses it. */
 export type RefuseNonJson<T> = true extends Search<T> ? NoJsonForm : unknown;
@@ -40,4 +43,4 @@ export type OnlyRefused<Fields> = [RefusedKeys<Fields>] extends [never]
 type RefusedKeys<Fields> = { [K in keyof Fields]: unknown extends Fields[K] ? never : K }[keyof Fields];
 
 type NoJsonForm =
-  "This type has no JSON form. Send a date as an ISO string, a bigint as a string, a Map as an object, a Set as an array, and bytes as base64.";
+  "This type has no JSON form. Send a date as an ISO string, a bigint as a string, a Map as an object, a Set as an array, and bytes with bytes().";

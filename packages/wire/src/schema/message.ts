@@ -1,5 +1,7 @@
 /** The types of message and RPC schemas, and of the payloads and meta they describe. */
+
 import type { InferInput, InferOutput, StandardSchema } from "./standard-schema.ts";
+import type { OpenStream } from "./stream.ts";
 
 /** A message schema with any payload. */
 export interface AnyMessageSchema {
@@ -11,6 +13,18 @@ export interface AnyMessageSchema {
   readonly meta: StandardSchema | undefined;
   /** The response, if the message is a request. */
   readonly response: AnyMessageSchema | undefined;
+  /** The schema of the request's progress items; undefined: progress is not typed. */
+  readonly progress?: StandardSchema | undefined;
+  /** For the client: reads typed progress. In the schema, so that only pages with typed progress load it. */
+  readonly stream?: OpenStream | undefined;
+  /** Set when calls of this request outlive their connection. */
+  readonly durable?: DurableConfig | undefined;
+}
+
+/** How a durable call is kept. */
+export interface DurableConfig {
+  /** How long the items and the end of a call are kept after its end, in ms. */
+  readonly keepMs: number;
 }
 
 /** Describes one message type. Created by `message()`, shared by server and client. */
@@ -30,6 +44,49 @@ export interface MessageSchema<
   readonly response: Response;
 }
 
+/** A request with typed progress: `rpc(…, { progress })`. */
+export interface StreamSchema<
+  Type extends string = string,
+  Payload extends StandardSchema | undefined = StandardSchema | undefined,
+  Response extends AnyMessageSchema = AnyMessageSchema,
+  Progress extends StandardSchema = StandardSchema,
+> extends MessageSchema<Type, Payload, undefined, Response> {
+  /** The schema of the progress items. */
+  readonly progress: Progress;
+  /** For the client: reads typed progress. */
+  readonly stream: OpenStream;
+}
+
+/** A request whose calls outlive their connection: `rpc(…, { progress, durable })`. */
+export interface DurableSchema<
+  Type extends string = string,
+  Payload extends StandardSchema | undefined = StandardSchema | undefined,
+  Response extends AnyMessageSchema = AnyMessageSchema,
+  Progress extends StandardSchema = StandardSchema,
+> extends StreamSchema<Type, Payload, Response, Progress> {
+  /** How calls are kept. */
+  readonly durable: DurableConfig;
+}
+
+/** The options of `rpc()`. */
+export interface RpcOptions<Progress = StandardSchema> {
+  /** The schema of the progress items: checked at both ends, and paced by the reader. */
+  readonly progress: Progress;
+  /** Calls outlive their connection, and can be read from another one. */
+  readonly durable?: DurableConfig;
+}
+
+/** The result of `rpc()` with options. */
+export type StreamOrDurable<
+  Options,
+  Type extends string,
+  Payload extends StandardSchema | undefined,
+  Response extends AnyMessageSchema,
+  Progress extends StandardSchema,
+> = Options extends { readonly durable: DurableConfig }
+  ? DurableSchema<Type, Payload, Response, Progress>
+  : StreamSchema<Type, Payload, Response, Progress>;
+
 /** The schema of a request: a message schema with a response. */
 export interface RpcSchema extends AnyMessageSchema {
   /** The schema of the response. */
@@ -41,6 +98,16 @@ export type PayloadInput<S extends AnyMessageSchema> = Input<S["payload"], undef
 
 /** The payload as its receiver gets it, after defaults and transforms. */
 export type PayloadOutput<S extends AnyMessageSchema> = Output<S["payload"], undefined>;
+
+/** A progress item as the handler passes it; `unknown` when progress is not typed. */
+export type ProgressInput<S extends AnyMessageSchema> = [S["progress"]] extends [StandardSchema]
+  ? InferInput<S["progress"]>
+  : unknown;
+
+/** A progress item as the caller gets it; `unknown` when progress is not typed. */
+export type ProgressOutput<S extends AnyMessageSchema> = [S["progress"]] extends [StandardSchema]
+  ? InferOutput<S["progress"]>
+  : unknown;
 
 /** The meta fields of every message. */
 export interface StandardMeta {

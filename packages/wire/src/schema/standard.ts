@@ -3,7 +3,7 @@ import { buildMessage, buildRpc, isStandardSchema, type Library } from "./build.
 import { buildChannel } from "./build-channel.ts";
 import type { AnyChannel, Channel, ChannelHistory } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
+import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { InferInput, StandardSchema } from "./standard-schema.ts";
 
 const standard: Library = {
@@ -13,6 +13,7 @@ const standard: Library = {
       `${where} is not a Standard Schema. Pass one, or import message() from "@halyard/wire/zod" or "@halyard/wire/valibot" to use raw shapes.`,
     );
   },
+  item: (schema) => schema,
   keysOf: () => [],
 };
 
@@ -93,13 +94,34 @@ export function rpc<
   undefined,
   MessageSchema<ResponseType, ResponsePayload, undefined, undefined>
 >;
+/** Declares a request with typed progress, which the reader paces. With `durable`, its calls outlive their connection. */
+export function rpc<
+  RequestType extends string,
+  RequestPayload extends StandardSchema | undefined,
+  ResponseType extends string,
+  ResponsePayload extends StandardSchema | undefined,
+  Options extends RpcOptions,
+>(
+  requestType: RequestType,
+  requestPayload: RequestPayload & StandardJson<RequestPayload>,
+  responseType: ResponseType,
+  responsePayload: ResponsePayload & StandardJson<ResponsePayload>,
+  options: Options & { readonly progress: StandardJson<Options["progress"]> },
+): StreamOrDurable<
+  Options,
+  RequestType,
+  RequestPayload,
+  MessageSchema<ResponseType, ResponsePayload, undefined, undefined>,
+  Options["progress"]
+>;
 export function rpc(
   requestType: string,
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
+  options?: RpcOptions,
 ): RpcSchema {
-  return buildRpc(standard, requestType, requestPayload, responseType, responsePayload);
+  return buildRpc(standard, requestType, requestPayload, responseType, responsePayload, options);
 }
 
 /** The options of `channel()`. */

@@ -2,9 +2,10 @@
 import * as v from "valibot";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
+import { type BytesOptions, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
+import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 export { v };
@@ -84,6 +85,10 @@ const valibot: Library = {
       `${where} is not a plain object schema, so its unknown keys cannot be refused. Pass v.object({ … }) or its fields, and move pipes to the fields.`,
     );
   },
+  item: (schema) =>
+    isObjectSchema(schema) && !("pipe" in schema) && schema.type !== "strict_object"
+      ? fastSchema(strictObject(schema.entries))
+      : schema,
   keysOf: (fields) => Object.keys(isObjectSchema(fields) ? fields.entries : (fields as object)),
 };
 
@@ -158,13 +163,42 @@ export function rpc<
   undefined,
   MessageSchema<ResponseType, ValibotStandard<ResponsePayload>, undefined, undefined>
 >;
+/** Declares a request with typed progress, which the reader paces. With `durable`, its calls outlive their connection. */
+export function rpc<
+  RequestType extends string,
+  RequestPayload extends ValibotFields | undefined,
+  ResponseType extends string,
+  ResponsePayload extends ValibotFields | undefined,
+  Options extends RpcOptions<v.GenericSchema>,
+>(
+  requestType: RequestType,
+  requestPayload: RequestPayload & ValibotJson<RequestPayload>,
+  responseType: ResponseType,
+  responsePayload: ResponsePayload & ValibotJson<ResponsePayload>,
+  options: Options & { readonly progress: RefuseNonJson<v.InferInput<Options["progress"]>> },
+): StreamOrDurable<
+  Options,
+  RequestType,
+  ValibotStandard<RequestPayload>,
+  MessageSchema<ResponseType, ValibotStandard<ResponsePayload>, undefined, undefined>,
+  StandardSchema<v.InferInput<Options["progress"]>, v.InferOutput<Options["progress"]>>
+>;
 export function rpc(
   requestType: string,
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
+  options?: RpcOptions<v.GenericSchema>,
 ): RpcSchema {
-  return buildRpc(valibot, requestType, requestPayload, responseType, responsePayload);
+  return buildRpc(valibot, requestType, requestPayload, responseType, responsePayload, options);
+}
+
+/** A field of bytes: a `Uint8Array` in handlers, base64 in JSON. Files belong to HTTP uploads. */
+export function bytes(options?: BytesOptions): v.GenericSchema<Uint8Array, Uint8Array> {
+  return v.pipe(
+    v.custom<Uint8Array>((value) => isBytes(value, options), NOT_BYTES),
+    v.transform((value): Uint8Array => toBytes(value)),
+  );
 }
 
 /** The options of `channel()`. */

@@ -54,6 +54,16 @@ export function checkOutbound(
   run(validator, schema, "meta", schema.meta && declared, code);
 }
 
+/** A progress item after validation; throws a `WsError` with the given code when it is invalid. */
+export function readProgress(
+  validator: Validator,
+  schema: AnyMessageSchema,
+  item: unknown,
+  code: AnyErrorCode,
+): unknown {
+  return run(validator, schema, "progress", item, code);
+}
+
 /** The meta without its standard keys; throws when the schema declares no meta. */
 function declaredPart(schema: AnyMessageSchema, meta: object, code: AnyErrorCode): Meta {
   const declared: Meta = {};
@@ -75,12 +85,12 @@ function undeclared({ type }: AnyMessageSchema, what: string, code: AnyErrorCode
 function run(
   validator: Validator,
   message: AnyMessageSchema,
-  part: "payload" | "meta",
+  part: "payload" | "meta" | "progress",
   value: unknown,
   code: AnyErrorCode,
 ): unknown {
   const { type } = message;
-  const schema = part === "payload" ? message.payload : message.meta;
+  const schema = message[part];
   if (schema === undefined) {
     if (value === undefined) return undefined;
     throw undeclared(message, part, code);

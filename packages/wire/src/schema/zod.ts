@@ -2,9 +2,10 @@
 import { z } from "zod";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
+import { type BytesOptions, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type { AnyMessageSchema, MessageSchema, RpcSchema } from "./message.ts";
+import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 export { z };
@@ -98,6 +99,10 @@ const zod: Library = {
     }
     return fastSchema(z.strictObject(fields as Record<string, z.ZodType>));
   },
+  item(schema, where) {
+    refuseZod3(schema, where);
+    return schema instanceof z.ZodObject ? fastSchema(schema.strict()) : schema;
+  },
   keysOf: (fields) => Object.keys(fields instanceof z.ZodObject ? fields.shape : (fields as object)),
 };
 
@@ -168,13 +173,60 @@ export function rpc<
   undefined,
   MessageSchema<ResponseType, ZodStandard<ResponsePayload>, undefined, undefined>
 >;
+/**
+ * Declares a request with typed progress, which the reader paces. With `durable`, its calls outlive their connection.
+ *
+ * @example
+ * ```ts
+ * import { rpc, z } from "@halyard/wire/zod";
+ *
+ * const Export = rpc("EXPORT", { table: z.string() }, "EXPORTED", { rows: z.number() }, { progress: z.object({ row: z.string() }) });
+ * ```
+ */
+export function rpc<
+  RequestType extends string,
+  RequestPayload extends ZodFields | undefined,
+  ResponseType extends string,
+  ResponsePayload extends ZodFields | undefined,
+  Options extends RpcOptions<z.ZodType>,
+>(
+  requestType: RequestType,
+  requestPayload: RequestPayload & ZodJson<RequestPayload>,
+  responseType: ResponseType,
+  responsePayload: ResponsePayload & ZodJson<ResponsePayload>,
+  options: Options & { readonly progress: RefuseNonJson<z.input<Options["progress"]>> },
+): StreamOrDurable<
+  Options,
+  RequestType,
+  ZodStandard<RequestPayload>,
+  MessageSchema<ResponseType, ZodStandard<ResponsePayload>, undefined, undefined>,
+  StandardSchema<z.input<Options["progress"]>, z.output<Options["progress"]>>
+>;
 export function rpc(
   requestType: string,
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
+  options?: RpcOptions<z.ZodType>,
 ): RpcSchema {
-  return buildRpc(zod, requestType, requestPayload, responseType, responsePayload);
+  return buildRpc(zod, requestType, requestPayload, responseType, responsePayload, options);
+}
+
+/**
+ * A field of bytes: a `Uint8Array` in handlers, base64 in JSON. Files belong to HTTP uploads; a frame has at most
+ * `limits.maxPayloadBytes`.
+ *
+ * @example
+ * ```ts
+ * import { bytes, message, z } from "@halyard/wire/zod";
+ *
+ * const Chunk = message("CHUNK", { name: z.string(), data: bytes({ maxBytes: 65_536 }) });
+ * ```
+ */
+export function bytes(options?: BytesOptions): z.ZodType<Uint8Array, Uint8Array> {
+  return z
+    .custom<Uint8Array>((value) => isBytes(value, options), NOT_BYTES)
+    .transform(toBytes) as unknown as z.ZodType<Uint8Array, Uint8Array>;
 }
 
 /** The options of `channel()`. */

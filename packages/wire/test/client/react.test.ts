@@ -4,7 +4,7 @@ import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { createClient } from "../../src/client/client.ts";
-import { useConnectionState, useMessage, useRequest, WireProvider } from "../../src/client/react.ts";
+import { useCall, useConnectionState, useMessage, useRequest, WireProvider } from "../../src/client/react.ts";
 import { message, rpc, z } from "../../src/zod.ts";
 import { FakeWorld } from "./fake-world.ts";
 import { ScriptedServer } from "./scripted-server.ts";
@@ -12,11 +12,14 @@ import { ScriptedServer } from "./scripted-server.ts";
 const Note = message("NOTE", { text: z.string() });
 const Echo = rpc("ECHO", { text: z.string() }, "ECHO_OK", { text: z.string() });
 
+const Ask = rpc("ASK", undefined, "ASK_OK", undefined, { progress: z.string(), durable: { keepMs: 1_000 } });
+
 /** A component with every hook. */
 function Hooks() {
   useMessage(Note, () => undefined);
   const { status } = useRequest(Echo);
-  return createElement("p", null, `${useConnectionState()} ${status}`);
+  const call = useCall(Ask, { id: "kept" });
+  return createElement("p", null, `${useConnectionState()} ${status} ${call.status}`);
 }
 
 describe("React rendering on a server", () => {
@@ -24,7 +27,7 @@ describe("React rendering on a server", () => {
     const world = new FakeWorld();
     const client = createClient({ url: "ws://server/", autoConnect: true }, world);
     const html = renderToString(createElement(WireProvider, { client }, createElement(Hooks)));
-    expect(html).toBe("<p>closed idle</p>");
+    expect(html).toBe("<p>closed idle idle</p>");
     expect([world.sockets.length, world.timers.length]).toEqual([0, 0]);
   });
 

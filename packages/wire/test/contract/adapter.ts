@@ -12,6 +12,7 @@ import { memoryTests } from "./adapter/memory.ts";
 import { operationTests } from "./adapter/operations.ts";
 import { disconnectAll } from "./adapter/peer.ts";
 import { shutdownTests } from "./adapter/shutdown.ts";
+import { streamTests } from "./adapter/streams.ts";
 import { type Capabilities, type RunningServer, type Suite, shareServers } from "./adapter/suite.ts";
 import { topicTests } from "./adapter/topics.ts";
 
@@ -41,6 +42,7 @@ export function adapterContract(
     lifecycleTests(suite);
     frameTests(suite);
     callTests(suite);
+    streamTests(suite);
     topicTests(suite);
     memoryTests(suite);
     if (can.admission) admissionTests(suite);

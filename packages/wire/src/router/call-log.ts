@@ -1,0 +1,189 @@
+/** The log of one durable call in the history of the pub/sub: a header, its items, and its end. */
+import { isObject } from "../protocol/checks.ts";
+import type { ErrorPayload } from "../protocol/error.ts";
+import { WsError } from "../protocol/error.ts";
+import type { AppendResult, History, HistoryPage, HistoryPosition } from "../pubsub/history.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import { pause } from "../time/waits.ts";
+
+/** Items per call; the history store keeps this many frames of a topic. */
+const MAX_FRAMES = 100_000;
+/** The header and the end are frames too. */
+export const MAX_ITEMS: number = MAX_FRAMES - 2;
+/** While the call runs, its log is kept for this much longer than the longest silence of a handler, in ms. */
+const RUNNING_MS = 330_000;
+/** How long an append is retried, in ms. */
+const RETRY_FOR_MS = 5_000;
+const RETRY_EVERY_MS = 200;
+const PAGE_ITEMS = 256;
+const PAGE_BYTES = 1_048_576;
+const ID = /^[\w.-]{1,128}$/;
+
+/** The first frame of a log. */
+export interface CallHeader {
+  readonly owner: string;
+  /** The message type of the request. */
+  readonly type: string;
+  /** The process that runs the handler. */
+  readonly process: string;
+}
+
+/** A frame of a log behind the header. */
+export type CallEntry =
+  | { readonly kind: "item" /** JSON; empty without a value. */; readonly json: string }
+  | { readonly kind: "response"; readonly payload: unknown }
+  | { readonly kind: "error"; readonly error: ErrorPayload };
+
+/** Frames begin with one letter for their kind, so that an item is not parsed on its way to a reader. */
+const LETTERS = { header: "h", item: "i", response: "r", error: "e" } as const;
+
+export function isCallId(id: string): boolean {
+  return ID.test(id);
+}
+
+export function itemFrame(item: unknown): string {
+  return `${LETTERS.item}${JSON.stringify(item) ?? ""}`;
+}
+
+export function responseFrame(payload: unknown): string {
+  return `${LETTERS.response}${JSON.stringify(payload) ?? ""}`;
+}
+
+export function errorFrame(error: ErrorPayload): string {
+  return `${LETTERS.error}${JSON.stringify(error)}`;
+}
+
+/** Whether the frame is the end of a call. */
+export function isEnd(frame: string): boolean {
+  return frame.startsWith(LETTERS.response) || frame.startsWith(LETTERS.error);
+}
+
+export function readEntry(frame: string): CallEntry {
+  const json = frame.slice(1);
+  if (frame.startsWith(LETTERS.item)) return { kind: "item", json };
+  if (frame.startsWith(LETTERS.response))
+    return { kind: "response", payload: json === "" ? undefined : JSON.parse(json) };
+  return { kind: "error", error: JSON.parse(json) as ErrorPayload };
+}
+
+export class CallLog {
+  readonly topic: string;
+  readonly #history: History;
+  readonly #keepMs: number;
+  readonly #isShared: boolean;
+  readonly #clock: Clock;
+
+  /** `isShared`: the log is outside of this process, so that an append may have to be repeated. */
+  constructor(history: History, id: string, keepMs: number, isShared: boolean, clock: Clock = systemClock) {
+    this.topic = `$d/${id}`;
+    this.#history = history;
+    this.#keepMs = keepMs;
+    this.#isShared = isShared;
+    this.#clock = clock;
+  }
+
+  /** Creates the log. Rejects with `ALREADY_EXISTS` when there is one with this id. */
+  async create(header: CallHeader): Promise<HistoryPosition> {
+    const frame = `${LETTERS.header}${JSON.stringify(header)}`;
+    const result = await this.#retried(() => this.#append(frame, "start"));
+    if (result.isRepeated || result.position.offset !== 1)
+      throw new WsError("ALREADY_EXISTS", "A call with this id exists already. Use a new id.");
+    return result.position;
+  }
+
+  /** Appends an item; `number` counts from 1. Rejects when the call has ended for its readers. */
+  append(frame: string, number: number): HistoryPosition | Promise<HistoryPosition> {
+    const id = this.#isShared ? String(number) : undefined;
+    const result = this.#append(frame, id);
+    // In memory, an append is immediate.
+    if (!(result instanceof Promise) && result.ok) return result.position;
+    return this.#retried(() => this.#append(frame, id), result).then(({ position }) => position);
+  }
+
+  /** Appends the end, unless there is one; from now on the log is kept for `keepMs`. */
+  async end(frame: string): Promise<void> {
+    const append = () =>
+      this.#history.append(this.topic, frame, {
+        size: MAX_FRAMES,
+        ttlMs: this.#keepMs,
+        lifetime: "topic",
+        id: "end",
+        isLast: true,
+      });
+    await this.#retried(append).catch((error: unknown) => {
+      if (!(error instanceof EndedError)) throw error;
+    });
+  }
+
+  #append(frame: string, id: string | undefined): AppendResult | Promise<AppendResult> {
+    return this.#history.append(this.topic, frame, {
+      size: MAX_FRAMES,
+      ttlMs: this.#keepMs + RUNNING_MS,
+      lifetime: "topic",
+      id,
+    });
+  }
+
+  /** Appends are idempotent, so that one without a reply can be repeated. */
+  async #retried(
+    append: () => AppendResult | Promise<AppendResult>,
+    first: AppendResult | Promise<AppendResult> = append(),
+  ): Promise<AppendResult & { readonly ok: true }> {
+    const giveUpAt = this.#clock.now() + RETRY_FOR_MS;
+    let result = await first;
+    while (!result.ok) {
+      if (result.error === "ENDED") throw new EndedError();
+      if (!result.retryable || this.#clock.now() >= giveUpAt)
+        throw new WsError(
+          "UNAVAILABLE",
+          `The call could not be kept: ${result.error}. Retry later.`,
+          undefined,
+          {
+            cause: new Error(JSON.stringify(result.details ?? result.error)),
+          },
+        );
+      await pause(this.#clock, RETRY_EVERY_MS);
+      result = await append();
+    }
+    return result;
+  }
+
+  /** The header and its position; undefined when there is no such call, or it is not kept any more. */
+  async header(): Promise<(CallHeader & { readonly position: HistoryPosition }) | undefined> {
+    const page = await this.#history.read(this.topic, {
+      last: MAX_FRAMES,
+      maxItems: 1,
+      maxBytes: 1,
+      create: false,
+    });
+    const first = page.items[0];
+    if (first?.offset !== 1 || !first.frame.startsWith(LETTERS.header)) return undefined;
+    const header: unknown = JSON.parse(first.frame.slice(1));
+    if (!isObject(header)) return undefined;
+    const { owner, type, process } = header;
+    if (typeof owner !== "string" || typeof type !== "string" || typeof process !== "string")
+      return undefined;
+    return { owner, type, process, position: { epoch: page.epoch, offset: 1 } };
+  }
+
+  /** The frames after a position. Rejects when some of them are not kept any more. */
+  async read(after: HistoryPosition): Promise<HistoryPage> {
+    const page = await this.#history.read(this.topic, {
+      after,
+      maxItems: PAGE_ITEMS,
+      maxBytes: PAGE_BYTES,
+      create: false,
+    });
+    if (!page.isMissing && page.epoch === after.epoch) return page;
+    throw new WsError("UNAVAILABLE", "Items of this call are not kept any more.", undefined, {
+      retryable: false,
+    });
+  }
+}
+
+/** The log has an end already: another process ended the call. */
+export class EndedError extends Error {
+  constructor() {
+    super("The call has ended.");
+  }
+}

@@ -1,0 +1,99 @@
+/** Reads the log of a durable call for one request: what is kept, then what is added, until the end. */
+import { CONTROL } from "../protocol/control.ts";
+import { WsError } from "../protocol/error.ts";
+import type { HistoryPage, HistoryPosition } from "../pubsub/history.ts";
+import { type CallLog, errorFrame, readEntry } from "./call-log.ts";
+import type { CallRegistry } from "./call-registry.ts";
+import { lost } from "./call-run.ts";
+import type { StreamCall } from "./stream-call.ts";
+
+/** The call that is read. */
+export interface ReadTarget {
+  readonly id: string;
+  /** The process that runs the handler. */
+  readonly process: string;
+  /** The position of the header. */
+  readonly position: HistoryPosition;
+  /** How many items the reader has already; undefined: it wants no items, only the end. */
+  readonly after: number | undefined;
+}
+
+/** Resolves when the request has its end. Rejects when the log cannot be read, or the request is cancelled. */
+export async function readCall(
+  request: StreamCall,
+  registry: CallRegistry,
+  log: CallLog,
+  { id, process, position: start, after }: ReadTarget,
+): Promise<void> {
+  const signal = new Signal();
+  request.onCancel(() => signal.raise());
+  const unwatch = await unavailable(registry.watch(log.topic, id, () => signal.raise()));
+  const unfollow = registry.follow(process);
+  let position: HistoryPosition = { ...start, offset: start.offset + (after ?? 0) };
+  try {
+    while (request.isRunning) {
+      signal.lower();
+      const page = await unavailable(log.read(position));
+      if (await send(request, page, after !== undefined)) return;
+      position = { ...position, offset: page.items.at(-1)?.offset ?? position.offset };
+      if (page.hasMore || signal.isRaised) continue;
+      if (registry.isDead(id, process)) await log.end(errorFrame(lost().toPayload()));
+      else await signal.raised();
+    }
+  } finally {
+    unfollow();
+    unwatch();
+  }
+}
+
+/** Sends the frames of a page; true when the end was among them. */
+async function send(request: StreamCall, { items }: HistoryPage, sendsItems: boolean): Promise<boolean> {
+  for (const { frame } of items) {
+    const entry = readEntry(frame);
+    if (entry.kind === "item") {
+      if (sendsItems) await request.forward(progressFrame(request, entry.json));
+      continue;
+    }
+    if (entry.kind === "error") request.fail(entry.error);
+    else request.reply(request.responseSchema, entry.payload);
+    return true;
+  }
+  return false;
+}
+
+function progressFrame(request: StreamCall, json: string): string {
+  const timestamp = request.ws.server.clock.wall();
+  const meta = JSON.stringify({ timestamp, correlationId: request.id });
+  return `{"type":"${CONTROL.progress}","meta":${meta}${json === "" ? "" : `,"payload":${json}`}}`;
+}
+
+/** A failure of the broker is not the application's. */
+async function unavailable<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw WsError.wrap(error, "UNAVAILABLE", "The broker with the items of this call is not available.");
+  }
+}
+
+/** Remembers that something happened until it is lowered. */
+class Signal {
+  isRaised = false;
+  #resolve: (() => void) | undefined;
+
+  raise(): void {
+    this.isRaised = true;
+    this.#resolve?.();
+  }
+
+  lower(): void {
+    this.isRaised = false;
+  }
+
+  raised(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      if (this.isRaised) resolve();
+    });
+  }
+}

@@ -1,0 +1,102 @@
+/** Serves the requests of a durable type: each starts a call or attaches to one, and then reads the call's log. */
+import { type CallKey, isAttach } from "../protocol/call-terms.ts";
+import { WsError } from "../protocol/error.ts";
+import { uuidv7 } from "../protocol/uuid.ts";
+import { type HistoryPosition, requireHistory } from "../pubsub/history.ts";
+import type { DurableConfig, RpcSchema } from "../schema/message.ts";
+import { CallLog, isCallId } from "./call-log.ts";
+import { readCall } from "./call-reader.ts";
+import { type CallRegistry, registryOf } from "./call-registry.ts";
+import { CallRun } from "./call-run.ts";
+import type { ConnectionContext } from "./context.ts";
+import type { AnyData, ConnectionData } from "./peer.ts";
+import type { StreamCall } from "./stream-call.ts";
+
+/** Options of `router.rpc()` for a durable request. */
+export interface DurableRouteOptions<Data extends ConnectionData = ConnectionData> {
+  /** Who may read and cancel a call: every connection for which it returns the same text, such as the user's id. */
+  readonly owner: (ctx: ConnectionContext<Data>) => string;
+  /** Calls of one owner that run in this process; further ones fail with `RESOURCE_EXHAUSTED`. Default 100. */
+  readonly maxRunningPerOwner?: number;
+}
+
+export interface DurableRoute {
+  readonly schema: RpcSchema;
+  readonly durable: DurableConfig;
+  readonly options: DurableRouteOptions<AnyData>;
+  readonly handler: (ctx: never) => unknown;
+}
+
+const DEFAULT_MAX_RUNNING = 100;
+
+export async function serveDurable(route: DurableRoute, request: StreamCall): Promise<void> {
+  const { type } = route.schema;
+  const owner: unknown = route.options.owner(request);
+  if (typeof owner !== "string" || owner === "")
+    throw new WsError("UNAUTHENTICATED", `This connection has no owner for calls of ${type}. Sign in first.`);
+  const { pubsub } = request.ws.server;
+  const registry = registryOf(pubsub);
+  const history = requireHistory(pubsub, `The durable request ${type}`);
+  const key: CallKey = request.terms?.key ?? { id: uuidv7() };
+  const log = new CallLog(history, key.id, route.durable.keepMs, pubsub.spansProcesses === true);
+  if (!isAttach(key)) {
+    const { run, position } = await start(route, request, registry, log, key.id, owner);
+    // Without an id of its own, no other request can cancel the call.
+    if (request.terms?.key === undefined)
+      request.onCancel(() => request.endedWith?.code === "CANCELLED" && run.cancel());
+    return readCall(request, registry, log, { id: key.id, process: registry.process, position, after: 0 });
+  }
+  const header = isCallId(key.id) ? await log.header() : undefined;
+  if (header === undefined || header.owner !== owner || header.type !== type)
+    throw new WsError("NOT_FOUND", "There is no such call, or it is not kept any more.");
+  if (key.cancel) await registry.cancel(key.id, log.topic);
+  const after = key.cancel ? undefined : (key.after ?? 0);
+  return readCall(request, registry, log, { ...header, id: key.id, after });
+}
+
+async function start(
+  { schema, options, handler }: DurableRoute,
+  request: StreamCall,
+  registry: CallRegistry,
+  log: CallLog,
+  id: string,
+  owner: string,
+): Promise<{ readonly run: CallRun; readonly position: HistoryPosition }> {
+  if (!isCallId(id))
+    throw new WsError(
+      "INVALID_ARGUMENT",
+      "The id of the call is not 1 to 128 letters, digits, dots and dashes.",
+    );
+  const release = registry.reserve(owner, options.maxRunningPerOwner ?? DEFAULT_MAX_RUNNING);
+  // The owner may cancel the call from another process.
+  const unwatch = await registry
+    .watch(log.topic, id, () => undefined)
+    .catch((error: unknown) => {
+      release();
+      throw WsError.wrap(error, "UNAVAILABLE");
+    });
+  const cleanUp = (): void => {
+    unwatch();
+    release();
+  };
+  try {
+    const position = await log.create({ owner, type: schema.type, process: registry.process });
+    const run: CallRun = new CallRun(request.ws, schema, request.meta, request.payload, {
+      id,
+      log,
+      start: position,
+      silenceMs: request.silenceMs,
+      deadlineMs: request.deadlineMs,
+      ended: () => {
+        registry.remove(run);
+        cleanUp();
+      },
+    });
+    registry.add(run);
+    void run.start(handler);
+    return { run, position };
+  } catch (error) {
+    cleanUp();
+    throw error;
+  }
+}
