@@ -77,6 +77,27 @@ export function fanLoad(options: {
   };
 }
 
+const streamResult = z.object({
+  items_s: z.number(),
+  client_cpu: z.number(),
+  server_cpu: z.number(),
+  server_us_per_item: cpuTime,
+});
+
+/** One endless stream on each connection, paced by credit. */
+export function streamLoad(options: { readonly connections: number }): Load<LoadSample> {
+  return async (target, effort) => {
+    const { result } = await run("stream", target, effort, ["--n", String(options.connections)]);
+    const achieved = streamResult.parse(result);
+    return {
+      cpuUsPerOperation: achieved.server_us_per_item,
+      operationsPerSecond: achieved.items_s,
+      serverCores: achieved.server_cpu,
+      generatorCores: achieved.client_cpu,
+    };
+  };
+}
+
 const idleResult = z.object({ empty_kb: z.number().positive(), kb_per_conn: z.number() });
 
 /** Connections that subscribe to a topic and stay idle. */

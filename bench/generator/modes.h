@@ -14,4 +14,7 @@ void run_idle(void);
 // Requests of a file over HTTP/1.1, at a fixed rate or one after the other on each connection.
 void run_http(void);
 
+// One endless stream of items on each connection, paced by credit.
+void run_stream(void);
+
 #endif

@@ -15,11 +15,11 @@ Options options = {
     .measured_seconds = 8,
 };
 
-static const char *const mode_names[] = {"rpc", "fan", "idle", "http", NULL};
+static const char *const mode_names[] = {"rpc", "fan", "idle", "http", "stream", NULL};
 static const char *const protocol_names[] = {"json", "raw", "sio", "trpc", NULL};
 
 static const char usage[] =
-    "usage: wsload --mode rpc|fan|idle|http --port P --pid SERVER_PID [options]\n"
+    "usage: wsload --mode rpc|fan|idle|http|stream --port P --pid SERVER_PID [options]\n"
     "  --proto json|raw|sio|trpc   the server's protocol (json)\n"
     "  --path PATH                 path of its WebSockets (/ws)\n"
     "  --n N                       connections; subscribers with --mode fan (50)\n"
@@ -28,7 +28,7 @@ static const char usage[] =
     "  --requests FILE             http: requests to send, in order and repeatedly\n"
     "  --rate R                    http: requests per second, 0 for as many as are answered (0)\n"
     "  --laps N                    http: how often all are sent before, as fast as possible (0)\n"
-    "  --warm S --secs S           rpc, fan, http: seconds before measuring, and measured (2, 8)\n"
+    "  --warm S --secs S           rpc, fan, http, stream: seconds before measuring, and measured (2, 8)\n"
     "                              idle: --warm is the time before memory is read\n"
     "  --port2 P --pid2 PID        fan: a second server, for every other subscriber\n";
 

@@ -7,7 +7,7 @@
 // Maximum number of requests in flight on one connection.
 #define MAX_DEPTH 256
 
-typedef enum { MODE_RPC, MODE_FAN, MODE_IDLE, MODE_HTTP } Mode;
+typedef enum { MODE_RPC, MODE_FAN, MODE_IDLE, MODE_HTTP, MODE_STREAM } Mode;
 typedef enum { PROTOCOL_JSON, PROTOCOL_RAW, PROTOCOL_SOCKET_IO, PROTOCOL_TRPC } Protocol;
 
 typedef struct {

@@ -54,6 +54,27 @@ Template make_publication(void) {
   return make_template(publications[options.protocol]);
 }
 
+Template make_stream_request(int credit) {
+  char text[MAX_FRAME];
+  snprintf(text, sizeof text,
+           "{\"type\":\"STREAM\",\"meta\":{\"correlationId\":\"" ID "\",\"timeoutMs\":300000,\"$c\":%d},"
+           "\"payload\":" PAYLOAD "}",
+           credit);
+  return make_template(text);
+}
+
+Template make_credit(int items) {
+  char text[MAX_FRAME];
+  snprintf(text, sizeof text,
+           "{\"type\":\"$ws:credit\",\"meta\":{\"correlationId\":\"" ID "\"},\"payload\":{\"n\":%d}}", items);
+  return make_template(text);
+}
+
+bool is_item(const char *message, size_t length) {
+  return contains(message, length, "rpc-progress", strlen("rpc-progress")) &&
+         contains(message, length, USER, strlen(USER));
+}
+
 void write_id(char *output, uint32_t id) {
   for (int i = ID_LENGTH - 1; i >= 0; i--) {
     output[i] = (char)('0' + id % 10);

@@ -23,6 +23,13 @@ typedef struct {
 
 Template make_request(void);
 Template make_publication(void);
+
+// The request of an endless stream with this much credit, and the frame that returns credit for `items`.
+Template make_stream_request(int credit);
+Template make_credit(int items);
+
+// Whether a message is an item of a stream.
+bool is_item(const char *message, size_t length);
 void write_id(char *output, uint32_t id);
 
 // Whether a message is the response to the request `id`: it has the id and the same payload.

@@ -17,6 +17,9 @@ int main(int count, char **arguments) {
     case MODE_HTTP:
       run_http();
       break;
+    case MODE_STREAM:
+      run_stream();
+      break;
   }
   return 0;
 }

@@ -22,12 +22,23 @@ async function withValibot(): Promise<Router> {
   return createRouter().rpc(Echo, (ctx) => ctx.reply(Echo.response, ctx.payload));
 }
 
+/** An endless stream of the item in the request. */
+async function withStream(): Promise<Router> {
+  const { createRouter, rpc } = await import("@halyard/wire/zod");
+  const { fields, payload } = await import("./zod.ts");
+  const Stream = rpc("STREAM", fields, "STREAM_END", undefined, { progress: payload });
+  return createRouter().rpc(Stream, async (ctx) => {
+    for (;;) await ctx.progress(ctx.payload);
+  });
+}
+
 const overBroker = async (broker: string, url: string | undefined): Promise<Router> =>
   withZod({ pubsub: await choosePubSub(broker, url) });
 
 const routers: Readonly<Record<string, (brokerUrl: string | undefined) => Promise<Router>>> = {
   zod: () => withZod(),
   valibot: withValibot,
+  stream: withStream,
   heartbeat: () => withZod({ heartbeat: {} }),
   redis: (url) => overBroker("redis", url),
   nats: (url) => overBroker("nats", url),
