@@ -149,6 +149,11 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Wait for the requests before you close, or handle the error.",
   },
   {
+    text: "leave() was called.",
+    why: "The program left a channel before it had joined, so `room.joined` rejects.",
+    todo: "Nothing, or handle the error of `room.joined`.",
+  },
+  {
     text: "The url … is not valid.",
     why: "The option `url` has no scheme, or is relative outside of a page.",
     todo: "Begin it with `ws://`, `wss://`, `http://` or `https://`.",
