@@ -65,6 +65,7 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
       "another origin, of a browser without Sec-Fetch-Site",
       { origin: "https://evil.example", "sec-fetch-site": "" },
     ],
+    ["its own origin that the browser calls cross-site", { "sec-fetch-site": "cross-site" }],
     ["an opaque origin", { origin: "null" }],
     ["no header of the console", { "x-halyard-console": "" }],
     ["another value of the console's header", { "x-halyard-console": "true" }],
