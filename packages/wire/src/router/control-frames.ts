@@ -30,7 +30,7 @@ export function handleControl(connection: Connection, envelope: Envelope): void 
       connection.send(CONTROL.pong);
       return;
     case CONTROL.abort:
-      return connection.calls?.get(correlationOf(envelope))?.abort();
+      return abort(connection, correlationOf(envelope));
     case CONTROL.credit:
       return grant(connection, correlationOf(envelope), creditIn(envelope));
     case CONTROL.answer:
@@ -55,6 +55,10 @@ function correlationOf({ type, meta }: Envelope): string {
     "INVALID_ARGUMENT",
     `The ${type} frame has no meta.correlationId. Set it to the id of the request.`,
   );
+}
+
+function abort(connection: Connection, correlationId: string): void {
+  connection.calls?.get(correlationId)?.abort();
 }
 
 function grant(connection: Connection, correlationId: string, items: number): void {

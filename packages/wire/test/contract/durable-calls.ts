@@ -258,7 +258,7 @@ export function durableCallContract(name: string, open: () => Promise<CallBus>):
     });
 
     test("are kept for keepMs after their end, and NOT_FOUND later", async () => {
-      const { Ask, as, started } = await setup({ keepMs: 700 });
+      const { Ask, as, started } = await setup({ keepMs: 2_000 });
       const { call, run } = await started(2, 4);
       run.let(2);
       await call.result;
