@@ -138,23 +138,16 @@ async function createFlags(auth: Auth, headers: SessionHeaders): Promise<void> {
   }
 }
 
-/** One or two changes a day, of the kind that a team makes. */
+/** One change a day, of the kind that a team makes. Each differs from the last one of its flag. */
 async function changeSomething(auth: Auth, day: number, headers: SessionHeaders): Promise<void> {
-  const releases = FLAGS.filter(
-    ({ rolloutPercentage }) => rolloutPercentage !== undefined && rolloutPercentage < 100,
-  );
-  const flag = releases[day % releases.length];
+  const growing = FLAGS.filter(({ rolloutPercentage: share = 0 }) => share > 0 && share < 100);
+  const flag = growing[day % growing.length];
   if (flag === undefined) return;
-  const id = `key:${flag.key}`;
-  if (day % 5 === 0) {
-    await auth.api.updateFeatureFlag({ headers, body: { id, enabled: day % 2 === 0 } });
-  } else {
-    const goal = flag.rolloutPercentage ?? 0;
-    await auth.api.updateFeatureFlag({
-      headers,
-      body: { id, rolloutPercentage: Math.max(0, goal - (day % 4)), enabled: goal > 0 },
-    });
-  }
+  const rolloutPercentage = (flag.rolloutPercentage ?? 0) + (day % 7) + 1;
+  await auth.api.updateFeatureFlag({
+    headers,
+    body: { id: `key:${flag.key}`, rolloutPercentage, enabled: day % 10 !== 5 },
+  });
 }
 
 const UNUSED = new Set(["old-importer", "beta-dashboard", "price-history"]);
