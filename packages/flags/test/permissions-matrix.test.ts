@@ -64,7 +64,11 @@ describe("the table of routes", () => {
   test("requires the right action for each operation", () => {
     // Derived from the names, not from the table, because the matrix below only checks that the table is enforced.
     const actionOf = (name: string): string => {
-      if (/^(?:evaluate|bootstrap|openOfrep)|Console|(?:Health|Readiness|Event|EventBatch|Exposures)$/.test(name))
+      if (
+        /^(?:evaluate|bootstrap|openOfrep)|Console|(?:Health|Readiness|Event|EventBatch|Exposures)$/.test(
+          name,
+        )
+      )
         return "public";
       if (name.includes("Audit")) return "audit";
       if (/^(?:list|get|explain)/.test(name)) return "read";

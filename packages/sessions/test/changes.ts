@@ -157,8 +157,7 @@ export const CHANGES: readonly ChangeRow[] = [
     endpoints: ["/change-email"],
     source: "write",
     effect: ["user"],
-    run: ({ host, ann }) =>
-      host.call("/change-email", { as: ann, body: { newEmail: `new-${ann.email}` } }),
+    run: ({ host, ann }) => host.call("/change-email", { as: ann, body: { newEmail: `new-${ann.email}` } }),
   },
   {
     name: "a new role of the user",
