@@ -2,7 +2,14 @@
 import { positiveOption } from "../protocol/checks.ts";
 import type { PubSub } from "../pubsub/pubsub.ts";
 import { standardValidator, type Validator } from "../schema/validate.ts";
-import type { AuthHook, AuthorizeTopic, CloseHook, ErrorHook, OpenHook } from "./hooks.ts";
+import {
+  type AuthHook,
+  type AuthorizeTopic,
+  type CloseHook,
+  type ErrorHook,
+  Hooks,
+  type OpenHook,
+} from "./hooks.ts";
 import type { Metrics } from "./metrics.ts";
 import type { AnyData, ConnectionData, Peer } from "./peer.ts";
 
@@ -182,4 +189,14 @@ export function resolveOptions(options: RouterOptions<AnyData>): ResolvedOptions
 export function isDevelopment(): boolean {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env?.["NODE_ENV"] !== "production";
+}
+
+/** The hooks that the options have. */
+export function hooksOf<Data extends ConnectionData>({ hooks }: RouterOptions<Data>): Hooks {
+  const list = new Hooks();
+  if (hooks?.onOpen) list.open.push(hooks.onOpen as OpenHook);
+  if (hooks?.onClose) list.close.push(hooks.onClose as CloseHook);
+  if (hooks?.onAuth) list.auth.push(hooks.onAuth as AuthHook);
+  if (hooks?.onError) list.error.push(hooks.onError as ErrorHook);
+  return list;
 }

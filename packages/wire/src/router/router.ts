@@ -23,12 +23,18 @@ import {
   type AuthHook,
   type CloseHook,
   type ErrorHook,
-  Hooks,
+  type Hooks,
   type LimitHook,
   type OpenHook,
   runErrorHooks,
 } from "./hooks.ts";
-import { isDevelopment, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
+import {
+  hooksOf,
+  isDevelopment,
+  type ResolvedOptions,
+  type RouterOptions,
+  resolveOptions,
+} from "./options.ts";
 import type { AnyData, ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
 import { publish } from "./publish.ts";
 import type { Publisher } from "./publisher.ts";
@@ -412,15 +418,6 @@ export interface RouteBuilder<S extends AnyMessageSchema, Data extends Connectio
       ? [options: DurableRouteOptions<Data>, handler: RpcHandler<S, Data>]
       : [handler: S extends RpcSchema ? RpcHandler<S, Data> : never]
   ): R;
-}
-
-function hooksOf<Data extends ConnectionData>({ hooks }: RouterOptions<Data>): Hooks {
-  const list = new Hooks();
-  if (hooks?.onOpen) list.open.push(hooks.onOpen as OpenHook);
-  if (hooks?.onClose) list.close.push(hooks.onClose as CloseHook);
-  if (hooks?.onAuth) list.auth.push(hooks.onAuth as AuthHook);
-  if (hooks?.onError) list.error.push(hooks.onError as ErrorHook);
-  return list;
 }
 
 /**
