@@ -58,9 +58,7 @@ export type RpcHandler<S extends RpcSchema, Data extends ConnectionData> = (
 export type RpcResult<Payload> = Payload | boolean | void | Promise<Payload | boolean | void>;
 
 /** A request that ends with its connection. */
-interface NotDurable {
-  readonly durable?: undefined;
-}
+type NotDurable = { readonly durable?: undefined };
 
 /** Set on the argument of `merge` when the other router expects connection data that this one does not have. */
 type MergeableInto<Data, Other> = [Data] extends [Other]
