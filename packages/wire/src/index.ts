@@ -126,5 +126,5 @@ export {
   type StandardJson,
 } from "./schema/standard.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "./schema/standard-schema.ts";
-export type { OpenStream, Stream, StreamHost, StreamMeta } from "./schema/stream.ts";
+export type { OpenStream, Stream, StreamCall, StreamHost, StreamOutcome } from "./schema/stream.ts";
 export type { Validator } from "./schema/validate.ts";

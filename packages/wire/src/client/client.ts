@@ -170,9 +170,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
         return expires();
       case "$ws:error": {
         const error = errorIn(fields);
-        if (call) call.settle(error);
-        else report(error);
-        return;
+        return call ? call.settle(error) : report(error);
       }
       case "$ws:sync":
         return sendControl("$ws:synced", { id: fields["id"] });
@@ -277,24 +275,30 @@ export function createClient(options: ClientOptions, environment: Environment = 
       third?: AnyMessageSchema | RequestOptions,
       fourth?: RequestOptions,
     ): RequestPromise<never> {
-      let progress: Progress = listeners<[data: unknown]>(thrown);
+      const progress: Progress = listeners<[data: unknown]>(thrown);
       let call: Call | undefined;
       const promise = new Promise<Inbound>((resolve, reject) => {
         const [reply, options = {}] =
           third && "type" in third ? [third, fourth] : [schema?.response, third as RequestOptions];
-        const { meta, signal } = options;
-        const { timeoutMs: silenceMs = DEFAULT_REQUEST_TIMEOUT_MS, deadlineMs = silenceMs } = options;
+        const {
+          meta,
+          signal,
+          timeoutMs: silenceMs = DEFAULT_REQUEST_TIMEOUT_MS,
+          deadlineMs = silenceMs,
+          correlationId = meta?.correlationId ?? `${idPrefix}-${++lastId}`,
+        } = options;
         const timeoutMs = Math.min(silenceMs, deadlineMs);
-        const id = options.correlationId ?? meta?.correlationId ?? `${idPrefix}-${++lastId}`;
         const timestamp = environment.Date.now();
-        const fields = { timestamp, ...meta, correlationId: id, timeoutMs };
-        const stream = schema?.stream?.(core, fields, options);
-        const frame = write(schema, payload, fields, stream?.meta);
-        progress = stream ?? progress;
-        const { type } = schema;
+        const frame = write(schema, payload, { timestamp, ...meta, correlationId, timeoutMs });
+        const { type, stream } = schema;
         if (!reply) throw failure("INVALID_ARGUMENT", text("response", type));
-        call = requests.open({ id, type, frame, reply, progress, resolve, reject }, timeoutMs, signal);
-        if (!signal?.aborted) submit(call);
+        call = requests.open(
+          { id: correlationId, type, frame, reply, progress, resolve, reject },
+          stream ? undefined : timeoutMs,
+          signal,
+        );
+        stream?.(core, call, options);
+        submit(call);
       });
       return withProgress(promise, progress, () => call?.cancel()) as RequestPromise<never>;
     },

@@ -167,11 +167,11 @@ function lose(
   { openMs }: Elapsed,
   reconnect: ReconnectOptions,
 ): Connection {
-  if (connection.state === "closing") return CLOSED;
-  if (!connection.socket) return connection;
+  const { state, socket, maxAttempts } = connection;
+  if (state === "closing") return CLOSED;
+  if (!socket) return connection;
   const { enabled = true, maxDelayMs = DEFAULT_MAX_DELAY_MS } = reconnect;
-  const backoff = connection.state === "open" && openMs >= maxDelayMs ? 0 : connection.attempt;
-  const { maxAttempts } = connection;
+  const backoff = state === "open" && openMs >= maxDelayMs ? 0 : connection.attempt;
   const attempt = backoff + 1;
   // Without a limit there is always another attempt.
   const limit = maxAttempts ?? reconnect.maxAttempts ?? attempt;
@@ -182,7 +182,7 @@ function lose(
 }
 
 function retryAfterOf({ code, reason = "" }: Loss): number {
-  const delay = /^retryAfterMs=(\d+)$/.exec(reason);
-  const isAsked = delay && (code === CLOSE_RESTARTING || code === CLOSE_TRY_LATER);
-  return isAsked ? Math.min(Number(delay[1]), LONGEST_RETRY_AFTER_MS) : 0;
+  const isAsked = code === CLOSE_RESTARTING || code === CLOSE_TRY_LATER;
+  const delay = isAsked && /^retryAfterMs=(\d+)$/.exec(reason);
+  return delay ? Math.min(Number(delay[1]), LONGEST_RETRY_AFTER_MS) : 0;
 }

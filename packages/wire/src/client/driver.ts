@@ -9,7 +9,6 @@ import {
   type Connection,
   type ConnectionEvent,
   reduce,
-  type Timer,
 } from "./connection.ts";
 import { type Environment, later, onWake, type SocketLike } from "./environment.ts";
 import { failure } from "./failures.ts";
@@ -74,8 +73,12 @@ export function createDriver(
     let ms: number | undefined;
     if (timer !== before.timer) {
       cancelTimer?.();
-      ms = timer && delayMs(timer);
-      cancelTimer = timer && later(environment, () => dispatch({ type: "timer" }), ms ?? 0);
+      cancelTimer = undefined;
+      if (timer) {
+        ms = timer.ms;
+        if (timer.backoff !== undefined) ms += backoffMs(reconnect, timer.backoff, environment.Math.random());
+        cancelTimer = later(environment, () => dispatch({ type: "timer" }), ms);
+      }
     }
     if (connection.probing && !before.probing) {
       lastFrameAt = Number.NaN;
@@ -87,10 +90,6 @@ export function createDriver(
     if (closing) socket?.close(closing.code, closing.reason);
     if (state === "closed") stopWaking?.();
     changed(connection, before.state, ms);
-  }
-
-  function delayMs({ ms, backoff }: Timer): number {
-    return backoff === undefined ? ms : ms + backoffMs(reconnect, backoff, environment.Math.random());
   }
 
   async function dial(wanted: object): Promise<void> {

@@ -15,11 +15,11 @@ export function parse(frame: unknown, unknownKeys: ClientOptions["unknownKeys"])
   const problem =
     !type || typeof type !== "string" || meta !== metaField
       ? text("frame")
-      : unknownKeys === "strip" || Object.keys(others).length === 0
+      : unknownKeys === "strip" || !Object.keys(others).length
         ? problemOfMeta(meta)
         : text("unknownKeys");
-  // `hasCustom` only saves a server the check of meta that has no custom keys.
-  return { problem, type, meta, payload, hasCustom: true } as Frame;
+  // Without `hasCustom`, which only a server reads.
+  return { problem, type, meta, payload } as Frame;
 }
 
 /** Empty when the frame is binary, too large, or not a JSON object. */

@@ -1,10 +1,10 @@
 /** Reads a message of the server with its schema. */
 import { isObject } from "../protocol/checks.ts";
 import { isStandardMetaKey } from "../protocol/control.ts";
-import type { Envelope, Meta } from "../protocol/envelope.ts";
+import type { Meta } from "../protocol/envelope.ts";
 import type { AnyErrorCode } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
-import { readMeta, readPayload, standardValidator } from "../schema/validate.ts";
+import { readMeta, readPart, standardValidator } from "../schema/validate.ts";
 import { failure } from "./failures.ts";
 import type { ClientOptions } from "./options.ts";
 import { text } from "./texts.ts";
@@ -29,28 +29,26 @@ export function typeOf(schema: AnyMessageSchema): string {
 /** Throws a `WsError` with the given code when the message does not match its schema. */
 export function read(
   schema: AnyMessageSchema,
-  envelope: Envelope,
+  message: Inbound,
   code: AnyErrorCode,
   unknownKeys?: ClientOptions["unknownKeys"],
 ): Inbound {
-  const accepted = unknownKeys === "strip" ? strip(schema, envelope) : envelope;
+  const accepted = unknownKeys === "strip" ? strip(schema, message) : message;
   return {
     type: accepted.type,
     meta: readMeta(standardValidator, schema, accepted, code),
-    payload: readPayload(standardValidator, schema, accepted, code),
+    payload: readPart(standardValidator, schema, "payload", accepted.payload, code),
   };
 }
 
 /** Removes top-level keys that the schema does not declare, such as those of a newer server. Nested objects stay as they are. */
-function strip({ payload, meta }: AnyMessageSchema, envelope: Envelope): Envelope {
+function strip({ payload, meta }: AnyMessageSchema, message: Inbound): Inbound {
   return {
-    ...envelope,
-    meta: pick(meta ?? NOTHING_DECLARED, envelope.meta, isStandardMetaKey) as Meta,
-    payload: payload && pick(payload, envelope.payload),
+    ...message,
+    meta: pick(meta ?? { entries: {} }, message.meta, isStandardMetaKey) as Meta,
+    payload: payload && pick(payload, message.payload),
   };
 }
-
-const NOTHING_DECLARED = { entries: {} };
 
 /** Zod keeps the declared keys in `shape`, Valibot in `entries`. For other libraries nothing is removed. */
 function pick(schema: object, value: unknown, keeps?: (key: string) => boolean): unknown {

@@ -11,8 +11,6 @@ import type { ClientOptions } from "./options.ts";
 import type { Call, Requests } from "./requests.ts";
 import { explain, text } from "./texts.ts";
 
-const PROGRESS: ControlType = "$ws:rpc-progress";
-
 /** A frame of the protocol itself. A newer server may send an unknown type. */
 export type ControlFrame = Envelope & { readonly type: ControlType };
 
@@ -35,6 +33,13 @@ export interface Inbox {
   ): () => void;
   /** Receives messages without a handler. */
   readonly unhandled: Listeners<[message: Inbound]>;
+  /** Reports the error of a message; with `call`, rejects this request with it. */
+  refuse(
+    error: unknown,
+    context: ClientErrorContext["type"],
+    type: string | undefined,
+    call?: Pick<Call, "settle">,
+  ): void;
 }
 
 export function createInbox(
@@ -57,32 +62,25 @@ export function createInbox(
       return refuse(failure("INTERNAL", envelope.problem), "parse", only("string", type), call);
     if ([...intercepts].some((intercept) => intercept(envelope))) return;
     tidyMeta(meta);
-    if (type === PROGRESS) {
-      if (call) settle(call, envelope);
-    } else if (requests.isLate(correlationId)) return;
-    else if (isReservedType(type)) control(envelope as ControlFrame, call);
-    else if (call) settle(call, envelope);
-    else if (!handlers.get(type)?.emit(envelope)) unhandled.emit({ type, meta, payload });
-  }
-
-  /** A response, or progress before it. */
-  function settle(call: Call, envelope: Envelope): void {
-    const { reply } = call;
-    const { type } = envelope;
-    try {
-      if (type === PROGRESS) return void call.progress.emit(envelope.payload);
-      if (type !== reply.type) throw failure("INTERNAL", text("response", call.type, type, reply.type));
-      call.settle(read(reply, envelope, "INTERNAL", unknownKeys));
-    } catch (error) {
-      refuse(error, "validation", type, call);
-    }
+    if (type === ("$ws:rpc-progress" satisfies ControlType)) return void call?.progress.emit(payload);
+    if (requests.isLate(correlationId)) return;
+    if (isReservedType(type)) control(envelope as ControlFrame, call);
+    else if (call) {
+      const { reply } = call;
+      try {
+        if (type !== reply.type) throw failure("INTERNAL", text("response", call.type, type, reply.type));
+        call.settle(read(reply, envelope, "INTERNAL", unknownKeys));
+      } catch (error) {
+        refuse(error, "validation", type, call);
+      }
+    } else if (!handlers.get(type)?.emit(envelope)) unhandled.emit({ type, meta, payload });
   }
 
   function refuse(
     error: unknown,
     context: ClientErrorContext["type"],
     type: string | undefined,
-    call?: Call,
+    call?: Pick<Call, "settle">,
   ): void {
     const failed = explain(WsError.wrap(error, "INTERNAL"), "receive");
     call?.settle(failed);
@@ -103,5 +101,6 @@ export function createInbox(
       });
     },
     unhandled,
+    refuse,
   };
 }

@@ -41,7 +41,7 @@ export type {
   StreamSchema,
 } from "../schema/message.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "../schema/standard-schema.ts";
-export type { OpenStream, Stream, StreamHost, StreamMeta } from "../schema/stream.ts";
+export type { OpenStream, Stream, StreamCall, StreamHost, StreamOutcome } from "../schema/stream.ts";
 export { attachCall, type CallOptions, type DurableCall, startCall } from "./calls.ts";
 export type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
 export { joinChannel } from "./channels.ts";

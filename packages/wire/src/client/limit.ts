@@ -11,30 +11,19 @@ export interface Limit {
   stop(): void;
 }
 
-/** Throws when the signal is aborted already. Without `timeoutMs` there is no time limit. `late` may extend it, by some ms. */
+/** Throws when the signal is aborted already. Without `timeoutMs` there is no time limit. */
 export function createLimit(
   environment: Environment,
   timeoutMs: number | undefined,
   signal: AbortSignal | undefined,
-  late: () => WsError | number,
+  late: () => WsError,
   giveUp: (error: WsError) => void,
 ): Limit {
   const cancelled = (): WsError => failure("CANCELLED", text("abort"), { cause: signal?.reason });
-  const cancel = (): void => giveUp(cancelled());
   if (signal?.aborted) throw cancelled();
-  let cancelTimer: (() => void) | undefined;
-  const wait = (ms: number): void => {
-    cancelTimer = later(
-      environment,
-      () => {
-        const why = late();
-        if (why instanceof Error) giveUp(why);
-        else wait(why);
-      },
-      ms,
-    );
-  };
-  if (timeoutMs !== undefined) wait(timeoutMs);
+  const cancel = (): void => giveUp(cancelled());
+  const cancelTimer =
+    timeoutMs === undefined ? undefined : later(environment, () => giveUp(late()), timeoutMs);
   signal?.addEventListener("abort", cancel);
   return {
     cancel,

@@ -1,12 +1,13 @@
 /** Outbound messages: each is sent, queued, or dropped with an error. */
 import { byteLength } from "../protocol/bytes.ts";
+import type { Meta } from "../protocol/envelope.ts";
 import type { ErrorCode } from "../protocol/error.ts";
 import { MAX_BUFFERED_BYTES } from "./bounds.ts";
 import type { Environment, SocketLike } from "./environment.ts";
 import { failure } from "./failures.ts";
 import type { Report } from "./inbox.ts";
 import type { ClientOptions } from "./options.ts";
-import { type Outbound, rewrite } from "./outbound.ts";
+import type { Outbound } from "./outbound.ts";
 import { enqueue } from "./queue.ts";
 import { type Drop, text } from "./texts.ts";
 
@@ -35,8 +36,13 @@ export function createOutbox(
     const { frame } = outbound;
     const { maxBytes } = outbox;
     const socket = usableSocket();
-    if (!socket) wait(outbound);
-    else if (maxBytes && frame.length * 3 > maxBytes && byteLength(frame) > maxBytes)
+    if (!socket) {
+      if (policy === "off") drop(outbound, "UNAVAILABLE", "socket");
+      else {
+        const dropped = enqueue(queue, outbound, queueSize, policy);
+        if (dropped) drop(dropped, "RESOURCE_EXHAUSTED", "queueSize");
+      }
+    } else if (maxBytes && frame.length * 3 > maxBytes && byteLength(frame) > maxBytes)
       drop(outbound, "INVALID_ARGUMENT", "maxPayloadBytes", maxBytes);
     else if (socket.bufferedAmount > MAX_BUFFERED_BYTES)
       drop(outbound, "RESOURCE_EXHAUSTED", "bufferedAmount");
@@ -44,13 +50,7 @@ export function createOutbox(
       socket.send(frame);
       outbound.isSent = true;
     }
-    return outbound.isSent === true;
-  }
-
-  function wait(outbound: Outbound): void {
-    if (policy === "off") return drop(outbound, "UNAVAILABLE", "socket");
-    const dropped = enqueue(queue, outbound, queueSize, policy);
-    if (dropped) drop(dropped, "RESOURCE_EXHAUSTED", "queueSize");
+    return Boolean(outbound.isSent);
   }
 
   function drop({ type, settle }: Outbound, code: ErrorCode, why: Drop, limit?: number): void {
@@ -66,8 +66,13 @@ export function createOutbox(
       for (const outbound of [...queue]) {
         // A callback may have removed it.
         if (!queue.delete(outbound)) continue;
-        const { deadline, frame } = outbound;
-        if (deadline !== undefined) outbound.frame = rewrite(frame, deadline - performance.now());
+        const { deadline } = outbound;
+        if (deadline) {
+          const message = JSON.parse(outbound.frame) as { meta: Meta };
+          // The time that is left.
+          message.meta.timeoutMs = Math.max(1, Math.ceil(deadline - performance.now()));
+          outbound.frame = JSON.stringify(message);
+        }
         submit(outbound);
       }
     },

@@ -1,5 +1,4 @@
 /** The promise of a request, extended with its progress updates. */
-import type { WsError } from "../protocol/error.ts";
 import { MAX_UNREAD } from "./bounds.ts";
 
 /**
@@ -12,15 +11,13 @@ export interface RequestPromise<Response, Item = unknown> extends Promise<Respon
   onProgress(callback: (item: Item) => void): () => void;
 }
 
-/** The updates of one request: a list of callbacks, or the reader of typed progress (`schema/stream-reader.ts`). */
+/** The updates of one request: a list of callbacks. The reader of typed progress (`schema/stream-reader.ts`) replaces its members. */
 export interface Progress {
   emit(data: unknown): unknown;
   /** `unread` holds what an iteration has not read. */
   add(callback: (data: unknown) => void, unread?: readonly unknown[]): () => void;
   /** An iteration has read an update. */
   read?(): void;
-  /** The time is up: returns for how many ms the request may go on, or its error. */
-  late?(): number | WsError;
 }
 
 export function withProgress<Response>(

@@ -30,7 +30,7 @@ export type Call = Request &
 
 export interface Requests {
   /** Adds a request. Throws when the id is in use, the limit is reached, or the signal is aborted. */
-  open(request: Request, timeoutMs: number, signal: AbortSignal | undefined): Call;
+  open(request: Request, timeoutMs: number | undefined, signal: AbortSignal | undefined): Call;
   get(id: string | undefined): Call | undefined;
   /** Rejects every request; with `onlySent`, only those that were sent. */
   fail(onlySent: boolean, why: WsError): void;
@@ -51,7 +51,7 @@ export function createRequests(
 
   return {
     open(request, timeoutMs, signal) {
-      const { id, progress } = request;
+      const { id } = request;
       if (calls.has(id)) throw failure("ALREADY_EXISTS", text("correlationId", id));
       if (calls.size >= limit) throw failure("RESOURCE_EXHAUSTED", text("pendingRequestsLimit", limit));
       // An id that was given up may be used again.
@@ -61,10 +61,7 @@ export function createRequests(
         environment,
         timeoutMs,
         signal,
-        () =>
-          // A stream that waits in the queue has no progress.
-          (call.isSent && progress.late?.()) ||
-          failure("DEADLINE_EXCEEDED", text("timeoutMs", timeoutMs, call.isSent)),
+        () => failure("DEADLINE_EXCEEDED", text("timeoutMs", timeoutMs, call.isSent)),
         (error) => {
           if (calls.get(id) !== call) return;
           isCancelled = error.code === "CANCELLED";
@@ -74,7 +71,7 @@ export function createRequests(
       );
       const call: Call = {
         ...request,
-        deadline: progress.late ? undefined : environment.performance.now() + timeoutMs,
+        deadline: timeoutMs && environment.performance.now() + timeoutMs,
         isSent: false,
         cancel: waiting.cancel,
         settle(outcome) {
@@ -96,6 +93,6 @@ export function createRequests(
       }
     },
     isLate: (id) => late.delete(id),
-    busy: () => [...calls.values()].some(({ isSent }) => isSent),
+    busy: () => [...calls.values()].some((call) => call.isSent),
   };
 }

@@ -131,15 +131,13 @@ const inFull: Texts = {
   },
 };
 
-const inShort: Texts = { text: (...parts) => parts.join(" "), explain: (error) => error };
-
-/** A bundler that replaces `process.env.NODE_ENV` with `"production"` removes the sentences. */
-let texts = inShort;
+let text: Texts["text"] = (...parts) => parts.join(" ");
+let explain: Texts["explain"] = (error) => error;
 try {
-  if (process.env.NODE_ENV !== "production") texts = inFull;
+  // A bundler that replaces `process.env.NODE_ENV` with `"production"` removes the sentences.
+  if (process.env.NODE_ENV !== "production") ({ text, explain } = inFull);
 } catch {
   // A page without a bundler has no `process`.
 }
 
-export const text: Texts["text"] = texts.text;
-export const explain: Texts["explain"] = texts.explain;
+export { explain, text };

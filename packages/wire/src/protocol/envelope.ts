@@ -102,7 +102,7 @@ function problemOfMeta(meta: Record<string, unknown>): string | undefined {
 }
 
 /** The first standard meta key with an invalid value. */
-export function invalidMetaKey({
+function invalidMetaKey({
   correlationId,
   timeoutMs,
   timestamp,
@@ -164,6 +164,6 @@ function unreadable(problem: string, type?: unknown, correlationId?: unknown): U
   };
 }
 
-function isCorrelationId(value: unknown): value is string {
+export function isCorrelationId(value: unknown): value is string {
   return typeof value === "string" && value.length > 0 && value.length <= MAX_CORRELATION_ID_LENGTH;
 }

@@ -74,7 +74,11 @@ function read(connection: Connection, route: Route, envelope: Envelope, received
   const payload = isWhole
     ? readPayload(options.validator, route.schema, envelope, "INVALID_ARGUMENT")
     : undefined;
-  const meta = readMeta(options.validator, route.schema, envelope, "INVALID_ARGUMENT");
+  const { schema } = route;
+  const meta =
+    schema.meta === undefined && !envelope.hasCustom
+      ? envelope.meta
+      : readMeta(options.validator, schema, envelope, "INVALID_ARGUMENT");
   meta["clientId"] = connection.clientId;
   meta["receivedAt"] = receivedAt;
   if (route.kind === "event") {

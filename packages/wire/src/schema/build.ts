@@ -62,7 +62,7 @@ export function buildRpc(
     ...request,
     response,
     progress: progressToSchema(library, options.progress, requestType),
-    stream: (host, meta, { deadlineMs }, key) => new StreamReader(schema, host, meta, deadlineMs, key),
+    stream: (host, call, { deadlineMs }, key) => new StreamReader(schema, host, call).start(deadlineMs, key),
     durable: checkDurable(options.durable, requestType),
   };
   return schema;

@@ -6,13 +6,15 @@ import { INITIAL_CREDIT } from "../protocol/call-terms.ts";
 import { isObject } from "../protocol/checks.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "./message.ts";
-import type { Stream, StreamHost, StreamMeta } from "./stream.ts";
+import type { Stream, StreamCall, StreamHost } from "./stream.ts";
 import { readProgress, standardValidator } from "./validate.ts";
 
 /** Credit is returned for this many items at once. */
 const BATCH = INITIAL_CREDIT / 2;
 /** A server that sends more than it may loses the call. */
 const MAX_UNREAD = 2 * INITIAL_CREDIT;
+/** A longer delay would make a timer fire immediately. */
+const LONGEST_TIMER_MS = 2_147_483_647;
 const NOTHING: readonly unknown[] = [];
 
 interface Reader {
@@ -20,44 +22,83 @@ interface Reader {
   readonly unread: readonly unknown[];
 }
 
-export class StreamReader implements Stream {
-  readonly meta: object;
+export class StreamReader {
   readonly #schema: AnyMessageSchema;
   readonly #strips: boolean;
-  readonly #performance: StreamHost[1]["performance"];
+  readonly #environment: StreamHost[1];
   readonly #thrown: StreamHost[3];
+  readonly #refuse: StreamHost[4]["refuse"];
   readonly #sendControl: StreamHost[7];
-  readonly #correlationId: string;
-  readonly #timeoutMs: number;
-  readonly #deadlineMs: number;
+  readonly #call: StreamCall;
   readonly #readers = new Set<Reader>();
   readonly #startedAt: number;
+  #timeoutMs = 0;
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #timer: unknown;
   #activeAt: number;
+  /** Why the reader gave up. */
+  #lateness: WsError | undefined;
   #received = 0;
   #credited = 0;
 
   constructor(
     schema: AnyMessageSchema,
-    [{ unknownKeys }, { performance }, , thrown, , , , sendControl]: StreamHost,
-    { correlationId, timeoutMs }: StreamMeta,
-    deadlineMs: number | undefined,
-    key: object | undefined,
+    [{ unknownKeys }, environment, , thrown, { refuse }, , , sendControl]: StreamHost,
+    call: StreamCall,
   ) {
     this.#schema = schema;
     this.#strips = unknownKeys === "strip";
-    this.#performance = performance;
+    this.#environment = environment;
     this.#thrown = thrown;
+    this.#refuse = refuse;
     this.#sendControl = sendControl;
-    this.#correlationId = correlationId;
-    this.#timeoutMs = timeoutMs;
-    this.#deadlineMs = deadlineMs ?? Number.POSITIVE_INFINITY;
-    this.#startedAt = performance.now();
+    this.#call = call;
+    this.#startedAt = this.#now;
     this.#activeAt = this.#startedAt;
-    this.meta = { $c: INITIAL_CREDIT, $d: deadlineMs, $k: key };
   }
 
-  emit(payload: unknown): void {
-    const item = this.#check(payload);
+  /** Adds the terms of the stream to the request, and begins to count its time. `key` is the durable call. */
+  start(deadlineMs: number | undefined, key: object | undefined): void {
+    const call = this.#call;
+    const { settle } = call;
+    const { meta, ...message } = JSON.parse(call.frame) as { meta: { timeoutMs: number } };
+    this.#deadlineMs = deadlineMs ?? this.#deadlineMs;
+    this.#timeoutMs = meta.timeoutMs;
+    const terms = { $c: INITIAL_CREDIT, $d: deadlineMs, $k: key };
+    call.frame = JSON.stringify({ ...message, meta: { ...meta, ...terms } });
+    call.settle = (outcome) => {
+      this.#environment.clearTimeout(this.#timer);
+      settle(this.#lateness ?? outcome);
+    };
+    const progress: Stream = {
+      emit: (payload) => this.#emit(payload),
+      add: (callback, unread) => this.#add(callback, unread),
+      read: () => this.#read(),
+    };
+    Object.assign(call.progress, progress);
+    this.#wait(this.#timeoutMs);
+  }
+
+  #wait(ms: number): void {
+    this.#timer = this.#environment.setTimeout(() => this.#timeUp(), Math.min(ms, LONGEST_TIMER_MS));
+  }
+
+  #timeUp(): void {
+    const left = this.#late();
+    if (typeof left === "number") return this.#wait(left);
+    this.#lateness = new WsError("DEADLINE_EXCEEDED", left);
+    // The server does not know when this client gives up.
+    this.#call.cancel();
+  }
+
+  #emit(payload: unknown): void {
+    let item: unknown;
+    try {
+      item = this.#check(payload);
+    } catch (error) {
+      this.#control("$ws:abort");
+      return this.#refuse(error, "validation", "$ws:rpc-progress", this.#call);
+    }
     this.#received++;
     this.#activeAt = this.#now;
     for (const { callback } of [...this.#readers]) {
@@ -71,7 +112,7 @@ export class StreamReader implements Stream {
     this.#grant();
   }
 
-  add(callback: (item: unknown) => void, unread: readonly unknown[] = NOTHING): () => void {
+  #add(callback: (item: unknown) => void, unread: readonly unknown[] = NOTHING): () => void {
     const reader = { callback, unread };
     this.#readers.add(reader);
     return () => {
@@ -80,24 +121,27 @@ export class StreamReader implements Stream {
     };
   }
 
-  read(): void {
+  #read(): void {
     this.#activeAt = this.#now;
     this.#grant();
   }
 
-  late(): number | WsError {
+  /** For how many ms the request may go on, or why it may not. */
+  #late(): number | string {
     const now = this.#now;
     const timeoutMs = this.#timeoutMs;
     const wholeMs = this.#startedAt + this.#deadlineMs - now;
-    if (wholeMs <= 0) return this.#late(`The call did not end within ${this.#deadlineMs} ms (deadlineMs).`);
+    if (!this.#call.isSent)
+      return `No response within ${timeoutMs} ms. The request was not sent, because the client is not connected. Check that connect() was called.`;
+    if (wholeMs <= 0) return `The call did not end within ${this.#deadlineMs} ms (deadlineMs).`;
     // While items wait for the application, the server may be waiting for credit.
     const silentMs = this.#unread > 0 ? timeoutMs : this.#activeAt + timeoutMs - now;
-    if (silentMs <= 0) return this.#late(`No progress and no response within ${timeoutMs} ms (timeoutMs).`);
+    if (silentMs <= 0) return `No progress and no response within ${timeoutMs} ms (timeoutMs).`;
     return Math.min(wholeMs, silentMs);
   }
 
   get #now(): number {
-    return this.#performance.now();
+    return this.#environment.performance.now();
   }
 
   /** How many items the slowest reader has not read. */
@@ -111,29 +155,18 @@ export class StreamReader implements Stream {
     const n = this.#received - this.#unread - this.#credited;
     if (n < BATCH) return;
     this.#credited += n;
-    this.#sendControl("$ws:credit", { n }, { correlationId: this.#correlationId });
+    this.#control("$ws:credit", { n });
   }
 
   #check(payload: unknown): unknown {
-    try {
-      if (this.#unread > MAX_UNREAD)
-        throw new WsError("INTERNAL", "The server sent more progress than it was allowed to.");
-      const item = this.#strips ? this.#strip(payload) : payload;
-      return readProgress(standardValidator, this.#schema, item, "INTERNAL");
-    } catch (error) {
-      this.#abort();
-      throw error;
-    }
+    if (this.#unread > MAX_UNREAD)
+      throw new WsError("INTERNAL", "The server sent more progress than it was allowed to.");
+    const item = this.#strips ? this.#strip(payload) : payload;
+    return readProgress(standardValidator, this.#schema, item, "INTERNAL");
   }
 
-  /** The server does not know when this client gives up. */
-  #late(message: string): WsError {
-    this.#abort();
-    return new WsError("DEADLINE_EXCEEDED", message);
-  }
-
-  #abort(): void {
-    this.#sendControl("$ws:abort", undefined, { correlationId: this.#correlationId });
+  #control(type: "$ws:credit" | "$ws:abort", payload?: object): void {
+    this.#sendControl(type, payload, { correlationId: this.#call.id });
   }
 
   /** Zod keeps the declared keys in `shape`, Valibot in `entries`. */

@@ -2,44 +2,60 @@
 import type { Meta } from "../protocol/envelope.ts";
 import type { WsError } from "../protocol/error.ts";
 
-/** Creates the reader of one request. `key` is the durable call it starts or reads. */
+/** Reads the progress of a request before it is sent. `key` is the durable call it starts or reads. */
 export type OpenStream = (
   host: StreamHost,
-  meta: StreamMeta,
+  call: StreamCall,
   options: { readonly deadlineMs?: number | undefined },
   key?: object,
-) => Stream;
+) => void;
 
-/** The meta of the request. */
-export interface StreamMeta {
-  /** The correlation id of the request. */
-  readonly correlationId: string;
-  /** The longest silence of the server, in ms. */
-  readonly timeoutMs: number;
-}
-
-/** The core of the client, of which the reader uses four parts (see `client/core.ts`). */
+/** The core of the client, of which the reader uses five parts (see `client/core.ts`). */
 export type StreamHost = readonly [
   options: { readonly unknownKeys?: "reject" | "strip" | undefined },
-  environment: { readonly performance: { now(): number } },
+  environment: {
+    readonly performance: { now(): number };
+    setTimeout(callback: () => void, delayMs: number): unknown;
+    clearTimeout(handle: unknown): void;
+  },
   report: unknown,
   thrown: (error: unknown) => void,
-  inbox: unknown,
+  inbox: {
+    /** Reports the error, and rejects the request with it. */
+    refuse(error: unknown, context: "validation", type: string, call: StreamCall): void;
+  },
   intercepts: unknown,
   hello: unknown,
   sendControl: (type: "$ws:credit" | "$ws:abort", payload: object | undefined, meta: Meta) => void,
 ];
 
-/** The typed progress of one request, at the client. */
+/** A pending request without a time limit. The reader replaces its frame and its `settle`. */
+export interface StreamCall {
+  /** The correlation id. */
+  readonly id: string;
+  /** Whether it was sent; otherwise it waits for a connection. */
+  readonly isSent: boolean;
+  /** The message to the server. */
+  frame: string;
+  /** The reader replaces its members. */
+  readonly progress: Stream;
+  /** Rejects the request with `CANCELLED`, and cancels it on the server. */
+  cancel(): void;
+  /** Ends the request with its error, or its response. */
+  settle(outcome: StreamOutcome): void;
+}
+
+/** The error of a request, or its response. */
+export type StreamOutcome =
+  | WsError
+  | { readonly type: string; readonly meta: Meta; readonly payload: unknown };
+
+/** The progress of one request, at the client. */
 export interface Stream {
-  /** The reserved meta keys of the request. */
-  readonly meta: object;
-  /** An item arrived. Throws when it does not match its schema. */
-  emit(payload: unknown): void;
+  /** An item arrived. */
+  emit(payload: unknown): unknown;
   /** Adds a callback. `unread` holds the items that an iteration has not read; without it an item is read at once. */
   add(callback: (item: unknown) => void, unread?: readonly unknown[]): () => void;
   /** An iteration has read an item. */
-  read(): void;
-  /** Called when the time is up. Returns for how many ms the request may go on, or its error. */
-  late(): number | WsError;
+  read?(): void;
 }

@@ -22,20 +22,19 @@ export function readPayload(
   { payload }: Envelope,
   code: AnyErrorCode,
 ): unknown {
-  return run(validator, schema, "payload", payload, code);
+  return readPart(validator, schema, "payload", payload, code);
 }
 
 /** The meta of an inbound message after validation: the standard keys and those the schema declares. */
 export function readMeta(
   validator: Validator,
   schema: AnyMessageSchema,
-  { meta, hasCustom }: Envelope,
+  { meta }: Pick<Envelope, "meta">,
   code: AnyErrorCode,
 ): Meta {
-  if (schema.meta === undefined && !hasCustom) return meta;
   const declared = declaredPart(schema, meta, code);
   if (schema.meta === undefined) return meta;
-  const result = { ...(run(validator, schema, "meta", declared, code) as Meta) };
+  const result = { ...(readPart(validator, schema, "meta", declared, code) as Meta) };
   for (const key in meta) if (isStandardMetaKey(key)) result[key] = meta[key];
   return result;
 }
@@ -48,10 +47,10 @@ export function checkOutbound(
   meta: object | undefined,
   code: AnyErrorCode,
 ): void {
-  run(validator, schema, "payload", payload, code);
+  readPart(validator, schema, "payload", payload, code);
   if (meta === undefined && schema.meta === undefined) return;
   const declared = declaredPart(schema, meta ?? {}, code);
-  run(validator, schema, "meta", schema.meta && declared, code);
+  readPart(validator, schema, "meta", schema.meta && declared, code);
 }
 
 /** A progress item after validation; throws a `WsError` with the given code when it is invalid. */
@@ -61,7 +60,7 @@ export function readProgress(
   item: unknown,
   code: AnyErrorCode,
 ): unknown {
-  return run(validator, schema, "progress", item, code);
+  return readPart(validator, schema, "progress", item, code);
 }
 
 /** The meta without its standard keys; throws when the schema declares no meta. */
@@ -81,16 +80,15 @@ function undeclared({ type }: AnyMessageSchema, what: string, code: AnyErrorCode
   return new WsError(code, `The message ${type} declares no ${what}. Leave it out, or declare it.`);
 }
 
-/** Validates one part of a message. */
-function run(
+/** One part of a message after validation; throws a `WsError` with the given code when it is invalid. */
+export function readPart(
   validator: Validator,
   message: AnyMessageSchema,
   part: "payload" | "meta" | "progress",
   value: unknown,
   code: AnyErrorCode,
 ): unknown {
-  const { type } = message;
-  const schema = message[part];
+  const { type, [part]: schema } = message;
   if (schema === undefined) {
     if (value === undefined) return undefined;
     throw undeclared(message, part, code);
@@ -102,14 +100,14 @@ function run(
     throw new WsError("INTERNAL", `The schema of ${type} is asynchronous. Use a synchronous one.`);
   }
   if (result.issues === undefined) return result.value;
-  const issues = describeIssues(result.issues);
-  throw new WsError(code, `The ${part} of ${type} does not match its schema.`, { issues });
+  throw new WsError(code, `The ${part} of ${type} does not match its schema.`, {
+    issues: describeIssues(result.issues),
+  });
 }
 
 export function describeIssues(issues: readonly StandardIssue[]): { path: string; message: string }[] {
-  return issues.slice(0, MAX_ISSUES).map(describeIssue);
-}
-
-function describeIssue({ path = [], message }: StandardIssue): { path: string; message: string } {
-  return { path: path.map((part) => String(typeof part === "object" ? part.key : part)).join("."), message };
+  return issues.slice(0, MAX_ISSUES).map(({ path = [], message }) => ({
+    path: path.map((part) => String(typeof part === "object" ? part.key : part)).join("."),
+    message,
+  }));
 }
