@@ -3,13 +3,7 @@ import { CLOSE_UNAUTHENTICATED } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 import { address, tokenOf } from "./auth.ts";
 import { backoffMs } from "./backoff.ts";
-import {
-  CLOSED,
-  type ClientState,
-  type Connection,
-  type ConnectionEvent,
-  reduce,
-} from "./connection.ts";
+import { CLOSED, type ClientState, type Connection, type ConnectionEvent, reduce } from "./connection.ts";
 import { type Environment, later, onWake, type SocketLike } from "./environment.ts";
 import { failure } from "./failures.ts";
 import type { ClientOptions } from "./options.ts";
