@@ -183,6 +183,39 @@ describe("a member of a channel with history", () => {
     expect(got.filter((entry) => entry === "gap retention")).toHaveLength(1);
   });
 
+  test("gets what was published between two losses, although the store was read for the first one", async () => {
+    const { pubsub, server, publish } = serve();
+    const peer = await server.connect();
+    await join(peer);
+    await publish(1);
+    pubsub.isSlow = true;
+    pubsub.lose();
+    pubsub.restore();
+    await settle();
+    // The page for the first loss is on its way, without these.
+    await publish(2);
+    pubsub.lose();
+    pubsub.restore();
+    pubsub.isSlow = false;
+    await pubsub.answer();
+    expect(story(peer)).toEqual([1, 2, 3]);
+  });
+
+  test("gets a message of more than 1 MiB that is published while the store is read after a loss", async () => {
+    const { pubsub, server, publish } = serve({ socketBufferLimitBytes: 10_000_000 });
+    const peer = await server.connect();
+    await join(peer);
+    await publish(1);
+    pubsub.isSlow = true;
+    pubsub.lose();
+    pubsub.restore();
+    await settle();
+    await publish(1, 1_100_000);
+    pubsub.isSlow = false;
+    await pubsub.answer();
+    expect(story(peer)).toEqual([1, 2]);
+  });
+
   test("gets everything once and in order, however it reads, joins and leaves", async () => {
     const step = fc.oneof(
       fc.record({ publish: fc.integer({ min: 1, max: 6 }) }),

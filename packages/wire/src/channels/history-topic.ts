@@ -103,6 +103,7 @@ export class HistoryTopic implements TopicWatcher {
       // Not in the same turn, so that `#catchingUp` is set before it is cleared below.
       await undefined;
       for (let failures = 0; !this.#isClosed && this.#hasMembers && this.#position !== undefined; ) {
+        const drops = this.#drops;
         const page = await this.#read({ position: this.#position, last: 0 }).catch(() => undefined);
         if (page === undefined) {
           await this.#pause(Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures++));
@@ -110,7 +111,8 @@ export class HistoryTopic implements TopicWatcher {
         }
         failures = 0;
         this.#apply(page, this.#position);
-        if (!page.hasMore && this.#applyTail()) return;
+        // After a loss during the read, neither the page nor the tail may have the frames before the loss.
+        if (!page.hasMore && drops === this.#drops && this.#applyTail()) return;
       }
     } finally {
       this.#catchingUp = undefined;

@@ -21,11 +21,9 @@ export class Tail {
     if (newest !== undefined && !follows(frame.position, newest)) this.clear();
     this.#frames.push(frame);
     this.#length += frame.text.length;
-    while (this.#frames.length > MAX_FRAMES || this.#length > MAX_LENGTH) {
-      const oldest = this.#frames.shift();
-      if (oldest === undefined) return;
-      this.#length -= oldest.text.length;
-    }
+    // The newest frame stays, also above the limit: an empty tail says that nothing has arrived.
+    while (this.#frames.length > MAX_FRAMES || (this.#length > MAX_LENGTH && this.#frames.length > 1))
+      this.#length -= this.#frames.shift()?.text.length ?? 0;
   }
 
   /** The frames after the position; empty when it is the newest one; undefined when some of them are not here. */
