@@ -28,7 +28,7 @@ export async function readCall(
   const signal = new Signal();
   request.onCancel(() => signal.raise());
   const unwatch = await unavailable(registry.watch(log.topic, id, () => signal.raise()));
-  const unfollow = registry.follow(process);
+  const runner = registry.follow(process, id, () => signal.raise());
   let position: HistoryPosition = { ...start, offset: start.offset + (after ?? 0) };
   try {
     while (request.isRunning) {
@@ -37,11 +37,11 @@ export async function readCall(
       if (await send(request, page, after !== undefined)) return;
       position = { ...position, offset: page.items.at(-1)?.offset ?? position.offset };
       if (page.hasMore || signal.isRaised) continue;
-      if (registry.isDead(id, process)) await log.end(errorFrame(lost().toPayload()));
+      if (runner.isDead) await log.end(errorFrame(lost().toPayload()));
       else await signal.raised();
     }
   } finally {
-    unfollow();
+    runner.stop();
     unwatch();
   }
 }

@@ -9,13 +9,9 @@ import type { PubSub, Subscriber } from "../pubsub/pubsub.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { isEnd } from "./call-log.ts";
 import type { CallRun } from "./call-run.ts";
+import { FollowedProcesses, type Following, HEARTBEATS } from "./followed-processes.ts";
 
-/** Carries heartbeats: the id of a process. Applications cannot use topics that begin with `$`. */
-const HEARTBEATS = "$d";
 const HEARTBEAT_MS = 1_000;
-/** A process without a heartbeat for this long is dead. With the reads and the write of the end, readers learn it within 5 s. */
-const DEAD_AFTER_MS = 3_500;
-const CHECK_MS = 250;
 /** Published on the topic of a call: its owner cancels it. */
 const CANCEL = "c";
 
@@ -37,18 +33,14 @@ export class CallRegistry {
   /** How many calls of each owner run, or are being started. */
   readonly #running = new Map<string, number>();
   readonly #watched = new Map<string, Watched>();
-  /** Processes whose calls are read here: how many readers, and the monotonic time of the last heartbeat in ms. */
-  readonly #processes = new Map<string, { readers: number; seenAt: number }>();
-  readonly #heartbeats: Subscriber = {
-    deliver: (_topic, frame) => this.#sawHeartbeat(frame),
-    missed: () => this.#forgive(),
-  };
+  /** Processes whose calls are read here. */
+  readonly #processes: FollowedProcesses;
   #isSending = false;
-  #isChecking = false;
 
   constructor(pubsub: PubSub, clock: Clock = systemClock) {
     this.pubsub = pubsub;
     this.#clock = clock;
+    this.#processes = new FollowedProcesses(pubsub, clock);
   }
 
   // --- runs ---
@@ -158,52 +150,16 @@ export class CallRegistry {
     beat();
   }
 
-  /** Whether the process that runs the call is known to be dead. */
-  isDead(id: string, process: string): boolean {
-    if (process === this.process || !this.pubsub.spansProcesses) return !this.#runs.has(id);
-    const known = this.#processes.get(process);
-    return known !== undefined && this.#clock.now() - known.seenAt > DEAD_AFTER_MS;
-  }
-
-  /** Follows the heartbeats of a process while one of its calls is read. Returns a function that ends it. */
-  follow(process: string): () => void {
-    if (process === this.process || !this.pubsub.spansProcesses) return () => undefined;
-    const known = this.#processes.get(process) ?? { readers: 0, seenAt: this.#clock.now() };
-    known.readers++;
-    this.#processes.set(process, known);
-    this.#check();
-    return () => {
-      if (--known.readers === 0) this.#processes.delete(process);
+  /** Follows the process that runs the call, and wakes the reader when it is dead. */
+  follow(process: string, id: string, wake: Wake): Following {
+    if (process !== this.process && this.pubsub.spansProcesses) return this.#processes.follow(process, wake);
+    const runs = this.#runs;
+    return {
+      get isDead() {
+        return !runs.has(id);
+      },
+      stop: () => undefined,
     };
-  }
-
-  #check(): void {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
-    this.#ignore(() => this.pubsub.subscribe(HEARTBEATS, this.#heartbeats));
-    const check = (): void => {
-      if (this.#processes.size === 0) {
-        this.#isChecking = false;
-        return this.#ignore(() => this.pubsub.unsubscribe(HEARTBEATS, this.#heartbeats));
-      }
-      // Without a broker no heartbeat arrives, whichever process lives.
-      if (this.pubsub.status?.connected === false) this.#forgive();
-      const now = this.#clock.now();
-      const someDead = [...this.#processes.values()].some(({ seenAt }) => now - seenAt > DEAD_AFTER_MS);
-      if (someDead) for (const { wakes } of this.#watched.values()) for (const wake of [...wakes]) wake();
-      this.#clock.setTimeout(check, CHECK_MS);
-    };
-    this.#clock.setTimeout(check, CHECK_MS);
-  }
-
-  #sawHeartbeat(process: string): number {
-    const known = this.#processes.get(process);
-    if (known !== undefined) known.seenAt = this.#clock.now();
-    return 0;
-  }
-
-  #forgive(): void {
-    for (const known of this.#processes.values()) known.seenAt = this.#clock.now();
   }
 
   #ignore(act: () => unknown): void {
