@@ -269,6 +269,8 @@ void test("where WebSockets are blocked, a switch arrives within the poll interv
   await owner.shows("free-shipping", /false.*disabled/);
   await page.clock.runFor(10_000);
   await page.locator('[data-connection="polling"]').waitFor();
+  // The next poll is scheduled when the first one has its response.
+  await page.waitForLoadState("networkidle");
   // The interval is 30 s, spread by a fifth.
   await page.clock.runFor(36_000);
   await row.filter({ hasText: /false.*disabled/ }).waitFor();
