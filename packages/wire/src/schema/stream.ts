@@ -13,13 +13,18 @@ export type OpenStream = (
 /** The core of the client, of which the reader uses five parts (see `client/core.ts`). */
 export type StreamHost = readonly [
   options: { readonly unknownKeys?: "reject" | "strip" | undefined },
+  /** The platform. */
   environment: {
+    /** The monotonic clock. */
     readonly performance: { now(): number };
+    /** Calls back after the delay. */
     setTimeout(callback: () => void, delayMs: number): unknown;
+    /** Stops a timer. */
     clearTimeout(handle: unknown): void;
   },
   report: unknown,
   thrown: (error: unknown) => void,
+  /** What the reader uses of the messages from the server. */
   inbox: {
     /** Reports the error, and rejects the request with it. */
     refuse(error: unknown, context: "validation", type: string, call: StreamCall): void;
