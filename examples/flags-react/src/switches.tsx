@@ -28,6 +28,8 @@ export function Switches({ organizationId }: { readonly organizationId: string }
   }, [read]);
 
   async function turn({ id, enabled }: Switch): Promise<void> {
+    // At once, so that a second press turns it back.
+    setSwitches((list) => list?.map((one) => (one.id === id ? { ...one, enabled: !enabled } : one)));
     await admin.flags.update(id, { enabled: !enabled });
     // The server pushes the new value to every window. Components that read the flag render again.
     await read();
