@@ -24,7 +24,7 @@ interface Page {
 
 function listPages(): Page[] {
   return ["packages/wire/README.md", ...globSync("docs/guide/*.md", { cwd: root }).sort()]
-    .filter((path) => !basename(path).startsWith("flags-"))
+    .filter((path) => !/^(?:flags-|console)/.test(basename(path)))
     .map((path) => ({
       name: basename(path, ".md"),
       blocks: extractFromPage(path, read(path)).blocks,

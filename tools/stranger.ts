@@ -53,8 +53,8 @@ export async function install(
 ): Promise<Outcome> {
   mkdirSync(folder, { recursive: true });
   cpSync(consumerFolder(workspace), folder, { recursive: true });
-  const { name, dependencies = {}, peerDependencies = {}, devDependencies = {} } = workspace.manifest;
-  const ownDependencies = Object.keys(dependencies).filter((dependency) => tarballs.has(dependency));
+  const { name, peerDependencies = {}, devDependencies = {} } = workspace.manifest;
+  const ownDependencies = listOwnDependencies(name);
   const versions: Record<string, string> = {
     "@types/node": readManifest(".").devDependencies?.["@types/node"] ?? "*",
     "typescript-oldest": `npm:typescript@${typescript.oldest}`,
@@ -92,6 +92,18 @@ export async function install(
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
   const [command, args] = INSTALL[manager];
   return run(command, args, { cwd: folder });
+}
+
+/** The packages of this repository that a package needs, also by way of another one. */
+function listOwnDependencies(name: string, found: Set<string> = new Set()): string[] {
+  const { dependencies = {}, peerDependencies = {} } =
+    listWorkspaces().find(({ manifest }) => manifest.name === name)?.manifest ?? {};
+  for (const dependency of Object.keys({ ...dependencies, ...peerDependencies })) {
+    if (!dependency.startsWith("@halyard/") || found.has(dependency)) continue;
+    found.add(dependency);
+    listOwnDependencies(dependency, found);
+  }
+  return [...found];
 }
 
 /** The peers that packages of this repository need. */

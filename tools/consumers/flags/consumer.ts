@@ -17,8 +17,11 @@ import {
 } from "@halyard/flags";
 import { openConsolePort } from "@halyard/flags/console";
 import { compileFlag } from "@halyard/flags/engine";
+import { flagDefinitions, liveFlags } from "@halyard/flags/live";
+import { featureFlagsLiveClient } from "@halyard/flags/live-client";
 import { toNodeHandler } from "@halyard/flags/node";
 import { type RateLimitRedisClient, redisRateLimitStore } from "@halyard/flags/redis";
+import { createRemoteFlags } from "@halyard/flags/remote";
 import { betterAuth } from "better-auth";
 import { admin } from "better-auth/plugins";
 import { createAccessControl } from "better-auth/plugins/access";
@@ -107,3 +110,10 @@ export const answer: JsonValue = compileFlag(
   { key: "k", type: "boolean", enabled: true, rules: [] },
   new Map(),
 ).evaluate({ userId: "ada" }).value;
+
+export const live = {
+  liveFlags,
+  flagDefinitions,
+  plugin: featureFlagsLiveClient({ url: "wss://example.com/live" }),
+};
+export const remote = (key: string) => createRemoteFlags({ url: "wss://example.com/flags", key });
