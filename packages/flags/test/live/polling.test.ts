@@ -19,6 +19,7 @@ function offline() {
   vi.useFakeTimers();
   const asked: (string | null)[] = [];
   const server = { value: "one", tag: 'W/"1"' };
+  let held: Promise<void> | undefined;
   const wire = wsClient({ url: "ws://127.0.0.1:1" });
   const client = createAuthClient({
     baseURL: "http://app.test",
@@ -27,6 +28,7 @@ function offline() {
       customFetchImpl: async (input, init) => {
         const tag = new Request(input, init).headers.get("if-none-match");
         asked.push(tag);
+        if (asked.length === 1) await held;
         const headers = { etag: server.tag };
         if (tag === server.tag) return new Response(null, { status: 304, headers });
         const flags = { a: { value: server.value, reason: "default" } };
@@ -37,7 +39,15 @@ function offline() {
       },
     },
   });
-  return { client, flags: client.featureFlags, asked, server, wire };
+  /** Holds the response to the first request, which the flags client makes, until the returned function is called. */
+  function hold(): () => void {
+    let release = (): void => undefined;
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    return release;
+  }
+  return { client, flags: client.featureFlags, asked, server, wire, hold };
 }
 
 describe("without a socket", () => {
@@ -57,6 +67,19 @@ describe("without a socket", () => {
     subscription.close();
     await vi.advanceTimersByTimeAsync(120_000);
     expect([subscription.state, asked.length]).toEqual(["closed", count]);
+  });
+
+  test("values that arrived while others were being loaded are requested again", async () => {
+    const { flags, asked, server, hold } = offline();
+    const release = hold();
+    const subscription = flags.subscribe();
+    await vi.advanceTimersByTimeAsync(7000);
+    expect([subscription.state, asked]).toEqual(["polling", [null, null]]);
+    Object.assign(server, { value: "two", tag: 'W/"2"' });
+    release();
+    await vi.advanceTimersByTimeAsync(37_000);
+    expect(asked).toEqual([null, null, null]);
+    subscription.close();
   });
 
   test("a hidden page does not poll, and polls as soon as it is visible", async () => {

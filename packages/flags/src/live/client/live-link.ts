@@ -164,7 +164,10 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
       },
     };
     void transport.request<FlagsBootstrap>(PATH, options).then(({ data }) => {
-      if (data && !isSynced && isLoaded) hydrate(data);
+      if (!data) return;
+      if (!isSynced && isLoaded) hydrate(data);
+      // Values that were not taken must come again.
+      else etag = undefined;
     });
   }
 
