@@ -62,6 +62,7 @@ export type {
   OpenHook,
 } from "./router/hooks.ts";
 export type { Metrics, ObservedBus, ServerFigures } from "./router/metrics.ts";
+export type { Declarations, ServerObserver } from "./router/observer.ts";
 export type { HeartbeatOptions, Platform, RouterOptions } from "./router/options.ts";
 export type {
   AskOptions,

@@ -8,7 +8,7 @@ import {
   startRedisCluster,
 } from "@halyard/services";
 import { connect } from "@nats-io/transport-node";
-import { expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { natsPubSub } from "../src/nats.ts";
 import { createRouter } from "../src/zod.ts";
 import { type ChannelServers, channelContract } from "./contract/channels.ts";
@@ -19,6 +19,8 @@ vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 const redis = await createRedisPrefix();
 const nats = await createNatsPrefix();
 let count = 0;
+/** One cluster for both platforms. */
+let cluster: Promise<PrivateCluster> | undefined;
 
 const PLATFORMS = {
   Node: { command: () => process.execPath, fixture: "node.ts" },
@@ -49,19 +51,13 @@ for (const platform of ["Node", "Bun"] as const) {
     () => start(platform, { BUS: "nats", BUS_URL: nats.url, BUS_PREFIX: `${nats.prefix}.${++count}.` }),
     { history: false },
   );
+  channelContract(`${platform}, over a Redis Cluster`, async () => {
+    cluster ??= startRedisCluster({ masters: 3 });
+    const { urls } = await cluster;
+    return start(platform, { BUS: "cluster", BUS_URL: urls.join(","), BUS_PREFIX: `c${++count}:` });
+  });
 }
-
-channelContract("Node, over a Redis Cluster", async () => {
-  const cluster: PrivateCluster = await startRedisCluster({ masters: 3 });
-  const servers = await start("Node", { BUS: "cluster", BUS_URL: cluster.urls.join(","), BUS_PREFIX: "c:" });
-  return {
-    ...servers,
-    async stop() {
-      await servers.stop();
-      await cluster.stop();
-    },
-  };
-});
+afterAll(async () => (await cluster)?.stop());
 
 test("a channel with history over NATS is refused when it is registered, with the remedy", async () => {
   const connection = await connect({ servers: nats.url });

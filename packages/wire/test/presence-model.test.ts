@@ -21,8 +21,8 @@ import { type PresenceOutput, PresenceState } from "../src/channels/presence/pre
 
 const TOPIC = "$c/room";
 const TICK_MS = 200;
-/** Members of a dead process are gone within this time. */
-const GONE_MS = 5_000;
+/** Members of a dead process are gone within this time: 3 s of silence, and a tick. */
+const GONE_MS = 3_400;
 
 /** `join 0 ann`: ann joins in process 0. */
 type Operation = `${"join" | "leave"} ${0 | 1} ${"ann" | "ben"}` | "crash 1";

@@ -2,12 +2,11 @@
 import { bunPath, type Program, spawnProgram, startNats, startRedis } from "@halyard/services";
 import { afterAll, describe, test } from "vitest";
 import { joinChannel, wsClient } from "../src/client/zod.ts";
-import { PATIENCE_MS } from "./fixtures/patience.ts";
 import { Room } from "./fixtures/presence-room.ts";
 import type { PresenceServerOptions } from "./fixtures/presence-server.ts";
 
 const POLL = { timeout: 20_000, interval: 20 };
-/** Members of a dead process are gone within this time on an idle machine. */
+/** Members of a dead process are gone within this time. */
 const GONE_MS = 5_000;
 
 const BROKERS = [
@@ -91,7 +90,7 @@ describe.concurrent.each(BROKERS)("members over $name", ({ name, start, command 
     const killedAt = performance.now();
     await expect.poll(ann.keys, POLL).toBe("ann,cas");
     await expect.poll(cas.keys, POLL).toBe("ann,cas");
-    expect(performance.now() - killedAt).toBeLessThan(GONE_MS + PATIENCE_MS);
+    expect(performance.now() - killedAt).toBeLessThan(GONE_MS);
     await returned.client.close();
 
     // The process of cas is drained; cas joins another one in time.

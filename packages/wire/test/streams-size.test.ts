@@ -1,5 +1,5 @@
 /** Streams at size: order, completeness, and the memory of a sender whose reader has stopped. */
-import { sized } from "@halyard/services";
+import { isFullSize, sized } from "@halyard/services";
 import { afterEach, describe, expect, test } from "vitest";
 import { type ServerHandle, serve } from "../src/adapters/node.ts";
 import { type WsClient, wsClient } from "../src/client/index.ts";
@@ -8,6 +8,9 @@ import { createRouter, rpc, z } from "../src/zod.ts";
 const ITEMS = sized(1_000_000, 20_000);
 const CALLS = sized(200, 20);
 const PAD_BYTES = 10_000;
+/** Parts of a long stream, of which each has its smallest heap. */
+const PARTS = 10;
+const MAX_GROWTH_BYTES = 16_000_000;
 
 const Rows = rpc(
   "ROWS",
@@ -41,14 +44,23 @@ async function connect(): Promise<WsClient> {
 }
 
 describe("a stream", () => {
-  test(`delivers ${ITEMS} items in order, and none twice`, { timeout: 300_000 }, async () => {
+  test(`delivers ${ITEMS} items in order, none twice, and its memory does not grow`, {
+    timeout: 300_000,
+  }, async () => {
     const call = (await connect()).request(Rows, { n: ITEMS, pad: 0 });
+    const heaps = Array<number>(PARTS).fill(Number.POSITIVE_INFINITY);
     let next = 0;
     for await (const { i } of call) {
       if (i !== next) expect(i).toBe(next);
+      if (next % 1_000 === 0) {
+        const part = Math.floor((next / ITEMS) * PARTS);
+        heaps[part] = Math.min(heaps[part] ?? 0, process.memoryUsage().heapUsed);
+      }
       next++;
     }
     expect([next, (await call).payload.sent]).toEqual([ITEMS, ITEMS]);
+    // Fewer items see no garbage collection. The first part includes what is loaded and compiled.
+    if (isFullSize) expect((heaps.at(-1) ?? 0) - (heaps[1] ?? 0)).toBeLessThan(MAX_GROWTH_BYTES);
   });
 
   test(`is 64 items ahead of a reader that stops, in each of ${CALLS} calls at the same time`, async () => {

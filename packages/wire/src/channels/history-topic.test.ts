@@ -50,9 +50,19 @@ class SlowPubSub extends MemoryPubSub {
     if (this.#isLossy) this.lose();
   }
 
+  get waitingReads(): number {
+    return this.#waiting.length;
+  }
+
   /** Lets every read that waits continue. */
   async answer(): Promise<void> {
     for (const resolve of this.#waiting.splice(0)) resolve();
+    await settle();
+  }
+
+  /** Lets the newest read that waits continue. */
+  async answerNewest(): Promise<void> {
+    this.#waiting.pop()?.();
     await settle();
   }
 }
@@ -77,9 +87,9 @@ function serve(options: RouterOptions = {}) {
   return {
     pubsub,
     server,
-    publish: async (count = 1, length = 10) => {
+    publish: async (count = 1, length = 10, character = "x") => {
       for (let i = 0; i < count; i++)
-        await router.to(Room, {}).publish(Said, { n: ++published, pad: "x".repeat(length) });
+        await router.to(Room, {}).publish(Said, { n: ++published, pad: character.repeat(length) });
     },
   };
 }
@@ -183,6 +193,92 @@ describe("a member of a channel with history", () => {
     expect(got.filter((entry) => entry === "gap retention")).toHaveLength(1);
   });
 
+  test("that has got more than maxReplayBytes gets no gap when nothing is missing", async () => {
+    const { pubsub, server, publish } = serve({ maxReplayBytes: 2_000, socketBufferLimitBytes: 1_000_000 });
+    await publish(5, 1_000);
+    const peer = await server.connect();
+    pubsub.isSlow = true;
+    await join(peer, { last: 5 });
+    // A loss during the read: the store has to be read again.
+    pubsub.lose();
+    pubsub.restore();
+    await pubsub.answer();
+    pubsub.isSlow = false;
+    await pubsub.answer();
+    await publish(1);
+    expect(story(peer)).toEqual(range(1, 6));
+  });
+
+  test("gets at most maxReplayBytes of UTF-8, also when its characters have several bytes", async () => {
+    const { server, publish } = serve({ maxReplayBytes: 500_000, socketBufferLimitBytes: 10_000_000 });
+    await publish(100, 10_000, "\u20ac");
+    const peer = await server.connect();
+    await join(peer, { last: 100 });
+    await settle();
+    const got = story(peer);
+    expect(got).toContain("gap retention");
+    // A page is sent as a whole: 256 KiB.
+    expect(got.length * 30_000).toBeLessThan(500_000 + 2 * 262_144);
+  });
+
+  test("that joins a second time misses nothing for its first room", async () => {
+    const { pubsub, server, publish } = serve();
+    const peer = await server.connect();
+    await join(peer);
+    await publish(1);
+    // In the store, and not here yet.
+    pubsub.lose();
+    await publish(2);
+    await join(peer);
+    pubsub.restore();
+    await settle();
+    await publish(1);
+    expect(story(peer)).toEqual([1, 2, 3, 4]);
+  });
+
+  test("that joins a second time during a replay gets the rest of it", async () => {
+    const { server, publish } = serve();
+    const peer = await server.connect();
+    await join(peer);
+    peer.pause();
+    await publish(20, 200);
+    const reached = story(peer).length;
+    expect(reached).toBeLessThan(20);
+    await join(peer);
+    for (let i = 0; i < 10; i++) await peer.resume();
+    expect(story(peer)).toEqual(range(1, 20));
+  });
+
+  test("that joins again gets no gap of the replay before", async () => {
+    const { pubsub, server, publish } = serve();
+    const peer = await server.connect();
+    await join(peer);
+    const { epoch } = positionOf(peer);
+    peer.pause();
+    await publish(150, 200);
+    const offset = story(peer).length;
+    pubsub.isSlow = true;
+    await peer.resume();
+    await join(peer, { position: { epoch, offset } });
+    expect(pubsub.waitingReads).toBe(2);
+    await pubsub.answerNewest();
+    pubsub.isSlow = false;
+    await pubsub.answer();
+    for (let i = 0; i < 40; i++) await peer.resume();
+    expect(story(peer).slice(offset)).toEqual(["gap retention", ...range(51, 150)]);
+  });
+
+  test("cannot make the server read more than 8 pages at once", async () => {
+    const { pubsub, server, publish } = serve({ socketBufferLimitBytes: 1_000_000 });
+    await publish(3);
+    const peer = await server.connect();
+    pubsub.isSlow = true;
+    for (let i = 0; i < 50; i++) await join(peer, { last: 3 });
+    expect(pubsub.waitingReads).toBe(8);
+    for (let i = 0; i < 10; i++) await pubsub.answer();
+    expect(peer.frames.filter(({ type }) => type === "$ws:joined")).toHaveLength(50);
+  });
+
   test("gets what was published between two losses, although the store was read for the first one", async () => {
     const { pubsub, server, publish } = serve();
     const peer = await server.connect();
@@ -219,7 +315,7 @@ describe("a member of a channel with history", () => {
   test("gets everything once and in order, however it reads, joins and leaves", async () => {
     const step = fc.oneof(
       fc.record({ publish: fc.integer({ min: 1, max: 6 }) }),
-      fc.constantFrom("pause", "resume", "join", "slow store", "answer", "lose"),
+      fc.constantFrom("pause", "resume", "join", "join a second room", "slow store", "answer", "lose"),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
@@ -237,6 +333,7 @@ describe("a member of a channel with history", () => {
           else if (action === "slow store") pubsub.isSlow = true;
           else if (action === "answer") await pubsub.answer();
           else if (action === "lose") pubsub.lose();
+          else if (action === "join a second room") await join(peer);
           else if (action === "join")
             await join(peer, { position: { epoch: positionOf(peer).epoch, offset: 0 } });
         }

@@ -3,10 +3,12 @@
  * missed is read from the store. A member that joins, or reads too slowly, gets frames from the store until its position is
  * that of the live members, and becomes one of them in the same turn of the event loop.
  */
+import { byteLength } from "../protocol/bytes.ts";
 import { CONTROL, type Gap, type Position } from "../protocol/control.ts";
 import type { History, HistoryPage, HistoryPosition } from "../pubsub/history.ts";
 import type { Connection, Server, TopicWatcher } from "../router/contracts.ts";
 import type { Membership } from "../router/membership.ts";
+import { readInTurn } from "./history-reads.ts";
 import { stamp } from "./stamp.ts";
 import { follows, Tail, type TailFrame } from "./tail.ts";
 
@@ -158,16 +160,33 @@ export class HistoryTopic implements TopicWatcher {
     this.#readers++;
     try {
       await this.#confirmed;
-      const drops = this.#drops;
-      const page = await this.#read(start);
-      const { position } = start;
-      const gap = page.isMissing && position !== undefined ? reasonOf(page, position) : undefined;
-      const first = startOf(page);
-      const membership = enter(first, gap);
-      void this.#replay(connection, membership, first, page, drops);
+      await readInTurn(connection, async () => {
+        const drops = this.#drops;
+        const page = await this.#read(start);
+        const { position } = start;
+        const gap = page.isMissing && position !== undefined ? reasonOf(page, position) : undefined;
+        const first = startOf(page);
+        const sent = this.#sentTo(connection);
+        const membership = enter(first, gap);
+        // The connection was a member already, perhaps for another room of its client, and has not got all before the page.
+        if (gap === undefined && sent?.epoch === first.epoch && sent.offset < first.offset)
+          void this.#replay(connection, membership, sent, undefined, 0);
+        else void this.#replay(connection, membership, first, page, drops);
+      });
     } finally {
       this.#endRead();
     }
+  }
+
+  /** The position up to which a member was sent the frames. */
+  #sentTo(connection: Connection): HistoryPosition | undefined {
+    const membership = connection.memberships?.get(this.topic);
+    return membership?.isLive ? this.#position : membership?.position;
+  }
+
+  /** The membership was restored while it replayed the history. */
+  resume(connection: Connection, membership: Membership, position: HistoryPosition): void {
+    void this.#replay(connection, membership, position, undefined, 0);
   }
 
   /** The connection reads too slowly for the frame after this position: the store keeps it for later. */
@@ -186,7 +205,7 @@ export class HistoryTopic implements TopicWatcher {
     first: HistoryPage | undefined,
     firstDrops: number,
   ): Promise<void> {
-    const replay = new Replay(connection, this.topic, start);
+    const replay = new Replay(connection, membership, start);
     let page = first;
     let drops = firstDrops;
     this.#readers++;
@@ -198,6 +217,8 @@ export class HistoryTopic implements TopicWatcher {
           else if (replay.send(frames) && this.#enter(connection, membership, replay)) return;
           if (this.#isAhead(replay.position)) await this.#catchUp();
         }
+        // Not kept while the connection drains.
+        page = undefined;
         await replay.whenDrained();
         drops = this.#drops;
         page = await this.#nextPage(replay).catch(() => undefined);
@@ -213,7 +234,8 @@ export class HistoryTopic implements TopicWatcher {
   async #nextPage(replay: Replay): Promise<HistoryPage> {
     if (replay.sentBytes > this.#server.options.maxReplayBytes) {
       const { epoch, top } = await this.#read({ position: undefined, last: 0 });
-      replay.skipTo({ epoch, offset: top }, "retention");
+      if (!isBehind({ epoch, offset: top }, replay.position))
+        replay.skipTo({ epoch, offset: top }, "retention");
     }
     const { position } = replay;
     const page = await this.#read({ position, last: 0 });
@@ -230,6 +252,8 @@ export class HistoryTopic implements TopicWatcher {
       this.#position = position;
     } else if (live.epoch !== position.epoch || live.offset !== position.offset) return false;
     membership.isLive = true;
+    membership.position = undefined;
+    connection.socket.changed?.("channels");
     void this.#server.subscribe(connection, this.topic);
     return true;
   }
@@ -257,30 +281,39 @@ export class HistoryTopic implements TopicWatcher {
   }
 }
 
-/** What one connection has been sent of the history. */
+/** What one connection has been sent of the history. The membership has the position: a platform may persist it. */
 class Replay {
   position: HistoryPosition;
   sentBytes = 0;
   readonly #connection: Connection;
-  readonly #topic: string;
+  readonly #membership: Membership;
 
-  constructor(connection: Connection, topic: string, position: HistoryPosition) {
+  constructor(connection: Connection, membership: Membership, position: HistoryPosition) {
     this.#connection = connection;
-    this.#topic = topic;
+    this.#membership = membership;
     this.position = position;
+    this.#moved();
+  }
+
+  #moved(): void {
+    this.#membership.position = this.position;
+    this.#connection.socket.changed?.("channels");
   }
 
   /** Returns false when the connection is slow, so that not all frames were sent. */
   send(frames: readonly TailFrame[]): boolean {
     // Its own name: the frames of one replay are written together, and not with those of others.
-    const topic = `${this.#topic}#${this.#connection.clientId}`;
+    const topic = `${this.#membership.topic}#${this.#connection.clientId}`;
+    let isDone = true;
     for (const { position, text } of frames) {
-      if (this.#connection.isSlow) return false;
-      if (!this.#connection.deliver({ topic, text, encoded: undefined, fallBehind: ignore })) return false;
+      const frame = { topic, text, encoded: undefined, fallBehind: ignore };
+      isDone = !this.#connection.isSlow && this.#connection.deliver(frame);
+      if (!isDone) break;
       this.position = position;
-      this.sentBytes += text.length;
+      this.sentBytes += byteLength(text);
     }
-    return true;
+    this.#moved();
+    return isDone;
   }
 
   async whenDrained(): Promise<void> {
@@ -290,9 +323,13 @@ class Replay {
   }
 
   skipTo(position: HistoryPosition, reason: Gap["reason"]): void {
+    // A later join has its own position, and gets its own gap.
+    if (!isWanted(this.#connection, this.#membership)) return;
+    const { topic } = this.#membership;
     this.position = position;
     this.sentBytes = 0;
-    this.#connection.send(CONTROL.gap, { topic: this.#topic, reason, position } satisfies Gap);
+    this.#moved();
+    this.#connection.send(CONTROL.gap, { topic, reason, position } satisfies Gap);
   }
 }
 

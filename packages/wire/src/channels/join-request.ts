@@ -3,6 +3,7 @@
 import { isObject } from "../protocol/checks.ts";
 import type { Position } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
+import type { Connection } from "../router/contracts.ts";
 import type { Membership } from "../router/membership.ts";
 import type { ChannelHistory } from "../schema/channel.ts";
 import type { ChannelVerdict } from "./handlers.ts";
@@ -46,6 +47,24 @@ export interface PendingJoin {
   member: Membership["member"];
   /** Why it must not complete. */
   end: "left" | "withdrawn" | undefined;
+}
+
+/** Throws when the connection has as many channels as it may. Joins that wait count, several for one topic once. */
+export function checkLimit(
+  { memberships, server }: Connection,
+  joins: Iterable<PendingJoin>,
+  topic: string,
+): void {
+  const limit = server.options.maxTopicsPerConnection;
+  const topics = new Set(memberships?.keys()).add(topic);
+  for (const join of joins) topics.add(join.topic);
+  if (topics.size <= limit) return;
+  throw new WsError(
+    "RESOURCE_EXHAUSTED",
+    `This connection already has ${limit} channels, which is the limit (maxTopicsPerConnection). Leave one first.`,
+    undefined,
+    { retryable: false },
+  );
 }
 
 /** Until when the verdict of `authorize` holds, in ms since epoch. */

@@ -248,6 +248,37 @@ describe("a membership", () => {
     expect(left(peer).at(-1)).toEqual({ topic: "$c/room:*/a", code: "UNAVAILABLE" });
   });
 
+  test("is authorized again when refresh returns other data, and not when it returns the same", async () => {
+    const authorize = vi.fn((ctx: { readonly data: Data }) => ctx.data.userId !== "nobody");
+    const router = createRouter<Data>().channel(Room, { authorize });
+    const users = ["ann", "nobody"];
+    const refresh = () => ({ userId: users.shift() });
+    const server = createTestServer(router, { refresh });
+    const peer = await server.connect({ data: { userId: "ann" } });
+    await join(peer);
+    const renew = () => peer.sendRaw(JSON.stringify({ type: "$ws:auth", payload: { token: "new" } }));
+    await renew();
+    await settle();
+    expect(authorize).toHaveBeenCalledTimes(1);
+    await renew();
+    await settle();
+    expect(left(peer)).toEqual([{ topic: "$c/room:*/a", code: "PERMISSION_DENIED" }]);
+  });
+
+  test("counts once for the limit of channels, however many joins of its topic wait", async () => {
+    const verdict = gate<boolean>();
+    const { connect } = serve({
+      authorize: () => verdict.promise,
+      options: { maxTopicsPerConnection: 2 },
+    });
+    const peer = await connect();
+    for (const id of ["a", "a", "b", "b"]) await join(peer, id);
+    expect((await join(peer, "c"))?.payload).toMatchObject({ code: "RESOURCE_EXHAUSTED" });
+    verdict.open(true);
+    await settle();
+    expect(peer.frames.filter(({ type }) => type === "$ws:joined")).toHaveLength(4);
+  });
+
   test("with a time in the past is refused", async () => {
     const { connect, server } = serve({ authorize: () => ({ until: 1 }) });
     void server;
@@ -255,9 +286,9 @@ describe("a membership", () => {
   });
 });
 
-describe("ctx and router", () => {
-  const Ask = rpc("ASK", { id: z.unknown() }, "ASKED", { isMember: z.boolean() });
+const Ask = rpc("ASK", { id: z.unknown() }, "ASKED", { isMember: z.boolean() });
 
+describe("ctx and router", () => {
   test("ctx.joined tells whether the sender is a member, and is false for invalid parameters", async () => {
     const { connect, router } = serve();
     router.rpc(Ask, (ctx) => ({ isMember: ctx.joined(Room, { id: ctx.payload.id as string }) }));

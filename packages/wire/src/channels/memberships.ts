@@ -18,7 +18,7 @@ import type { ChannelTarget } from "./channel-target.ts";
 import type { ChannelVerdict } from "./handlers.ts";
 import { Histories } from "./histories.ts";
 import type { JoinStart } from "./history-topic.ts";
-import { type PendingJoin, readStart, untilOf } from "./join-request.ts";
+import { checkLimit, type PendingJoin, readStart, untilOf } from "./join-request.ts";
 import type { ChannelRegistry, Place } from "./registry.ts";
 import { createTarget } from "./target.ts";
 import { checkParams, type Params, topicOf } from "./topic.ts";
@@ -46,8 +46,11 @@ export class ServerChannels implements Channels {
       [CONTROL.leave, route(CONTROL.leave, CONTROL.left, (call) => this.#leave(call))],
       [
         CONTROL.members,
-        route(CONTROL.members, CONTROL.members, (call) =>
-          this.#presence.answer(call, this.#find(call.payload)),
+        route(
+          CONTROL.members,
+          CONTROL.members,
+          (call) => this.#presence.answer(call, this.#find(call.payload)),
+          true,
         ),
       ],
     ]);
@@ -90,7 +93,8 @@ export class ServerChannels implements Channels {
     const { topic, registered } = place;
     const { history } = registered.channel;
     const start = history && readStart(call.payload, history);
-    this.#checkLimit(connection, topic);
+    const joins = this.#joins.get(connection) ?? new Set<PendingJoin>();
+    checkLimit(connection, joins, topic);
     const join: PendingJoin = {
       topic,
       startedAt: this.#server.clock.now(),
@@ -99,7 +103,6 @@ export class ServerChannels implements Channels {
       member: undefined,
       end: undefined,
     };
-    const joins = this.#joins.get(connection) ?? new Set<PendingJoin>();
     this.#joins.set(connection, joins.add(join));
     try {
       await this.#authorize(call, place, join);
@@ -208,6 +211,7 @@ export class ServerChannels implements Channels {
       until,
       hasHistory,
       isLive: !hasHistory,
+      position: undefined,
       member,
     };
     const previous = connection.memberships?.get(topic);
@@ -223,19 +227,6 @@ export class ServerChannels implements Channels {
     call.answer(CONTROL.joined, { topic, ...(position && { position }), ...members } satisfies Joined);
     if (previous === undefined) this.#run(connection, registered.handlers.onJoin, params);
     return membership;
-  }
-
-  #checkLimit(connection: Connection, topic: string): void {
-    const { memberships } = connection;
-    const limit = this.#server.options.maxTopicsPerConnection;
-    const count = (memberships?.size ?? 0) + (this.#joins.get(connection)?.size ?? 0);
-    if (memberships?.has(topic) || count < limit) return;
-    throw new WsError(
-      "RESOURCE_EXHAUSTED",
-      `This connection already has ${limit} channels, which is the limit (maxTopicsPerConnection). Leave one first.`,
-      undefined,
-      { retryable: false },
-    );
   }
 
   #find(payload: unknown): Place {
@@ -348,11 +339,15 @@ export class ServerChannels implements Channels {
     if (memberships.length === 0) return;
     connection.memberships = new Map(memberships.map((membership) => [membership.topic, membership]));
     for (const membership of memberships) {
-      const { topic, pattern, hasHistory } = membership;
+      const { topic, pattern, hasHistory, position } = membership;
       const channel = this.#registry.get(pattern)?.channel;
-      if (hasHistory && channel !== undefined) this.#histories.open(topic, channel);
+      const history = hasHistory && channel !== undefined ? this.#histories.open(topic, channel) : undefined;
       this.#watchUntil(connection, membership);
       this.#presence.restore(connection, membership);
+      if (history !== undefined && position !== undefined) {
+        history.resume(connection, membership, position);
+        continue;
+      }
       void pendingOf(attempt(() => this.#server.subscribe(connection, topic)))?.catch((error: unknown) => {
         this.#server.reportOutside(error, connection.clientId);
         this.#end(connection, membership, "UNAVAILABLE");
@@ -374,10 +369,15 @@ export class ServerChannels implements Channels {
   }
 }
 
-function route(type: string, response: string, handler: ControlRoute["handler"]): ControlRoute {
+function route(
+  type: string,
+  response: string,
+  handler: ControlRoute["handler"],
+  waitsForJoins = false,
+): ControlRoute {
   const none = { payload: undefined, meta: undefined, response: undefined };
   const schema: RpcSchema = { ...none, type, response: { ...none, type: response } };
-  return { kind: "control", schema, handler };
+  return { kind: "control", schema, waitsForJoins, handler };
 }
 
 function contextOf(connection: Connection): OpenContext<AnyData> {

@@ -57,7 +57,7 @@ function resultOf(result: AppendResult): PublishResult {
     const { error, retryable, details } = result;
     return {
       ok: false,
-      error: error === "ENDED" ? "VALIDATION" : error,
+      error: error === "ENDED" || error === "EPOCH" ? "VALIDATION" : error,
       retryable,
       ...(details && { details }),
     };

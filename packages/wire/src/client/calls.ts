@@ -17,6 +17,8 @@ import type { WsClient } from "./ws-client.ts";
 /** The delay before a reader attaches again, in ms; it doubles with every attempt without an item. */
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 5_000;
+/** How often a call may be unknown after its start was sent: the process that received it may still create the call. */
+const MAX_UNKNOWN = 4;
 
 /** Options of `startCall()` and `attachCall()`: as those of `client.request`. Aborting the signal detaches. */
 export type CallOptions = Pick<RequestOptions, "timeoutMs" | "deadlineMs" | "signal">;
@@ -32,7 +34,7 @@ export interface DurableCall<S extends DurableSchema> extends AsyncIterable<Prog
   readonly result: Promise<ReceivedMessage<S["response"]>>;
   /** Stops reading. The call goes on. */
   detach(): void;
-  /** Stops the call for all its readers; resolves once it has ended. */
+  /** Stops the call for all its readers; resolves once it has ended. Rejects when the server does not confirm it. */
   cancel(): Promise<void>;
 }
 
@@ -87,8 +89,12 @@ function open<S extends DurableSchema>(
   let current: RequestPromise<Response, Item>;
   let isIterated = false;
   let isSettled = false;
+  let isReading = false;
   let received = 0;
+  let unknown = 0;
+  let failure: WsError | undefined;
   let wake = (): void => undefined;
+  let readAll = (): void => undefined;
 
   /** Sends a request of this call; `key` says what it wants. Only the first one has a payload. */
   function request(key: object, first?: { readonly payload: unknown }): RequestPromise<Response, Item> {
@@ -114,14 +120,14 @@ function open<S extends DurableSchema>(
         return await current;
       } catch (thrown) {
         const error = WsError.wrap(thrown, "INTERNAL");
-        if (start && !isFirst && received === 0 && error.code === "NOT_FOUND")
-          throw new WsError(
-            "UNAVAILABLE",
-            "The connection was lost before the call started. Start it again.",
-          );
-        if (error.code !== "UNAVAILABLE" || !error.retryable) throw error;
-        await reopened(error);
+        if (start && !isFirst && received === 0 && error.code === "NOT_FOUND") {
+          if (++unknown >= MAX_UNKNOWN)
+            throw new WsError("UNAVAILABLE", `The call was not started: ${failure?.message} Start it again.`);
+        } else if (error.code !== "UNAVAILABLE" || !error.retryable) throw error;
+        else await reopened(error);
+        failure ??= error;
       }
+      await caughtUp();
       retryMs = received > before ? FIRST_RETRY_MS : Math.min(2 * retryMs, LONGEST_RETRY_MS);
       await new Promise<void>((resolve) => later(environment, resolve, retryMs));
     }
@@ -143,12 +149,24 @@ function open<S extends DurableSchema>(
     });
   }
 
+  /** Resolves when the loop has read what arrived: otherwise each connection would add 64 unread items. */
+  async function caughtUp(): Promise<void> {
+    while ((isReading || parts.length > 0) && !detached.signal.aborted)
+      await new Promise<void>((resolve) => {
+        readAll = resolve;
+      });
+  }
+
   async function* iterate(): AsyncGenerator<Item> {
     try {
       for (;;) {
         const part = parts.shift();
-        if (part) yield* partOf(part);
-        else if (isSettled) return void (await result);
+        if (part) {
+          isReading = true;
+          yield* partOf(part);
+          isReading = false;
+          readAll();
+        } else if (isSettled) return void (await result);
         else
           await new Promise<void>((resolve) => {
             wake = resolve;
@@ -163,6 +181,7 @@ function open<S extends DurableSchema>(
     isSettled = true;
     wake();
   };
+  detached.signal.addEventListener("abort", () => readAll());
   options?.signal?.addEventListener("abort", () => detached.abort(), { signal: detached.signal });
   if (options?.signal?.aborted) detached.abort();
   const result = follow();
@@ -176,7 +195,8 @@ function open<S extends DurableSchema>(
     async cancel() {
       if (isSettled && !detached.signal.aborted) return;
       await request({ cancel: true }).catch((error: WsError) => {
-        if (error.code === "NOT_FOUND" || (error.code === "UNAVAILABLE" && error.retryable)) throw error;
+        // The server answers with it when the call has ended with any error.
+        if (error.code !== "CANCELLED") throw error;
       });
     },
     [Symbol.asyncIterator]() {

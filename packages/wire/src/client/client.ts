@@ -93,11 +93,8 @@ export function createClient(options: ClientOptions, environment: Environment = 
     const isOpen = state === "open";
     const wasOpen = before === "open";
     const error = loss && lossError(loss, attempt, wasOpen, publicUrl(resolveUrl(url, environment)), retryMs);
+    if (!isOpen) expireIn();
     drainMs = undefined;
-    if (isOpen) {
-      printed.clear();
-      outbox.flush();
-    } else expireIn();
     if (error) {
       end = error;
       requests.fail(true, error);
@@ -105,8 +102,13 @@ export function createClient(options: ClientOptions, environment: Environment = 
       if (isClosed || !wasOpen) report(error);
     }
     if (state !== before) states.emit(state, error?.details as StateInfo | undefined);
-    if (isOpen && hasOpened) gaps.emit({ reason: "reconnect" });
-    hasOpened ||= isOpen;
+    if (isOpen) {
+      printed.clear();
+      // After the joins of channels: a queued message may require the membership.
+      outbox.flush();
+      if (hasOpened) gaps.emit({ reason: "reconnect" });
+      hasOpened = true;
+    }
   }
 
   /** The token is valid for this much longer, in ms; undefined: it does not expire. */

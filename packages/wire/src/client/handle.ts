@@ -1,4 +1,5 @@
 /** `handle()`: answers requests of the server. */
+import { byteLength } from "../protocol/bytes.ts";
 import type { Ask } from "../protocol/control.ts";
 import type { Envelope, Meta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
@@ -17,6 +18,8 @@ import type { WsClient } from "./ws-client.ts";
 
 /** Requests that one client handles at the same time; further ones are refused. */
 const MAX_RUNNING = 1_000;
+/** What an answer has besides its payload and its type, at most. */
+const FRAME_BYTES = 256;
 
 /** What a handler of the client knows about a request besides its payload. */
 export interface HandleContext {
@@ -140,7 +143,16 @@ async function respond(
     const result: unknown = await handler(payload as never, context);
     if (!response) return { code: "UNIMPLEMENTED" };
     read(response, envelopeOf(response.type, result), "INTERNAL");
-    return { type: response.type, payload: result };
+    const answer = { type: response.type, payload: result };
+    // A larger frame would close the connection.
+    const limit = only("number", core.hello()?.["maxPayloadBytes"]);
+    if (!limit || byteLength(JSON.stringify(answer)) + FRAME_BYTES <= limit) return answer;
+    const tooLarge = new WsError(
+      "RESOURCE_EXHAUSTED",
+      `The response ${response.type} is above maxPayloadBytes of the server (${limit}). Return less.`,
+    );
+    core.report(tooLarge, "unknown", ask.type);
+    return { code: tooLarge.code };
   } catch (thrown) {
     const error = WsError.wrap(thrown, "INTERNAL");
     // An expected refusal is the application's own; anything else is a defect that the developer should see.

@@ -36,7 +36,8 @@ export function createOutbox(
     const { frame } = outbound;
     const { maxBytes } = outbox;
     const socket = usableSocket();
-    if (!socket) {
+    // What a callback sends while the queue is flushed comes after it.
+    if (!socket || (queue.size && !queue.has(outbound))) {
       if (policy === "off") drop(outbound, "UNAVAILABLE", "socket");
       else {
         const dropped = enqueue(queue, outbound, queueSize, policy);
@@ -53,8 +54,10 @@ export function createOutbox(
     return Boolean(outbound.isSent);
   }
 
-  function drop({ type, settle }: Outbound, code: ErrorCode, why: Drop, limit?: number): void {
+  function drop(outbound: Outbound, code: ErrorCode, why: Drop, limit?: number): void {
+    const { type, settle } = outbound;
     const error = failure(code, text("overflow", type, why, limit));
+    queue.delete(outbound);
     settle?.(error);
     // The promise of the request carries this error, and no message was lost.
     if (!settle || code !== "UNAVAILABLE") report(error, "overflow", type);
@@ -63,9 +66,8 @@ export function createOutbox(
   const outbox: Outbox = {
     submit,
     flush() {
-      for (const outbound of [...queue]) {
-        // A callback may have removed it.
-        if (!queue.delete(outbound)) continue;
+      // Not a copy: a callback may add or remove a message.
+      for (const outbound of queue) {
         const { deadline } = outbound;
         if (deadline) {
           const message = JSON.parse(outbound.frame) as { meta: Meta };
@@ -73,15 +75,12 @@ export function createOutbox(
           message.meta.timeoutMs = Math.max(1, Math.ceil(deadline - performance.now()));
           outbound.frame = JSON.stringify(message);
         }
-        submit(outbound);
+        if (submit(outbound)) queue.delete(outbound);
       }
     },
     clear() {
       // A copy, because an onError callback may send again.
-      for (const outbound of [...queue]) {
-        queue.delete(outbound);
-        drop(outbound, "UNAVAILABLE", "closed");
-      }
+      for (const outbound of [...queue]) drop(outbound, "UNAVAILABLE", "closed");
     },
     queue,
     maxBytes: undefined,

@@ -8,10 +8,7 @@ export function enqueue<Item>(
   size: number,
   policy: ClientOptions["queue"],
 ): Item | undefined {
-  queue.add(item);
-  if (queue.size <= size) return undefined;
-  const [oldest = item] = queue;
+  const [oldest = item] = queue.add(item);
   const dropped = policy === "drop-oldest" ? oldest : item;
-  queue.delete(dropped);
-  return dropped;
+  return queue.size > size && queue.delete(dropped) ? dropped : undefined;
 }

@@ -350,8 +350,8 @@ const SHOW_EVERY_MS = 16;
 const NO_CALL = { status: "idle", id: undefined, items: [], result: undefined, error: undefined } as const;
 
 /**
- * Shows a durable call: one that `start()` starts, or the one with this id, such as after a reload. On unmount the hook
- * stops reading, and the call goes on.
+ * Shows a durable call: one that `start()` starts, or the one with this id, such as after a reload. Without the id again,
+ * the hook is `idle`. On unmount the hook stops reading, and the call goes on.
  */
 export function useCall<S extends DurableSchema>(
   schema: S,
@@ -360,6 +360,7 @@ export function useCall<S extends DurableSchema>(
   const client = useClient();
   const [state, setState] = useState<CallState<S>>(NO_CALL);
   const shown = useRef<DurableCall<S>>(undefined);
+  const attached = useRef<string>(undefined);
 
   const show = useCallback((call: DurableCall<S>) => {
     shown.current?.detach();
@@ -387,8 +388,14 @@ export function useCall<S extends DurableSchema>(
   }, []);
 
   useEffect(() => {
+    const before = attached.current;
+    attached.current = id;
     // The call may be one that `start()` has started, and whose id the component has kept.
     if (id !== undefined && id !== shown.current?.id) show(attachCall(client, schema, id));
+    if (id !== undefined || before === undefined || before !== shown.current?.id) return;
+    shown.current.detach();
+    shown.current = undefined;
+    setState(NO_CALL);
   }, [client, schema, id, show]);
 
   useEffect(

@@ -57,10 +57,11 @@ export function readTerms(meta: Record<string, unknown>): CallTerms | undefined 
 function readKey(value: unknown): CallKey | undefined {
   if (!isObject(value)) return undefined;
   const { id, after, cancel } = value;
-  if (typeof id !== "string" || id.length > MAX_CALL_ID_LENGTH) return undefined;
+  const isId = typeof id === "string" && id.length <= MAX_CALL_ID_LENGTH;
   return {
-    id,
-    ...((after === 0 || isCount(after)) && { after }),
+    // No call has an empty id: a request with an invalid key must not start a call of its own.
+    id: isId ? id : "",
+    ...(after !== undefined && { after: isCount(after) ? after : 0 }),
     ...(cancel === true && { cancel }),
   };
 }

@@ -74,11 +74,11 @@ export class BrokerHistory implements History {
         const text = header + POSITION + frame;
         return { text, send: () => this.#logs.append(topic, { header, frame, options }) };
       },
-      (reply) => reply !== undefined && !reply.isRepeated,
+      (reply) => typeof reply === "object" && !reply.isRepeated,
     );
     if (!carried.ok) return carried;
-    if (carried.reply === undefined) return { ok: false, error: "ENDED", retryable: false };
-    return { ok: true, ...carried.reply };
+    const { reply } = carried;
+    return typeof reply === "string" ? { ok: false, error: reply, retryable: false } : { ok: true, ...reply };
   }
 
   read(topic: string, options: HistoryReadOptions): Promise<HistoryPage> {

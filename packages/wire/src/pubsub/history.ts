@@ -32,10 +32,12 @@ export interface AppendOptions {
   readonly excludeClientId?: string | undefined;
   /** Whether this is the last frame of the topic: later appends fail with `ENDED`. */
   readonly isLast?: boolean | undefined;
+  /** Appends only in this epoch. In another one, the append fails with `EPOCH`, because earlier frames may be lost. */
+  readonly epoch?: string | undefined;
 }
 
-/** Why an append failed: as a publish, or because the topic has a last frame. */
-export type AppendFailure = PublishFailure | "ENDED";
+/** Why an append failed: as a publish, because the topic has a last frame, or because its epoch is another one. */
+export type AppendFailure = PublishFailure | "ENDED" | "EPOCH";
 
 /** The result of an append. `ok` means that the frame is in the log and was published to the subscribers. */
 export type AppendResult =

@@ -82,9 +82,12 @@ export class MemoryHistory implements History {
       const limit = { maxHistoryBytes: this.#maxBytes };
       return { ok: false, error: "VALIDATION", retryable: false, details: limit };
     }
-    const { size, ttlMs, lifetime, id, excludeClientId, isLast = false } = options;
+    const { size, ttlMs, lifetime, id, excludeClientId, isLast = false, epoch: expected } = options;
     const now = this.#clock.now();
-    const log = this.#find(topic, now) ?? this.#create(topic);
+    const found = this.#find(topic, now);
+    if (expected !== undefined && found?.epoch !== expected)
+      return { ok: false, error: "EPOCH", retryable: false };
+    const log = found ?? this.#create(topic);
     const repeated = id === undefined ? undefined : log.ids.get(id);
     if (repeated !== undefined)
       return { ok: true, position: { epoch: log.epoch, offset: repeated }, isRepeated: true };

@@ -32,8 +32,11 @@ export interface LogEntry {
   readonly options: AppendOptions;
 }
 
-/** The reply to an append; undefined when the topic has a last frame. */
-export type LogReply = { readonly position: HistoryPosition; readonly isRepeated: boolean } | undefined;
+/** The reply to an append; a text when the topic has a last frame, or its epoch is not the expected one. */
+export type LogReply =
+  | { readonly position: HistoryPosition; readonly isRepeated: boolean }
+  | "ENDED"
+  | "EPOCH";
 
 /** The logs of topics at the broker. A call without a reply may have had its effect. */
 export interface TransportLogs {

@@ -40,6 +40,12 @@ describe("a request of the server to a client", () => {
     expect(await outcome).toEqual(yes);
   });
 
+  test("rejects at once when its timeoutMs is not a number", async () => {
+    const { peer, ask } = await serving();
+    expect(await ask({ timeoutMs: Number.NaN })).toBe("INTERNAL");
+    expect(asked(peer)).toEqual([]);
+  });
+
   test("settles once: a second answer, and one with an unknown id, are ignored", async () => {
     const { peer, ask } = await serving();
     const [first, second] = [ask(), ask()];

@@ -36,6 +36,8 @@ export class Asks {
   ): Promise<ReceivedMessage<AnyMessageSchema>> {
     return new Promise((resolve, reject) => {
       const { server } = this.#connection;
+      if (Number.isNaN(timeoutMs))
+        throw new WsError("INTERNAL", "timeoutMs of ctx.ws.request() is not a number. Pass a time in ms.");
       const limitMs = Math.min(Math.max(timeoutMs ?? server.options.rpcTimeoutMs, 1), MAX_TIMEOUT_MS);
       const id = String(++this.#lastId);
       const frame = this.#encode(schema, payload, id, limitMs);

@@ -2,7 +2,14 @@
 import { isObject } from "../protocol/checks.ts";
 import type { ErrorPayload } from "../protocol/error.ts";
 import { WsError } from "../protocol/error.ts";
-import type { AppendResult, History, HistoryPage, HistoryPosition } from "../pubsub/history.ts";
+import type {
+  AppendOptions,
+  AppendResult,
+  History,
+  HistoryPage,
+  HistoryPosition,
+  HistoryReadOptions,
+} from "../pubsub/history.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { pause } from "../time/waits.ts";
 
@@ -14,6 +21,8 @@ export const MAX_ITEMS: number = MAX_FRAMES - 2;
 const RUNNING_MS = 330_000;
 /** How long an append is retried, in ms. */
 const RETRY_FOR_MS = 5_000;
+/** The same for the end, without which readers would wait; a log that runs is kept for longer. */
+const RETRY_END_FOR_MS = 300_000;
 const RETRY_EVERY_MS = 200;
 const PAGE_ITEMS = 256;
 const PAGE_BYTES = 1_048_576;
@@ -26,6 +35,8 @@ export interface CallHeader {
   readonly type: string;
   /** The process that runs the handler. */
   readonly process: string;
+  /** Identifies this start: another one may use the same id. */
+  readonly start: string;
 }
 
 /** A frame of a log behind the header. */
@@ -72,6 +83,8 @@ export class CallLog {
   readonly #keepMs: number;
   readonly #isShared: boolean;
   readonly #clock: Clock;
+  /** Set by `create()`. A run writes only in this epoch: in another one its first items may be lost. */
+  #epoch: string | undefined;
 
   /** `isShared`: the log is outside of this process, so that an append may have to be repeated. */
   constructor(history: History, id: string, keepMs: number, isShared: boolean, clock: Clock = systemClock) {
@@ -85,54 +98,76 @@ export class CallLog {
   /** Creates the log. Rejects with `ALREADY_EXISTS` when there is one with this id. */
   async create(header: CallHeader): Promise<HistoryPosition> {
     const frame = `${LETTERS.header}${JSON.stringify(header)}`;
-    const result = await this.#retried(() => this.#append(frame, "start"));
-    if (result.isRepeated || result.position.offset !== 1)
-      throw new WsError("ALREADY_EXISTS", "A call with this id exists already. Use a new id.");
-    return result.position;
+    const { position, isRepeated } = await this.#retried(() => this.#append(frame, "start"));
+    // The reply to an earlier attempt may be lost.
+    const isOwn = !isRepeated || (await this.header())?.start === header.start;
+    if (!isOwn || position.offset !== 1) throw existing();
+    this.#epoch = position.epoch;
+    return position;
   }
 
-  /** Appends an item; `number` counts from 1. Rejects when the call has ended for its readers. */
-  append(frame: string, number: number): HistoryPosition | Promise<HistoryPosition> {
+  /** Appends an item; `number` counts from 1. Rejects when the call has ended for its readers, or items are lost. */
+  append(frame: string, number: number): void | Promise<void> {
     const id = this.#isShared ? String(number) : undefined;
     const result = this.#append(frame, id);
     // In memory, an append is immediate.
-    if (!(result instanceof Promise) && result.ok) return result.position;
-    return this.#retried(() => this.#append(frame, id), result).then(({ position }) => position);
+    if (!(result instanceof Promise) && result.ok) return undefined;
+    return this.#retried(() => this.#append(frame, id), RETRY_FOR_MS, result).then(() => undefined);
   }
 
-  /** Appends the end, unless there is one; from now on the log is kept for `keepMs`. */
+  /** Appends the end for a process that does not run the call, unless there is one. */
   async end(frame: string): Promise<void> {
-    const append = () =>
-      this.#history.append(this.topic, frame, {
-        size: MAX_FRAMES,
-        ttlMs: this.#keepMs,
-        lifetime: "topic",
-        id: "end",
-        isLast: true,
-      });
-    await this.#retried(append).catch((error: unknown) => {
+    await this.#end(frame, undefined, RETRY_FOR_MS);
+  }
+
+  /**
+   * Appends the end for the process that runs the call, unless there is one. Goes on trying while the broker is away. An
+   * end that cannot be kept is replaced: by `instead`, or by `lost` when items are lost. From the end on the log is kept
+   * for `keepMs`.
+   */
+  async finish(frame: string, instead: string, lost: string): Promise<void> {
+    try {
+      await this.#end(frame, this.#epoch, RETRY_END_FOR_MS);
+    } catch (error) {
+      if (error instanceof LostError) {
+        // Without a header no process can read the call any more.
+        if ((await this.header()) !== undefined) await this.#end(lost, undefined, RETRY_FOR_MS);
+      } else if (error instanceof UnkeptError) {
+        await this.#end(instead, undefined, RETRY_FOR_MS);
+        throw error;
+      } else throw error;
+    }
+  }
+
+  async #end(frame: string, epoch: string | undefined, retryForMs: number): Promise<void> {
+    const options = { ...this.#options(this.#keepMs, "end"), isLast: true, epoch };
+    const append = () => this.#history.append(this.topic, frame, options);
+    await this.#retried(append, retryForMs).catch((error: unknown) => {
       if (!(error instanceof EndedError)) throw error;
     });
   }
 
   #append(frame: string, id: string | undefined): AppendResult | Promise<AppendResult> {
-    return this.#history.append(this.topic, frame, {
-      size: MAX_FRAMES,
-      ttlMs: this.#keepMs + RUNNING_MS,
-      lifetime: "topic",
-      id,
-    });
+    const options = { ...this.#options(this.#keepMs + RUNNING_MS, id), epoch: this.#epoch };
+    return this.#history.append(this.topic, frame, options);
+  }
+
+  #options(ttlMs: number, id: string | undefined): AppendOptions {
+    return { size: MAX_FRAMES, ttlMs, lifetime: "topic", id };
   }
 
   /** Appends are idempotent, so that one without a reply can be repeated. */
   async #retried(
     append: () => AppendResult | Promise<AppendResult>,
+    retryForMs: number = RETRY_FOR_MS,
     first: AppendResult | Promise<AppendResult> = append(),
   ): Promise<AppendResult & { readonly ok: true }> {
-    const giveUpAt = this.#clock.now() + RETRY_FOR_MS;
+    const giveUpAt = this.#clock.now() + retryForMs;
     let result = await first;
     while (!result.ok) {
       if (result.error === "ENDED") throw new EndedError();
+      if (result.error === "EPOCH") throw new LostError();
+      if (result.error === "VALIDATION") throw new UnkeptError(result.details);
       if (!result.retryable || this.#clock.now() >= giveUpAt)
         throw new WsError(
           "UNAVAILABLE",
@@ -150,40 +185,79 @@ export class CallLog {
 
   /** The header and its position; undefined when there is no such call, or it is not kept any more. */
   async header(): Promise<(CallHeader & { readonly position: HistoryPosition }) | undefined> {
-    const page = await this.#history.read(this.topic, {
-      last: MAX_FRAMES,
-      maxItems: 1,
-      maxBytes: 1,
-      create: false,
-    });
+    const page = await this.#page({ last: MAX_FRAMES, maxItems: 1, maxBytes: 1 });
     const first = page.items[0];
     if (first?.offset !== 1 || !first.frame.startsWith(LETTERS.header)) return undefined;
     const header: unknown = JSON.parse(first.frame.slice(1));
     if (!isObject(header)) return undefined;
-    const { owner, type, process } = header;
-    if (typeof owner !== "string" || typeof type !== "string" || typeof process !== "string")
+    const { owner, type, process, start } = header;
+    if (
+      typeof owner !== "string" ||
+      typeof type !== "string" ||
+      typeof process !== "string" ||
+      typeof start !== "string"
+    )
       return undefined;
-    return { owner, type, process, position: { epoch: page.epoch, offset: 1 } };
+    return { owner, type, process, start, position: { epoch: page.epoch, offset: 1 } };
+  }
+
+  /** Whether a run can no longer write: the call has an end, or its items are lost. */
+  async isClosed(): Promise<boolean> {
+    const { epoch, hasEnded } = await this.#page({ maxItems: 0, maxBytes: 0 });
+    return hasEnded || epoch !== this.#epoch;
   }
 
   /** The frames after a position. Rejects when some of them are not kept any more. */
   async read(after: HistoryPosition): Promise<HistoryPage> {
-    const page = await this.#history.read(this.topic, {
-      after,
-      maxItems: PAGE_ITEMS,
-      maxBytes: PAGE_BYTES,
-      create: false,
-    });
+    const page = await this.#page({ after, maxItems: PAGE_ITEMS, maxBytes: PAGE_BYTES });
     if (!page.isMissing && page.epoch === after.epoch) return page;
     throw new WsError("UNAVAILABLE", "Items of this call are not kept any more.", undefined, {
       retryable: false,
     });
   }
+
+  async #page(options: HistoryReadOptions): Promise<HistoryPage> {
+    try {
+      return await this.#history.read(this.topic, { ...options, create: false });
+    } catch (error) {
+      throw unreachable(error);
+    }
+  }
+}
+
+/** A failure of the broker is not the application's. */
+export function unreachable(error: unknown): WsError {
+  return WsError.wrap(error, "UNAVAILABLE", "The broker that keeps the items of calls is not available.");
+}
+
+export function existing(): WsError {
+  return new WsError("ALREADY_EXISTS", "A call with this id exists already. Use a new id.");
 }
 
 /** The log has an end already: another process ended the call. */
 export class EndedError extends Error {
   constructor() {
     super("The call has ended.");
+  }
+}
+
+/** The log is in another epoch: a broker that failed over may have lost items, or the log has expired. */
+class LostError extends WsError {
+  constructor() {
+    super("UNAVAILABLE", "The broker lost items of this call. Start it again.", undefined, {
+      retryable: false,
+    });
+  }
+}
+
+/** The broker refuses the frame, because it is too large. */
+class UnkeptError extends WsError {
+  constructor(details: unknown) {
+    super(
+      "RESOURCE_EXHAUSTED",
+      "An item or the response of this call is larger than the broker accepts. Send it in parts, or raise maxMessageBytes.",
+      undefined,
+      { retryable: false, cause: new RangeError(JSON.stringify(details)) },
+    );
   }
 }

@@ -1,10 +1,9 @@
 /** Reads the log of a durable call for one request: what is kept, then what is added, until the end. */
 import { CONTROL } from "../protocol/control.ts";
-import { WsError } from "../protocol/error.ts";
 import type { HistoryPage, HistoryPosition } from "../pubsub/history.ts";
-import { type CallLog, errorFrame, readEntry } from "./call-log.ts";
+import { type CallLog, errorFrame, readEntry, unreachable } from "./call-log.ts";
 import type { CallRegistry } from "./call-registry.ts";
-import { lost } from "./call-run.ts";
+import { cancelled, lost } from "./call-run.ts";
 import type { StreamCall } from "./stream-call.ts";
 
 /** The call that is read. */
@@ -16,6 +15,8 @@ export interface ReadTarget {
   readonly position: HistoryPosition;
   /** How many items the reader has already; undefined: it wants no items, only the end. */
   readonly after: number | undefined;
+  /** Throws when the connection may not read the call any more: its user may have changed. */
+  checkOwner(): void;
 }
 
 /** Resolves when the request has its end. Rejects when the log cannot be read, or the request is cancelled. */
@@ -23,18 +24,23 @@ export async function readCall(
   request: StreamCall,
   registry: CallRegistry,
   log: CallLog,
-  { id, process, position: start, after }: ReadTarget,
+  target: ReadTarget,
 ): Promise<void> {
+  const { id, process, position: start, after } = target;
   const signal = new Signal();
   request.onCancel(() => signal.raise());
-  const unwatch = await unavailable(registry.watch(log.topic, id, () => signal.raise()));
-  const runner = registry.follow(process, id, () => signal.raise());
+  const unwatch = await registry
+    .watch(log.topic, id, () => signal.raise())
+    .catch((error: unknown) => {
+      throw unreachable(error);
+    });
+  const runner = registry.follow(process, id, log.topic, () => signal.raise());
   let position: HistoryPosition = { ...start, offset: start.offset + (after ?? 0) };
   try {
     while (request.isRunning) {
       signal.lower();
-      const page = await unavailable(log.read(position));
-      if (await send(request, page, after !== undefined)) return;
+      const page = await log.read(position);
+      if (await send(request, page, target)) return;
       position = { ...position, offset: page.items.at(-1)?.offset ?? position.offset };
       if (page.hasMore || signal.isRaised) continue;
       if (runner.isDead) await log.end(errorFrame(lost().toPayload()));
@@ -47,14 +53,22 @@ export async function readCall(
 }
 
 /** Sends the frames of a page; true when the end was among them. */
-async function send(request: StreamCall, { items }: HistoryPage, sendsItems: boolean): Promise<boolean> {
+async function send(
+  request: StreamCall,
+  { items }: HistoryPage,
+  { after, checkOwner }: ReadTarget,
+): Promise<boolean> {
+  const sendsItems = after !== undefined;
   for (const { frame } of items) {
     const entry = readEntry(frame);
+    if (entry.kind === "item" && !sendsItems) continue;
+    checkOwner();
     if (entry.kind === "item") {
-      if (sendsItems) await request.forward(progressFrame(request, entry.json));
+      await request.forward(progressFrame(request, entry.json));
       continue;
     }
-    if (entry.kind === "error") request.fail(entry.error);
+    // To the request that cancels, every error is the end that it wanted.
+    if (entry.kind === "error") request.fail(sendsItems ? entry.error : cancelled().toPayload());
     else request.reply(request.responseSchema, entry.payload);
     return true;
   }
@@ -65,15 +79,6 @@ function progressFrame(request: StreamCall, json: string): string {
   const timestamp = request.ws.server.clock.wall();
   const meta = JSON.stringify({ timestamp, correlationId: request.id });
   return `{"type":"${CONTROL.progress}","meta":${meta}${json === "" ? "" : `,"payload":${json}`}}`;
-}
-
-/** A failure of the broker is not the application's. */
-async function unavailable<T>(promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw WsError.wrap(error, "UNAVAILABLE", "The broker with the items of this call is not available.");
-  }
 }
 
 /** Remembers that something happened until it is lowered. */

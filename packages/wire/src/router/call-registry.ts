@@ -4,16 +4,16 @@
  */
 import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
-import type { HistoryPosition } from "../pubsub/history.ts";
 import type { PubSub, Subscriber } from "../pubsub/pubsub.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
-import { isEnd } from "./call-log.ts";
-import type { CallRun } from "./call-run.ts";
+import { type CallLog, errorFrame, existing, isEnd } from "./call-log.ts";
+import { type CallRun, cancelled } from "./call-run.ts";
 import { FollowedProcesses, type Following, HEARTBEATS } from "./followed-processes.ts";
 
 const HEARTBEAT_MS = 1_000;
-/** Published on the topic of a call: its owner cancels it. */
-const CANCEL = "c";
+/** Published on the topic of a call: a process that reads it asks whether it still runs, and the one that runs it answers. */
+const ASK = "?";
+const RUNNING = "!";
 
 /** Called when the log of a call may have grown, or its process is dead. */
 export type Wake = () => void;
@@ -21,6 +21,7 @@ export type Wake = () => void;
 interface Watched {
   readonly subscriber: Subscriber;
   readonly wakes: Set<Wake>;
+  readonly followings: Set<Following>;
   readonly confirmed: Promise<void>;
 }
 
@@ -30,6 +31,10 @@ export class CallRegistry {
   readonly pubsub: PubSub;
   readonly #clock: Clock;
   readonly #runs = new Map<string, CallRun>();
+  /** The ids of calls that are being started. */
+  readonly #starting = new Set<string>();
+  /** Starts whose header is being written, by the id of the call. */
+  readonly #starts = new Map<string, Promise<unknown>>();
   /** How many calls of each owner run, or are being started. */
   readonly #running = new Map<string, number>();
   readonly #watched = new Map<string, Watched>();
@@ -49,20 +54,35 @@ export class CallRegistry {
     return this.#runs.get(id);
   }
 
-  /** Counts a call of the owner until the returned function is called. Throws when the owner has too many. */
-  reserve(owner: string, limit: number): () => void {
+  /** Reserves the id and a place of the owner until the returned function is called. Throws when the owner has too many. */
+  reserve(id: string, owner: string, limit: number): () => void {
     const count = this.#running.get(owner) ?? 0;
+    if (this.#isRunning(id)) throw existing();
     if (count >= limit)
       throw new WsError(
         "RESOURCE_EXHAUSTED",
         `${limit} calls of this owner are running, which is the limit (maxRunningPerOwner). Wait for one of them.`,
       );
     this.#running.set(owner, count + 1);
+    this.#starting.add(id);
     return () => {
+      this.#starting.delete(id);
       const left = (this.#running.get(owner) ?? 1) - 1;
       if (left > 0) this.#running.set(owner, left);
       else this.#running.delete(owner);
     };
+  }
+
+  followStart(id: string, start: Promise<unknown>): void {
+    // A second start of the id fails, and ends nothing for those who wait for the first.
+    if (this.#starts.has(id)) return;
+    const end = (): void => void this.#starts.delete(id);
+    this.#starts.set(id, start.then(end, end));
+  }
+
+  /** Resolves when the call is not being started in this process, whether its start failed or not. */
+  async started(id: string): Promise<void> {
+    await this.#starts.get(id);
   }
 
   add(run: CallRun): void {
@@ -70,8 +90,14 @@ export class CallRegistry {
     this.#sendHeartbeats();
   }
 
-  remove(run: CallRun): void {
+  remove(run: CallRun, topic: string): void {
     this.#runs.delete(run.callId);
+    // An end that could not be written wakes no reader.
+    for (const wake of [...(this.#watched.get(topic)?.wakes ?? [])]) wake();
+  }
+
+  #isRunning(id: string): boolean {
+    return this.#runs.has(id) || this.#starting.has(id);
   }
 
   /** Ends the calls that belong to connections of a server that stops. */
@@ -79,11 +105,11 @@ export class CallRegistry {
     await Promise.all([...this.#runs.values()].filter(belongs).map((run) => run.abandon()));
   }
 
-  /** Cancels the call, in whichever process it runs. */
-  async cancel(id: string, topic: string): Promise<void> {
+  /** Cancels the call, in whichever process it runs: the process that runs it stops when it receives the end. */
+  async cancel(id: string, log: CallLog): Promise<void> {
     const run = this.#runs.get(id);
     if (run !== undefined) return run.cancel();
-    await this.pubsub.publish(topic, CANCEL, {});
+    await log.end(errorFrame(cancelled().toPayload()));
   }
 
   // --- watching a topic ---
@@ -109,29 +135,34 @@ export class CallRegistry {
 
   #subscribe(topic: string, id: string): Watched {
     const wakes = new Set<Wake>();
+    const followings = new Set<Following>();
     const wakeAll = (): void => {
       for (const wake of [...wakes]) wake();
     };
     const subscriber: Subscriber = {
       deliver: (_topic, frame, _exclude, position) => {
-        this.#received(id, frame, position);
-        wakeAll();
+        const isItem = position !== undefined;
+        if (isItem || frame === RUNNING) for (const following of followings) following.confirm();
+        this.#received(topic, id, frame, isItem);
+        if (isItem) wakeAll();
         return wakes.size;
       },
-      missed: wakeAll,
+      missed: () => {
+        for (const following of followings) following.doubt();
+        void this.#runs.get(id)?.check();
+        wakeAll();
+      },
     };
     const confirmed = (async () => this.pubsub.subscribe(topic, subscriber))();
-    const watched = { subscriber, wakes, confirmed };
+    const watched = { subscriber, wakes, followings, confirmed };
     this.#watched.set(topic, watched);
     return watched;
   }
 
-  #received(id: string, frame: string, position: HistoryPosition | undefined): void {
-    const run = this.#runs.get(id);
-    if (run === undefined) return;
-    if (position === undefined) {
-      if (frame === CANCEL) run.cancel();
-    } else if (isEnd(frame)) run.wasEnded();
+  #received(topic: string, id: string, frame: string, isItem: boolean): void {
+    if (!isItem) {
+      if (frame === ASK && this.#isRunning(id)) this.#ignore(() => this.pubsub.publish(topic, RUNNING, {}));
+    } else if (isEnd(frame)) this.#runs.get(id)?.wasEnded(frame);
   }
 
   // --- heartbeats ---
@@ -150,15 +181,32 @@ export class CallRegistry {
     beat();
   }
 
-  /** Follows the process that runs the call, and wakes the reader when it is dead. */
-  follow(process: string, id: string, wake: Wake): Following {
-    if (process !== this.process && this.pubsub.spansProcesses) return this.#processes.follow(process, wake);
-    const runs = this.#runs;
+  /** Follows the process that runs a watched call, and wakes the reader when it does not run it any more. */
+  follow(process: string, id: string, topic: string, wake: Wake): Pick<Following, "isDead" | "stop"> {
+    if (process !== this.process && this.pubsub.spansProcesses)
+      return this.#followOther(process, topic, wake);
+    const isRunning = (): boolean => this.#isRunning(id);
     return {
       get isDead() {
-        return !runs.has(id);
+        return !isRunning();
       },
       stop: () => undefined,
+    };
+  }
+
+  #followOther(process: string, topic: string, wake: Wake): Pick<Following, "isDead" | "stop"> {
+    const followings = this.#watched.get(topic)?.followings;
+    const ask = (): void => this.#ignore(() => this.pubsub.publish(topic, ASK, {}));
+    const following = this.#processes.follow(process, ask, wake);
+    followings?.add(following);
+    return {
+      get isDead() {
+        return following.isDead;
+      },
+      stop: () => {
+        followings?.delete(following);
+        following.stop();
+      },
     };
   }
 

@@ -1,11 +1,19 @@
 /** A running durable call: the context of its handler. Items go to the log, so that it needs no connection. */
 import { byteLength } from "../protocol/bytes.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
-import type { HistoryPosition } from "../pubsub/history.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
 import { checkOutbound, readProgress } from "../schema/validate.ts";
 import { Timeout } from "../time/timers.ts";
-import { type CallLog, EndedError, errorFrame, itemFrame, MAX_ITEMS, responseFrame } from "./call-log.ts";
+import { pause } from "../time/waits.ts";
+import {
+  type CallLog,
+  EndedError,
+  errorFrame,
+  itemFrame,
+  MAX_ITEMS,
+  readEntry,
+  responseFrame,
+} from "./call-log.ts";
 import type { RpcContext, SendOptions } from "./context.ts";
 import type { Connection } from "./contracts.ts";
 import { fail } from "./failure.ts";
@@ -16,14 +24,16 @@ import { attempt, pendingOf } from "./pending.ts";
 const MAX_WAITING = 64;
 /** The size of all items of a call, in bytes. */
 const MAX_CALL_BYTES = 16 * 1024 * 1024;
+/** What a frame to a reader has besides the item, at most. */
+const ENVELOPE_BYTES = 1_024;
+/** How long a server that stops waits for the ends of its calls, in ms. */
+const ABANDON_MS = 5_000;
 const SENT: Promise<void> = Promise.resolve();
 
 /** What a run needs besides its request. */
 export interface RunParts {
   readonly id: string;
   readonly log: CallLog;
-  /** The position of the header. */
-  readonly start: HistoryPosition;
   /** The longest silence of the handler, in ms. */
   readonly silenceMs: number;
   /** The longest time of the whole call, in ms. */
@@ -98,15 +108,14 @@ export class CallRun extends InboundEvent {
     this.#activeAt = this.ws.server.clock.now();
     const number = ++this.#items;
     if (this.#appended !== undefined) return this.#enqueue(frame, number);
-    const position = this.#parts.log.append(frame, number);
-    if (!(position instanceof Promise)) return this.#isLost(position) ? this.#refused() : SENT;
-    return this.#track(position);
+    const appended = this.#parts.log.append(frame, number);
+    return appended === undefined ? SENT : this.#track(appended);
   }
 
   #check(frame: string): void {
     if (this.#waiting >= MAX_WAITING)
       throw exhausted(`${MAX_WAITING} items of ${this.type} are already being kept. Await ctx.progress().`);
-    const bytes = this.#bytes + byteLength(frame);
+    const bytes = this.#bytes + this.#checkSize(frame);
     if (bytes > MAX_CALL_BYTES || this.#items >= MAX_ITEMS)
       throw exhausted(
         `A durable call keeps at most ${MAX_ITEMS} items and ${MAX_CALL_BYTES} bytes, and ${this.type} has more.`,
@@ -114,17 +123,26 @@ export class CallRun extends InboundEvent {
     this.#bytes = bytes;
   }
 
+  /** Returns the size of the frame. Throws when no reader could receive it. */
+  #checkSize(frame: string): number {
+    const limit = this.ws.server.options.maxOutboundFrameBytes;
+    const bytes = byteLength(frame);
+    if (bytes + ENVELOPE_BYTES <= limit) return bytes;
+    throw exhausted(
+      `An item or the response of ${this.type} has ${bytes} bytes, which is above maxOutboundFrameBytes (${limit}). Send it in parts, or raise that router option.`,
+    );
+  }
+
   #enqueue(frame: string, number: number): Promise<void> {
     const before = this.#appended ?? SENT;
     return this.#track(before.then(() => this.#parts.log.append(frame, number)));
   }
 
-  #track(append: Promise<HistoryPosition>): Promise<void> {
+  #track(append: Promise<void>): Promise<void> {
     this.#waiting++;
     const done = append.then(
-      (position) => {
+      () => {
         this.#waiting--;
-        if (this.#isLost(position)) throw this.#ending ?? position;
       },
       (error: unknown) => {
         this.#waiting--;
@@ -137,17 +155,9 @@ export class CallRun extends InboundEvent {
     return done;
   }
 
-  /** Whether the log begins again: a broker that failed over may have lost the first items. */
-  #isLost({ epoch }: HistoryPosition): boolean {
-    if (epoch === this.#parts.start.epoch) return false;
-    this.#lose(new WsError("UNAVAILABLE", "The broker lost the items of this call."));
-    return true;
-  }
-
   #lose(error: unknown): void {
-    if (!this.isRunning) return;
-    const isEnded = error instanceof EndedError;
-    this.#cancel(isEnded ? lost() : WsError.wrap(error, "UNAVAILABLE"), !isEnded);
+    if (error instanceof EndedError) this.#cancel(ended(), false);
+    else this.#cancel(WsError.wrap(error, "UNAVAILABLE"), true);
   }
 
   #refused(): Promise<void> {
@@ -174,7 +184,9 @@ export class CallRun extends InboundEvent {
         `The response of ${this.type} is ${this.#schema.response.type}. Pass the response schema of the request.`,
       );
     checkOutbound(this.ws.server.options.validator, schema, payload, options?.meta, "INTERNAL");
-    const written = this.#finish("finished", "ok", responseFrame(payload));
+    const frame = responseFrame(payload);
+    this.#checkSize(frame);
+    const written = this.#finish("finished", "ok", frame);
     return options?.waitFor && written;
   }
 
@@ -192,18 +204,28 @@ export class CallRun extends InboundEvent {
 
   /** The owner cancelled the call. */
   cancel(): void {
-    this.#cancel(new WsError("CANCELLED", "The call was cancelled."), true);
+    this.#cancel(cancelled(), true);
   }
 
   /** The server is stopping. */
   async abandon(): Promise<void> {
     this.#cancel(lost(), true);
-    await this.#appended;
+    await Promise.race([this.#appended, pause(this.ws.server.clock, ABANDON_MS)]);
   }
 
-  /** Another process ended the call: this one was not heard from for too long. */
-  wasEnded(): void {
-    this.#cancel(lost(), false);
+  /** Another process ended the call with this frame: the owner cancelled it there, or this process seemed to be dead. */
+  wasEnded(frame: string): void {
+    const entry = readEntry(frame);
+    if (entry.kind !== "error") return;
+    const { code, message } = entry.error;
+    this.#cancel(new WsError(code, message, undefined, { retryable: false }), false);
+  }
+
+  /** Messages of the broker may be missing: another process may have ended the call, or items may be lost. */
+  async check(): Promise<void> {
+    const isClosed = await this.#parts.log.isClosed().catch(() => false);
+    // The log knows its end; without one, this writes it.
+    if (isClosed) this.#cancel(ended(), true);
   }
 
   #cancel(error: WsError, writesEnd: boolean): void {
@@ -228,7 +250,9 @@ export class CallRun extends InboundEvent {
   async #write(frame: string | undefined): Promise<boolean> {
     try {
       if (this.#appended !== undefined) await this.#appended.catch(() => undefined);
-      if (frame !== undefined) await this.#parts.log.end(frame);
+      if (frame === undefined) return true;
+      const [unkept, gone] = [exhausted("The response of this call could not be kept."), lost()];
+      await this.#parts.log.finish(frame, errorFrame(unkept.toPayload()), errorFrame(gone.toPayload()));
       return true;
     } catch (error) {
       this.ws.server.reportOutside(error);
@@ -302,6 +326,16 @@ function exhausted(message: string): WsError {
     retryable: false,
     cause: new RangeError(message),
   });
+}
+
+/** The end of a call that its owner cancelled. */
+export function cancelled(): WsError {
+  return new WsError("CANCELLED", "The call was cancelled.");
+}
+
+/** What a handler is told when another process has ended its call. */
+function ended(): WsError {
+  return new WsError("CANCELLED", "The call has ended for its readers.");
 }
 
 /** The end of a call whose process stopped. Not retryable: attaching again gives the same end. */

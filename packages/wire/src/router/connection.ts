@@ -14,6 +14,7 @@ import { HeldMessage, type HeldMessages } from "./inbound-memory.ts";
 import type { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import type { AnyData, AskOptions, SendOutcome, ServerContext, SharedFrame, Socket } from "./peer.ts";
+import type { PendingJoins } from "./pending-joins.ts";
 
 /** How long the peer may take to answer a close frame. */
 const CLOSE_GRACE_MS = 1_000;
@@ -31,6 +32,7 @@ export class ServerConnection implements Connection {
   topics: Set<string> | undefined;
   memberships: Map<string, Membership> | undefined;
   waiting: WaitingMessage[] | undefined;
+  joins: PendingJoins | undefined;
   admitted = false;
   authorization = 0;
   blocked = false;

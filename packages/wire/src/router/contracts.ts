@@ -21,6 +21,7 @@ import type { Membership } from "./membership.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { AnyData, Peer, SendOutcome, ServerContext, SharedFrame, Socket, SocketEvents } from "./peer.ts";
+import type { PendingJoins } from "./pending-joins.ts";
 import type { Publisher } from "./publisher.ts";
 import type { Routes } from "./routes.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
@@ -47,6 +48,8 @@ export interface CallInFlight {
 export interface WaitingMessage {
   /** Whether the caller cancelled it, or its deadline passed, while it waited. */
   readonly isCancelled: boolean;
+  /** Whether it also waits for the joins before it. */
+  readonly waitsForJoins: boolean;
   proceed(): void;
   /** It will not proceed, because it was cancelled or its connection is gone. */
   drop(): void;
@@ -66,6 +69,8 @@ export interface ControlCall {
 export interface ControlRoute {
   readonly kind: "control";
   readonly schema: RpcSchema;
+  /** Whether it waits for the joins before it, as messages do. */
+  readonly waitsForJoins: boolean;
   readonly handler: (call: ControlCall) => unknown;
 }
 
@@ -129,6 +134,8 @@ export interface Connection extends Peer<AnyData>, SocketEvents {
   authorization: number;
   /** While true, new messages wait: a handler must not start before the handler of an earlier message. */
   blocked: boolean;
+  /** Joins without an answer: messages that arrive after them wait. */
+  joins: PendingJoins | undefined;
   /** Whether a new token is being checked. */
   refreshing: boolean;
   /** How many event handlers returned a promise that is still pending. */

@@ -5,6 +5,8 @@ import type { Envelope } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { Connection } from "./contracts.ts";
 import { quoteType } from "./failure.ts";
+import { ConnectionScope } from "./inbound-event.ts";
+import { reauthorize } from "./topics.ts";
 
 /** The control types that only the server sends. A new control type is added here or handled below. */
 type ServerControlType = (typeof CONTROL)[
@@ -103,8 +105,12 @@ async function renewAuth(
   if (!connection.isOpen) return;
   if (typeof newData !== "object" || newData === null)
     return connection.close(CLOSE.unauthenticated, "the new token was refused");
-  const { expiresAt } = newData as { expiresAt?: unknown };
+  const { expiresAt, ...fields } = newData as Record<string, unknown>;
+  const data = connection.data as Record<string, unknown>;
+  const hasChanged = Object.keys(fields).some((name) => fields[name] !== data[name]);
   connection.assignData({ expiresAt: undefined, ...newData });
+  // The new token may allow less than the old one.
+  if (hasChanged) reauthorize(connection, new ConnectionScope(connection));
   connection.expireAt(expiresAt);
   connection.send(CONTROL.auth, typeof expiresAt === "number" ? { expiresAt } : {});
 }

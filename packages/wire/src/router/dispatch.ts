@@ -19,6 +19,7 @@ import { InboundEvent } from "./inbound-event.ts";
 import { type ChainEnd, MiddlewareScope, runChain } from "./middleware.ts";
 import { isDevelopment } from "./options.ts";
 import { pendingOf } from "./pending.ts";
+import { addJoin } from "./pending-joins.ts";
 import type { Route as MessageRoute } from "./routes.ts";
 import { StreamCall } from "./stream-call.ts";
 
@@ -42,14 +43,25 @@ export function dispatch(connection: Connection, frame: string | Uint8Array): vo
     const route = isReserved ? channels.routeOf(envelope.type) : routes.get(envelope.type);
     if (isReserved && route === undefined) return handleControl(connection, envelope);
     connection.checkMemory();
-    if (connection.blocked) limitWaiting(connection);
+    const waits = mustWait(connection, route);
+    if (waits) limitWaiting(connection);
     if (route === undefined) throw unimplemented(envelope.type);
     const message = read(connection, route, envelope, connection.server.clock.wall());
-    if (connection.blocked) postpone(connection, route, message);
+    if (waits) postpone(connection, route, message);
     else proceed(connection, route, message);
   } catch (error) {
     refuse(connection, type, correlationId, withIssue(error));
   }
+}
+
+/** Joins do not wait for each other, unless a message is between them. */
+function mustWait({ blocked, joins, waiting }: Connection, route: Route | undefined): boolean {
+  if (blocked || joins === undefined || joins.isEmpty) return blocked;
+  return waitsForJoins(route) || (waiting?.length ?? 0) > 0;
+}
+
+function waitsForJoins(route: Route | undefined): boolean {
+  return route?.kind !== "control" || route.waitsForJoins;
 }
 
 /** No earlier message is waiting: continues with admission. */
@@ -116,9 +128,7 @@ function limitEvents(connection: Connection): void {
     "RESOURCE_EXHAUSTED",
     `${limit} event handlers of this connection have not finished. Send fewer messages at once.`,
     undefined,
-    {
-      retryAfterMs: 100,
-    },
+    { retryAfterMs: 100 },
   );
 }
 
@@ -147,7 +157,12 @@ function admit(connection: Connection, route: Route, message: InboundEvent): boo
 }
 
 function run(connection: Connection, route: Route, message: InboundEvent): void {
-  if (route.kind === "control") return settle(message, handle(route, message));
+  if (route.kind === "control") {
+    const result = handle(route, message);
+    const joining = pendingOf(result);
+    if (joining !== undefined) addJoin(connection, message as InboundCall, joining, drain);
+    return settle(message, result);
+  }
   const chain = route.chain ?? connection.server.routes.chainOf(route);
   if (chain.length === 0) return settle(message, handle(route, message));
   const turn = new Turn(connection, route, message);
@@ -306,6 +321,7 @@ function limitWaiting(connection: Connection): void {
 function postpone(connection: Connection, route: Route, message: InboundEvent): void {
   connection.waiting ??= [];
   connection.waiting.push(new PostponedMessage(connection, route, message));
+  if (!connection.blocked) connection.joins?.limit();
   message.arm();
   // It has no deadline for its bytes while it waits: whatever it waits for has one.
   if (message.held !== undefined) message.held.until = Number.POSITIVE_INFINITY;
@@ -320,6 +336,10 @@ class PostponedMessage implements WaitingMessage {
     this.#connection = connection;
     this.#route = route;
     this.#message = message;
+  }
+
+  get waitsForJoins(): boolean {
+    return waitsForJoins(this.#route);
   }
 
   get isCancelled(): boolean {
@@ -340,9 +360,16 @@ class PostponedMessage implements WaitingMessage {
 
 function resume(connection: Connection): void {
   connection.blocked = false;
+  drain(connection);
+}
+
+/** Continues with the waiting messages, until one blocks the connection or has to wait for a join. */
+function drain(connection: Connection): void {
   while (!connection.blocked && connection.isOpen) {
-    const next = connection.waiting?.shift();
+    const next = connection.waiting?.[0];
     if (next === undefined) return;
+    if (next.waitsForJoins && connection.joins?.isEmpty === false) return connection.joins.limit();
+    connection.waiting?.shift();
     // A cancelled call has its error frame already.
     if (next.isCancelled) next.drop();
     else next.proceed();

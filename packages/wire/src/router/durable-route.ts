@@ -4,7 +4,7 @@ import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import { type HistoryPosition, requireHistory } from "../pubsub/history.ts";
 import type { DurableConfig, RpcSchema } from "../schema/message.ts";
-import { CallLog, isCallId } from "./call-log.ts";
+import { CallLog, isCallId, unreachable } from "./call-log.ts";
 import { readCall } from "./call-reader.ts";
 import { type CallRegistry, registryOf } from "./call-registry.ts";
 import { CallRun } from "./call-run.ts";
@@ -31,27 +31,45 @@ const DEFAULT_MAX_RUNNING = 100;
 
 export async function serveDurable(route: DurableRoute, request: StreamCall): Promise<void> {
   const { type } = route.schema;
-  const owner: unknown = route.options.owner(request);
-  if (typeof owner !== "string" || owner === "")
-    throw new WsError("UNAUTHENTICATED", `This connection has no owner for calls of ${type}. Sign in first.`);
+  const owner = ownerOf(route, request);
+  const checkOwner = (): void => {
+    if (ownerOf(route, request) !== owner) throw unknownCall();
+  };
   const { pubsub } = request.ws.server;
   const registry = registryOf(pubsub);
   const history = requireHistory(pubsub, `The durable request ${type}`);
   const key: CallKey = request.terms?.key ?? { id: uuidv7() };
   const log = new CallLog(history, key.id, route.durable.keepMs, pubsub.spansProcesses === true);
   if (!isAttach(key)) {
-    const { run, position } = await start(route, request, registry, log, key.id, owner);
+    const starting = start(route, request, registry, log, key.id, owner);
+    registry.followStart(key.id, starting);
+    const { run, position } = await starting;
     // Without an id of its own, no other request can cancel the call.
     if (request.terms?.key === undefined)
       request.onCancel(() => request.endedWith?.code === "CANCELLED" && run.cancel());
-    return readCall(request, registry, log, { id: key.id, process: registry.process, position, after: 0 });
+    const target = { id: key.id, process: registry.process, position, after: 0, checkOwner };
+    return readCall(request, registry, log, target);
   }
+  // A client may cancel a call at once, before its header is written.
+  await registry.started(key.id);
   const header = isCallId(key.id) ? await log.header() : undefined;
-  if (header === undefined || header.owner !== owner || header.type !== type)
-    throw new WsError("NOT_FOUND", "There is no such call, or it is not kept any more.");
-  if (key.cancel) await registry.cancel(key.id, log.topic);
+  if (header === undefined || header.owner !== owner || header.type !== type) throw unknownCall();
+  if (key.cancel) await registry.cancel(key.id, log);
   const after = key.cancel ? undefined : (key.after ?? 0);
-  return readCall(request, registry, log, { ...header, id: key.id, after });
+  return readCall(request, registry, log, { ...header, id: key.id, after, checkOwner });
+}
+
+function ownerOf({ schema, options }: DurableRoute, request: StreamCall): string {
+  const owner: unknown = options.owner(request);
+  if (typeof owner === "string" && owner !== "") return owner;
+  throw new WsError(
+    "UNAUTHENTICATED",
+    `This connection has no owner for calls of ${schema.type}. Sign in first.`,
+  );
+}
+
+function unknownCall(): WsError {
+  return new WsError("NOT_FOUND", "There is no such call, or it is not kept any more.");
 }
 
 async function start(
@@ -67,28 +85,28 @@ async function start(
       "INVALID_ARGUMENT",
       "The id of the call is not 1 to 128 letters, digits, dots and dashes.",
     );
-  const release = registry.reserve(owner, options.maxRunningPerOwner ?? DEFAULT_MAX_RUNNING);
+  const release = registry.reserve(id, owner, options.maxRunningPerOwner ?? DEFAULT_MAX_RUNNING);
   // The owner may cancel the call from another process.
   const unwatch = await registry
     .watch(log.topic, id, () => undefined)
     .catch((error: unknown) => {
       release();
-      throw WsError.wrap(error, "UNAVAILABLE");
+      throw unreachable(error);
     });
   const cleanUp = (): void => {
     unwatch();
     release();
   };
   try {
-    const position = await log.create({ owner, type: schema.type, process: registry.process });
+    const header = { owner, type: schema.type, process: registry.process, start: uuidv7() };
+    const position = await log.create(header);
     const run: CallRun = new CallRun(request.ws, schema, request.meta, request.payload, {
       id,
       log,
-      start: position,
       silenceMs: request.silenceMs,
       deadlineMs: request.deadlineMs,
       ended: () => {
-        registry.remove(run);
+        registry.remove(run, log.topic);
         cleanUp();
       },
     });
@@ -97,6 +115,6 @@ async function start(
     return { run, position };
   } catch (error) {
     cleanUp();
-    throw error;
+    throw unreachable(error);
   }
 }

@@ -26,11 +26,25 @@ function setup() {
   const broker = new Broker();
   const processes = new FollowedProcesses(broker, clock);
   const deaths: string[] = [];
+  const asked: string[] = [];
+  const follow = (process: string) =>
+    processes.follow(
+      process,
+      () => asked.push(process),
+      () => deaths.push(process),
+    );
   return {
     clock,
     broker,
     deaths,
-    follow: (process: string) => processes.follow(process, () => deaths.push(process)),
+    asked,
+    follow,
+    /** Follows a process that has answered. */
+    confirmed(process: string) {
+      const following = follow(process);
+      following.confirm();
+      return following;
+    },
     async live(process: string, seconds: number) {
       for (let i = 0; i < seconds; i++) {
         await broker.publish(HEARTBEATS, process, {});
@@ -41,8 +55,8 @@ function setup() {
 }
 
 test("a process is dead 3.5 to 4 s after its last heartbeat, and its reader is told once", async () => {
-  const { clock, follow, live, deaths } = setup();
-  const runner = follow("a");
+  const { clock, confirmed, live, deaths } = setup();
+  const runner = confirmed("a");
   await live("a", 10);
   await clock.advance(2_500);
   expect(runner.isDead).toBe(false);
@@ -52,6 +66,30 @@ test("a process is dead 3.5 to 4 s after its last heartbeat, and its reader is t
   expect(deaths).toEqual(["a"]);
 });
 
+test("a process that does not answer whether it runs the call is dead after 2 to 2.5 s, although it sends heartbeats", async () => {
+  const { clock, follow, live, asked, deaths } = setup();
+  const runner = follow("a");
+  expect(asked).toEqual(["a"]);
+  await live("a", 2);
+  expect([runner.isDead, asked.length]).toEqual([false, 5]);
+  await clock.advance(500);
+  expect([runner.isDead, deaths]).toEqual([true, ["a"]]);
+});
+
+test("a process that has answered is not asked again, until messages may be missing", async () => {
+  const { clock, confirmed, live, asked } = setup();
+  const runner = confirmed("a");
+  await live("a", 5);
+  expect(asked).toEqual(["a"]);
+  runner.doubt();
+  await clock.advance(250);
+  expect(asked).toEqual(["a", "a"]);
+  await clock.advance(3_000);
+  expect(runner.isDead).toBe(false);
+  await clock.advance(1_000);
+  expect(runner.isDead).toBe(true);
+});
+
 test("a process lives while the subscription to heartbeats fails, and is judged once it is there", async () => {
   const { broker, clock, follow, live } = setup();
   broker.isBroken = true;
@@ -59,6 +97,7 @@ test("a process lives while the subscription to heartbeats fails, and is judged 
   await clock.advance(10_000);
   expect(runner.isDead).toBe(false);
   broker.isBroken = false;
+  runner.confirm();
   await live("a", 10);
   expect(runner.isDead).toBe(false);
   await clock.advance(4_000);
@@ -66,8 +105,8 @@ test("a process lives while the subscription to heartbeats fails, and is judged 
 });
 
 test("a process whose heartbeats waited while this one was busy is not dead", async () => {
-  const { broker, clock, deaths, follow } = setup();
-  follow("a");
+  const { broker, clock, deaths, confirmed } = setup();
+  confirmed("a");
   await broker.publish(HEARTBEATS, "a", {});
   // The first check after the pause runs before the sockets are read.
   const { now } = clock;
@@ -80,12 +119,12 @@ test("a process whose heartbeats waited while this one was busy is not dead", as
   expect(deaths).toEqual([]);
 });
 
-test("a process that was silent without calls gets the whole time from a new reader", async () => {
+test("each reader counts from its own beginning", async () => {
   const { clock, follow } = setup();
   const [first] = [follow("a"), await clock.advance(5_000)];
   const second = follow("a");
   expect([first.isDead, second.isDead]).toEqual([true, false]);
-  await clock.advance(3_000);
+  await clock.advance(1_500);
   expect(second.isDead).toBe(false);
   await clock.advance(1_000);
   expect(second.isDead).toBe(true);

@@ -1,6 +1,7 @@
 /**
- * The processes whose durable calls are read here: whether each of them lives, by its heartbeats. Who cannot receive
- * heartbeats knows nothing about others, so time counts only while the subscription is confirmed and the broker is there.
+ * Whether the durable calls that are read here still run in another process. First the process has to answer that it runs
+ * the call; then its heartbeats count. A process without broker messages knows nothing about others, so time counts only
+ * while the subscription is confirmed and the broker is there.
  */
 import type { PubSub, Subscriber } from "../pubsub/pubsub.ts";
 import type { Clock } from "../time/clock.ts";
@@ -9,35 +10,82 @@ import type { Clock } from "../time/clock.ts";
 export const HEARTBEATS = "$d";
 /** A process without a heartbeat for this long is dead. With the reads and the write of the end, readers learn it within 5 s. */
 const DEAD_AFTER_MS = 3_500;
+/** A process that does not answer for this long does not run the call. Shorter: the reader may have lost time by reconnecting. */
+const UNANSWERED_MS = 2_000;
+const ASK_EVERY_MS = 500;
 const CHECK_MS = 250;
 
-/** One reader's view of a process. A process without calls is silent, so that each reader counts from its own beginning. */
+/** One reader's view of a call in another process. */
 export interface Following {
+  /** Whether the process does not run the call any more. */
   readonly isDead: boolean;
+  /** The process has shown that it runs the call. */
+  confirm(): void;
+  /** Messages of the broker may be missing: the process is asked again. */
+  doubt(): void;
   stop(): void;
 }
 
-class Follower {
-  state: "alive" | "suspect" | "dead" = "alive";
+class Follower implements Following {
+  readonly stop: () => void;
+  readonly #clock: Clock;
+  readonly #ask: () => void;
   readonly #died: () => void;
-  /** Monotonic time of the last heartbeat in ms. */
+  #state: "alive" | "suspect" | "dead" = "alive";
+  #isConfirmed = false;
+  #limitMs = UNANSWERED_MS;
+  /** Monotonic time in ms of the last heartbeat; without an answer, of the beginning. */
   #seenAt: number;
+  #askedAt: number = Number.NEGATIVE_INFINITY;
 
-  constructor(died: () => void, now: number) {
+  constructor(clock: Clock, ask: () => void, died: () => void, stop: () => void) {
+    this.#clock = clock;
+    this.#ask = ask;
     this.#died = died;
-    this.#seenAt = now;
+    this.stop = stop;
+    this.#seenAt = clock.now();
   }
 
-  saw(now: number): void {
-    this.#seenAt = now;
-    this.state = "alive";
+  get isDead(): boolean {
+    return this.#state === "dead";
   }
 
-  /** Dead is who is silent in two checks: after a pause of this process, heartbeats are read between the two. */
-  judge(now: number): void {
-    if (this.state === "dead" || now - this.#seenAt <= DEAD_AFTER_MS) return;
-    this.state = this.state === "alive" ? "suspect" : "dead";
-    if (this.state === "dead") this.#died();
+  confirm(): void {
+    this.#isConfirmed = true;
+    this.#limitMs = DEAD_AFTER_MS;
+    this.restart();
+  }
+
+  /** After a failure of the broker, the other process may be connected later than this one. */
+  doubt(): void {
+    this.#isConfirmed = false;
+    this.#limitMs = DEAD_AFTER_MS;
+    this.#askedAt = Number.NEGATIVE_INFINITY;
+    this.restart();
+  }
+
+  /** A heartbeat: the process lives, but only an answer tells that it runs the call. */
+  saw(): void {
+    if (this.#isConfirmed) this.restart();
+  }
+
+  restart(): void {
+    this.#seenAt = this.#clock.now();
+    this.#state = "alive";
+  }
+
+  askAgain(): void {
+    const now = this.#clock.now();
+    if (this.#isConfirmed || now - this.#askedAt < ASK_EVERY_MS) return;
+    this.#askedAt = now;
+    this.#ask();
+  }
+
+  /** Dead is who is silent in two checks: after a pause of this process, messages are read between the two. */
+  judge(): void {
+    if (this.isDead || this.#clock.now() - this.#seenAt <= this.#limitMs) return;
+    this.#state = this.#state === "alive" ? "suspect" : "dead";
+    if (this.isDead) this.#died();
   }
 }
 
@@ -47,10 +95,10 @@ export class FollowedProcesses {
   readonly #followers = new Map<string, Set<Follower>>();
   readonly #subscriber: Subscriber = {
     deliver: (_topic, process) => {
-      for (const follower of this.#followers.get(process) ?? []) follower.saw(this.#clock.now());
+      for (const follower of this.#followers.get(process) ?? []) follower.saw();
       return 0;
     },
-    missed: () => this.#forgive(),
+    missed: () => this.#each((follower) => follower.doubt()),
   };
   #isChecking = false;
   /** The current attempt to subscribe; undefined when there is none. */
@@ -61,21 +109,17 @@ export class FollowedProcesses {
     this.#clock = clock;
   }
 
-  /** `died` is called when the process is dead. */
-  follow(process: string, died: () => void): Following {
-    const follower = new Follower(died, this.#clock.now());
+  /** `ask` asks whether the process runs the call; `died` is called when it does not. */
+  follow(process: string, ask: () => void, died: () => void): Following {
     const all = this.#followers.get(process) ?? new Set<Follower>();
+    const follower = new Follower(this.#clock, ask, died, () => {
+      all.delete(follower);
+      if (all.size === 0 && this.#followers.get(process) === all) this.#followers.delete(process);
+    });
     this.#followers.set(process, all.add(follower));
     this.#start();
-    return {
-      get isDead() {
-        return follower.state === "dead";
-      },
-      stop: () => {
-        all.delete(follower);
-        if (all.size === 0 && this.#followers.get(process) === all) this.#followers.delete(process);
-      },
-    };
+    follower.askAgain();
+    return follower;
   }
 
   #start(): void {
@@ -92,9 +136,13 @@ export class FollowedProcesses {
       return;
     }
     if (this.#subscription === undefined) this.#subscribe();
-    if (!this.#subscription?.isConfirmed || this.#pubsub.status?.connected === false) this.#forgive();
-    const now = this.#clock.now();
-    for (const all of this.#followers.values()) for (const follower of all) follower.judge(now);
+    const isConnected = this.#pubsub.status?.connected !== false;
+    this.#each((follower) => {
+      if (!isConnected) return follower.doubt();
+      if (!this.#subscription?.isConfirmed) follower.restart();
+      follower.askAgain();
+      follower.judge();
+    });
     this.#clock.setTimeout(() => this.#check(), CHECK_MS);
   }
 
@@ -117,8 +165,7 @@ export class FollowedProcesses {
     (async () => this.#pubsub.unsubscribe(HEARTBEATS, this.#subscriber))().catch(() => undefined);
   }
 
-  #forgive(): void {
-    const now = this.#clock.now();
-    for (const all of this.#followers.values()) for (const follower of all) follower.saw(now);
+  #each(act: (follower: Follower) => void): void {
+    for (const all of [...this.#followers.values()]) for (const follower of [...all]) act(follower);
   }
 }

@@ -1,3 +1,5 @@
+import type { Position } from "../protocol/control.ts";
+
 /** A connection's membership in a channel. Plain data, because a platform with hibernation persists it. */
 export interface Membership {
   readonly topic: string;
@@ -12,6 +14,8 @@ export interface Membership {
   readonly hasHistory: boolean;
   /** Whether the connection gets the frames of the topic when they are published; false while it replays the history. */
   isLive: boolean;
+  /** While the connection replays the history: up to where it was sent. */
+  position: Position | undefined;
   /** Of a channel with presence: what the connection shows of itself. */
   member: ({ readonly key: string } & Readonly<Record<string, unknown>>) | undefined;
 }

@@ -5,14 +5,14 @@ import { createUnreachableTarget, MemberObserver } from "../channels/observer.ts
 import { type AnyHandlers, ChannelRegistry, presenceOptionsOf } from "../channels/registry.ts";
 import { createTarget } from "../channels/target.ts";
 import { checkParams, topicOf } from "../channels/topic.ts";
-import { CLOSE, isReservedType } from "../protocol/control.ts";
+import { CLOSE } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
 import { requireHistory } from "../pubsub/history.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema, DurableSchema, PayloadInput, RpcSchema } from "../schema/message.ts";
-import { isMessageSchema, notASchema } from "../schema/message-schema.ts";
+import { isMessageSchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
 import { checkCloseCode } from "./close-code.ts";
 import type { EventContext, Middleware, PublishOptions, RpcContext, SendArguments } from "./context.ts";
@@ -28,16 +28,12 @@ import {
   type OpenHook,
   runErrorHooks,
 } from "./hooks.ts";
-import {
-  hooksOf,
-  isDevelopment,
-  type ResolvedOptions,
-  type RouterOptions,
-  resolveOptions,
-} from "./options.ts";
+import { checkObservable, type Declarations, type ServerObserver } from "./observer.ts";
+import { hooksOf, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
 import type { AnyData, ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
 import { publish } from "./publish.ts";
 import type { Publisher } from "./publisher.ts";
+import { checkRegistration } from "./registration.ts";
 import { RemoteDisconnects, type RemoteOptions } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
 import { RouterServer } from "./server.ts";
@@ -80,6 +76,8 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   readonly #observer = new MemberObserver();
   /** Set when other processes share the pub/sub. */
   readonly #remote: RemoteDisconnects | undefined;
+  /** A tool that sees the servers of this router. */
+  #tool: ServerObserver | undefined;
 
   constructor(options: RouterOptions<Data> = {}) {
     this.#options = options;
@@ -287,8 +285,26 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     return this;
   }
 
+  /** For tools: the messages and channels that are registered now. */
+  declarations(): Declarations {
+    return {
+      messages: Array.from(this.#routes.values(), ({ schema }) => schema),
+      channels: Array.from(this.#channels.values(), ({ channel }) => channel),
+    };
+  }
+
+  /** For tools: passes every server to the observer. Throws when a server runs, or another tool observes the router. */
+  observe(observer: ServerObserver): this {
+    checkObservable(this.#tool, this.#servers);
+    this.#tool = observer;
+    return this;
+  }
+
   /** For adapters: creates a server of this router, with its own connections and topics. */
-  attach(options: ServerOptions = {}): Server {
+  attach(given: ServerOptions = {}): Server {
+    // An isolated server is never stopped explicitly, so a tool would keep it forever.
+    const tool = given.isolated ? undefined : this.#tool;
+    const options = tool?.attaching(given) ?? given;
     const isolatedPubSub =
       options.isolated && this.#resolved.pubsub === undefined
         ? (options.isolatedPubSub?.() ?? new MemoryPubSub())
@@ -302,8 +318,10 @@ export class Router<Data extends ConnectionData = ConnectionData> {
       pubsub: () => isolatedPubSub ?? this.#getPubSub(),
     };
     const server = new RouterServer(parts, options, () => {
+      detached?.();
       if (this.#servers.delete(server) && this.#servers.size === 0) this.#remote?.stop();
     });
+    const detached = tool?.attached(server);
     if (!options.isolated) {
       this.#servers.add(server);
       this.#remote?.start();
@@ -381,24 +399,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     handler: unknown,
     middleware: readonly Middleware[],
   ): this {
-    if (!isMessageSchema(schema)) {
-      throw new TypeError(notASchema(kind === "rpc" ? "router.rpc()" : "router.on()", schema));
-    }
-    if (isReservedType(schema.type)) {
-      throw new TypeError(
-        `The message type "${schema.type}" is reserved: types beginning with "$ws:" belong to the protocol. Choose another name.`,
-      );
-    }
-    if (kind === "rpc" && schema.response === undefined) {
-      throw new TypeError(
-        `${schema.type} has no response, so rpc() cannot register it. Declare one with message("${schema.type}", { response: { … } }), or use on().`,
-      );
-    }
-    if (this.#routes.has(schema.type) && isDevelopment()) {
-      console.warn(
-        `[halyard] ${schema.type} is registered twice on one router; the later handler replaces the earlier one. Remove one of them, or call router.off() first.`,
-      );
-    }
+    checkRegistration(schema, kind, this.#routes);
     this.#routes.set({ kind, schema, handler, middleware, chain: undefined } as never);
     return this;
   }

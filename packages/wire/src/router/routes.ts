@@ -48,6 +48,10 @@ export class Routes {
     this.#routes.set(route.schema.type, route);
   }
 
+  values(): Iterable<Route> {
+    return this.#routes.values();
+  }
+
   delete(type: string): void {
     this.#routes.delete(type);
   }

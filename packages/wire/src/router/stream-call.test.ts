@@ -55,6 +55,21 @@ function producer(log: { sent: number; aborted?: boolean; error?: unknown } = { 
 }
 
 describe("typed progress", () => {
+  test("is not paced for a request without credit, also after a $ws:credit", async () => {
+    const { peer } = await serving(async (ctx) => {
+      await ctx.progress({ i: 0 });
+      await vi.waitUntil(() => isCredited);
+      for (let i = 1; i < 2_000; i++) await ctx.progress({ i });
+      return { sent: 2_000 };
+    });
+    let isCredited = false;
+    await start(peer, 2_000, {});
+    await credit(peer, 1);
+    isCredited = true;
+    await vi.waitUntil(() => last(peer) === "ROWS_END");
+    expect(items(peer)).toEqual(upTo(2_000));
+  });
+
   test("stops at the reader's credit, and continues with each $ws:credit until the response", async () => {
     const log = { sent: 0 };
     const { peer } = await serving(producer(log));

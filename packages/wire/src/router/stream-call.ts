@@ -110,7 +110,8 @@ export class StreamCall extends InboundCall {
   }
 
   override grant(items: number): void {
-    if (!this.isRunning) return;
+    // A request without credit is not paced.
+    if (!this.isRunning || this.#credit === Number.POSITIVE_INFINITY) return;
     this.#credit = Math.min(this.#credit + items, MAX_CREDIT);
     this.activeAt = this.ws.server.clock.now();
     this.#creditAt = this.activeAt;
@@ -274,11 +275,14 @@ export class StreamCall extends InboundCall {
 
   #silence(): WsError {
     const { rpcIdleTimeoutMs, slowConsumerTimeoutMs } = this.ws.server.options;
-    if (this.#waiting.length > 0)
+    if (this.#waiting.length > 0) {
+      // Of a durable call, only the reader has ended. It continues when it attaches again.
+      const isReader = this.#schema.durable !== undefined && this.terms?.key !== undefined;
       return new WsError(
-        "CANCELLED",
+        isReader ? "UNAVAILABLE" : "CANCELLED",
         `The reader of ${this.type} took no item for ${slowConsumerTimeoutMs} ms (slowConsumerTimeoutMs).`,
       );
+    }
     return this.timeoutMs <= rpcIdleTimeoutMs
       ? new WsError(
           "DEADLINE_EXCEEDED",

@@ -25,6 +25,12 @@ export function isBytes(value: unknown, { maxBytes = Number.POSITIVE_INFINITY }:
   return (value.length / 4) * 3 - padding <= maxBytes;
 }
 
+/** Bytes in JSON Schema, draft 7. */
+export function describeBytes({ maxBytes }: BytesOptions = {}): Record<string, unknown> {
+  const limit = maxBytes === undefined ? {} : { maxLength: 4 * Math.ceil(maxBytes / 3) };
+  return { type: "string", contentEncoding: "base64", ...limit };
+}
+
 /** The bytes of a value that `isBytes` accepted. */
 export function toBytes(value: unknown): Uint8Array {
   return typeof value === "string" ? decodeBase64(value) : (value as Uint8Array);
@@ -87,6 +93,7 @@ export function bytes(options?: BytesOptions): StandardSchema<Uint8Array> {
       vendor: "halyard",
       validate: (value) =>
         isBytes(value, options) ? { value: toBytes(value) } : { issues: [{ message: NOT_BYTES }] },
+      jsonSchema: { input: () => describeBytes(options) },
     },
   };
 }

@@ -12,7 +12,23 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     /** For the compiler only. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    /** Describes the values in JSON Schema; of libraries that implement Standard JSON Schema. */
+    readonly jsonSchema?: JsonSchemaConverter | undefined;
   };
+}
+
+/** The Standard JSON Schema interface, version 1, as far as it is used here. */
+export interface JsonSchemaConverter {
+  /** Describes what a sender passes. */
+  input(options: JsonSchemaOptions): Record<string, unknown>;
+}
+
+/** Options of the conversion to JSON Schema. */
+export interface JsonSchemaOptions {
+  /** The version of JSON Schema. */
+  readonly target: "draft-07";
+  /** Options of the library itself. */
+  readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
 /** The parsed value, or what is wrong with it. */

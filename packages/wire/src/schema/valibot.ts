@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
-import { type BytesOptions, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
+import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
@@ -197,6 +197,7 @@ export function rpc(
 export function bytes(options?: BytesOptions): v.GenericSchema<Uint8Array, Uint8Array> {
   return v.pipe(
     v.custom<Uint8Array>((value) => isBytes(value, options), NOT_BYTES),
+    v.metadata(describeBytes(options)),
     v.transform((value): Uint8Array => toBytes(value)),
   );
 }

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
-import { type BytesOptions, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
+import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
@@ -83,6 +83,10 @@ function fastSchema(schema: z.ZodObject): StandardSchema & { readonly shape: obj
           if (!(error instanceof z.core.$ZodAsyncError)) throw error;
         }
         return validate(value);
+      },
+      /** Undefined before Zod 4.2. A getter, because recursive shapes are not complete yet. */
+      get jsonSchema() {
+        return schema["~standard"].jsonSchema;
       },
     },
   };
@@ -226,6 +230,7 @@ export function rpc(
 export function bytes(options?: BytesOptions): z.ZodType<Uint8Array, Uint8Array> {
   return z
     .custom<Uint8Array>((value) => isBytes(value, options), NOT_BYTES)
+    .meta(describeBytes(options))
     .transform(toBytes) as unknown as z.ZodType<Uint8Array, Uint8Array>;
 }
 

@@ -89,6 +89,21 @@ function join(client: WsClient, kind: typeof Room | typeof Kept = Room, id = "a"
 }
 
 describe("a room", () => {
+  test("joins again before the messages that were queued in the meantime are sent", async () => {
+    const script = new Script();
+    const client = await script.connect();
+    const { room } = join(client);
+    await room.joined;
+    const before = script.frames.length;
+    script.sockets.at(-1)?.terminate();
+    await expect.poll(() => client.isConnected, POLL).toBe(false);
+    for (const text of ["first", "second"]) client.send(Said, { text });
+    client.onState((state) => void (state === "open" && client.send(Said, { text: "third" })));
+    await expect.poll(() => script.frames.length - before, POLL).toBe(4);
+    const sent = script.frames.slice(before).map(({ type, payload }) => payload["text"] ?? type);
+    expect(sent).toEqual(["$ws:join", "first", "second", "third"]);
+  });
+
   test("gets messages only after the newest joined, and no handler of the client gets them", async () => {
     const script = new Script();
     script.answer = (frame) => {

@@ -42,6 +42,25 @@ describe("handle()", () => {
     expect(seen).toEqual([{ text: "?" }]);
   });
 
+  test("answers RESOURCE_EXHAUSTED instead of a response that the server would close the connection for", async () => {
+    const { world, client, ask, answered, errors } = connected();
+    world.socket.deliver("$ws:hello", { v: 1, clientId: "c", heartbeatMs: 0, maxPayloadBytes: 1_000 });
+    const Read = rpc("READ", undefined, "CONTENT", { text: z.string() });
+    handle(client, Read, () => ({ text: "x".repeat(1_000) }));
+    ask("1", { type: "READ" });
+    expect(await answered()).toEqual([{ id: "1", code: "RESOURCE_EXHAUSTED" }]);
+    expect(errors).toEqual([expect.stringContaining("maxPayloadBytes")]);
+  });
+
+  test("answers INTERNAL instead of a response without a JSON form", async () => {
+    const { client, ask, answered, errors } = connected();
+    const Read = rpc("READ", undefined, "CONTENT", { value: z.unknown() });
+    handle(client, Read, () => ({ value: 1n }));
+    ask("1", { type: "READ" });
+    expect(await answered()).toEqual([{ id: "1", code: "INTERNAL" }]);
+    expect(errors).toHaveLength(1);
+  });
+
   test("a request without a handler is UNIMPLEMENTED, also after the handler was removed", async () => {
     const { client, ask, answered } = connected();
     ask("1");

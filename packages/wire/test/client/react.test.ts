@@ -193,6 +193,43 @@ describe("React in a browser, under StrictMode", () => {
     await vi.waitFor(() => expect(framesOf("$ws:leave")).toHaveLength(2), 10_000);
   });
 
+  test("reads the call of useCall while mounted, another one for another id, and none without an id", async () => {
+    await reads("state", "open");
+    const asksOf = (id: string) =>
+      framesOf("COUNT").filter(({ meta }) => (meta["$k"] as { id: string }).id === id);
+    const send = (id: string, type: string, payload: unknown): void => {
+      for (const { meta } of asksOf(id))
+        server.deliver(0, type, payload, { correlationId: meta["correlationId"] });
+    };
+    await page.evaluate('show("call x")');
+    // StrictMode mounts twice, and the rehearsed reader detaches.
+    await vi.waitFor(() => expect(asksOf("x")).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(1), 10_000);
+    expect(asksOf("x").map(({ meta }) => meta["$k"])).toEqual(Array(2).fill({ id: "x", after: 0 }));
+    send("x", "$ws:rpc-progress", 1);
+    send("x", "$ws:rpc-progress", 2);
+    await reads("call", "pending 1,2");
+    await page.evaluate('show("call y")');
+    await reads("call", "pending");
+    await vi.waitFor(() => expect(asksOf("y")).toHaveLength(1), 10_000);
+    send("x", "$ws:rpc-progress", 3);
+    send("y", "$ws:rpc-progress", 7);
+    send("y", "COUNTED", { sum: 7 });
+    await reads("call", "success 7 7");
+    await page.evaluate('show("call")');
+    await reads("call", "idle");
+    await page.click("#start");
+    await vi.waitFor(() => expect(framesOf("COUNT")).toHaveLength(4), 10_000);
+    await reads("call", "pending");
+    await page.click("#stop");
+    const stopped = (): boolean => framesOf("COUNT").some(({ meta }) => "cancel" in (meta["$k"] as object));
+    await vi.waitFor(() => expect(stopped()).toBe(true), 10_000);
+    const aborted = framesOf("$ws:abort").length;
+    await page.evaluate('show("all")');
+    await vi.waitFor(() => expect(framesOf("$ws:abort").length).toBe(aborted + 1), 10_000);
+    complaints.length = 0;
+  });
+
   test("keeps the connection when a provider moves and closes it when the provider is unmounted", async () => {
     await reads("state", "open");
     await page.evaluate('show("moved")');

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { type ServerHandle, serve } from "../../src/adapters/node.ts";
 import { attachCall, type DurableCall, startCall, type WsClient, wsClient } from "../../src/client/index.ts";
 import type { PubSub } from "../../src/index.ts";
-import { createRouter, rpc, z } from "../../src/zod.ts";
+import { createRouter, message, rpc, z } from "../../src/zod.ts";
 import { startProxy } from "../fixtures/proxy.ts";
 
 /** Two ends of one pub/sub, as two processes have them; the same object in one process. */
@@ -12,6 +12,9 @@ export interface CallBus {
   readonly far: PubSub;
   stop(): Promise<void>;
 }
+
+/** Signs the connection in as another user. */
+const Become = message("BECOME", { user: z.string() });
 
 const POLL = { timeout: 10_000, interval: 5 };
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i);
@@ -35,10 +38,11 @@ const declareAsk = (keepMs = 60_000) =>
 type Ask = ReturnType<typeof declareAsk>;
 
 /** A server whose handler sends items only as far as the test lets it. */
-async function office(pubsub: PubSub, Ask: Ask, maxRunningPerOwner?: number) {
+async function office(pubsub: PubSub, Ask: Ask, maxRunningPerOwner?: number, slowConsumerTimeoutMs = 30_000) {
   const runs: Run[] = [];
   const errors: string[] = [];
-  const router = createRouter<{ clientId: string; userId: string }>({ pubsub });
+  const router = createRouter<{ clientId: string; userId: string }>({ pubsub, slowConsumerTimeoutMs });
+  router.on(Become, (ctx) => ctx.assignData({ userId: ctx.payload.user }));
   router.onError(({ code, message }) => void errors.push(`${code} ${message}`));
   router.rpc(
     Ask,
@@ -100,11 +104,19 @@ export function durableCallContract(name: string, open: () => Promise<CallBus>):
       for (const end of after.splice(0).reverse()) await end();
     });
 
-    async function setup({ keepMs = 60_000, maxRunning }: { keepMs?: number; maxRunning?: number } = {}) {
+    interface Setup {
+      readonly keepMs?: number;
+      readonly maxRunning?: number;
+      readonly slowMs?: number;
+    }
+    async function setup({ keepMs = 60_000, maxRunning, slowMs }: Setup = {}) {
       const Ask = declareAsk(keepMs);
       const bus = await open();
       after.push(() => bus.stop());
-      const [near, far] = [await office(bus.near, Ask, maxRunning), await office(bus.far, Ask, maxRunning)];
+      const [near, far] = [
+        await office(bus.near, Ask, maxRunning, slowMs),
+        await office(bus.far, Ask, maxRunning, slowMs),
+      ];
       after.push(() => Promise.all([near.handle.stop(), far.handle.stop()]));
       const connect = async (user: string, { port }: { port: number }): Promise<WsClient> => {
         const client = wsClient({
@@ -206,6 +218,14 @@ export function durableCallContract(name: string, open: () => Promise<CallBus>):
       expect(await outcomeOf(attachCall(await as("ann"), Ask, call.id))).toBe("CANCELLED");
     });
 
+    test("can be cancelled as soon as they are started, before the server has answered", async () => {
+      const { Ask, as } = await setup();
+      const call = startCall(await as("ann"), Ask, { n: 3 });
+      const outcome = outcomeOf(call);
+      await call.cancel();
+      expect(await outcome).toBe("CANCELLED");
+    });
+
     test("go on when a reader detaches, or leaves its loop", async () => {
       const { Ask, started } = await setup();
       const { client, call, run } = await started(3);
@@ -258,13 +278,128 @@ export function durableCallContract(name: string, open: () => Promise<CallBus>):
     });
 
     test("are kept for keepMs after their end, and NOT_FOUND later", async () => {
-      const { Ask, as, started } = await setup({ keepMs: 2_000 });
+      const keepMs = 300;
+      const { Ask, as, started } = await setup({ keepMs });
       const { call, run } = await started(2, 4);
+      const client = await as("ann");
+      const notEnded = performance.now();
       run.let(2);
       await call.result;
+      const ended = performance.now();
+      for (;;) {
+        const began = performance.now();
+        const items = await read(attachCall(client, Ask, call.id)).catch(
+          ({ code }: { code: string }) => code,
+        );
+        // The second one when it expires between two reads.
+        if (items === "NOT_FOUND" || items === "UNAVAILABLE") break;
+        expect(items).toEqual(upTo(4));
+        // The server's clock counts whole milliseconds.
+        expect(began).toBeLessThan(ended + keepMs + 2);
+      }
+      expect(performance.now()).toBeGreaterThan(notEnded + keepMs - 2);
+      expect(await outcomeOf(attachCall(client, Ask, call.id))).toBe("NOT_FOUND");
+    });
+
+    test("wait for a reader that stops, with at most 64 unread items however often its connection is lost", async () => {
+      const { near, connect, started } = await setup();
+      const { call, run } = await started(0, 300);
+      const proxy = await startProxy(near.handle.port);
+      after.push(() => proxy.stop());
+      const client = await connect("ann", proxy);
+      let arrived = 0;
+      const item = z.object({ i: z.number() }).refine(() => ++arrived > 0);
+      const Counted = rpc(
+        "ASK",
+        { n: z.number() },
+        "ASK_END",
+        { sent: z.number() },
+        {
+          progress: item,
+          durable: { keepMs: 60_000 },
+        },
+      );
+      const reader = attachCall(client, Counted, call.id)[Symbol.asyncIterator]();
+      run.let(300);
+      expect(await reader.next()).toMatchObject({ value: { i: 0 } });
+      await vi.waitUntil(() => arrived >= 64, POLL);
+      for (let loss = 0; loss < 3; loss++) {
+        proxy.cut();
+        await vi.waitUntil(() => client.state !== "open", POLL);
+        proxy.mend();
+        await client.onceOpen();
+      }
+      // Longer than the delay before a reader attaches again.
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect(arrived).toBeLessThanOrEqual(65);
+      const got: number[] = [0];
+      for (let next = await reader.next(); !next.done; next = await reader.next()) got.push(next.value.i);
+      expect(got).toEqual(upTo(300));
+    });
+
+    test("continue for a reader that took no item for slowConsumerTimeoutMs", async () => {
+      const { Ask, as, started } = await setup({ slowMs: 100 });
+      const { call, run } = await started(0, 200);
+      run.let(200);
+      await vi.waitUntil(() => run.sent === 200, POLL);
       const client = await as("ann");
-      expect(await read(attachCall(client, Ask, call.id))).toEqual(upTo(4));
-      await expect.poll(() => outcomeOf(attachCall(client, Ask, call.id)), POLL).toBe("NOT_FOUND");
+      const got: number[] = [];
+      for await (const { i } of attachCall(client, Ask, call.id)) {
+        got.push(i);
+        if (i === 10) await new Promise((resolve) => setTimeout(resolve, 600));
+      }
+      expect(got).toEqual(upTo(200));
+    });
+
+    test("give no further item to a connection whose owner has changed", async () => {
+      const { Ask, as, near, started } = await setup();
+      const { call, run } = await started(2);
+      const client = await as("ann");
+      const reader = attachCall(client, Ask, call.id);
+      const got: number[] = [];
+      const reading = (async () => {
+        for await (const { i } of reader) got.push(i);
+      })();
+      reading.catch(() => undefined);
+      await vi.waitUntil(() => got.length === 2, POLL);
+      client.send(Become, { user: "bob" });
+      // A response proves that the message before it was handled.
+      await attachCall(client, Ask, "unknown").result.catch(() => undefined);
+      run.let(8);
+      await expect(reading).rejects.toMatchObject({ code: "NOT_FOUND" });
+      expect(got).toEqual([0, 1]);
+      expect(await outcomeOf(call)).toEqual({ sent: 10 });
+      expect(near.errors.filter((text) => !text.startsWith("NOT_FOUND"))).toEqual([]);
+    });
+
+    test("do not confirm a cancel() that the server did not receive", async () => {
+      const { Ask, near, connect, started } = await setup();
+      const { call, run } = await started(2);
+      const proxy = await startProxy(near.handle.port);
+      after.push(() => proxy.stop());
+      const client = await connect("ann", proxy);
+      const reader = attachCall(client, Ask, call.id, { timeoutMs: 300 });
+      reader.result.catch(() => undefined);
+      proxy.cut();
+      await vi.waitUntil(() => client.state !== "open", POLL);
+      await expect(reader.cancel()).rejects.toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(run.aborted).toBe(false);
+      run.let(8);
+      expect(await outcomeOf(call)).toEqual({ sent: 10 });
+    });
+
+    test("are refused with ALREADY_EXISTS when their id is in use", async () => {
+      const { Ask, near, far, as, started } = await setup();
+      const { call } = await started(1);
+      for (const end of [near, far]) {
+        const client = await as("eve", end);
+        // As a hostile client would: with the id of another call.
+        const stream: Ask["stream"] = (host, pending, options) =>
+          Ask.stream(host, pending, options, { id: call.id });
+        const repeated = client.request({ ...Ask, stream }, { n: 1 });
+        await expect(repeated).rejects.toMatchObject({ code: "ALREADY_EXISTS" });
+      }
+      expect([near.runs.length, far.runs.length]).toEqual([1, 0]);
     });
 
     test("end with one UNAVAILABLE for all readers when their server stops", async () => {

@@ -120,6 +120,18 @@ export function historyContract(name: string, start: () => Promise<TestHistoryBu
       expect(items.map(({ frame }) => frame)).toEqual(frames);
     });
 
+    test("an append for another epoch fails with EPOCH and appends nothing", async () => {
+      const { history, farHistory } = await open();
+      const { epoch } = await append(history, "room", "a");
+      expect(await append(farHistory, "room", "b", { epoch })).toEqual({ epoch, offset: 2 });
+      const refused = { ok: false, error: "EPOCH", retryable: false };
+      expect(await history.append("room", "c", { ...KEPT, epoch: "other" })).toEqual(refused);
+      expect(await history.append("empty", "c", { ...KEPT, epoch })).toEqual(refused);
+      expect(framesOf(await farHistory.read("room", { ...ALL, last: 10 }))).toEqual(["a", "b"]);
+      await history.delete("room");
+      expect(await history.append("room", "c", { ...KEPT, epoch })).toEqual(refused);
+    });
+
     test("a published frame has no position and is not in the log", async () => {
       const { near, history } = await open();
       const listener = new Listener();

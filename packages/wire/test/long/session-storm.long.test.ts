@@ -194,6 +194,9 @@ test.each([
   expect(
     untouched.filter(({ lastCanaryAt }) => now - lastCanaryAt > FLOOR_MS).map(describeConnection),
   ).toEqual([]);
+  expect(p99).toBeLessThanOrEqual(P99_MS);
+  expect(max).toBeLessThanOrEqual(MAX_MS);
+  expect(maxCut).toBeLessThanOrEqual(FLOOR_MS);
   recordEvidence(name, {
     what: `${processes === 1 ? "One process" : `${processes} processes`} with Better Auth and a router each, on one PostgreSQL${processes === 1 ? "" : " and one Redis"}. Each session loses a role and gets it back, switches the organization and back, and is then signed out, revoked, banned, removed or blocked, at random processes, while further connections open${processes === 1 ? "" : ` and the subscriptions of the bus are cut ${BUS_CUTS} times`}.`,
     size: `${users.length * 2} connections, ${changed.length * 5} changes, a canary to all connections every ${CANARY_EVERY_MS} ms.`,
@@ -202,5 +205,4 @@ test.each([
     suite: "packages/wire/test/long/session-storm.long.test.ts",
     figures: { "after a change": { "p99, ms": p99, "longest, ms": max, "longest near a cut, ms": maxCut } },
   });
-  expect([p99 <= P99_MS, max <= MAX_MS, maxCut <= FLOOR_MS]).toEqual([true, true, true]);
 });

@@ -71,9 +71,11 @@ export class DurableHistory implements History {
   }
 
   #append(topic: string, frame: string, options: AppendOptions): AppendResult {
-    const { size, ttlMs, lifetime, id, excludeClientId, isLast = false } = options;
+    const { size, ttlMs, lifetime, id, excludeClientId, isLast = false, epoch: expected } = options;
     const now = this.#clock.now();
     const log = this.#find(topic, now);
+    if (expected !== undefined && log?.epoch !== expected)
+      return { ok: false, error: "EPOCH", retryable: false };
     const epoch = log?.epoch ?? this.#nextEpoch();
     const repeated = id === undefined || log === undefined ? undefined : this.#offsetOfId(topic, id, now);
     if (repeated !== undefined) return { ok: true, position: { epoch, offset: repeated }, isRepeated: true };

@@ -19,7 +19,7 @@ import { type PresenceOutput, PresenceState } from "./presence-state.ts";
 
 /** Applications cannot use topics that begin with "$". */
 const ALL = "$presence";
-const TICK_MS = 200;
+const TICK_MS = 100;
 const RETRY_MS = 250;
 /** Topics that are watched within this time are requested together. */
 const ASK_DELAY_MS = 5;

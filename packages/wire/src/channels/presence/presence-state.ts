@@ -9,9 +9,14 @@ import { PeerProcess } from "./peer-process.ts";
 import type { PresenceMessage } from "./presence-message.ts";
 
 /** Interval of the messages that tell other processes that this one lives. */
-const HEARTBEAT_MS = 1_000;
-/** A process that was silent for this long is dead, and its members leave. */
-const DEAD_AFTER_MS = 4_000;
+const HEARTBEAT_MS = 500;
+/**
+ * A process that was silent for this long is dead, and its members leave. Peers are promised 5 s after the last sign of
+ * life; the rest is for the tick, the coalescing of changes, and a busy event loop.
+ */
+const DEAD_AFTER_MS = 3_000;
+/** The same after an outage of the broker: the other processes may take longer to reconnect. */
+const DEAD_AFTER_OUTAGE_MS = 4_000;
 /** Without its own heartbeats for this long, this process is cut off from the broker. */
 const ECHO_TIMEOUT_MS = 2_000;
 /** An unanswered request is repeated after this time. */
@@ -160,7 +165,7 @@ export class PresenceState {
     if (this.#stopped.has(message.from)) return undefined;
     const known = this.#peers.get(message.from);
     if (known !== undefined) {
-      known.heardAt = now;
+      known.heardAt = Math.max(known.heardAt, now);
       return known;
     }
     if (this.#peers.size >= MAX_PEERS) return undefined;
@@ -311,7 +316,7 @@ export class PresenceState {
     this.#isCutOff = isCutOff;
     for (const peer of this.#peers.values()) {
       // The time without a broker is no silence, but changes may have been missed in it.
-      if (!isCutOff) peer.heardAt = now;
+      if (!isCutOff) peer.heardAt = now + DEAD_AFTER_OUTAGE_MS - DEAD_AFTER_MS;
       if (peer.leavesAt === undefined) peer.isStale = true;
       else if (!isCutOff) peer.leavesAt = Math.max(peer.leavesAt, now + RECONNECT_MS);
     }

@@ -12,10 +12,11 @@ local function loadState(durable, candidate)
   if durable ~= '1' then
     server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''
   end
-  local found = redis.call('HMGET', KEYS[1], 'epoch', 'top', 'server', 'ended', 'log', 'base')
+  local found = redis.call('HMGET', KEYS[1], 'epoch', 'top', 'server', 'ended', 'log', 'base', 'size')
   local state = { epoch = found[1], top = tonumber(found[2]) or 0, server = server, log = found[5] }
   state.hasEnded = found[4] == '1'
   state.base = tonumber(found[6]) or 0
+  state.size = found[7]
   if not state.epoch then
     state.isNew, state.epoch, state.log = true, candidate, candidate
   elseif durable ~= '1' and found[3] ~= server then
@@ -37,17 +38,23 @@ end
 `;
 
 /**
- * Keys: epoch, log; with an id also ids. A reply of 0 elements means that the topic has ended. Expired frames at the
- * beginning of the log are removed with every 16th append.
+ * Keys: epoch, log; with an id also ids. A reply of 0 elements means that the topic has ended, a reply of 1 element that
+ * its epoch is not the expected one. What is rarely needed is done rarely: the stream is trimmed by whole nodes, and
+ * `READ` leaves out the frames above the size; expired frames are removed with every 16th append; the keys get `renewal`
+ * ms more than they need, so that it is not renewed every time. A frame lifetime of 0 means that the whole log expires,
+ * so that its last append decides when.
  */
 export const APPEND: string = `${STATE}
 local durable, candidate, command, channel, header, frame = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local excluded, size, ttl, frameTtl, epochTtl = ARGV[7], ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
-local isLast, id, maxIds = ARGV[12], ARGV[13], tonumber(ARGV[14])
+local isLast, id, maxIds, expected, renewal = ARGV[12], ARGV[13], tonumber(ARGV[14]), ARGV[15], tonumber(ARGV[16])
 local function keep(key)
-  if redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
+  if frameTtl ~= 0 and redis.call('PTTL', key) >= ttl then return false end
+  redis.call('PEXPIRE', key, ttl + renewal)
+  return true
 end
 local state = loadState(durable, candidate)
+if expected ~= '' and state.epoch ~= expected then return { 'epoch' } end
 if state.isNew then redis.call('DEL', KEYS[2]) end
 if id ~= '' then
   local known = redis.call('HMGET', KEYS[3], 'log', 'i:' .. id)
@@ -63,11 +70,13 @@ local at = now()
 local offset = state.top + 1
 local expiresAt = 0
 if frameTtl > 0 then expiresAt = at + frameTtl end
-redis.call('XADD', KEYS[2], 'MAXLEN', size, offset .. '-0', 'f', frame, 'x', excluded, 't', expiresAt)
-keep(KEYS[2])
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', size, offset .. '-0', 'f', frame, 'x', excluded, 't', expiresAt)
 if state.isNew or state.isMoved then saveEpoch(state) end
-redis.call('HSET', KEYS[1], 'top', offset, 'ended', isLast)
-redis.call('PEXPIRE', KEYS[1], epochTtl)
+redis.call('HSET', KEYS[1], 'top', offset)
+if isLast == '1' then redis.call('HSET', KEYS[1], 'ended', isLast) end
+if state.size ~= size then redis.call('HSET', KEYS[1], 'size', size) end
+-- The epoch outlives the log, so it is enough to renew both together.
+if keep(KEYS[2]) then redis.call('PEXPIRE', KEYS[1], epochTtl + renewal) end
 if id ~= '' then
   local place = 'n:' .. (redis.call('HINCRBY', KEYS[3], 'count', 1) % maxIds)
   local oldest = redis.call('HGET', KEYS[3], place)
@@ -107,7 +116,7 @@ local isAfter = after ~= ''
 local isSame = after == 'after ' .. state.epoch and afterOffset <= state.top
 local from = state.base + 1
 if not isAfter then from = state.top - last + 1 elseif isSame then from = afterOffset + 1 end
-if from < 1 then from = 1 end
+from = math.max(from, 1, state.top - (tonumber(state.size) or state.top) + 1)
 local at = now()
 local reply = { state.epoch, state.top, state.hasEnded and 1 or 0, 0, 0 }
 local count, bytes, oldest, reached, isFull = 0, 0, nil, from - 1, false

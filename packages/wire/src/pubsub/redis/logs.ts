@@ -27,6 +27,9 @@ export interface RedisLogsOptions {
 /** Values in an item of the reply to `READ`: offset, excluded client, frame. */
 const VALUES_PER_ITEM = 3;
 const HEAD_VALUES = 5;
+/** Logs of shorter life are renewed with every append: they should go in time. */
+const MIN_RENEWED_TTL_MS = 10_000;
+const MAX_RENEWAL_MS = 60_000;
 
 export class RedisLogs implements TransportLogs {
   readonly #options: RedisLogsOptions;
@@ -48,7 +51,7 @@ export class RedisLogs implements TransportLogs {
 
   async append(topic: string, { header, frame, options }: LogEntry): Promise<LogReply> {
     const { prefix, isSharded } = this.#options;
-    const { size, lifetime, id = "", excludeClientId = "", isLast } = options;
+    const { size, lifetime, id = "", excludeClientId = "", isLast, epoch: expected = "" } = options;
     const keys = logKeys(prefix, topic);
     const ttlMs = String(Math.ceil(options.ttlMs));
     const isTopicLifetime = lifetime === "topic";
@@ -70,11 +73,13 @@ export class RedisLogs implements TransportLogs {
         isLast ? "1" : "0",
         id,
         String(Math.max(size, MIN_KEPT_IDS)),
+        expected,
+        String(isTopicLifetime ? 0 : renewalOf(options.ttlMs)),
       ],
     });
     if (!Array.isArray(reply)) throw unreadable();
-    if (reply.length === 0) return undefined;
     const [epoch, offset, repeated] = reply as unknown[];
+    if (offset === undefined) return epoch === undefined ? "ENDED" : "EPOCH";
     return {
       position: { epoch: String(epoch), offset: toNumber(offset) },
       isRepeated: toNumber(repeated) === 1,
@@ -125,6 +130,11 @@ export class RedisLogs implements TransportLogs {
     const { epoch, log, ids } = logKeys(this.#options.prefix, topic);
     await this.#options.run(topic, { script: DELETE, keys: [epoch, log, ids], args: [] });
   }
+}
+
+/** How much longer than needed the keys of a log may stay, so that their lifetime is not renewed with every append. */
+function renewalOf(ttlMs: number): number {
+  return ttlMs < MIN_RENEWED_TTL_MS ? 0 : Math.min(MAX_RENEWAL_MS, Math.floor(ttlMs / 8));
 }
 
 function toNumber(value: unknown): number {
