@@ -32,13 +32,23 @@ export interface Identities {
 
 /** By the adapter, which is the same object for every request to an auth instance. */
 const instances = new WeakMap<object, Identities>();
+const changesByAdapter = new WeakMap<object, SessionChanges>();
+
+/** The queries for changed sessions of an auth instance: those that a plugin chose, or those of Better Auth's adapter. */
+export function sessionChangesOf({ adapter }: Pick<HostContext, "adapter">): SessionChanges {
+  const changes = changesByAdapter.get(adapter) ?? createSessionChanges(adapter);
+  changesByAdapter.set(adapter, changes);
+  return changes;
+}
 
 /** One auth instance has one principal cache: a second call returns the first result. */
 export function createIdentities(context: HostContext, options: IdentityOptions): Identities {
   const existing = instances.get(context.adapter);
   if (existing !== undefined) return existing;
-  const { keyResource } = options;
-  const principals = new PrincipalCache({ watch: createWatch(context, options) });
+  const { keyResource, sessionChanges } = options;
+  if (sessionChanges !== undefined)
+    changesByAdapter.set(context.adapter, sessionChanges(createSessionChanges(context.adapter)));
+  const principals = new PrincipalCache({ watch: createWatch(context) });
   const { listeners: changeListeners } = changeFeedOf(context);
   changeListeners.add((change) => {
     if (isIdentityChange(change)) principals.apply(change);
@@ -54,14 +64,13 @@ export function createIdentities(context: HostContext, options: IdentityOptions)
 }
 
 /** Undefined where sessions are not, or not only, in the database. */
-function createWatch(context: HostContext, { sessionChanges }: IdentityOptions): SessionWatch | undefined {
+function createWatch(context: HostContext): SessionWatch | undefined {
   const { adapter, options, tables } = context;
   const isInDatabase = hasSessionStore(context) && options.secondaryStorage === undefined;
   if (!isInDatabase || options.session?.cookieCache?.enabled === true || isWorkers()) return undefined;
-  const byAdapter = createSessionChanges(adapter);
   const hasField = (model: string, field: string) => tables[model]?.fields[field] !== undefined;
   return createSessionWatch({
-    changes: sessionChanges === undefined ? byAdapter : sessionChanges(byAdapter),
+    changes: sessionChangesOf(context),
     findDifferent: createValueComparison(adapter, {
       role: hasField("user", "role"),
       activeOrganizationId: hasField("session", "activeOrganizationId"),

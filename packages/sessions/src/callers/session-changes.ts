@@ -4,7 +4,10 @@ import { within } from "./deadline.ts";
 import type { SessionRows } from "./session.ts";
 
 export interface SessionChanges {
-  /** The tokens of the sessions whose own row or whose user's row is gone, or was changed at `since` or later. */
+  /**
+   * The tokens of the sessions whose own row or whose user's row is gone, or was changed at `since` or later, or whose user
+   * has another role.
+   */
   changedSessions(sessions: readonly SessionRows[], since: Date): Promise<ReadonlySet<string>>;
   /** The ids of the members whose row is gone or has another role than `role`. */
   changedMembers(memberIds: ReadonlySet<string>, role: string): Promise<ReadonlySet<string>>;
@@ -12,6 +15,8 @@ export interface SessionChanges {
 
 /** Deadline of each query. */
 const TIMEOUT_MS = 1000;
+/** Users are counted by role for so many roles at most: each of them takes a query. */
+const MAX_ROLES = 4;
 const NONE: ReadonlySet<string> = new Set();
 
 /**
@@ -19,8 +24,13 @@ const NONE: ReadonlySet<string> = new Set();
  * their keys only when the count shows a change.
  */
 export function createSessionChanges(adapter: Pick<DBAdapter, "count" | "findMany">): SessionChanges {
-  async function findChanged(model: string, key: string, values: ReadonlySet<string>, condition: Where) {
-    const where: Where[] = [{ field: key, operator: "in", value: [...values] }, condition];
+  async function findChanged(
+    model: string,
+    key: string,
+    values: ReadonlySet<string>,
+    ...conditions: readonly Where[]
+  ): Promise<ReadonlySet<string>> {
+    const where: Where[] = [{ field: key, operator: "in", value: [...values] }, ...conditions];
     const count = await inTime(adapter.count({ model, where }));
     if (count === values.size) return NONE;
     const reading = adapter.findMany<Record<string, unknown>>({
@@ -38,8 +48,11 @@ export function createSessionChanges(adapter: Pick<DBAdapter, "count" | "findMan
       const unchanged: Where = { field: "updatedAt", operator: "lt", value: since };
       const tokens = new Set(sessions.map(({ token }) => token));
       const changedTokens = await findChanged("session", "token", tokens, unchanged);
-      const userIds = new Set(sessions.map(({ userId }) => userId));
-      const changedUsers = await findChanged("user", "id", userIds, unchanged);
+      const changedUsers = new Set<string>();
+      for (const [role, userIds] of usersByRole(sessions)) {
+        const conditions = role === undefined ? [unchanged] : [unchanged, { field: "role", value: role }];
+        for (const id of await findChanged("user", "id", userIds, ...conditions)) changedUsers.add(id);
+      }
       if (changedUsers.size === 0) return changedTokens;
       const ofChangedUsers = sessions.filter(({ userId }) => changedUsers.has(userId));
       return new Set([...changedTokens, ...ofChangedUsers.map(({ token }) => token)]);
@@ -47,6 +60,16 @@ export function createSessionChanges(adapter: Pick<DBAdapter, "count" | "findMan
     changedMembers: (memberIds, role) =>
       findChanged("member", "id", memberIds, { field: "role", value: role }),
   };
+}
+
+/** The ids of users by their role; those without one, or with a rare one, together. */
+function usersByRole(sessions: readonly SessionRows[]): Map<string | undefined, Set<string>> {
+  const byRole = new Map<string | undefined, Set<string>>();
+  for (const { role, userId } of sessions) {
+    const key = byRole.has(role) || byRole.size < MAX_ROLES ? role : undefined;
+    byRole.set(key, (byRole.get(key) ?? new Set()).add(userId));
+  }
+  return byRole;
 }
 
 function inTime<Result>(query: Promise<Result>): Promise<Result> {

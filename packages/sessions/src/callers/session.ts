@@ -28,6 +28,8 @@ export interface SessionRows {
   readonly userId: string;
   /** The later `updatedAt` of the session's row and the user's row. Wall-clock time. */
   readonly changedAtMs: number;
+  /** The user's role, if the comparison is to find another one, whatever `updatedAt` says. */
+  readonly role?: string | undefined;
 }
 
 export interface SessionValidity {

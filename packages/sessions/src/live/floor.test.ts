@@ -48,7 +48,7 @@ function setUp() {
     }),
     changedMembers: async () => new Set<string>(),
   };
-  const floor = createFloor({ sessions, changes, report });
+  const floor = createFloor({ sessions, changes: () => changes, report });
   const add = async (count: number, isFollowed: boolean) => {
     const names = Array.from({ length: count }, (_, index) => ({
       sessionId: `s${index}`,

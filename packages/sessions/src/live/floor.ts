@@ -10,7 +10,7 @@ import type { LiveSessions } from "./live-sessions.ts";
 export interface FloorOptions {
   readonly sessions: LiveSessions;
   /** Counts unchanged rows, which costs a tenth of reading them. Undefined where sessions are not only in the database. */
-  readonly changes: SessionChanges | undefined;
+  readonly changes: (() => SessionChanges) | undefined;
   readonly report: (error: unknown) => void;
   readonly intervalMs?: number | undefined;
 }
@@ -31,7 +31,7 @@ const MAX_BLOCK = 1000;
 const SETTLED_MS = 20_000;
 /** A count proves nothing about the time before the last successful comparison but one. */
 const MAX_GAP_MS = 9_000;
-/** A change that leaves `updatedAt` as it was is found in this time by reading each session by value. */
+/** A change that leaves `updatedAt` and the role as they were is found in this time by reading each session by value. */
 const BY_VALUE_MS = 60_000;
 /** So many sessions are read by value in every round. */
 const MIN_BY_VALUE = 500;
@@ -55,7 +55,7 @@ export function createFloor({ sessions, changes, report, intervalMs = INTERVAL_M
     byTime.sort((one, other) => one.readAtMs - other.readAtMs);
     const quota = Math.max(MIN_BY_VALUE, Math.ceil((byTime.length * intervalMs) / BY_VALUE_MS));
     sessions.mark([...byValue, ...byTime.splice(0, quota)]);
-    if (changes !== undefined) await compareTimes(changes, byTime, wallMs);
+    if (changes !== undefined) await compareTimes(changes(), byTime, wallMs);
     await sessions.settled();
   }
 
@@ -70,7 +70,14 @@ export function createFloor({ sessions, changes, report, intervalMs = INTERVAL_M
       const rows = block.flatMap(({ reading }) =>
         reading?.changedAtMs === undefined
           ? []
-          : [{ token: reading.token, userId: reading.caller.userId, changedAtMs: reading.changedAtMs }],
+          : [
+              {
+                token: reading.token,
+                userId: reading.caller.userId,
+                changedAtMs: reading.changedAtMs,
+                role: reading.caller.role,
+              },
+            ],
       );
       // Databases may store fractions of a millisecond, which a `Date` does not hold.
       const since = new Date(rows.reduce((latest, row) => Math.max(latest, row.changedAtMs), 0) + 1);

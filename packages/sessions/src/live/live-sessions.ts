@@ -188,6 +188,7 @@ export class LiveSessions {
 
   #update(live: LiveSession, reading: SessionReading): void {
     const previous = live.reading;
+    if (reading === previous) return;
     const changed = previous ? changedParts(previous.caller, reading.caller) : [];
     const isRenewed = previous !== undefined && previous.caller.expiresAt !== reading.caller.expiresAt;
     // The same object means the same state.

@@ -109,7 +109,32 @@ function hasOtherFields(previous: Row, current: Row, named: ReadonlySet<string>)
 }
 
 function isSame(one: unknown, other: unknown): boolean {
-  return Object.is(one, other) || (typeof one === "object" && JSON.stringify(one) === JSON.stringify(other));
+  if (Object.is(one, other)) return true;
+  if (one instanceof Date && other instanceof Date) return one.getTime() === other.getTime();
+  return typeof one === "object" && JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** Whether these rows, as they are stored, certainly give the same reading. */
+export function isUnchanged(
+  { caller, token, memberId }: SessionReading,
+  session: Row,
+  user: Row,
+  membership: Membership | undefined,
+): boolean {
+  return (
+    token === session["token"] &&
+    memberId === membership?.id &&
+    caller.organizationRole === membership?.role &&
+    isSameRow(session, caller.session) &&
+    isSameRow(user, caller.user)
+  );
+}
+
+/** A reading has the fields of its row without the token, and without those that Better Auth does not return. */
+function isSameRow(row: Row, read: Row): boolean {
+  for (const field in read) if (!isSame(read[field], row[field])) return false;
+  for (const field in row) if (field !== "token" && !(field in read) && row[field] != null) return false;
+  return true;
 }
 
 function laterOf(one: number | undefined, other: number | undefined): number | undefined {

@@ -4,16 +4,28 @@ import { parseSessionOutput, parseUserOutput } from "better-auth/db";
 import { within } from "../callers/deadline.ts";
 import { hasOrganizations, isPossibleId } from "../callers/organizations.ts";
 import type { HostContext } from "../callers/request.ts";
-import { isBanned, type Membership, type Row, type SessionReading, toReading } from "./session-caller.ts";
+import {
+  isBanned,
+  isUnchanged,
+  type Membership,
+  type Row,
+  type SessionReading,
+  toReading,
+} from "./session-caller.ts";
 
 /** A session that is looked for. Without its token it is found by its id, which needs sessions in the database. */
 export interface SessionName {
   readonly sessionId: string;
   readonly token: string | undefined;
+  /** The last reading of it. */
+  readonly reading?: SessionReading | undefined;
 }
 
 export interface SessionReader {
-  /** By id. A session that is missing, has expired, or whose user is gone or banned is not in the result. */
+  /**
+   * By id. A session that is missing, has expired, or whose user is gone or banned is not in the result. One whose rows did
+   * not change has its last reading: the same object.
+   */
   read(sessions: readonly SessionName[]): Promise<ReadonlyMap<string, SessionReading>>;
   /** Whether one query reads many sessions. */
   readonly isBatched: boolean;
@@ -102,15 +114,21 @@ export function createSessionReader(context: HostContext): SessionReader {
       const stored = await (isInDatabase ? readDatabase(names) : readStorage(names));
       const memberships = await readMemberships(stored);
       const nowMs = Date.now();
+      const known = new Map(names.map(({ sessionId, reading }) => [sessionId, reading]));
       const readings = new Map<string, SessionReading>();
       for (const { session, user } of stored) {
         if (isBanned(user, nowMs)) continue;
         const membership = memberships.get(membershipKey(user["id"], session["activeOrganizationId"]));
-        const reading = toReading(
-          parseSessionOutput(options, session as Parameters<typeof parseSessionOutput>[1]),
-          parseUserOutput(options, user as Parameters<typeof parseUserOutput>[1]),
-          membership,
-        );
+        const last = known.get(String(session["id"]));
+        // Better Auth copies rows for its output, which costs more than the comparison.
+        const reading =
+          last !== undefined && isUnchanged(last, session, user, membership)
+            ? last
+            : toReading(
+                parseSessionOutput(options, session as Parameters<typeof parseSessionOutput>[1]),
+                parseUserOutput(options, user as Parameters<typeof parseUserOutput>[1]),
+                membership,
+              );
         if (reading.caller.expiresAt > nowMs) readings.set(reading.caller.sessionId, reading);
       }
       return readings;

@@ -1,9 +1,9 @@
 /** The sessions of one auth instance: found once, and followed from then on. */
 import { isAPIError } from "better-auth/api";
 import { IdentityError, unavailable } from "../callers/errors.ts";
+import { sessionChangesOf } from "../callers/identities.ts";
 import type { HostContext } from "../callers/request.ts";
 import { hasSessionStore } from "../callers/session.ts";
-import { createSessionChanges } from "../callers/session-changes.ts";
 import { type ChangeFeed, changeFeedOf } from "../changes/change-feed.ts";
 import { watchIdentityWrites } from "../changes/watched-writes.ts";
 import type { AuthInstance, RequestCredentials } from "./auth-instance.ts";
@@ -50,7 +50,8 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
   const feed = changeFeedOf(context);
   const reader = createSessionReader(context);
   const live = new LiveSessions({ feed, reader, report });
-  const changes = reader.isBatched ? createSessionChanges(context.adapter) : undefined;
+  // A plugin may choose its queries after this.
+  const changes = reader.isBatched ? () => sessionChangesOf(context) : undefined;
   const floor = createFloor({ sessions: live, changes, report });
   live.onAdded = () => floor.start();
   return {

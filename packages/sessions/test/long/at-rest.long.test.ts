@@ -24,6 +24,11 @@ test("10,000 followed sessions at rest take at most 1 KB each and 1 % of a core"
   ]);
   const { bytes, cores }: { bytes: number; cores: number } = JSON.parse(stdout);
   console.log(`${Math.round(bytes)} bytes a session, ${(cores * 100).toFixed(2)} % of a core.`);
+  // A small run measures the process itself rather than its sessions.
+  if (SESSIONS >= 10_000) {
+    expect(bytes).toBeLessThanOrEqual(MAX_BYTES);
+    expect(cores).toBeLessThanOrEqual(MAX_CORES);
+  }
   recordEvidence("sessions-at-rest", {
     what: "A process follows sessions of a Better Auth instance on PostgreSQL, and then does nothing. Every 4 s it compares all of them with the session store.",
     size: `${SESSIONS} sessions, CPU time of ${SECONDS} s.`,
@@ -32,6 +37,4 @@ test("10,000 followed sessions at rest take at most 1 KB each and 1 % of a core"
     suite: "packages/sessions/test/long/at-rest.long.test.ts",
     figures: { "at rest": { "bytes a session": Math.round(bytes), "% of a core": (cores * 100).toFixed(2) } },
   });
-  // A small run measures the process itself rather than its sessions.
-  if (SESSIONS >= 10_000) expect([bytes <= MAX_BYTES, cores <= MAX_CORES]).toEqual([true, true]);
 });
