@@ -14,6 +14,7 @@ export type {
   ExportAuditRequest,
   ExportAuditResponse,
   KeysResponse,
+  LogResponse,
   MatchesRequest,
   MatchesResponse,
   PeopleRequest,
@@ -22,6 +23,8 @@ export type {
   PersonFlag,
   PersonRequest,
   PersonResponse,
+  RevisionRequest,
+  RevisionResponse,
   VerifyAuditRequest,
   VerifyAuditResponse,
 } from "./model/console.ts";

@@ -1,6 +1,6 @@
 /** Checks that values are compared with their declarations at run time: at writes, at reads, and in the log. */
 import { createServerFlags, defineFlags, featureFlags } from "@halyard/flags";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { freshPostgres, freshSqlite } from "./databases.ts";
 import { type Host, startHost } from "./host.ts";
@@ -170,4 +170,71 @@ test("a default that does not fit its own schema is refused at start", () => {
   expect(() => featureFlags({ flags: { plan: { type: "json", schema: "object" as never } } })).toThrow(
     'featureFlags: flags["plan"].schema is "object". Set it to a schema of Zod, Valibot, ArkType or another Standard Schema.',
   );
+});
+
+describe("a declaration that is newer than stored values", () => {
+  async function deploy() {
+    const { connect, drop } = await freshSqlite();
+    const { database, close } = connect();
+    const before = await startHost({ database });
+    onTestFinished(async () => {
+      await close();
+      await drop();
+    });
+    await before.auth.api.createFeatureFlag({ body: { ...LIMITS, defaultValue: { old: true } } });
+    return {
+      before,
+      async next(): Promise<Host> {
+        await before.close();
+        const host = await startHost({ database, migrate: false, flags: { flags: declared } });
+        onTestFinished(host.close);
+        return host;
+      },
+    };
+  }
+  const refused = {
+    statusCode: 400,
+    body: { code: "INVALID_FLAG_TYPE", message: expect.stringContaining(ADVICE) },
+  };
+  const newest = async ({ auth }: Host) =>
+    (await auth.api.listFeatureFlagAuditEntries({ query: {} })).entries[0]?.id;
+
+  test("refuses a revert to a value that does not fit, but not the revert of a switch", async () => {
+    const { before, next } = await deploy();
+    await before.auth.api.updateFeatureFlag({ body: { id: "key:limits", enabled: false } });
+    const host = await next();
+    const revert = async (id = "") => host.auth.api.revertFeatureFlagAuditEntry({ body: { id } });
+    await revert(await newest(host));
+    const get = () => host.auth.api.getFeatureFlag({ params: { id: "key:limits" } });
+    expect(await get()).toMatchObject({ enabled: true, defaultValue: { old: true } });
+    const fitting = { uploads: 1, seats: 1 };
+    await host.auth.api.updateFeatureFlag({ body: { id: "key:limits", defaultValue: fitting } });
+    await expect(revert(await newest(host))).rejects.toMatchObject(refused);
+    expect(await get()).toMatchObject({ defaultValue: fitting });
+  });
+
+  test("refuses to bring back a deleted flag whose rule does not fit", async () => {
+    const { before, next } = await deploy();
+    await before.auth.api.updateFeatureFlag({
+      body: { id: "key:limits", defaultValue: { uploads: 1, seats: 1 } },
+    });
+    const conditions = { conditions: [] };
+    await before.auth.api.createFeatureFlagRule({
+      body: { flagId: "key:limits", priority: 1, conditions, value: { old: true } },
+    });
+    await before.auth.api.deleteFeatureFlag({ body: { id: "key:limits" } });
+    const host = await next();
+    const id = (await newest(host)) ?? "";
+    await expect(host.auth.api.revertFeatureFlagAuditEntry({ body: { id } })).rejects.toMatchObject(refused);
+    expect((await host.auth.api.listFeatureFlags({ query: {} })).flags).toEqual([]);
+  });
+
+  test("refuses to apply a plan that was made before it", async () => {
+    const { before, next } = await deploy();
+    const { id } = await before.auth.api.planFeatureFlags({
+      body: { changes: [{ flagKey: "limits", fields: { defaultValue: { older: true } } }] },
+    });
+    const host = await next();
+    await expect(host.auth.api.applyFeatureFlagPlan({ body: { id } })).rejects.toMatchObject(refused);
+  });
 });

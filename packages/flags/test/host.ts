@@ -62,7 +62,8 @@ export interface RequestOptions {
   readonly headers?: Record<string, string>;
 }
 
-const PASSWORD = "correct horse battery";
+/** Of every person. */
+export const PASSWORD = "correct horse battery";
 
 /** The type is inferred, because tests check the type of `auth.api` that users get. */
 function createAuth(baseURL: string, options: HostOptions) {

@@ -23,7 +23,7 @@ import {
   type TrackResult,
 } from "./events.ts";
 import { type ControlledFlagValues, createFlagValues, type FlagValues, isBootstrap } from "./flag-values.ts";
-import type { LiveSeam } from "./seam.ts";
+import type { ClientSeam, FlagsBody, SeamStore } from "./seam.ts";
 import type { Transport } from "./transport.ts";
 
 /** The options of `featureFlagsClient()`. */
@@ -91,6 +91,8 @@ export interface FeatureFlagsActions<Flags extends FlagDeclarations = FlagDeclar
 
   /** Overrides a flag in this client only. Works only if `NODE_ENV` is `development` or `test`. */
   setOverride<Key extends FlagKey<Flags>>(flag: Key, value: FlagValue<Flags, Key>): void;
+  /** Removes the override of one flag. */
+  clearOverride(flag: FlagKey<Flags>): void;
   /** Removes all overrides of `setOverride`. */
   clearOverrides(): void;
 
@@ -100,7 +102,7 @@ export interface FeatureFlagsActions<Flags extends FlagDeclarations = FlagDeclar
   values(): FlagValues;
 }
 
-export interface ActionsControl<Flags extends FlagDeclarations> extends LiveSeam {
+export interface ActionsControl<Flags extends FlagDeclarations> extends ClientSeam {
   readonly actions: FeatureFlagsActions<Flags>;
   /** The signed-in user or the organization may have changed. */
   changeIdentity(): void;
@@ -122,6 +124,7 @@ export function createActions<Flags extends FlagDeclarations>(
   options: FeatureFlagsClientOptions<Flags>,
 ): ActionsControl<Flags> {
   const { environment, anonymousId = true, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const declared: FlagDeclarations = options.flags ?? {};
   const now = (): number => performance.now();
   const visitor = createAnonymousId();
   let { context } = options;
@@ -133,9 +136,9 @@ export function createActions<Flags extends FlagDeclarations>(
     return id === undefined ? context : { anonymousId: id, ...context };
   }
 
-  function bodyOf(position: FlagsPosition): object {
+  function bodyOf(position: FlagsPosition): FlagsBody {
     const claimed = currentContext();
-    return {
+    const body = {
       // Without disabled flags, a read could not distinguish a disabled flag from one that does not exist.
       includeDisabled: true,
       select: ["value", "variant", "reason"],
@@ -144,6 +147,7 @@ export function createActions<Flags extends FlagDeclarations>(
       ...(claimed && { context: claimed }),
       ...(environment !== undefined && { environment }),
     };
+    return body;
   }
 
   async function fetchFlags(position: FlagsPosition): Promise<FlagsBootstrap | undefined> {
@@ -157,7 +161,7 @@ export function createActions<Flags extends FlagDeclarations>(
   const values: ControlledFlagValues = createFlagValues({
     fetchFlags,
     timeoutMs,
-    declared: options.flags ?? {},
+    declared,
     now,
   });
   const events = createEventSender(transport, { ...options, contextOf: currentContext });
@@ -196,7 +200,7 @@ export function createActions<Flags extends FlagDeclarations>(
   }
   if (options.bootstrap !== undefined) hydrate(options.bootstrap);
 
-  const view: FlagValues = { ...values, hydrate, expose };
+  const view: FlagValues & SeamStore = { ...values, hydrate, expose };
 
   const actions = {
     async isEnabled(key: string, defaultValue?: boolean): Promise<boolean> {
@@ -224,6 +228,7 @@ export function createActions<Flags extends FlagDeclarations>(
       if (isDevelopment()) return values.override(flag, value);
       warnIfUnset("setOverride had no effect, because NODE_ENV is not set. Set it to development or test.");
     },
+    clearOverride: values.clearOverride,
     clearOverrides: values.clearOverrides,
     setContext(next: ClaimedContext | undefined): void {
       context = next;
@@ -233,9 +238,11 @@ export function createActions<Flags extends FlagDeclarations>(
     values: () => view,
   };
 
-  return {
+  const control: ActionsControl<Flags> = {
     // The implementation uses string keys; the declared flags only narrow the types.
     actions: actions as unknown as FeatureFlagsActions<Flags>,
+    values,
+    declared,
     transport,
     bodyOf,
     changeIdentity,
@@ -256,4 +263,7 @@ export function createActions<Flags extends FlagDeclarations>(
       organization = { id: organizationId };
     },
   };
+  // Better Auth's client hides all its objects behind proxies, but not what functions return.
+  view.$flags = control;
+  return control;
 }

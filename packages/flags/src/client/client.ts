@@ -7,7 +7,7 @@ import {
   type FeatureFlagsActions,
   type FeatureFlagsClientOptions,
 } from "./actions.ts";
-import { seams } from "./seam.ts";
+import type { SeamStore } from "./seam.ts";
 import { type AuthClientOptions, type AuthFetch, createTransport } from "./transport.ts";
 
 /** The part of the Better Auth client's store that the plugin uses. */
@@ -92,7 +92,7 @@ export function featureFlagsClient<const Flags extends FlagDeclarations = FlagDe
     getActions($fetch, $store, clientOptions) {
       const control = createActions(createTransport($fetch, clientOptions), options);
       controls.add(new WeakRef(control));
-      seams.set($store, control);
+      ($store as SeamStore).$flags = control;
       let isFirst = true;
       $store.listen("$sessionSignal", () => {
         // The store calls a new listener immediately, without a change.

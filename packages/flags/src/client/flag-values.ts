@@ -49,8 +49,12 @@ export interface FlagValues extends FlagsReading {
 export interface ControlledFlagValues extends Omit<FlagValues, "expose"> {
   /** Whether the flag has a local override. */
   isOverridden(key: string): boolean;
+  /** The flag as the server evaluated it, without a local override. */
+  evaluated(key: string): FlagState | undefined;
   /** The token with which the flag's exposure is reported; undefined if the flag has none. */
   token(key: string): string | undefined;
+  /** Like `subscribe`, but never makes the client fetch. There is one such listener; undefined removes it. */
+  watch(listener: FlagsListener | undefined): void;
   /** Fetches values even if some are loaded. Never rejects. */
   fetch(): Promise<void>;
   /** Discards all values and the responses of requests in flight. */
@@ -60,6 +64,7 @@ export interface ControlledFlagValues extends Omit<FlagValues, "expose"> {
   /** The user the values were evaluated for; undefined if unknown. */
   owner(): FlagsOwner | undefined;
   override(key: string, value: JsonValue): void;
+  clearOverride(key: string): void;
   clearOverrides(): void;
 }
 
@@ -81,6 +86,7 @@ const LAST_RETRY_MS = 30_000;
 export function createFlagValues(options: FlagValuesOptions): ControlledFlagValues {
   const { fetchFlags, timeoutMs, declared, now } = options;
   const listeners = new Set<FlagsListener>();
+  let watcher: FlagsListener | undefined;
   const overrides = new Map<string, FlagState>();
   const hydrated = new WeakSet<FlagsBootstrap>();
   let current: ReadonlyMap<string, FlagState> | undefined;
@@ -118,6 +124,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   function notify(changed: readonly string[]): void {
     if (changed.length > 0) allValues = undefined;
     for (const listener of [...listeners]) listener(changed);
+    watcher?.(changed);
   }
 
   /** Returns the keys that changed. Unchanged states keep their object identity. */
@@ -267,9 +274,13 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
       void ready();
       return () => void listeners.delete(listener);
     },
+    watch(listener) {
+      watcher = listener;
+    },
     ready,
     hydrate,
     isOverridden,
+    evaluated: (key) => current?.get(key),
     token: (key) => (tokens && Object.hasOwn(tokens, key) ? tokens[key] : undefined),
     fetch,
     invalidate() {
@@ -285,6 +296,9 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     override(key, value) {
       overrides.set(key, { value });
       notify([key]);
+    },
+    clearOverride(key) {
+      if (overrides.delete(key)) notify([key]);
     },
     clearOverrides() {
       const changed = [...overrides.keys()];

@@ -23,6 +23,7 @@ import type {
   VariantKey,
 } from "../model/declared.ts";
 import type { FlagsReading, FlagsStatus, FlagValues } from "./flag-values.ts";
+import type { LiveConnection } from "./seam.ts";
 
 // An application that exports these hooks needs the names of their types.
 export type { FlagState, FlagsBootstrap } from "../model/bootstrap.ts";
@@ -35,6 +36,7 @@ export type {
   VariantKey,
 } from "../model/declared.ts";
 export type { FlagsStatus } from "./flag-values.ts";
+export type { LiveConnection } from "./seam.ts";
 
 /** A client with `featureFlagsClient()`, or the result of `testFlags()`. */
 export type FeatureFlagsReactClient = {
@@ -56,9 +58,6 @@ export interface LiveSource {
   /** Ends the subscription. */
   close(): void;
 }
-
-/** The state of a subscription. */
-export type LiveConnection = "connecting" | "live" | "polling" | "closed";
 
 /** The properties of `FeatureFlagsProvider`. */
 export interface FeatureFlagsProviderProps {

@@ -1,14 +1,30 @@
-/** Connects the live client with the flags client of the same Better Auth client, which gives both the same store object. */
+/** Connects other entry points with the flags client of the same Better Auth client. Types only: pages without them pay little. */
+import type { FlagDeclarations } from "../model/declared.ts";
+import type { ClaimedContext } from "../model/evaluation.ts";
 import type { FlagsPosition } from "../model/position.ts";
-import type { FlagValues } from "./flag-values.ts";
+import type { ControlledFlagValues, FlagValues } from "./flag-values.ts";
 import type { Transport } from "./transport.ts";
 
-/** What the live client uses of the flags client. */
-export interface LiveSeam {
+/** The state of a live subscription. */
+export type LiveConnection = "connecting" | "live" | "polling" | "closed";
+
+/** The body of a request for all flags, which has more than these. */
+export type FlagsBody = { readonly context?: ClaimedContext; readonly environment?: string };
+
+/** What the live client and the toolbar use of the flags client. */
+export interface ClientSeam {
   readonly transport: Transport;
   readonly actions: { values(): FlagValues };
+  /** The values, with what only the client itself may do. */
+  readonly values: ControlledFlagValues;
+  readonly declared: FlagDeclarations;
   /** The body of a request for all flags that are not older than the position. */
-  bodyOf(position: FlagsPosition): object;
+  bodyOf(position: FlagsPosition): FlagsBody;
+  /** The state of the last live subscription. Set by the live client. */
+  live?: () => LiveConnection;
 }
 
-export const seams: WeakMap<object, LiveSeam> = new WeakMap();
+/** What has the seam: the store that Better Auth gives to all plugins of a client, and the result of `featureFlags.values()`. */
+export interface SeamStore {
+  $flags?: ClientSeam;
+}

@@ -6,3 +6,5 @@ export {
   flagDefinitions,
 } from "./definitions/flag-definitions.ts";
 export { type LiveAuth, type LiveFlags, liveFlags } from "./live-flags.ts";
+/** For `@halyard/console`. They may change between minor versions. */
+export { Changed, Watch } from "./watch-messages.ts";

@@ -4,11 +4,12 @@ import type { FlagsBootstrap } from "../model/bootstrap.ts";
 import { canonicalJson } from "../model/canonical-json.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import { NO_TENANT } from "../model/flag.ts";
+import type { OnlineSource } from "../model/online.ts";
 import { resolveKnownContext } from "../server/evaluation/context.ts";
 import { bootstrapResult } from "../server/evaluation/results.ts";
 import { withTrusted } from "../server/evaluation/trusted-subject.ts";
 import type { Service } from "../server/service.ts";
-import { createLimit, later, repeat, sleep } from "../store/wait.ts";
+import { createLimit, later, pause, repeat } from "../store/wait.ts";
 import { effectiveLayers, expiredIn, isSameSnapshots, positionOf } from "./layers.ts";
 import { type LivePosition, Sync } from "./messages.ts";
 import type { TagOf } from "./session-tag.ts";
@@ -49,9 +50,12 @@ export class LiveFeed {
   readonly #subscribers = new Set<Subscriber>();
   /** Subscribers whose values may have changed. */
   readonly #marked = new Set<Subscriber>();
+  /** Subscribers that could not be evaluated. */
+  #failed = new Set<Subscriber>();
   readonly #limit = createLimit(MAX_SYNCS);
   readonly #attributes: { stop(): void } | undefined;
   readonly #stopAttributes: (() => void) | undefined;
+  readonly #online: OnlineSource = (userIds) => this.#onlineOf(new Set(userIds));
   #isWorking = false;
   #isClosed = false;
   #expiry: { readonly atMs: number; readonly timer: ReturnType<typeof setTimeout> } | undefined;
@@ -70,6 +74,8 @@ export class LiveFeed {
         return marked.size;
       },
     };
+    // The option `online` knows the users of all processes.
+    service.online ??= this.#online;
     if (service.trusted === undefined) return;
     this.#attributes = repeat(ATTRIBUTES_MS, async () => this.#mark(this.#subscribers));
     const { changeListeners } = service.identities;
@@ -86,6 +92,8 @@ export class LiveFeed {
 
   /** Begins a subscription: sends all values, or those that changed since what the client has. */
   async add(subscriber: Subscriber, resume: Resume | undefined): Promise<void> {
+    if (this.#isClosed)
+      throw new FeatureFlagError("EVALUATION_ERROR", "Live flags were closed in this process. Try again.");
     this.#subscribers.add(subscriber);
     await this.#sync(subscriber, resume);
   }
@@ -97,6 +105,7 @@ export class LiveFeed {
     this.#tenants.assign(subscriber, []);
     this.#subscribers.delete(subscriber);
     this.#marked.delete(subscriber);
+    this.#failed.delete(subscriber);
   }
 
   /** The session of the subscriber has changed. Nothing is sent to it until its values were evaluated again. */
@@ -111,8 +120,15 @@ export class LiveFeed {
     this.#attributes?.stop();
     this.#stopAttributes?.();
     clearTimeout(this.#expiry?.timer);
+    if (this.#service.online === this.#online) this.#service.online = undefined;
     for (const subscriber of [...this.#subscribers]) this.remove(subscriber);
     this.#tenants.close();
+  }
+
+  *#onlineOf(userIds: Set<string>): Generator<string> {
+    for (const { who } of this.#subscribers) {
+      if (who.caller.kind === "user" && userIds.delete(who.caller.user.id)) yield who.caller.user.id;
+    }
   }
 
   *#ofOrganization(organizationId: string | undefined): Generator<Subscriber> {
@@ -148,8 +164,9 @@ export class LiveFeed {
   #bring(subscriber: Subscriber): void {
     const { held } = subscriber;
     // At its end, a synchronization marks the subscriber again.
-    if (subscriber.isClosed || subscriber.isSyncing || held === undefined) return;
+    if (subscriber.isClosed || subscriber.isSyncing) return;
     if (subscriber.isOutdated) return this.#syncLater(subscriber);
+    if (held === undefined) return;
     try {
       const target = this.#tenants.snapshots(held.resolved.tenant);
       if (this.#haveAttributesChanged(held)) {
@@ -159,12 +176,7 @@ export class LiveFeed {
       if (isSameSnapshots(held.snapshots, target) && subscriber.nextExpiryMs > Date.now()) return;
       sendUpdates(this.#service, subscriber, held, target);
     } catch (error) {
-      this.#warn(
-        "The flags of a subscribed connection could not be evaluated. They are evaluated again.",
-        error,
-      );
-      subscriber.isOutdated = true;
-      later(() => this.#mark([subscriber]), RETRY_MS);
+      this.#retryLater(subscriber, error);
     }
   }
 
@@ -180,22 +192,42 @@ export class LiveFeed {
     if (subscriber.isSyncing) return;
     this.#limit(() => this.#sync(subscriber, undefined)).catch((error: unknown) => {
       if (error instanceof FeatureFlagError && error.code === "PERMISSION_DENIED")
-        return this.#end(subscriber);
-      this.#warn(
-        "The flags of a subscribed connection could not be evaluated. They are evaluated again.",
-        error,
-      );
-      subscriber.isOutdated = true;
-      later(() => this.#mark([subscriber]), RETRY_MS);
+        return this.#empty(subscriber);
+      this.#retryLater(subscriber, error);
     });
   }
 
-  /** The context claims what the session no longer has: the client keeps no value. */
-  #end(subscriber: Subscriber): void {
-    const { id, sender } = subscriber;
-    this.remove(subscriber);
-    const full = { flags: {}, evaluatedAt: new Date().toISOString() };
-    sender.send(Sync, { id, tag: "", at: [], full });
+  #retryLater(subscriber: Subscriber, error: unknown): void {
+    if (subscriber.isClosed) return;
+    this.#warn(
+      "The flags of a subscribed connection could not be evaluated. They are evaluated again.",
+      error,
+    );
+    subscriber.isOutdated = true;
+    // One timer for all of them.
+    if (this.#failed.size === 0) later(() => this.#retry(), RETRY_MS);
+    this.#failed.add(subscriber);
+  }
+
+  #retry(): void {
+    const failed = this.#failed;
+    this.#failed = new Set();
+    this.#mark(failed);
+  }
+
+  /** The context claims what the session no longer has: the client keeps no value until the session has it again. */
+  #empty(subscriber: Subscriber): void {
+    const { id, sender, held } = subscriber;
+    this.#tenants.assign(subscriber, []);
+    subscriber.held = undefined;
+    subscriber.nextExpiryMs = Number.POSITIVE_INFINITY;
+    if (held === undefined || subscriber.isClosed) return;
+    const { userId, organizationId, anonymousId } = held.contexts.context;
+    const context = { userId, organizationId, anonymousId };
+    const at = positionOf(held.snapshots);
+    const [evaluatedAt, position] = [new Date().toISOString(), at.join(".")];
+    const full = { flags: {}, evaluatedAt, context, position } as FlagsBootstrap;
+    sender.send(Sync, { id, tag: "", at, full });
   }
 
   async #sync(subscriber: Subscriber, resume: Resume | undefined): Promise<void> {
@@ -310,11 +342,6 @@ export class LiveFeed {
     const nowMs = Date.now();
     for (const subscriber of this.#subscribers) if (subscriber.nextExpiryMs <= nowMs) yield subscriber;
   }
-}
-
-/** Lets the process handle what has arrived. A timer would wait for a whole millisecond. */
-function pause(): Promise<void> {
-  return typeof setImmediate === "function" ? new Promise((resolve) => setImmediate(resolve)) : sleep(0);
 }
 
 function claimsOthers(): FeatureFlagError {

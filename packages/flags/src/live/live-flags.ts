@@ -12,6 +12,7 @@ import { withHelp } from "../server/help.ts";
 import type { HostContext } from "../server/http/host-request.ts";
 import { ruleFor } from "../server/limits/rules.ts";
 import { loggable } from "../server/metrics/loggable.ts";
+import { rarely } from "../server/metrics/rarely.ts";
 import type { ServiceFinder } from "../server/operations/endpoints.ts";
 import { findService } from "../server/plugin.ts";
 import type { Service } from "../server/service.ts";
@@ -19,6 +20,7 @@ import { LiveFeed, type Resume } from "./live-feed.ts";
 import { type LivePosition, Subscribe, Subscribed, type SubscribeInput, Unsubscribe } from "./messages.ts";
 import { createTags } from "./session-tag.ts";
 import { type LiveCaller, type Sender, Subscriber } from "./subscriber.ts";
+import { mountWatches } from "./watches.ts";
 
 /** The part of an auth instance that live flags use. */
 export type LiveAuth = AuthInstance & {
@@ -39,6 +41,7 @@ const MAX_CONTEXT_BYTES = 4096;
 
 interface Opened {
   readonly service: Service;
+  readonly context: HostContext;
   readonly feed: LiveFeed;
   readonly warn: (message: string, error: unknown) => void;
 }
@@ -67,7 +70,8 @@ export function liveFlags<Data extends ConnectionData>(router: Router<Data>, aut
   const serviceOf = finderOf(auth);
   const contexts = new WeakMap<object, OpenContext<Data>>();
   const subscribers = new WeakMap<object, Subscriber>();
-  let opening: Promise<Opened> | undefined;
+  /** Connections that were closed, perhaps while their subscription waits for the database. */
+  const closed = new WeakSet<object>();
   let opened: Opened | undefined;
   let isClosed = false;
 
@@ -75,8 +79,9 @@ export function liveFlags<Data extends ConnectionData>(router: Router<Data>, aut
     const context = (await auth.$context) as HostContext;
     const service = serviceOf({ context });
     const [secret = ""] = secretsOf(context);
-    const warn = (message: string, error: unknown) => context.logger.warn(withHelp(message), loggable(error));
-    opened = { service, warn, feed: new LiveFeed({ service, tagOf: createTags(secret), warn }) };
+    // An outage concerns every connection, and must not write a line for each of them.
+    const warn = rarely((message, error) => context.logger.warn(withHelp(message), loggable(error)));
+    opened = { service, context, warn, feed: new LiveFeed({ service, tagOf: createTags(secret), warn }) };
     if (isClosed) opened.feed.close();
     return opened;
   }
@@ -87,8 +92,13 @@ export function liveFlags<Data extends ConnectionData>(router: Router<Data>, aut
     if (subscriber !== undefined) opened?.feed.remove(subscriber);
   }
 
+  const watches = mountWatches(
+    router,
+    () => opening,
+    (connection) => contexts.get(connection),
+  );
+
   async function subscribe(ctx: RpcContext<typeof Subscribe, Data>): Promise<void> {
-    opening ??= open();
     const { service, feed } = await opening;
     const { ws, payload } = ctx;
     const { sessionId } = ctx.data as { readonly sessionId?: unknown };
@@ -99,6 +109,7 @@ export function liveFlags<Data extends ConnectionData>(router: Router<Data>, aut
       ws,
     );
     const input = inputOf(service, payload);
+    if (closed.has(ws)) return;
     end(ws);
     const sender: Sender = contexts.get(ws) ?? ctx;
     const subscriber = new Subscriber(sender, payload.id, input, ANONYMOUS);
@@ -138,8 +149,15 @@ export function liveFlags<Data extends ConnectionData>(router: Router<Data>, aut
     else subscriber.stop = stop;
   }
 
+  // At once, so that plans know who is online. Every subscription reports a failure.
+  const opening = open();
+  opening.catch(() => undefined);
   router.onOpen((ctx) => void contexts.set(ctx.ws, ctx));
-  router.onClose((ctx) => end(ctx.ws));
+  router.onClose((ctx) => {
+    closed.add(ctx.ws);
+    watches.end(ctx.ws);
+    end(ctx.ws);
+  });
   router.on(Unsubscribe, (ctx) => end(ctx.ws));
   router.rpc(Subscribe, async (ctx) => {
     try {
@@ -157,6 +175,7 @@ export function liveFlags<Data extends ConnectionData>(router: Router<Data>, aut
     },
     close() {
       isClosed = true;
+      watches.close();
       opened?.feed.close();
     },
   };

@@ -66,16 +66,16 @@ type Message<Type extends string, Payload> = MessageSchema<
 type Empty<Type extends string> = MessageSchema<Type, undefined, undefined, undefined>;
 
 /** Both ends read single fields with care, so any object will do here. */
-const anyObject: StandardSchema<never, never> = {
+export const anyObject: StandardSchema<never, never> = {
   "~standard": {
     version: 1,
     vendor: "halyard",
     validate: (value) =>
-      typeof value === "object" ? { value: value as never } : { issues: [{ message: "no object" }] },
+      typeof value === "object" && value ? { value: value as never } : { issues: [{ message: "no object" }] },
   },
 };
 
-function messageOf(type: string, payload?: object, response?: object): object {
+export function messageOf(type: string, payload?: object, response?: object): object {
   return { type, payload, response };
 }
 

@@ -167,13 +167,41 @@ export type ActivityRequest = {
 export type ActivityResponse = {
   /** The time that the figures cover. */
   readonly window: StatsWindow;
-  /** One entry per hour with evaluations, oldest first. */
+  /** One entry per hour with evaluations or exposures, oldest first. */
   readonly hours: readonly {
     /** Start of the hour, ISO 8601. */
     readonly at: string;
     /** Evaluations by reason. */
     readonly byReason: Partial<Record<EvaluationReason, number>>;
+    /** Of one flag: users who were shown each arm in this hour. The arm is the variant's key, else `true` or `false`. */
+    readonly byVariant?: Readonly<Record<string, number>>;
   }[];
+};
+
+/** `POST feature-flags/console/revision`: whether flags have changed. Needs `read`. */
+export type RevisionRequest = {
+  /** With `multiTenant`: the organization whose flags are asked about. */
+  readonly organizationId?: string;
+  /** Whether the response has a token for the socket of live flags. Default: false. */
+  readonly watch?: boolean;
+};
+/** How new the flags are. */
+export type RevisionResponse = {
+  /** Grows with every change of a flag, rule, override or segment. */
+  readonly revision: number;
+  /** With it, the socket of live flags tells this user of every change for 2 minutes. */
+  readonly watchToken?: string;
+};
+
+/**
+ * `POST feature-flags/console/log` with `{}`: the audit log, newest first. The query is that of
+ * `GET feature-flags/admin/audit`. Needs `audit`.
+ */
+export type LogResponse = {
+  /** The entries that the query asks for. */
+  readonly entries: readonly AuditEntry[];
+  /** By id: the names of the users who made the changes, or impersonated those who did. Deleted users have none. */
+  readonly names: Readonly<Record<string, string>>;
 };
 
 /** `POST feature-flags/console/verify-audit`: checks the hash chain. Needs `audit`. */

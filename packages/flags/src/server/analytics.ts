@@ -108,8 +108,8 @@ export function withoutStatistics(
       await store.deleteFlag(scope, id, version);
       await forgetLater(id);
     },
-    async revert(scope, id) {
-      const reverted = await store.revert(scope, id);
+    async revert(scope, id, check) {
+      const reverted = await store.revert(scope, id, check);
       if (reverted.action === "flag.deleted") await forgetLater(reverted.flagId);
       return reverted;
     },

@@ -1,9 +1,11 @@
 /** Refuses values that are not as declared with `defineFlags`, before they are stored. */
 import type { JsonValue } from "../engine/json.ts";
+import { canonicalJson } from "../model/canonical-json.ts";
 import type { FlagDeclaration } from "../model/declared.ts";
 import { findMisfit } from "../model/declared-shape.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
+import type { RevertingChange } from "../store/flag-store.ts";
 import type { Service } from "./service.ts";
 
 /** The fields with values of a flag. A change of other fields is not checked, so that any flag can be disabled. */
@@ -62,6 +64,23 @@ export async function requireDeclaredValue(
   const { key } = await service.store.getFlag(tenant, flagId);
   const declaration = declarationOf(service, key);
   if (declaration !== undefined) requireFit(key, declaration, "value", value);
+}
+
+/** Throws if a change that reverts another one has values that are not as declared. */
+export function requireDeclaredChange(service: Service, { flagKey, before, after }: RevertingChange): void {
+  if (service.options.flags === undefined || after === null) return;
+  const [left, right] = [new Map(Object.entries(before ?? {})), new Map(Object.entries(after))];
+  const isSame = (field: string) => canonicalJson(left.get(field)) === canonicalJson(right.get(field));
+  // Only flags have a type. Rules and overrides have a value.
+  if (right.has("type")) {
+    if (!CHECKED.every(isSame)) requireDeclaredFlag(service, after as FlagDraft);
+    return;
+  }
+  const declaration = declarationOf(service, flagKey);
+  const value = right.get("value");
+  if (declaration !== undefined && value !== undefined && !isSame("value")) {
+    requireFit(flagKey, declaration, "value", value);
+  }
 }
 
 function declarationOf({ options: { flags = {} } }: Service, key: string): FlagDeclaration | undefined {

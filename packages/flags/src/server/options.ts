@@ -161,7 +161,7 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
   fastPath?: "force" | false | undefined;
   /**
    * Which of the given users are online now, for `planFeatureFlags`. Called with at most 1,000 ids; deadline 1 s. Default:
-   * unknown.
+   * those that are subscribed to `liveFlags()` of this process; unknown without it.
    *
    * @example
    * ```ts

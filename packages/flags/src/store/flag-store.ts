@@ -104,6 +104,13 @@ export interface FlagPreview {
   readonly digest: string;
 }
 
+/** A change of a flag, a rule, an override or a segment that a revert makes. */
+export interface RevertingChange {
+  readonly flagKey: string;
+  readonly before: object | null;
+  readonly after: object | null;
+}
+
 /** The few fields of a flag that counting flags needs. */
 export interface FlagHeader {
   readonly id: string;
@@ -147,11 +154,13 @@ export interface FlagStore {
   visitFlags(tenants: TenantFilter, visit: (flag: FlagHeader) => void): Promise<void>;
   /** Flags of organizations with one of these keys, at most `limit`. */
   findFlagsOfOrganizations(keys: readonly string[], limit: number): Promise<IgnoredFlag[]>;
+  /** `digest` is that of a preview. If the flag has another one by now, the update is a 409. */
   updateFlag(
     scope: WriteScope,
     id: string,
     patch: FeatureFlagPatch,
     version?: number,
+    digest?: string,
   ): Promise<WithWarnings<FeatureFlag>>;
   /** The flag before and after an update that is not made. Throws as the update would. */
   previewFlag(tenant: string, id: string, patch: FeatureFlagPatch): Promise<FlagPreview>;
@@ -199,8 +208,15 @@ export interface FlagStore {
   readAudit(tenant: string, query: { after: number; limit: number }): Promise<AuditEntry[]>;
   /** Of an audit entry. Undefined if there is none with this id. Authorization reads this first. */
   auditFacts(id: string): Promise<{ readonly tenant: string; readonly action: AuditAction } | undefined>;
-  /** Makes the inverse change of an audit entry. Later changes of the same fields are a 409. */
-  revert(scope: WriteScope, id: string): Promise<RevertedAuditEntry>;
+  /**
+   * Makes the inverse change of an audit entry. Later changes of the same fields are a 409. Nothing is changed if `check`
+   * throws.
+   */
+  revert(
+    scope: WriteScope,
+    id: string,
+    check?: (change: RevertingChange) => void,
+  ): Promise<RevertedAuditEntry>;
   /** Checks every entry of a tenant's audit log, and with `kept` that it still contains that head. */
   verifyAudit(tenant: string, kept?: Pick<AuditHead, "revision" | "hash">): Promise<AuditVerdict>;
 

@@ -173,8 +173,8 @@ export function createFlagStore(
     visitFlags: (tenants, visit) => read((current) => visitFlags(current, tenants, visit)),
     findFlagsOfOrganizations: (keys, limit) =>
       read((current) => findFlagsOfOrganizations(current, keys, limit)),
-    updateFlag: (scope, id, patch, version) =>
-      change(scope, (context) => updateFlag(context, id, patch, version)),
+    updateFlag: (scope, id, patch, version, digest) =>
+      change(scope, (context) => updateFlag(context, id, patch, version, digest)),
     previewFlag: (tenant, id, patch) => read((current) => previewFlag(current, tenant, id, patch)),
     previewConditions: (tenant, conditions) =>
       read((current) => previewConditions(current, tenant, conditions)),
@@ -207,7 +207,7 @@ export function createFlagStore(
     listAudit: (tenants, query) => read((current) => listAudit(current, tenants, query)),
     readAudit: (tenant, query) => read((current) => readEntries(current, tenant, query)),
     auditFacts: (id) => read((current) => findEntry(current, id)),
-    revert: (scope, id) => change(scope, (context) => revertEntry(context, id, maxOverrides)),
+    revert: (scope, id, check) => change(scope, (context) => revertEntry(context, id, maxOverrides, check)),
     verifyAudit: (tenant, kept) => read((current) => verifyAudit(current, tenant, kept)),
 
     async health(tenant) {

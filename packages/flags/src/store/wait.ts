@@ -12,6 +12,11 @@ export function sleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
+/** Lets the process handle what has arrived. A timer would wait for a whole millisecond. */
+export function pause(): Promise<void> {
+  return typeof setImmediate === "function" ? new Promise((resolve) => setImmediate(resolve)) : sleep(0);
+}
+
 /** Runs at most `max` at a time; the others wait in the order of their calls. */
 export function createLimit(max: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
   const waiting: (() => void)[] = [];

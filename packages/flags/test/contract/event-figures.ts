@@ -1,6 +1,6 @@
 /** The contract of every event log for the statistics of evaluations, and for usage. */
 import { expect, test } from "vitest";
-import type { ActivityScope, EvaluationCount } from "../../src/store/events/event-log.ts";
+import type { ActivityScope, EvaluationCount, Exposure } from "../../src/store/events/event-log.ts";
 import { DAY, type EventLogTraits, entryOf, flagIdOf, flagOf, HOUR_MS, NOON } from "./event-host.ts";
 import type { EventNodes } from "./events.ts";
 import { fresh } from "./store-host.ts";
@@ -58,6 +58,34 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     ]);
     const [first] = await sorted("all");
     expect(first?.count).toBeGreaterThanOrEqual(107);
+  });
+
+  test("exposures by hour and arm count each user once per hour", async () => {
+    const tenant = fresh("tenant");
+    const shown = (userId: string, arm: string, atMs: number): Exposure => ({
+      tenant,
+      flagId: flagIdOf(tenant),
+      arm,
+      byChance: true,
+      userId,
+      subject: userId,
+      firstMs: atMs,
+      lastMs: atMs,
+    });
+    await log().expose([
+      shown("ada", "a", NOON),
+      shown("ada", "a", NOON + 1000),
+      shown("bob", "a", NOON),
+      shown("cleo", "b", NOON),
+      shown("ada", "a", NOON + HOUR_MS),
+    ]);
+    await log().expose([{ ...shown("ada", "a", NOON), flagId: flagIdOf(tenant, "other") }]);
+    const found = await log().armActivity(flagIdOf(tenant), DAY);
+    expect(found.map(({ hour, arm, count }) => `${hour} ${arm} ${count}`).sort()).toEqual([
+      `${HOUR} a 2`,
+      `${HOUR} b 1`,
+      `${NEXT_HOUR} a 1`,
+    ]);
   });
 
   test("counts of several processes at once lose nothing", async () => {

@@ -23,12 +23,13 @@ test.each([
       "useVariant",
     ],
   ],
-  ["@halyard/flags/live", ["flagDefinitions", "liveFlags"]],
+  ["@halyard/flags/live", ["Changed", "Watch", "flagDefinitions", "liveFlags"]],
   ["@halyard/flags/live-client", ["featureFlagsLiveClient"]],
   ["@halyard/flags/remote", ["createRemoteFlags"]],
   ["@halyard/flags/openfeature", ["createRemoteProvider", "createServerProvider"]],
   ["@halyard/flags/openfeature/web", ["createWebProvider"]],
   ["@halyard/flags/testing", ["testFlags"]],
+  ["@halyard/flags/toolbar", ["mountFlagsToolbar"]],
 ])("%s exports exactly the names it promises", async (entry, names) => {
   expect(Object.keys(await import(entry)).sort()).toEqual(names);
 });

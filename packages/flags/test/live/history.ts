@@ -1,5 +1,5 @@
 /**
- * Random writes, session changes, cuts and restarts with many pages on several processes. Checks that at the end every
+ * Random writes, session changes, cuts and kills with many pages on several processes. Checks that at the end every
  * page has the values of a fresh evaluation, that no page ever went back, and that no frame has a text of another user
  * or organization.
  */
@@ -8,6 +8,7 @@ import type { Random } from "../engine/random.ts";
 import type { HostOptions, Person } from "../host.ts";
 import { startHost } from "../host.ts";
 import { type LiveHost, mountLive, openPage, type Page } from "./kit.ts";
+import type { LiveNodes } from "./nodes.ts";
 
 export interface HistoryOptions {
   readonly open: () => HostOptions["database"];
@@ -15,9 +16,13 @@ export interface HistoryOptions {
   readonly processes: number;
   readonly durationMs: number;
   readonly random: Random;
+  /** Processes that push the changes, and are killed at random. Default: the auth instances of this process. */
+  readonly nodes?: LiveNodes;
 }
 
 export interface HistoryResult {
+  /** How often a process or the bus was killed. */
+  readonly kills: number;
   readonly steps: number;
   /** Values of pages at the end that a fresh evaluation does not give. */
   readonly differences: string[];
@@ -33,7 +38,8 @@ export interface HistoryResult {
 interface Visitor {
   readonly person: Person;
   readonly page: Page;
-  organization: string | undefined;
+  /** Organizations that it is a member of. */
+  readonly memberOf: readonly string[];
   /** When the session ended. */
   endedAt: number | undefined;
   framesAtEnd: number;
@@ -43,15 +49,21 @@ const FLAGS = 12;
 const SETTLE_MS = 20_000;
 /** A session that ended in another process is found by comparison within this time. */
 const END_MS = 6000;
+/** The pause before a process or the bus is killed. */
+const KILL_MS = { least: 5_000, spread: 10_000 };
 
 export async function runHistory(options: HistoryOptions): Promise<HistoryResult> {
-  const { open, pages, processes, durationMs, random } = options;
-  const flags = { multiTenant: true } as const;
+  const { open, pages, processes, durationMs, random, nodes } = options;
   const pick = <Item>(items: readonly Item[]): Item => items[random.below(items.length)] as Item;
   const hosts: LiveHost[] = [];
   for (let index = 0; index < processes; index++) {
-    hosts.push(await mountLive(await startHost({ database: open(), migrate: index === 0, flags })));
+    const bus = await nodes?.openBus();
+    const flags = { multiTenant: true, ...(bus && { bus }) };
+    const host = await mountLive(await startHost({ database: open(), migrate: index === 0, flags }));
+    await nodes?.connect(host);
+    hosts.push(host);
   }
+  await nodes?.start();
   const [first] = hosts as [LiveHost];
   const { api } = first.auth;
   const owner = await first.person("owner");
@@ -75,14 +87,16 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
   const visitors: Visitor[] = [];
   for (let index = 0; index < pages; index++) {
     const host = hosts[index % hosts.length] as LiveHost;
+    const liveUrl = nodes?.liveUrls[index % nodes.liveUrls.length] ?? host.liveUrl;
     const person = await first.person(`visitor-${index}`);
-    const organization = index % 4 === 0 ? undefined : pick(organizations);
-    for (const one of organizations)
+    // Half of them are members of one organization only, and must never see the other's values.
+    const memberOf = index % 2 === 0 ? [pick(organizations)] : [...organizations];
+    for (const one of memberOf)
       await api.addMember({ body: { userId: person.id, organizationId: one, role: "member" } });
-    if (organization !== undefined) await activate(first, person, organization);
-    const page = openPage(host, person);
+    if (index % 4 !== 0) await activate(first, person, pick(memberOf));
+    const page = openPage({ ...host, liveUrl }, person);
     void page.wire.connect().catch(() => undefined);
-    visitors.push({ person, page, organization, endedAt: undefined, framesAtEnd: 0 });
+    visitors.push({ person, page, memberOf, endedAt: undefined, framesAtEnd: 0 });
   }
   const isOpen = ({ endedAt }: Visitor) => endedAt === undefined;
 
@@ -112,11 +126,8 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
         await api.deleteFeatureFlagOverride({ params: { id: override.id } }).catch(() => undefined);
     },
     async () => {
-      const visitor = pick(visitors.filter(isOpen));
-      const organization = pick([...organizations, ...organizations, undefined] as const);
-      if (organization === undefined) return;
-      await activate(pick(hosts), visitor.person, organization);
-      visitor.organization = organization;
+      const { person, memberOf } = pick(visitors.filter(isOpen));
+      await activate(pick(hosts), person, pick(memberOf));
     },
     async () => pick(visitors).page.cut(),
     async () => pick(visitors).page.cut(),
@@ -130,6 +141,7 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
   ];
   let steps = 0;
   const untilMs = Date.now() + durationMs;
+  const killing = nodes && killAtRandom(nodes, untilMs, random);
   while (Date.now() < untilMs) {
     await pick(actions)();
     steps += 1;
@@ -140,13 +152,15 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
     }
   }
 
+  const kills = (await killing) ?? 0;
   const open_ = visitors.filter(isOpen);
   const differences = await settle(open_, first, SETTLE_MS);
   const result = {
     steps,
+    kills,
     differences,
     backward: visitors.flatMap(backwardOf),
-    leaks: visitors.flatMap((visitor) => leaksOf(visitor, visitors)),
+    leaks: visitors.flatMap((visitor) => leaksOf(visitor, visitors, organizations)),
     afterEnd: visitors.flatMap(({ page, person, framesAtEnd }) =>
       framesAtEnd > 0 && page.frames.length > framesAtEnd ? [`${person.id} after its session`] : [],
     ),
@@ -180,7 +194,10 @@ async function settle(visitors: readonly Visitor[], host: LiveHost, withinMs: nu
         headers,
       });
       const [seen, wanted] = [page.flags.values().all(), flags];
-      if (page.subscription.state !== "live") differences.push(`${person.id} is ${page.subscription.state}`);
+      if (page.subscription.state !== "live")
+        differences.push(
+          `${person.id} is ${page.subscription.state}, its connection ${page.wire.state} (${page.lastError()})`,
+        );
       for (const key of new Set([...Object.keys(seen), ...Object.keys(wanted)])) {
         if (seen[key] !== wanted[key])
           differences.push(`${person.id} ${key}: ${String(seen[key])}, not ${String(wanted[key])}`);
@@ -204,11 +221,27 @@ function backwardOf({ page, person }: Visitor): string[] {
   });
 }
 
-/** A page may see global values, those of both organizations over time, and its own user's. */
-function leaksOf({ page, person }: Visitor, visitors: readonly Visitor[]): string[] {
-  const others = visitors.filter((other) => other.person.id !== person.id);
+/** A page may see global values, those of its organizations, and its own user's. */
+function leaksOf(
+  { page, person, memberOf }: Visitor,
+  visitors: readonly Visitor[],
+  organizations: readonly string[],
+): string[] {
+  const others = visitors.filter((other) => other.person.id !== person.id).map((other) => other.person.id);
+  const foreign = organizations.filter((one) => !memberOf.includes(one)).map((one) => `${one}#`);
   const text = page.text();
-  return others.flatMap((other) =>
-    text.includes(other.person.id) ? [`${person.id} got ${other.person.id}`] : [],
+  return [...others, ...foreign].flatMap((canary) =>
+    text.includes(canary) ? [`${person.id} got ${canary}`] : [],
   );
+}
+
+/** Kills a process or the bus from time to time. Resolves to how often it did, with all of them running again. */
+async function killAtRandom(nodes: LiveNodes, untilMs: number, random: Random): Promise<number> {
+  for (let kills = 0; ; kills++) {
+    const pauseMs = KILL_MS.least + random.below(KILL_MS.spread);
+    if (Date.now() + pauseMs >= untilMs) return kills;
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    const victim = random.below(nodes.liveUrls.length + 1);
+    await (victim < nodes.liveUrls.length ? nodes.killNode(victim) : nodes.killBus());
+  }
 }

@@ -18,30 +18,53 @@ export interface LiveHost extends Host {
   readonly liveUrl: string;
   /** Subscribed connections. */
   subscribers(): number;
+  /** Open connections. */
+  connections(): number;
+  /** Ends all subscriptions, and leaves the connections open. */
+  endLive(): void;
   stopLive(): Promise<void>;
 }
 
-/** Mounts live flags of a host on a router of its own. */
-export async function mountLive(host: Host): Promise<LiveHost> {
+/** Mounts live flags of a host on a router of its own. `anonymous`: also for visitors without a session. */
+export async function mountLive(
+  host: Host,
+  { anonymous = false }: { anonymous?: boolean } = {},
+): Promise<LiveHost> {
   const router = createRouter<SessionData>();
+  let connections = 0;
+  router
+    .onOpen(() => {
+      connections += 1;
+    })
+    .onClose(() => {
+      connections -= 1;
+    });
   const live = liveFlags(router, host.auth);
-  const server = await serve(router, {
-    port: 0,
-    host: "127.0.0.1",
-    handleSignals: false,
-    authenticate: betterAuthSession(host.auth),
-  });
+  const options = { port: 0, host: "127.0.0.1", handleSignals: false };
+  // The type of the data says that a session is there; live flags do not rely on it.
+  const authenticate = betterAuthSession(host.auth, { anonymous }) as ReturnType<typeof betterAuthSession>;
+  const server = await serve(router, { ...options, authenticate });
   const stopLive = async () => {
     live.close();
     await server.stop();
   };
   const liveUrl = `ws://127.0.0.1:${server.port}/`;
-  return { ...host, liveUrl, subscribers: () => live.size, stopLive };
+  return {
+    ...host,
+    liveUrl,
+    subscribers: () => live.size,
+    connections: () => connections,
+    endLive: () => live.close(),
+    stopLive,
+  };
 }
 
-export async function startLive(options: HostOptions): Promise<LiveHost> {
+export async function startLive(
+  options: HostOptions,
+  mounting?: Parameters<typeof mountLive>[1],
+): Promise<LiveHost> {
   const host = await startHost(options);
-  const live = await mountLive(host);
+  const live = await mountLive(host, mounting);
   onTestFinished(async () => {
     await live.stopLive();
     await host.close();
@@ -55,15 +78,24 @@ export interface Told {
   readonly value?: unknown;
 }
 
+export interface PageOptions {
+  readonly exposures?: boolean;
+  /** What the socket sends instead of the page's cookies. */
+  readonly socketHeaders?: Record<string, string>;
+}
+
 /** A page of a person: its flags client, subscribed; what it was told; the frames it received. */
-export function openPage(
-  host: LiveHost,
-  person: Pick<Person, "headers">,
-  options: { exposures?: boolean } = {},
-) {
+export function openPage(host: LiveHost, person: Pick<Person, "headers">, options: PageOptions = {}) {
   const frames: string[] = [];
   const paths: string[] = [];
   const sockets = new Set<WebSocket>();
+  const cookies = new Map<string, string>(
+    (person.headers["cookie"] ?? "").split("; ").map((pair) => splitOnce(pair, "=")),
+  );
+  const ownHeaders = () => ({
+    ...person.headers,
+    cookie: Array.from(cookies, ([name, value]) => `${name}=${value}`).join("; "),
+  });
   let isBlocked = false;
   const wire = wsClient({
     url: host.liveUrl,
@@ -72,7 +104,7 @@ export function openPage(
       const origin = host.liveUrl.replace("ws:", "http:").replace(/\/$/, "");
       // No server listens on this port.
       const socket = new WebSocket(isBlocked ? "ws://127.0.0.1:1" : host.liveUrl, protocols, {
-        headers: person.headers,
+        headers: options.socketHeaders ?? ownHeaders(),
         origin,
       });
       sockets.add(socket);
@@ -81,7 +113,10 @@ export function openPage(
       return socket;
     },
   });
-  wire.onError(() => undefined);
+  let lastError = "";
+  wire.onError(({ message }) => {
+    lastError = message;
+  });
   const client = createAuthClient({
     baseURL: host.origin,
     plugins: [
@@ -89,13 +124,16 @@ export function openPage(
       featureFlagsLiveClient({ client: wire }),
     ],
     fetchOptions: {
-      customFetchImpl: (input, init) => {
+      customFetchImpl: async (input, init) => {
         const request = new Request(input, init);
         paths.push(new URL(request.url).pathname);
         const headers = new Headers(request.headers);
         headers.set("origin", host.origin);
-        for (const [name, value] of Object.entries(person.headers)) headers.set(name, value);
-        return fetch(new Request(request, { headers }));
+        for (const [name, value] of Object.entries(ownHeaders())) headers.set(name, value);
+        const response = await fetch(new Request(request, { headers }));
+        for (const line of response.headers.getSetCookie())
+          cookies.set(...splitOnce(line.split(";", 1)[0] ?? "", "="));
+        return response;
       },
     },
   });
@@ -112,6 +150,8 @@ export function openPage(
     told,
     frames,
     paths,
+    /** Of the connection. */
+    lastError: () => lastError,
     text: () => frames.join("\n"),
     valuesTold: (key: string) => told.filter((one) => one.key === key).map(({ value }) => value),
     sees: (key: string, value: unknown) =>
@@ -146,11 +186,16 @@ export function openPage(
 
 export type Page = ReturnType<typeof openPage>;
 
+function splitOnce(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator);
+  return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}
+
 /** A page that is connected and subscribed. */
 export async function livePage(
   host: LiveHost,
   person: Pick<Person, "headers">,
-  options?: { exposures?: boolean },
+  options?: PageOptions,
 ): Promise<Page> {
   const page = openPage(host, person, options);
   onTestFinished(() => page.close());

@@ -18,22 +18,29 @@ afterEach(() => {
 function offline() {
   vi.useFakeTimers();
   const asked: (string | null)[] = [];
-  const server = { value: "one", tag: 'W/"1"' };
+  const server = { value: "one", tag: 'W/"1"', context: {} };
   let held: Promise<void> | undefined;
+  let isHeldNext = false;
   const wire = wsClient({ url: "ws://127.0.0.1:1" });
   const client = createAuthClient({
     baseURL: "http://app.test",
     plugins: [featureFlagsClient({ exposures: false }), featureFlagsLiveClient({ client: wire })],
     fetchOptions: {
       customFetchImpl: async (input, init) => {
-        const tag = new Request(input, init).headers.get("if-none-match");
+        const request = new Request(input, init);
+        if (!request.url.includes("/feature-flags/")) return Response.json({});
+        const tag = request.headers.get("if-none-match");
         asked.push(tag);
-        if (asked.length === 1) await held;
-        const headers = { etag: server.tag };
-        if (tag === server.tag) return new Response(null, { status: 304, headers });
-        const flags = { a: { value: server.value, reason: "default" } };
+        // The server evaluates when the request arrives.
+        const { value, context, tag: current } = server;
+        const isHeld = isHeldNext || asked.length === 1;
+        isHeldNext = false;
+        if (isHeld) await held;
+        const headers = { etag: current };
+        if (tag === current) return new Response(null, { status: 304, headers });
+        const flags = { a: { value, reason: "default" } };
         return Response.json(
-          { flags, evaluatedAt: new Date().toISOString(), context: {}, position: "1" },
+          { flags, evaluatedAt: new Date().toISOString(), context, position: "1" },
           { headers },
         );
       },
@@ -47,7 +54,12 @@ function offline() {
     });
     return release;
   }
-  return { client, flags: client.featureFlags, asked, server, wire, hold };
+  /** Holds the response to the next request. */
+  function holdNext(): () => void {
+    isHeldNext = true;
+    return hold();
+  }
+  return { client, flags: client.featureFlags, asked, server, wire, hold, holdNext };
 }
 
 describe("without a socket", () => {
@@ -79,6 +91,24 @@ describe("without a socket", () => {
     release();
     await vi.advanceTimersByTimeAsync(37_000);
     expect(asked).toEqual([null, null, null]);
+    subscription.close();
+  });
+
+  test("a response that was requested before another user signed in is not used", async () => {
+    const { client, flags, server, holdNext } = offline();
+    const subscription = flags.subscribe();
+    await vi.advanceTimersByTimeAsync(1000);
+    Object.assign(server, { value: "of ann", context: { userId: "ann" } });
+    const release = holdNext();
+    await vi.advanceTimersByTimeAsync(6000);
+    expect(subscription.state).toBe("polling");
+    Object.assign(server, { value: "of bob", context: { userId: "bob" }, tag: 'W/"2"' });
+    await client.signIn.email({ email: "bob@app.test", password: "x" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await flags.getValue("a")).toBe("of bob");
+    release();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await flags.getValue("a")).toBe("of bob");
     subscription.close();
   });
 

@@ -1,10 +1,11 @@
-/** Random writes, session changes and cuts for 15 minutes, with 500 pages on three processes. */
+/** Random writes, session changes, cuts and kills for 15 minutes, with 500 pages on three processes. */
 
 import { recordEvidence } from "@halyard/services/evidence";
 import { expect, onTestFinished, test } from "vitest";
 import { freshPostgres } from "../databases.ts";
 import { createRandom, seedOfRun } from "../engine/random.ts";
 import { runHistory } from "../live/history.ts";
+import { createNodes } from "../live/nodes.ts";
 
 const DURATION_MS = Number(process.env["HALYARD_HISTORY_MS"] ?? 15 * 60_000);
 const PAGES = Number(process.env["HALYARD_HISTORY_PAGES"] ?? 500);
@@ -15,8 +16,10 @@ const title = `${PAGES} pages on ${PROCESSES} processes end with the values of a
 test(title, { timeout: DURATION_MS + 600_000 }, async () => {
   const seed = seedOfRun();
   const db = await freshPostgres();
+  const nodes = await createNodes(db.url, PROCESSES);
   const opened: (() => Promise<void>)[] = [];
   onTestFinished(async () => {
+    await nodes.close();
     for (const close of opened) await close();
     await db.drop();
   });
@@ -27,7 +30,9 @@ test(title, { timeout: DURATION_MS + 600_000 }, async () => {
       return database;
     },
     pages: PAGES,
-    processes: PROCESSES,
+    // Writes come from two more processes.
+    processes: 2,
+    nodes,
     durationMs: DURATION_MS,
     random: createRandom(seed),
   });
@@ -38,12 +43,12 @@ test(title, { timeout: DURATION_MS + 600_000 }, async () => {
     afterEnd: [],
   });
   recordEvidence("live-flags", {
-    what: "Pages subscribe to live flags while flags, overrides and active organizations change at random, sessions end and connections are cut.",
-    size: `${PAGES} pages on ${PROCESSES} auth instances with one PostgreSQL database, for ${Math.round(DURATION_MS / 1000)} s.`,
+    what: "Pages subscribe to live flags while flags, overrides and active organizations change at random, sessions end, connections are cut, and processes and the bus are killed.",
+    size: `${PAGES} pages on ${PROCESSES} processes with one PostgreSQL database and one Redis, for ${Math.round(DURATION_MS / 1000)} s.`,
     checked:
-      "At the end every page has the values of a fresh evaluation. No page was told an older value after a newer one, no frame names another user, and an ended session gets no frame after 6 s.",
+      "At the end every page has the values of a fresh evaluation. No page was told an older value after a newer one, no frame has a text of another user or of an organization that its user is not a member of, and an ended session gets no frame after 6 s.",
     suite: "packages/flags/test/long/live-history.long.test.ts",
     seed,
-    figures: { PostgreSQL: { steps: result.steps, frames: result.frames } },
+    figures: { PostgreSQL: { steps: result.steps, frames: result.frames, kills: result.kills } },
   });
 });

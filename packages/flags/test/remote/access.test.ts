@@ -114,6 +114,33 @@ describe("guide/flags-remote: A revoked key", () => {
     }
     expect(kept.remote.flags.state).toBe("live");
   });
+
+  test("a key that cannot be checked does not keep the connection of a revoked one open", async () => {
+    let throwsFor: string | undefined;
+    const host = await memoryHost({
+      flags: {
+        permission({ key }) {
+          if (key?.id === throwsFor) throw new Error("The permission check of the host failed.");
+          return true;
+        },
+      },
+    });
+    await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
+    const admin = await newAdmin(host);
+    const { url } = await serveDefinitions(host.auth);
+    const start = async () => {
+      const { id, key } = await newApiKey(host, { userId: admin.id });
+      const remote = startRemote({ url, key });
+      await remote.flags.ready;
+      return { id, remote };
+    };
+    // Keys are checked in the order of their connections.
+    const [unclear, revoked] = [await start(), await start()];
+    throwsFor = unclear.id;
+    await host.adapter.delete({ model: "apikey", where: [{ field: "id", value: revoked.id }] });
+    await expect.poll(() => revoked.remote.flags.state, { timeout: 5_000 }).toBe("closed");
+    expect(unclear.remote.flags.state).toBe("live");
+  });
 });
 
 describe("guide/flags-remote: Organizations", () => {

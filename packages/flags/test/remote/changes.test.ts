@@ -1,5 +1,6 @@
 /** Checks that changes reach remote processes, on real databases. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
 import { freshPostgres, freshSqlite } from "../databases.ts";
 import { type Host, startHost } from "../host.ts";
 import { flag, newKey } from "../memory-host.ts";
@@ -57,6 +58,48 @@ describe.each([
     await other.auth.api.createFeatureFlag({ body: flag({ key: name, enabled: true, defaultValue: "v" }) });
     expect(await changed).toEqual([name]);
     expect(remote.flags.getValue(name)).toBe("v");
+  });
+
+  test("a process that reconnects to a server that has not read a change yet does not go back", async () => {
+    const connected = database.connect();
+    const late = await startHost({
+      database: connected.database,
+      // It reads a change only when it must.
+      flags: { pollMs: 600_000 },
+      migrate: false,
+    });
+    onTestFinished(async () => {
+      await late.close();
+      await connected.close();
+    });
+    const name = newKey();
+    await host.auth.api.createFeatureFlag({ body: flag({ key: name, enabled: true, defaultValue: "1" }) });
+    const [current, behind] = [await serveDefinitions(host.auth), await serveDefinitions(late.auth)];
+    const before = startRemote({ url: behind.url, key });
+    await before.flags.ready;
+    expect(before.flags.getValue(name)).toBe("1");
+    let target = current.url;
+    const sockets: WebSocket[] = [];
+    const remote = startRemote({
+      url: current.url,
+      key,
+      wsFactory(_url, protocols) {
+        const socket = new WebSocket(target, protocols);
+        sockets.push(socket);
+        return socket;
+      },
+    });
+    await remote.flags.ready;
+    const seen: unknown[] = [];
+    remote.flags.onChange(() => seen.push(remote.flags.getValue(name)));
+    const { id } = await host.auth.api.getFeatureFlag({ params: { id: `key:${name}` } });
+    await host.auth.api.updateFeatureFlag({ body: { id, defaultValue: "2" } });
+    await expect.poll(() => remote.flags.getValue(name)).toBe("2");
+    target = behind.url;
+    sockets[0]?.terminate();
+    // A second socket is opened only while the state is stale, which may be over before it is looked at.
+    await expect.poll(() => [sockets.length, remote.flags.state]).toEqual([2, "live"]);
+    expect([...new Set(seen)]).toEqual(["2"]);
   });
 
   test("after a lost connection it gets only what changed meanwhile", async () => {

@@ -1,5 +1,5 @@
 /** Checks the file with the last definitions: a start without the server, and every file that must be refused. */
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Host } from "../host.ts";
@@ -124,6 +124,19 @@ describe("guide/flags-remote: The file", () => {
     await remote.flags.close();
     expect(remote.errors).toContainEqual(expect.stringContaining("could not be written"));
     chmodSync(dirname(path), 0o700);
+  });
+
+  test("a file that could not be written is written again with the next change, or at the end", async () => {
+    const path = newFile();
+    mkdirSync(path);
+    const remote = startRemote({ url: server.url, key, file: path });
+    await remote.flags.ready;
+    await expect
+      .poll(() => remote.errors, { timeout: 5_000 })
+      .toContainEqual(expect.stringContaining("could not be written"));
+    rmdirSync(path);
+    await remote.flags.close();
+    expect(readFileSync(path, "utf8")).toContain("stored");
   });
 
   test("a key that the server refuses does not start from the file", async () => {

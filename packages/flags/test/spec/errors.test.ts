@@ -1,6 +1,7 @@
 /** Checks the status and the body of every error, and the health route. */
 import { FEATURE_FLAG_ERROR_CODES } from "@halyard/flags";
 import { describe, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import type { Answer, Host, Person } from "../host.ts";
 import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
 import { WAYS } from "./ways.ts";
@@ -121,7 +122,7 @@ describe("guide/flags-http: Health", () => {
 
   test("every caller gets status and version", async () => {
     const answer = await host.call("GET", path);
-    expect([answer.status, answer.json]).toEqual([200, { status: "ok", version: "0.2.0" }]);
+    expect([answer.status, answer.json]).toEqual([200, { status: "ok", version: manifest.version }]);
     expect((await host.call("GET", path, { as: await host.person("healthy") })).json).toEqual(answer.json);
     expect((await host.call("GET", path, { headers: { "x-api-key": "bad" } })).json).toEqual(answer.json);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
 import { memoryHost, newKey } from "../memory-host.ts";
-import { DATABASES, setFields, TRUSTED, trustedSuite } from "../trusted-host.ts";
+import { DATABASES, FIELDS, setFields, TRUSTED, trustedSuite } from "../trusted-host.ts";
 
 const proOnly = { conditions: [{ attribute: "user.plan", operator: "equals" as const, value: "pro" }] };
 
@@ -113,6 +113,32 @@ describe.each(DATABASES)("guide/flags-plan: How it works (%s)", (_name, open) =>
     await expect(again).rejects.toMatchObject({ statusCode: 404 });
   });
 
+  test("a plan is never applied after a change of a rule, even if both happen at the same time", async () => {
+    for (let round = 0; round < 6; round++) {
+      const flag = await make();
+      const rule = await host.auth.api.createFeatureFlagRule({
+        body: { flagId: flag.id, priority: 1, conditions: proOnly, value: "yes" },
+      });
+      const { id } = await host.auth.api.planFeatureFlags({
+        body: { changes: [{ flagKey: flag.key, fields: { enabled: false } }] },
+      });
+      const applying = host.auth.api.applyFeatureFlagPlan({ body: { id } }).then(
+        () => true,
+        () => false,
+      );
+      // Each round begins the change a little later.
+      for (let turn = 0; turn < round; turn++) await new Promise(setImmediate);
+      const changing = host.auth.api.updateFeatureFlagRule({
+        body: { flagId: flag.id, ruleId: rule.id, value: "other" },
+      });
+      const [isApplied] = await Promise.all([applying, changing]);
+      const { entries } = await host.auth.api.listFeatureFlagAuditEntries({ query: { flagId: flag.id } });
+      // Newest first.
+      const actions = entries.map(({ action }) => action).filter((action) => action.endsWith("updated"));
+      expect(actions).toEqual(isApplied ? ["rule.updated", "flag.updated"] : ["rule.updated"]);
+    }
+  });
+
   test("a plan is refused after a change of the flag, of its rules or of a segment that it uses", async () => {
     const segment = await host.auth.api.createFeatureFlagSegment({
       body: { key: newKey(), conditions: proOnly },
@@ -139,6 +165,38 @@ describe.each(DATABASES)("guide/flags-plan: How it works (%s)", (_name, open) =>
       });
       expect((await host.auth.api.getFeatureFlag({ params: { id: flag.id } })).enabled).toBe(true);
     }
+  });
+});
+
+describe("guide/flags-plan: Bounds", () => {
+  test("other requests are served while a plan evaluates expensive flags", async () => {
+    const host = await memoryHost({ ...FIELDS, flags: { trusted: TRUSTED } });
+    for (let at = 0; at < 24; at++) {
+      const email = `user-${at}@example.com`;
+      const data = { name: "N", email, emailVerified: true, createdAt: new Date(), updatedAt: new Date() };
+      await host.adapter.create({ model: "user", data: { ...data, plan: "a".repeat(4_096) } });
+    }
+    const flag = await host.auth.api.createFeatureFlag({
+      body: { key: newKey(), name: "N", type: "boolean", enabled: true, offValue: false },
+    });
+    const search = { attribute: "user.plan", operator: "contains", value: `${"a".repeat(255)}b` } as const;
+    await host.auth.api.createFeatureFlagRule({
+      body: {
+        flagId: flag.id,
+        priority: 1,
+        conditions: { conditions: Array(90).fill(search), operator: "OR" },
+        value: true,
+      },
+    });
+    // Counted, not timed: a busy machine makes each turn longer, but not rarer.
+    let turns = 0;
+    const clock = setInterval(() => (turns += 1), 1);
+    const { users } = await host.auth.api.planFeatureFlags({
+      body: { changes: [{ flagKey: flag.key, fields: { name: "M" } }] },
+    });
+    clearInterval(clock);
+    expect(users.total).toBe(24);
+    expect(turns).toBeGreaterThan(6);
   });
 });
 
@@ -234,11 +292,15 @@ describe("guide/flags-plan: Options", () => {
     ["a flag by key and by id", { changes: [{ flagKey: "k", flagId: "k", fields: {} }] }],
     ["the same flag twice", { changes: [1, 2].map(() => ({ flagKey: "k", fields: {} })) }],
     ["a value that does not fit", { changes: [{ flagKey: "k", fields: { defaultValue: 5 } }] }],
+    [
+      "one new key for two flags",
+      { changes: ["k", "l"].map((flagKey) => ({ flagKey, fields: { key: "m" } })) },
+    ],
     ["an unknown field", { changes: [{ flagKey: "k", fields: { colour: "red" } }] }],
   ])("a plan with %s is refused", async (_what, body) => {
     const host = await memoryHost();
     const admin = await host.person("admin", "admin");
-    await host.createFlag({ key: "k", name: "N", type: "string" }, admin);
+    for (const key of ["k", "l"]) await host.createFlag({ key, name: "N", type: "string" }, admin);
     const { status } = await host.call("POST", "/feature-flags/admin/plans", { as: admin, body });
     expect(status).toBe(400);
   });

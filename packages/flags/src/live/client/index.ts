@@ -1,16 +1,27 @@
 /** The public names of `@halyard/flags/live-client`: a Better Auth client plugin that keeps flag values current. */
 import type { ClientOptions, WsClient } from "@halyard/wire/client";
 import type { AuthClientStore } from "../../client/client.ts";
-import { type LiveSeam, seams } from "../../client/seam.ts";
+import type { ClientSeam, SeamStore } from "../../client/seam.ts";
 import type { AuthFetch } from "../../client/transport.ts";
-import { createLink, type Emit, type LiveEvents, type LiveLink, type LiveState } from "./live-link.ts";
+import {
+  createLink,
+  type Emit,
+  ignore,
+  type LiveEvents,
+  type LiveLink,
+  type LiveState,
+  reopen,
+} from "./live-link.ts";
 
 export type { LiveEvents, LiveState } from "./live-link.ts";
 
 /** The options of `featureFlagsLiveClient()`: the application's own connection, or the address for a new one. */
 export type FeatureFlagsLiveClientOptions =
   | {
-      /** The wire client of the application. Flags use its connection, and never open or close it. */
+      /**
+       * The wire client of the application. Flags use its connection. They open it again only when another user has signed
+       * in, because a connection keeps the session that it was opened with.
+       */
       readonly client: WsClient;
     }
   | {
@@ -75,8 +86,8 @@ export function featureFlagsLiveClient(options: FeatureFlagsLiveClientOptions): 
       return {
         featureFlags: {
           subscribe() {
-            const seam = seams.get($store);
-            if (!seam) throw new TypeError(WITHOUT_CLIENT);
+            const seam = ($store as SeamStore).$flags;
+            if (!seam) throw new TypeError("Add the plugin featureFlagsClient().");
             const listeners: Listeners = new Set();
             open.add(listeners);
             shared ??=
@@ -84,6 +95,7 @@ export function featureFlagsLiveClient(options: FeatureFlagsLiveClientOptions): 
                 ? createLink(options.client, seam, emit)
                 : connect(options.url, seam, emit, $store);
             const link = shared;
+            seam.live = link.state;
             return {
               get state() {
                 return open.has(listeners) ? link.state() : "closed";
@@ -109,27 +121,22 @@ export function featureFlagsLiveClient(options: FeatureFlagsLiveClientOptions): 
 type Listener = readonly [type: keyof LiveEvents, call: (event: never) => void];
 type Listeners = Set<Listener>;
 
-const WITHOUT_CLIENT = "featureFlags.subscribe() needs the plugin featureFlagsClient(). Add it.";
-
 /** A link over a connection of its own. */
-function connect(url: ClientOptions["url"], seam: LiveSeam, emit: Emit, $store: AuthClientStore): LiveLink {
+function connect(url: ClientOptions["url"], seam: ClientSeam, emit: Emit, $store: AuthClientStore): LiveLink {
   let wire: WsClient | undefined;
   let link: LiveLink | undefined;
   let isClosed = false;
-  const ignore = () => undefined;
+  const open = () => !isClosed && wire && reopen(wire);
   // Loaded only here, so that a page with its own wire client has it once.
   import("@halyard/wire/client").then(({ wsClient }) => {
-    if (isClosed) return;
     wire = wsClient({ url });
-    link = createLink(wire, seam, emit);
     // Failed attempts are visible in the state: the client polls.
     wire.onError(ignore);
-    wire.connect().catch(ignore);
+    if (!isClosed) link = createLink(wire, seam, emit);
+    open();
   }, ignore);
   // The connection belongs to the session that it was opened with. The first call comes before the client is loaded.
-  $store.listen("$sessionSignal", () => {
-    if (!isClosed) void wire?.close().then(() => wire?.connect().catch(ignore));
-  });
+  $store.listen("$sessionSignal", open);
   return {
     state: () => link?.state() ?? "connecting",
     close() {

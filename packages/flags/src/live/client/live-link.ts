@@ -1,6 +1,7 @@
 /** The live values of one client: subscribes on the socket, applies what the server pushes, and polls without a socket. */
 import type { WsClient } from "@halyard/wire/client";
-import type { LiveSeam } from "../../client/seam.ts";
+import type { ControlledFlagValues, FlagValues } from "../../client/flag-values.ts";
+import type { ClientSeam } from "../../client/seam.ts";
 import type { FlagState, FlagsBootstrap } from "../../model/bootstrap.ts";
 import type { JsonValue } from "../../model/declared.ts";
 import { NO_POSITION } from "../../model/position.ts";
@@ -13,7 +14,6 @@ import {
   type SyncMessage,
   Unsubscribe,
   Updated,
-  type UpdatedMessage,
 } from "../messages.ts";
 
 /**
@@ -40,26 +40,35 @@ export interface LiveLink {
 }
 
 const PATH = "/feature-flags/bootstrap";
-/** Time without a subscription after which the client polls, and pause before a subscription is tried again. */
+/** Time without a subscription after which the client polls. */
 const WAIT_MS = 5_000;
 const POLL_MS = 30_000;
 
 type Table<Value> = Record<string, Value>;
 
 /** What the client has: the last full set, and every change since. Its tables have no prototype: any key is possible. */
-interface Mirror extends FlagsBootstrap {
+interface Mirror extends Omit<FlagsBootstrap, "exposures"> {
+  readonly position: string;
   readonly flags: Table<FlagState>;
-  readonly exposures: Table<string>;
+  readonly exposures: Table<string | undefined>;
 }
+
+/** The values of a client also know whose they are. */
+type OwnedValues = FlagValues & Pick<ControlledFlagValues, "owner">;
 
 const text = JSON.stringify;
+export const ignore = (): void => undefined;
 
-function tableOf<Value>(entries: object = {}): Table<Value> {
-  return Object.assign(Object.create(null), entries);
+/** A connection keeps the session that it was opened with. */
+export function reopen(wire: WsClient): void {
+  wire
+    .close()
+    .then(() => wire.connect())
+    .catch(ignore);
 }
 
-export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveSeam, emit: Emit): LiveLink {
-  const values = actions.values();
+export function createLink(wire: WsClient, { actions, transport, bodyOf }: ClientSeam, emit: Emit): LiveLink {
+  const values = actions.values() as OwnedValues;
   const page = globalThis.document as Document | undefined;
   let state: LiveState = "connecting";
   let mirror: Mirror | undefined;
@@ -70,20 +79,29 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
   let isSynced = false;
   /** The context that the server evaluates for. */
   let subscribed = "";
-  let etag: string | undefined;
+  let etag: string | null = null;
   let sequence = 1e9;
   let isLoaded = values.status() !== "loading";
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the connection was opened again, until it has the values of the page's user. */
+  let isReopened = false;
 
   function become(next: LiveState): void {
-    if (next === state || state === "closed") return;
+    if (next === state) return;
     state = next;
     emit("state", next);
   }
 
   function pollIn(delayMs: number): void {
     clearTimeout(timer);
-    timer = setTimeout(poll, delayMs * (0.8 + Math.random() * 0.4));
+    timer = setTimeout(
+      () => {
+        // The last attempt was refused.
+        if (state === "polling") subscribe();
+        poll();
+      },
+      delayMs * (0.8 + Math.random() * 0.4),
+    );
   }
 
   /** Gives the values to the store. The text sorts after every time, so the store takes them as newer than any page's. */
@@ -91,83 +109,107 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
     values.hydrate({ ...bootstrap, evaluatedAt: `~${++sequence}` });
   }
 
+  /** What the server pushes does not count until the next `flags:sync`. */
+  function unsync(): void {
+    isSynced = false;
+    if (state === "polling") return;
+    become("connecting");
+    pollIn(WAIT_MS);
+  }
+
   function subscribe(): void {
-    if (wire.state !== "open" || state === "closed") return;
+    if (wire.state !== "open") return;
     const mine = ++id;
     const body = bodyOf(NO_POSITION);
     if (text(body) !== subscribed) tag = undefined;
     subscribed = text(body);
-    isSynced = false;
+    unsync();
     wire.request(Subscribe, { ...body, id, ...(tag && { tag, at }) }).catch(({ retryable }) => {
-      if (mine !== id || wire.state !== "open") return;
-      if (retryable) setTimeout(() => mine === id && subscribe(), WAIT_MS);
-      else poll();
+      // The next poll tries again.
+      if (!retryable && mine === id) poll();
     });
   }
 
-  function sync({ id: begun, tag: next, at: position, full, updated = [], deleted = [] }: SyncMessage): void {
-    let isOther = false;
+  function sync({ id: begun, tag: next, at: position, full, ...changes }: SyncMessage): void {
+    // A response that is under way may belong to another organization, or to a database before it was restored.
+    const isOther = full && mirror;
     if (begun !== undefined) {
       if (begun !== id) return;
       isSynced = true;
-      clearTimeout(timer);
       tag = next;
       if (full) {
-        isOther =
-          mirror !== undefined &&
-          (text(mirror.context) !== text(full.context) ||
-            position.some((one, index) => one < (at[index] ?? 0)));
-        mirror = { ...full, flags: tableOf(full.flags), exposures: tableOf(full.exposures) };
+        mirror = {
+          ...full,
+          flags: { __proto__: null, ...full.flags },
+          exposures: { __proto__: null, ...full.exposures },
+        } as object as Mirror;
       }
-      become("live");
     }
-    updated.forEach(update);
-    deleted.forEach(remove);
-    move(position);
-    // A response that is under way may belong to another organization, or to a database before it was restored.
+    apply(position, changes);
     if (isOther) values.invalidate();
   }
 
-  function update({ key, value, variant, reason, token }: UpdatedMessage): void {
+  /** With a position, the client has everything up to it. */
+  function apply(
+    next: LivePosition | undefined,
+    { updated = [], deleted = [] }: Pick<SyncMessage, "updated" | "deleted">,
+  ): void {
     if (!isSynced || !mirror) return;
-    const why = REASONS[reason];
-    mirror.flags[key] = { value, ...(variant !== undefined && { variant }), ...(why && { reason: why }) };
-    delete mirror.exposures[key];
-    if (token) mirror.exposures[key] = token;
-  }
-
-  function remove(key: string): void {
-    if (isSynced) delete mirror?.flags[key];
-  }
-
-  /** The client has everything up to this position. */
-  function move(next: LivePosition | undefined): void {
-    if (!isSynced || !mirror || !next) return;
+    const { flags, exposures, position } = mirror;
+    for (const { key, value, variant, reason, token } of updated) {
+      // Fields that are undefined count as absent.
+      flags[key] = { value, variant, reason: REASONS[reason] } as FlagState;
+      exposures[key] = token;
+    }
+    for (const key of deleted) delete flags[key];
+    if (!next) return;
     at = next;
     // Behind the revisions, a position has the organization's id.
-    const organization = mirror.position?.replace(/^\d+(\.\d+)?/, "") ?? "";
-    mirror = { ...mirror, position: at.join(".") + organization };
-    hydrate(mirror);
+    mirror = { ...mirror, position: at.join(".") + position.replace(/^\d+(\.\d+)?/, "") };
+    show();
+  }
+
+  /** Whether the connection has another user than the page, whose last response decides. */
+  function isForeign(): unknown {
+    const owner = values.owner();
+    return owner && owner.userId !== mirror?.context?.userId;
+  }
+
+  /** Gives what the server pushed to the store, unless it is for another user. */
+  function show(): void {
+    // The response that is under way says whose values the page shows.
+    if (!isSynced || !mirror || !isLoaded) return;
+    if (!isForeign()) {
+      isReopened = false;
+      become("live");
+      hydrate(mirror as FlagsBootstrap);
+    } else if (!isReopened) {
+      isReopened = true;
+      reopen(wire);
+    } else if (state !== "polling") poll();
   }
 
   function poll(): void {
-    if (state === "closed" || isSynced) return;
+    // A connection that was opened again and still has another session is of no use.
+    if (isSynced && !isForeign()) return;
     become("polling");
     pollIn(POLL_MS);
     if (page?.visibilityState === "hidden") return;
+    const owner = values.owner();
     const options = {
       body: bodyOf(NO_POSITION),
       timeoutMs: WAIT_MS,
       ...(etag && { headers: { "if-none-match": etag } }),
       onResponse({ response }: { readonly response: Response }) {
-        etag = response.headers.get("etag") ?? undefined;
+        etag = response.headers.get("etag");
       },
     };
     void transport.request<FlagsBootstrap>(PATH, options).then(({ data }) => {
       if (!data) return;
-      if (!isSynced && isLoaded) hydrate(data);
+      // Another user may have signed in since.
+      if (state === "polling" && isLoaded && values.owner() === owner) hydrate(data);
       // Values that were not taken must come again.
-      else etag = undefined;
+      else etag = null;
     });
   }
 
@@ -182,32 +224,25 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: LiveS
       // The values were dropped, because the user or the context changed.
       if (!mirror && text(bodyOf(NO_POSITION)) === subscribed) return;
       mirror = tag = undefined;
-      subscribe();
-    } else if (wasLoaded) {
+      return subscribe();
+    }
+    if (wasLoaded) {
       for (const key of changed) {
         const { value, variant } = values.read(key) ?? {};
         if (value === undefined) emit("flag:deleted", { key });
-        else emit("flag:updated", { key, value, ...(variant && { variant }) });
+        else emit("flag:updated", { key, value, variant } as LiveEvents["flag:updated"]);
       }
     }
+    if (state !== "live" || isForeign()) show();
   }
 
   const stops = [
     wire.on(Sync, sync),
-    wire.on(Updated, (message) => {
-      update(message);
-      move(message.at);
-    }),
-    wire.on(Deleted, (message) => {
-      remove(message.key);
-      move(message.at);
-    }),
+    wire.on(Updated, (message) => apply(message.at, { updated: [message] })),
+    wire.on(Deleted, ({ key, at: next }) => apply(next, { deleted: [key] })),
     wire.onState((next) => {
-      if (next === "open") return subscribe();
-      isSynced = false;
-      if (state !== "live") return;
-      become("connecting");
-      pollIn(WAIT_MS);
+      if (next === "open") subscribe();
+      else unsync();
     }),
     values.subscribe(see),
     () => page?.removeEventListener("visibilitychange", seeVisible),

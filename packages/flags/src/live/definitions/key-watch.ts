@@ -61,7 +61,7 @@ export class KeyWatch {
         await this.#checkKeys(ids.slice(start, start + MAX_KEYS));
       }
     } catch {
-      // While the database does not respond, no caller can revoke a key either.
+      // While the database does not respond, no caller can revoke a key either. The next check tries again.
     } finally {
       this.#isChecking = false;
     }
@@ -76,7 +76,8 @@ export class KeyWatch {
       const name = JSON.stringify([keyId, tenant]);
       const verdict = verdicts.get(name) ?? this.#judge(rows.get(keyId), tenant);
       verdicts.set(name, verdict);
-      if ((await verdict) === "revoked") holder.revoked();
+      // One that cannot be judged, because a callback of the host throws, must not protect the others.
+      if ((await verdict.catch(() => undefined)) === "revoked") holder.revoked();
     }
   }
 

@@ -74,13 +74,32 @@ export class TenantFeed {
     return this.#tenant === NO_TENANT ? [NO_TENANT] : [NO_TENANT, this.#tenant];
   }
 
-  /** Starts the transfer of what a reader at this position lacks. Rejects while there are no flags in memory. */
+  /**
+   * Starts the transfer of what a reader at this position lacks. Rejects while there are no flags in memory, or only
+   * older ones than the reader has.
+   */
   async transfer(
     position: string | undefined,
     environment: string | undefined,
   ): Promise<{ readonly transfer: Transfer; readonly stale: boolean }> {
+    if (position !== undefined) await this.#reach(position);
     const { view, stale } = await this.#refresh();
     return { transfer: new Transfer(view, environment, this.#changesSince(view, position)), stale };
+  }
+
+  /** Another process of the server may have read changes that this one has not: a reader never goes back. */
+  async #reach(position: string): Promise<void> {
+    const revisions = position.split(".").map((part) => Number.parseInt(part, 10));
+    for (const [at, tenant] of this.#tenants().entries()) {
+      const revision = revisions[at] ?? 0;
+      if (!Number.isSafeInteger(revision)) continue;
+      const { snapshot, stale } = await this.#store.snapshot(tenant, revision);
+      // Flags that are older and not stale come from a restored database.
+      if (snapshot.revision < revision && stale)
+        throw new Error("The flags in memory are older than those of the reader.");
+    }
+    // A read that had begun before may have older snapshots.
+    await this.#refreshing?.catch(() => undefined);
   }
 
   #changesSince(view: DefinitionView, position: string | undefined) {

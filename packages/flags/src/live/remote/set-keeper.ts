@@ -65,6 +65,8 @@ export class SetKeeper {
       try {
         await (await this.#file).write(newest.set, newest.confirmedAtMs);
       } catch (error) {
+        // The next confirmation writes it again.
+        if (this.#written === newest) this.#written = undefined;
         this.#fail("The file with flag definitions could not be written", error);
       }
     });

@@ -44,6 +44,8 @@ export const createKey: ConsoleOperation = {
     const { name: called, actions, expiresInDays } = parse(keyInput, readBody(call));
     const caller = await call.identity.administrator();
     if (caller.kind !== "user") throw onlyUsers();
+    // The key would outlive the impersonation, and no log would say who has it.
+    if (caller.user.impersonatedBy !== undefined) throw whileImpersonating();
     const own = await actionsIn(call, caller, NO_TENANT);
     const missing = actions.filter((action) => !own.includes(action));
     if (missing.length > 0) {
@@ -153,4 +155,11 @@ function isoOf(value: unknown): string | undefined {
 
 function onlyUsers(): FeatureFlagError {
   return new FeatureFlagError("PERMISSION_DENIED", "Only a signed-in user can make API keys. Sign in.");
+}
+
+function whileImpersonating(): FeatureFlagError {
+  return new FeatureFlagError(
+    "PERMISSION_DENIED",
+    "An admin who impersonates a user cannot make API keys of that user. End the impersonation.",
+  );
 }

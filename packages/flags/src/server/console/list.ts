@@ -1,4 +1,5 @@
 /** Every operation of the console, by the last part of its path. */
+import { log, revision } from "./changes.ts";
 import type { ConsoleOperation, PublicConsoleOperation } from "./definition.ts";
 import { createKey, deleteKey, keys } from "./keys.ts";
 import { matches, people, person } from "./people.ts";
@@ -14,6 +15,8 @@ export const CONSOLE_OPERATIONS: ReadonlyMap<string, ConsoleOperation | PublicCo
   ["person", person],
   ["matches", matches],
   ["activity", activity],
+  ["revision", revision],
+  ["log", log],
   ["verify-audit", verifyAudit],
   ["export-audit", exportAudit],
   ["keys", keys],

@@ -124,6 +124,7 @@ export const matches: ConsoleOperation = {
       tenant,
       environment: service.options.environments?.default,
       roots: compiled.trustedRoots,
+      cost: compiled.cost,
     });
     let matching = 0;
     let unknown = 0;

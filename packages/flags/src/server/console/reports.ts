@@ -28,19 +28,38 @@ export const activity: ConsoleOperation = {
     const { start, end } = parse(activityInput, readBody(call));
     const window = parseWindow({ ...(start && { start }), ...(end && { end }) }, Date.now());
     await writeCounts(service);
-    const counts = await service.events.activity(about, figureWindow(window));
-    const hours = new Map<string, Partial<Record<EvaluationReason, number>>>();
+    const figures = figureWindow(window);
+    const isOfFlag = about !== "all" && "flagId" in about;
+    const [counts, arms] = await Promise.all([
+      service.events.activity(about, figures),
+      isOfFlag ? service.events.armActivity(about.flagId, figures) : [],
+    ]);
+    const hours = new Map<string, HourCounts>();
+    const hourOf = (at: string): HourCounts => {
+      const found = hours.get(at) ?? { byReason: {}, byVariant: new Map() };
+      hours.set(at, found);
+      return found;
+    };
     for (const { hour, reason, count } of counts) {
-      const byReason = hours.get(hour) ?? {};
+      const { byReason } = hourOf(hour);
       byReason[reason] = (byReason[reason] ?? 0) + count;
-      hours.set(hour, byReason);
     }
+    for (const { hour, arm, count } of arms) hourOf(hour).byVariant.set(arm, count);
     return {
       window,
-      hours: Array.from(hours, ([at, byReason]) => ({ at, byReason })).sort((a, b) => (a.at < b.at ? -1 : 1)),
+      hours: Array.from(hours, ([at, { byReason, byVariant }]) => ({
+        at,
+        byReason,
+        ...(isOfFlag && { byVariant: Object.fromEntries(byVariant) }),
+      })).sort((a, b) => (a.at < b.at ? -1 : 1)),
     };
   },
 };
+
+interface HourCounts {
+  readonly byReason: Partial<Record<EvaluationReason, number>>;
+  readonly byVariant: Map<string, number>;
+}
 
 async function activityScope(call: GuardedCall): Promise<ActivityScope> {
   const { body } = call.request;

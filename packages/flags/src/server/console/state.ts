@@ -27,19 +27,22 @@ export const session: PublicConsoleOperation = {
     const caller = await call.identity.administrator().catch(orNobody);
     const known = caller === undefined || caller.kind === "server" ? undefined : caller;
     const home = known && multiTenant ? await call.identity.homeOf(known) : undefined;
+    const organizations = known?.kind === "user" && multiTenant ? await organizationsOf(call, known) : [];
+    const actions = known === undefined ? [] : await actionsIn(call, known, NO_TENANT);
+    // How the application is set up is for users of the console only.
+    const isAdmitted = actions.length > 0 || organizations.length > 0;
     return {
       ...(known?.kind === "user" && { user: await userOf(call, known.user) }),
       emailAndPassword: host.emailAndPassword?.enabled === true,
       multiTenant,
-      organizations: known?.kind === "user" && multiTenant ? await organizationsOf(call, known) : [],
+      organizations,
       ...(home !== undefined && { activeOrganizationId: home }),
-      actions: known === undefined ? [] : await actionsIn(call, known, NO_TENANT),
+      actions,
       environments: {
-        ...(fallback !== undefined && { default: fallback }),
-        ...(claimable !== undefined && { claimable }),
+        ...(isAdmitted && fallback !== undefined && { default: fallback }),
+        ...(isAdmitted && claimable !== undefined && { claimable }),
       },
-      // Names of fields are for users who may write rules.
-      trustedPaths: known === undefined || options.trusted === undefined ? [] : pathsOf(options.trusted),
+      trustedPaths: isAdmitted && options.trusted !== undefined ? pathsOf(options.trusted) : [],
       apiKeys: host.plugins?.some(({ id }) => id === "api-key") === true,
       online: service.online !== undefined,
       version: VERSION,

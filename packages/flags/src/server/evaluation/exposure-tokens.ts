@@ -1,8 +1,5 @@
-/**
- * Exposure tokens: what the server showed to a user, signed, so that it can be reported later without a second evaluation.
- * A token is base64url of its fields as JSON, a dot, and 128 bits of an HMAC-SHA256.
- */
-import { createSigner, type Signer } from "./hmac.ts";
+/** Exposure tokens: what the server showed to a user, signed, so that it can be reported later without a second evaluation. */
+import { createSeal } from "./sealed.ts";
 
 /** What a token says. */
 export interface ShownFlag {
@@ -26,10 +23,6 @@ export interface ExposureTokens {
 }
 
 const LIFE_MS = 24 * 60 * 60 * 1000;
-/** Longer than any token: an id has at most 255 characters, each at most six in JSON. */
-const MAX_LENGTH = 8192;
-/** 128 bits in base64url. */
-const SIGNATURE_LENGTH = 22;
 const PURPOSE = "halyard feature flags: exposure tokens 1";
 
 /** The part of Better Auth's context that holds the application's secrets. */
@@ -53,23 +46,11 @@ export function secretsOf({ secret, secretConfig }: SecretHost): string[] {
 }
 
 export function createExposureTokens(secrets: readonly string[]): ExposureTokens {
-  const signers = secrets.map((secret) => createSigner(createSigner(utf8(secret))(PURPOSE)));
-  const [current] = signers;
-  if (current === undefined) throw new Error("Exposure tokens need a secret.");
-
+  const seal = createSeal<Fields>(secrets, PURPOSE);
   return {
-    sign(shown) {
-      const fields = toBase64(asciiOf(fieldsOf(shown)));
-      return `${fields}.${signatureOf(current, fields)}`;
-    },
+    sign: (shown) => seal.sign(fieldsOf(shown)),
     read(token, nowMs) {
-      if (typeof token !== "string" || token.length > MAX_LENGTH) return undefined;
-      const dot = token.length - SIGNATURE_LENGTH - 1;
-      if (dot < 1 || token[dot] !== "." || !/^[\w-]+$/.test(token.slice(0, dot))) return undefined;
-      const fields = token.slice(0, dot);
-      const signature = token.slice(dot + 1);
-      if (!signers.some((signer) => isSame(signatureOf(signer, fields), signature))) return undefined;
-      const shown = shownOf(JSON.parse(fromBase64(fields)));
+      const shown = shownOf(seal.open(token));
       return shown !== undefined && nowMs - shown.atMs < LIFE_MS ? shown : undefined;
     },
   };
@@ -114,36 +95,4 @@ function shownOf(fields: unknown): ShownFlag | undefined {
     ...(typeof userId === "string" && { userId }),
     ...(typeof anonymousId === "string" && { anonymousId }),
   };
-}
-
-function signatureOf(signer: Signer, fields: string): string {
-  return toBase64(String.fromCharCode(...signer(fields).subarray(0, 16)));
-}
-
-/** Takes the same time wherever the texts differ. */
-function isSame(one: string, other: string): boolean {
-  if (one.length !== other.length) return false;
-  let difference = 0;
-  for (let at = 0; at < one.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
-  return difference === 0;
-}
-
-/** JSON with only ASCII characters. */
-function asciiOf(fields: Fields): string {
-  return JSON.stringify(fields).replace(
-    /[\u0080-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
-function toBase64(bytes: string): string {
-  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
-function fromBase64(text: string): string {
-  return atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-}
-
-function utf8(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
 }

@@ -1,5 +1,5 @@
 /** Counts what one change of a flag does to users: from which value to which, and for how many. */
-import type { Evaluation, EvaluationContext } from "../../engine/definition.ts";
+import type { EvaluationContext } from "../../engine/definition.ts";
 import type { JsonValue } from "../../engine/json.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import type { FlagImpact, MovedUser, ValueMove } from "../../model/plan.ts";
@@ -17,6 +17,7 @@ export class ImpactCounter {
   readonly #snapshot: Pick<Snapshot, "override">;
   readonly #moves = new Map<string, { from: JsonValue; to: JsonValue; count: number }>();
   readonly #examples: MovedUser[] = [];
+  readonly #texts = new WeakMap<object, string>();
   readonly #nowMs = Date.now();
   readonly #namesUsers: boolean;
   #unchanged = 0;
@@ -32,24 +33,30 @@ export class ImpactCounter {
   count(user: HostUser, context: EvaluationContext, contexts: KnownContexts): void {
     const { flag, before, after } = this.preview;
     const override = this.#snapshot.override(flag.id, user.id, this.#nowMs);
-    const { result, isGuess } = contexts.observe((): [Evaluation, Evaluation] => [
-      before.evaluate(context, override),
-      after.evaluate(context, override),
-    ]);
-    const [{ value: from }, { value: to }] = result;
-    if (isGuess) this.#unknown += 1;
+    contexts.begin();
+    const { value: from } = before.evaluate(context, override);
+    const { value: to } = after.evaluate(context, override);
+    if (contexts.isGuess) this.#unknown += 1;
     else if (isSame(from, to)) this.#unchanged += 1;
     else this.#move(user, from, to);
   }
 
   #move({ id, name, email }: HostUser, from: JsonValue, to: JsonValue): void {
     this.movedIds.push(id);
-    const key = `${canonicalJson(from)}\n${canonicalJson(to)}`;
+    const key = `${this.#textOf(from)}\n${this.#textOf(to)}`;
     const move = this.#moves.get(key);
     if (move === undefined) this.#moves.set(key, { from, to, count: 1 });
     else move.count += 1;
     if (this.#examples.length === MAX_EXAMPLES) return;
     this.#examples.push({ userId: id, ...(this.#namesUsers && { name, email }), from, to });
+  }
+
+  /** The same for equal values. Users get the same few objects, so each is read once. */
+  #textOf(value: JsonValue): string {
+    if (typeof value !== "object" || value === null) return `${typeof value} ${value}`;
+    const text = this.#texts.get(value) ?? canonicalJson(value);
+    this.#texts.set(value, text);
+    return text;
   }
 
   impact(online: number): FlagImpact {

@@ -10,9 +10,9 @@ export interface HostUser {
   readonly id: string;
   readonly name: string;
   readonly email: string;
-  readonly role?: string;
+  readonly role: string | undefined;
   /** The role of a member of the organization. */
-  readonly organizationRole?: string;
+  readonly organizationRole: string | undefined;
   readonly row: Readonly<Record<string, unknown>>;
 }
 
@@ -36,6 +36,7 @@ export class HostUsers {
   readonly #adapter: Reader;
   readonly #tenant: string;
   readonly #select: string[];
+  readonly #fields: readonly string[];
   /** For many rows, the adapter takes several times as long as the query. */
   readonly #direct: HostTables | undefined;
 
@@ -43,6 +44,7 @@ export class HostUsers {
   constructor({ adapter, tables, options }: HostContext, tenant: string, fields: readonly string[]) {
     this.#adapter = adapter;
     this.#tenant = tenant;
+    this.#fields = fields;
     const hasRole = tables["user"]?.fields["role"] !== undefined;
     this.#select = [...new Set(["id", "name", "email", ...(hasRole ? ["role"] : []), ...fields])];
     const { database } = options;
@@ -124,10 +126,7 @@ export class HostUsers {
 
   /** In the order of ids. A member who was deleted as a user is left out. */
   async *batches(): AsyncGenerator<readonly HostUser[], void> {
-    if (this.#tenant === NO_TENANT) {
-      for await (const rows of this.#scan("user", [], this.#select)) yield rows.map((row) => userOf(row));
-      return;
-    }
+    if (this.#tenant === NO_TENANT) return yield* this.#allUsers();
     const select = ["id", "userId", "role"];
     for await (const members of this.#scan("member", this.#membership(), select)) {
       const roles = new Map(members.map(({ userId, role }) => [String(userId), String(role)]));
@@ -153,49 +152,97 @@ export class HostUsers {
     return rows;
   }
 
-  async *#scan(model: string, where: readonly Where[], select: string[]): AsyncGenerator<Row[]> {
-    let last: string | undefined;
-    for (;;) {
-      const beyond: Where[] = last === undefined ? [] : [{ field: "id", operator: "gt", value: last }];
-      const ordinary = () =>
-        this.#adapter.findMany<Row>({
-          model,
-          where: [...where, ...beyond],
-          sortBy: { field: "id", direction: "asc" },
-          limit: BATCH,
-          select: [...select],
-        });
-      const tables = model === "user" ? this.#direct : undefined;
-      const quick = tables && (() => readUsers(tables, select, last));
-      const rows: Row[] = await (tables && quick ? tables.ask(quick, ordinary) : ordinary());
+  async *#allUsers(): AsyncGenerator<readonly HostUser[], void> {
+    const tables = this.#direct;
+    for (let last: string | undefined; ; ) {
+      const ordinary = async () =>
+        (await this.#after("user", [], this.#select, last)).map((row) => userOf(row));
+      const asked = { select: this.#select, fields: this.#fields };
+      const quick = tables && (() => readUsers(tables, asked, last));
+      const users: HostUser[] = await (tables && quick ? tables.ask(quick, ordinary) : ordinary());
+      if (users.length > 0) yield users;
+      if (users.length < BATCH) return;
+      last = users.at(-1)?.id;
+    }
+  }
+
+  async *#scan(model: string, where: readonly Where[], select: readonly string[]): AsyncGenerator<Row[]> {
+    for (let last: string | undefined; ; ) {
+      const rows = await this.#after(model, where, select, last);
       if (rows.length > 0) yield rows;
       if (rows.length < BATCH) return;
       last = String(rows.at(-1)?.["id"]);
     }
   }
+
+  #after(
+    model: string,
+    where: readonly Where[],
+    select: readonly string[],
+    last: string | undefined,
+  ): Promise<Row[]> {
+    const beyond: Where[] = last === undefined ? [] : [{ field: "id", operator: "gt", value: last }];
+    return this.#adapter.findMany<Row>({
+      model,
+      where: [...where, ...beyond],
+      sortBy: { field: "id", direction: "asc" },
+      limit: BATCH,
+      select: [...select],
+    });
+  }
 }
 
+const NO_FIELDS: Row = {};
+
+/** `row` of each user has only `fields`. */
 async function readUsers(
   tables: HostTables,
-  select: readonly string[],
+  { select, fields }: { readonly select: readonly string[]; readonly fields: readonly string[] },
   after: string | undefined,
-): Promise<Row[]> {
+): Promise<HostUser[]> {
   const id = tables.column("user", "id");
-  const columns = select.map((field, at) => `${tables.column("user", field)} as f${at}`).join(", ");
+  const columns = select.map((field) => tables.column("user", field)).join(", ");
   const beyond = after === undefined ? "" : `where ${id} > $1`;
   const text = `select ${columns} from ${tables.table("user")} ${beyond} order by ${id} limit ${BATCH}`;
-  const rows = await tables.query(QUERY_TIMEOUT_MS, text, after === undefined ? [] : [after]);
-  return rows.map((row) => Object.fromEntries(select.map((field, at) => [field, row[`f${at}`]])));
+  const rows = await tables.queryArrays(QUERY_TIMEOUT_MS, text, after === undefined ? [] : [after]);
+  const place = (field: string) => select.indexOf(field);
+  const [atId, atName, atEmail, atRole] = [
+    place("id"),
+    place("name"),
+    place("email"),
+    place("role"),
+  ] as const;
+  const others = fields.map((field) => [field, place(field)] as const);
+  return rows.map((values) => {
+    let row = NO_FIELDS;
+    if (others.length > 0) {
+      const own: Record<string, unknown> = {};
+      for (const [field, at] of others) own[field] = values[at];
+      row = own;
+    }
+    return {
+      id: String(values[atId]),
+      name: textOf(values[atName]) ?? "",
+      email: textOf(values[atEmail]) ?? "",
+      role: textOf(values[atRole]),
+      organizationRole: undefined,
+      row,
+    };
+  });
 }
 
 function userOf(row: Row, organizationRole?: string): HostUser {
   const { id, name, email, role } = row;
   return {
     id: String(id),
-    name: typeof name === "string" ? name : "",
-    email: typeof email === "string" ? email : "",
-    ...(typeof role === "string" && { role }),
-    ...(organizationRole !== undefined && { organizationRole }),
+    name: textOf(name) ?? "",
+    email: textOf(email) ?? "",
+    role: textOf(role),
+    organizationRole,
     row,
   };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

@@ -47,9 +47,19 @@ export class KnownContexts {
     return Object.defineProperty(context, "attributes", { value: attributes });
   }
 
+  /** Begins to notice the reads of evaluations. */
+  begin(): void {
+    this.#isGuess = false;
+  }
+
+  /** Whether an evaluation since `begin()` read something unknown. */
+  get isGuess(): boolean {
+    return this.#isGuess;
+  }
+
   /** Whether `evaluate` read something unknown, and its result. */
   observe<Result>(evaluate: () => Result): { readonly result: Result; readonly isGuess: boolean } {
-    this.#isGuess = false;
+    this.begin();
     const result = evaluate();
     return { result, isGuess: this.#isGuess };
   }

@@ -1,11 +1,12 @@
 /** Evaluates something for every user that the host has, within a number of users and a time. */
 import { hasOrganizations } from "@halyard/sessions/plugin";
+import type { Steps } from "../../engine/cost.ts";
 import type { EvaluationContext, TrustedRoot } from "../../engine/definition.ts";
 import type { JsonObject } from "../../engine/json.ts";
 import type { Root } from "../../engine/path.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { PlannedUsers } from "../../model/plan.ts";
-import { sleep, within } from "../../store/wait.ts";
+import { pause, within } from "../../store/wait.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { Service } from "../service.ts";
 import { pickFields } from "../trusted/row-values.ts";
@@ -19,6 +20,8 @@ export interface PopulationOptions {
   readonly environment: string | undefined;
   /** The trusted roots that the evaluations read. */
   readonly roots: ReadonlySet<TrustedRoot>;
+  /** The most that the evaluations for one user cost. Default 0. */
+  readonly cost?: Steps;
   /** Fields of the user's row, beside those that the context needs. */
   readonly fields?: readonly string[];
 }
@@ -26,8 +29,10 @@ export interface PopulationOptions {
 /** Bounds of one visit. Beyond them, the counts are of a sample. */
 const MAX_USERS = 100_000;
 const MAX_MS = 2000;
-/** Users that are visited between two looks at the clock. */
+/** Users that are visited between two looks at the clock: at most this many, and fewer if their flags are expensive. */
 const SLICE = 250;
+/** About 5 ms. */
+const SLICE_COST: Steps = 500_000;
 /** Other requests get a turn after this time. */
 const TURN_MS = 10;
 /** Users whose `compute` runs at the same time. */
@@ -67,14 +72,21 @@ export class Population {
     ]);
   }
 
-  /** Calls `visit` for each user, until all were visited or a bound is reached. */
+  /**
+   * Calls `visit` for each user, until all were visited or a bound is reached. The context is valid only during the call:
+   * the next user may get the same object.
+   */
   async visit(visit: (user: HostUser, context: EvaluationContext) => void): Promise<PlannedUsers> {
     const deadline = performance.now() + MAX_MS;
-    const total = await this.#users.count();
+    // Beside the evaluation: a database may take seconds to count many users.
+    const counting = this.#users.count();
+    counting.catch(() => undefined);
+    const slice = this.#slice();
     const organization = await this.#organization();
     let evaluated = 0;
     let isCut = false;
     let turnAt = performance.now();
+    let context: EvaluationContext | undefined;
     const batches = this.#users.batches();
     let next = batches.next();
     while (!isCut) {
@@ -85,22 +97,31 @@ export class Population {
       next = batches.next();
       next.catch(() => undefined);
       for (let start = 0; start < batch.length && !isCut; ) {
-        const end = Math.min(start + (this.#computes ? COMPUTED_TOGETHER : SLICE), batch.length);
-        const slice = batch.slice(start, end);
-        const computed = this.#computes ? await Promise.all(slice.map(({ id }) => this.#compute(id))) : [];
-        for (const [at, user] of slice.entries()) {
+        const users = batch.slice(start, start + slice);
+        const computed = this.#computes ? await Promise.all(users.map(({ id }) => this.#compute(id))) : [];
+        for (const [at, user] of users.entries()) {
           if (evaluated === MAX_USERS) break;
-          visit(user, this.#contextOf(user, organization, computed[at]));
+          if (context === undefined || user.organizationRole !== undefined) {
+            context = this.#contextOf(user, organization, computed[at]);
+          } else this.#refill(context, user, computed[at]);
+          visit(user, context);
           evaluated += 1;
         }
-        start = end;
-        isCut = (evaluated === MAX_USERS && total > MAX_USERS) || performance.now() > deadline;
+        start += slice;
+        isCut = evaluated === MAX_USERS || performance.now() > deadline;
         if (isCut || performance.now() - turnAt < TURN_MS) continue;
-        await sleep(0);
+        await pause();
         turnAt = performance.now();
       }
     }
+    const total = await counting;
     return { total: Math.max(total, evaluated), evaluated, sampled: isCut && evaluated < total };
+  }
+
+  /** How many users are visited together, so that the process serves other requests in between. */
+  #slice(): number {
+    const affordable = Math.max(1, Math.floor(SLICE_COST / (this.#options.cost || 1)));
+    return Math.min(affordable, this.#computes ? COMPUTED_TOGETHER : SLICE);
   }
 
   /** One user with the context. Undefined for a user who does not exist, or is not a member. */
@@ -138,6 +159,23 @@ export class Population {
       },
       organizationRole,
     );
+  }
+
+  /** Gives the context of one user to another, who differs only in what a user's row and `compute` say. */
+  #refill(context: EvaluationContext, user: HostUser, computed: TrustedValues | undefined): void {
+    const { id, email, role, row } = user;
+    const { trusted } = this.#service.options;
+    // An absent field and an undefined one are the same to an evaluation.
+    const fields = context as Record<string, unknown>;
+    fields["userId"] = id;
+    fields["email"] = email === "" ? undefined : email;
+    fields["role"] = role;
+    if (this.#options.roots.has("user") && trusted?.user !== undefined) {
+      fields["user"] = pickFields(row, trusted.user);
+    }
+    if (!this.#computes) return;
+    fields["trusted"] = computed?.trusted;
+    fields["unreadable"] = computed?.unreadable;
   }
 
   /** The same for all members. */

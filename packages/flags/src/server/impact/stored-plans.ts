@@ -10,7 +10,6 @@ import type { HostContext } from "../http/host-request.ts";
 export interface StoredChange {
   readonly flagId: string;
   readonly flagKey: string;
-  readonly version: number;
   readonly digest: string;
   readonly fields: FeatureFlagPatch;
 }
@@ -60,11 +59,10 @@ export async function forgetPlan({ internalAdapter }: HostContext, id: string): 
 }
 
 function changeOf(stored: unknown): StoredChange {
-  const { flagId, flagKey, version, digest, fields } = isPlainObject(stored) ? stored : {};
+  const { flagId, flagKey, digest, fields } = isPlainObject(stored) ? stored : {};
   return {
     flagId: String(flagId),
     flagKey: String(flagKey),
-    version: Number(version),
     digest: String(digest),
     fields: parseFlagPatch(fields),
   };

@@ -4,6 +4,7 @@ import { type ListFeatureFlagAuditEntriesQuery, parseAuditQuery } from "../../mo
 import type { RevertedAuditEntry } from "../../model/plan.ts";
 import type { FlagAction } from "../access/actions.ts";
 import { admitToAuditEntry, admitToTenants, findListedFlag } from "../access/admission.ts";
+import { requireDeclaredChange } from "../declared-values.ts";
 import { anyJson, integer, listOf, objectOf, oneOf, string, time } from "../http/openapi.ts";
 import { entityId } from "../http/parameters.ts";
 import type { Get, InBody, Operation, Post } from "./definition.ts";
@@ -49,7 +50,8 @@ export const revertFeatureFlagAuditEntry: Operation<
       () => entityId(call.request, "id"),
       (action) => NEEDED[action],
     );
-    return call.service.store.revert(scope, id);
+    const { service } = call;
+    return service.store.revert(scope, id, (change) => requireDeclaredChange(service, change));
   },
 };
 

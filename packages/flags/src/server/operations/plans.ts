@@ -6,7 +6,7 @@ import { invalid } from "../../model/inputs.ts";
 import type { AppliedFeatureFlagPlan, FeatureFlagPlan, PlanFeatureFlagsInput } from "../../model/plan.ts";
 import { parsePlanInput, planBody } from "../../model/plan-input.ts";
 import type { FlagPreview, WriteScope } from "../../store/flag-store.ts";
-import { conflict, notFound } from "../../store/rows/entity.ts";
+import { notFound, outOfDate } from "../../store/rows/entity.ts";
 import { admitToEntity } from "../access/admission.ts";
 import { requireMultiTenant } from "../access/multi-tenant.ts";
 import { judge } from "../access/permission.ts";
@@ -62,7 +62,8 @@ export const planFeatureFlags: Operation<
     const roots = new Set(
       previews.flatMap(({ before, after }) => [...before.trustedRoots, ...after.trustedRoots]),
     );
-    const population = new Population(service, request.context, { tenant, environment, roots });
+    const cost = counted.reduce((sum, { preview: { before, after } }) => sum + before.cost + after.cost, 0);
+    const population = new Population(service, request.context, { tenant, environment, roots, cost });
     const users = await population.visit((user, context) => {
       for (const counter of counted) counter.count(user, context, population.contexts);
     });
@@ -104,16 +105,20 @@ export const applyFeatureFlagPlan: Operation<
     const plan = await findPlan(request.context, planId);
     if (plan === undefined) throw notFound("plan");
     const scopes: WriteScope[] = [];
-    for (const { flagId } of plan.changes) {
-      scopes.push((await admitToEntity(call, "flag", () => flagId)).scope);
+    for (const { flagId, fields } of plan.changes) {
+      const { scope } = await admitToEntity(call, "flag", () => flagId);
+      // Another version of the application may have made the plan.
+      requireMultiTenant(service, fields);
+      await requireDeclaredPatch(service, scope.tenant, flagId, fields);
+      scopes.push(scope);
     }
     await refuseDrift(call, plan.tenant, plan.changes);
     const flags: AppliedFeatureFlagPlan["flags"][number][] = [];
-    for (const [at, { flagId, fields, version }] of plan.changes.entries()) {
+    for (const [at, { flagId, fields, digest }] of plan.changes.entries()) {
       const scope = scopes[at];
       if (scope === undefined) throw notFound("plan");
       try {
-        flags.push(await service.store.updateFlag(scope, flagId, fields, version));
+        flags.push(await service.store.updateFlag(scope, flagId, fields, undefined, digest));
       } catch (error) {
         throw withApplied(
           error,
@@ -154,12 +159,15 @@ async function readChanges(call: GuardedCall): Promise<ReadChanges> {
     if (changes.some(({ flagId }) => flagId === id)) {
       throw invalid([{ path: `changes.${at}`, message: "must be another flag than those before it" }]);
     }
+    if (fields.key !== undefined && given.slice(0, at).some((other) => other.fields.key === fields.key)) {
+      throw invalid([{ path: `changes.${at}.fields.key`, message: "must differ from the other new keys" }]);
+    }
     requireMultiTenant(service, fields);
     await requireDeclaredPatch(service, scope.tenant, id, fields);
     const preview = await service.store.previewFlag(scope.tenant, id, fields);
     const { flag, digest } = preview;
     previews.push(preview);
-    changes.push({ flagId: id, flagKey: flag.key, version: flag.version, digest, fields });
+    changes.push({ flagId: id, flagKey: flag.key, digest, fields });
   }
   const [tenant = NO_TENANT] = tenants;
   return { tenant, previews, changes, environment };
@@ -192,11 +200,7 @@ async function refuseDrift(
     const now = await service.store.previewFlag(tenant, flagId, fields);
     if (now.digest !== digest) drifted.push(flagKey);
   }
-  if (drifted.length === 0) return;
-  throw conflict(
-    `The plan is out of date: ${drifted.join(", ")} changed after it was made, or a segment that it uses. Plan again.`,
-    { flagKeys: drifted },
-  );
+  if (drifted.length > 0) throw outOfDate(drifted);
 }
 
 /** The error, which says which changes of the plan were made before it. */

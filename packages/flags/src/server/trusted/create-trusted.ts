@@ -5,6 +5,7 @@ import type { TrustedOptions } from "../../model/trusted.ts";
 import { areRequestsIsolated } from "../../store/isolated-requests.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { ComputeOutcome, ReadableMeter } from "../metrics/meter.ts";
+import { rarely } from "../metrics/rarely.ts";
 import { TRUSTED_MODELS, type TrustedModel } from "./check-options.ts";
 import { createHostRows } from "./host-rows.ts";
 import { TrustedAttributes } from "./trusted-attributes.ts";
@@ -16,18 +17,9 @@ export interface TrustedHost {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Minimum interval between two log entries about the same failure. */
-const WARNING_INTERVAL_MS = 60_000;
-
 export function createTrusted(options: TrustedOptions, host: TrustedHost): TrustedAttributes {
   const { context, identities, meter, warn } = host;
-  const warnedAtMs = new Map<string, number>();
-  const warnRarely = (message: string, error: unknown) => {
-    const now = performance.now();
-    if (now - (warnedAtMs.get(message) ?? Number.NEGATIVE_INFINITY) < WARNING_INTERVAL_MS) return;
-    warnedAtMs.set(message, now);
-    warn(message, error);
-  };
+  const warnRarely = rarely(warn);
   const trusted = new TrustedAttributes({
     options,
     rows: createHostRows(context),

@@ -139,6 +139,14 @@ export interface HourlyReason {
   readonly count: number;
 }
 
+/** Users who were shown one arm in one hour. */
+export interface HourlyArm {
+  /** Start of the hour, ISO 8601. */
+  readonly hour: string;
+  readonly arm: string;
+  readonly count: number;
+}
+
 /**
  * `record` and `recordBatch` resolve after the events and their hourly roll-ups are committed together. Every method
  * rejects with a `FeatureFlagError`: 429 if too many events wait to be written.
@@ -162,6 +170,8 @@ export interface EventLog {
   usageFigures(tenant: string | "all", window: FigureWindow): Promise<UsageFigures>;
   /** Evaluations by hour and reason, of one flag or of all flags of tenants. */
   activity(about: ActivityScope, window: FigureWindow): Promise<readonly HourlyReason[]>;
+  /** Exposures of one flag by hour and arm, by chance or otherwise. */
+  armActivity(flagId: string, window: FigureWindow): Promise<readonly HourlyArm[]>;
 
   /** Deletes everything that is stored about a flag, in chunks. */
   forget(flagId: string): Promise<void>;

@@ -44,6 +44,12 @@ export class HostTables {
     return runQuery(this.#pool, timeoutMs, { text, ...(values && { values }) });
   }
 
+  /** The same with rows as arrays, which take less time for many rows. */
+  async queryArrays(timeoutMs: number, text: string, values: unknown[]): Promise<unknown[][]> {
+    const rows: unknown = await runQuery(this.#pool, timeoutMs, { text, values, rowMode: "array" });
+    return rows as unknown[][];
+  }
+
   /** After the first unknown table, column or operator, uses Better Auth's adapter, which knows names and types. */
   async ask<Answer>(quick: () => Promise<Answer>, ordinary: () => Promise<Answer>): Promise<Answer> {
     if (!this.#isKnown) return ordinary();

@@ -3,7 +3,7 @@ import { FeatureFlagError } from "../../model/errors.ts";
 import { within } from "../wait.ts";
 
 /** A query, as `pg` takes it. */
-export type PostgresQuery = { name?: string; text: string; values?: unknown[] };
+export type PostgresQuery = { name?: string; text: string; values?: unknown[]; rowMode?: "array" };
 export type PostgresRow = Record<string, unknown>;
 /** The rows of a query. */
 export type PostgresRows = { rows: PostgresRow[] };

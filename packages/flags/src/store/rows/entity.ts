@@ -16,6 +16,14 @@ export function conflict(message: string, details: Readonly<Record<string, unkno
   return new FeatureFlagError("VALIDATION_ERROR", message, { status: 409, details });
 }
 
+/** Of a plan. */
+export function outOfDate(flagKeys: readonly string[]): FeatureFlagError {
+  return conflict(
+    `The plan is out of date: ${flagKeys.join(", ")} changed after it was made, or a segment that it uses. Plan again.`,
+    { flagKeys },
+  );
+}
+
 export function invalid(message: string, details?: Readonly<Record<string, unknown>>): FeatureFlagError {
   return new FeatureFlagError("VALIDATION_ERROR", message, details && { details });
 }

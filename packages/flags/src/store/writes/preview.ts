@@ -1,14 +1,14 @@
 /** A flag before and after a change that is not made: for plans, which evaluate both. */
 import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
-import type { RuleConditions } from "../../engine/definition.ts";
+import type { RuleConditions, Segments } from "../../engine/definition.ts";
 import { follow } from "../../engine/references.ts";
-import type { FeatureFlagPatch } from "../../model/flag.ts";
+import type { FeatureFlag, FeatureFlagPatch } from "../../model/flag.ts";
 import type { FlagPreview } from "../flag-store.ts";
 import { compile, requireAffordable, requireReferences, requireUsable } from "../rows/definition.ts";
 import { patchFlag, readFlag, requireFreeKey } from "../rows/flags.ts";
 import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
 import type { Adapter } from "../rows/queries.ts";
-import { readRules, toAudited } from "../rows/rules.ts";
+import { readRules, type StoredRule, toAudited } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
 import { sha256Hex } from "../sha256.ts";
@@ -54,16 +54,25 @@ export async function previewFlag(
     for (const { rule } of rules) requireFit(changed, rule.value, { field: "type", ruleId: rule.id });
   }
   requireUsable(changed, rules, segments);
+  return {
+    flag,
+    before: compile(flag, rules, segments),
+    after: compile(changed, rules, segments),
+    digest: await digestOf(flag, rules, segments),
+  };
+}
+
+/** Of everything that evaluation reads except overrides. */
+export async function digestOf(
+  flag: FeatureFlag,
+  rules: readonly StoredRule[],
+  segments: Segments,
+): Promise<string> {
   const reach = follow(
     rules.map(({ rule }) => rule.conditions),
     segments,
   );
   const used = "problem" in reach ? [] : [...reach.segments].sort();
   const read = [flag, rules.map(toAudited), used.map((key) => [key, segments.get(key)])];
-  return {
-    flag,
-    before: compile(flag, rules, segments),
-    after: compile(changed, rules, segments),
-    digest: await sha256Hex(JSON.stringify(read)),
-  };
+  return sha256Hex(JSON.stringify(read));
 }

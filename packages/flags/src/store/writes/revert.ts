@@ -3,6 +3,7 @@ import { canonicalJson } from "../../model/canonical-json.ts";
 import type { FlagOverride } from "../../model/override.ts";
 import type { RevertedAuditEntry } from "../../model/plan.ts";
 import type { AuditRow, FlagRow, RuleRow, SegmentRow } from "../../model/tables.ts";
+import type { RevertingChange } from "../flag-store.ts";
 import { conflict, notFound } from "../rows/entity.ts";
 import { FLAG_MODEL, readFlag, reviveFlag } from "../rows/flags.ts";
 import { OVERRIDE_MODEL, reviveOverride } from "../rows/overrides.ts";
@@ -23,12 +24,18 @@ export async function revertEntry(
   context: WriteContext,
   entryId: string,
   maxOverrides: number,
+  check: (change: RevertingChange) => void = () => undefined,
 ): Promise<Change<RevertedAuditEntry>> {
   const { tx, tenant } = context;
+  const precede: WriteContext["precede"] = async (earlier) => {
+    check(earlier);
+    await context.precede(earlier);
+  };
   const found = await findRow<AuditRow>(tx, AUDIT_MODEL, { entryId, tenant });
   const [row] = await joinParts(tx, found === undefined ? [] : [found]);
   if (row === undefined) throw notFound("audit entry");
-  const { missingOverrides = 0, ...change } = await inverseOf(context, row, maxOverrides);
+  const { missingOverrides = 0, ...change } = await inverseOf({ ...context, precede }, row, maxOverrides);
+  check(change);
   const result = {
     id: entryId,
     action: change.action,

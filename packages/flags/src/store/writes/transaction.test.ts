@@ -40,3 +40,29 @@ test("elsewhere, concurrent callers share one proof", async () => {
   await vi.waitFor(() => expect(transactions()).toBe(1));
   expect([transactions(), state()]).toEqual([1, "unproven"]);
 });
+
+/** An adapter whose transactions fail if another one has committed since they began, as with `serializable`. */
+function adapterOfOneRow(): { adapter: DBAdapter; attempts: Map<unknown, number> } {
+  let version = 0;
+  const attempts = new Map<unknown, number>();
+  const adapter = {
+    async transaction(work: (tx: unknown) => Promise<unknown>) {
+      const start = version;
+      const writer = await work(adapter);
+      attempts.set(writer, (attempts.get(writer) ?? 0) + 1);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      if (version !== start) throw Object.assign(new Error("could not serialize access"), { code: "40001" });
+      version += 1;
+      return writer;
+    },
+  };
+  return { adapter: adapter as unknown as DBAdapter, attempts };
+}
+
+test("of a hundred writers who conflict with each other, each succeeds after a few attempts", async () => {
+  const { adapter, attempts } = adapterOfOneRow();
+  const { run } = createTransactions(adapter);
+  const writers = Array.from({ length: 100 }, (_, writer) => writer);
+  expect(await Promise.all(writers.map((writer) => run(async () => writer)))).toEqual(writers);
+  expect(Math.max(...attempts.values())).toBeLessThan(12);
+});

@@ -33,8 +33,12 @@ const LOST: ReadonlySet<unknown> = new Set([
 /** `node:sqlite` has one code for all errors, and the number of SQLite in `errcode`: its low byte is the kind of error. */
 const SQLITE_BUSY = 5;
 
-/** Enough for dozens of concurrent writers at the isolation level `serializable`. */
 const MAX_ATTEMPTS = 40;
+/**
+ * After so many lost attempts, the writers of a process take turns. At the isolation level `serializable` all changes
+ * conflict with each other, because they count in one row: a writer without luck would lose all its attempts.
+ */
+const ATTEMPTS_BESIDE_OTHERS = 3;
 const RETRY_STEP_MS = 10;
 
 /** Whether the database rolls back a failed transaction. */
@@ -55,6 +59,8 @@ export function createTransactions(adapter: DBAdapter): Transactions {
   const isolated = areRequestsIsolated();
   let proof: Promise<boolean> | undefined;
   let state: TransactionState = "unproven";
+  // A request of Workers must not wait for another one, which may be ended at any time.
+  const takeTurn: TakeTurn = isolated ? (work) => work() : createTurns();
 
   /** Concurrent callers share one rollback test, except where requests are isolated. A test that throws has no result. */
   function makeProof(): Promise<boolean> {
@@ -82,16 +88,31 @@ export function createTransactions(adapter: DBAdapter): Transactions {
       const runOnce = () => runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));
       // Only the host can repeat its own transaction.
       if ((await getCurrentAdapter(adapter)) !== adapter) return runOnce();
-      return retryLost(runOnce);
+      return retryLost(runOnce, takeTurn);
     },
   };
 }
 
+type TakeTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+/** Runs one work at a time, in the order of the calls. */
+function createTurns(): TakeTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const turn = last.then(work);
+    last = turn.catch(() => {});
+    return turn;
+  };
+}
+
 /** Repeats work that the database refused because of a concurrent transaction. Not for use inside a transaction. */
-export async function retryLost<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function retryLost<Result>(
+  work: () => Promise<Result>,
+  takeTurn: TakeTurn = (alone) => alone(),
+): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await work();
+      return await (attempt > ATTEMPTS_BESIDE_OTHERS ? takeTurn(work) : work());
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !lostToAnother(error)) throw error;
       await sleep(Math.random() * attempt * RETRY_STEP_MS);

@@ -3,7 +3,7 @@ import { type FeatureFlag, type FeatureFlagPatch, type FlagDraft, fitsType } fro
 import type { FlagRow, OverrideRow } from "../../model/tables.ts";
 import type { WithWarnings } from "../../model/warning.ts";
 import { requireUsable } from "../rows/definition.ts";
-import { conflict, isSame, notFound, requireVersion } from "../rows/entity.ts";
+import { conflict, isSame, notFound, outOfDate, requireVersion } from "../rows/entity.ts";
 import {
   FLAG_MODEL,
   insertFlag,
@@ -22,6 +22,7 @@ import { readSegments } from "../rows/segments.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
 import { withWarnings } from "../rows/warnings.ts";
 import { describeDeletion } from "./deleted-flag.ts";
+import { digestOf } from "./preview.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createFlag(
@@ -44,12 +45,16 @@ export async function updateFlag(
   id: string,
   patch: FeatureFlagPatch,
   version: number | undefined,
+  digest?: string,
 ): Promise<Change<WithWarnings<FeatureFlag>> | Unchanged<WithWarnings<FeatureFlag>>> {
   const { tx, tenant, at } = context;
   const before = await readFlag(tx, tenant, id);
   requireVersion("flag", before, version);
   const flag = patchFlag(before, patch, at);
   const rules = await readRules(tx, tenant, id);
+  // No other write of the tenant runs at the same time.
+  if (digest !== undefined && digest !== (await digestOf(before, rules, await readSegments(tx, tenant))))
+    throw outOfDate([before.key]);
   if (isSame(before, flag, patch)) return { action: null, result: withWarnings(before, before, rules) };
   return changeFlag(context, before, flag, rules);
 }

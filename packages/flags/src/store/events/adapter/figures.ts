@@ -9,10 +9,11 @@ import type {
   FigureFlag,
   FigureWindow,
   FlagFigures,
+  HourlyArm,
   HourlyReason,
   UsageFigures,
 } from "../event-log.ts";
-import { hourStart } from "../hour.ts";
+import { hourOf, hourStart } from "../hour.ts";
 import { MAX_EVENT_AGE_MS, MAX_EVENT_AHEAD_MS } from "../limits.ts";
 import { DistinctCounter } from "./distinct.ts";
 import { Experiment } from "./experiment.ts";
@@ -136,6 +137,20 @@ export async function readActivity(
       const key = `${hour} ${reason}`;
       counts.set(key, { hour, reason, count: (counts.get(key)?.count ?? 0) + more });
     }
+  }
+  return [...counts.values()];
+}
+
+export async function readArmActivity(
+  adapter: Adapter,
+  flagId: string,
+  window: FigureWindow,
+): Promise<readonly HourlyArm[]> {
+  const counts = new Map<string, HourlyArm>();
+  for await (const { firstAt, variant: arm } of scanExposures(adapter, { flagId }, window)) {
+    const hour = hourOf(Date.parse(firstAt ?? ""));
+    const key = `${hour} ${arm}`;
+    counts.set(key, { hour, arm, count: (counts.get(key)?.count ?? 0) + 1 });
   }
   return [...counts.values()];
 }

@@ -29,7 +29,13 @@ import {
   type TenantEvent,
 } from "./decide.ts";
 import { addExposures, addLinks } from "./exposure-rows.ts";
-import { readActivity, readFlagFigures, readSummaries, readUsageFigures } from "./figures.ts";
+import {
+  readActivity,
+  readArmActivity,
+  readFlagFigures,
+  readSummaries,
+  readUsageFigures,
+} from "./figures.ts";
 import { createOutboxRows } from "./outbox.ts";
 import { addEvaluations, addEvents } from "./rollup.ts";
 import { forgetFlag, sweepEvents } from "./sweep.ts";
@@ -225,6 +231,7 @@ export function createAdapterEventLog(
     usageFigures: (tenant, window) =>
       read((current) => readUsageFigures(current, tenant === "all" ? undefined : tenant, window)),
     activity: (about, window) => read((current) => readActivity(current, about, window)),
+    armActivity: (flagId, window) => read((current) => readArmActivity(current, flagId, window)),
 
     forget: async (flagId) => runWithAdapter(adapter, () => guarded(() => forgetFlag(adapter, flagId))),
     sweep,

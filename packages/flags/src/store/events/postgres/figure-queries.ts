@@ -84,5 +84,8 @@ from halyard_flag_evaluation_hour where ${OF_TENANT} and ${HOURS} group by hour`
 export const ACTIVITY: string = `select ${HOUR_MS}, reason, sum(count) as count
 from halyard_flag_evaluation_hour where ${OF_TENANT} and ${HOURS} group by hour, reason`;
 
+export const ARM_ACTIVITY: string = `select ${HOUR_MS}, arm, count(*)::float8 as count
+from halyard_flag_exposure where ${OF_FLAG} and ${IN_WINDOW} group by hour, arm`;
+
 export const USAGE_EVENTS: string = `select coalesce(sum(count), 0) as events
 from halyard_flag_event_hour where ${OF_TENANT} and ${HOURS}`;

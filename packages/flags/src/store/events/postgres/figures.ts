@@ -5,6 +5,7 @@ import type { EventFigures, EventLog, FigureWindow, FlagFigures } from "../event
 import { hourOf } from "../hour.ts";
 import {
   ACTIVITY,
+  ARM_ACTIVITY,
   EVALUATIONS,
   EVALUATIONS_OF_MANY,
   EVENTS,
@@ -20,6 +21,7 @@ export interface PostgresFigures {
   summaries: EventLog["summaries"];
   usage: EventLog["usageFigures"];
   activity: EventLog["activity"];
+  armActivity: EventLog["armActivity"];
 }
 
 /** Statistics take longer than writes. */
@@ -64,6 +66,14 @@ export function createPostgresFigures(pool: PostgresPool): PostgresFigures {
       return rows.map((row) => ({
         hour: hourOf(number(row, "hour_ms")),
         reason: text(row, "reason") as EvaluationReason,
+        count: number(row, "count"),
+      }));
+    },
+    async armActivity(flagId, window) {
+      const rows = await ask(ARM_ACTIVITY, window, [flagId]);
+      return rows.map((row) => ({
+        hour: hourOf(number(row, "hour_ms")),
+        arm: text(row, "arm"),
         count: number(row, "count"),
       }));
     },

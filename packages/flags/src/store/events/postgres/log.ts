@@ -284,6 +284,7 @@ export function createPostgresEventLog({
     summaries: (...about) => afterMove(() => figures.summaries(...about)),
     usageFigures: (...about) => afterMove(() => figures.usage(...about)),
     activity: (...about) => afterMove(() => figures.activity(...about)),
+    armActivity: (...about) => afterMove(() => figures.armActivity(...about)),
 
     forget: (flagId) => guarded(() => forgetFlag(pool, flagId)),
     sweep,

@@ -1,0 +1,68 @@
+/** What the console reads about changes: the revision of the flags, and the audit log with names. */
+import * as z from "zod";
+import type { AuditEntry } from "../../model/audit.ts";
+import type { LogResponse, RevisionResponse } from "../../model/console.ts";
+import { line, parse } from "../../model/inputs.ts";
+import { parseAuditQuery } from "../../model/list-query.ts";
+import { admitToTenant, admitToTenants, findListedFlag } from "../access/admission.ts";
+import type { GuardedCall } from "../call.ts";
+import { secretsOf } from "../evaluation/exposure-tokens.ts";
+import { readBody } from "../http/body-limit.ts";
+import type { ConsoleOperation } from "./definition.ts";
+import { organizationIn } from "./people.ts";
+import { createWatchTokens, WATCH_MS } from "./watch-token.ts";
+
+const revisionInput = z.strictObject({ organizationId: line.optional(), watch: z.boolean().optional() });
+
+export const revision: ConsoleOperation = {
+  action: "read",
+  async run(call): Promise<RevisionResponse> {
+    const { service, request, identity } = call;
+    const { tenant } = await admitToTenant(call, organizationIn(call));
+    const { watch = false } = parse(revisionInput, readBody(call) ?? {});
+    const { snapshot } = await service.store.snapshot(tenant);
+    const caller = await identity.administrator();
+    if (!watch || caller.kind !== "user") return { revision: snapshot.revision };
+    const grant = { tenant, userId: caller.user.id, untilMs: Date.now() + WATCH_MS };
+    return {
+      revision: snapshot.revision,
+      watchToken: createWatchTokens(secretsOf(request.context)).sign(grant),
+    };
+  },
+};
+
+const noInput = z.strictObject({});
+
+/** Names of users are shown only for those whose changes the caller may read. */
+export const log: ConsoleOperation = {
+  action: "audit",
+  async run(call): Promise<LogResponse> {
+    const tenants = await admitToTenants(call);
+    parse(noInput, readBody(call) ?? {});
+    const query = await findListedFlag(call, parseAuditQuery(call.request.query));
+    const entries = await call.service.store.listAudit(tenants, query);
+    return { entries, names: await namesIn(call, entries) };
+  },
+};
+
+async function namesIn(
+  { request }: GuardedCall,
+  entries: readonly AuditEntry[],
+): Promise<Readonly<Record<string, string>>> {
+  const ids = new Set<string>();
+  for (const { actor, impersonatedBy } of entries) {
+    if (actor.type === "user") ids.add(actor.id);
+    if (impersonatedBy !== undefined) ids.add(impersonatedBy);
+  }
+  if (ids.size === 0) return {};
+  const users = await request.context.adapter.findMany<Readonly<Record<string, unknown>>>({
+    model: "user",
+    where: [{ field: "id", operator: "in", value: [...ids] }],
+    select: ["id", "name"],
+    limit: ids.size,
+  });
+  const named = users.flatMap(({ id, name }): [string, string][] =>
+    typeof name === "string" && name !== "" ? [[String(id), name]] : [],
+  );
+  return Object.fromEntries(named);
+}

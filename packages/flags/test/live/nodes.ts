@@ -1,0 +1,76 @@
+/** Processes with live flags, with a Redis between them. Both can be killed and started again. */
+import type { FeatureFlagsBus } from "@halyard/flags";
+import { redisBus } from "@halyard/flags/redis";
+import { freePort, type Program, spawnProgram, startRedis } from "@halyard/services";
+import { connectSessions } from "@halyard/sessions";
+import { redisSessionBus } from "@halyard/sessions/redis";
+import type { Host } from "../host.ts";
+import { connectRedis } from "../redis-storage.ts";
+
+const PROGRAM = new URL("../fixtures/live-node.ts", import.meta.url).pathname;
+
+export interface LiveNodes {
+  readonly liveUrls: readonly string[];
+  /** Starts the processes. The tables must exist: Better Auth refuses requests if it found none at its start. */
+  start(): Promise<void>;
+  pidOf(at: number): number;
+  /** The bus of another process. */
+  openBus(): Promise<FeatureFlagsBus>;
+  /** Lets another process announce changes of sessions. */
+  connect(host: Host): Promise<void>;
+  /** Kills a process and starts it again on its port, after `meanwhile`. */
+  killNode(at: number, meanwhile?: () => Promise<void>): Promise<void>;
+  /** Kills Redis and starts it again on its port. */
+  killBus(): Promise<void>;
+  /** Ends all processes. */
+  close(): Promise<void>;
+}
+
+/** Starts Redis, and names the addresses of the processes. */
+export async function createNodes(databaseUrl: string, count: number): Promise<LiveNodes> {
+  const redis = await startRedis();
+  const clients: Awaited<ReturnType<typeof connectRedis>>[] = [];
+  const openClient = async () => {
+    const client = await connectRedis(redis.url);
+    clients.push(client);
+    return client;
+  };
+  const spawn = (port: number) =>
+    spawnProgram({
+      command: process.execPath,
+      args: ["--conditions=@halyard/source", PROGRAM, String(port), databaseUrl, redis.url],
+    });
+  const ports = await Promise.all(Array.from({ length: count }, freePort));
+  const programs: Program[] = [];
+  return {
+    liveUrls: ports.map((port) => `ws://127.0.0.1:${port}/`),
+    async start() {
+      programs.push(...(await Promise.all(ports.map(spawn))));
+    },
+    pidOf(at) {
+      const program = programs[at];
+      if (program === undefined) throw new RangeError(`There is no process ${at}.`);
+      return program.pid;
+    },
+    openBus: async () => redisBus(await openClient()),
+    async connect({ auth }) {
+      await connectSessions(auth, redisSessionBus(await openClient()));
+    },
+    async killNode(at, meanwhile) {
+      const port = ports[at];
+      if (port === undefined) throw new RangeError(`There is no process ${at}.`);
+      await programs[at]?.kill();
+      await meanwhile?.();
+      programs[at] = await spawn(port);
+    },
+    async killBus() {
+      await redis.kill();
+      await redis.restart();
+    },
+    async close() {
+      for (const program of programs) await program.kill();
+      for (const client of clients) client.destroy();
+      await redis.stop();
+    },
+  };
+}
