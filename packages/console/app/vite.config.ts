@@ -1,11 +1,13 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defaultClientConditions, defineConfig } from "vite";
 
 // Paths are relative, because the server decides where the console is mounted and sets <base>.
 export default defineConfig({
   root: import.meta.dirname,
   base: "./",
   plugins: [react()],
+  // The other packages are bundled from their sources, so that they need not be built first.
+  resolve: { conditions: ["@halyard/source", ...defaultClientConditions] },
   build: {
     outDir: "../dist/app",
     emptyOutDir: true,

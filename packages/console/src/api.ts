@@ -12,6 +12,7 @@ export type {
   ExportAuditRequest,
   ExportAuditResponse,
   KeysResponse,
+  LogResponse,
   MatchesRequest,
   MatchesResponse,
   PeopleRequest,
@@ -20,6 +21,8 @@ export type {
   PersonFlag,
   PersonRequest,
   PersonResponse,
+  RevisionRequest,
+  RevisionResponse,
   VerifyAuditRequest,
   VerifyAuditResponse,
 } from "@halyard/flags/console";

@@ -13,6 +13,7 @@ export type {
   ExportAuditRequest,
   ExportAuditResponse,
   KeysResponse,
+  LogResponse,
   MatchesRequest,
   MatchesResponse,
   PeopleRequest,
@@ -21,6 +22,8 @@ export type {
   PersonFlag,
   PersonRequest,
   PersonResponse,
+  RevisionRequest,
+  RevisionResponse,
   VerifyAuditRequest,
   VerifyAuditResponse,
 } from "./api.ts";

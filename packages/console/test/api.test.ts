@@ -235,8 +235,19 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
     const flag = await create({ defaultValue: "d" });
     for (let at = 0; at < 3; at++) await host.evaluate({ flagKey: flag.key }, user);
     const { json } = await console_.own("activity", { flagId: flag.id }, admin);
-    expect(json.hours).toEqual([{ at: expect.stringMatching(/:00:00\.000Z$/), byReason: { default: 3 } }]);
+    expect(json.hours).toEqual([
+      { at: expect.stringMatching(/:00:00\.000Z$/), byReason: { default: 3 }, byVariant: {} },
+    ]);
     expect((await console_.own("activity", {}, admin)).json.hours.length).toBeGreaterThan(0);
+  });
+
+  test("activity of a flag with variants has the users who were shown each", async () => {
+    const variants = [{ key: "all", weight: 100, value: "v" }];
+    const flag = await create({ variants });
+    await host.evaluate({ flagKey: flag.key, track: true }, user);
+    await host.evaluate({ flagKey: flag.key, track: true }, user);
+    const { json } = await console_.own("activity", { flagId: flag.id }, admin);
+    expect(json.hours.map(({ byVariant }: { byVariant: object }) => byVariant)).toEqual([{ all: 1 }]);
   });
 
   test("the audit log is verified, and exported oldest first", async () => {

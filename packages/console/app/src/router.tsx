@@ -1,5 +1,11 @@
 /** The addresses of the screens. Screens other than the list load when they are opened. */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  retainSearchParams,
+} from "@tanstack/react-router";
 import { basePath } from "./config.ts";
 import { FlagsScreen } from "./flags/flags-screen.tsx";
 import { readFlagsSearch } from "./flags/search.ts";
@@ -7,10 +13,16 @@ import { NotFound, ScreenFailure } from "./shell/not-found.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Loading } from "./ui/states.tsx";
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
-
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: NotFound,
+  // Where flags belong to organizations, every address names the organization.
+  validateSearch: (search: Record<string, unknown>): { org?: string } => only({ org: text(search["org"]) }),
+  search: { middlewares: [retainSearchParams(["org"])] },
+});
 
 const flags = createRoute({
   getParentRoute: () => root,

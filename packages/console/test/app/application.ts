@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { apiKey } from "@better-auth/api-key";
 import {
@@ -14,7 +15,11 @@ import {
   featureFlags,
   makeFeatureFlagAdmin,
 } from "@halyard/flags";
+import { liveFlags } from "@halyard/flags/live";
 import { createPostgresDatabase } from "@halyard/services";
+import { createRouter } from "@halyard/wire";
+import { betterAuthSession, type SessionData } from "@halyard/wire/better-auth";
+import { createNodeHandler } from "@halyard/wire/node";
 import { betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { toNodeHandler } from "better-auth/node";
@@ -26,6 +31,8 @@ import { build } from "vite";
 import { createConsoleFrom } from "../../src/server/create-console.ts";
 
 const BASE = "/ops/flags";
+const LIVE_BASE = "/ops/live-flags";
+const LIVE = "/live";
 export const PASSWORD = "correct horse battery";
 
 export interface Account {
@@ -59,6 +66,7 @@ function createAuth(baseURL: string, database: Pool, flags: FeatureFlagsOptions)
           admin: ac.newRole({ ...adminAc.statements }),
           user: ac.newRole({ ...userAc.statements }),
           reader: ac.newRole({ featureFlag: ["read"] }),
+          auditor: ac.newRole({ featureFlag: ["read", "audit"] }),
         },
       }),
       organization(),
@@ -72,11 +80,21 @@ export type Auth = ReturnType<typeof createAuth>;
 
 export interface Application {
   readonly auth: Auth;
+  /** The console, which polls. */
   readonly url: string;
+  /** The same console with the option `live`. */
+  readonly liveUrl: string;
+  /** Requests to the console with the option `live`, by path. */
+  readonly liveRequests: readonly string[];
   /** Signs a user up. */
   account(name: string, options?: { role?: string; plan?: string }): Promise<Account>;
+  setRole(account: Account, role: string): Promise<void>;
+  /** Deletes the user. */
+  remove(account: Account): Promise<void>;
   /** While true, the server closes every connection without a response. */
   setLost(isLost: boolean): void;
+  /** While true, there is no WebSocket. */
+  setSocketsLost(isLost: boolean): void;
   close(): Promise<void>;
 }
 
@@ -103,8 +121,7 @@ export function buildApp(): Promise<string> {
 }
 
 export async function startApplication(flags: FeatureFlagsOptions = {}): Promise<Application> {
-  const folder = await buildApp();
-  const { url: databaseUrl, drop } = await createPostgresDatabase();
+  const [folder, { url: databaseUrl, drop }] = await Promise.all([buildApp(), createPostgresDatabase()]);
   const pool = new Pool({ connectionString: databaseUrl, max: 5 });
   // Sockets may close after the database is dropped.
   pool.on("error", () => {});
@@ -117,14 +134,34 @@ export async function startApplication(flags: FeatureFlagsOptions = {}): Promise
   const origin = await listen(server);
   const auth = createAuth(origin, pool, flags);
   await (await getMigrations(auth.options)).runMigrations();
-  const flagsConsole = createConsoleFrom(folder, auth, { basePath: BASE });
+  const polling = createConsoleFrom(folder, auth, { basePath: BASE });
+  const live = createConsoleFrom(folder, auth, { basePath: LIVE_BASE, live: LIVE });
   const answer = toNodeHandler(auth);
-  handle = (request, response) =>
-    request.url?.startsWith(BASE) === true ? flagsConsole.node(request, response) : answer(request, response);
+  const liveRequests: string[] = [];
+  handle = (request, response) => {
+    const { url = "/" } = request;
+    if (url.startsWith(BASE)) return polling.node(request, response);
+    if (!url.startsWith(LIVE_BASE)) return answer(request, response);
+    liveRequests.push(url.slice(LIVE_BASE.length));
+    return live.node(request, response);
+  };
+  const router = createRouter<SessionData>();
+  liveFlags(router, auth);
+  const wire = createNodeHandler(router, { path: LIVE, authenticate: betterAuthSession(auth) });
+  const sockets = new Set<Duplex>();
+  let areSocketsLost = false;
+  server.on("upgrade", (request, socket, head) => {
+    if (areSocketsLost) return void socket.destroy();
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    wire.upgrade(request, socket, head);
+  });
 
   return {
     auth,
     url: origin + BASE,
+    liveUrl: origin + LIVE_BASE,
+    liveRequests,
     async account(name, { role, plan } = {}) {
       const email = `${name.toLowerCase().replaceAll(" ", ".")}@example.com`;
       const { user } = await auth.api.signUpEmail({ body: { name, email, password: PASSWORD } });
@@ -134,10 +171,21 @@ export async function startApplication(flags: FeatureFlagsOptions = {}): Promise
       else if (role !== undefined) await internalAdapter.updateUser(user.id, { role });
       return { id: user.id, name, email };
     },
+    async setRole({ id }, role) {
+      await (await auth.$context).internalAdapter.updateUser(id, { role });
+    },
+    async remove({ id }) {
+      await (await auth.$context).internalAdapter.deleteUser(id);
+    },
     setLost(next) {
       isLost = next;
     },
+    setSocketsLost(next) {
+      areSocketsLost = next;
+      if (next) for (const socket of sockets) socket.destroy();
+    },
     async close() {
+      await wire.stop();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await closeFeatureFlags(auth);

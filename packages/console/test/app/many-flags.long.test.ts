@@ -2,7 +2,7 @@ import { launchChromium, sized } from "@halyard/services";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Application, removeBuild, startApplication } from "./application.ts";
-import { visit } from "./visitor.ts";
+import { createVisits } from "./visitor.ts";
 
 const FLAGS = sized(10_000, 300);
 const MOST_MS = 100;
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 it(`with ${FLAGS} flags, each interaction with the list takes at most ${MOST_MS} ms in the page`, async () => {
   const ada = await app.account("Ada Lovelace", { role: "admin" });
-  const { page, leave } = await visit(browser, app, ada);
+  const { page, leave } = await createVisits(browser, app)({ account: ada });
   await page.evaluate(() => {
     const durations: number[] = [];
     Object.assign(globalThis, { durations });

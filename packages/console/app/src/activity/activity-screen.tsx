@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { activityQuery, usageQuery } from "../api/queries.ts";
-import type { EvaluationReason } from "../api/types.ts";
+import type { ActivityResponse, EvaluationReason } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
 import { Chart } from "./chart.tsx";
@@ -56,7 +56,7 @@ export function ActivityScreen(): ReactNode {
               hint={texts.activity.staleHint}
             />
           </dl>
-          <ReasonChart days={days} />
+          <ActivityCharts days={days} />
           <section className="card">
             <h2>{texts.activity.top}</h2>
             {usage.data.top.length === 0 ? (
@@ -96,7 +96,8 @@ export function DaysChoice({
   );
 }
 
-export function ReasonChart({ days, flagId }: { days: number; flagId?: string }): ReactNode {
+/** Evaluations by reason; of one flag also the users by variant. */
+export function ActivityCharts({ days, flagId }: { days: number; flagId?: string }): ReactNode {
   const { data, error, refetch } = useQuery(activityQuery(days, flagId));
   if (data === undefined) {
     return error === null ? <Loading rows={3} /> : <Failure error={error} retry={() => void refetch()} />;
@@ -104,16 +105,39 @@ export function ReasonChart({ days, flagId }: { days: number; flagId?: string })
   const columns = columnsOf(data);
   const used = REASONS.filter((reason) => columns.some(({ values }) => (values[reason] ?? 0) > 0));
   return (
+    <>
+      <section className="card">
+        {used.length === 0 ? (
+          <Empty title={texts.activity.none} />
+        ) : (
+          <Chart
+            title={texts.activity.byReason}
+            series={used.map((name) => ({
+              name,
+              label: texts.reasons[name] ?? name,
+              colour: `series-${name}`,
+            }))}
+            columns={columns}
+          />
+        )}
+      </section>
+      <VariantChart data={data} />
+    </>
+  );
+}
+
+const ARM_COLOURS = 6;
+
+function VariantChart({ data }: { data: ActivityResponse }): ReactNode {
+  const arms = [...new Set(data.hours.flatMap(({ byVariant = {} }) => Object.keys(byVariant)))].sort();
+  if (arms.length === 0) return null;
+  return (
     <section className="card">
-      {used.length === 0 ? (
-        <Empty title={texts.activity.none} />
-      ) : (
-        <Chart
-          title={texts.activity.byReason}
-          series={used.map((name) => ({ name, label: texts.reasons[name] ?? name }))}
-          columns={columns}
-        />
-      )}
+      <Chart
+        title={texts.activity.byVariant}
+        series={arms.map((name, place) => ({ name, label: name, colour: `arm-${place % ARM_COLOURS}` }))}
+        columns={columnsOf(data, ({ byVariant }) => byVariant)}
+      />
     </section>
   );
 }

@@ -3,9 +3,16 @@ import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
 import type { Column } from "./columns.ts";
 
+export interface Series {
+  readonly name: string;
+  readonly label: string;
+  /** The class of its colour. */
+  readonly colour: string;
+}
+
 interface ChartProps {
   readonly title: string;
-  readonly series: readonly { readonly name: string; readonly label: string }[];
+  readonly series: readonly Series[];
   readonly columns: readonly Column[];
 }
 
@@ -20,9 +27,9 @@ export function Chart({ title, series, columns }: ChartProps): ReactNode {
       <figcaption className="chart-head">
         <strong>{title}</strong>
         <ul className="legend">
-          {series.map(({ name, label }) => (
+          {series.map(({ name, label, colour }) => (
             <li key={name}>
-              <span className={`legend-mark series-${name}`} aria-hidden="true" /> {label}
+              <span className={`legend-mark ${colour}`} aria-hidden="true" /> {label}
             </li>
           ))}
         </ul>
@@ -55,13 +62,13 @@ export function Chart({ title, series, columns }: ChartProps): ReactNode {
             return (
               <g key={at}>
                 <title>{`${label}: ${texts.number(sumOf(values))}`}</title>
-                {series.map(({ name }) => {
+                {series.map(({ name, colour }) => {
                   const height = ((values[name] ?? 0) / most) * HEIGHT;
                   top -= height;
                   return (
                     <rect
                       key={name}
-                      className={`series-${name}`}
+                      className={colour}
                       x={place + GAP / 2}
                       y={top}
                       width={1 - GAP}

@@ -22,16 +22,21 @@ const hour = new Intl.DateTimeFormat(texts.language, {
 const day = new Intl.DateTimeFormat(texts.language, { month: "short", day: "numeric", timeZone: "UTC" });
 
 /** Empty hours and days are columns too, so that the time is even. Times are UTC, as the server counts. */
-export function columnsOf({ window, hours }: ActivityResponse): Column[] {
+export function columnsOf(
+  { window, hours }: ActivityResponse,
+  read: (hour: ActivityResponse["hours"][number]) => Readonly<Record<string, number>> | undefined = ({
+    byReason,
+  }) => byReason,
+): Column[] {
   const spanHours = (Date.parse(window.end) - Date.parse(window.start)) / HOUR_MS;
   const lengthMs = spanHours > MOST_COLUMNS ? 24 * HOUR_MS : HOUR_MS;
   const startMs = Math.floor(Date.parse(window.start) / lengthMs) * lengthMs;
   const columns = new Map<number, Record<string, number>>();
   for (let at = startMs; at < Date.parse(window.end); at += lengthMs) columns.set(at, {});
-  for (const { at, byReason } of hours) {
-    const values = columns.get(Math.floor(Date.parse(at) / lengthMs) * lengthMs);
+  for (const hour of hours) {
+    const values = columns.get(Math.floor(Date.parse(hour.at) / lengthMs) * lengthMs);
     if (values === undefined) continue;
-    for (const [reason, count] of Object.entries(byReason)) values[reason] = (values[reason] ?? 0) + count;
+    for (const [name, count] of Object.entries(read(hour) ?? {})) values[name] = (values[name] ?? 0) + count;
   }
   const format = lengthMs === HOUR_MS ? hour : day;
   return [...columns].map(([at, values]) => ({

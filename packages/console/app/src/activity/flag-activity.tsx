@@ -5,7 +5,7 @@ import { statsQuery } from "../api/queries.ts";
 import type { Flag, FlagStats } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
-import { DaysChoice, Figure, ReasonChart } from "./activity-screen.tsx";
+import { ActivityCharts, DaysChoice, Figure } from "./activity-screen.tsx";
 
 export function FlagActivity({ flag }: { flag: Flag }): ReactNode {
   const [days, setDays] = useState(7);
@@ -28,7 +28,7 @@ export function FlagActivity({ flag }: { flag: Flag }): ReactNode {
             <Figure label={texts.activity.evaluations} value={data.evaluations} />
             <Figure label={texts.activity.users} value={data.uniqueUsers} />
           </dl>
-          <ReasonChart days={days} flagId={flag.id} />
+          <ActivityCharts days={days} flagId={flag.id} />
           <Arms stats={data} />
         </>
       )}

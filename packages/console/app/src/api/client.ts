@@ -1,13 +1,16 @@
-/** The cache of answers. An expired session is told once, and the screens stay as they are behind the sign-in. */
-import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+/**
+ * The cache of answers. After an expired session the screens stay as they are behind the sign-in. What a person may no
+ * longer read is removed.
+ */
+import { MutationCache, type Query, QueryCache, QueryClient } from "@tanstack/react-query";
 import { ApiError, isStatus } from "./request.ts";
 
 const MOST_RETRIES = 2;
 
 export function createQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
-    queryCache: new QueryCache({ onError: noticeExpiry }),
-    mutationCache: new MutationCache({ onError: noticeExpiry }),
+    queryCache: new QueryCache({ onError: noticeRefusal }),
+    mutationCache: new MutationCache({ onError: (error) => noticeRefusal(error) }),
     defaultOptions: {
       queries: {
         staleTime: 5_000,
@@ -19,8 +22,13 @@ export function createQueryClient(): QueryClient {
   });
   return client;
 
-  function noticeExpiry(error: Error): void {
-    if (isStatus(error, 401)) void client.invalidateQueries({ queryKey: ["session"] });
+  function noticeRefusal(error: Error, query?: Query<unknown, unknown, unknown>): void {
+    const isForbidden = isStatus(error, 403);
+    if (isForbidden || isStatus(error, 401)) void client.invalidateQueries({ queryKey: ["session"] });
+    // What was permitted before is not any more, so the rest may not be either.
+    if (!isForbidden || query?.state.data === undefined) return;
+    query.setState({ data: undefined });
+    void client.invalidateQueries();
   }
 }
 

@@ -1,28 +1,33 @@
 /** The organization whose flags are shown, where the application has organizations. Empty: the global flags. */
 import type { ConsoleSession } from "./types.ts";
 
+/** Stands for the global flags in the address. */
+const GLOBAL = "global";
+
 let organization: string | undefined;
-const listeners = new Set<() => void>();
 
 export function currentOrganization(): string | undefined {
   return organization;
 }
 
-export function chooseOrganization(id: string): void {
-  organization = id;
-  for (const listener of listeners) listener();
+/**
+ * Takes the organization in the address; without one the active organization of the session, else the global flags, else
+ * the first organization. Called before the screens read it.
+ */
+export function chooseOrganization(session: ConsoleSession, inAddress: string | undefined): void {
+  organization = session.multiTenant ? (fromAddress(inAddress) ?? startOf(session)) : undefined;
 }
 
-export function subscribeOrganization(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+export function toAddress(id: string): string {
+  return id === "" ? GLOBAL : id;
 }
 
-/** The active organization of the session, else the global flags, else the first organization. A choice stays. */
-export function startOrganization(session: ConsoleSession): void {
-  const { multiTenant, organizations, activeOrganizationId, actions } = session;
-  if (!multiTenant || organization !== undefined) return;
+function fromAddress(text: string | undefined): string | undefined {
+  return text === GLOBAL ? "" : text;
+}
+
+function startOf({ organizations, activeOrganizationId, actions }: ConsoleSession): string {
   const active = organizations.find(({ id }) => id === activeOrganizationId);
   const first = actions.length > 0 ? undefined : organizations[0];
-  organization = (active ?? first)?.id ?? "";
+  return (active ?? first)?.id ?? "";
 }

@@ -14,11 +14,13 @@ import type {
   FlagUsage,
   JsonObject,
   KeysResponse,
+  LogResponse,
   MatchesResponse,
   Override,
   Page,
   PeopleResponse,
   PersonResponse,
+  RevisionResponse,
   Rule,
   RuleConditions,
   Segment,
@@ -112,17 +114,31 @@ export interface EntryFilters {
 }
 
 const ENTRIES_PER_PAGE = 50;
+/** The largest page of the log. */
+const NEWEST = 200;
+
+/** Each entry gets the names of its people. */
+async function readEntries(query: object, signal: AbortSignal): Promise<Entry[]> {
+  const { entries, names } = await request<LogResponse>("POST", `${CONSOLE}/log`, {
+    query: scoped(query),
+    body: {},
+    signal,
+  });
+  return entries.map((entry) => ({ ...entry, names }));
+}
+
+export const newestEntriesQuery = () =>
+  queryOptions({
+    queryKey: ["entries", currentOrganization(), "newest"],
+    queryFn: ({ signal }) => readEntries({ limit: NEWEST }, signal),
+    staleTime: 30_000,
+  });
 
 export const entriesQuery = (filters: EntryFilters) =>
   infiniteQueryOptions({
     queryKey: ["entries", currentOrganization(), filters],
-    queryFn: async ({ pageParam, signal }) =>
-      (
-        await request<{ entries: Entry[] }>("GET", `${ADMIN}/audit`, {
-          query: scoped({ ...filters, limit: ENTRIES_PER_PAGE, offset: pageParam }),
-          signal,
-        })
-      ).entries,
+    queryFn: ({ pageParam, signal }) =>
+      readEntries({ ...filters, limit: ENTRIES_PER_PAGE, offset: pageParam }, signal),
     initialPageParam: 0,
     getNextPageParam: (last, pages) =>
       last.length < ENTRIES_PER_PAGE ? undefined : pages.length * ENTRIES_PER_PAGE,
@@ -211,6 +227,17 @@ export const activityQuery = (days: number, flagId?: string) =>
         signal,
       }),
     staleTime: 30_000,
+  });
+
+/** How new the flags are; with a token for the socket, where the application has one. */
+export const revisionQuery = (watch: boolean) =>
+  queryOptions({
+    queryKey: ["revision", currentOrganization(), watch],
+    queryFn: ({ signal }) =>
+      request<RevisionResponse>("POST", `${CONSOLE}/revision`, {
+        body: scoped({ ...(watch && { watch }) }),
+        signal,
+      }),
   });
 
 export const healthQuery = queryOptions({

@@ -37,7 +37,7 @@ export async function request<Answer>(
   path: string,
   { query, body, version, signal }: RequestOptions = {},
 ): Promise<Answer> {
-  const response = await send(`${basePath}/api${path}${searchOf(query)}`, {
+  const { response, text } = await send(`${basePath}/api${path}${searchOf(query)}`, {
     method,
     credentials: "same-origin",
     headers: {
@@ -51,15 +51,18 @@ export async function request<Answer>(
       ? AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
       : AbortSignal.timeout(TIMEOUT_MS),
   });
-  const text = await response.text();
   const answer: unknown = text === "" ? null : parse(text);
-  if (response.ok) return answer as Answer;
-  throw errorOf(response, answer);
+  if (!response.ok) throw errorOf(response, answer);
+  // Such as the sign-in page of a proxy.
+  if (answer === undefined) throw new ApiError(response.status, texts.errors.notJson);
+  return answer as Answer;
 }
 
-async function send(url: string, init: RequestInit): Promise<Response> {
+/** The connection may be lost between the headers and the end of the body. */
+async function send(url: string, init: RequestInit): Promise<{ response: Response; text: string }> {
   try {
-    return await fetch(url, init);
+    const response = await fetch(url, init);
+    return { response, text: await response.text() };
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     const isTimeout = cause instanceof DOMException && cause.name === "TimeoutError";
@@ -82,11 +85,12 @@ function errorOf(response: Response, answer: unknown): ApiError {
   );
 }
 
+/** Undefined for a text that is not JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
 }
 

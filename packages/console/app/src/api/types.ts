@@ -42,11 +42,13 @@ export type {
   CreateKeyResponse,
   ExportAuditResponse,
   KeysResponse,
+  LogResponse,
   MatchesResponse,
   PeopleResponse,
   Person,
   PersonFlag,
   PersonResponse,
+  RevisionResponse,
 } from "../../../src/api.ts";
 
 type Timed = "createdAt" | "updatedAt" | "expiresAt";
@@ -59,7 +61,10 @@ export type Flag = Sent<FeatureFlag> & { readonly stats?: FlagSummary };
 export type Rule = Sent<FlagRule>;
 export type Segment = Sent<FlagSegment>;
 export type Override = Sent<Omit<FlagOverride, "expiresAt">> & { readonly expiresAt?: string };
-export type Entry = AuditEntry;
+export type Entry = AuditEntry & {
+  /** The names of people by id, where they are known. */
+  readonly names: Readonly<Record<string, string>>;
+};
 export type Warned<Entity> = Entity & { readonly warnings?: readonly FlagWarning[] };
 
 export interface Explanation {

@@ -13,10 +13,13 @@ import type { FlagChange } from "./use-update-flag.ts";
 interface ConflictDialogProps {
   readonly change: FlagChange | undefined;
   readonly onClose: () => void;
+  /** This person gives up the change. Default: only closes. */
+  readonly onKeep?: () => void;
   readonly onRetry: (change: FlagChange) => void;
 }
 
-export function ConflictDialog({ change, onClose, onRetry }: ConflictDialogProps): ReactNode {
+export function ConflictDialog(props: ConflictDialogProps): ReactNode {
+  const { change, onClose } = props;
   return (
     <Dialog
       open={change !== undefined}
@@ -25,12 +28,13 @@ export function ConflictDialog({ change, onClose, onRetry }: ConflictDialogProps
       description={texts.conflict.what}
       size="wide"
     >
-      {change && <Choice change={change} onClose={onClose} onRetry={onRetry} />}
+      {change && <Choice {...props} change={change} />}
     </Dialog>
   );
 }
 
-function Choice({ change, onClose, onRetry }: ConflictDialogProps & { change: FlagChange }): ReactNode {
+function Choice(props: ConflictDialogProps & { change: FlagChange }): ReactNode {
+  const { change, onClose, onKeep, onRetry } = props;
   const read = useQuery({ ...flagQuery(change.flag.key), staleTime: 0 });
   const { data: current, error, refetch, isFetchedAfterMount } = read;
   if (error !== null) return <Failure error={error} retry={() => void refetch()} />;
@@ -44,7 +48,14 @@ function Choice({ change, onClose, onRetry }: ConflictDialogProps & { change: Fl
       <h3>{texts.conflict.yours}</h3>
       <Differences list={mine} />
       <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
+        <button
+          type="button"
+          className="button"
+          onClick={() => {
+            onKeep?.();
+            onClose();
+          }}
+        >
           {texts.conflict.keepTheirs}
         </button>
         <button

@@ -27,7 +27,8 @@ export function FlagScreen(): ReactNode {
   const { key } = route.useParams();
   const { data: flag, error, isPending, refetch } = useQuery(flagQuery(key));
   if (isPending) return <Loading />;
-  if (flag === undefined) {
+  // Another person may delete the flag while it is shown.
+  if (flag === undefined || isStatus(error, 404)) {
     if (!isStatus(error, 404)) return <Failure error={error} retry={() => void refetch()} />;
     return (
       <Empty title={texts.flag.missing(key)}>

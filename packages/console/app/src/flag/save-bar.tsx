@@ -14,17 +14,24 @@ export function SaveBar({ flag, draft }: { flag: Flag; draft: Draft }): ReactNod
   const [isAsking, setAsking] = useState(false);
   const [conflict, setConflict] = useState<FlagChange>();
   const update = useUpdateFlag(setConflict);
-  const save = (change: FlagChange): void => update.mutate(change, { onSuccess: draft.discard });
+  const save = (change: FlagChange): void =>
+    update.mutate(change, { onSuccess: () => draft.discard(change.fields) });
   const differences = differencesOf(flag, draft.next);
+  const done = texts.flag.saved(flag.name);
+  const review = (): void => {
+    // A draft holds whole fields, such as all environments, and would undo the other person's change of them.
+    if (draft.outdated === undefined || draft.fields === undefined) setAsking(true);
+    else setConflict({ flag: draft.outdated, fields: draft.fields, done });
+  };
   return (
     <>
       {draft.fields !== undefined && (
         <section className="save-bar" aria-label={texts.flag.unsaved}>
           <p>{texts.flag.unsavedCount(differences.length)}</p>
-          <button type="button" className="button" onClick={draft.discard}>
+          <button type="button" className="button" onClick={() => draft.discard()}>
             {texts.flag.discard}
           </button>
-          <button type="button" className="button button-primary" onClick={() => setAsking(true)}>
+          <button type="button" className="button button-primary" onClick={review}>
             {texts.flag.review}
           </button>
         </section>
@@ -34,14 +41,19 @@ export function SaveBar({ flag, draft }: { flag: Flag; draft: Draft }): ReactNod
         fields={isAsking ? draft.fields : undefined}
         title={texts.flag.saveTitle(flag.name)}
         confirm={texts.flag.save}
-        done={texts.flag.saved(flag.name)}
+        done={done}
         isProduction={flag.enabled && reachesProduction(flag)}
         onClose={() => setAsking(false)}
         onConfirm={save}
       >
         <Differences list={differences} />
       </ChangeDialog>
-      <ConflictDialog change={conflict} onClose={() => setConflict(undefined)} onRetry={save} />
+      <ConflictDialog
+        change={conflict}
+        onClose={() => setConflict(undefined)}
+        onKeep={() => draft.discard(conflict?.fields)}
+        onRetry={save}
+      />
     </>
   );
 }

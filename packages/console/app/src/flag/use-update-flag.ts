@@ -1,11 +1,5 @@
 /** Changes a flag: shown at once, taken back when the server refuses, with Undo. */
-import {
-  type QueryClient,
-  type QueryKey,
-  type UseMutationResult,
-  useMutation,
-  useQueryClient,
-} from "@tanstack/react-query";
+import { type QueryClient, type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
 import { ADMIN } from "../api/queries.ts";
 import { isStatus, request } from "../api/request.ts";
 import type { AppliedFlags, FeatureFlagPatch, Flag, Warned } from "../api/types.ts";
@@ -25,7 +19,8 @@ export interface FlagChange {
   readonly isUndo?: boolean;
 }
 
-type Before = readonly (readonly [QueryKey, unknown])[];
+/** The flag as it was shown before. */
+type Before = Flag | undefined;
 
 type UpdateFlag = UseMutationResult<Warned<Flag>, Error, FlagChange, Before>;
 
@@ -35,14 +30,20 @@ export function useUpdateFlag(onConflict?: (change: FlagChange) => void): Update
     mutationFn: send,
     onMutate: async ({ flag, fields }: FlagChange) => {
       await Promise.all(["flags", "flag"].map((name) => client.cancelQueries({ queryKey: [name] })));
-      const before: Before = ["flags", "flag"].flatMap((name) => client.getQueriesData({ queryKey: [name] }));
-      replaceFlag(client, flag.id, (current) => patched(current, fields));
+      let before: Before;
+      replaceFlag(client, flag.id, (current) => {
+        before ??= current;
+        return patched(current, fields);
+      });
       return before;
     },
     onError: (error, change, before) => {
-      for (const [key, data] of before ?? []) client.setQueryData(key, data);
-      if (isStatus(error, 409) && onConflict !== undefined) onConflict(change);
-      else showToast({ tone: "problem", text: messageOf(error) });
+      // Only this flag: others may have been changed since.
+      if (before !== undefined) replaceFlag(client, before.id, (current) => withFieldsOf(current, before));
+      const isConflict = isStatus(error, 409);
+      // The part of the screen that could show the conflict of an Undo may be gone.
+      if (isConflict && onConflict !== undefined && change.isUndo !== true) onConflict(change);
+      else showToast({ tone: "problem", text: isConflict ? texts.conflict.undo : messageOf(error) });
     },
     onSuccess: (saved, change) => {
       replaceFlag(client, saved.id, (current) => ({ ...current, ...saved }));
@@ -84,6 +85,11 @@ async function send({ flag, fields, planId }: FlagChange): Promise<Warned<Flag>>
   const { flags } = await request<AppliedFlags>("POST", `${ADMIN}/plans/${planId}/apply`, { body: {} });
   const [saved] = flags;
   return saved ?? flag;
+}
+
+/** A list has statistics beside the flag, which its own screen has not. */
+function withFieldsOf({ stats }: Flag, { stats: _, ...fields }: Flag): Flag {
+  return { ...fields, ...(stats !== undefined && { stats }) };
 }
 
 /** Replaces the flag wherever it is shown: in the lists and on its own screen. */

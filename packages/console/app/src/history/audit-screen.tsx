@@ -1,7 +1,7 @@
 /** The audit log as a table: filters, verification of the chain, export. */
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
-import { Download, ScrollText, ShieldAlert, ShieldCheck } from "lucide-react";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { Download, ScrollText, ShieldAlert, ShieldCheck, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { entriesQuery, verifyQuery } from "../api/queries.ts";
 import type { Entry } from "../api/types.ts";
@@ -22,9 +22,10 @@ export function AuditScreen(): ReactNode {
   const list = useInfiniteQuery(
     entriesQuery({
       ...(search.flag !== undefined && { flagId: `key:${search.flag}` }),
+      ...(search.actor !== undefined && { userId: search.actor }),
       action: search.action,
-      start: search.start === undefined ? undefined : `${search.start}T00:00:00Z`,
-      end: search.end === undefined ? undefined : `${search.end}T00:00:00Z`,
+      start: startOfDay(search.start),
+      end: startOfDay(search.end),
     }),
   );
   const save = useMutation({
@@ -33,7 +34,7 @@ export function AuditScreen(): ReactNode {
     onError: (error) => showToast({ tone: "problem", text: messageOf(error) }),
   });
   const entries = list.data?.pages.flat() ?? [];
-  const set = (name: "flag" | "action" | "start" | "end", value: string): void =>
+  const set = (name: "flag" | "actor" | "action" | "start" | "end", value: string): void =>
     void navigate({
       search: ({ [name]: _, ...rest }) => (value === "" ? rest : { ...rest, [name]: value }),
       replace: true,
@@ -82,6 +83,12 @@ export function AuditScreen(): ReactNode {
           {texts.audit.to}
           <input type="date" value={search.end ?? ""} onChange={({ target }) => set("end", target.value)} />
         </label>
+        {search.actor !== undefined && (
+          <button type="button" className="chip" aria-pressed onClick={() => set("actor", "")}>
+            {texts.audit.by(entries[0]?.names[search.actor] ?? search.actor)}
+            <X aria-hidden size={14} />
+          </button>
+        )}
       </search>
       {list.isPending ? (
         <Loading />
@@ -104,6 +111,13 @@ export function AuditScreen(): ReactNode {
       )}
     </>
   );
+}
+
+/** As the person's clock says, because times are shown in it. An incomplete date chooses nothing. */
+function startOfDay(date: string | undefined): string | undefined {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(date ?? "") ?? [];
+  if (year === undefined || month === undefined || day === undefined) return undefined;
+  return new Date(Number(year), Number(month) - 1, Number(day)).toISOString();
 }
 
 function AuditTable({ entries }: { entries: readonly Entry[] }): ReactNode {
@@ -131,7 +145,13 @@ function AuditTable({ entries }: { entries: readonly Entry[] }): ReactNode {
                   <Time at={entry.at} />
                 </td>
                 <td>
-                  <ActorName entry={entry} />
+                  {entry.actor.type === "user" ? (
+                    <Link to="/audit" search={(before) => ({ ...before, actor: entry.actor.id })}>
+                      <ActorName entry={entry} />
+                    </Link>
+                  ) : (
+                    <ActorName entry={entry} />
+                  )}
                 </td>
                 <td>
                   {did} <strong>{what}</strong>

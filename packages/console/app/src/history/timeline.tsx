@@ -4,7 +4,6 @@ import { Link } from "@tanstack/react-router";
 import { RotateCcw, UserRoundSearch } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { Entry } from "../api/types.ts";
-import { PersonName } from "../people/person-name.tsx";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { clockOf, dayOf } from "../ui/time.tsx";
@@ -85,7 +84,7 @@ function EntryView({ entry, showsFlag, onRevert }: EntryViewProps): ReactNode {
         {entry.impersonatedBy !== undefined && (
           <p className="badge badge-warning">
             <UserRoundSearch aria-hidden size={13} /> {texts.history.impersonated}{" "}
-            <PersonName id={entry.impersonatedBy} />
+            {entry.names[entry.impersonatedBy] ?? entry.impersonatedBy}
           </p>
         )}
         {isShort ? (

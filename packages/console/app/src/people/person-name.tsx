@@ -25,10 +25,6 @@ export const personByIdQuery = (id: string) =>
   });
 
 export function PersonName({ id }: { id: string }): ReactNode {
-  return <>{useName(id)}</>;
-}
-
-export function useName(id: string): string {
   const may = useMay();
   const { data } = useQuery({ ...personByIdQuery(id), enabled: may("evaluate-as") && id !== "" });
   return data?.name || data?.email || id;

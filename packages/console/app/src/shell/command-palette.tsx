@@ -2,13 +2,13 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { Flag, Keyboard, MoonStar, Plus, UserRound, Waypoints } from "lucide-react";
+import { Flag, Keyboard, MoonStar, Plus, UserRound } from "lucide-react";
 import { Dialog } from "radix-ui";
 import { type ReactNode, useEffect, useState } from "react";
 import { flagsQuery, peopleQuery } from "../api/queries.ts";
 import { texts } from "../texts.ts";
+import { useScreens } from "./screens.ts";
 import { useMay } from "./session.tsx";
-import type { DESTINATIONS } from "./shortcuts.ts";
 import { chooseTheme, readTheme } from "./theme.ts";
 
 interface CommandPaletteProps {
@@ -18,21 +18,11 @@ interface CommandPaletteProps {
 
 const SHOWN = 8;
 const PAUSE_MS = 120;
-const SCREENS = [
-  ["/", texts.nav.flags],
-  ["/segments", texts.nav.segments],
-  ["/people", texts.nav.people],
-  ["/explain", texts.nav.explain],
-  ["/activity", texts.nav.activity],
-  ["/history", texts.nav.history],
-  ["/audit", texts.nav.audit],
-  ["/keys", texts.nav.keys],
-  ["/health", texts.nav.health],
-] as const satisfies readonly (readonly [(typeof DESTINATIONS)[keyof typeof DESTINATIONS], string])[];
 
 export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactNode {
   const navigate = useNavigate();
   const may = useMay();
+  const screens = useScreens().flat();
   const [typed, setTyped] = useState("");
   const [asked, setAsked] = useState("");
   useEffect(() => {
@@ -89,12 +79,14 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
                 </Command.Group>
               )}
               <Command.Group heading={texts.palette.goTo}>
-                {SCREENS.filter(([, label]) => matches(label)).map(([to, label]) => (
-                  <Command.Item key={to} value={`screen ${to}`} onSelect={run(() => void navigate({ to }))}>
-                    <Waypoints aria-hidden size={16} />
-                    <span>{label}</span>
-                  </Command.Item>
-                ))}
+                {screens
+                  .filter(({ label }) => matches(label))
+                  .map(({ to, label, icon: Icon }) => (
+                    <Command.Item key={to} value={`screen ${to}`} onSelect={run(() => void navigate({ to }))}>
+                      <Icon aria-hidden size={16} />
+                      <span>{label}</span>
+                    </Command.Item>
+                  ))}
               </Command.Group>
               <Command.Group heading={texts.palette.actions}>
                 {may("create") && matches(texts.flags.create) && (

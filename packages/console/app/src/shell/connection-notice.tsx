@@ -2,12 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { CloudOff } from "lucide-react";
 import type { ReactNode } from "react";
-import { healthQuery } from "../api/queries.ts";
+import { revisionQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
 import { texts } from "../texts.ts";
+import { useSession } from "./session.tsx";
 
 export function ConnectionNotice(): ReactNode {
-  const { error, failureReason, refetch } = useQuery(healthQuery);
+  const { error, failureReason, refetch } = useQuery(revisionQuery(useSession().live !== undefined));
   const reason = error ?? failureReason;
   const isLost = reason instanceof ApiError && reason.status === 0;
   return (

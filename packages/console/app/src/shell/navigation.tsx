@@ -1,24 +1,12 @@
 /** The navigation: beside the screen, or behind a button where the window is narrow. */
 import { Link } from "@tanstack/react-router";
-import {
-  Activity,
-  Flag,
-  HeartPulse,
-  History,
-  KeyRound,
-  Menu,
-  ScrollText,
-  Search,
-  Shapes,
-  Split,
-  Users,
-} from "lucide-react";
+import { Menu, Search } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { texts } from "../texts.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { OrganizationSwitcher } from "./organization-switcher.tsx";
-import { useMay } from "./session.tsx";
+import { type Screen, useScreens } from "./screens.ts";
 
 interface NavigationProps {
   readonly openPalette: () => void;
@@ -78,7 +66,7 @@ function Contents({
   openHelp,
   onChoose,
 }: NavigationProps & { onChoose?: () => void }): ReactNode {
-  const may = useMay();
+  const screens = useScreens();
   const choose = (): void => onChoose?.();
   return (
     <div className="side-contents">
@@ -96,92 +84,21 @@ function Contents({
         <kbd>{texts.shell.paletteKeys}</kbd>
       </button>
       <nav aria-label={texts.shell.navigation}>
-        <ul className="nav">
-          <Item to="/" icon={<Flag aria-hidden size={17} />} label={texts.nav.flags} onChoose={choose} />
-          <Item
-            to="/segments"
-            icon={<Shapes aria-hidden size={17} />}
-            label={texts.nav.segments}
-            onChoose={choose}
-          />
-          <Item
-            to="/people"
-            icon={<Users aria-hidden size={17} />}
-            label={texts.nav.people}
-            onChoose={choose}
-          />
-          <Item
-            to="/explain"
-            icon={<Split aria-hidden size={17} />}
-            label={texts.nav.explain}
-            onChoose={choose}
-          />
-        </ul>
-        <ul className="nav">
-          <Item
-            to="/activity"
-            icon={<Activity aria-hidden size={17} />}
-            label={texts.nav.activity}
-            onChoose={choose}
-          />
-          {may("audit") && (
-            <>
-              <Item
-                to="/history"
-                icon={<History aria-hidden size={17} />}
-                label={texts.nav.history}
-                onChoose={choose}
-              />
-              <Item
-                to="/audit"
-                icon={<ScrollText aria-hidden size={17} />}
-                label={texts.nav.audit}
-                onChoose={choose}
-              />
-            </>
-          )}
-        </ul>
-        <ul className="nav">
-          {may("keys") && (
-            <Item
-              to="/keys"
-              icon={<KeyRound aria-hidden size={17} />}
-              label={texts.nav.keys}
-              onChoose={choose}
-            />
-          )}
-          <Item
-            to="/health"
-            icon={<HeartPulse aria-hidden size={17} />}
-            label={texts.nav.health}
-            onChoose={choose}
-          />
-        </ul>
+        {screens.map((group) => (
+          <ul key={group[0]?.to} className="nav">
+            {group.map((screen) => (
+              <Item key={screen.to} screen={screen} onChoose={choose} />
+            ))}
+          </ul>
+        ))}
       </nav>
       <AccountMenu openHelp={openHelp} />
     </div>
   );
 }
 
-type Destination =
-  | "/"
-  | "/segments"
-  | "/people"
-  | "/explain"
-  | "/activity"
-  | "/history"
-  | "/audit"
-  | "/keys"
-  | "/health";
-
-interface ItemProps {
-  readonly to: Destination;
-  readonly icon: ReactNode;
-  readonly label: string;
-  readonly onChoose: () => void;
-}
-
-function Item({ to, icon, label, onChoose }: ItemProps): ReactNode {
+function Item({ screen, onChoose }: { screen: Screen; onChoose: () => void }): ReactNode {
+  const { to, label, icon: Icon } = screen;
   return (
     <li>
       <Link
@@ -191,7 +108,7 @@ function Item({ to, icon, label, onChoose }: ItemProps): ReactNode {
         activeProps={{ className: "nav-link-active" }}
         onClick={onChoose}
       >
-        {icon}
+        <Icon aria-hidden size={17} />
         <span>{label}</span>
       </Link>
     </li>

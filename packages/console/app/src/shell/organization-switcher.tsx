@@ -1,18 +1,25 @@
-/** Chooses the organization whose flags are shown, where flags belong to organizations. */
-import { type ReactNode, useSyncExternalStore } from "react";
-import { chooseOrganization, currentOrganization, subscribeOrganization } from "../api/organization.ts";
+/** Chooses the organization whose flags are shown, where flags belong to organizations. The choice is in the address. */
+import { useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useEffect } from "react";
+import { currentOrganization, toAddress } from "../api/organization.ts";
 import { texts } from "../texts.ts";
 import { useSession } from "./session.tsx";
 
 export function OrganizationSwitcher(): ReactNode {
   const { multiTenant, organizations, actions } = useSession();
-  const chosen = useSyncExternalStore(subscribeOrganization, currentOrganization);
+  const navigate = useNavigate();
+  const chosen = currentOrganization() ?? "";
   if (!multiTenant) return null;
+  // An admin may follow a link to an organization without being a member.
+  const isOther = chosen !== "" && !organizations.some(({ id }) => id === chosen);
+  const choose = (id: string): void =>
+    void navigate({ to: ".", search: (before) => ({ ...before, org: toAddress(id) }) });
   return (
     <label className="organization">
       <span className="visually-hidden">{texts.shell.organization}</span>
-      <select value={chosen ?? ""} onChange={({ target }) => chooseOrganization(target.value)}>
-        {actions.length > 0 && <option value="">{texts.shell.allOrganizations}</option>}
+      <select value={chosen} onChange={({ target }) => choose(target.value)}>
+        {(actions.length > 0 || chosen === "") && <option value="">{texts.shell.allOrganizations}</option>}
+        {isOther && <option value={chosen}>{chosen}</option>}
         {organizations.map(({ id, name }) => (
           <option key={id} value={id}>
             {name}
@@ -21,4 +28,19 @@ export function OrganizationSwitcher(): ReactNode {
       </select>
     </label>
   );
+}
+
+/** Puts the organization into the address, so that a link shows the same flags to another person. */
+export function useOrganizationInAddress(inAddress: string | undefined): void {
+  const navigate = useNavigate();
+  const chosen = currentOrganization();
+  useEffect(() => {
+    if (chosen === undefined || inAddress !== undefined) return;
+    void navigate({
+      to: ".",
+      search: (before) => ({ ...before, org: toAddress(chosen) }),
+      hash: true,
+      replace: true,
+    });
+  }, [navigate, chosen, inAddress]);
 }

@@ -1,17 +1,8 @@
 /** The frame of every screen: sign-in, navigation, palette, shortcuts, messages. */
 import { useQuery } from "@tanstack/react-query";
-import { Outlet } from "@tanstack/react-router";
-import {
-  Fragment,
-  lazy,
-  type ReactNode,
-  Suspense,
-  useEffect,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from "react";
-import { currentOrganization, startOrganization, subscribeOrganization } from "../api/organization.ts";
+import { getRouteApi, Outlet, rootRouteId } from "@tanstack/react-router";
+import { Fragment, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { chooseOrganization, currentOrganization } from "../api/organization.ts";
 import { sessionQuery } from "../api/queries.ts";
 import { SignInDialog, SignInScreen } from "../sign-in/sign-in.tsx";
 import { texts } from "../texts.ts";
@@ -20,6 +11,7 @@ import { Toasts } from "../ui/toasts.tsx";
 import { ConnectionNotice } from "./connection-notice.tsx";
 import { ImpersonationNotice } from "./impersonation-notice.tsx";
 import { Navigation } from "./navigation.tsx";
+import { useOrganizationInAddress } from "./organization-switcher.tsx";
 import { SessionProvider, type SignedIn } from "./session.tsx";
 import { ShortcutHelp } from "./shortcut-help.tsx";
 import { useShortcuts } from "./shortcuts.ts";
@@ -29,13 +21,17 @@ const CommandPalette = lazy(() =>
   import("./command-palette.tsx").then(({ CommandPalette: palette }) => ({ default: palette })),
 );
 
+const route = getRouteApi(rootRouteId);
+
 export function Shell(): ReactNode {
   const { data: session, error, refetch, isPending } = useQuery(sessionQuery);
+  const { org } = route.useSearch();
   const known = useRef<SignedIn>(undefined);
-  if (session?.user !== undefined) {
-    known.current = { ...session, user: session.user };
-    startOrganization(session);
-  }
+  const first = known.current?.user.id;
+  const isOther = first !== undefined && (session?.user?.id ?? first) !== first;
+  if (isOther) return <OtherPerson />;
+  if (session?.user !== undefined) known.current = { ...session, user: session.user };
+  if (known.current !== undefined) chooseOrganization(known.current, org);
   if (isPending) {
     return (
       <main className="splash">
@@ -57,18 +53,28 @@ export function Shell(): ReactNode {
   const isExpired = session !== undefined && session.user === undefined;
   return (
     <SessionProvider session={known.current}>
-      <Frame />
+      <Frame org={org} />
       {isExpired && <SignInDialog session={session} email={known.current.user.email} />}
       <Toasts />
     </SessionProvider>
   );
 }
 
-function Frame(): ReactNode {
+/** Another person has signed in with this browser: nothing of the first one stays on the screen. */
+function OtherPerson(): ReactNode {
+  useEffect(() => location.reload(), []);
+  return (
+    <main className="splash">
+      <Loading rows={3} />
+    </main>
+  );
+}
+
+function Frame({ org }: { org: string | undefined }): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const organization = useSyncExternalStore(subscribeOrganization, currentOrganization);
+  useOrganizationInAddress(org);
   useShortcuts({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
   useLiveChanges();
   useEffect(() => {
@@ -85,7 +91,7 @@ function Frame(): ReactNode {
         <ImpersonationNotice />
         <Suspense fallback={<Loading />}>
           {/* Every screen starts again with the data of the chosen organization. */}
-          <Fragment key={organization}>
+          <Fragment key={currentOrganization()}>
             <Outlet />
           </Fragment>
         </Suspense>

@@ -8,12 +8,19 @@ interface FieldProps {
   readonly children: ReactElement<{ id?: string; "aria-describedby"?: string; "aria-invalid"?: boolean }>;
 }
 
+/** The id of a field's label, for a control that `htmlFor` cannot reach. */
+export function labelIdOf(id: string): string {
+  return `${id}-label`;
+}
+
 export function Field({ label, hint, error, children }: FieldProps): ReactNode {
   const id = useId();
   const described = [hint ? `${id}-hint` : "", error ? `${id}-error` : ""].filter(Boolean).join(" ");
   return (
     <div className="field">
-      <label htmlFor={id}>{label}</label>
+      <label htmlFor={id} id={labelIdOf(id)}>
+        {label}
+      </label>
       {cloneElement(children, {
         id,
         ...(described !== "" && { "aria-describedby": described }),

@@ -1,7 +1,10 @@
 /** Edits a value of a flag's type. A JSON value is text until it parses. */
-import { type ReactNode, useId, useState } from "react";
+import { Component, lazy, type ReactNode, Suspense, useId, useState } from "react";
 import type { FlagType, JsonValue } from "../api/types.ts";
 import { texts } from "../texts.ts";
+import { labelIdOf } from "./field.tsx";
+
+const JsonEditor = lazy(() => import("./json-editor.tsx").then((loaded) => ({ default: loaded.JsonEditor })));
 
 interface ValueInputProps {
   readonly id?: string;
@@ -59,26 +62,52 @@ interface JsonInputProps {
   readonly "aria-describedby"?: string;
 }
 
-function JsonInput({ value, onChange, "aria-describedby": described, ...rest }: JsonInputProps): ReactNode {
+function JsonInput(props: JsonInputProps): ReactNode {
+  const { id, value, onChange, disabled = false, "aria-label": label, "aria-describedby": described } = props;
   const errorId = useId();
   const [draft, setDraft] = useState<string>();
   const text = draft ?? JSON.stringify(value, null, 2);
   const problem = draft === undefined ? undefined : problemOf(draft);
+  const attributes = {
+    ...(id !== undefined && { id }),
+    ...(label === undefined
+      ? id !== undefined && { "aria-labelledby": labelIdOf(id) }
+      : { "aria-label": label }),
+    "aria-invalid": String(problem !== undefined),
+    ...namesOf("aria-describedby", [described, problem && errorId]),
+  };
+  const type = (typed: string): void => {
+    setDraft(typed);
+    if (problemOf(typed) === undefined) onChange(JSON.parse(typed));
+  };
+  const leave = (): void => {
+    if (problem === undefined) setDraft(undefined);
+  };
+  const plain = (
+    <textarea
+      {...attributes}
+      aria-invalid={problem !== undefined}
+      disabled={disabled}
+      spellCheck={false}
+      rows={Math.min(14, Math.max(3, text.split("\n").length + 1))}
+      value={text}
+      onChange={({ target }) => type(target.value)}
+      onBlur={leave}
+    />
+  );
   return (
     <div className="json-input">
-      <textarea
-        {...rest}
-        spellCheck={false}
-        rows={Math.min(14, Math.max(3, text.split("\n").length + 1))}
-        value={text}
-        aria-invalid={problem !== undefined}
-        aria-describedby={[described, problem && errorId].filter(Boolean).join(" ") || undefined}
-        onChange={({ target }) => {
-          setDraft(target.value);
-          if (problemOf(target.value) === undefined) onChange(JSON.parse(target.value));
-        }}
-        onBlur={() => problem === undefined && setDraft(undefined)}
-      />
+      <OrPlain plain={plain}>
+        <Suspense fallback={plain}>
+          <JsonEditor
+            text={text}
+            onChange={type}
+            onBlur={leave}
+            disabled={disabled}
+            attributes={attributes}
+          />
+        </Suspense>
+      </OrPlain>
       {problem !== undefined && (
         <p className="field-error" id={errorId} role="alert">
           {texts.value.notJson(problem)}
@@ -86,6 +115,29 @@ function JsonInput({ value, onChange, "aria-describedby": described, ...rest }: 
       )}
     </div>
   );
+}
+
+interface OrPlainProps {
+  readonly plain: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** Without the editor's file, such as after an update of the server, the value is edited as plain text. */
+class OrPlain extends Component<OrPlainProps, { readonly hasFailed: boolean }> {
+  override state = { hasFailed: false };
+
+  static getDerivedStateFromError(): { readonly hasFailed: boolean } {
+    return { hasFailed: true };
+  }
+
+  override render(): ReactNode {
+    return this.state.hasFailed ? this.props.plain : this.props.children;
+  }
+}
+
+function namesOf(attribute: string, ids: readonly (string | undefined)[]): Record<string, string> {
+  const names = ids.filter(Boolean).join(" ");
+  return names === "" ? {} : { [attribute]: names };
 }
 
 function problemOf(text: string): string | undefined {

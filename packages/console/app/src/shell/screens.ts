@@ -1,0 +1,49 @@
+/** The screens that the navigation and the command palette list, each for people who may use it. */
+import {
+  Activity,
+  Flag,
+  HeartPulse,
+  History,
+  KeyRound,
+  type LucideIcon,
+  ScrollText,
+  Shapes,
+  Split,
+  Users,
+} from "lucide-react";
+import type { FlagAction } from "../api/types.ts";
+import { texts } from "../texts.ts";
+import { useMay } from "./session.tsx";
+import type { DESTINATIONS } from "./shortcuts.ts";
+
+export interface Screen {
+  readonly to: (typeof DESTINATIONS)[keyof typeof DESTINATIONS];
+  readonly label: string;
+  readonly icon: LucideIcon;
+  /** What the screen needs. Default: nothing. */
+  readonly action?: FlagAction;
+}
+
+const GROUPS: readonly (readonly Screen[])[] = [
+  [
+    { to: "/", label: texts.nav.flags, icon: Flag },
+    { to: "/segments", label: texts.nav.segments, icon: Shapes },
+    { to: "/people", label: texts.nav.people, icon: Users },
+    { to: "/explain", label: texts.nav.explain, icon: Split },
+  ],
+  [
+    { to: "/activity", label: texts.nav.activity, icon: Activity },
+    { to: "/history", label: texts.nav.history, icon: History, action: "audit" },
+    { to: "/audit", label: texts.nav.audit, icon: ScrollText, action: "audit" },
+  ],
+  [
+    { to: "/keys", label: texts.nav.keys, icon: KeyRound, action: "keys" },
+    { to: "/health", label: texts.nav.health, icon: HeartPulse },
+  ],
+];
+
+/** The screens of the signed-in person, in groups. */
+export function useScreens(): readonly (readonly Screen[])[] {
+  const may = useMay();
+  return GROUPS.map((group) => group.filter(({ action }) => action === undefined || may(action)));
+}

@@ -1,0 +1,82 @@
+/** Checks the list of flags. */
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Stage } from "../stage.ts";
+
+export function checkList(stage: Stage): void {
+  describe("the list of flags", () => {
+    it("turns a flag off after showing whom it concerns, and back on by Undo", async () => {
+      const { key, name } = await stage.createFlag();
+      const { page } = await stage.enter();
+      await page.getByLabel("Search flags").fill(key);
+      await page.getByRole("switch", { name: `${name}, switch` }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText(/^6 people$/).waitFor();
+      await dialog.getByRole("button", { name: "Turn off" }).click();
+      await page.getByText(`${name} is off.`).waitFor();
+      expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await page.getByText(`${name} is as it was.`).waitFor();
+      expect(await stage.valueFor(key, stage.ada.id)).toBe(true);
+    });
+
+    it("keeps search and filters in the address", async () => {
+      const { key } = await stage.createFlag({ enabled: false });
+      const { page } = await stage.enter();
+      await page.getByLabel("Search flags").fill(key);
+      await page.getByLabel("State").selectOption("off");
+      await expect.poll(() => page.url()).toContain(`q=${key}`);
+      await page.reload();
+      await page.getByRole("link", { name: /Feature number/ }).waitFor();
+      expect(await page.getByLabel("Search flags").inputValue()).toBe(key);
+      await page.getByLabel("State").selectOption("on");
+      await page.getByText("No flag matches").waitFor();
+    });
+
+    it("creates a flag from a name by keyboard alone", async () => {
+      const { page } = await stage.enter();
+      await page.keyboard.press("n");
+      await page.getByRole("dialog", { name: "New flag" }).waitFor();
+      await page.keyboard.type("Keyboard first");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Keyboard first", level: 1 }).waitFor();
+      const { flags } = await stage.app.auth.api.listFeatureFlags({ query: { prefix: "keyboard-first" } });
+      expect(flags).toMatchObject([{ enabled: false, offValue: false, type: "boolean" }]);
+    });
+
+    it("finds a flag with the command palette", async () => {
+      const { key, name } = await stage.createFlag({ name: "Found by palette" });
+      const { page } = await stage.enter();
+      await page.keyboard.press("Control+k");
+      await page.getByPlaceholder("A flag, a person, a screen or an action").fill(key);
+      await page.getByRole("option", { name: new RegExp(name) }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name, level: 1 }).waitFor();
+    });
+
+    it("names the person who changed a flag last, also for a person who may not see other users", async () => {
+      const { key, name } = await stage.createFlag();
+      const changer = await stage.enter(`/flag/${key}?tab=settings`);
+      await changer.page.getByLabel("Description").fill("Changed by Ada");
+      await changer.page.getByRole("button", { name: "Review and save" }).click();
+      await changer.page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+      await changer.page.getByText("was saved").waitFor();
+      const { page } = await stage.enter(`/?q=${key}`, { account: stage.auditor });
+      await page
+        .getByRole("row", { name: new RegExp(name) })
+        .getByText("Ada Lovelace")
+        .waitFor();
+    });
+
+    it("says that the server does not answer, and recovers", async () => {
+      const { page } = await stage.enter();
+      onTestFinished(() => stage.app.setLost(false));
+      stage.app.setLost(true);
+      await page.getByText("The server does not answer. What you see may be out of date.").waitFor();
+      stage.app.setLost(false);
+      await page.getByRole("button", { name: "Try again" }).first().click();
+      await page
+        .getByText("The server does not answer. What you see may be out of date.")
+        .waitFor({ state: "hidden" });
+    });
+  });
+}

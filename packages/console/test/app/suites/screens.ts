@@ -1,0 +1,104 @@
+/** Checks the other screens. */
+import { describe, expect, it } from "vitest";
+import type { Stage } from "../stage.ts";
+
+export function checkScreens(stage: Stage): void {
+  describe("other screens", () => {
+    it("Explain shows each step for a person, and what would change it", async () => {
+      const flag = await stage.createFlag({ rolloutPercentage: 0 });
+      await stage.app.auth.api.createFeatureFlagRule({
+        body: {
+          flagId: flag.id,
+          name: "Paying",
+          priority: 1,
+          conditions: { conditions: [{ attribute: "user.plan", operator: "equals", value: "pro" }] },
+          value: true,
+        },
+      });
+      const { page, open } = await stage.enter(`/explain?flag=${flag.key}&user=${stage.people[0].id}`);
+      await page.getByText('Paying matches if user.plan is "pro" (now "free").').waitFor();
+      await page.getByText("Raise the rollout to at least").waitFor();
+      await open(`/explain?flag=${flag.key}&user=${stage.ada.id}`);
+      await page.getByText("matches", { exact: true }).waitFor();
+    });
+
+    it("People shows every flag of a person, with overrides in place", async () => {
+      const { key, name } = await stage.createFlag({ rolloutPercentage: 0 });
+      const { page } = await stage.enter("/people");
+      await page.getByRole("link", { name: /Cleo Park/ }).click();
+      await page.getByRole("heading", { name: "Cleo Park" }).waitFor();
+      await page.getByRole("button", { name: `Override ${name}`, exact: true }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Add override" }).click();
+      await page.getByRole("button", { name: `Remove the override of ${name}`, exact: true }).waitFor();
+      expect(await stage.valueFor(key, stage.people[1].id)).toBe(true);
+    });
+
+    it("History shows the difference of a change, and reverts it", async () => {
+      const { id, key } = await stage.createFlag({ rolloutPercentage: 10 });
+      await stage.app.auth.api.updateFeatureFlag({ body: { id, rolloutPercentage: 90 } });
+      const { page } = await stage.enter(`/flag/${key}?tab=history`);
+      await page.getByRole("button", { name: /Revert: changed the rollout/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Revert" }).click();
+      await page.getByText("The change was reverted.").waitFor();
+      const flag = await stage.app.auth.api.getFeatureFlag({ params: { id } });
+      expect(flag.rolloutPercentage).toBe(10);
+    });
+
+    it("Audit verifies the chain and exports the log", async () => {
+      await stage.createFlag();
+      const { page } = await stage.enter("/audit");
+      await page.getByRole("button", { name: "Verify" }).click();
+      await page.getByText("The log is complete.").waitFor();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Export" }).click(),
+      ]);
+      expect(download.suggestedFilename()).toMatch(/^flags-audit-.*\.jsonl$/);
+    });
+
+    it("Segments are created once and used by rules by their name", async () => {
+      const { key } = await stage.createFlag();
+      const { page, open } = await stage.enter("/segments");
+      await page.getByRole("button", { name: "New segment" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Name").fill("Paying customers");
+      await dialog.getByLabel("Attribute").fill("user.plan");
+      await dialog.getByLabel("Comparison").selectOption("equals");
+      await dialog.getByLabel("Value", { exact: true }).fill("pro");
+      await dialog.getByRole("button", { name: "Save segment" }).click();
+      await page.getByText("The segment was saved.").waitFor();
+      await open(`/flag/${key}`);
+      await page.getByRole("button", { name: "Add rule" }).click();
+      await page.getByRole("button", { name: "Segment", exact: true }).click();
+      await page.getByRole("combobox", { name: "In the segment" }).selectOption("Paying customers");
+      await page.getByText(/in the segment Paying customers/).waitFor();
+    });
+
+    it("API keys show their secret once, and stop working when they are deleted", async () => {
+      const { page } = await stage.enter("/keys");
+      await page.getByRole("button", { name: "New key" }).click();
+      await page.getByLabel("Name").fill("Deployment");
+      await page.getByRole("dialog").getByRole("button", { name: "New key" }).click();
+      const secret = await page.getByLabel("Key", { exact: true }).inputValue();
+      const list = () =>
+        fetch(`${new URL(stage.app.url).origin}/api/auth/feature-flags/admin/flags`, {
+          headers: { "x-api-key": secret },
+        });
+      expect((await list()).status).toBe(200);
+      await page.getByRole("button", { name: "Done" }).click();
+      await page.getByRole("button", { name: "Delete Deployment" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete key" }).click();
+      await page.getByText("The key was deleted.").waitFor();
+      expect((await list()).status).toBe(401);
+    });
+
+    it("Activity and Health show the figures of the server", async () => {
+      const { key } = await stage.createFlag();
+      for (let i = 0; i < 5; i++) await stage.app.auth.api.evaluateFeatureFlag({ body: { flagKey: key } });
+      const { page, open } = await stage.enter("/activity");
+      await page.getByText("Evaluations by reason").waitFor();
+      await open("/health");
+      await page.getByText("Everything works").waitFor();
+    });
+  });
+}
