@@ -1,4 +1,4 @@
-/** Publishes over a fresh Redis in its own process, with and without history, all of them once per round. */
+/** Programs that write to a fresh Redis in its own process, in several modes, all of them once per round. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -8,33 +8,39 @@ import { planRounds, type Sample } from "./judge.ts";
 import type { Effort } from "./measurement.ts";
 import { pin } from "./pinning.ts";
 
-export type PublishMode = "plain" | "history";
-
-const PROGRAM = join(import.meta.dirname, "servers", "node-publisher.ts");
+const FOLDER = join(import.meta.dirname, "servers");
 const output = z.object({
   operations: z.number().positive(),
   cpuUs: z.number().positive(),
   wallUs: z.number().positive(),
 });
 
-/** The samples of each mode by round. */
-export async function runPublishers(effort: Effort): Promise<Record<PublishMode, Sample[]>> {
-  const samples: Record<PublishMode, Sample[]> = { plain: [], history: [] };
-  for (const [round, modes] of planRounds<PublishMode>(["history", "plain"], [], effort.rounds).entries()) {
-    for (const mode of modes) samples[mode].push(await measure(mode, effort));
+/** The samples of each mode by round. `program` is a file in `servers/`. */
+export async function runPublishers<Mode extends string>(
+  program: string,
+  modes: readonly Mode[],
+  effort: Effort,
+): Promise<Record<Mode, Sample[]>> {
+  const samples = Object.fromEntries(modes.map((mode) => [mode, []])) as unknown as Record<Mode, Sample[]>;
+  for (const [round, planned] of planRounds(modes, [], effort.rounds).entries()) {
+    for (const mode of planned) samples[mode].push(await measure(join(FOLDER, program), mode, effort));
     effort.onRound(round + 1);
   }
   return samples;
 }
 
-async function measure(mode: PublishMode, { warmSeconds, measuredSeconds }: Effort): Promise<Sample> {
+async function measure(
+  program: string,
+  mode: string,
+  { warmSeconds, measuredSeconds }: Effort,
+): Promise<Sample> {
   // Without persistence, as a pub/sub broker is usually run.
   const broker = await startRedis({ appendonly: "no" });
   try {
     const times = ["--warm", String(warmSeconds), "--measured", String(measuredSeconds)];
     const { command, args } = pin("server", {
       command: process.execPath,
-      args: [PROGRAM, mode, broker.url, ...times],
+      args: [program, mode, broker.url, ...times],
     });
     // Options of this process, such as the condition that imports the sources, do not apply to the program.
     const env = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" };

@@ -11,7 +11,7 @@ export const measurement: Measurement = {
     "Publishes over Redis with history (200 messages, 10 minutes), 100 topics, 256 under way: the rate over that without history",
   goal: { atLeast: 0.4 },
   async run(effort) {
-    const { plain, history } = await runPublishers(effort);
+    const { plain, history } = await runPublishers("node-publisher.ts", ["history", "plain"], effort);
     const ratios = pairSamples(history, plain);
     const doubts = canPin()
       ? []
