@@ -15,7 +15,6 @@ export default defineConfig({
     include: [
       "**/*.long.test.ts",
       // These run small in every test run.
-      "packages/console/test/app/accessibility.test.ts",
       "packages/flags/test/client/no-flash.test.ts",
       "packages/flags/test/engine/{distribution,hostile-patterns}.test.ts",
       "packages/wire/test/hostile-frames.test.ts",

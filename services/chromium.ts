@@ -50,7 +50,8 @@ export const chromium: Tool = {
 };
 
 /** Starts the browser without a window, controlled by Playwright. Close it when done. */
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium(more: readonly string[] = []): Promise<Browser> {
   const playwright = await import("playwright-core");
-  return playwright.chromium.launch({ executablePath: chromiumPath(), headless: true, args: ARGUMENTS });
+  const args = [...ARGUMENTS, ...more];
+  return playwright.chromium.launch({ executablePath: chromiumPath(), headless: true, args });
 }

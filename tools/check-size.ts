@@ -13,6 +13,8 @@ interface Budget {
   readonly beside?: string;
   /** Imports that the application already has, which are not counted. */
   readonly external: readonly string[];
+  /** `NODE_ENV` of the build. Default `production`. */
+  readonly environment?: string;
   /** Above this size the check fails. */
   readonly maxGzipBytes: number;
   /** A smaller size to aim for; every run prints whether it is reached. */
@@ -28,7 +30,10 @@ function partsOf(what: string): { readonly entry: string; readonly names: string
 }
 
 /** Bundled and minified for a browser, then compressed as a web server would. */
-async function measure(measured: readonly string[], external: readonly string[]): Promise<number> {
+async function measure(
+  measured: readonly string[],
+  { external, environment = "production" }: Budget,
+): Promise<number> {
   const contents = measured
     .map(partsOf)
     .map(({ entry, names }) => `export ${names} from ${JSON.stringify(entry)};`)
@@ -42,18 +47,18 @@ async function measure(measured: readonly string[], external: readonly string[])
     platform: "browser",
     target: "es2022",
     external: [...external],
-    define: { "process.env.NODE_ENV": '"production"' },
+    define: { "process.env.NODE_ENV": JSON.stringify(environment) },
     logLevel: "silent",
   });
   return gzipSync(result.outputFiles[0]?.contents ?? "", { level: 9 }).byteLength;
 }
 
 async function checkBudget(entry: string, budget: Budget): Promise<Outcome> {
-  const { beside, external } = budget;
+  const { beside } = budget;
   const bytes =
     beside === undefined
-      ? await measure([entry], external)
-      : (await measure([beside, entry], external)) - (await measure([beside], external));
+      ? await measure([entry], budget)
+      : (await measure([beside, entry], budget)) - (await measure([beside], budget));
   const share = Math.round((bytes / budget.maxGzipBytes) * 100);
   const numbers = `${bytes} of ${budget.maxGzipBytes} bytes (${share} %)`;
   const { goalGzipBytes: goal } = budget;

@@ -5,15 +5,19 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { findStaleReports, listEntries } from "./api/report.ts";
 import { listChangedFiles } from "./changed.ts";
 import { checkBlocks, hasPublishedComments, isPage } from "./docs-blocks.ts";
+import { findStaleFigures, hasFigures } from "./figures.ts";
 import { findBreaches } from "./hygiene.ts";
 import { findUndocumented } from "./jsdoc.ts";
-import { findMissing, findUnverified } from "./lock.ts";
+import { findMissing, findUnverified, LOCK_FILES } from "./lock.ts";
 import { findBrokenLinks, findMissingNames } from "./names.ts";
 import { bin, run, runOxlint, runTsc } from "./process.ts";
 import { findHardText, isReadable } from "./readability.ts";
 import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
+import { createTables } from "./scale/tables.ts";
+import { checkSizingPage, readWireCosts } from "./scale/wire.ts";
 import { expectNone, type Outcome, readCommandLine, runChosenSteps, type Step } from "./steps.ts";
 import { findStructureProblems, isStructured } from "./structure.ts";
 import { findWrongTitles } from "./titles.ts";
@@ -55,7 +59,9 @@ const steps: readonly CheckStep[] = [
   { name: "page structure", run: checkStructure },
   { name: "readability", run: checkReadability },
   { name: "troubleshooting", run: checkTroubleshooting },
+  { name: "figures", run: checkFigures },
   { name: "jsdoc", run: checkJsdoc, concerns: isSource },
+  { name: "API reports", run: checkReports },
   { name: "isomorphic rooms", run: checkIsomorphicRooms, concerns: isSource },
   { name: "format and lint", run: checkFormat, concerns: isFormatted },
   {
@@ -84,10 +90,17 @@ function checkHygiene(): Outcome {
 }
 
 function checkLock(): Outcome {
-  const lock = JSON.parse(read("package-lock.json"));
-  const missing = findMissing(lock).map(({ name, parent }) => `package-lock.json: ${parent} needs ${name}.`);
-  const unverified = findUnverified(lock).map((path) => `package-lock.json: ${path} has no integrity.`);
+  const files = listFiles();
+  const problems = LOCK_FILES.filter((file) => files.includes(file)).map((file) => {
+    const lock = JSON.parse(read(file));
+    return {
+      missing: findMissing(lock).map(({ name, parent }) => `${file}: ${parent} needs ${name}.`),
+      unverified: findUnverified(lock).map((path) => `${file}: ${path} has no integrity.`),
+    };
+  });
+  const missing = problems.flatMap((problem) => problem.missing);
   const advice = "npm ci refuses a lock file without these packages. Run `npm run lock`.";
+  const unverified = problems.flatMap((problem) => problem.unverified);
   return expectNone([...(missing.length === 0 ? [] : [advice, ...missing]), ...unverified]);
 }
 
@@ -122,6 +135,16 @@ function checkTroubleshooting(): Outcome {
   return expectNone(catalogues.flatMap((catalogue) => findGaps(tree, catalogue)));
 }
 
+/** The tables of pages are computed from measurements. */
+function checkFigures(): Outcome {
+  const tables = createTables();
+  const pages = listFiles().filter((file) => file.endsWith(".md") && hasFigures(read(file)));
+  return expectNone([
+    ...checkSizingPage(read("docs/guide/wire-sizing.md"), readWireCosts()),
+    ...pages.flatMap((file) => findStaleFigures(file, read(file), tables)),
+  ]);
+}
+
 /** The methods of `auth.api` have the doc comments of the operations. */
 const OPERATIONS = "packages/flags/src/server/operations/list.ts";
 
@@ -133,6 +156,10 @@ function checkJsdoc(): Outcome {
   return expectNone(
     problems.length === 0 ? [] : [`${problems.length} public names lack JSDoc:`, ...problems],
   );
+}
+
+function checkReports(): Outcome {
+  return expectNone(findStaleReports(listEntries(), { files: listFiles(), read }));
 }
 
 async function checkIsomorphicRooms(): Promise<Outcome> {

@@ -80,7 +80,7 @@ function tool(name: string, minutes: number): Part {
 const results: Result[] = [await runPart(install)];
 if (sum(results).failed === 0) {
   for (const part of alone) results.push(await runPart(part));
-  results.push(...(await runPartsTogether([tool("check-packages", 15), ...examples], PARTS_TOGETHER)));
+  results.push(...(await runPartsTogether([tool("rehearse", 15), ...examples], PARTS_TOGETHER)));
   for (const part of bench) results.push(await runPart(part));
 }
 console.log(`\n${summarize(results)}`);

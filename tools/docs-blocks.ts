@@ -28,7 +28,7 @@ const NAMED = /^file=(?<name>(?!\.)[\w.[\]+-]+(?:\/[\w[\]+-][\w.[\]+-]*)*\.tsx?)
 
 export function isPage(file: string): boolean {
   if (!file.endsWith(".md")) return false;
-  return file.startsWith("docs/") || !file.includes("/") || /^packages\/[^/]+\/README\.md$/.test(file);
+  return /^(?:docs|site)\//.test(file) || !file.includes("/") || /^packages\/[^/]+\/README\.md$/.test(file);
 }
 
 export function hasPublishedComments(file: string): boolean {

@@ -3,6 +3,9 @@
  * and then `npm ci` refuses the lock file. `npm run lock` adds them; `npm run check` reports them.
  */
 
+/** The repository's, and that of the site, which is no workspace. */
+export const LOCK_FILES: readonly string[] = ["package-lock.json", "site/package-lock.json"];
+
 export interface LockEntry {
   readonly version?: string;
   readonly link?: boolean;

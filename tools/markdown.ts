@@ -47,16 +47,20 @@ export function findHeadings(text: string): Place[] {
   return findInProse(text, /^#{1,6}\s+(.+?)\s*#*$/g);
 }
 
+/** The anchor that GitHub gives a heading with this text. */
+export function slugify(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\p{M}_ -]/gu, "")
+    .replaceAll(" ", "-");
+}
+
 /** The `#anchor`s that GitHub gives a page's headings, and explicit ids. */
 export function findAnchors(text: string): Set<string> {
   const anchors = new Set<string>();
   const seen = new Map<string, number>();
   for (const { text: heading } of findHeadings(text)) {
-    const slug = heading
-      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\p{M}_ -]/gu, "")
-      .replaceAll(" ", "-");
+    const slug = slugify(heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1"));
     const count = seen.get(slug) ?? 0;
     seen.set(slug, count + 1);
     anchors.add(count === 0 ? slug : `${slug}-${count}`);

@@ -1,4 +1,4 @@
-/** The examples of docs/guide/flags-mounting.md as they stand, in real builds of each framework, with packed packages. */
+/** The examples of docs/guide/flags-mounting.md as they stand, in real builds of each framework, with published packages. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -7,7 +7,8 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findFences } from "./markdown.ts";
 import { run } from "./process.ts";
-import { read } from "./repository.ts";
+import { scopeSetting } from "./release/registry.ts";
+import { read, type Workspace } from "./repository.ts";
 import type { Outcome } from "./steps.ts";
 
 const PAGE = "docs/guide/flags-mounting.md";
@@ -88,13 +89,15 @@ export default { plugins: [sveltekit({ adapter: adapter() })] };
 /** Installs the packages of all frameworks in one folder, in which each framework gets a project. */
 export async function installFrameworks(
   folder: string,
-  tarballs: ReadonlyMap<string, string>,
+  packages: readonly Workspace[],
+  registryUrl: string,
 ): Promise<Outcome> {
   mkdirSync(folder, { recursive: true });
-  const packed = Object.fromEntries([...tarballs].map(([name, path]) => [name, `file:${path}`]));
-  const dependencies = { ...VERSIONS, ...packed };
+  const published = Object.fromEntries(packages.map(({ manifest }) => [manifest.name, manifest.version]));
+  const dependencies = { ...VERSIONS, ...published };
   const manifest = { name: "mounting", private: true, type: "module", dependencies };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
+  writeFileSync(join(folder, ".npmrc"), `${scopeSetting(registryUrl)}\n`);
   const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
   return run("npm", args, { cwd: folder });
 }

@@ -1,10 +1,18 @@
-/** A project outside the repository: installs the packed tarballs, compiles against them and imports them. */
+/** A project outside the repository: installs the published packages, compiles against them and imports them. */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { bin, run, runTsc } from "./process.ts";
-import { listEntryPoints, listWorkspaces, readManifest, root, type Workspace } from "./repository.ts";
+import { scopeSetting } from "./release/registry.ts";
+import {
+  listEntryPoints,
+  listWorkspaces,
+  type Manifest,
+  readManifest,
+  root,
+  type Workspace,
+} from "./repository.ts";
 import { expectNone, type Outcome } from "./steps.ts";
 
 /** `newest` is the TypeScript of this repository; the others are installed in the project. */
@@ -24,80 +32,116 @@ function consumerFolder(workspace: Workspace): string {
 /** Sources that are compiled alone, so that a declaration file can name only what its own imports export. */
 const DECLARATIONS = "declarations";
 
-/** The entry points that the consumer sources do not import. */
-export function findUnusedEntryPoints(workspace: Workspace): string[] {
+function readConsumer(workspace: Workspace): string {
   const folder = consumerFolder(workspace);
-  if (!existsSync(folder)) return [`tools/consumers/${basename(workspace.path)}/ does not exist.`];
-  const text = readdirSync(folder)
+  return readdirSync(folder)
     .filter((file) => file !== DECLARATIONS)
     .map((file) => readFileSync(join(folder, file), "utf8"))
     .join("\n");
+}
+
+/** The entry points that the consumer sources do not import. */
+export function findUnusedEntryPoints(workspace: Workspace): string[] {
+  if (!existsSync(consumerFolder(workspace))) {
+    return [`tools/consumers/${basename(workspace.path)}/ does not exist.`];
+  }
+  const text = readConsumer(workspace);
   return listEntryPoints(workspace.manifest)
     .filter((entry) => !text.includes(`"${entry}"`))
     .map((entry) => `tools/consumers/${basename(workspace.path)}/ does not import "${entry}".`);
 }
 
-/** npm puts all packages side by side; with pnpm a package finds only those that it declares, types included. */
-export type PackageManager = "npm" | "pnpm";
+/**
+ * npm and Bun put all packages side by side, so one project holds every package. With pnpm a package finds only those
+ * that it declares, types included, so each package has a project of its own.
+ */
+export type PackageManager = "npm" | "pnpm" | "bun";
+
+/** A project that uses packages of this repository. */
+export interface Project {
+  readonly folder: string;
+  readonly packages: readonly Workspace[];
+  readonly manager: PackageManager;
+}
+
+export interface Source {
+  /** The registry that has the packages of this repository. */
+  readonly registryUrl: string;
+  /** Hashes of the tarballs, by package. */
+  readonly integrities: ReadonlyMap<string, string>;
+}
 
 /**
- * Writes and installs the project in `folder`. Peers have the exact version that the package is developed with;
- * those from this repository are installed from their tarballs.
+ * Writes the project and installs the packages by their names, as a stranger does. Peers have the exact version that
+ * the package is developed with.
  */
 export async function install(
-  workspace: Workspace,
-  folder: string,
-  tarballs: ReadonlyMap<string, string>,
+  { folder, packages, manager }: Project,
+  { registryUrl, integrities }: Source,
   typescript: Readonly<Record<Exclude<Compiler, "newest">, string>>,
-  manager: PackageManager,
 ): Promise<Outcome> {
-  mkdirSync(folder, { recursive: true });
-  cpSync(consumerFolder(workspace), folder, { recursive: true });
-  const { name, peerDependencies = {}, devDependencies = {} } = workspace.manifest;
-  const ownDependencies = listOwnDependencies(name);
   const versions: Record<string, string> = {
     "@types/node": readManifest(".").devDependencies?.["@types/node"] ?? "*",
     "typescript-oldest": `npm:typescript@${typescript.oldest}`,
     "typescript-last5": `npm:typescript@${typescript.last5}`,
   };
-  for (const dependency of [name, ...ownDependencies, ...Object.keys(peerDependencies)]) {
-    const tarball = tarballs.get(dependency);
-    const version = tarball === undefined ? devDependencies[dependency] : `file:${tarball}`;
-    if (version === undefined) {
-      const advice = "list it in devDependencies too, with an exact version to test with";
-      return { ok: false, output: `${dependency} is a peer of ${name}: ${advice}.` };
+  for (const workspace of packages) {
+    const { name, peerDependencies = {}, devDependencies = {} } = workspace.manifest;
+    cpSync(consumerFolder(workspace), join(folder, basename(workspace.path)), { recursive: true });
+    // A stranger who imports another package of this repository installs it, too.
+    const text = readConsumer(workspace);
+    const imported = listOwnDependencies(name).filter((dependency) => text.includes(`from "${dependency}`));
+    for (const dependency of [name, ...imported, ...Object.keys(peerDependencies)]) {
+      const version = versionOfOwn(dependency) ?? devDependencies[dependency];
+      if (version === undefined) {
+        const advice = "list it in devDependencies too, with an exact version to test with";
+        return { ok: false, output: `${dependency} is a peer of ${name}: ${advice}.` };
+      }
+      versions[dependency] = version;
     }
-    versions[dependency] = version;
+    for (const [dependency, version] of Object.entries(devDependencies)) {
+      if (dependency.startsWith("@types/")) versions[dependency] = version;
+    }
+    // The newest version of such a peer may not fit the pinned versions of the others.
+    for (const peer of listPeersOfOwn(listOwnDependencies(name))) {
+      const version = devDependencies[peer];
+      if (version !== undefined) versions[peer] ??= version;
+    }
   }
-  for (const [dependency, version] of Object.entries(devDependencies)) {
-    if (dependency.startsWith("@types/")) versions[dependency] = version;
-  }
-  // The newest version of such a peer may not fit the pinned versions of the others.
-  for (const peer of listPeersOfOwn(Object.keys(versions).filter((dependency) => tarballs.has(dependency)))) {
-    const version = devDependencies[peer];
-    if (version !== undefined) versions[peer] ??= version;
-  }
-  // No registry has these versions yet.
-  const overrides = Object.fromEntries(
-    ownDependencies.map((dependency) => [dependency, versions[dependency]]),
-  );
-  const manifest = {
-    name: "stranger",
-    private: true,
-    type: "module",
-    dependencies: versions,
-    overrides,
-    pnpm: { overrides },
-  };
+  const manifest = { name: "stranger", private: true, type: "module", dependencies: versions };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
-  const [command, args] = INSTALL[manager];
-  return run(command, args, { cwd: folder });
+  writeFileSync(join(folder, ".npmrc"), `${scopeSetting(registryUrl)}\n`);
+  const { command, args, env, lock } = INSTALL[manager];
+  const installed = await run(command, args, { cwd: folder, env: env(folder) });
+  if (!installed.ok) return installed;
+  return expectNone(findOlderPackages(readFileSync(join(folder, lock), "utf8"), packages, integrities));
+}
+
+/** Packages that a cache of the package manager provided, from a rehearsal with another build of the same version. */
+function findOlderPackages(
+  lock: string,
+  packages: readonly Workspace[],
+  integrities: ReadonlyMap<string, string>,
+): string[] {
+  return packages
+    .map(({ manifest }) => manifest.name)
+    .filter((name) => !lock.includes(integrities.get(name) ?? "unknown"))
+    .map(
+      (name) => `The lock file has another build of ${name} than was published. Clear the manager's cache.`,
+    );
+}
+
+function versionOfOwn(name: string): string | undefined {
+  return name.startsWith("@halyard/") ? findOwn(name)?.version : undefined;
+}
+
+function findOwn(name: string): Manifest | undefined {
+  return listWorkspaces().find(({ manifest }) => manifest.name === name)?.manifest;
 }
 
 /** The packages of this repository that a package needs, also by way of another one. */
-function listOwnDependencies(name: string, found: Set<string> = new Set()): string[] {
-  const { dependencies = {}, peerDependencies = {} } =
-    listWorkspaces().find(({ manifest }) => manifest.name === name)?.manifest ?? {};
+function listOwnDependencies(name: string, found: Set<string> = new Set([name])): string[] {
+  const { dependencies = {}, peerDependencies = {} } = findOwn(name) ?? {};
   for (const dependency of Object.keys({ ...dependencies, ...peerDependencies })) {
     if (!dependency.startsWith("@halyard/") || found.has(dependency)) continue;
     found.add(dependency);
@@ -109,21 +153,46 @@ function listOwnDependencies(name: string, found: Set<string> = new Set()): stri
 /** The peers that packages of this repository need. */
 function listPeersOfOwn(names: readonly string[]): string[] {
   return names.flatMap((name) => {
-    const workspace = listWorkspaces().find(({ manifest }) => manifest.name === name);
-    const { peerDependencies = {}, peerDependenciesMeta = {} } = workspace?.manifest ?? {};
+    const { peerDependencies = {}, peerDependenciesMeta = {} } = findOwn(name) ?? {};
     return Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true);
   });
 }
 
-const INSTALL: Readonly<Record<PackageManager, readonly [string, readonly string[]]>> = {
-  npm: ["npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"]],
-  pnpm: [
-    bin("pnpm"),
-    ["install", "--ignore-workspace", "--ignore-scripts", "--prefer-offline", "--reporter=silent"],
-  ],
+interface Installer {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: (folder: string) => Readonly<Record<string, string>>;
+  readonly lock: string;
+}
+
+const INSTALL: Readonly<Record<PackageManager, Installer>> = {
+  npm: {
+    command: "npm",
+    args: ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"],
+    env: () => ({}),
+    lock: "package-lock.json",
+  },
+  pnpm: {
+    command: bin("pnpm"),
+    args: ["install", "--ignore-workspace", "--ignore-scripts", "--prefer-offline", "--reporter=silent"],
+    env: () => ({}),
+    lock: "pnpm-lock.yaml",
+  },
+  bun: {
+    command: bin("bun"),
+    args: ["install", "--ignore-scripts", "--silent"],
+    // Bun's cache knows a package by version and host, which another rehearsal has too.
+    env: (folder) => ({ BUN_INSTALL_CACHE_DIR: join(folder, ".cache") }),
+    lock: "bun.lock",
+  },
 };
 
-export async function compile(folder: string, compilation: Compilation): Promise<Outcome> {
+/** Compiles the consumer sources of these packages in one program. */
+export async function compile(
+  folder: string,
+  packages: readonly Workspace[],
+  compilation: Compilation,
+): Promise<Outcome> {
   const { compiler, moduleResolution, skipLibCheck } = compilation;
   const name = `${compiler}-${moduleResolution}-${skipLibCheck ? "skip" : "full"}`;
   const project = join(folder, `tsconfig.${name}.json`);
@@ -143,9 +212,10 @@ export async function compile(folder: string, compilation: Compilation): Promise
       // A user must be able to emit declarations for exports, wherever the package manager keeps the packages.
       declaration: true,
       emitDeclarationOnly: true,
+      rootDir: ".",
       outDir: `types/${name}`,
     },
-    include: ["*.ts", "*.tsx"],
+    include: packages.flatMap(({ path }) => [`${basename(path)}/*.ts`, `${basename(path)}/*.tsx`]),
   };
   writeFileSync(project, JSON.stringify(config, null, 2));
   return runCompiler(folder, compiler, ["-p", project]);
@@ -167,8 +237,12 @@ export function hasDeclarationSources(workspace: Workspace): boolean {
  * Emits the declaration files of packages that use this one. Each source is a `composite` project of its own: in one
  * project, a source that imports another entry point would provide the names that a declaration file is missing.
  */
-export async function compileDeclarations(project: string, compiler: Compiler): Promise<Outcome> {
-  const folder = join(project, DECLARATIONS);
+export async function compileDeclarations(
+  project: string,
+  workspace: Workspace,
+  compiler: Compiler,
+): Promise<Outcome> {
+  const folder = join(project, basename(workspace.path), DECLARATIONS);
   const names = readdirSync(folder)
     .filter((file) => file.endsWith(".ts"))
     .map((file) => file.slice(0, -".ts".length));
@@ -201,24 +275,22 @@ export async function compileDeclarations(project: string, compiler: Compiler): 
   return runCompiler(project, compiler, ["-b", solution]);
 }
 
-/** Imports every entry point with a real Node of that major version. */
+/** Imports every entry point with a real Node of that major version, or with Bun. */
 export async function importEntryPoints(
-  workspace: Workspace,
+  packages: readonly Workspace[],
   folder: string,
-  major: string,
+  runtime: string,
 ): Promise<Outcome> {
-  const entries = listEntryPoints(workspace.manifest);
-  const file = join(folder, `smoke-${major}.mjs`);
+  const entries = packages.flatMap(({ manifest }) => listEntryPoints(manifest));
+  const file = join(folder, `smoke-${runtime}.mjs`);
   const lines = entries.map((entry) => `await import(${JSON.stringify(entry)});`);
-  writeFileSync(
-    file,
-    `${lines.join("\n")}\nconsole.log("imported ${entries.length} on", process.version);\n`,
-  );
-  const finished = await run(await findNode(major), [file], { cwd: folder });
+  const report = 'console.log("imported on", process.versions.bun === undefined ? process.version : "bun");';
+  writeFileSync(file, `${lines.join("\n")}\n${report}\n`);
+  const program = runtime === "bun" ? bin("bun") : await findNode(runtime);
+  const finished = await run(program, [file], { cwd: folder });
   if (!finished.ok) return finished;
-  return expectNone(
-    finished.output.includes(` on v${major}.`) ? [] : [`Not Node ${major}: ${finished.output}`],
-  );
+  const expected = runtime === "bun" ? " on bun" : ` on v${runtime}.`;
+  return expectNone(finished.output.includes(expected) ? [] : [`Not ${runtime}: ${finished.output}`]);
 }
 
 const nodes = new Map<string, Promise<string>>();

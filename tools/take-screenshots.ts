@@ -1,5 +1,6 @@
 /**
- * `npm run docs:screenshots`: starts the console with example data, and takes the pictures of the pages. With a folder as
+ * `npm run docs:screenshots`: starts the console with example data, and the chat with its inspector, and takes the pictures
+ * of the pages. With a folder as
  * argument, it takes every screen in light, in dark and on a phone there instead.
  */
 
@@ -9,6 +10,7 @@ import { launchChromium } from "@halyard/services";
 import { startApp } from "../examples/console/app.ts";
 import { openDatabase } from "../examples/console/database.ts";
 import { PASSWORD } from "../examples/console/seed.ts";
+import { inspectorFile, takeInspectorPictures } from "./inspector-pictures.ts";
 import { root } from "./repository.ts";
 
 interface Look {
@@ -62,7 +64,11 @@ const app = await startApp(openDatabase(undefined), 0);
 const browser = await launchChromium();
 try {
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
-  for (const look of folder === undefined ? [LIGHT] : LOOKS) await takeAll(look);
+  const looks = folder === undefined ? [LIGHT] : LOOKS;
+  for (const look of looks) await takeAll(look);
+  await takeInspectorPictures(browser, looks, (look) =>
+    inspectorFile(folder, join(root, "docs/images"), look),
+  );
 } finally {
   await browser.close();
   await app.stop();

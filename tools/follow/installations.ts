@@ -31,17 +31,20 @@ export function isInstallation(command: string): boolean {
   return /^npm (?:init|install|pkg)\b/.test(command);
 }
 
-/** `specify` gives what to install for a package's name, or `undefined` if the name is unknown. */
-export function createInstallations(
-  cache: string,
-  specify: (name: string) => readonly string[] | undefined,
-): Installations {
+export interface InstallationOptions {
+  /** What to install for a package's name, or `undefined` if the name is unknown. */
+  readonly specify: (name: string) => readonly string[] | undefined;
+  /** More arguments for npm, which the page does not show. */
+  readonly npmArgs: readonly string[];
+}
+
+export function createInstallations(cache: string, { specify, npmArgs }: InstallationOptions): Installations {
   const results = new Map<string, Promise<Outcome>>();
 
   const runAndKeep = async (args: readonly string[], cwd: string, kept: string): Promise<Outcome> => {
     const variables = Object.entries(terminalVariables()).map(([name, value]) => `${name}=${value}`);
     const runNpm = (...more: readonly string[]): Promise<Outcome> =>
-      run("env", ["-i", ...variables, "npm", ...args, ...QUIET, ...more], { cwd });
+      run("env", ["-i", ...variables, "npm", ...args, ...QUIET, ...npmArgs, ...more], { cwd });
     let outcome = await runNpm("--prefer-offline");
     // What npm has in its cache may be older than a dependency.
     if (!outcome.ok) outcome = await runNpm("--prefer-online");

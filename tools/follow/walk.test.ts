@@ -20,6 +20,7 @@ async function follow(pages: Readonly<Record<string, string>>): Promise<Outcome 
     walks,
     folder,
     specify: () => undefined,
+    npmArgs: [],
     stopTimeoutMs: 1_000,
   });
   return { ...outcome, printed: log.mock.calls.map(([line]) => String(line)) };

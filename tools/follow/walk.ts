@@ -6,25 +6,29 @@ import { formatDuration } from "../process.ts";
 import { isListening } from "../starting.ts";
 import { expectNone, type Outcome } from "../steps.ts";
 import { showsInBrowser } from "./browser.ts";
-import { createInstallations, type Installations, isInstallation, linkTree } from "./installations.ts";
+import {
+  createInstallations,
+  type InstallationOptions,
+  type Installations,
+  isInstallation,
+  linkTree,
+} from "./installations.ts";
 import { findMissingLine } from "./output.ts";
 import type { CommandStep, PageStep, Walk } from "./page.ts";
 import { createServers, type Servers } from "./servers.ts";
 import { type Background, runLine, startLine, until } from "./terminal.ts";
 
-export interface Follow {
+export interface Follow extends InstallationOptions {
   readonly walks: readonly Walk[];
   /** An empty folder. */
   readonly folder: string;
-  /** What to install for a package's name, or `undefined` if the name is unknown. */
-  readonly specify: (name: string) => readonly string[] | undefined;
   /** How long a command may take to end after Ctrl+C. Default 10 s. */
   readonly stopTimeoutMs?: number;
 }
 
 /** Follows the pages one after the other, because they listen on the same ports, and prints the time of each. */
-export async function followPages({ walks, folder, specify, stopTimeoutMs }: Follow): Promise<Outcome> {
-  const installations = createInstallations(join(folder, "installed"), specify);
+export async function followPages({ walks, folder, stopTimeoutMs, ...options }: Follow): Promise<Outcome> {
+  const installations = createInstallations(join(folder, "installed"), options);
   const ended = new Map<string, Place>();
   const problems: string[] = [];
   for (const [index, walk] of inOrder(walks).entries()) {

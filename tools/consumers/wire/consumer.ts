@@ -1,12 +1,14 @@
 /** What a user of @halyard/wire may write, with the types they may rely on. Compiled against the packed tarball. */
 
 import { createRouter, type MessageSchema, message, WsError } from "@halyard/wire";
+import { type AsyncApiDocument, asyncApi } from "@halyard/wire/asyncapi";
 import { type AuthInstance, betterAuthSession, type SessionData } from "@halyard/wire/better-auth";
 import { createBunHandler } from "@halyard/wire/bun";
 import { wsClient } from "@halyard/wire/client";
 import { wsClient as valibotClient } from "@halyard/wire/client/valibot";
 import { wsClient as zodClient } from "@halyard/wire/client/zod";
 import { createDurableObjectHandler } from "@halyard/wire/cloudflare";
+import { createInspector } from "@halyard/wire/inspector";
 import { memoryPubSub, memoryRateLimiter } from "@halyard/wire/memory";
 import { createMetrics, logger, rateLimit, requireAuth, telemetry } from "@halyard/wire/middleware";
 import { type NatsConnection, natsPubSub } from "@halyard/wire/nats";
@@ -42,6 +44,9 @@ const router = createRouter({ pubsub: memoryPubSub() })
   .use(telemetry())
   .use(rateLimit({ limiter, key: "user" }))
   .use(requireAuth((ctx) => ctx.data.strangerId !== undefined));
+const described: Promise<AsyncApiDocument> = asyncApi(router, { title: "Chat", version: "1.0.0" });
+void described;
+void createInspector(router, { showPayloads: (type) => type === "SAID" });
 router.on(Said, (ctx) => {
   assertEqual<typeof ctx.payload.text, string>();
   assertEqual<typeof ctx.data.strangerId, string | undefined>();

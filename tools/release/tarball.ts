@@ -1,17 +1,20 @@
 /** Packs a package as it would be published, and checks the files in the tarball. */
 
 import { join } from "node:path";
-import { run } from "./process.ts";
-import { root, type Workspace } from "./repository.ts";
+import { run } from "../process.ts";
+import { root, type Workspace } from "../repository.ts";
 
 export interface Tarball {
   readonly path: string;
+  /** Hash of the tarball, as lock files have it. */
+  readonly integrity: string;
   readonly files: readonly string[];
   readonly bytes: number;
 }
 
 interface PackReport {
   readonly filename: string;
+  readonly integrity: string;
   readonly size: number;
   readonly files: readonly { readonly path: string }[];
 }
@@ -28,6 +31,7 @@ export async function pack(workspace: Workspace, destination: string): Promise<T
   if (report === undefined) throw new Error(`npm pack reported nothing for ${workspace.manifest.name}.`);
   return {
     path: join(destination, report.filename),
+    integrity: report.integrity,
     files: report.files.map((file) => file.path),
     bytes: report.size,
   };

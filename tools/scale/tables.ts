@@ -1,0 +1,41 @@
+/** Every table that pages show between `<!-- figures: name -->` and `<!-- /figures -->`. */
+
+import { tabulateFlagsComparison, tabulateWireComparison } from "./comparison.ts";
+import {
+  FLAGS_LOAD,
+  readFlagsCosts,
+  tabulateEvaluations,
+  tabulateEvents,
+  tabulateFlagsCosts,
+} from "./flags.ts";
+import type { Table } from "./format.ts";
+import { simulate, tabulateSimulation } from "./simulation.ts";
+import {
+  readWireCosts,
+  tabulateBroker,
+  tabulateBusier,
+  tabulateConnections,
+  tabulateWireCosts,
+  WIRE_LOAD,
+  type WireLoad,
+} from "./wire.ts";
+
+const SIMULATED_PROCESSES = 60;
+
+/** By name. They are made when they are read: the simulation takes a second. */
+export function createTables(load: WireLoad = WIRE_LOAD): ReadonlyMap<string, () => Table> {
+  const wire = readWireCosts();
+  const flags = readFlagsCosts();
+  return new Map<string, () => Table>([
+    ["wire-costs", () => tabulateWireCosts(wire)],
+    ["wire-connections", () => tabulateConnections(load, wire)],
+    ["wire-busier", () => tabulateBusier(load, wire)],
+    ["wire-broker", () => tabulateBroker(load, wire)],
+    ["wire-simulation", () => tabulateSimulation(simulate(load, wire, SIMULATED_PROCESSES), wire)],
+    ["flags-costs", () => tabulateFlagsCosts(flags)],
+    ["flags-evaluations", () => tabulateEvaluations(FLAGS_LOAD, flags)],
+    ["flags-events", () => tabulateEvents(FLAGS_LOAD)],
+    ["compare-wire", tabulateWireComparison],
+    ["compare-flags", tabulateFlagsComparison],
+  ]);
+}
