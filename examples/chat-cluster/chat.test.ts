@@ -42,9 +42,7 @@ void test("a deploy that replaces every process fails no request", async () => {
   const asking = people.map(async ({ client }) => {
     // Slower than the rate limit of all three processes together.
     for (; !isOver; await pause(400)) {
-      // Not accepted while the client joins again on another process.
-      const accepted = client.request(Say, { room: "pier", text: "still here" }, { timeoutMs: 30_000 });
-      await accepted.catch(({ code }) => assert.equal(code, "FAILED_PRECONDITION"));
+      await client.request(Say, { room: "pier", text: "still here" }, { timeoutMs: 30_000 });
       requests++;
     }
   });

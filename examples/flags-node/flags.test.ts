@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { PASSWORD } from "./seed.ts";
 
@@ -178,6 +179,8 @@ void test("the console is mounted for users of the application, with their permi
   assert.equal((await read(list, undefined, own)).status, 401);
   assert.equal((await read(list, await signIn("ada@acme.example"))).status, 403);
   assert.match((await read("")).headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+  const lines = readFileSync(new URL("app.ts", import.meta.url), "utf8").split("\n");
+  assert.ok(lines.filter((line) => /createConsole|flagsConsole|admin\/flags/.test(line)).length <= 5);
 });
 
 interface Person {

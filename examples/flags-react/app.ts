@@ -1,6 +1,7 @@
-/** Starts the HTTP server: Better Auth under `/api/auth`, the shop's WebSocket, and the page, rendered with the caller's flags. */
+/** Starts the HTTP server: Better Auth under `/api/auth`, the shop's WebSocket, the console, and the page with the caller's flags. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createConsole } from "@halyard/console";
 import { closeFeatureFlags, createServerFlags } from "@halyard/flags";
 import { createNodeHandler } from "@halyard/wire/node";
 import { getRequestListener } from "@hono/node-server";
@@ -60,6 +61,8 @@ function createRoutes(auth: Auth, vite: ViteDevServer, shop: ShopSocket): Hono {
   const flags = createServerFlags(auth, declared);
   const routes = new Hono();
   routes.on(["GET", "POST", "PATCH", "DELETE"], "/api/auth/*", (context) => auth.handler(context.req.raw));
+  const flagsConsole = createConsole(auth, { basePath: "/console", live: "/socket" });
+  routes.all("/console/*", (context) => flagsConsole.fetch(context.req.raw));
   routes.get("/", async (context) => {
     const { headers } = context.req.raw;
     // The session, or the anonymous visitor's cookie, identifies the caller.

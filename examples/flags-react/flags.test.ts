@@ -1,5 +1,6 @@
 /** Checks the shop in Chromium on PostgreSQL: sign-in, two organizations, an A/B test, live changes, and no flicker. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { createPostgresDatabase, launchChromium } from "@halyard/services";
 import { type App, startApp } from "./app.ts";
@@ -210,6 +211,24 @@ void test("a switch changes every open window without a reload or a request for 
   assert.deepEqual(asked, []);
   await first.close();
   await second.close();
+});
+
+void test("the console is mounted in at most five lines, on the socket of the shop", async () => {
+  const lines = readFileSync(new URL("app.ts", import.meta.url), "utf8").split("\n");
+  assert.ok(lines.filter((line) => /createConsole|flagsConsole/.test(line)).length <= 5);
+  const page = await fetch(`${app.origin}/console`);
+  assert.match(page.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+  const ask = (path: string, method: string) =>
+    fetch(`${app.origin}/console/api/feature-flags/${path}`, {
+      method,
+      headers: { origin: app.origin, "x-halyard-console": "1", "content-type": "application/json" },
+      ...(method !== "GET" && { body: "{}" }),
+    });
+  const session = (await (await ask("console/session", "POST")).json()) as { live?: string };
+  assert.equal(session.live, "/socket");
+  for (const method of ["GET", "PATCH", "DELETE"]) {
+    assert.equal((await ask("admin/flags/key:any", method)).status, 401, method);
+  }
 });
 
 void test("one WebSocket carries stock and flags, and a purchase is seen in every window", async () => {

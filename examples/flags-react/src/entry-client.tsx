@@ -1,6 +1,8 @@
 /** Hydrates the page with the flags and the user it was rendered with. */
+import { mountFlagsToolbar } from "@halyard/flags/toolbar";
 import { StrictMode } from "react";
 import { hydrateRoot } from "react-dom/client";
+import { authClient } from "./client.ts";
 import { Page } from "./page.tsx";
 import { connect } from "./socket.ts";
 
@@ -11,6 +13,8 @@ if (root === null || !rendered)
 
 const { bootstrap, viewer, stock } = JSON.parse(rendered);
 connect();
+// Shows the flags of the page in development; a production build does not contain it.
+mountFlagsToolbar(authClient, { theme: "light" });
 hydrateRoot(
   root,
   <StrictMode>
