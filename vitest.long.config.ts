@@ -16,7 +16,7 @@ export default defineConfig({
       "**/*.long.test.ts",
       // These run small in every test run.
       "packages/flags/test/client/no-flash.test.ts",
-      "packages/flags/test/engine/{distribution,hostile-patterns}.test.ts",
+      "packages/flags/test/engine/{agreement,distribution,hostile-patterns}.test.ts",
       "packages/wire/test/hostile-frames.test.ts",
       "packages/wire/test/client/properties.test.ts",
       "packages/wire/test/settlement-asks.test.ts",

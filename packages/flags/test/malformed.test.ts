@@ -4,7 +4,7 @@ import { type FreshDatabase, freshMariadb, freshPostgres, freshSqlite } from "./
 import { type HostOptions, startHost } from "./host.ts";
 import { sendMalformed } from "./malformed.ts";
 
-const REFUSALS = 1000;
+const REFUSALS = 300;
 
 /** Databases differ in what they refuse: NUL, half a surrogate pair, long text. */
 const DATABASES: readonly (readonly [string, () => Promise<FreshDatabase<HostOptions["database"]>>])[] = [

@@ -156,7 +156,7 @@ describe("one tenant", () => {
       const expected = expectedStatus(routeName, caller, tenant, { multiTenant: false, named: false });
       const freshInput = async () => {
         const target =
-          destroys(routeName) && expected === OK ? await fillTenant(host, undefined, "x") : tenant;
+          destroys(routeName) && expected === OK ? await fillTenant(host, undefined, "x", routeName) : tenant;
         return RECIPES[routeName].input(target, {});
       };
       for (const { status, text } of await outcomes(host, routeName, caller, freshInput)) {
@@ -335,7 +335,7 @@ describe("many tenants", () => {
       const expected = expectedStatus(routeName, caller, tenant, { multiTenant: true, named: true });
       const freshInput = async () => {
         const spent = destroys(routeName) && expected === OK;
-        const target = spent ? await fillTenant(host, tenant.organizationId, "spent") : tenant;
+        const target = spent ? await fillTenant(host, tenant.organizationId, "spent", routeName) : tenant;
         return RECIPES[routeName].input(target, { organizationId: tenant.organizationId });
       };
       for (const { status, text } of await outcomes(host, routeName, caller, freshInput)) {

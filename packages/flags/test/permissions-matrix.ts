@@ -39,47 +39,53 @@ export interface Tenant {
   readonly entryId: string;
 }
 
+/** With `only`, a tenant that has just what this operation destroys. */
 export async function fillTenant(
   { auth }: Host,
   organizationId: string | undefined,
   name: string,
+  only?: RouteName,
 ): Promise<Tenant> {
   const canary = `canary-of-${name}.`;
   const owned = organizationId === undefined ? {} : { organizationId };
-  const flag = await auth.api.createFeatureFlag({
-    body: {
-      key: newKey(),
-      name: canary,
-      type: "string",
-      enabled: true,
-      defaultValue: canary,
-      ...owned,
-    },
-  });
   const conditions = { conditions: [{ attribute: "plan", operator: "equals" as const, value: canary }] };
-  const rule = await auth.api.createFeatureFlagRule({
-    body: { flagId: flag.id, priority: 1, name: canary, conditions, value: canary },
+  const when = async <Made>(destroyer: RouteName, make: () => Promise<Made>): Promise<Made | undefined> =>
+    only === undefined || only === destroyer ? make() : undefined;
+  const flag = await auth.api.createFeatureFlag({
+    body: { key: newKey(), name: canary, type: "string", enabled: true, defaultValue: canary, ...owned },
   });
-  const override = await auth.api.createFeatureFlagOverride({
-    body: { flagId: flag.id, userId: newKey("user"), value: canary, reason: canary },
+  const rule = await when("deleteFeatureFlagRule", () =>
+    auth.api.createFeatureFlagRule({
+      body: { flagId: flag.id, priority: 1, name: canary, conditions, value: canary },
+    }),
+  );
+  const override = await when("deleteFeatureFlagOverride", () =>
+    auth.api.createFeatureFlagOverride({
+      body: { flagId: flag.id, userId: newKey("user"), value: canary, reason: canary },
+    }),
+  );
+  const plan = await when("applyFeatureFlagPlan", () =>
+    auth.api.planFeatureFlags({
+      body: { changes: [{ flagId: flag.id, fields: { description: "planned" } }] },
+    }),
+  );
+  const newSegment = () =>
+    auth.api.createFeatureFlagSegment({ body: { key: newKey(), name: canary, conditions, ...owned } });
+  const segment = await when("deleteFeatureFlagSegment", newSegment);
+  const entry = await when("revertFeatureFlagAuditEntry", async () => {
+    if (segment === undefined) await newSegment();
+    return (await auth.api.listFeatureFlagAuditEntries({ query: { ...owned, limit: 1 } })).entries[0];
   });
-  const segment = await auth.api.createFeatureFlagSegment({
-    body: { key: newKey(), name: canary, conditions, ...owned },
-  });
-  const plan = await auth.api.planFeatureFlags({
-    body: { changes: [{ flagId: flag.id, fields: { description: "planned" } }] },
-  });
-  const { entries } = await auth.api.listFeatureFlagAuditEntries({ query: { ...owned, limit: 1 } });
   return {
     organizationId: organizationId ?? "",
     canary,
     flagId: flag.id,
     flagKey: flag.key,
-    ruleId: rule.id,
-    overrideId: override.id,
-    segmentId: segment.id,
-    planId: plan.id,
-    entryId: entries[0]?.id ?? "",
+    ruleId: rule?.id ?? "",
+    overrideId: override?.id ?? "",
+    segmentId: segment?.id ?? "",
+    planId: plan?.id ?? "",
+    entryId: entry?.id ?? "",
   };
 }
 

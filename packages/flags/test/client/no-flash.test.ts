@@ -16,7 +16,7 @@ type Browser = Awaited<ReturnType<typeof launchChromium>>;
 type Context = Awaited<ReturnType<Browser["newContext"]>>;
 
 /** Page loads: half before and half after the flags are turned off. */
-const LOADS = sized(50, 20);
+const LOADS = sized(50, 10);
 const AT_ONCE = 5;
 const SLOW = { offline: false, latency: 60, downloadThroughput: 500_000, uploadThroughput: 100_000 };
 

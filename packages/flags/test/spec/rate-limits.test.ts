@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Answer, Host, Person, RequestOptions } from "../host.ts";
 import { flag, memoryHost, newKey } from "../memory-host.ts";
+import { wrapHost } from "../wrapped-host.ts";
 import { newFlag } from "./event-helpers.ts";
 
 const ADMIN = "/feature-flags/admin";
@@ -17,7 +18,7 @@ const newAddress = () => `198.18.${++lastAddress >> 8}.${lastAddress & 255}`;
 const from = (address: string): RequestOptions => ({ headers: { "x-forwarded-for": address } });
 
 /** Makes the calls, 50 at a time, and returns how many were not 429. */
-async function passed(count: number, call: (at: number) => Promise<Answer>): Promise<number> {
+async function passed(count: number, call: (at: number) => Promise<Pick<Answer, "status">>): Promise<number> {
   let allowed = 0;
   for (let at = 0; at < count; at += 50) {
     const calls = Array.from({ length: Math.min(50, count - at) }, (_, nth) => call(at + nth));
@@ -42,16 +43,19 @@ describe("guide/flags-rate-limits: Default limits", () => {
     async (path, limit, body) => {
       const host = await memoryHost(ON);
       await newFlag(host, EVENT.flagKey);
-      const options = from(newAddress());
-      expect(await passed(limit + 20, () => post(host, path, body, options))).toBe(limit);
-      const { status, headers, json } = await post(host, path, body, options);
-      expect([status, json.code]).toEqual([429, "RATE_LIMIT_EXCEEDED"]);
-      expect([headers.get("retry-after"), json.details]).toEqual(["60", { retryAfter: 60 }]);
-      expect((await post(host, path, body, from(newAddress()))).status).toBe(200);
+      // Better Auth's router takes milliseconds of each request; the limit is the same without it.
+      const wrapped = await wrapHost(host, { auth: ON });
+      const address = newAddress();
+      const ask = (from = address) => wrapped.ask(path, body, { "x-forwarded-for": from });
+      expect(await passed(limit + 20, () => ask())).toBe(limit);
+      const { status, headers, json, isFast } = await ask();
+      expect([isFast, status, json["code"]]).toEqual([true, 429, "RATE_LIMIT_EXCEEDED"]);
+      expect([headers.get("retry-after"), json["details"]]).toEqual(["60", { retryAfter: 60 }]);
+      expect((await ask(newAddress())).status).toBe(200);
       vi.advanceTimersByTime(59_500);
-      expect((await post(host, path, body, options)).json.details).toEqual({ retryAfter: 1 });
+      expect((await ask()).json["details"]).toEqual({ retryAfter: 1 });
       vi.advanceTimersByTime(500);
-      expect((await post(host, path, body, options)).status).toBe(200);
+      expect((await ask()).status).toBe(200);
     },
     60_000,
   );
@@ -87,7 +91,7 @@ describe("guide/flags-rate-limits: Default limits (admin)", () => {
       if (at % 3 === 1) return host.call("PATCH", `${ADMIN}/flags/${id}`, { as, body: { name: "N" } });
       return host.call("DELETE", `${ADMIN}/flags/${id}/rules/1`, { as });
     };
-    expect(await passed(1000, call)).toBe(20);
+    expect(await passed(100, call)).toBe(20);
     expect((await host.call("GET", `${ADMIN}/audit`, { as })).json.code).toBe("RATE_LIMIT_EXCEEDED");
   }, 60_000);
 
