@@ -8,6 +8,9 @@ const conditions = ["@halyard/source"];
 // More cores get one worker each: every worker opens database connections, and those are limited.
 const maxWorkers = Math.max(4, availableParallelism());
 
+/** Tests of these check or replace what is one per process. */
+const OWN_PROCESS = "(serve.test.ts|router-options-pubsub.test.ts)";
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
@@ -34,12 +37,23 @@ export default defineConfig({
       return [
         {
           extends: true as const,
-          test: { name, root, include: ["**/*.test.ts"], exclude: [...exclude, "src/**"] },
+          test: {
+            name,
+            root,
+            include: ["**/*.test.ts"],
+            exclude: [...exclude, "src/**", `test/spec/!${OWN_PROCESS}`],
+          },
         },
         {
           extends: true as const,
-          // Tests beside their file need no process of their own: loading the modules takes longer than running them.
-          test: { name: `${name} units`, root, include: ["src/**/*.test.ts"], exclude, isolate: false },
+          // These need no process of their own: loading the modules takes longer than running most of them.
+          test: {
+            name: `${name} shared`,
+            root,
+            include: ["src/**/*.test.ts", "test/spec/*.test.ts"],
+            exclude: [...exclude, `test/spec/${OWN_PROCESS}`],
+            isolate: false,
+          },
         },
       ];
     }),

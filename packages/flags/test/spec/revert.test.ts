@@ -87,7 +87,8 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
     const context = (at: number) => ({ userId: `u-${at}`, attributes: { plan: "pro" } });
     const values = () => Promise.all(Array.from({ length: 20 }, (_, at) => value(flag.key, context(at))));
     await host.auth.api.createFeatureFlagOverride({ body: { flagId: flag.id, userId: "ada", value: "ada" } });
-    const expiresAt = new Date(Date.now() + 1000);
+    // Long enough for the deletion on a busy machine. The store's clock ignores a replaced `Date`.
+    const expiresAt = new Date(Date.now() + 4000);
     await host.auth.api.createFeatureFlagOverride({
       body: { flagId: flag.id, userId: "bob", value: "bob", expiresAt: expiresAt.toISOString() },
     });
