@@ -1,6 +1,7 @@
 /** Each way a session can change reaches those who follow it, on every session store. */
 import { findCaller, followCaller, forgetCaller } from "@halyard/sessions";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { sessionsOf } from "../src/live/sessions.ts";
 import { CHANGES, type Scene } from "./changes.ts";
 import { createStore, type Host, type Person, STORES, type Store, startAuth } from "./host.ts";
 
@@ -105,4 +106,45 @@ describe.each(STORES.filter(({ storage }) => !storage))("past Better Auth, on $n
       6000,
     );
   });
+});
+
+test("one comparison on PostgreSQL finds every change by SQL, among thousands of sessions and without updatedAt", async () => {
+  const store = await createStore({ database: "postgres", storage: false });
+  const { host, organizationId, memberId } = await setUp(await setUpStage(store));
+  const count = 1500;
+  const dayOld = "now() - interval '1 day'";
+  await store.sql(
+    `insert into "user" ("id", "name", "email", "emailVerified", "createdAt", "updatedAt")
+     select 'u' || i, 'User', i || '@many.example', true, ${dayOld}, ${dayOld} from generate_series(1, ${count}) i`,
+  );
+  await store.sql(
+    `insert into "session" ("id", "token", "userId", "expiresAt", "createdAt", "updatedAt")
+     select 's' || i, 't' || i, 'u' || i, now() + interval '1 day', ${dayOld}, ${dayOld} from generate_series(1, ${count}) i`,
+  );
+  const { live, floor } = await sessionsOf(host.auth);
+  const seen = new Map<string, unknown[]>();
+  const note = (sessionId: string, what: unknown) =>
+    seen.set(sessionId, [...(seen.get(sessionId) ?? []), what]);
+  const follow = (sessionId: string) =>
+    live.follow(sessionId, {
+      changed: ({ changed }) => note(sessionId, changed),
+      ended: (reason) => note(sessionId, reason),
+    });
+  await Promise.all(Array.from({ length: count }, (_, at) => follow(`s${at + 1}`)));
+  await floor.run();
+  // The sessions that were read last are the last to be read again by value.
+  await store.sql(`update "user" set name = 'Other' where id = 'u1500'`);
+  await store.sql(`update "session" set "activeOrganizationId" = ? where id = 's1499'`, organizationId);
+  await store.sql(`update "user" set banned = true where id = 'u1498'`);
+  await store.sql(`delete from "session" where id = 's1497'`);
+  await floor.run();
+  expect(Object.fromEntries(seen)).toEqual({
+    s1500: [["user"]],
+    s1498: ["ended"],
+    s1497: ["ended"],
+  });
+  // A membership in the organization that is active already.
+  await store.sql(`update "member" set "userId" = 'u1499' where id = ?`, memberId);
+  await floor.run();
+  expect(seen.get("s1499")).toEqual([["organizationId", "organizationRole"]]);
 });

@@ -1,7 +1,8 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { ChangeFeed } from "../changes/change-feed.ts";
 import { createFloor } from "./floor.ts";
 import { LiveSessions } from "./live-sessions.ts";
+import type { RowVersions } from "./row-versions.ts";
 import { toReading } from "./session-caller.ts";
 
 const HOUR = 3_600_000;
@@ -11,11 +12,12 @@ afterEach(() => {
 });
 
 /** Sessions whose rows were changed an hour ago, with the queries that were made. */
-function setUp() {
+function setUp(versions?: RowVersions) {
   vi.useFakeTimers({ toFake: ["performance", "Date"] });
   const read: number[] = [];
   const counted: number[] = [];
   const report = vi.fn();
+  const beforeReading = vi.fn(async () => {});
   const changedAt = new Date(Date.now() - HOUR);
   const sessions = new LiveSessions({
     feed: new ChangeFeed(),
@@ -24,6 +26,7 @@ function setUp() {
       isBatched: true,
       async read(names) {
         read.push(names.length);
+        await beforeReading();
         return new Map(
           names.map(({ sessionId }) => {
             const session = {
@@ -48,7 +51,7 @@ function setUp() {
     }),
     changedMembers: async () => new Set<string>(),
   };
-  const floor = createFloor({ sessions, changes: () => changes, report });
+  const floor = createFloor({ sessions, versions, changes: () => changes, report });
   const add = async (count: number, isFollowed: boolean) => {
     const names = Array.from({ length: count }, (_, index) => ({
       sessionId: `s${index}`,
@@ -62,7 +65,7 @@ function setUp() {
     read.length = 0;
     return ended;
   };
-  return { sessions, floor, changes, read, counted, report, add };
+  return { sessions, floor, changes, read, counted, report, add, beforeReading };
 }
 
 test("a session that no listener follows is dropped after 30 s", async () => {
@@ -102,4 +105,90 @@ test("sessions keep their state while the store does not respond", async () => {
   changes.changedSessions.mockRejectedValueOnce(new Error("no database"));
   await expect(floor.run()).rejects.toThrow("no database");
   expect([sessions.size, ended]).toEqual([600, []]);
+});
+
+/** The versions of a database, where a test may change those of all rows. */
+function setUpVersions() {
+  const database = { version: "1", compared: [] as number[], isSupported: true };
+  const versions: RowVersions = {
+    async findChanged(sessions) {
+      if (!database.isSupported) return undefined;
+      database.compared.push(sessions.length);
+      const changed = sessions.filter(({ version }) => version !== database.version);
+      return new Map(changed.map((session) => [session, database.version]));
+    },
+  };
+  return { database, ...setUp(versions) };
+}
+
+describe("with the versions of rows", () => {
+  test("a session is read when its version changes, and otherwise once in ten minutes", async () => {
+    const { floor, add, database, read, counted } = setUpVersions();
+    await add(3000, true);
+    const sum = () => read.splice(0).reduce((total, count) => total + count, 0);
+    await floor.run();
+    expect(sum()).toBe(3000);
+    for (let round = 0; round < 150; round += 1) {
+      vi.advanceTimersByTime(4000);
+      await floor.run();
+    }
+    expect(sum()).toBe(3000);
+    database.version = "2";
+    await floor.run();
+    expect(sum()).toBe(3000);
+    expect([new Set(database.compared), counted]).toEqual([new Set([3000]), []]);
+  });
+
+  test("a version counts only after a reading that began when it was known", async () => {
+    const { floor, add, database, read, sessions, beforeReading } = setUpVersions();
+    await add(1, true);
+    await floor.run();
+    read.length = 0;
+    database.version = "2";
+    beforeReading.mockRejectedValueOnce(new Error("no database"));
+    await floor.run();
+    const [live] = sessions.all();
+    expect([read.length, live?.version]).toEqual([1, "1"]);
+    await floor.run();
+    expect([read.length, live?.version]).toEqual([2, "2"]);
+  });
+
+  test("a session that has expired is read, whatever its version", async () => {
+    const { floor, add, read } = setUpVersions();
+    await add(300, true);
+    await floor.run();
+    read.length = 0;
+    vi.setSystemTime(9.1e12);
+    await floor.run();
+    expect(read).toEqual([300]);
+  });
+
+  test("a database that has none is compared by counts", async () => {
+    const { floor, add, database, counted } = setUpVersions();
+    await add(1200, true);
+    await floor.run();
+    database.isSupported = false;
+    vi.advanceTimersByTime(4000);
+    await floor.run();
+    expect(counted).toEqual([700]);
+  });
+});
+
+test("rounds continue while sessions are read without a pause", async () => {
+  const { floor, add, sessions, beforeReading, changes } = setUp();
+  vi.useFakeTimers({ toFake: ["performance", "Date", "setTimeout", "clearTimeout"] });
+  await add(600, true);
+  // Each reading causes the next one.
+  const [live] = sessions.all();
+  beforeReading.mockImplementation(async () => {
+    if (live !== undefined) sessions.mark([live]);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+  floor.start();
+  await vi.advanceTimersByTimeAsync(13_000);
+  expect(changes.changedSessions.mock.calls.length).toBeGreaterThanOrEqual(3);
+  floor.stop();
+  beforeReading.mockImplementation(async () => {});
+  await vi.advanceTimersByTimeAsync(20);
+  await sessions.settled();
 });

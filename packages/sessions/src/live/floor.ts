@@ -6,9 +6,12 @@ import { later } from "../callers/deadline.ts";
 import type { SessionChanges } from "../callers/session-changes.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
+import type { RowVersions } from "./row-versions.ts";
 
 export interface FloorOptions {
   readonly sessions: LiveSessions;
+  /** Finds every change of a row. Undefined for other databases than PostgreSQL. */
+  readonly versions?: RowVersions | undefined;
   /** Counts unchanged rows, which costs a tenth of reading them. Undefined where sessions are not only in the database. */
   readonly changes: (() => SessionChanges) | undefined;
   readonly report: (error: unknown) => void;
@@ -18,7 +21,7 @@ export interface FloorOptions {
 export interface Floor {
   /** Starts the rounds, if they do not run. */
   start(): void;
-  /** Compares now. */
+  /** Compares now, and resolves when the changed sessions were read. */
   run(): Promise<void>;
   stop(): void;
 }
@@ -31,32 +34,75 @@ const MAX_BLOCK = 1000;
 const SETTLED_MS = 20_000;
 /** A count proves nothing about the time before the last successful comparison but one. */
 const MAX_GAP_MS = 9_000;
-/** A change that leaves `updatedAt` and the role as they were is found in this time by reading each session by value. */
+/** Without versions, a change that leaves `updatedAt` and the role as they were is found in this time, by reading each session. */
 const BY_VALUE_MS = 60_000;
+/** With versions, each session is read in this time too, for tables with versions that do not tell of every change. */
+const BY_VALUE_BESIDE_VERSIONS_MS = 600_000;
 /** So many sessions are read by value in every round. */
 const MIN_BY_VALUE = 500;
 /** A session that no listener follows any more is kept for a connection that is being opened. */
 const UNUSED_MS = 30_000;
 
-export function createFloor({ sessions, changes, report, intervalMs = INTERVAL_MS }: FloorOptions): Floor {
+export function createFloor({
+  sessions,
+  versions,
+  changes,
+  report,
+  intervalMs = INTERVAL_MS,
+}: FloorOptions): Floor {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isRunning = false;
+  let nextByValue = sessions.all();
 
-  async function run(): Promise<void> {
-    const nowMs = performance.now();
+  /** Resolves when the changed sessions are marked. They are read later: with many of them, that may take several rounds. */
+  async function compare(): Promise<void> {
+    const followed = dropUnused();
     const wallMs = Date.now();
+    if (await compareVersions(followed, wallMs)) return;
     const byTime: LiveSession[] = [];
     const byValue: LiveSession[] = [];
-    for (const live of sessions.all()) {
-      if (live.listeners.size === 0) {
-        if (nowMs - live.usedAtMs >= UNUSED_MS && live.waiters.length === 0) sessions.drop(live);
-      } else (changes !== undefined && isSettled(live, wallMs) ? byTime : byValue).push(live);
-    }
+    for (const live of followed)
+      (changes !== undefined && isSettled(live, wallMs) ? byTime : byValue).push(live);
     byTime.sort((one, other) => one.readAtMs - other.readAtMs);
     const quota = Math.max(MIN_BY_VALUE, Math.ceil((byTime.length * intervalMs) / BY_VALUE_MS));
     sessions.mark([...byValue, ...byTime.splice(0, quota)]);
     if (changes !== undefined) await compareTimes(changes(), byTime, wallMs);
-    await sessions.settled();
+  }
+
+  /** Returns the sessions with listeners. */
+  function dropUnused(): LiveSession[] {
+    const nowMs = performance.now();
+    const followed: LiveSession[] = [];
+    for (const live of sessions.all()) {
+      if (live.listeners.length > 0) followed.push(live);
+      else if (nowMs - live.usedAtMs >= UNUSED_MS && live.waiters === undefined) sessions.drop(live);
+    }
+    return followed;
+  }
+
+  /** False if the database has no versions. */
+  async function compareVersions(followed: readonly LiveSession[], wallMs: number): Promise<boolean> {
+    const changed = await versions?.findChanged(followed);
+    if (changed === undefined) return false;
+    for (const [live, version] of changed) live.foundVersion = version;
+    sessions.mark(changed.keys());
+    sessions.mark(followed.filter(({ reading }) => (reading?.caller.expiresAt ?? 0) <= wallMs));
+    sessions.mark(takeByValue(Math.ceil((followed.length * intervalMs) / BY_VALUE_BESIDE_VERSIONS_MS)));
+    return true;
+  }
+
+  /** Sessions in turn: each is taken once before one is taken again. */
+  function takeByValue(count: number): LiveSession[] {
+    const taken: LiveSession[] = [];
+    while (taken.length < count) {
+      const { value, done } = nextByValue.next();
+      if (done) {
+        nextByValue = sessions.all();
+        break;
+      }
+      if (value.listeners.length > 0) taken.push(value);
+    }
+    return taken;
   }
 
   async function compareTimes(
@@ -98,7 +144,7 @@ export function createFloor({ sessions, changes, report, intervalMs = INTERVAL_M
   async function round(): Promise<void> {
     const startedAtMs = performance.now();
     // The next round tries again; sessions keep their last state while the store does not respond.
-    await run().catch(report);
+    await compare().catch(report);
     if (sessions.size === 0) isRunning = false;
     else schedule(Math.max(0, startedAtMs + intervalMs - performance.now()));
   }
@@ -108,7 +154,10 @@ export function createFloor({ sessions, changes, report, intervalMs = INTERVAL_M
   }
 
   return {
-    run,
+    async run() {
+      await compare();
+      await sessions.settled();
+    },
     start() {
       if (isRunning) return;
       isRunning = true;

@@ -1,5 +1,4 @@
 /** A session that this process follows. */
-import type { IdentityChange } from "../changes/identity-change.ts";
 import type { SessionCaller, SessionChange, SessionReading } from "./session-caller.ts";
 
 /**
@@ -25,16 +24,19 @@ export interface Waiter {
   reject(error: unknown): void;
 }
 
+/** Shared by all sessions without listeners. */
+const NO_LISTENERS: readonly SessionListener[] = [];
+
+/** A process holds thousands of these: a collection of its own in each would take more memory than the rest. */
 export class LiveSession {
   readonly sessionId: string;
-  readonly listeners: Set<SessionListener> = new Set();
+  /** Never changed in place. */
+  listeners: readonly SessionListener[] = NO_LISTENERS;
   /** Undefined for a session that was restored by its id, until it is read. */
   token: string | undefined;
   reading: SessionReading | undefined;
-  /** Names under which changes of it are found. */
-  subjects: readonly IdentityChange[] = [];
   /** Calls that wait for a reading that begins after them. */
-  waiters: Waiter[] = [];
+  waiters: Waiter[] | undefined;
   isEnded = false;
   /** Monotonic time of the first change that no reading has answered. */
   changedAtMs: number | undefined;
@@ -44,9 +46,32 @@ export class LiveSession {
   confirmedAtMs = 0;
   /** Monotonic time of the last reading by value. */
   readAtMs = 0;
+  /** The version of the rows that `reading` is of, or of older ones. Undefined until the comparison has found one. */
+  version: string | undefined;
+  /** The version that the comparison found. A reading that begins after it makes it `version`. */
+  foundVersion: string | undefined;
 
   constructor(sessionId: string, token: string | undefined) {
     this.sessionId = sessionId;
     this.token = token;
+  }
+
+  addListener(listener: SessionListener): void {
+    if (!this.listeners.includes(listener)) this.listeners = [...this.listeners, listener];
+  }
+
+  removeListener(listener: SessionListener): void {
+    this.listeners = this.listeners.filter((other) => other !== listener);
+  }
+
+  wait(waiter: Waiter): void {
+    if (this.waiters === undefined) this.waiters = [waiter];
+    else this.waiters.push(waiter);
+  }
+
+  takeWaiters(): readonly Waiter[] {
+    const { waiters = [] } = this;
+    this.waiters = undefined;
+    return waiters;
   }
 }

@@ -5,9 +5,10 @@
 import { later } from "../callers/deadline.ts";
 import { unavailable } from "../callers/errors.ts";
 import type { ChangeFeed } from "../changes/change-feed.ts";
-import { type IdentityChange, isIdentityChange, nameOf } from "../changes/identity-change.ts";
+import { type IdentityChange, isIdentityChange } from "../changes/identity-change.ts";
 import { type EndReason, LiveSession, type SessionListener, type Waiter } from "./live-session.ts";
 import { changedParts, type SessionCaller, type SessionReading } from "./session-caller.ts";
+import { SessionIndex, subjectsOf } from "./session-index.ts";
 import type { SessionName, SessionReader } from "./session-reader.ts";
 
 export interface LiveSessionsOptions {
@@ -30,8 +31,7 @@ export class LiveSessions {
   readonly #feed: ChangeFeed;
   readonly #reader: SessionReader;
   readonly #report: (error: unknown) => void;
-  readonly #byId = new Map<string, LiveSession>();
-  readonly #byName = new Map<string, Set<LiveSession>>();
+  readonly #index = new SessionIndex();
   #marked = new Set<LiveSession>();
   #reading: Promise<void> | undefined;
   /** Sessions that ended a moment ago, for connections that are being opened. The oldest first. */
@@ -49,26 +49,26 @@ export class LiveSessions {
   }
 
   get size(): number {
-    return this.#byId.size;
+    return this.#index.size;
   }
 
-  all(): Iterable<LiveSession> {
-    return this.#byId.values();
+  /** Sessions that are added later come last, also in an iteration that has begun. */
+  all(): IterableIterator<LiveSession> {
+    return this.#index.all();
   }
 
   /** The caller of a session, read after this call. Undefined when the session does not hold. Rejects when the store fails. */
   identify({ sessionId, token }: SessionName): Promise<SessionCaller | undefined> {
-    const existing = this.#byId.get(sessionId);
+    const existing = this.#index.get(sessionId);
     const live = existing ?? new LiveSession(sessionId, token);
     live.token ??= token;
     live.usedAtMs = performance.now();
     if (existing === undefined) {
-      this.#byId.set(sessionId, live);
-      this.#index(live);
+      this.#index.add(live);
       this.onAdded?.();
     }
     return new Promise((resolve, reject) => {
-      live.waiters.push({ resolve, reject });
+      live.wait({ resolve, reject });
       this.mark([live]);
     });
   }
@@ -78,7 +78,7 @@ export class LiveSessions {
    * not hold is called before this resolves.
    */
   async follow(sessionId: string, listener: SessionListener): Promise<() => void> {
-    let live = this.#byId.get(sessionId);
+    let live = this.#index.get(sessionId);
     if (live === undefined && !this.#reader.isBatched) {
       // Without its token, the session cannot be read.
       listener.ended(this.#endedAtMs.has(sessionId) ? "ended" : "unavailable");
@@ -86,23 +86,23 @@ export class LiveSessions {
     }
     if (live?.reading === undefined) {
       await this.identify({ sessionId, token: undefined });
-      live = this.#byId.get(sessionId);
+      live = this.#index.get(sessionId);
     }
     if (live?.reading === undefined) {
       listener.ended("ended");
       return () => undefined;
     }
-    live.listeners.add(listener);
+    live.addListener(listener);
     listener.current?.(live.reading.caller);
     return () => {
       live.usedAtMs = performance.now();
-      live.listeners.delete(listener);
+      live.removeListener(listener);
     };
   }
 
   /** The token of a session that is followed. A credential: it must not leave the process. */
   tokenOf(sessionId: string): string | undefined {
-    return this.#byId.get(sessionId)?.token;
+    return this.#index.get(sessionId)?.token;
   }
 
   /** Sessions to read by value. */
@@ -120,13 +120,11 @@ export class LiveSessions {
   drop(live: LiveSession): void {
     live.isEnded = true;
     this.#marked.delete(live);
-    if (this.#byId.get(live.sessionId) === live) this.#byId.delete(live.sessionId);
-    this.#unindex(live);
+    this.#index.remove(live);
   }
 
   #applyChange(change: IdentityChange): void {
-    const concerned =
-      change.kind === "unknown" ? [...this.#byId.values()] : (this.#byName.get(nameOf(change)) ?? []);
+    const concerned = this.#index.concernedBy(change);
     const nowMs = performance.now();
     for (const live of concerned) live.changedAtMs ??= nowMs;
     this.mark(concerned);
@@ -147,20 +145,22 @@ export class LiveSessions {
   }
 
   async #readBatch(batch: readonly LiveSession[]): Promise<void> {
-    const waiting = new Map<LiveSession, Waiter[]>();
-    for (const live of batch) waiting.set(live, live.waiters.splice(0));
+    const waiting = batch.map((live) => live.takeWaiters());
+    const versions = batch.map(({ foundVersion }) => foundVersion);
     const startedAtMs = performance.now();
     const wallMs = Date.now();
     try {
       const readings = await this.#reader.read(batch);
-      for (const [live, waiters] of waiting) {
+      for (const [at, live] of batch.entries()) {
         live.readAtMs = startedAtMs;
         live.confirmedAtMs = wallMs;
-        this.#apply(live, readings.get(live.sessionId), startedAtMs, waiters);
+        // Found before these rows were read: they are of this version, or of a later one that differs from it.
+        live.version = versions[at] ?? live.version;
+        this.#apply(live, readings.get(live.sessionId), startedAtMs, waiting[at] ?? []);
       }
     } catch (error) {
       this.#report(error);
-      for (const [live, waiters] of waiting) this.#fail(live, waiters, error);
+      for (const [at, live] of batch.entries()) this.#fail(live, waiting[at] ?? [], error);
     }
   }
 
@@ -177,8 +177,8 @@ export class LiveSessions {
     }
     this.#update(live, reading);
     // Its rows may have been read before a change.
-    if (this.#feed.hasChanged(live.subjects, startedAtMs)) {
-      live.waiters.unshift(...waiters);
+    if (this.#feed.hasChanged(subjectsOf(live), startedAtMs)) {
+      if (waiters.length > 0) live.waiters = [...waiters, ...live.takeWaiters()];
       this.#marked.add(live);
       return;
     }
@@ -193,13 +193,11 @@ export class LiveSessions {
     const isRenewed = previous !== undefined && previous.caller.expiresAt !== reading.caller.expiresAt;
     // The same object means the same state.
     const isSame = previous !== undefined && changed.length === 0 && !isRenewed;
+    this.#index.remove(live);
     live.reading = isSame ? { ...reading, caller: previous.caller } : reading;
     live.token = reading.token;
-    if (previous?.memberId !== reading.memberId || previous === undefined || changed.length > 0) {
-      this.#unindex(live);
-      this.#index(live);
-    }
-    for (const listener of [...live.listeners]) {
+    this.#index.add(live);
+    for (const listener of live.listeners) {
       if (isRenewed) this.#guard(() => listener.renewed?.(reading.caller.expiresAt));
       if (previous === undefined || changed.length === 0) continue;
       this.#guard(() => listener.changed({ changed, previous: previous.caller, current: reading.caller }));
@@ -223,39 +221,14 @@ export class LiveSessions {
       if (nowMs - endedAtMs <= ENDED_MS && this.#endedAtMs.size <= MAX_ENDED) break;
       this.#endedAtMs.delete(sessionId);
     }
-    for (const listener of [...live.listeners]) this.#guard(() => listener.ended(reason));
-    live.listeners.clear();
-  }
-
-  #index(live: LiveSession): void {
-    const { sessionId, token, reading } = live;
-    const subjects: IdentityChange[] = [{ kind: "session-id", id: sessionId }];
-    if (token !== undefined) subjects.push({ kind: "session", id: token });
-    if (reading !== undefined) {
-      const { caller, memberId } = reading;
-      subjects.push({ kind: "user", id: caller.userId });
-      if (memberId !== undefined) subjects.push({ kind: "member", id: memberId });
-      // The organization that was chosen, which the user may not be a member of yet.
-      const active = caller.session["activeOrganizationId"];
-      if (typeof active === "string") subjects.push({ kind: "organization", id: active });
+    // Calls that came during the reading which ended it. No other reading follows.
+    for (const { resolve, reject } of live.takeWaiters()) {
+      if (reason === "ended") resolve(undefined);
+      else reject(unavailable("The session could not be read. Try again."));
     }
-    live.subjects = subjects;
-    for (const subject of subjects) {
-      const name = nameOf(subject);
-      const sessions = this.#byName.get(name);
-      if (sessions === undefined) this.#byName.set(name, new Set([live]));
-      else sessions.add(live);
-    }
-  }
-
-  #unindex(live: LiveSession): void {
-    for (const subject of live.subjects) {
-      const name = nameOf(subject);
-      const sessions = this.#byName.get(name);
-      sessions?.delete(live);
-      if (sessions?.size === 0) this.#byName.delete(name);
-    }
-    live.subjects = [];
+    const { listeners } = live;
+    live.listeners = [];
+    for (const listener of listeners) this.#guard(() => listener.ended(reason));
   }
 
   #guard(call: () => void): void {

@@ -9,6 +9,7 @@ import { watchIdentityWrites } from "../changes/watched-writes.ts";
 import type { AuthInstance, RequestCredentials } from "./auth-instance.ts";
 import { createFloor, type Floor } from "./floor.ts";
 import { LiveSessions } from "./live-sessions.ts";
+import { createRowVersions } from "./row-versions.ts";
 import type { SessionCaller } from "./session-caller.ts";
 import { createSessionReader, type SessionName } from "./session-reader.ts";
 
@@ -52,7 +53,7 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
   const live = new LiveSessions({ feed, reader, report });
   // A plugin may choose its queries after this.
   const changes = reader.isBatched ? () => sessionChangesOf(context) : undefined;
-  const floor = createFloor({ sessions: live, changes, report });
+  const floor = createFloor({ sessions: live, versions: createRowVersions(context), changes, report });
   live.onAdded = () => floor.start();
   return {
     feed,

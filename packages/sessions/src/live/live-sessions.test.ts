@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { ChangeFeed } from "../changes/change-feed.ts";
+import { LiveSessions } from "./live-sessions.ts";
+import { type SessionReading, toReading } from "./session-caller.ts";
+
+/** Sessions of one user, whose readings end when the test says so. */
+function setUp() {
+  const feed = new ChangeFeed();
+  const ends: ((readings: ReadonlyMap<string, SessionReading>) => void)[] = [];
+  const sessions = new LiveSessions({
+    feed,
+    report: () => undefined,
+    reader: { isBatched: true, read: () => new Promise((resolve) => ends.push(resolve)) },
+  });
+  const read = async (...ids: readonly string[]) => {
+    await new Promise((resolve) => setTimeout(resolve));
+    const readings = ids.map((id): [string, SessionReading] => {
+      const session = { id, token: `of ${id}`, expiresAt: new Date(9e12), activeOrganizationId: "org" };
+      return [id, toReading(session, { id: "ann" }, { id: "m1", role: "member" })];
+    });
+    ends.shift()?.(new Map(readings));
+  };
+  return { feed, sessions, ends, read };
+}
+
+test("a caller who asks for a session while it is found to have ended gets an answer", async () => {
+  const { sessions, read } = setUp();
+  const first = sessions.identify({ sessionId: "s", token: "t" });
+  await new Promise((resolve) => setTimeout(resolve));
+  const second = sessions.identify({ sessionId: "s", token: "t" });
+  await read();
+  expect(await Promise.all([first, second])).toEqual([undefined, undefined]);
+});
+
+test.each([
+  [{ kind: "session", id: "of a" }, ["a"]],
+  [{ kind: "session-id", id: "b" }, ["b"]],
+  [{ kind: "user", id: "ann" }, ["a", "b"]],
+  [{ kind: "member", id: "m1" }, ["a", "b"]],
+  [{ kind: "organization", id: "org" }, ["a", "b"]],
+  [{ kind: "unknown" }, ["a", "b"]],
+  [{ kind: "user", id: "bob" }, []],
+] as const)("a change %j marks the sessions that it concerns", async (change, concerned) => {
+  const { feed, sessions, ends, read } = setUp();
+  const found = ["a", "b"].map((id) => sessions.identify({ sessionId: id, token: `of ${id}` }));
+  await read("a", "b");
+  await Promise.all(found);
+  feed.apply(change);
+  const marked = [...sessions.all()].filter(({ changedAtMs }) => changedAtMs !== undefined);
+  expect(marked.map(({ sessionId }) => sessionId)).toEqual(concerned);
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(ends).toHaveLength(concerned.length === 0 ? 0 : 1);
+});
+
+test("a session that ended is not found by any change", async () => {
+  const { feed, sessions, ends, read } = setUp();
+  const found = sessions.identify({ sessionId: "a", token: "of a" });
+  await read("a");
+  await found;
+  const [live] = sessions.all();
+  if (live === undefined) throw new Error("The session is missing.");
+  sessions.drop(live);
+  for (const kind of ["user", "member", "organization", "session-id", "session"] as const)
+    for (const id of ["ann", "m1", "org", "a", "of a"]) feed.apply({ kind, id });
+  expect([live.changedAtMs, sessions.size, ends.length]).toEqual([undefined, 0, 0]);
+});

@@ -1,0 +1,130 @@
+/**
+ * Finds changed sessions in PostgreSQL by the versions of their rows: one query for thousands of them, which returns only
+ * those with a row that was written, inserted or deleted, whatever column it was and whoever wrote it.
+ */
+import { within } from "../callers/deadline.ts";
+import { hasOrganizations } from "../callers/organizations.ts";
+import type { HostContext } from "../callers/request.ts";
+
+/** A session with the version of its rows that is known. */
+export interface VersionedSession {
+  readonly token: string | undefined;
+  readonly version: string | undefined;
+}
+
+export interface RowVersions {
+  /**
+   * The current versions of the sessions that have another one than the known. Undefined from the first time on that the
+   * database does not have them.
+   */
+  findChanged<Session extends VersionedSession>(
+    sessions: readonly Session[],
+  ): Promise<ReadonlyMap<Session, string> | undefined>;
+}
+
+/** The members of a pool of `pg` that are used. */
+interface Pool {
+  query(text: string, values: unknown[]): Promise<{ readonly rows: readonly Row[] }>;
+}
+
+type Row = { readonly at?: unknown; readonly version?: unknown };
+
+const TIMEOUT_MS = 5000;
+/** Sessions in one query. */
+const MAX_BLOCK = 5000;
+/** Errors of PostgreSQL for names and types that it does not know, and for what it does not support. */
+const NOT_SUPPORTED = /^(42|0A)/;
+/** Differs from every version, also from that of a session without rows. */
+const UNKNOWN = "?";
+/** No transaction has this number: the table is not one of PostgreSQL's own. */
+const NO_VERSION = /(^|,)0(,|$)/;
+
+/** Undefined where the sessions are not in PostgreSQL, or not reached by a pool of `pg`. */
+export function createRowVersions(context: HostContext): RowVersions | undefined {
+  const { database, secondaryStorage } = context.options;
+  if (secondaryStorage !== undefined || !isPool(database)) return undefined;
+  const pool = database;
+  const text = queryOf(context);
+  let isSupported = true;
+
+  async function compare(sessions: readonly VersionedSession[]): Promise<readonly Row[]> {
+    // Two texts: one parameter for each session would dominate the time of the query.
+    const tokens = sessions.map(({ token }) => token).join("\n");
+    const versions = sessions.map(({ version = UNKNOWN }) => version).join("\n");
+    const message = `The session store did not respond within ${TIMEOUT_MS} ms.`;
+    return (await within(pool.query(text, [tokens, versions]), TIMEOUT_MS, message)).rows;
+  }
+
+  return {
+    async findChanged<Session extends VersionedSession>(sessions: readonly Session[]) {
+      const changed = new Map<Session, string>();
+      const lines = sessions.filter(({ token }) => token !== undefined && !token.includes("\n"));
+      if (lines.length < sessions.length) {
+        const compared = new Set(lines);
+        for (const session of sessions) if (!compared.has(session)) changed.set(session, UNKNOWN);
+      }
+      try {
+        for (let start = 0; isSupported && start < lines.length; start += MAX_BLOCK) {
+          const block = lines.slice(start, start + MAX_BLOCK);
+          for (const { at, version } of await compare(block)) {
+            const session = block[Number(at) - 1];
+            const found = String(version);
+            if (NO_VERSION.test(found)) isSupported = false;
+            if (session !== undefined) changed.set(session, found);
+          }
+        }
+      } catch (error) {
+        if (!isNotSupported(error)) throw error;
+        isSupported = false;
+      }
+      return isSupported ? changed : undefined;
+    },
+  };
+}
+
+/**
+ * A row's version is the number of the transaction that wrote it, `xmin`: no later version of the row has the same. Of a
+ * session these are the rows of the session, of its user, and of the user's membership in the active organization.
+ */
+function queryOf(context: HostContext): string {
+  const { tables } = context;
+  const table = (model: string) => quoted(tables[model]?.modelName ?? model);
+  const column = (alias: string, model: string, field: string) =>
+    `${alias}.${quoted(tables[model]?.fields[field]?.fieldName ?? field)}`;
+  const hasMembers = hasOrganizations(context);
+  // The id of the active organization is a text in every host, that of a member's may be a number or a UUID.
+  const members = hasMembers
+    ? `left join ${table("member")} m on ${column("m", "member", "userId")} = ${column("u", "user", "id")} ` +
+      `and ${column("m", "member", "organizationId")}::text = ${column("s", "session", "activeOrganizationId")}::text `
+    : "";
+  const version = `concat_ws(',', s.xmin, u.xmin${hasMembers ? ", m.xmin" : ""})`;
+  return (
+    `select known.at, ${version} as version ` +
+    `from unnest(string_to_array($1, E'\\n'), string_to_array($2, E'\\n')) ` +
+    `with ordinality as known (token, version, at) ` +
+    `left join ${table("session")} s on ${column("s", "session", "token")} = known.token ` +
+    `left join ${table("user")} u on ${column("u", "user", "id")} = ${column("s", "session", "userId")} ` +
+    members +
+    `where known.version is distinct from ${version}`
+  );
+}
+
+function isPool(database: unknown): database is Pool {
+  if (typeof database !== "object" || database === null) return false;
+  const { query, connect, options, Client } = database as Partial<Record<string, unknown>>;
+  return (
+    typeof query === "function" &&
+    typeof connect === "function" &&
+    typeof options === "object" &&
+    typeof Client === "function"
+  );
+}
+
+function isNotSupported(error: unknown): boolean {
+  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && NOT_SUPPORTED.test(code) && code.length === 5;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
