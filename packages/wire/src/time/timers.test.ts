@@ -119,6 +119,29 @@ describe("the timer wheel", () => {
     expect(expired).toEqual([]);
   });
 
+  test("wakes up as rarely for many entries that are due much later as for one", async () => {
+    const { clock, wheel, expired, entry } = createWheel();
+    let wakes = 0;
+    const { setTimeout } = clock;
+    clock.setTimeout = (callback, delayMs) => {
+      wakes += 1;
+      return setTimeout.call(clock, callback, delayMs);
+    };
+    for (let id = 0; id < 2_000; id += 1) wheel.add(entry(id), 300_000 + id);
+    await clock.advance(250_000);
+    expect(wakes).toBeLessThan(20);
+    // Requests with a deadline come and go beside them.
+    for (let id = 0; id < 100; id += 1) {
+      const deadline = entry(id);
+      wheel.add(deadline, 30_000);
+      await clock.advance(100);
+      wheel.remove(deadline);
+    }
+    expect(wakes).toBeLessThan(40);
+    await clock.advance(50_000);
+    expect(expired).toHaveLength(2_000);
+  });
+
   test("never expires an infinite delay, which removes the entry", async () => {
     const { clock, wheel, expired, entry } = createWheel();
     const one = entry(0);

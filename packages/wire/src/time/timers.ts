@@ -6,6 +6,11 @@ const SLOTS = 512;
 const NOWHERE = -1;
 /** The slot of an entry that is about to expire in this run. */
 const DUE = -2;
+/** The slot after those of the ticks: entries that are due later than this many ticks ahead, in no order. */
+const FAR = SLOTS;
+const FAR_TICKS = 2 * SLOTS;
+/** The longest delay of a system timer is 25 days. */
+const MAX_TICKS = 100_000_000;
 
 /** An entry of the wheel. Its fields belong to the wheel; an entry is in one wheel at most. */
 export interface Timed {
@@ -51,8 +56,11 @@ export function expire(entry: Timed): void {
 
 export class TimerWheel implements Timers {
   readonly #clock: Clock;
-  readonly #slots: (Timed | undefined)[] = new Array(SLOTS).fill(undefined);
+  readonly #slots: (Timed | undefined)[] = new Array(SLOTS + 1).fill(undefined);
+  /** Entries in the slots of ticks. */
   #size = 0;
+  /** No entry in the slot `FAR` is due before this tick. */
+  #farTick: number = Number.POSITIVE_INFINITY;
   /** The last tick whose due entries have expired. */
   #tick = 0;
   #armedTick: number = Number.POSITIVE_INFINITY;
@@ -69,9 +77,8 @@ export class TimerWheel implements Timers {
     if (this.#size === 0) this.#tick = Math.floor(now / TICK_MS);
     entry.dueAt = now + delayMs;
     const tick = Math.max(Math.ceil(entry.dueAt / TICK_MS), this.#tick + 1);
-    this.#link(entry, tick % SLOTS);
-    // At most one round ahead: a system timer cannot be longer than 25 days.
-    const nextTick = Math.min(tick, this.#tick + SLOTS);
+    this.#place(entry, tick);
+    const nextTick = entry.slot === FAR ? this.#sortTick() : Math.min(tick, this.#tick + SLOTS);
     if (nextTick < this.#armedTick) this.#arm(nextTick);
   }
 
@@ -84,10 +91,11 @@ export class TimerWheel implements Timers {
     if (entry.before === undefined) this.#slots[entry.slot] = entry.after;
     else entry.before.after = entry.after;
     if (entry.after !== undefined) entry.after.before = entry.before;
+    if (entry.slot !== FAR) this.#size--;
+    else if (this.#slots[FAR] === undefined) this.#farTick = Number.POSITIVE_INFINITY;
     entry.slot = NOWHERE;
     entry.before = undefined;
     entry.after = undefined;
-    this.#size--;
   }
 
   /** Stops the system timer and removes every entry. */
@@ -102,13 +110,46 @@ export class TimerWheel implements Timers {
     return next;
   }
 
+  /** Entries that are due much later would make the wheel run at every tick only to find that they are not due. */
+  #place(entry: Timed, tick: number): void {
+    if (tick <= this.#tick + FAR_TICKS) {
+      this.#link(entry, tick % SLOTS);
+      this.#size++;
+      return;
+    }
+    this.#link(entry, FAR);
+    if (tick < this.#farTick) this.#farTick = tick;
+  }
+
+  /** When the far entries must be looked through. After it, the next time is at least one round later. */
+  #sortTick(): number {
+    return Math.min(this.#farTick - SLOTS, this.#tick + MAX_TICKS);
+  }
+
+  /** Places the far entries again, and collects those that became due during a long pause of the process. */
+  #sort(now: number, due: Timed[]): void {
+    const first = this.#slots[FAR];
+    this.#slots[FAR] = undefined;
+    this.#farTick = Number.POSITIVE_INFINITY;
+    for (let entry = first; entry !== undefined; ) {
+      const next: Timed | undefined = entry.after;
+      entry.before = undefined;
+      entry.after = undefined;
+      if (entry.dueAt > now) this.#place(entry, Math.max(Math.ceil(entry.dueAt / TICK_MS), this.#tick + 1));
+      else {
+        entry.slot = DUE;
+        due.push(entry);
+      }
+      entry = next;
+    }
+  }
+
   #link(entry: Timed, slot: number): void {
     const first = this.#slots[slot];
     entry.slot = slot;
     entry.after = first;
     if (first !== undefined) first.before = entry;
     this.#slots[slot] = entry;
-    this.#size++;
   }
 
   #arm(tick: number): void {
@@ -133,7 +174,9 @@ export class TimerWheel implements Timers {
     for (let tick = Math.max(this.#tick + 1, until - SLOTS + 1); tick <= until; tick++)
       this.#collect(tick % SLOTS, now, due);
     this.#tick = until;
-    if (this.#size > 0) this.#arm(this.#nextTick());
+    if (this.#farTick - SLOTS <= until) this.#sort(now, due);
+    const nextTick = this.#nextTick();
+    if (nextTick !== Number.POSITIVE_INFINITY) this.#arm(nextTick);
     // Collected first: expiring one entry may add or remove others, including later ones in this list.
     for (const entry of due) {
       if (entry.slot !== DUE) continue;
@@ -155,9 +198,12 @@ export class TimerWheel implements Timers {
   }
 
   #nextTick(): number {
+    const sortTick = this.#sortTick();
+    if (this.#size === 0) return this.#slots[FAR] === undefined ? Number.POSITIVE_INFINITY : sortTick;
     for (let ahead = 1; ahead < SLOTS; ahead++) {
-      if (this.#slots[(this.#tick + ahead) % SLOTS] !== undefined) return this.#tick + ahead;
+      const tick = this.#tick + ahead;
+      if (this.#slots[tick % SLOTS] !== undefined) return Math.min(tick, sortTick);
     }
-    return this.#tick + SLOTS;
+    return Math.min(this.#tick + SLOTS, sortTick);
   }
 }
