@@ -14,6 +14,8 @@ export interface LiveNodes {
   /** Starts the processes. The tables must exist: Better Auth refuses requests if it found none at its start. */
   start(): Promise<void>;
   pidOf(at: number): number;
+  /** Lets a process collect its garbage. */
+  collectGarbage(at: number): void;
   /** The bus of another process. */
   openBus(): Promise<FeatureFlagsBus>;
   /** Lets another process announce changes of sessions. */
@@ -38,20 +40,22 @@ export async function createNodes(databaseUrl: string, count: number): Promise<L
   const spawn = (port: number) =>
     spawnProgram({
       command: process.execPath,
-      args: ["--conditions=@halyard/source", PROGRAM, String(port), databaseUrl, redis.url],
+      args: ["--expose-gc", "--conditions=@halyard/source", PROGRAM, String(port), databaseUrl, redis.url],
     });
   const ports = await Promise.all(Array.from({ length: count }, freePort));
   const programs: Program[] = [];
+  const pidOf = (at: number): number => {
+    const program = programs[at];
+    if (program === undefined) throw new RangeError(`There is no process ${at}.`);
+    return program.pid;
+  };
   return {
     liveUrls: ports.map((port) => `ws://127.0.0.1:${port}/`),
     async start() {
       programs.push(...(await Promise.all(ports.map(spawn))));
     },
-    pidOf(at) {
-      const program = programs[at];
-      if (program === undefined) throw new RangeError(`There is no process ${at}.`);
-      return program.pid;
-    },
+    pidOf,
+    collectGarbage: (at) => void process.kill(pidOf(at), "SIGUSR2"),
     openBus: async () => redisBus(await openClient()),
     async connect({ auth }) {
       await connectSessions(auth, redisSessionBus(await openClient()));
