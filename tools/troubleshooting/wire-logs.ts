@@ -40,8 +40,8 @@ export const LOGS: readonly LogEntry[] = [
   },
   {
     text: "A login was refused (…): authenticate threw …",
-    why: "`authenticate` threw an error. The log omits its message, because it may contain a token.",
-    todo: "Read the whole error in the serve option `onError`.",
+    why: "`authenticate` threw an error. The log has the class, code and place of the error and of its cause. It omits their messages, which may contain a token.",
+    todo: "Read the whole error in the serve option `onError`. `caused by BetterAuthError SCHEMA_MISMATCH` means that a migration did not run.",
   },
   {
     text: "A login was refused (1013): authenticate did not settle within …",
@@ -129,9 +129,14 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Open the address with `http` instead of `ws`: a running server answers.",
   },
   {
-    text: "The server refused the login: check the token.",
-    why: "The server closed with 4401: `authenticate` did not accept the token.",
-    todo: "Sign in again. The server's log has the reason.",
+    text: "The server refused the login: sign in again, or check the token.",
+    why: "The server closed with 4401: `authenticate` did not accept the caller, or the session has ended, as after a sign-out.",
+    todo: "Sign in, then call `connect()`. After a sign-out nothing is wrong: a callback of `client.onError` replaces the warning. The server's log has the reason of a refusal.",
+  },
+  {
+    text: "The server answered, but cannot take this client now: see the log of the server.",
+    why: "The server closed with 1012 or 1013: it restarts, has no place, or could not check the caller because the session store did not respond.",
+    todo: "Nothing, if it passes: the client tries again. Otherwise read the server's log. A common cause in a new project is a migration that did not run.",
   },
   {
     text: "The server refused this client: check its allowedOrigins and the user's permissions.",

@@ -180,7 +180,7 @@ export class Admission<Data extends ConnectionData> {
     this.#reports.error(error);
     this.#reports.refused(
       "unavailable",
-      `A login was refused (1013): authenticate threw ${describeError(error)}. The client tries again.`,
+      `A login was refused (1013): authenticate threw ${describeError(error)}. The client tries again, and the serve option onError receives the whole error.`,
     );
     return unavailable(upgrade, "the authentication is not available", error.retryAfterMs ?? RETRY_AFTER_MS);
   }

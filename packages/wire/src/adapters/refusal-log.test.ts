@@ -32,4 +32,13 @@ test("an error is described by its class and place, never by its message", () =>
   const error = new TypeError("the token is\n    at secret-1234");
   expect(describeError(error)).toMatch(/^TypeError at .*refusal-log\.test\.ts:\d+:\d+\)?$/);
   expect(describeError("secret-1234")).toBe("a value of type string");
+  const wrapped = new Error("secret-1", {
+    cause: new Error("secret-2", { cause: new TypeError("secret-3", { cause: "secret-4" }) }),
+  });
+  expect(describeError(wrapped)).toMatch(
+    /^Error at .*\.ts:\d+:\d+\)?, caused by TypeError at .*\.ts:\d+:\d+\)?$/,
+  );
+  expect(describeError(wrapped)).not.toContain("secret-");
+  expect(describeError(Object.assign(new Error("secret-4"), { code: "42P01" }))).toMatch(/^Error 42P01 at /);
+  expect(describeError(Object.assign(new Error("secret-5"), { code: "secret-6" }))).toMatch(/^Error at /);
 });

@@ -5,6 +5,8 @@ export type RefusalReason = "origin" | "cookies" | "host" | "login" | "thrown" |
 
 const INTERVAL_MS = 60_000;
 /** Explains every refusal. */
+/** Errors that are followed to the first cause. */
+const MAX_CAUSES = 5;
 const HELP = "https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md";
 const MAX_VALUE_LENGTH = 100;
 
@@ -38,11 +40,31 @@ export function quoted(value: string): string {
   return JSON.stringify(value.length > MAX_VALUE_LENGTH ? `${value.slice(0, MAX_VALUE_LENGTH)}…` : value);
 }
 
-/** Names an error without its message, which may contain a token: its class and the place that threw it. */
+/** Names an error and its first cause without their messages, which may contain a token: class, code and place. */
 export function describeError(error: unknown): string {
+  const cause = firstCause(error);
+  return cause === error ? nameOf(error) : `${nameOf(error)}, caused by ${nameOf(cause)}`;
+}
+
+function firstCause(error: unknown): unknown {
+  let cause = error;
+  // A bound, because a cause may name itself.
+  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error && cause.cause instanceof Error; depth++)
+    cause = cause.cause;
+  return cause;
+}
+
+function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return `a value of type ${typeof error}`;
   // The stack begins with the message, which may contain lines that look like frames.
   const frames = (error.stack ?? "").replace(error.message, () => "");
   const place = /^\s+at (.+:\d+:\d+\)?)$/m.exec(frames)?.[1];
-  return place === undefined ? error.name : `${error.name} at ${place}`;
+  const name = [error.name, codeOf(error)].filter(Boolean).join(" ");
+  return place === undefined ? name : `${name} at ${place}`;
+}
+
+/** A code such as `ECONNREFUSED` or `42P01`, not a text that could contain a token. */
+function codeOf(error: Error): string | undefined {
+  const code: unknown = "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^[A-Z0-9_]{1,30}$/.test(code) ? code : undefined;
 }

@@ -387,7 +387,7 @@ function contextOf(connection: Connection): OpenContext<AnyData> {
 function denied({ registered }: Place): WsError {
   return new WsError(
     "PERMISSION_DENIED",
-    `This connection is not allowed to join the channel "${registered.channel.pattern}".`,
+    `This connection is not allowed to join the channel "${registered.channel.pattern}". Its authorize function decides.`,
   );
 }
 

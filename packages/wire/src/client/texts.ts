@@ -1,5 +1,11 @@
 /** The messages of the client's errors: sentences with a remedy, or only a few words in a production build. */
-import { CLOSE_FORBIDDEN, CLOSE_POLICY, CLOSE_UNAUTHENTICATED } from "../protocol/control.ts";
+import {
+  CLOSE_FORBIDDEN,
+  CLOSE_POLICY,
+  CLOSE_RESTARTING,
+  CLOSE_TRY_LATER,
+  CLOSE_UNAUTHENTICATED,
+} from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 
 // Bundlers replace it. A page without a bundler has none.
@@ -89,7 +95,7 @@ function cause(closeCode: Value, reason: Value, error: Value): string {
 function refusal(closeCode: Value): string | undefined {
   switch (closeCode) {
     case CLOSE_UNAUTHENTICATED:
-      return "The server refused the login: check the token.";
+      return "The server refused the login: sign in again, or check the token.";
     case CLOSE_FORBIDDEN:
     case CLOSE_POLICY:
       return "The server refused this client: check its allowedOrigins and the user's permissions.";
@@ -101,6 +107,8 @@ function refusal(closeCode: Value): string | undefined {
 function remedy(closeCode: Value, error: Value): string | undefined {
   // An error of the client's own, such as a failed getToken, says what to change.
   if (WsError.isWsError(error)) return undefined;
+  if (closeCode === CLOSE_RESTARTING || closeCode === CLOSE_TRY_LATER)
+    return "The server answered, but cannot take this client now: see the log of the server.";
   return refusal(closeCode) ?? "Check host, port and path, and that the server is running.";
 }
 

@@ -162,7 +162,7 @@ export const failures: readonly Case[] = [
         );
         equal(
           error.message,
-          `Cannot connect to ${server.url}: close code 4401, token revoked. The server refused the login: check the token.`,
+          `Cannot connect to ${server.url}: close code 4401, token revoked. The server refused the login: sign in again, or check the token.`,
         );
         equal([states, (await queued).code], [["connecting", "closed"], "UNAVAILABLE"]);
       }
@@ -305,7 +305,7 @@ export const failures: readonly Case[] = [
         world.socket.end(4401, "expired");
       });
       const line =
-        "[halyard] Cannot connect to ws://server/: close code 1013, full. Check host, port and path, and that the server is running. [object Object]";
+        "[halyard] Cannot connect to ws://server/: close code 1013, full. The server answered, but cannot take this client now: see the log of the server. [object Object]";
       equal(lines, [line, line]);
     },
   },
