@@ -9,6 +9,10 @@ import {
 import { expect, test } from "vitest";
 import { freshPostgres } from "./databases.ts";
 
+/** Every message ends with the page that explains it. */
+const SEE =
+  "See https://github.com/halyard/halyard/blob/main/docs/guide/flags-troubleshooting.md#start-up-and-programming-errors";
+
 /** The message for options as a program without types would pass them. */
 function messageOf(options: object): string {
   try {
@@ -52,7 +56,7 @@ test.each<[object, string]>([
     'there is no option "flags["sale"].defaultValue". Did you mean "flags["sale"].default"?',
   ],
 ])("a misspelt name is refused with the nearest known one: %j", (options, message) => {
-  expect(messageOf(options)).toBe(`featureFlags: ${message}`);
+  expect(messageOf(options)).toBe(`featureFlags: ${message} ${SEE}`);
 });
 
 test("a name that is near no other is refused with the list of names", () => {
@@ -108,7 +112,7 @@ test.each<[object, string]>([
     'flags declares the key "a b". Use 1–128 characters of A-Z, a-z, 0-9, _ and -.',
   ],
 ])("an impossible value is refused with the possible ones: %j", (options, message) => {
-  expect(messageOf(options)).toBe(`featureFlags: ${message}`);
+  expect(messageOf(options)).toBe(`featureFlags: ${message} ${SEE}`);
 });
 
 test("every known option is accepted, and undefined counts as absent", async () => {

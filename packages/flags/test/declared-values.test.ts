@@ -165,7 +165,7 @@ test("a default that does not fit its own schema is refused at start", () => {
     plan: { type: "json", schema: z.object({ price: z.number() }), default: { cost: 1 } },
   } as const;
   expect(() => featureFlags({ flags })).toThrow(
-    /^featureFlags: flags\["plan"\]\.default\.price is refused by its schema: .+ Change the default or its declaration\.$/,
+    /^featureFlags: flags\["plan"\]\.default\.price is refused by its schema: .+ Change the default or its declaration\. See \S+$/,
   );
   expect(() => featureFlags({ flags: { plan: { type: "json", schema: "object" as never } } })).toThrow(
     'featureFlags: flags["plan"].schema is "object". Set it to a schema of Zod, Valibot, ArkType or another Standard Schema.',

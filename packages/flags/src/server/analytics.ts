@@ -16,6 +16,7 @@ import { HostTables, type TableHost } from "../store/postgres/host-tables.ts";
 import { isPostgresPool } from "../store/postgres/pool.ts";
 import { within } from "../store/wait.ts";
 import type { Transactions } from "../store/writes/transaction.ts";
+import { mistake } from "./help.ts";
 import type { Meter } from "./metrics/meter.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 import type { Service } from "./service.ts";
@@ -37,12 +38,10 @@ export interface AnalyticsContext {
 /** Throws for invalid settings of `events`. */
 export function checkEventOptions({ maxQueued = 1, retentionDays = 1 }: EventOptions = {}): void {
   if (!Number.isSafeInteger(maxQueued) || maxQueued < 1) {
-    throw new TypeError(`featureFlags: events.maxQueued is ${maxQueued}. Set it to a whole number from 1.`);
+    throw mistake(`events.maxQueued is ${maxQueued}. Set it to a whole number from 1.`);
   }
   if (!Number.isFinite(retentionDays) || retentionDays <= 0) {
-    throw new TypeError(
-      `featureFlags: events.retentionDays is ${retentionDays}. Set it to a number above 0.`,
-    );
+    throw mistake(`events.retentionDays is ${retentionDays}. Set it to a number above 0.`);
   }
 }
 

@@ -2,6 +2,7 @@
 import type { SessionBus } from "@halyard/sessions";
 import { type PostgresPool as ListeningPool, postgresSessionBus } from "@halyard/sessions/postgres";
 import type { Bus, BusListener, BusState } from "../store/bus.ts";
+import { mistake } from "./help.ts";
 
 /** The members of a pub/sub of `@halyard/wire` that are used, such as `redisPubSub()` or `natsPubSub()`. */
 export interface FlagsPubSub {
@@ -54,8 +55,8 @@ export function postgresBus(pool: ListeningPool, options: PostgresBusOptions = {
 export function checkBus(path: string, value: unknown): void {
   const { publish, subscribe } = (value ?? {}) as Partial<Record<string, unknown>>;
   if (typeof publish === "function" && typeof subscribe === "function") return;
-  throw new TypeError(
-    `featureFlags: ${path} is not a bus. Set it to postgresBus(pool), redisBus(client) or a pub/sub of @halyard/wire.`,
+  throw mistake(
+    `${path} is not a bus. Set it to postgresBus(pool), redisBus(client) or a pub/sub of @halyard/wire.`,
   );
 }
 

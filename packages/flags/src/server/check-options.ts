@@ -6,6 +6,7 @@ import { FLAG_TYPES, fitsType, isFlagType } from "../model/flag.ts";
 import { isKey } from "../model/inputs.ts";
 import { createTables } from "../model/tables.ts";
 import { checkBus } from "./bus.ts";
+import { mistake } from "./help.ts";
 import { DEFAULT_QUOTAS } from "./limits/rules.ts";
 import { nearestName } from "./nearest-name.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
@@ -66,7 +67,7 @@ function unknownName(kind: string, path: string, given: string, known: readonly 
     known.find((name) => isStart(given.toLowerCase(), name.toLowerCase()));
   const advice =
     nearest === undefined ? `Use one of ${known.join(", ")}.` : `Did you mean "${pathOf(path, nearest)}"?`;
-  return new TypeError(`featureFlags: there is no ${kind} "${pathOf(path, given)}". ${advice}`);
+  return mistake(`there is no ${kind} "${pathOf(path, given)}". ${advice}`);
 }
 
 /** Whether one is the beginning of the other, as in `window` and `windowSeconds`. */
@@ -84,7 +85,7 @@ function objectAt(path: string, value: unknown): object {
 }
 
 function impossible(path: string, value: unknown, expected: string): TypeError {
-  return new TypeError(`featureFlags: ${path} is ${shown(value)}. Set it to ${expected}.`);
+  return mistake(`${path} is ${shown(value)}. Set it to ${expected}.`);
 }
 
 function shown(value: unknown): string {
@@ -169,8 +170,8 @@ function checkTables(path: string, value: unknown): void {
 function checkDeclarations(path: string, value: unknown): void {
   for (const [key, declared] of Object.entries(objectAt(path, value))) {
     if (!isKey(key)) {
-      throw new TypeError(
-        `featureFlags: ${path} declares the key ${JSON.stringify(key)}. Use 1–128 characters of A-Z, a-z, 0-9, _ and -.`,
+      throw mistake(
+        `${path} declares the key ${JSON.stringify(key)}. Use 1–128 characters of A-Z, a-z, 0-9, _ and -.`,
       );
     }
     checkDeclaration(`${path}["${key}"]`, objectAt(`${path}["${key}"]`, declared));
@@ -196,7 +197,7 @@ function checkDeclaration(path: string, declared: object): void {
   const { default: value } = declared as { readonly default?: unknown };
   const misfit = isJsonValue(value) ? findMisfit(declared as FlagDeclaration, value) : undefined;
   if (misfit !== undefined) {
-    throw new TypeError(`featureFlags: ${path}.default${misfit}. Change the default or its declaration.`);
+    throw mistake(`${path}.default${misfit}. Change the default or its declaration.`);
   }
 }
 

@@ -1,7 +1,12 @@
-/** Points log lines to the page that explains every error code and log line. */
+/** Points log lines and start-up errors to the page that explains each of them. */
 export const HELP = "https://github.com/halyard/halyard/blob/main/docs/guide/flags-troubleshooting.md";
 
 /** The text of a warning. A list ends with the address on a line of its own. */
 export function withHelp(message: string): string {
   return `[feature-flags] ${message}${message.includes("\n") ? "\n" : " "}(${HELP})`;
+}
+
+/** An error of an option, which stops the start. */
+export function mistake(message: string): TypeError {
+  return new TypeError(`featureFlags: ${message} See ${HELP}#start-up-and-programming-errors`);
 }

@@ -33,7 +33,7 @@ async function startWith(trusted: TrustedOptions, hasOrganizations = true): Prom
 describe("guide/flags-trusted: Fields that users can write", () => {
   test("the start fails for one, and names the field and both remedies", async () => {
     expect(await startWith({ user: ["plan"] })).toBe(
-      'featureFlags: trusted.user has "plan", but users can write it: Better Auth accepts user.plan from requests unless the field has input: false. Set input: false on the field, or add "user.plan" to trusted.selfDeclared if rules may rely on what users say.',
+      'featureFlags: trusted.user has "plan", but users can write it: Better Auth accepts user.plan from requests unless the field has input: false. Set input: false on the field, or add "user.plan" to trusted.selfDeclared if rules may rely on what users say. See https://github.com/halyard/halyard/blob/main/docs/guide/flags-troubleshooting.md#start-up-and-programming-errors',
     );
   });
 
@@ -98,6 +98,7 @@ describe("guide/flags-trusted: Attribute paths", () => {
     ["plam", "UNKNOWN_ATTRIBUTE", 'Did you mean "user.plan"?'],
     ["plan", "CLAIMED_ATTRIBUTE", 'Write "user.plan"'],
     ["user.pln", "UNKNOWN_ATTRIBUTE", 'Did you mean "user.plan"?'],
+    ["usr.plan", "UNKNOWN_ATTRIBUTE", 'Did you mean "user.plan"?'],
     ["organisation.tier", "UNKNOWN_ATTRIBUTE", 'Did you mean "organization.tier"?'],
     ["session.other", "UNKNOWN_ATTRIBUTE", 'add "other" to the option trusted.session'],
     ["trusted.seats", "UNKNOWN_ATTRIBUTE", "trusted.compute"],
@@ -123,6 +124,7 @@ describe("guide/flags-trusted: Attribute paths", () => {
     "attributes.plan",
     "country",
     "beta.group",
+    "usr.theme",
     "geo.country",
     "user.plan",
     "organization.tier",

@@ -1,6 +1,7 @@
 /** Creates the limits of an auth instance from the option `rateLimit` and the settings of Better Auth. */
 import type { AuthContext } from "@better-auth/core";
 import { isProduction } from "@better-auth/core/env";
+import { mistake } from "../help.ts";
 import type { Meter } from "../metrics/meter.ts";
 import { type HostRateLimit, withoutPluginPaths } from "./host.ts";
 import type { Limits } from "./limits.ts";
@@ -33,7 +34,7 @@ export function prepareLimits(option: FeatureFlagsRateLimit | undefined): Limits
   const { rules, keys, maxWaitMs = MAX_WAIT_MS } = option ?? {};
   const quotaOf = createQuotas({ rules, keys });
   if (!(maxWaitMs >= 1)) {
-    throw new TypeError(`featureFlags: rateLimit.maxWaitMs is ${maxWaitMs}. Set it to a number from 1.`);
+    throw mistake(`rateLimit.maxWaitMs is ${maxWaitMs}. Set it to a number from 1.`);
   }
   return ({ context, meter, warn, warnOnce }) => {
     if (!context.rateLimit.enabled) return undefined;

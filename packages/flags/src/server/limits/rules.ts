@@ -1,4 +1,5 @@
 /** The rate-limit rules that operations name, and how many calls each allows. */
+import { mistake } from "../help.ts";
 import type { LimitPrincipal, LimitRule, RateLimitQuota } from "./limits.ts";
 
 const PER_MINUTE = 60;
@@ -51,7 +52,7 @@ export function createQuotas({ rules = {}, keys }: QuotaOptions = {}): QuotaOf {
 function checked(name: string, { max, windowSeconds }: RateLimitQuota): RateLimitQuota {
   for (const [field, value] of Object.entries({ max, windowSeconds })) {
     if (Number.isSafeInteger(value) && value >= 1) continue;
-    throw new TypeError(`featureFlags: ${name}.${field} is ${value}. Give a whole number from 1, or false.`);
+    throw mistake(`${name}.${field} is ${value}. Give a whole number from 1, or false.`);
   }
   return { max, windowSeconds };
 }

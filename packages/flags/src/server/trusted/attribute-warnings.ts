@@ -54,7 +54,7 @@ function warningAbout(trusted: TrustedOptions, attribute: string): FlagWarning |
   if (root === "device" || root === "geo") return aboutDescribed(attribute, root, field);
   // With `attributes.` in front, the author means what callers send.
   if (root !== "attributes" || attribute.startsWith("attributes.")) return undefined;
-  return further.length === 0 ? aboutName(trusted, field) : aboutRoot(attribute, field, further);
+  return further.length === 0 ? aboutName(trusted, field) : aboutRoot(trusted, attribute, field, further);
 }
 
 function aboutTrusted(
@@ -99,8 +99,17 @@ function aboutName(trusted: TrustedOptions, name: string): FlagWarning | undefin
   return onlyClaimed(name, paths.find((path) => fieldOf(path) === nearest) ?? nearest);
 }
 
-function aboutRoot(attribute: string, first: string, further: readonly string[]): FlagWarning | undefined {
-  const nearest = first.length < MIN_LENGTH ? undefined : nearestName(first, ROOTS, 1);
+function aboutRoot(
+  trusted: TrustedOptions,
+  attribute: string,
+  first: string,
+  further: readonly string[],
+): FlagWarning | undefined {
+  // A short name counts as misspelt only if the rest of the path is a trusted field.
+  const field = further.join(".");
+  const known = pathsOf(trusted).filter((path) => fieldOf(path) === field);
+  const roots = first.length < MIN_LENGTH ? known.map((path) => path.slice(0, path.indexOf("."))) : ROOTS;
+  const nearest = nearestName(first, roots, 1);
   return nearest === undefined ? undefined : onlyClaimed(attribute, [nearest, ...further].join("."));
 }
 

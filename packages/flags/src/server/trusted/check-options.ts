@@ -1,6 +1,7 @@
 /** Checks the option `trusted` at the start: its form, and that users cannot write the fields it names. */
 import { hasOrganizations } from "@halyard/sessions/plugin";
 import type { TrustedOptions } from "../../model/trusted.ts";
+import { mistake } from "../help.ts";
 import type { HostContext } from "../http/host-request.ts";
 import { nearestName } from "../nearest-name.ts";
 
@@ -118,8 +119,4 @@ export function pathsOf(trusted: TrustedOptions): string[] {
 function meant(given: string, known: readonly string[]): string {
   const nearest = nearestName(given, known);
   return nearest === undefined ? "" : ` Did you mean "${nearest}"?`;
-}
-
-function mistake(message: string): TypeError {
-  return new TypeError(`featureFlags: ${message}`);
 }
