@@ -26,6 +26,7 @@ const WIRE: readonly Group[] = [
     name: "Recipes",
     pages: [
       ["recipe-chat", "Chat with rooms"],
+      ["recipe-chat-sign-in", "Chat page with sign-in"],
       ["recipe-live-dashboard", "Live dashboard"],
       ["recipe-notify-user-devices", "Notify all devices"],
       ["recipe-long-job-progress", "Progress of a long job"],
