@@ -3,9 +3,10 @@ import { getCurrentAdapter } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import type { AuditHead } from "../model/audit.ts";
 import { FeatureFlagError } from "../model/errors.ts";
-import { NO_TENANT } from "../model/flag.ts";
+import { type FeatureFlag, NO_TENANT } from "../model/flag.ts";
+import type { FlagListQuery } from "../model/page.ts";
 import type { ConnectBus } from "./bus.ts";
-import type { FlagStore, SnapshotReading, WriteScope } from "./flag-store.ts";
+import type { FlagStore, SnapshotReading, TenantFilter, WriteScope } from "./flag-store.ts";
 import { missingTable } from "./missing-table.ts";
 import type { HostTables } from "./postgres/host-tables.ts";
 import { visitFlags } from "./rows/flag-headers.ts";
@@ -24,7 +25,13 @@ import { readCounted, readCountedDirectly } from "./writes/change-counter.ts";
 import { readChangedKeys } from "./writes/changed-keys.ts";
 import { previewConditions, previewFlag } from "./writes/preview.ts";
 import { revertEntry } from "./writes/revert.ts";
-import { type ChainEnd, readRevision, readRevisions, readRevisionsDirectly } from "./writes/revision.ts";
+import {
+  type ChainEnd,
+  isSameEnd,
+  readRevision,
+  readRevisions,
+  readRevisionsDirectly,
+} from "./writes/revision.ts";
 import { createTransactions, type Transactions } from "./writes/transaction.ts";
 import { verifyAudit } from "./writes/verify-audit.ts";
 import { type Change, type Unchanged, type WriteContext, type Writer, write } from "./writes/write.ts";
@@ -143,6 +150,24 @@ export function createFlagStore(
     return guarded(async () => work(await getCurrentAdapter(adapter)));
   }
 
+  /**
+   * All flags of the tenant, if the snapshot in memory is that of the database's revision. Undefined for a page that the
+   * database finds by its index.
+   */
+  async function flagsInMemory(
+    current: Adapter,
+    tenants: TenantFilter,
+    { sort, q, type, enabled, prefix, organizationId }: FlagListQuery,
+  ): Promise<Iterable<FeatureFlag> | undefined> {
+    const isIndexed =
+      sort === "createdAt" && (q ?? type ?? enabled ?? prefix ?? organizationId) === undefined;
+    if (isIndexed || current !== adapter || tenants === "all") return undefined;
+    const known = contentsOf(snapshots.peek(tenants.tenant));
+    if (known === undefined || !isSameEnd(known, await readRevision(adapter, tenants.tenant)))
+      return undefined;
+    return known.contents.flags.values();
+  }
+
   function change<Result>(
     scope: WriteScope,
     work: (context: WriteContext) => Promise<Change<Result> | Unchanged<Result>>,
@@ -169,7 +194,10 @@ export function createFlagStore(
 
     createFlag: (scope, input) => change(scope, (context) => createFlag(context, input)),
     getFlag: (tenant, id) => read((current) => readFlag(current, tenant, id)),
-    listFlags: (tenants, query) => read((current) => listFlags(current, tenants, query)),
+    listFlags: (tenants, query) =>
+      read(async (current) =>
+        listFlags(current, tenants, query, await flagsInMemory(current, tenants, query)),
+      ),
     visitFlags: (tenants, visit) => read((current) => visitFlags(current, tenants, visit)),
     findFlagsOfOrganizations: (keys, limit) =>
       read((current) => findFlagsOfOrganizations(current, keys, limit)),

@@ -1,5 +1,5 @@
 /** The contract of the store for lists: exact filters, a total order, and pages that concurrent writes do not disturb. */
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { FlagListQuery, FlagSort, OverrideListQuery, Page } from "../../src/model/page.ts";
 import { by, flagInput, fresh, refusalOf, type StoreHost } from "./store-host.ts";
 
@@ -63,6 +63,44 @@ export function describeLists(host: () => StoreHost): void {
         expect(paged).toEqual(whole);
       },
     );
+
+    test("of flags are read from memory while it has the revision of the database, with the same result", async () => {
+      const own = fresh("tenant");
+      // The snapshot of a process whose time stands still does not age.
+      const { store, adapter } = await host().another({ monotonicMs: () => 0 });
+      const second = await host().another();
+      for (const key of ["b", "a", "c"])
+        await store.createFlag(by(own), flagInput({ key, name: `N ${key}` }));
+      await store.snapshot(own);
+      const finds = vi.spyOn(adapter, "findMany");
+      onTestFinished(() => finds.mockRestore());
+      const queries = sorts.flatMap((sort): FlagListQuery[] => [
+        { limit: 2, sort, descending: true },
+        { limit: 2, sort, descending: false, q: "n" },
+      ]);
+      for (const query of queries) {
+        expect(await store.listFlags({ tenant: own }, query)).toEqual(
+          await second.store.listFlags({ tenant: own }, query),
+        );
+      }
+      const isOfFlags = ([{ model }]: readonly [{ model: string }]) => model === "featureFlag";
+      // Only the page in the order of creation, which has an index.
+      expect(finds.mock.calls.filter(isOfFlags)).toHaveLength(1);
+
+      const [first] = (await store.listFlags({ tenant: own }, FIRST)).flags;
+      first?.updatedAt.setTime(0);
+      expect((await store.listFlags({ tenant: own }, FIRST)).flags[0]?.updatedAt.getTime()).toBeGreaterThan(
+        0,
+      );
+
+      await second.store.createFlag(by(own), flagInput({ key: "d" }));
+      expect((await store.listFlags({ tenant: own }, FIRST)).flags.map(({ key }) => key)).toEqual([
+        "a",
+        "b",
+        "c",
+        "d",
+      ]);
+    });
 
     test("sorted by creation are in the order of creation", async () => {
       const query = { limit: 200, sort: "createdAt", descending: false } as const;

@@ -20,10 +20,12 @@ import { SEGMENT_MODEL, toSegment } from "./segments.ts";
 
 const matchOf = (tenants: TenantFilter): Match => (tenants === "all" ? {} : { tenant: tenants.tenant });
 
+/** `known`: all flags of the tenants as the database has them, if they are in memory. */
 export async function listFlags(
   adapter: Adapter,
   tenants: TenantFilter,
   query: FlagListQuery,
+  known?: Iterable<FeatureFlag>,
 ): Promise<{ flags: FeatureFlag[]; page: Page }> {
   const { q, type, enabled, prefix, organizationId } = query;
   const holds = q === undefined ? () => true : contains(q);
@@ -41,8 +43,14 @@ export async function listFlags(
       (organizationId === undefined || (flag.organizationId ?? "") === organizationId) &&
       (holds(flag.key) || holds(flag.name) || holds(flag.description)),
     filtered: (q ?? type ?? enabled ?? prefix ?? organizationId) !== undefined,
+    known,
   });
-  return { flags, page };
+  return { flags: known === undefined ? flags : flags.map(copyOf), page };
+}
+
+/** The caller may change what a list returns. Values inside are frozen. */
+function copyOf(flag: FeatureFlag): FeatureFlag {
+  return { ...flag, createdAt: new Date(flag.createdAt), updatedAt: new Date(flag.updatedAt) };
 }
 
 const sortField = (sort: Exclude<FlagListQuery["sort"], "updatedAt">) => (sort === "createdAt" ? "id" : sort);
@@ -102,6 +110,8 @@ interface ListSource<Row, Entity> {
   sortValue(entity: Entity): SortValue;
   matches(entity: Entity): boolean;
   readonly filtered: boolean;
+  /** All entities that `match` selects, if they are in memory. */
+  readonly known?: Iterable<Entity> | undefined;
 }
 
 /**
@@ -111,9 +121,9 @@ interface ListSource<Row, Entity> {
 function list<Row extends object, Entity extends { readonly id: string }>(
   adapter: Adapter,
   query: PageQuery<string>,
-  { model, idField, match, toEntity, sortValue, matches, filtered }: ListSource<Row, Entity>,
+  { model, idField, match, toEntity, sortValue, matches, filtered, known }: ListSource<Row, Entity>,
 ): Promise<{ items: Entity[]; page: Page }> {
-  const ordered = query.sort === "createdAt";
+  const ordered = query.sort === "createdAt" && known === undefined;
   return readPage({
     query,
     ordered,
@@ -121,6 +131,7 @@ function list<Row extends object, Entity extends { readonly id: string }>(
     idOf: ({ id }) => id,
     matches,
     async *entries(after: Position | undefined) {
+      if (known !== undefined) return yield* known;
       const rows = scanRows<Row>(adapter, model, idField, match, {
         ...(ordered && { descending: query.descending, after: after?.id }),
         ...(ordered && !filtered && { expected: query.limit + 1 }),
