@@ -9,6 +9,8 @@ export type {
   CreateKeyRequest,
   CreateKeyResponse,
   DeleteKeyRequest,
+  EvaluationsRequest,
+  EvaluationsResponse,
   ExportAuditRequest,
   ExportAuditResponse,
   KeysResponse,

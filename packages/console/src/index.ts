@@ -10,6 +10,8 @@ export type {
   CreateKeyRequest,
   CreateKeyResponse,
   DeleteKeyRequest,
+  EvaluationsRequest,
+  EvaluationsResponse,
   ExportAuditRequest,
   ExportAuditResponse,
   KeysResponse,

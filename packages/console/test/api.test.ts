@@ -49,6 +49,7 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
         "person",
         "matches",
         "activity",
+        "evaluations",
         "verify-audit",
         "export-audit",
         "keys",
@@ -250,6 +251,24 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
     expect(json.hours.map(({ byVariant }: { byVariant: object }) => byVariant)).toEqual([{ all: 1 }]);
   });
 
+  test("evaluations has the last 24 hours of many flags, by hour", async () => {
+    const [first, second, unused] = [await create(), await create(), await create()];
+    for (let at = 0; at < 3; at++) await host.evaluate({ flagKey: first.key }, user);
+    await host.evaluate({ flagKey: second.key }, user);
+    const flagIds = [first.id, second.id, unused.id, "none"];
+    const { json } = await console_.own("evaluations", { flagIds }, admin);
+    expect(Date.parse(json.window.end) - Date.parse(json.window.start)).toBe(24 * 3_600_000);
+    expect(Object.keys(json.byFlag).sort()).toEqual([first.id, second.id].sort());
+    const hours: number[] = json.byFlag[first.id];
+    expect(hours).toHaveLength(24);
+    expect(hours.reduce((sum, count) => sum + count)).toBe(3);
+    // The hour may end during the test.
+    expect(hours.slice(0, 22)).toEqual(Array.from({ length: 22 }, () => 0));
+    expect((await console_.own("evaluations", { flagIds: [] }, admin)).status).toBe(400);
+    const many = Array.from({ length: 201 }, (_, at) => `flag-${at}`);
+    expect((await console_.own("evaluations", { flagIds: many }, admin)).status).toBe(400);
+  });
+
   test("the audit log is verified, and exported oldest first", async () => {
     const flag = await create();
     expect((await console_.own("verify-audit", {}, admin)).json).toMatchObject({ ok: true });
@@ -321,6 +340,13 @@ describe("guide/console: Permissions", () => {
       expect((await console_.own(name, { organizationId: other }, owner)).status, name).toBe(403);
       expect((await console_.own(name, { organizationId: "" }, owner)).status, name).toBe(403);
     }
+    const flagIds = [person.json.flags[0].id];
+    await host.evaluate({ flagKey: "k" }, owner);
+    const evaluated = await console_.own("evaluations", { flagIds, organizationId }, owner);
+    expect(Object.keys(evaluated.json.byFlag)).toEqual(flagIds);
+    expect((await console_.own("evaluations", { flagIds, organizationId: other }, owner)).status).toBe(403);
+    const foreign = await console_.own("evaluations", { flagIds, organizationId: other }, stranger);
+    expect([foreign.status, foreign.json.byFlag]).toEqual([200, {}]);
     const body = { organizationId: null };
     expect(
       (await console_.api("auth/organization/set-active", { as: owner, method: "POST", body })).status,

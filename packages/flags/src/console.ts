@@ -11,6 +11,8 @@ export type {
   CreateKeyRequest,
   CreateKeyResponse,
   DeleteKeyRequest,
+  EvaluationsRequest,
+  EvaluationsResponse,
   ExportAuditRequest,
   ExportAuditResponse,
   KeysResponse,

@@ -13,6 +13,8 @@ export interface Visitor {
   open(path: string): Promise<void>;
   /** Violations that axe finds now, one line each. Default: all rules of WCAG 2.2 AA, and best practices. */
   findViolations(rules?: readonly string[]): Promise<string[]>;
+  /** Until `read` gives `expected`, with a second of the page's time before each try. Needs `hasClock`. */
+  untilLater<Value>(read: () => Promise<Value>, expected: Value): Promise<void>;
   /** Until the page has a socket on which the server tells of changes. */
   untilWatching(): Promise<void>;
   leave(): Promise<void>;
@@ -27,6 +29,8 @@ export interface VisitorOptions {
   readonly path?: string;
   /** Default: the console that polls. */
   readonly url?: string;
+  /** Whether the test moves the clock of the page, so that it need not wait for timers. */
+  readonly hasClock?: boolean;
   /** A browser of its own, for a test that changes the session. Default: one for all visits of an account. */
   readonly isAlone?: boolean;
 }
@@ -39,19 +43,20 @@ export function createVisits(
   app: Application,
 ): (options?: VisitorOptions) => Promise<Visitor> {
   const shared = new Map<string, Promise<BrowserContext>>();
-  const openContext = async ({ theme = "light", width = 1280, account }: VisitorOptions) => {
+  const openContext = async ({ theme = "light", width = 1280, account, hasClock }: VisitorOptions) => {
     const context = await browser.newContext({
       viewport: { width, height: 860 },
       colorScheme: theme,
       reducedMotion: "reduce",
       locale: "en-GB",
     });
+    if (hasClock === true) await context.clock.install();
     if (account !== undefined) await context.addCookies(await cookiesOf(app.url, account));
     return context;
   };
   return async (options = {}) => {
     const { theme, width, account, path = "/", url = app.url, isAlone = account === undefined } = options;
-    const name = [account?.id, theme, width].join();
+    const name = [account?.id, theme, width, options.hasClock].join();
     const opening = (isAlone ? undefined : shared.get(name)) ?? openContext(options);
     if (!isAlone) shared.set(name, opening);
     const context = await opening;
@@ -82,12 +87,20 @@ export function createVisits(
       problems,
       open,
       async findViolations(rules) {
-        const axe = new AxeBuilder({ page });
+        // Without frames there is nothing to merge, for which axe would open another page.
+        const axe = new AxeBuilder({ page }).setLegacyMode(true);
         const { violations } = await (rules === undefined
           ? axe.withTags(TAGS)
           : axe.withRules([...rules])
         ).analyze();
         return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+      },
+      async untilLater(read, expected) {
+        const tryLater = async () => {
+          await page.clock.fastForward(1_000);
+          return read();
+        };
+        await expect.poll(tryLater, { timeout: 15_000 }).toEqual(expected);
       },
       untilWatching: () => expect.poll(() => watching.size, { timeout: 15_000 }).toBe(1),
       leave: () => (isAlone ? context.close() : page.close()),

@@ -178,6 +178,21 @@ export type ActivityResponse = {
   }[];
 };
 
+/** `POST feature-flags/console/evaluations`: evaluations of many flags in the last 24 hours. Needs `read`. */
+export type EvaluationsRequest = {
+  /** 1 to 200 flags. Flags that do not exist, or belong to another organization, have no evaluations. */
+  readonly flagIds: readonly string[];
+  /** With `multiTenant`: the organization of the flags. */
+  readonly organizationId?: string;
+};
+/** Evaluations by flag and hour. */
+export type EvaluationsResponse = {
+  /** The time that the figures cover: whole hours, the last of which has not ended. */
+  readonly window: StatsWindow;
+  /** By id of the flag: one count per hour, oldest first. Flags without evaluations are absent. */
+  readonly byFlag: Readonly<Record<string, readonly number[]>>;
+};
+
 /** `POST feature-flags/console/revision`: whether flags have changed. Needs `read`. */
 export type RevisionRequest = {
   /** With `multiTenant`: the organization whose flags are asked about. */

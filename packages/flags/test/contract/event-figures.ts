@@ -60,6 +60,27 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     expect(first?.count).toBeGreaterThanOrEqual(107);
   });
 
+  test("evaluations of many flags by hour are of the requested flags of one tenant", async () => {
+    const [tenant, other] = [fresh("tenant"), fresh("tenant")];
+    const [a, b, unasked] = [flagIdOf(tenant), flagIdOf(tenant, "b"), flagIdOf(tenant, "unasked")];
+    await log().count([
+      counted(tenant, { count: 3 }),
+      counted(tenant, { reason: "rule_match", count: 2 }),
+      counted(tenant, { hour: NEXT_HOUR, count: 5 }),
+      counted(tenant, { flagId: b, count: 7 }),
+      counted(tenant, { flagId: unasked, count: 100 }),
+      counted(other, { count: 100 }),
+    ]);
+    const found = await log().hourlyEvaluations(tenant, [a, b, flagIdOf(other), "none"], DAY);
+    expect(new Map(Array.from(found, ([id, byHour]) => [id, Object.fromEntries(byHour)]))).toEqual(
+      new Map<string, object>([
+        [a, { [HOUR]: 5, [NEXT_HOUR]: 5 }],
+        [b, { [HOUR]: 7 }],
+      ]),
+    );
+    expect((await log().hourlyEvaluations(tenant, [], DAY)).size).toBe(0);
+  });
+
   test("exposures by hour and arm count each user once per hour", async () => {
     const tenant = fresh("tenant");
     const shown = (userId: string, arm: string, atMs: number): Exposure => ({

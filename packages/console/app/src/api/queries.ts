@@ -2,11 +2,13 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { currentOrganization } from "./organization.ts";
 import { request } from "./request.ts";
+import { createTogether } from "./together.ts";
 import type {
   ActivityResponse,
   AuditVerdict,
   ConsoleSession,
   Entry,
+  EvaluationsResponse,
   Explanation,
   FeatureFlagsHealth,
   Flag,
@@ -166,6 +168,27 @@ export const statsQuery = (key: string, days: number) =>
       }),
     staleTime: 30_000,
   });
+
+/** The largest number of flags of one request. */
+const MOST_FLAGS = 200;
+const EVALUATIONS_KEPT_MS = 300_000;
+
+const readEvaluations = createTogether(MOST_FLAGS, (flagIds, organizationId: string | undefined) =>
+  request<EvaluationsResponse>("POST", `${CONSOLE}/evaluations`, {
+    body: { flagIds, ...(organizationId !== undefined && { organizationId }) },
+  }),
+);
+
+/** Evaluations of a flag in each of the last 24 hours. All flags in view share a request. */
+export const evaluationsQuery = (flagId: string) => {
+  const organizationId = currentOrganization();
+  return queryOptions({
+    queryKey: ["evaluations", organizationId, flagId],
+    queryFn: async () => (await readEvaluations(flagId, organizationId)).byFlag[flagId] ?? [],
+    staleTime: EVALUATIONS_KEPT_MS,
+    retry: false,
+  });
+};
 
 export const usageQuery = (days: number) =>
   queryOptions({

@@ -40,6 +40,7 @@ export type {
   ConsoleKey,
   ConsoleSession,
   CreateKeyResponse,
+  EvaluationsResponse,
   ExportAuditResponse,
   KeysResponse,
   LogResponse,

@@ -1,10 +1,10 @@
 /** One flag of the list: switch, name, how it is delivered, environments, use and last change. */
 import { Link } from "@tanstack/react-router";
 import { Braces, Hash, ServerCog, TextCursorInput, ToggleRight } from "lucide-react";
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import type { Entry, Flag, FlagType } from "../api/types.ts";
 import { environmentsOf, isProduction } from "../flag/environments.ts";
-import { FlagSwitch } from "../flag/flag-switch.tsx";
+import { FlagSwitchButton } from "../flag/flag-switch.tsx";
 import { ActorName } from "../history/actor.tsx";
 import { texts } from "../texts.ts";
 import { Time } from "../ui/time.tsx";
@@ -18,6 +18,8 @@ interface FlagRowProps {
   readonly index: number;
   readonly offset: number;
   readonly measure: (element: Element | null) => void;
+  /** The switch was pressed. */
+  readonly onSwitch: (flag: Flag) => void;
 }
 
 const ICONS: Readonly<Record<FlagType, typeof Hash>> = {
@@ -27,8 +29,12 @@ const ICONS: Readonly<Record<FlagType, typeof Hash>> = {
   json: Braces,
 };
 
-/** Roles are explicit, because the row is placed by the virtual list. */
-export function FlagRow({ flag, lastEntry, index, offset, measure }: FlagRowProps): ReactNode {
+/**
+ * Roles are explicit, because the row is placed by the virtual list. While the list scrolls, only the rows that come into
+ * view are rendered.
+ */
+export const FlagRow = memo(function FlagRow(props: FlagRowProps): ReactNode {
+  const { flag, lastEntry, index, offset, measure, onSwitch } = props;
   const environments = environmentsOf(flag);
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the table
@@ -42,7 +48,7 @@ export function FlagRow({ flag, lastEntry, index, offset, measure }: FlagRowProp
       style={{ transform: `translateY(${offset}px)` }}
     >
       <Cell name="switch">
-        <FlagSwitch flag={flag} />
+        <FlagSwitchButton flag={flag} onPress={onSwitch} />
       </Cell>
       <Cell name="name">
         <Link to="/flag/$key" params={{ key: flag.key }} className="flag-name">
@@ -89,7 +95,7 @@ export function FlagRow({ flag, lastEntry, index, offset, measure }: FlagRowProp
             <span title={texts.flags.uniqueUsers(flag.stats.uniqueUsers)}>
               {texts.number(flag.stats.evaluations)}
             </span>
-            <Sparkline flagKey={flag.key} />
+            <Sparkline flagId={flag.id} />
           </>
         ) : (
           <span className="muted">–</span>
@@ -105,7 +111,7 @@ export function FlagRow({ flag, lastEntry, index, offset, measure }: FlagRowProp
       </Cell>
     </div>
   );
-}
+});
 
 function Cell({ name, children }: { name: string; children: ReactNode }): ReactNode {
   return (

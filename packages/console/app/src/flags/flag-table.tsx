@@ -1,7 +1,8 @@
 /** The rows of the list. Only those in view exist, so that 10,000 flags scroll like ten. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Flag } from "../api/types.ts";
+import { FlagSwitchDialogs } from "../flag/flag-switch.tsx";
 import { texts } from "../texts.ts";
 import { FlagRow } from "./flag-row.tsx";
 import { useLastEntries } from "./last-actors.ts";
@@ -20,14 +21,16 @@ interface FlagTableProps {
 export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTableProps): ReactNode {
   const body = useRef<HTMLDivElement>(null);
   const lastEntries = useLastEntries();
+  const [pressed, setPressed] = useState<Flag>();
   const [top, setTop] = useState(0);
   useLayoutEffect(() => setTop(body.current?.offsetTop ?? 0), []);
   const rows = useWindowVirtualizer({
     count: flags.length,
     estimateSize: () => ROW_PX,
-    overscan: 10,
+    overscan: 6,
     scrollMargin: top,
-    getItemKey: (index) => flags[index]?.id ?? index,
+    // With another function, the positions of all rows are computed again.
+    getItemKey: useCallback((index: number) => flags[index]?.id ?? index, [flags]),
   });
   const shown = rows.getVirtualItems();
   const last = shown.at(-1)?.index ?? 0;
@@ -69,11 +72,17 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
                 index={index}
                 measure={rows.measureElement}
                 offset={start - rows.options.scrollMargin}
+                onSwitch={setPressed}
               />
             )
           );
         })}
       </div>
+      <FlagSwitchDialogs
+        // As it is now, or as it was if it is no longer in the list.
+        flag={pressed && (flags.find(({ id }) => id === pressed.id) ?? pressed)}
+        onClose={() => setPressed(undefined)}
+      />
     </div>
   );
 }

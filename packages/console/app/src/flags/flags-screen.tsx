@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Flag as FlagIcon, Plus } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import { flagsQuery } from "../api/queries.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
@@ -19,7 +19,8 @@ export function FlagsScreen(): ReactNode {
   const navigate = route.useNavigate();
   const may = useMay();
   const list = useInfiniteQuery(flagsQuery(filtersOf(search)));
-  const flags = list.data?.pages.flatMap((page) => page.flags) ?? [];
+  const pages = list.data?.pages;
+  const flags = useMemo(() => pages?.flatMap((page) => page.flags) ?? [], [pages]);
   const isFiltered = search.q !== undefined || search.type !== undefined || search.state !== undefined;
   const setCreating = (create: boolean): void =>
     void navigate({ search: () => withCreate(search, create), replace: !create });

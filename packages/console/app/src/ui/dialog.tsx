@@ -21,6 +21,7 @@ const FIRST_FIELD = ".dialog-body :is(input, select, textarea), .dialog-footer b
 export function Dialog(props: DialogProps): ReactNode {
   const { open, onClose, title, description, children, size = "small", isProduction = false } = props;
   const content = useRef<HTMLDivElement>(null);
+  const opener = useRef<Element>(null);
   return (
     <Radix.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Radix.Portal>
@@ -28,10 +29,17 @@ export function Dialog(props: DialogProps): ReactNode {
         <Radix.Content
           ref={content}
           onOpenAutoFocus={(event) => {
+            opener.current = document.activeElement;
             const first = content.current?.querySelector<HTMLElement>(FIRST_FIELD);
             if (!first) return;
             event.preventDefault();
             first.focus();
+          }}
+          // Radix returns the focus only to a trigger of its own.
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            const isFree = document.activeElement === document.body;
+            if (isFree && opener.current instanceof HTMLElement) opener.current.focus();
           }}
           className={`dialog dialog-${size}${isProduction ? " dialog-production" : ""}`}
           {...(description === undefined && { "aria-describedby": undefined })}

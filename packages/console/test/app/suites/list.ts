@@ -19,6 +19,18 @@ export function checkList(stage: Stage): void {
       expect(await stage.valueFor(key, stage.ada.id)).toBe(true);
     });
 
+    it("returns the focus to the switch when its dialog is closed by keyboard", async () => {
+      const { key, name } = await stage.createFlag();
+      const { page } = await stage.enter(`/?q=${key}`);
+      const state = page.getByRole("switch", { name: `${name}, switch` });
+      await state.focus();
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "hidden" });
+      await expect.poll(() => state.evaluate((button) => button === document.activeElement)).toBe(true);
+    });
+
     it("keeps search and filters in the address", async () => {
       const { key } = await stage.createFlag({ enabled: false });
       const { page } = await stage.enter();
@@ -53,6 +65,19 @@ export function checkList(stage: Stage): void {
       await page.getByRole("heading", { name, level: 1 }).waitFor();
     });
 
+    it("reads the evaluations of all flags in view with one request", async () => {
+      const keys = [(await stage.createFlag()).key, (await stage.createFlag()).key];
+      for (const flagKey of keys) await stage.app.auth.api.evaluateFeatureFlag({ body: { flagKey } });
+      const { page } = await stage.enter("/health");
+      let requests = 0;
+      page.on("request", (request) => {
+        if (/\/(evaluations|stats)$/.test(new URL(request.url()).pathname)) requests += 1;
+      });
+      await page.getByRole("link", { name: "Flags", exact: true }).click();
+      await expect.poll(() => page.locator(".sparkline polyline").count()).toBeGreaterThanOrEqual(2);
+      expect(requests).toBe(1);
+    });
+
     it("names the person who changed a flag last, also for a person who may not see other users", async () => {
       const { key, name } = await stage.createFlag();
       const changer = await stage.enter(`/flag/${key}?tab=settings`);
@@ -68,15 +93,14 @@ export function checkList(stage: Stage): void {
     });
 
     it("says that the server does not answer, and recovers", async () => {
-      const { page } = await stage.enter();
+      const { page, untilLater } = await stage.enter("/", { hasClock: true });
+      const notice = page.getByText("The server does not answer. What you see may be out of date.");
       onTestFinished(() => stage.app.setLost(false));
       stage.app.setLost(true);
-      await page.getByText("The server does not answer. What you see may be out of date.").waitFor();
+      await untilLater(() => notice.isVisible(), true);
       stage.app.setLost(false);
       await page.getByRole("button", { name: "Try again" }).first().click();
-      await page
-        .getByText("The server does not answer. What you see may be out of date.")
-        .waitFor({ state: "hidden" });
+      await notice.waitFor({ state: "hidden" });
     });
   });
 }

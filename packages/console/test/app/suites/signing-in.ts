@@ -53,11 +53,11 @@ export function checkSigningIn(stage: Stage): void {
       const { name } = await stage.createFlag();
       const leaving = await stage.app.account("Leaving Reader", { role: "reader" });
       try {
-        const { page } = await stage.enter("/", { account: leaving });
+        const { page, untilLater } = await stage.enter("/", { account: leaving, hasClock: true });
         await page.getByRole("link", { name, exact: true }).waitFor();
         await stage.app.setRole(leaving, "user");
         await stage.createFlag();
-        await page.getByText("You may not see this").waitFor();
+        await untilLater(() => page.getByText("You may not see this").isVisible(), true);
         expect(await page.getByRole("link", { name, exact: true }).count()).toBe(0);
       } finally {
         await stage.app.remove(leaving);

@@ -3,7 +3,7 @@ import { log, revision } from "./changes.ts";
 import type { ConsoleOperation, PublicConsoleOperation } from "./definition.ts";
 import { createKey, deleteKey, keys } from "./keys.ts";
 import { matches, people, person } from "./people.ts";
-import { activity, exportAudit, verifyAudit } from "./reports.ts";
+import { activity, evaluations, exportAudit, verifyAudit } from "./reports.ts";
 import { session } from "./state.ts";
 
 export const CONSOLE_OPERATIONS: ReadonlyMap<string, ConsoleOperation | PublicConsoleOperation> = new Map<
@@ -15,6 +15,7 @@ export const CONSOLE_OPERATIONS: ReadonlyMap<string, ConsoleOperation | PublicCo
   ["person", person],
   ["matches", matches],
   ["activity", activity],
+  ["evaluations", evaluations],
   ["revision", revision],
   ["log", log],
   ["verify-audit", verifyAudit],

@@ -1,11 +1,17 @@
 /** What the console reads about the past: evaluations over time, and the audit log for verification and for a file. */
 import * as z from "zod";
 import type { EvaluationReason } from "../../engine/definition.ts";
-import type { ActivityResponse, ExportAuditResponse, VerifyAuditResponse } from "../../model/console.ts";
+import type {
+  ActivityResponse,
+  EvaluationsResponse,
+  ExportAuditResponse,
+  VerifyAuditResponse,
+} from "../../model/console.ts";
 import { line, name, parse, text } from "../../model/inputs.ts";
 import { MAX_PAGE_LIMIT } from "../../model/page.ts";
 import { parseWindow } from "../../model/stats-query.ts";
 import type { ActivityScope } from "../../store/events/event-log.ts";
+import { DAY_MS, HOUR_MS, hourOf, hourStart } from "../../store/events/hour.ts";
 import { admitToEntity, admitToTenant } from "../access/admission.ts";
 import type { GuardedCall } from "../call.ts";
 import { readBody } from "../http/body-limit.ts";
@@ -68,6 +74,32 @@ async function activityScope(call: GuardedCall): Promise<ActivityScope> {
   const { id } = await admitToEntity(call, "flag", () => flagId);
   return { flagId: id };
 }
+
+const evaluationsInput = z.strictObject({
+  flagIds: z.array(name).min(1).max(MAX_PAGE_LIMIT),
+  organizationId: line.optional(),
+});
+
+/** For the lines in a list of flags: one request for all of them. */
+export const evaluations: ConsoleOperation = {
+  action: "read",
+  async run(call): Promise<EvaluationsResponse> {
+    const { service } = call;
+    const { tenant } = await admitToTenant(call, organizationIn(call));
+    const { flagIds } = parse(evaluationsInput, readBody(call));
+    await writeCounts(service);
+    const endMs = hourStart(Date.now()) + HOUR_MS;
+    const window = { startMs: endMs - DAY_MS, endMs };
+    const counts = await service.events.hourlyEvaluations(tenant, flagIds, window);
+    const hours = Array.from({ length: DAY_MS / HOUR_MS }, (_, at) => hourOf(window.startMs + at * HOUR_MS));
+    return {
+      window: { start: new Date(window.startMs).toISOString(), end: new Date(endMs).toISOString() },
+      byFlag: Object.fromEntries(
+        Array.from(counts, ([flagId, byHour]) => [flagId, hours.map((hour) => byHour.get(hour) ?? 0)]),
+      ),
+    };
+  },
+};
 
 const verifyInput = z.strictObject({ organizationId: line.optional() });
 

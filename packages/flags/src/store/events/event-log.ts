@@ -167,6 +167,12 @@ export interface EventLog {
     flags: readonly FigureFlag[],
     window: FigureWindow,
   ): Promise<ReadonlyMap<string, { readonly evaluations: number; readonly uniqueUsers: number }>>;
+  /** Evaluations of flags of one tenant, by id and then by start of the hour (ISO 8601). */
+  hourlyEvaluations(
+    tenant: string,
+    flagIds: readonly string[],
+    window: FigureWindow,
+  ): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>>;
   usageFigures(tenant: string | "all", window: FigureWindow): Promise<UsageFigures>;
   /** Evaluations by hour and reason, of one flag or of all flags of tenants. */
   activity(about: ActivityScope, window: FigureWindow): Promise<readonly HourlyReason[]>;

@@ -75,9 +75,7 @@ export async function readSummaries(
   window: FigureWindow,
 ): Promise<Map<string, { evaluations: number; uniqueUsers: number }>> {
   const summaries = new Map(flags.map(({ id }) => [id, { evaluations: 0, users: new DistinctCounter() }]));
-  // An empty `in` is an error in SQL.
   if (flags.length === 0) return new Map();
-  const among = (ids: readonly string[]): Where[] => [{ field: "flagId", operator: "in", value: [...ids] }];
   for await (const row of scanEvaluations(adapter, {}, window, among([...summaries.keys()]))) {
     const summary = summaries.get(row.flagId ?? "");
     if (summary !== undefined) summary.evaluations += evaluationsIn(row);
@@ -96,6 +94,23 @@ export async function readSummaries(
       { evaluations, uniqueUsers: users.count() },
     ]),
   );
+}
+
+export async function readHourlyEvaluations(
+  adapter: Adapter,
+  tenant: string,
+  flagIds: readonly string[],
+  window: FigureWindow,
+): Promise<Map<string, Map<string, number>>> {
+  const byFlag = new Map<string, Map<string, number>>();
+  if (flagIds.length === 0) return byFlag;
+  for await (const row of scanEvaluations(adapter, { tenant }, window, among(flagIds))) {
+    const flagId = row.flagId ?? "";
+    const byHour = byFlag.get(flagId) ?? new Map<string, number>();
+    byFlag.set(flagId, byHour);
+    addTo(byHour, hourOfRollup(row.rollupId), evaluationsIn(row));
+  }
+  return byFlag;
 }
 
 export async function readUsageFigures(
@@ -219,6 +234,11 @@ async function* scanEvents(
     },
   );
   for await (const row of rows) if (row.at >= start && row.at < end) yield row;
+}
+
+/** Not for an empty list: an empty `in` is an error in SQL. */
+function among(flagIds: readonly string[]): Where[] {
+  return [{ field: "flagId", operator: "in", value: [...flagIds] }];
 }
 
 function between(field: string, [from, to]: readonly [string, string]): Where[] {

@@ -33,6 +33,7 @@ import {
   readActivity,
   readArmActivity,
   readFlagFigures,
+  readHourlyEvaluations,
   readSummaries,
   readUsageFigures,
 } from "./figures.ts";
@@ -228,6 +229,8 @@ export function createAdapterEventLog(
         return readFlagFigures(current, flag, window);
       }),
     summaries: (flags, window) => read((current) => readSummaries(current, flags, window)),
+    hourlyEvaluations: (tenant, flagIds, window) =>
+      read((current) => readHourlyEvaluations(current, tenant, flagIds, window)),
     usageFigures: (tenant, window) =>
       read((current) => readUsageFigures(current, tenant === "all" ? undefined : tenant, window)),
     activity: (about, window) => read((current) => readActivity(current, about, window)),

@@ -69,6 +69,9 @@ group by 1, 2, 3`;
 export const EVALUATIONS_OF_MANY: string = `select flag_id, sum(count) as evaluations
 from halyard_flag_evaluation_hour where ${OF_FLAGS} and ${HOURS} group by flag_id`;
 
+export const HOURLY_EVALUATIONS: string = `select flag_id, ${HOUR_MS}, sum(count) as count
+from halyard_flag_evaluation_hour where tenant = $3 and flag_id = any($4::text[]) and ${HOURS} group by flag_id, hour`;
+
 /** `$4` has the units of the flags. */
 export const USERS_OF_MANY: string = `select shown.flag_id, count(distinct ${userOf("shown", "flag.unit")})::float8 as users
 from unnest($3::text[], $4::text[]) as flag (id, unit)

@@ -10,6 +10,7 @@ import {
   EVALUATIONS_OF_MANY,
   EVENTS,
   EXPOSURES,
+  HOURLY_EVALUATIONS,
   USAGE_BY_FLAG,
   USAGE_BY_HOUR,
   USAGE_EVENTS,
@@ -19,6 +20,7 @@ import {
 export interface PostgresFigures {
   ofFlag: EventLog["flagFigures"];
   summaries: EventLog["summaries"];
+  hourlyEvaluations: EventLog["hourlyEvaluations"];
   usage: EventLog["usageFigures"];
   activity: EventLog["activity"];
   armActivity: EventLog["armActivity"];
@@ -57,6 +59,15 @@ export function createPostgresFigures(pool: PostgresPool): PostgresFigures {
       return new Map(
         ids.map((id) => [id, { evaluations: evaluations.get(id) ?? 0, uniqueUsers: users.get(id) ?? 0 }]),
       );
+    },
+    async hourlyEvaluations(tenant, flagIds, window) {
+      const byFlag = new Map<string, Map<string, number>>();
+      for (const row of await ask(HOURLY_EVALUATIONS, window, [tenant, [...flagIds]])) {
+        const flagId = text(row, "flag_id");
+        const byHour = byFlag.get(flagId) ?? new Map<string, number>();
+        byFlag.set(flagId, byHour.set(hourOf(number(row, "hour_ms")), number(row, "count")));
+      }
+      return byFlag;
     },
     async activity(about, window) {
       const rows =

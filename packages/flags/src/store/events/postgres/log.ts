@@ -282,6 +282,7 @@ export function createPostgresEventLog({
         return figures.ofFlag(...about);
       }),
     summaries: (...about) => afterMove(() => figures.summaries(...about)),
+    hourlyEvaluations: (...about) => afterMove(() => figures.hourlyEvaluations(...about)),
     usageFigures: (...about) => afterMove(() => figures.usage(...about)),
     activity: (...about) => afterMove(() => figures.activity(...about)),
     armActivity: (...about) => afterMove(() => figures.armActivity(...about)),
