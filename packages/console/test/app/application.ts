@@ -120,7 +120,11 @@ export function buildApp(): Promise<string> {
   return built;
 }
 
-export async function startApplication(flags: FeatureFlagsOptions = {}): Promise<Application> {
+/** `fill` writes to the new tables before the application starts. */
+export async function startApplication(
+  flags: FeatureFlagsOptions = {},
+  fill?: (database: Pool) => Promise<void>,
+): Promise<Application> {
   const [folder, { url: databaseUrl, drop }] = await Promise.all([buildApp(), createPostgresDatabase()]);
   const pool = new Pool({ connectionString: databaseUrl, max: 5 });
   // Sockets may close after the database is dropped.
@@ -134,6 +138,7 @@ export async function startApplication(flags: FeatureFlagsOptions = {}): Promise
   const origin = await listen(server);
   const auth = createAuth(origin, pool, flags);
   await (await getMigrations(auth.options)).runMigrations();
+  await fill?.(pool);
   const polling = createConsoleFrom(folder, auth, { basePath: BASE });
   const live = createConsoleFrom(folder, auth, { basePath: LIVE_BASE, live: LIVE });
   const answer = toNodeHandler(auth);

@@ -1,9 +1,10 @@
 /** Checks plans at full size: random changes over many users, and the time for one flag over 100,000 users. */
 import { recordEvidence } from "@halyard/services/evidence";
+import type { Pool } from "pg";
 import { expect, test } from "vitest";
 import { freshPostgres } from "../databases.ts";
 import { type Host, startHost } from "../host.ts";
-import { checkPlans, createUsers } from "../plan-property.ts";
+import { checkPlans, insertUsers } from "../plan-property.ts";
 import { FIELDS } from "../trusted-host.ts";
 
 const CHANGES = Number(process.env["HALYARD_PLAN_CHANGES"] ?? 1000);
@@ -12,12 +13,12 @@ const MANY = Number(process.env["HALYARD_PLAN_MANY"] ?? 100_000);
 const MAX_MS = 2000;
 const ROUNDS = 5;
 
-async function onPostgres(work: (host: Host) => Promise<void>): Promise<void> {
+async function onPostgres(work: (host: Host, database: Pool) => Promise<void>): Promise<void> {
   const { connect, drop } = await freshPostgres();
   const { database, close } = connect();
   const host = await startHost({ ...FIELDS, database, flags: { trusted: { user: ["plan"] } } });
   try {
-    await work(host);
+    await work(host, database);
   } finally {
     await host.close();
     await close();
@@ -28,14 +29,14 @@ async function onPostgres(work: (host: Host) => Promise<void>): Promise<void> {
 test(`${CHANGES} random changes over ${USERS} users: the plan equals re-evaluation after the change`, {
   timeout: 3_600_000,
 }, async () => {
-  await onPostgres(async (host) => checkPlans(host, await createUsers(host, USERS), CHANGES));
+  await onPostgres(async (host, database) => checkPlans(host, await insertUsers(database, USERS), CHANGES));
 });
 
 test(`a plan of one flag over ${MANY} users takes at most ${MAX_MS} ms, or says that it is a sample`, {
   timeout: 3_600_000,
 }, async () => {
-  await onPostgres(async (host) => {
-    await createUsers(host, MANY);
+  await onPostgres(async (host, database) => {
+    await insertUsers(database, MANY);
     const flag = await host.auth.api.createFeatureFlag({
       body: { key: "k", name: "N", type: "boolean", enabled: true, rolloutPercentage: 0 },
     });
