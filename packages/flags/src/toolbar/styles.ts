@@ -17,7 +17,7 @@ export const STYLES: string = /* css */ `
 
 aside {
   --surface: light-dark(#ffffff, #161c24);
-  --sunken: light-dark(#f3f5f8, #10161d);
+  --sunken: light-dark(#eef0f4, #10161d);
   --hover: light-dark(#f0f3f7, #202833);
   --line: light-dark(#dde2ea, #2b3441);
   --line-strong: light-dark(#858f9f, #66738a);
