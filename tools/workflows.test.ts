@@ -23,3 +23,9 @@ test.for(workflows)("no job of %s that installs or runs code of the repository m
   expect(running.length).toBeGreaterThan(0);
   expect(running.filter((job) => /: write$/m.test(job))).toEqual([]);
 });
+
+test.for(workflows)("every npm script that %s runs exists", (file) => {
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(read("package.json"));
+  const called = Array.from(read(file).matchAll(/\bnpm run ([\w:-]+)/g), ([, name = ""]) => name);
+  expect(called.filter((name) => scripts[name] === undefined)).toEqual([]);
+});
