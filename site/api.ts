@@ -42,6 +42,8 @@ const app = await Application.bootstrapWithPlugins({
     interfacePropertiesFormat: "table",
     typeDeclarationFormat: "table",
     indexFormat: "table",
+    // Nearly every property is readonly; the signature says so where it matters.
+    tableColumnSettings: { hideModifiers: true },
     sanitizeComments: true,
   },
 });

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromiumPath, launchChromium } from "@halyard/services";
-import { run } from "../process.ts";
+import { formatDuration, run } from "../process.ts";
 import { site } from "./prepare.ts";
 
 /** One page of each kind. */
@@ -34,14 +34,21 @@ export async function audit(url: string, shots: string | undefined): Promise<str
   if (shots !== undefined) mkdirSync(shots, { recursive: true });
   const browser = await launchChromium();
   const problems: string[] = [];
+  const look = async (name: string, work: Promise<string[]>): Promise<void> => {
+    const startedAt = performance.now();
+    const found = await work;
+    problems.push(...found);
+    const mark = found.length === 0 ? "✓" : "✗";
+    console.log(`${mark} ${name} (${formatDuration(performance.now() - startedAt)})`);
+  };
   try {
-    for (const look of LOOKS) problems.push(...(await visit(browser, url, look, shots)));
-    problems.push(...(await searchFor(browser, url, shots)));
-    problems.push(...(await readWithoutScripts(browser, url)));
+    for (const one of LOOKS) await look(`${PAGES.length} pages, ${one.name}`, visit(browser, url, one, shots));
+    await look("search", searchFor(browser, url, shots));
+    await look("without JavaScript", readWithoutScripts(browser, url));
   } finally {
     await browser.close();
   }
-  for (const [name, path] of PAGES) problems.push(...(await runLighthouse(name, url + path)));
+  for (const [name, path] of PAGES) await look(`Lighthouse, ${name}`, runLighthouse(name, url + path));
   return problems;
 }
 
@@ -137,6 +144,12 @@ async function runLighthouse(name: string, url: string): Promise<string[]> {
       "--output=json",
       `--output-path=${file}`,
       `--only-categories=${Object.keys(SCORES).join(",")}`,
+      // Nothing here judges timing, so the page is loaded once and as fast as the machine can.
+      "--throttling-method=provided",
+      "--disable-full-page-screenshot",
+      "--max-wait-for-load=30000",
+      // Otherwise it asks, and waits for an answer.
+      "--no-enable-error-reporting",
       "--chrome-flags=--headless=new --no-sandbox --disable-gpu",
     ],
     { cwd: site, env: { CHROME_PATH: chromiumPath() }, timeoutMs: 3 * 60_000 },

@@ -45,7 +45,9 @@ const WIRE: readonly Group[] = [
       ["errors", "Errors"],
       ["middleware", "Middleware"],
       ["changing-messages", "Changing messages"],
+      ["asyncapi", "AsyncAPI"],
       ["testing", "Testing"],
+      ["inspector", "Inspector"],
     ],
   },
   {
@@ -91,15 +93,17 @@ const WIRE: readonly Group[] = [
       ["wire-operations", "Production"],
       ["wire-sizing", "Sizing"],
       ["scaling", "Scaling"],
+      ["scale", "Scale: a million connections"],
       ["broker-guarantees", "Delivery guarantees"],
     ],
   },
   {
-    name: "Coming from",
+    name: "Comparison",
     pages: [
-      ["coming-from-socket-io", "Socket.IO"],
-      ["coming-from-trpc", "tRPC"],
-      ["coming-from-ws-kit", "ws-kit"],
+      ["wire-compared", "wire compared"],
+      ["coming-from-socket-io", "Coming from Socket.IO"],
+      ["coming-from-trpc", "Coming from tRPC"],
+      ["coming-from-ws-kit", "Coming from ws-kit"],
     ],
   },
   {
@@ -155,6 +159,7 @@ const FLAGS: readonly Group[] = [
       ["flags-remote", "Remote evaluation"],
       ["flags-workers", "Cloudflare Workers"],
       ["flags-testing", "Testing"],
+      ["flags-toolbar", "Developer toolbar"],
     ],
   },
   {
@@ -192,11 +197,12 @@ const FLAGS: readonly Group[] = [
     ],
   },
   {
-    name: "Coming from",
+    name: "Comparison",
     pages: [
-      ["flags-coming-from-launchdarkly", "LaunchDarkly"],
-      ["flags-coming-from-unleash", "Unleash"],
-      ["flags-coming-from-growthbook", "GrowthBook"],
+      ["flags-compared", "Flags compared"],
+      ["flags-coming-from-launchdarkly", "Coming from LaunchDarkly"],
+      ["flags-coming-from-unleash", "Coming from Unleash"],
+      ["flags-coming-from-growthbook", "Coming from GrowthBook"],
     ],
   },
   {

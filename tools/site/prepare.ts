@@ -177,7 +177,7 @@ function makeApiPage(
         return `${open}${label}${close}${link === "" ? "" : (addresses.get(target) ?? link)}#${found})`;
       },
     );
-  return `---\neditLink: false\noutline: [2, 3]\ndescription: ${JSON.stringify(description)}\n---\n\n${body}`;
+  return `---\neditLink: false\npageClass: api\noutline: [2, 3]\ndescription: ${JSON.stringify(description)}\n---\n\n${body}`;
 }
 
 /** The HTTP reference: the OpenAPI document, and a page that shows it without another origin. */
