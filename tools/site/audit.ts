@@ -147,12 +147,12 @@ async function runLighthouse(name: string, url: string): Promise<string[]> {
       // Nothing here judges timing, so the page is loaded once and as fast as the machine can.
       "--throttling-method=provided",
       "--disable-full-page-screenshot",
-      "--max-wait-for-load=30000",
+      "--max-wait-for-load=120000",
       // Otherwise it asks, and waits for an answer.
       "--no-enable-error-reporting",
       "--chrome-flags=--headless=new --no-sandbox --disable-gpu",
     ],
-    { cwd: site, env: { CHROME_PATH: chromiumPath() }, timeoutMs: 3 * 60_000 },
+    { cwd: site, env: { CHROME_PATH: chromiumPath() }, timeoutMs: 5 * 60_000 },
   );
   if (!ok) return [`Lighthouse could not read ${url}:\n${output}`];
   const { categories, audits }: Report = JSON.parse(readFileSync(file, "utf8"));

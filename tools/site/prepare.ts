@@ -209,10 +209,12 @@ export async function writeHttp(): Promise<number> {
   );
   const template = readFileSync(join(site, "http.html"), "utf8");
   write("public/reference/http/index.html", template.replace("<!-- operations -->", rows.join("\n")));
-  copyFileSync(
+  const scalar = readFileSync(
     join(site, "node_modules/@scalar/api-reference/dist/browser/standalone.js"),
-    join(pages, "public/reference/http/scalar.js"),
+    "utf8",
   );
+  // Its source map is larger than itself and not served.
+  write("public/reference/http/scalar.js", scalar.replace(/^\/\/# sourceMappingURL=.*$/m, ""));
   return operations.length;
 }
 
