@@ -92,8 +92,10 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Flags", exact: true, level: 1 }).waitFor();
   await page.goto(`${app.consoleUrl}/people?q=Chloe`);
-  const person = (await page.locator(".list-link").first().getAttribute("href")) ?? "";
-  const first = person.slice(person.lastIndexOf("/") + 1);
+  const link = (await page.locator(".list-link").first().getAttribute("href")) ?? "";
+  // Behind the id stands the organization.
+  const { pathname } = new URL(link, app.consoleUrl);
+  const first = pathname.slice(pathname.lastIndexOf("/") + 1);
   for (const { name, path, press } of SCREENS) {
     if (folder === undefined && !SHOWN.includes(name)) continue;
     await page.goto(app.consoleUrl + path.replace("FIRST", first));
