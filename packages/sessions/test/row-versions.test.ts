@@ -56,7 +56,7 @@ async function setUp({ more = {}, hasOrganizations = true }: HostOptions = {}) {
     const member = { userId: user.id, organizationId: org?.id, role: "owner", createdAt: new Date() };
     if (org) await create("member", member);
   }
-  const versions = createRowVersions(context);
+  const versions = createRowVersions<Session>(context);
   const sessions: Session[] = NAMES.map((name) => ({ name, token: `${name}'s token`, version: undefined }));
   /** The names of the changed sessions, whose versions are known from then on. */
   const changed = async (): Promise<string[] | undefined> => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ChangeFeed } from "../changes/change-feed.ts";
 import { createFloor } from "./floor.ts";
+import type { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import type { RowVersions } from "./row-versions.ts";
 import { toReading } from "./session-caller.ts";
@@ -12,7 +13,7 @@ afterEach(() => {
 });
 
 /** Sessions whose rows were changed an hour ago, with the queries that were made. */
-function setUp(versions?: RowVersions) {
+function setUp(versions?: RowVersions<LiveSession>) {
   vi.useFakeTimers({ toFake: ["performance", "Date"] });
   const read: number[] = [];
   const counted: number[] = [];
@@ -110,7 +111,7 @@ test("sessions keep their state while the store does not respond", async () => {
 /** The versions of a database, where a test may change those of all rows. */
 function setUpVersions() {
   const database = { version: "1", compared: [] as number[], isSupported: true };
-  const versions: RowVersions = {
+  const versions: RowVersions<LiveSession> = {
     async findChanged(sessions) {
       if (!database.isSupported) return undefined;
       database.compared.push(sessions.length);

@@ -11,7 +11,7 @@ import type { RowVersions } from "./row-versions.ts";
 export interface FloorOptions {
   readonly sessions: LiveSessions;
   /** Finds every change of a row. Undefined for other databases than PostgreSQL. */
-  readonly versions?: RowVersions | undefined;
+  readonly versions?: RowVersions<LiveSession> | undefined;
   /** Counts unchanged rows, which costs a tenth of reading them. Undefined where sessions are not only in the database. */
   readonly changes: (() => SessionChanges) | undefined;
   readonly report: (error: unknown) => void;
@@ -86,7 +86,7 @@ export function createFloor({
     if (changed === undefined) return false;
     for (const [live, version] of changed) live.foundVersion = version;
     sessions.mark(changed.keys());
-    sessions.mark(followed.filter(({ reading }) => (reading?.caller.expiresAt ?? 0) <= wallMs));
+    if (sessions.nextExpiryMs <= wallMs) sessions.mark(sessions.takeExpired(wallMs));
     sessions.mark(takeByValue(Math.ceil((followed.length * intervalMs) / BY_VALUE_BESIDE_VERSIONS_MS)));
     return true;
   }

@@ -36,6 +36,8 @@ export class LiveSessions {
   #reading: Promise<void> | undefined;
   /** Sessions that ended a moment ago, for connections that are being opened. The oldest first. */
   readonly #endedAtMs = new Map<string, number>();
+  /** No session expires before this. Wall-clock time. */
+  nextExpiryMs: number = Number.POSITIVE_INFINITY;
   /** Called when a session is added. */
   onAdded: (() => void) | undefined;
 
@@ -114,6 +116,18 @@ export class LiveSessions {
   /** Resolves when no marked session is left. */
   async settled(): Promise<void> {
     while (this.#reading !== undefined) await this.#reading;
+  }
+
+  /** The sessions that have expired by the clock. */
+  takeExpired(wallMs: number): LiveSession[] {
+    const expired: LiveSession[] = [];
+    this.nextExpiryMs = Number.POSITIVE_INFINITY;
+    for (const live of this.#index.all()) {
+      const { expiresAt } = live.reading?.caller ?? { expiresAt: Number.POSITIVE_INFINITY };
+      this.nextExpiryMs = Math.min(this.nextExpiryMs, expiresAt);
+      if (expiresAt <= wallMs) expired.push(live);
+    }
+    return expired;
   }
 
   /** Stops following, without calling listeners. */
@@ -196,6 +210,7 @@ export class LiveSessions {
     this.#index.remove(live);
     live.reading = isSame ? { ...reading, caller: previous.caller } : reading;
     live.token = reading.token;
+    this.nextExpiryMs = Math.min(this.nextExpiryMs, reading.caller.expiresAt);
     this.#index.add(live);
     for (const listener of live.listeners) {
       if (isRenewed) this.#guard(() => listener.renewed?.(reading.caller.expiresAt));

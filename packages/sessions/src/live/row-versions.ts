@@ -12,14 +12,12 @@ export interface VersionedSession {
   readonly version: string | undefined;
 }
 
-export interface RowVersions {
+export interface RowVersions<Session extends VersionedSession> {
   /**
    * The current versions of the sessions that have another one than the known. Undefined from the first time on that the
    * database does not have them.
    */
-  findChanged<Session extends VersionedSession>(
-    sessions: readonly Session[],
-  ): Promise<ReadonlyMap<Session, string> | undefined>;
+  findChanged(sessions: readonly Session[]): Promise<ReadonlyMap<Session, string> | undefined>;
 }
 
 /** The members of a pool of `pg` that are used. */
@@ -40,34 +38,33 @@ const UNKNOWN = "?";
 const NO_VERSION = /(^|,)0(,|$)/;
 
 /** Undefined where the sessions are not in PostgreSQL, or not reached by a pool of `pg`. */
-export function createRowVersions(context: HostContext): RowVersions | undefined {
+export function createRowVersions<Session extends VersionedSession>(
+  context: HostContext,
+): RowVersions<Session> | undefined {
   const { database, secondaryStorage } = context.options;
   if (secondaryStorage !== undefined || !isPool(database)) return undefined;
   const pool = database;
   const text = queryOf(context);
   let isSupported = true;
+  let blocks: Block<Session>[] = [];
 
-  async function compare(sessions: readonly VersionedSession[]): Promise<readonly Row[]> {
-    // Two texts: one parameter for each session would dominate the time of the query.
-    const tokens = sessions.map(({ token }) => token).join("\n");
-    const versions = sessions.map(({ version = UNKNOWN }) => version).join("\n");
+  async function compare({ tokens, versions }: Block<Session>): Promise<readonly Row[]> {
     const message = `The session store did not respond within ${TIMEOUT_MS} ms.`;
     return (await within(pool.query(text, [tokens, versions]), TIMEOUT_MS, message)).rows;
   }
 
   return {
-    async findChanged<Session extends VersionedSession>(sessions: readonly Session[]) {
+    async findChanged(sessions) {
       const changed = new Map<Session, string>();
-      const lines = sessions.filter(({ token }) => token !== undefined && !token.includes("\n"));
-      if (lines.length < sessions.length) {
-        const compared = new Set(lines);
-        for (const session of sessions) if (!compared.has(session)) changed.set(session, UNKNOWN);
-      }
+      const kept = blocks;
+      blocks = [];
       try {
-        for (let start = 0; isSupported && start < lines.length; start += MAX_BLOCK) {
-          const block = lines.slice(start, start + MAX_BLOCK);
+        for (let start = 0; isSupported && start < sessions.length; start += MAX_BLOCK) {
+          const block = blockOf(sessions, start, kept[blocks.length]);
+          blocks.push(block);
+          for (const session of block.unlisted) changed.set(session, UNKNOWN);
           for (const { at, version } of await compare(block)) {
-            const session = block[Number(at) - 1];
+            const session = block.listed[Number(at) - 1];
             const found = String(version);
             if (NO_VERSION.test(found)) isSupported = false;
             if (session !== undefined) changed.set(session, found);
@@ -80,6 +77,53 @@ export function createRowVersions(context: HostContext): RowVersions | undefined
       return isSupported ? changed : undefined;
     },
   };
+}
+
+/** Sessions of one query, as two texts: one parameter for each session would dominate the time of the query. */
+interface Block<Session> {
+  readonly sessions: readonly Session[];
+  readonly known: readonly (string | undefined)[];
+  readonly listed: readonly Session[];
+  /** Those whose token is not one line. */
+  readonly unlisted: readonly Session[];
+  readonly tokens: string;
+  readonly versions: string;
+}
+
+/** The block from the last comparison, if nothing has changed since: at rest, its texts are made once. */
+function blockOf<Session extends VersionedSession>(
+  sessions: readonly Session[],
+  start: number,
+  last: Block<Session> | undefined,
+): Block<Session> {
+  const count = Math.min(MAX_BLOCK, sessions.length - start);
+  if (last !== undefined && isSame(last, sessions, start, count)) return last;
+  const block = sessions.slice(start, start + count);
+  const isLine = ({ token }: Session) => token !== undefined && !token.includes("\n");
+  const listed = block.filter(isLine);
+  return {
+    sessions: block,
+    known: block.map(({ version }) => version),
+    listed,
+    unlisted: listed.length === block.length ? [] : block.filter((session) => !isLine(session)),
+    tokens: listed.map(({ token }) => token).join("\n"),
+    versions: listed.map(({ version = UNKNOWN }) => version).join("\n"),
+  };
+}
+
+/** A token changes with the version of its row only. */
+function isSame<Session extends VersionedSession>(
+  last: Block<Session>,
+  sessions: readonly Session[],
+  start: number,
+  count: number,
+): boolean {
+  if (last.sessions.length !== count) return false;
+  for (let at = 0; at < count; at += 1) {
+    const session = sessions[start + at];
+    if (session !== last.sessions[at] || session?.version !== last.known[at]) return false;
+  }
+  return true;
 }
 
 /**
