@@ -73,7 +73,7 @@ export function checkList(stage: Stage): void {
       page.on("request", (request) => {
         if (/\/(evaluations|stats)$/.test(new URL(request.url()).pathname)) requests += 1;
       });
-      await page.getByRole("link", { name: "Flags", exact: true }).click();
+      await page.getByRole("link", { name: "Flags", exact: true }).first().click();
       await expect.poll(() => page.locator(".sparkline polyline").count()).toBeGreaterThanOrEqual(2);
       expect(requests).toBe(1);
     });
