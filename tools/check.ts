@@ -17,7 +17,6 @@ import { bin, run, runOxlint, runTsc } from "./process.ts";
 import { findHardText, isReadable } from "./readability.ts";
 import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
 import { createTables } from "./scale/tables.ts";
-import { checkSizingPage, readWireCosts } from "./scale/wire.ts";
 import { expectNone, type Outcome, readCommandLine, runChosenSteps, type Step } from "./steps.ts";
 import { findStructureProblems, isStructured } from "./structure.ts";
 import { findWrongTitles } from "./titles.ts";
@@ -139,10 +138,7 @@ function checkTroubleshooting(): Outcome {
 function checkFigures(): Outcome {
   const tables = createTables();
   const pages = listFiles().filter((file) => file.endsWith(".md") && hasFigures(read(file)));
-  return expectNone([
-    ...checkSizingPage(read("docs/guide/wire-sizing.md"), readWireCosts()),
-    ...pages.flatMap((file) => findStaleFigures(file, read(file), tables)),
-  ]);
+  return expectNone(pages.flatMap((file) => findStaleFigures(file, read(file), tables)));
 }
 
 /** The methods of `auth.api` have the doc comments of the operations. */

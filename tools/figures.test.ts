@@ -26,6 +26,15 @@ test("a table is written between its marks, once, and a page with another one is
   expect(() => renderFigures("a.md", PAGE.replace("one", "two"), tables)).toThrow('"two"');
 });
 
+test("a column of figures is right-aligned, a column of text is not", () => {
+  const table = [
+    ["cost", "figure", "from"],
+    ["a publish", "23 µs", "a command"],
+    ["a delivery", "–", "a page"],
+  ];
+  expect(toMarkdown(table).split("\n")[1]).toBe("|---|--:|---|");
+});
+
 test("numbers have three digits", () => {
   expect([0, 0.01234, 1.234, 12.34, 123.4, 1234, 1_234_567].map(figure)).toEqual([
     "0",

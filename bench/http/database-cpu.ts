@@ -1,9 +1,6 @@
 /** CPU time of PostgreSQL for one database: the processes that serve its connections. */
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import type { Pool } from "pg";
-
-const ticksPerSecond = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
+import { readCpuUs } from "../process-cpu.ts";
 
 export type CpuReading = ReadonlyMap<number, number>;
 
@@ -23,14 +20,7 @@ export function usedBetween(before: CpuReading, after: CpuReading): number {
 }
 
 function cpuOf(pid: number): [number, number][] {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The second field is the program's name in parentheses and may contain spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const ticks = Number(fields[11]) + Number(fields[12]);
-    return [[pid, (ticks / ticksPerSecond) * 1e6]];
-  } catch {
-    // It has ended since it was listed.
-    return [];
-  }
+  const us = readCpuUs(pid);
+  // Without a value it has ended since it was listed.
+  return us === undefined ? [] : [[pid, us]];
 }

@@ -19,9 +19,15 @@ export function percent(share: number): string {
   return `${figure(100 * share)} %`;
 }
 
-/** The first column is left-aligned, the others are right-aligned. */
+/** The command that prints the figures of these measurements. */
+export function benchCommand(measurements: string): string {
+  return `\`npm run bench -- ${measurements}\``;
+}
+
+/** A column of figures is right-aligned, one with text is not. */
 export function toMarkdown([header = [], ...rows]: Table): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  const alignment = `|${header.map((_, column) => (column === 0 ? "---" : "--:")).join("|")}|`;
+  const isFigures = (column: number): boolean => rows.every((row) => /^[\d–]|^$/.test(row[column] ?? ""));
+  const alignment = `|${header.map((_, column) => (column > 0 && isFigures(column) ? "--:" : "---")).join("|")}|`;
   return [line(header), alignment, ...rows.map(line)].join("\n");
 }

@@ -5,6 +5,7 @@ import { read } from "../repository.ts";
 interface Outcome {
   readonly name: string;
   readonly table: readonly (readonly string[])[];
+  readonly doubts: readonly string[];
 }
 
 /** One figure of `docs/performance.md`: the measurement, the row and the column of its table. */
@@ -22,6 +23,12 @@ export function performance(measurement: string, row: string, column: string): n
 export function hasRow(measurement: string, row: string): boolean {
   const outcomes: readonly Outcome[] = JSON.parse(read("docs/performance/outcomes.json"));
   return outcomes.some(({ name, table }) => name === measurement && table.some(([first]) => first === row));
+}
+
+/** Whether the last run of the measurement names a reason to distrust its figures. */
+export function isDoubtful(measurement: string): boolean {
+  const outcomes: readonly Outcome[] = JSON.parse(read("docs/performance/outcomes.json"));
+  return outcomes.some(({ name, doubts }) => name === measurement && doubts.length > 0);
 }
 
 /** One figure of a page of `docs/evidence`, or of another page: the row and the column of its first table with them. */

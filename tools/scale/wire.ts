@@ -1,7 +1,7 @@
 /** How many processes, how much memory and how much of a broker a number of connections needs. */
 
-import { figure, percent, type Table, whole } from "./format.ts";
-import { page, performance } from "./measured.ts";
+import { benchCommand, figure, percent, type Table, whole } from "./format.ts";
+import { isDoubtful, page, performance } from "./measured.ts";
 
 /** What the application does. Stated, not measured: replace it with yours. */
 export interface WireLoad {
@@ -41,9 +41,16 @@ export interface WireCosts {
 }
 
 const STORM = "docs/evidence/reconnect-storm.md";
-const SIZING = "docs/guide/wire-sizing.md";
 const MIB = 1024 * 1024;
 const STORM_CLIENTS = 10_000;
+
+/** Rows and columns of the measurement. The tables use Redis, which costs a process more than NATS. */
+const BROKER = "broker-costs";
+const REDIS = "Redis, 10,000 topics";
+const NATS = "NATS, 10,000 topics";
+const PUBLISH = "a publish";
+const RECEIVE = "a message, in each process";
+const RELAY = "a message, in the broker";
 
 export function readWireCosts(): WireCosts {
   const steady = page(STORM, "the server's memory when steady, MiB", "all cut") * MIB;
@@ -55,48 +62,90 @@ export function readWireCosts(): WireCosts {
     requestUs: performance("rpc-node", "Halyard", "CPU µs/op"),
     deliveryUs: performance("fanout-node-1", "Halyard", "CPU µs/op"),
     batchedDeliveryUs: performance("fanout-node", "Halyard", "CPU µs/op"),
-    publishUs: 23,
-    receiveUs: 8,
-    brokerUs: 3,
+    publishUs: performance(BROKER, REDIS, PUBLISH),
+    receiveUs: performance(BROKER, REDIS, RECEIVE),
+    brokerUs: performance(BROKER, REDIS, RELAY),
   };
+}
+
+/** Names the command, and a doubt about its last run. */
+function brokerSource(): string {
+  return benchCommand(BROKER) + (isDoubtful(BROKER) ? ", on a busy machine" : "");
 }
 
 /** The costs with the commands that print them. */
 export function tabulateWireCosts(costs: WireCosts): Table {
-  const source = (name: string): string => `\`npm run bench -- ${name}\``;
-  const sizing = "[Sizing](wire-sizing.md#cpu-with-a-broker), the upper figure";
   return [
     ["cost", "figure", "from"],
     [
       "an idle connection with a topic and heartbeat",
       `${figure(costs.idleBytes / 1_000)} KB`,
-      source("idle-node"),
+      benchCommand("idle-node"),
     ],
     [
       "the same, authenticated, over Redis, after a storm",
       `${figure(costs.authenticatedBytes / 1_000)} KB`,
       "[Reconnect storm](../evidence/reconnect-storm.md)",
     ],
-    ["a process without connections", `${figure(costs.baseBytes / 1_000_000)} MB`, source("idle-node")],
-    ["a request with its response", `${figure(costs.requestUs)} µs`, source("rpc-node")],
-    ["a delivery to one connection", `${figure(costs.deliveryUs)} µs`, source("fanout-node-1")],
-    ["the same when 8 messages wait", `${figure(costs.batchedDeliveryUs)} µs`, source("fanout-node")],
-    ["a publish over a broker", `${figure(costs.publishUs)} µs`, sizing],
-    ["a message from the broker, per process", `${figure(costs.receiveUs)} µs`, sizing],
-    ["the same, in the broker", `${figure(costs.brokerUs)} µs`, sizing],
+    ["a process without connections", `${figure(costs.baseBytes / 1_000_000)} MB`, benchCommand("idle-node")],
+    ["a request with its response", `${figure(costs.requestUs)} µs`, benchCommand("rpc-node")],
+    ["a delivery to one connection", `${figure(costs.deliveryUs)} µs`, benchCommand("fanout-node-1")],
+    ["the same when 8 messages wait", `${figure(costs.batchedDeliveryUs)} µs`, benchCommand("fanout-node")],
+    ["a publish over Redis", `${figure(costs.publishUs)} µs`, brokerSource()],
+    ["a message from Redis, per process", `${figure(costs.receiveUs)} µs`, brokerSource()],
+    ["the same, in Redis", `${figure(costs.brokerUs)} µs`, brokerSource()],
   ];
 }
 
-/** One line for each figure that the sizing page no longer has. */
-export function checkSizingPage(text: string, { publishUs, receiveUs, brokerUs }: WireCosts): string[] {
-  const expected = [
-    `to ${publishUs} µs (node-redis)`,
-    `7 to ${receiveUs} µs`,
-    `1 to ${brokerUs} µs for each process`,
+/** The memory of a connection, for the page on sizing. */
+export function tabulateMemory(): Table {
+  const memory = (measurement: string): string =>
+    `${figure(performance(measurement, "Halyard", "KB a connection"))} KB`;
+  const base = (measurement: string): string =>
+    `${figure(performance(measurement, "Halyard", "MB without connections"))} MB`;
+  return [
+    ["measured", "Node", "Bun", "from"],
+    [
+      "an idle connection with heartbeat and one topic",
+      memory("idle-node"),
+      memory("idle-bun"),
+      benchCommand("idle-node idle-bun"),
+    ],
+    [
+      "a process without connections",
+      base("idle-node"),
+      base("idle-bun"),
+      benchCommand("idle-node idle-bun"),
+    ],
+    [
+      "a connection after a reconnect storm, authenticated, over Redis",
+      `${figure(readWireCosts().authenticatedBytes / 1_000)} KB`,
+      "–",
+      "[Reconnect storm](../evidence/reconnect-storm.md)",
+    ],
   ];
-  return expected
-    .filter((part) => !text.includes(part))
-    .map((part) => `${SIZING} no longer says "${part}". Change the figure in tools/scale/wire.ts.`);
+}
+
+/** The costs of both brokers, for the page on sizing. */
+export function tabulateBrokerCosts(): Table {
+  const row = (about: string, column: string): string[] => [
+    about,
+    ...[REDIS, NATS].map((broker) => `${figure(performance(BROKER, broker, column))} µs`),
+    brokerSource(),
+  ];
+  const delivery = `${figure(performance("fanout-node", "Halyard", "CPU µs/op"))} to ${figure(performance("fanout-node-1", "Halyard", "CPU µs/op"))} µs`;
+  return [
+    ["CPU time", "Redis", "NATS", "from"],
+    row("a publish, in the publishing process", PUBLISH),
+    row("a message, in each process with a subscriber, before it is sent to clients", RECEIVE),
+    row("a message, in the broker, for each process with a subscriber", RELAY),
+    [
+      "a message, for each connection it is sent to",
+      delivery,
+      delivery,
+      benchCommand("fanout-node fanout-node-1"),
+    ],
+  ];
 }
 
 /** In how many of the processes a room has a member, on average. */
@@ -159,7 +208,7 @@ export function tabulateConnections(load: WireLoad, costs: WireCosts): Table {
         `${whole(plan.bytesPerProcess / 1_000_000)} MB`,
         whole(plan.publishesPerSecond),
         whole(plan.deliveriesPerSecond),
-        plan.processes === 1 ? "no broker" : whole(plan.brokerMessagesPerSecond),
+        plan.processes === 1 ? "–" : whole(plan.brokerMessagesPerSecond),
         plan.processes === 1 ? "–" : percent(plan.brokerCores),
       ];
     });

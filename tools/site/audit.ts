@@ -42,7 +42,8 @@ export async function audit(url: string, shots: string | undefined): Promise<str
     console.log(`${mark} ${name} (${formatDuration(performance.now() - startedAt)})`);
   };
   try {
-    for (const one of LOOKS) await look(`${PAGES.length} pages, ${one.name}`, visit(browser, url, one, shots));
+    for (const one of LOOKS)
+      await look(`${PAGES.length} pages, ${one.name}`, visit(browser, url, one, shots));
     await look("search", searchFor(browser, url, shots));
     await look("without JavaScript", readWithoutScripts(browser, url));
   } finally {

@@ -1,5 +1,5 @@
 /** An application with flags, set up as documented: Better Auth on PostgreSQL, limits off. */
-import { featureFlags } from "@halyard/flags";
+import { type EventSink, featureFlags } from "@halyard/flags";
 import { betterAuth } from "better-auth";
 import { Pool } from "pg";
 
@@ -7,8 +7,13 @@ import { Pool } from "pg";
 export const ORIGIN = "http://flags.example";
 export const SECRET = "a secret that is only good enough for benches, which is all it does";
 
+interface AuthOptions {
+  readonly isQuiet?: boolean;
+  readonly sinks?: readonly EventSink[];
+}
+
 /** The plugin defines the type of its api, so it is inferred. */
-export function createAuth(databaseUrl: string, { isQuiet = false }: { isQuiet?: boolean } = {}) {
+export function createAuth(databaseUrl: string, { isQuiet = false, sinks }: AuthOptions = {}) {
   const pool = new Pool({ connectionString: databaseUrl, max: 10 });
   const auth = betterAuth({
     baseURL: ORIGIN,
@@ -18,7 +23,7 @@ export function createAuth(databaseUrl: string, { isQuiet = false }: { isQuiet?:
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: isQuiet ? { disabled: true } : { level: "warn" },
-    plugins: [featureFlags({ postgres: pool })],
+    plugins: [featureFlags({ postgres: pool, ...(sinks && { events: { sinks } }) })],
   });
   return { auth, pool };
 }
