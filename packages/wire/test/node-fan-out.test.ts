@@ -41,6 +41,7 @@ describe("everything published, sent and changed in one turn", () => {
     const topics = contexts.map(() => new Set<string>());
     const publishes: { result: Promise<unknown>; matched: number }[] = [];
     let id = 0;
+    let note: { id: number; padding: string } | undefined;
 
     const call = () => {
       const at = random.int(0, PEERS - 1);
@@ -57,6 +58,11 @@ describe("everything published, sent and changed in one turn", () => {
       } else if (kind < 0.15) {
         ctx.send(Note, { id: ++id, padding: "" });
         expected[at]?.push(id);
+      } else if (kind < 0.25) {
+        // A message that many peers get without a topic: a new one, or the last one again.
+        if (note === undefined || random.next() < 0.3) note = { id: ++id, padding: "" };
+        ctx.send(Note, note, { shared: true });
+        expected[at]?.push(note.id);
       } else {
         // Sometimes large enough to fill a batch before the turn is over.
         const payload = { id: ++id, padding: "x".repeat(random.next() < 0.1 ? 30_000 : random.int(0, 200)) };

@@ -14,7 +14,7 @@ export interface BatchMember {
   writeBatch(batch: Batch): void;
 }
 
-/** The frames published to one topic in this turn. A member takes each frame, or all members get it with `follow`. */
+/** The frames of one topic in this turn, or one frame without a topic. A member takes each frame, or all members get it with `follow`. */
 export class Batch {
   #members: BatchMember[] = [];
   /** The sockets of the members, in the same order. */
@@ -131,9 +131,9 @@ export class Batch {
   }
 }
 
-/** The batches of all topics in this turn of the event loop. */
+/** The batches of this turn of the event loop: of each topic, and of each frame without a topic. */
 export class FanOut implements SharedWriter {
-  readonly #batches = new Map<string, Batch>();
+  readonly #batches = new Map<string | SharedFrame, Batch>();
   /** The last batch; nearly always the next member uses the same. */
   #current: Batch | undefined;
 
@@ -154,7 +154,8 @@ export class FanOut implements SharedWriter {
   }
 
   #add(frame: SharedFrame): Batch {
-    const batch = this.#batches.get(frame.topic);
+    const key = frame.topic || frame;
+    const batch = this.#batches.get(key);
     if (batch?.last === frame) return batch;
     if (batch !== undefined && batch.bytes < FULL_BYTES) {
       batch.push(frame);
@@ -164,7 +165,7 @@ export class FanOut implements SharedWriter {
     if (this.#batches.size === 0) atEndOfTurn(() => this.#finish());
     const added = new Batch();
     added.push(frame);
-    this.#batches.set(frame.topic, added);
+    this.#batches.set(key, added);
     return added;
   }
 

@@ -106,8 +106,15 @@ export class Tap implements ServerObserver {
       this.#frame("out", clientId, frame);
       return send(frame);
     };
-    // Published frames are recorded once, as `topic`.
-    if (socket.sendShared === undefined) socket.sendShared = (frame) => send(frame.text);
+    const share = socket.sendShared?.bind(socket);
+    socket.sendShared = (frame) => {
+      // Published frames are recorded once, as `topic`.
+      if (frame.topic === "") {
+        counts.sent++;
+        this.#frame("out", clientId, frame.text);
+      }
+      return share === undefined ? send(frame.text) : share(frame);
+    };
   }
 
   #frame(direction: "in" | "out", clientId: string, frame: string | Uint8Array): void {

@@ -141,10 +141,10 @@ export class ServerConnection implements Connection {
     return this.sendFrame(encodeShort(type, timestamp, correlationId, payload));
   }
 
-  sendFrame(frame: string): SendOutcome {
+  sendFrame(frame: string, shared?: SharedFrame): SendOutcome {
     if (this.#state !== "open") return "dropped";
     checkFrameSize(frame, this.server.options.maxOutboundFrameBytes);
-    return this.#outbox.send(frame);
+    return this.#outbox.send(frame, shared);
   }
 
   sendError(error: ErrorPayload, correlationId: string | undefined): void {

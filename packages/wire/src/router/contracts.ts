@@ -161,8 +161,8 @@ export interface Connection extends Peer<AnyData>, SocketEvents {
    * application frame is larger than `maxOutboundFrameBytes`.
    */
   send(type: string, payload?: unknown, correlationId?: string, timestamp?: number): SendOutcome;
-  /** `send` for a frame that is encoded already. */
-  sendFrame(frame: string): SendOutcome;
+  /** `send` for a frame that is encoded already; `shared` if other connections get it too. */
+  sendFrame(frame: string, shared?: SharedFrame): SendOutcome;
   sendError(error: ErrorPayload, correlationId: string | undefined): void;
   /** Delivers a published frame; false when the peer reads too slowly and the frame was shed. */
   deliver(frame: SharedFrame): boolean;

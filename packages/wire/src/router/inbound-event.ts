@@ -1,6 +1,7 @@
 /** The context of a message: of `on` handlers, and the base class of requests. One object per frame, without closures. */
 
 import type { ChannelTarget } from "../channels/channel-target.ts";
+import { isObject } from "../protocol/checks.ts";
 import { isReservedMetaKey } from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { type AnyErrorCode, type ErrorDetails, type ErrorPayload, WsError } from "../protocol/error.ts";
@@ -20,6 +21,7 @@ import type {
 import type { Connection } from "./contracts.ts";
 import type { HeldMessage } from "./inbound-memory.ts";
 import type { AnyData, ServerContext } from "./peer.ts";
+import { sharedFrame } from "./shared-message.ts";
 import { ConnectionTopics, subscribe, unsubscribe } from "./topics.ts";
 
 /** The members of every context that concern its connection; also the context of `onOpen`. */
@@ -111,19 +113,28 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
     correlationId: string | undefined,
   ): void | Promise<boolean> {
     if (typeof schema !== "object") throw new WsError("INTERNAL", notASchema("Sending a message", schema));
-    checkOutbound(this.ws.server.options.validator, schema, payload, options?.meta, "INTERNAL");
     if (options === undefined) {
+      checkOutbound(this.ws.server.options.validator, schema, payload, undefined, "INTERNAL");
       this.ws.send(schema.type, payload, correlationId, this.now);
       return;
     }
+    const shared =
+      options.shared && options.meta === undefined && correlationId === undefined && isObject(payload)
+        ? sharedFrame(this.ws.server, schema, payload)
+        : undefined;
+    if (shared === undefined)
+      checkOutbound(this.ws.server.options.validator, schema, payload, options.meta, "INTERNAL");
     if (options.signal?.aborted) return options.waitFor && Promise.resolve(false);
-    const outcome = this.ws.sendFrame(
-      encode(
-        schema.type,
-        { timestamp: this.ws.server.clock.wall(), ...outboundMeta(options.meta, correlationId) },
-        payload,
-      ),
-    );
+    const outcome =
+      shared === undefined
+        ? this.ws.sendFrame(
+            encode(
+              schema.type,
+              { timestamp: this.ws.server.clock.wall(), ...outboundMeta(options.meta, correlationId) },
+              payload,
+            ),
+          )
+        : this.ws.sendFrame(shared.text, shared);
     if (options.waitFor === undefined) return;
     if (outcome === "dropped") return Promise.resolve(false);
     return options.waitFor === "ack"

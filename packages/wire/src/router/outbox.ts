@@ -48,12 +48,12 @@ export class Outbox {
   }
 
   /** Sends a frame that must not be lost: the connection is closed when the frame cannot be kept. */
-  send(frame: string): SendOutcome {
+  send(frame: string, shared?: SharedFrame): SendOutcome {
     const limitBytes = this.#connection.server.options.socketBufferLimitBytes;
     const mayBeLarge = MAX_HEADER_BYTES + MAX_BYTES_PER_UNIT * frame.length > 2 * limitBytes;
     const isAlone = mayBeLarge && !this.#exceeds(0);
     if (this.#largeFrameBytes > 0) this.#shrinkLargeFrame();
-    const outcome = this.#socket.send(frame);
+    const outcome = (shared && this.#socket.sendShared?.(shared)) ?? this.#socket.send(frame);
     this.#connection.server.buffers.grew(frame.length);
     // The peer has closed the connection: its close code is reported, and not that this frame was late.
     if (outcome === "closed") return "dropped";

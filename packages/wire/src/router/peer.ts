@@ -60,7 +60,7 @@ export type SendOutcome = "sent" | "queued" | "dropped";
 
 /** One frame for many connections. The platform may store its encoded form in `encoded`. */
 export interface SharedFrame {
-  /** The topic it was published to. */
+  /** The topic it was published to; empty for a message of `send` with the option `shared`. */
   readonly topic: string;
   /** The frame as JSON. */
   readonly text: string;
@@ -92,7 +92,7 @@ export interface Socket {
   readonly sentBytes?: number;
   /** Sends a text frame. Returns `closed` when the peer has closed the connection, and its end was not reported yet. */
   send(frame: string): SendOutcome | "closed";
-  /** Sends a frame that is published to many connections. */
+  /** Sends a frame that many connections get. */
   sendShared?(frame: SharedFrame): SendOutcome | "closed";
   /** Sends a close frame; the platform terminates a peer that does not answer it within a second. */
   close(code: number, reason: string): void;
