@@ -39,10 +39,9 @@ function warnOnce(message: string): void {
 
 /** Calls back after the delay. The timer does not keep the process alive. */
 export function later(callback: () => void, delayMs: number): void {
-  const timer: unknown = setTimeout(callback, delayMs);
-  if (typeof timer === "object" && timer !== null && "unref" in timer && typeof timer.unref === "function") {
-    timer.unref();
-  }
+  // In browsers it is a number, which has no such method.
+  const timer = setTimeout(callback, delayMs) as unknown as { unref?: () => void };
+  timer.unref?.();
 }
 
 /** Resolves after the delay. The timer does not keep the process alive. */

@@ -57,6 +57,8 @@ export interface ControlledFlagValues extends Omit<FlagValues, "expose"> {
   watch(listener: FlagsListener | undefined): void;
   /** Fetches values even if some are loaded. Never rejects. */
   fetch(): Promise<void>;
+  /** Pushed values have the time `~sequence~time`, which is later than that of every page. Now they have their own. */
+  settle(): void;
   /** Discards all values and the responses of requests in flight. */
   reset(): void;
   /** The signed-in user changed: like `reset`, but values of an anonymous visitor stay until the next response. */
@@ -92,7 +94,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   let current: ReadonlyMap<string, FlagState> | undefined;
   let tokens: FlagsBootstrap["exposures"];
   /** Time of the newest values so far. Older values may belong to another user. */
-  let evaluatedAt: string | undefined;
+  let evaluatedAt = "";
   let owner: FlagsOwner | undefined;
   /** The newest revisions that the client has seen, also for an earlier user. */
   let seen: FlagsPosition = NO_POSITION;
@@ -224,8 +226,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   function hydrate(bootstrap: FlagsBootstrap): void {
     if (!isBootstrap(bootstrap) || hydrated.has(bootstrap)) return;
     hydrated.add(bootstrap);
-    if (evaluatedAt !== undefined && bootstrap.evaluatedAt <= evaluatedAt) return;
-    if (isBehind(bootstrap)) return;
+    if (bootstrap.evaluatedAt <= evaluatedAt || isBehind(bootstrap)) return;
     const changed = accept(bootstrap);
     isConfirmed = !needsResponse;
     notify(changed);
@@ -241,9 +242,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     failures = 0;
     isKept = keeps;
     if (!keeps) {
-      current = undefined;
-      tokens = undefined;
-      owner = undefined;
+      current = tokens = owner = undefined;
     }
     if (!keeps || status() !== statusBefore) notify(changed);
     if (listeners.size > 0) void ready();
@@ -254,10 +253,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
   return {
     read: (key) => (isOverridden(key) ? overrides.get(key) : current?.get(key)),
     fallback: (key) => (Object.hasOwn(declared, key) ? declared[key]?.default : undefined),
-    all() {
-      allValues ??= valuesOf([...(current ?? []), ...(isDevelopment() ? overrides : [])]);
-      return allValues;
-    },
+    all: () => (allValues ??= valuesOf([...(current ?? []), ...(isDevelopment() ? overrides : [])])),
     rendered(bootstrap) {
       const isGiven = isBootstrap(bootstrap);
       const states = new Map(isGiven ? statesOf(bootstrap, declared) : []);
@@ -289,9 +285,12 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
       needsResponse = true;
       if (listeners.size > 0) void ready();
     },
+    settle() {
+      evaluatedAt = evaluatedAt?.replace(/.*~/, "");
+    },
     reset: () => drop(false),
     // Values of an anonymous visitor reveal nothing about another user.
-    changeOwner: () => drop(owner !== undefined && owner.userId === undefined),
+    changeOwner: () => drop(!!owner && owner.userId === undefined),
     owner: () => (isKept ? undefined : owner),
     override(key, value) {
       overrides.set(key, { value });
@@ -317,7 +316,7 @@ function* statesOf({ flags }: FlagsBootstrap, declared: FlagDeclarations): Gener
   for (const [key, given] of Object.entries<FlagState | null>(flags)) {
     if (given?.value === undefined) continue;
     const state = asDeclared(key, given, Object.hasOwn(declared, key) ? declared[key] : undefined);
-    if (state !== undefined) yield [key, state];
+    if (state) yield [key, state];
   }
 }
 

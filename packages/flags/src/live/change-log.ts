@@ -8,9 +8,22 @@ const MAX_BEHIND = 1000;
 /** Answers of the audit log that are kept: after a restart, many clients ask for the same revisions. */
 const MAX_KEPT = 100;
 
-interface LoggedChange {
+/** A revision that this process had. */
+interface KnownRevision {
   readonly revision: number;
+  /** The audit hash at the revision. */
+  readonly hash: string;
+}
+
+interface LoggedChange extends KnownRevision {
   readonly keys: readonly string[];
+}
+
+/** What changed after a revision. */
+export interface ChangesSince {
+  /** The audit hash at the revision. A client with another one has values of another history. */
+  readonly hash: string;
+  readonly keys: ReadonlySet<string>;
 }
 
 export class ChangeLog {
@@ -19,7 +32,7 @@ export class ChangeLog {
   /** Oldest first. */
   #changes: LoggedChange[] = [];
   /** The revision after which `#changes` is complete. */
-  #start: number | undefined;
+  #start: KnownRevision | undefined;
   readonly #older = new Map<number, Promise<ChangedKeys | undefined>>();
 
   constructor(store: Pick<FlagStore, "changedKeys">, tenant: string) {
@@ -28,34 +41,44 @@ export class ChangeLog {
   }
 
   add(current: FollowedSnapshot, previous: FollowedSnapshot | undefined): void {
-    if (previous === undefined || this.#start === undefined || current.revision <= previous.revision) {
+    const { revision, auditHash: hash } = current;
+    if (previous === undefined || this.#start === undefined || revision <= previous.revision) {
       this.#changes = [];
-      this.#start = current.revision;
+      this.#start = { revision, hash };
       this.#older.clear();
       return;
     }
     const { keys, overrideKeys } = differenceOf(previous, current);
-    this.#changes.push({ revision: current.revision, keys: [...keys, ...overrideKeys] });
-    const first = this.#changes.find(({ revision }) => current.revision - revision <= MAX_BEHIND);
+    this.#changes.push({ revision, hash, keys: [...keys, ...overrideKeys] });
+    const first = this.#changes.find((change) => revision - change.revision <= MAX_BEHIND);
     const dropped = first === undefined ? 0 : this.#changes.indexOf(first);
     if (dropped === 0) return;
-    this.#start = this.#changes[dropped - 1]?.revision ?? this.#start;
+    this.#start = this.#changes[dropped - 1] ?? this.#start;
     this.#changes.splice(0, dropped);
   }
 
-  /** Keys that changed after the revision. Undefined if that is too long ago or not known. */
-  async keysAfter(revision: number, snapshot: FollowedSnapshot): Promise<ReadonlySet<string> | undefined> {
+  /** What changed after the revision. Undefined if that is too long ago or not known. */
+  async since(revision: number, snapshot: FollowedSnapshot): Promise<ChangesSince | undefined> {
     const start = this.#start;
     const behind = snapshot.revision - revision;
     if (start === undefined || behind < 0 || behind > MAX_BEHIND) return undefined;
     const keys = new Set<string>();
     for (const change of this.#changes) if (change.revision > revision) addAll(keys, change.keys);
-    if (revision >= start) return keys;
-    const older = await this.#read(revision, start);
+    const known = this.#known(revision, snapshot);
+    if (known !== undefined) return { hash: known, keys };
+    // A revision before the first one of this process, or one that it has skipped.
+    const older = await this.#read(revision, Math.max(start.revision, revision + 1));
     if (older === undefined) return undefined;
     addAll(keys, older.keys);
     if (older.segments) addAll(keys, keysWithSegments(snapshot));
-    return keys;
+    return { hash: older.hash, keys };
+  }
+
+  /** The audit hash at a revision that this process had. */
+  #known(revision: number, snapshot: FollowedSnapshot): string | undefined {
+    if (revision === snapshot.revision) return snapshot.auditHash;
+    if (revision === this.#start?.revision) return this.#start.hash;
+    return this.#changes.find((change) => change.revision === revision)?.hash;
   }
 
   #read(after: number, upTo: number): Promise<ChangedKeys | undefined> {

@@ -23,7 +23,16 @@ export function isSameSnapshots(one: Snapshots, other: Snapshots): boolean {
 }
 
 export function positionOf({ global, ofTenant }: Snapshots): LivePosition {
-  return ofTenant === undefined ? [global.revision] : [global.revision, ofTenant.revision];
+  if (ofTenant === undefined) return [markOf([global.auditHash]), global.revision];
+  return [markOf([global.auditHash, ofTenant.auditHash]), global.revision, ofTenant.revision];
+}
+
+/** Hexadecimal digits of a hash in a mark. The mark is in every pushed message, so it is short. */
+const MARK_DIGITS = 4;
+
+/** A number for the histories with these audit hashes. Other changes with the same revisions have another mark. */
+export function markOf(hashes: readonly string[]): number {
+  return hashes.reduce((mark, hash) => mark ^ Number.parseInt(`0${hash.slice(0, MARK_DIGITS)}`, 16), 0);
 }
 
 /** The layers as evaluation reads them. */

@@ -10,7 +10,7 @@ import { bootstrapResult } from "../server/evaluation/results.ts";
 import { withTrusted } from "../server/evaluation/trusted-subject.ts";
 import type { Service } from "../server/service.ts";
 import { createLimit, later, pause, repeat } from "../store/wait.ts";
-import { effectiveLayers, expiredIn, isSameSnapshots, positionOf } from "./layers.ts";
+import { effectiveLayers, expiredIn, isSameSnapshots, markOf, positionOf } from "./layers.ts";
 import { type LivePosition, Sync } from "./messages.ts";
 import type { TagOf } from "./session-tag.ts";
 import type { Held, LiveCaller, Subscriber } from "./subscriber.ts";
@@ -225,7 +225,7 @@ export class LiveFeed {
     const { userId, organizationId, anonymousId } = held.contexts.context;
     const context = { userId, organizationId, anonymousId };
     const at = positionOf(held.snapshots);
-    const [evaluatedAt, position] = [new Date().toISOString(), at.join(".")];
+    const [evaluatedAt, position] = [new Date().toISOString(), at.slice(1).join(".")];
     const full = { flags: {}, evaluatedAt, context, position } as FlagsBootstrap;
     sender.send(Sync, { id, tag: "", at, full });
   }
@@ -294,7 +294,7 @@ export class LiveFeed {
   }
 
   /** Reads the snapshots, at least as new as what the client has: a client never goes back. */
-  async #load(tenant: string, [global, ofTenant]: LivePosition): Promise<void> {
+  async #load(tenant: string, [, global, ofTenant]: LivePosition): Promise<void> {
     const { store } = this.#service;
     const wanted: [string, number][] = [[NO_TENANT, global ?? 0]];
     if (tenant !== NO_TENANT) wanted.push([tenant, ofTenant ?? 0]);
@@ -308,18 +308,24 @@ export class LiveFeed {
   }
 
   /** Keys that may have changed after the client's revisions. Undefined if it needs all values. */
-  async #keysAfter(held: Held, [global, ofTenant]: LivePosition): Promise<readonly string[] | undefined> {
-    const { snapshots, resolved, contexts, nowMs } = held;
+  async #keysAfter(
+    { snapshots, resolved, contexts, nowMs }: Held,
+    [mark, global, ofTenant]: LivePosition,
+  ): Promise<readonly string[] | undefined> {
     if (global === undefined || (ofTenant === undefined) !== (snapshots.ofTenant === undefined))
       return undefined;
-    const keys = await this.#tenants.get(NO_TENANT)?.log.keysAfter(global, snapshots.global);
-    if (keys === undefined) return undefined;
+    const changes = [await this.#tenants.get(NO_TENANT)?.log.since(global, snapshots.global)];
+    if (ofTenant !== undefined && snapshots.ofTenant !== undefined)
+      changes.push(await this.#tenants.get(resolved.tenant)?.log.since(ofTenant, snapshots.ofTenant));
+    const known = changes.filter((one) => one !== undefined);
+    // With another mark, the client has changes that a restored backup does not have.
+    if (known.length < changes.length || markOf(known.map(({ hash }) => hash)) !== mark) return undefined;
     // An override may have expired without a revision.
     const range = { afterMs: Number.NEGATIVE_INFINITY, upToMs: nowMs };
-    const found = new Set([...keys, ...expiredIn(snapshots, contexts.context.userId, range)]);
-    if (ofTenant === undefined || snapshots.ofTenant === undefined) return [...found];
-    const more = await this.#tenants.get(resolved.tenant)?.log.keysAfter(ofTenant, snapshots.ofTenant);
-    return more && [...found, ...more];
+    return [
+      ...known.flatMap(({ keys }) => [...keys]),
+      ...expiredIn(snapshots, contexts.context.userId, range),
+    ];
   }
 
   #scheduleExpiry(): void {

@@ -273,7 +273,7 @@ function resumeOf({ tag, at }: SubscribeInput): Resume | undefined {
 function isPosition(at: unknown): at is LivePosition {
   return (
     Array.isArray(at) &&
-    at.length <= 2 &&
+    at.length <= 3 &&
     at.every((revision) => Number.isSafeInteger(revision) && revision >= 0)
   );
 }

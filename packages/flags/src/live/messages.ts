@@ -5,7 +5,10 @@ import type { JsonValue } from "../engine/json.ts";
 import type { FlagsBootstrap } from "../model/bootstrap.ts";
 import type { ClaimedContext } from "../model/evaluation.ts";
 
-/** The revisions that a client has: of the global flags, and of its organization's flags if there are any. */
+/**
+ * What a client has: a mark of the history, the revision of the global flags, and that of its organization's flags if
+ * there are any. After a backup was restored, other changes get the same revisions, and another mark.
+ */
 export type LivePosition = readonly number[];
 
 /** A client's subscription. */

@@ -46,6 +46,8 @@ export interface Snapshot {
 
 /** A snapshot with the entities it was made from, so that it can be compared with another one of the same tenant. */
 export interface FollowedSnapshot extends Snapshot {
+  /** The hash of the last audit entry. Two snapshots with the same one have the same history. */
+  readonly auditHash: string;
   readonly contents: Contents;
   /** By the flag's id. A flag that did not change has the same object in the next snapshot. */
   readonly compiled: ReadonlyMap<string, CompiledFlag>;
@@ -53,6 +55,8 @@ export interface FollowedSnapshot extends Snapshot {
 
 /** The changes between two revisions of a tenant. */
 export interface ChangedKeys {
+  /** The audit hash at the earlier revision. */
+  readonly hash: string;
   /** Keys of flags that were created, changed or deleted, or whose rules or overrides changed. */
   readonly keys: ReadonlySet<string>;
   /** Whether a segment changed, and so perhaps each flag that uses segments. */

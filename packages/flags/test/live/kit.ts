@@ -96,6 +96,7 @@ export function openPage(host: LiveHost, person: Pick<Person, "headers">, option
     ...person.headers,
     cookie: Array.from(cookies, ([name, value]) => `${name}=${value}`).join("; "),
   });
+  const firstOrigin = host.origin;
   let isBlocked = false;
   const wire = wsClient({
     url: host.liveUrl,
@@ -127,10 +128,12 @@ export function openPage(host: LiveHost, person: Pick<Person, "headers">, option
       customFetchImpl: async (input, init) => {
         const request = new Request(input, init);
         paths.push(new URL(request.url).pathname);
+        // A test may give the page another host.
+        const url = request.url.replace(firstOrigin, host.origin);
         const headers = new Headers(request.headers);
         headers.set("origin", host.origin);
         for (const [name, value] of Object.entries(ownHeaders())) headers.set(name, value);
-        const response = await fetch(new Request(request, { headers }));
+        const response = await fetch(new Request(new Request(url, request), { headers }));
         for (const line of response.headers.getSetCookie())
           cookies.set(...splitOnce(line.split(";", 1)[0] ?? "", "="));
         return response;

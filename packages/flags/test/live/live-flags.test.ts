@@ -1,7 +1,7 @@
 /** Live flags over real sockets: what each page is told, on SQLite and PostgreSQL. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { freshPostgres, freshSqlite } from "../databases.ts";
-import { type HostOptions, startHost } from "../host.ts";
+import { type HostOptions, PASSWORD, startHost } from "../host.ts";
 import { newKey } from "../memory-host.ts";
 import { type LiveHost, livePage, mountLive, SOON, startLive } from "./kit.ts";
 
@@ -156,6 +156,50 @@ describe.each(DATABASES)("live flags on %s", (_name, freshDatabase) => {
     expect(page.text()).not.toContain("CANARY of a");
   });
 
+  test("two sessions of one user with different organizations get only the values of their own", async () => {
+    const { text, set, override } = changesOf(host, GLOBAL);
+    const user = await person();
+    const [a, b] = [await host.organization(user, newKey("a")), await host.organization(user, newKey("b"))];
+    const { headers } = await host.auth.api.signInEmail({
+      body: { email: user.email, password: PASSWORD },
+      returnHeaders: true,
+    });
+    const cookie = headers.getSetCookie().map((line) => line.split(";", 1)[0]);
+    const again = { ...user, headers: { cookie: cookie.join("; ") } };
+    const activate = (organizationId: string) =>
+      host.auth.api.setActiveOrganization({ body: { organizationId }, headers: new Headers(again.headers) });
+    await activate(a);
+    const key = newKey("org");
+    const ofA = await text("of-a-1", { key, organizationId: a });
+    const ofB = await text("of-b-1", { key, organizationId: b });
+    const global = await text("for others");
+    await host.auth.api.createFeatureFlagRule({
+      body: {
+        flagId: global.id,
+        priority: 1,
+        value: "of-a-rule",
+        conditions: { conditions: [{ attribute: "organizationId", operator: "equals", value: a }] },
+      },
+    });
+    const [inB, inA] = [await livePage(host, user), await livePage(host, again)];
+    await inB.sees(key, "of-b-1");
+    await inA.sees(key, "of-a-1");
+    await inA.sees(global.key, "of-a-rule");
+    await set(ofA, "of-a-2");
+    await override(ofB, user.id, "of-b-2");
+    await inA.sees(key, "of-a-2");
+    await inB.sees(key, "of-b-2");
+    expect(inB.text()).not.toContain("of-a");
+    expect(inA.text()).not.toContain("of-b");
+    await activate(b);
+    await inA.sees(key, "of-b-2");
+    await inA.sees(global.key, "for others");
+    const frames = inA.frames.length;
+    await set(ofA, "of-a-3");
+    await inB.sees((await text("x", { organizationId: b })).key, "x");
+    expect(inB.text() + inA.frames.slice(frames).join("\n")).not.toContain("of-a");
+  });
+
   test("after a cut, a page gets what it missed and not the whole set", async () => {
     const { text, set, override } = changesOf(host, GLOBAL);
     const user = await person();
@@ -289,6 +333,42 @@ describe("a subscription", () => {
     expect([page.subscription.state, page.wire.state]).toEqual(["closed", "open"]);
   });
 
+  test("lets newer pages count again after close()", async () => {
+    const { text, set } = changesOf(host);
+    const flag = await text("one");
+    const user = await host.person("rendered");
+    const page = await livePage(host, user);
+    await set(flag, "two");
+    await page.sees(flag.key, "two");
+    const rendered = () =>
+      host.auth.api.bootstrapFeatureFlags({ body: { position: "0" }, headers: new Headers(user.headers) });
+    const old = await rendered();
+    page.subscription.close();
+    await set(flag, "three");
+    page.flags.values().hydrate(await rendered());
+    expect(await page.flags.getValue(flag.key)).toBe("three");
+    page.flags.values().hydrate(old);
+    expect(await page.flags.getValue(flag.key)).toBe("three");
+  });
+
+  test("that begins again after close() follows the first change", async () => {
+    const { text, set } = changesOf(host);
+    const flag = await text("one");
+    const page = await livePage(host, await host.person("again"));
+    for (const value of ["two", "three", "four"]) {
+      await set(flag, value);
+      await page.sees(flag.key, value);
+    }
+    page.subscription.close();
+    const again = page.flags.subscribe();
+    await vi.waitFor(() => expect(again.state).toBe("live"), SOON);
+    const requests = page.paths.length;
+    await set(flag, "five");
+    await page.sees(flag.key, "five");
+    expect(page.paths.length).toBe(requests);
+    again.close();
+  });
+
   test("ends with the session, and nothing is told after it", async () => {
     const { text, set } = changesOf(host);
     const flag = await text("before");
@@ -361,8 +441,13 @@ describe("a subscription", () => {
     const flag = await api.createFeatureFlag({
       body: { key: newKey("arms"), name: "N", type: "string", enabled: true, defaultValue: "A", variants },
     });
-    const page = await livePage(host, await host.person("exposed"), { exposures: true });
-    expect(await page.flags.getVariant(flag.key)).toBe("a");
+    const pages = [
+      await livePage(host, await host.person("exposed"), { exposures: true }),
+      await livePage(host, await host.person("exposed-too"), { exposures: true }),
+    ];
+    // A page without tokens gets the same value.
+    const other = await livePage(host, await host.person("unexposed"));
+    for (const page of pages) expect(await page.flags.getVariant(flag.key)).toBe("a");
     const [first, second] = variants as [(typeof variants)[0], (typeof variants)[0]];
     await api.updateFeatureFlag({
       body: {
@@ -373,10 +458,14 @@ describe("a subscription", () => {
         ],
       },
     });
-    await vi.waitFor(async () => expect(await page.flags.getVariant(flag.key)).toBe("b"), SOON);
-    const frame = page.frames.findLast((one) => one.includes(flag.key)) ?? "";
-    const { token } = JSON.parse(frame).payload;
-    const answer = await host.request("/feature-flags/exposures", { exposures: [token] });
-    expect(answer.json).toEqual({ success: 1, failed: 0 });
+    const tokenOf = async (page: (typeof pages)[0]) => {
+      await vi.waitFor(async () => expect(await page.flags.getVariant(flag.key)).toBe("b"), SOON);
+      return JSON.parse(page.frames.findLast((one) => one.includes(flag.key)) ?? "").payload.token;
+    };
+    const tokens = await Promise.all(pages.map(tokenOf));
+    expect(new Set(tokens).size).toBe(2);
+    expect(await tokenOf(other)).toBeUndefined();
+    const answer = await host.request("/feature-flags/exposures", { exposures: tokens });
+    expect(answer.json).toEqual({ success: 2, failed: 0 });
   });
 });

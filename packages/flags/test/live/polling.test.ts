@@ -18,7 +18,7 @@ afterEach(() => {
 function offline() {
   vi.useFakeTimers();
   const asked: (string | null)[] = [];
-  const server = { value: "one", tag: 'W/"1"', context: {} };
+  const server = { value: "one", tag: 'W/"1"', context: {}, position: "1" };
   let held: Promise<void> | undefined;
   let isHeldNext = false;
   const wire = wsClient({ url: "ws://127.0.0.1:1" });
@@ -32,7 +32,7 @@ function offline() {
         const tag = request.headers.get("if-none-match");
         asked.push(tag);
         // The server evaluates when the request arrives.
-        const { value, context, tag: current } = server;
+        const { value, context, tag: current, position } = server;
         const isHeld = isHeldNext || asked.length === 1;
         isHeldNext = false;
         if (isHeld) await held;
@@ -40,7 +40,7 @@ function offline() {
         if (tag === current) return new Response(null, { status: 304, headers });
         const flags = { a: { value, reason: "default" } };
         return Response.json(
-          { flags, evaluatedAt: new Date().toISOString(), context, position: "1" },
+          { flags, evaluatedAt: new Date().toISOString(), context, position },
           { headers },
         );
       },
@@ -109,6 +109,18 @@ describe("without a socket", () => {
     release();
     await vi.advanceTimersByTimeAsync(0);
     expect(await flags.getValue("a")).toBe("of bob");
+    subscription.close();
+  });
+
+  test("the values of a restored backup are taken, although they are older", async () => {
+    const { flags, server } = offline();
+    const subscription = flags.subscribe();
+    Object.assign(server, { value: "lost", tag: 'W/"2"', position: "5" });
+    await vi.advanceTimersByTimeAsync(7000);
+    expect([subscription.state, await flags.getValue("a")]).toEqual(["polling", "lost"]);
+    Object.assign(server, { value: "restored", tag: 'W/"3"', position: "3", context: {} });
+    await vi.advanceTimersByTimeAsync(37_000);
+    expect(await flags.getValue("a")).toBe("restored");
     subscription.close();
   });
 

@@ -46,7 +46,7 @@ test(title, { timeout: 600_000 }, async () => {
 
   const [url = ""] = nodes.liveUrls;
   const clients = await openClients(url, CLIENTS);
-  const behind = () => clients.filter(({ at }) => at[0] !== revision).length;
+  const behind = () => clients.filter(({ at }) => at[1] !== revision).length;
   /** Resolves to the time until every client has the last revision. */
   async function untilCurrent(withinMs: number): Promise<number> {
     const startedAtMs = performance.now();

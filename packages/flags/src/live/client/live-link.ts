@@ -1,6 +1,5 @@
 /** The live values of one client: subscribes on the socket, applies what the server pushes, and polls without a socket. */
 import type { WsClient } from "@halyard/wire/client";
-import type { ControlledFlagValues, FlagValues } from "../../client/flag-values.ts";
 import type { ClientSeam } from "../../client/seam.ts";
 import type { FlagState, FlagsBootstrap } from "../../model/bootstrap.ts";
 import type { JsonValue } from "../../model/declared.ts";
@@ -14,6 +13,7 @@ import {
   type SyncMessage,
   Unsubscribe,
   Updated,
+  type UpdatedMessage,
 } from "../messages.ts";
 
 /**
@@ -47,14 +47,11 @@ const POLL_MS = 30_000;
 type Table<Value> = Record<string, Value>;
 
 /** What the client has: the last full set, and every change since. Its tables have no prototype: any key is possible. */
-interface Mirror extends Omit<FlagsBootstrap, "exposures"> {
-  readonly position: string;
+interface Mirror extends Omit<FlagsBootstrap, "exposures" | "position"> {
+  position: string;
   readonly flags: Table<FlagState>;
   readonly exposures: Table<string | undefined>;
 }
-
-/** The values of a client also know whose they are. */
-type OwnedValues = FlagValues & Pick<ControlledFlagValues, "owner">;
 
 const text = JSON.stringify;
 export const ignore = (): void => undefined;
@@ -67,8 +64,7 @@ export function reopen(wire: WsClient): void {
     .catch(ignore);
 }
 
-export function createLink(wire: WsClient, { actions, transport, bodyOf }: ClientSeam, emit: Emit): LiveLink {
-  const values = actions.values() as OwnedValues;
+export function createLink(wire: WsClient, { values, transport, bodyOf }: ClientSeam, emit: Emit): LiveLink {
   const page = globalThis.document as Document | undefined;
   let state: LiveState = "connecting";
   let mirror: Mirror | undefined;
@@ -79,7 +75,7 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
   let isSynced = false;
   /** The context that the server evaluates for. */
   let subscribed = "";
-  let etag: string | null = null;
+  let etag: string | null | undefined;
   let sequence = 1e9;
   let isLoaded = values.status() !== "loading";
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,9 +100,11 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
     );
   }
 
-  /** Gives the values to the store. The text sorts after every time, so the store takes them as newer than any page's. */
+  /** Gives the values to the store. Their time sorts after every other, so the store takes them as newer than any page's. */
   function hydrate(bootstrap: FlagsBootstrap): void {
-    values.hydrate({ ...bootstrap, evaluatedAt: `~${++sequence}` });
+    values.hydrate({ ...bootstrap, evaluatedAt: `~${++sequence}~${bootstrap.evaluatedAt}` });
+    // Refused, because the page has newer revisions. The server says in a response whether a backup was restored.
+    if (values.owner() !== bootstrap.context) values.invalidate();
   }
 
   /** What the server pushes does not count until the next `flags:sync`. */
@@ -121,7 +119,6 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
     if (wire.state !== "open") return;
     const mine = ++id;
     const body = bodyOf(NO_POSITION);
-    if (text(body) !== subscribed) tag = undefined;
     subscribed = text(body);
     unsync();
     wire.request(Subscribe, { ...body, id, ...(tag && { tag, at }) }).catch(({ retryable }) => {
@@ -130,10 +127,10 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
     });
   }
 
-  function sync({ id: begun, tag: next, at: position, full, ...changes }: SyncMessage): void {
+  function sync({ id: begun, tag: next, full, ...changes }: SyncMessage): void {
     // A response that is under way may belong to another organization, or to a database before it was restored.
     const isOther = full && mirror;
-    if (begun !== undefined) {
+    if (begun) {
       if (begun !== id) return;
       isSynced = true;
       tag = next;
@@ -145,17 +142,18 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
         } as object as Mirror;
       }
     }
-    apply(position, changes);
+    apply(changes);
     if (isOther) values.invalidate();
   }
 
   /** With a position, the client has everything up to it. */
-  function apply(
-    next: LivePosition | undefined,
-    { updated = [], deleted = [] }: Pick<SyncMessage, "updated" | "deleted">,
-  ): void {
+  function apply({
+    at: next,
+    updated = [],
+    deleted = [],
+  }: Pick<UpdatedMessage, "at"> & Pick<SyncMessage, "updated" | "deleted">): void {
     if (!isSynced || !mirror) return;
-    const { flags, exposures, position } = mirror;
+    const { flags, exposures } = mirror;
     for (const { key, value, variant, reason, token } of updated) {
       // Fields that are undefined count as absent.
       flags[key] = { value, variant, reason: REASONS[reason] } as FlagState;
@@ -165,7 +163,7 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
     if (!next) return;
     at = next;
     // Behind the revisions, a position has the organization's id.
-    mirror = { ...mirror, position: at.join(".") + position.replace(/^\d+(\.\d+)?/, "") };
+    mirror.position = at.slice(1).join(".") + mirror.position.replace(/^\d+(\.\d+)?/, "");
     show();
   }
 
@@ -228,9 +226,14 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
     }
     if (wasLoaded) {
       for (const key of changed) {
-        const { value, variant } = values.read(key) ?? {};
-        if (value === undefined) emit("flag:deleted", { key });
-        else emit("flag:updated", { key, value, variant } as LiveEvents["flag:updated"]);
+        const flag = values.read(key);
+        if (flag)
+          emit("flag:updated", {
+            key,
+            value: flag.value,
+            variant: flag.variant,
+          } as LiveEvents["flag:updated"]);
+        else emit("flag:deleted", { key });
       }
     }
     if (state !== "live" || isForeign()) show();
@@ -238,8 +241,8 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
 
   const stops = [
     wire.on(Sync, sync),
-    wire.on(Updated, (message) => apply(message.at, { updated: [message] })),
-    wire.on(Deleted, ({ key, at: next }) => apply(next, { deleted: [key] })),
+    wire.on(Updated, (message) => apply({ ...message, updated: [message] })),
+    wire.on(Deleted, (message) => apply({ ...message, deleted: [message.key] })),
     wire.onState((next) => {
       if (next === "open") subscribe();
       else unsync();
@@ -257,7 +260,8 @@ export function createLink(wire: WsClient, { actions, transport, bodyOf }: Clien
       if (wire.state === "open") wire.send(Unsubscribe);
       become("closed");
       id++;
-      isSynced = false;
+      // Pages that are rendered later count again.
+      values.settle();
       clearTimeout(timer);
       for (const stop of stops) stop();
     },

@@ -9,7 +9,7 @@ import { AUDIT_MODEL } from "./audit.ts";
 
 /** Entries per query. Each may hold an entity of the largest size. */
 const CHUNK = 200;
-const SELECT = ["tenant", "revision", "action", "flagKey", "before"];
+const SELECT = ["tenant", "revision", "action", "flagKey", "before", "prevHash"];
 
 /** Undefined if an entry is missing. */
 export async function readChangedKeys(
@@ -19,6 +19,7 @@ export async function readChangedKeys(
 ): Promise<ChangedKeys | undefined> {
   const keys = new Set<string>();
   let segments = false;
+  let hash: string | undefined;
   for (let start = after; start < upTo; start += CHUNK) {
     const end = Math.min(start + CHUNK, upTo);
     const also: Where[] = [
@@ -32,14 +33,15 @@ export async function readChangedKeys(
       { also, select: SELECT, limit: CHUNK },
     );
     if (rows.length !== end - start) return undefined;
-    for (const { action, flagKey, before } of rows) {
+    for (const { action, flagKey, before, revision, prevHash } of rows) {
+      if (revision === after + 1) hash = prevHash;
       if (action.startsWith("segment.")) segments = true;
       else keys.add(flagKey);
       // An update may have changed the key.
       if (action === "flag.updated" && before !== null) addKeyOf(before, keys);
     }
   }
-  return { keys, segments };
+  return hash === undefined ? undefined : { hash, keys, segments };
 }
 
 function addKeyOf(before: string, keys: Set<string>): void {
