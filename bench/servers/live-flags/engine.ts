@@ -1,6 +1,6 @@
 /** The sockets of Node or Bun below wire: which frames they were given, and the same frames without wire. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Socket } from "node:net";
 import type { Router } from "@halyard/wire";
 import type { SessionAuthenticator, SessionData, SessionFields } from "@halyard/wire/better-auth";
 
@@ -21,6 +21,15 @@ type Authenticate = SessionAuthenticator<SessionFields>;
 /** Handles a request of the load generator. */
 type Control = (path: string, count: number) => Promise<object>;
 type Send = (this: object, frame: string, ...rest: unknown[]) => unknown;
+type Write = (this: object, chunk: string | Uint8Array, ...rest: unknown[]) => boolean;
+
+/** Of a WebSocket frame without a mask. */
+const MAX_HEADER_BYTES = 10;
+
+function headerLength(frame: Uint8Array): number {
+  const short = frame[1] ?? 0;
+  return short < 126 ? 2 : short === 126 ? 4 : MAX_HEADER_BYTES;
+}
 
 interface BunSocket {
   send: Send;
@@ -51,16 +60,47 @@ class Recorder {
   wrap(prototype: { send: Send }): void {
     const send = prototype.send;
     this.#send = send;
-    const record = (socket: object, frame: string): void => {
-      if (!frame.includes('"flag:updated"')) return;
-      this.#frames.set(socket, frame);
-      this.#missing -= 1;
-      if (this.#missing === 0) this.#done?.();
-    };
+    const record = (socket: object, frame: string): void => this.#record(socket, frame);
     prototype.send = function sendRecorded(frame, ...rest) {
       if (typeof frame === "string") record(this, frame);
       return send.call(this, frame, ...rest);
     };
+  }
+
+  /** The same on Node, where wire writes a frame that many sockets get to the TCP sockets. */
+  wrapWrites(prototype: { send: Send }, tcp: { write: Write }): void {
+    const { send } = prototype;
+    const { write } = tcp;
+    this.#send = send;
+    const websockets = new WeakMap<object, object>();
+    let last: { readonly bytes: Uint8Array; readonly frame: string } | undefined;
+    const frameOf = (bytes: Uint8Array): string => {
+      if (last?.bytes !== bytes)
+        last = { bytes, frame: Buffer.from(bytes).subarray(headerLength(bytes)).toString() };
+      return last.frame;
+    };
+    const record = (socket: object, chunk: string | Uint8Array): void => {
+      const websocket = this.#missing > 0 ? websockets.get(socket) : undefined;
+      // Shorter ones are the header of a frame whose text follows.
+      if (websocket === undefined || chunk.length <= MAX_HEADER_BYTES) return;
+      this.#record(websocket, typeof chunk === "string" ? chunk : frameOf(chunk));
+    };
+    // Every connection gets its values with it, before any change.
+    prototype.send = function sendRegistered(this: { _socket?: object }, frame, ...rest) {
+      if (this._socket !== undefined) websockets.set(this._socket, this);
+      return send.call(this, frame, ...rest);
+    };
+    tcp.write = function writeRecorded(chunk, ...rest) {
+      record(this, chunk);
+      return write.call(this, chunk, ...rest);
+    };
+  }
+
+  #record(socket: object, frame: string): void {
+    if (!frame.includes('"flag:updated"')) return;
+    this.#frames.set(socket, frame);
+    this.#missing -= 1;
+    if (this.#missing === 0) this.#done?.();
   }
 
   async next(count: number): Promise<ReadonlyMap<object, string>> {
@@ -106,7 +146,10 @@ async function serveNode(
 ): Promise<number> {
   const { createNodeHandler } = await import("@halyard/wire/node");
   const { WebSocket } = await import("ws");
-  recorder.wrap(WebSocket.prototype as unknown as { send: Send });
+  recorder.wrapWrites(
+    WebSocket.prototype as unknown as { send: Send },
+    Socket.prototype as unknown as { write: Write },
+  );
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
     void control(pathname, Number(searchParams.get("count"))).then(

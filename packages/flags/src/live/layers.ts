@@ -4,18 +4,13 @@ import { NO_TENANT } from "../model/flag.ts";
 import { type FlagHit, findInLayers, type Layer, layersOf, overrideFor } from "../server/evaluation/flags.ts";
 import type { ContextPair } from "../server/evaluation/trusted-subject.ts";
 import type { FollowedSnapshot } from "../store/flag-store.ts";
-import { differenceOf, expiredKeys, nextExpiry } from "../store/snapshot/difference.ts";
+import { expiredKeys, nextExpiry } from "../store/snapshot/difference.ts";
 import type { LivePosition } from "./messages.ts";
 
 /** The global snapshot, and the organization's if the session has one. */
 export interface Snapshots {
   readonly global: FollowedSnapshot;
   readonly ofTenant: FollowedSnapshot | undefined;
-}
-
-export interface Answer {
-  readonly hit: FlagHit;
-  readonly evaluation: Evaluation;
 }
 
 export function isSameSnapshots(one: Snapshots, other: Snapshots): boolean {
@@ -42,46 +37,25 @@ export function effectiveLayers(tenant: string, { global, ofTenant }: Snapshots)
 }
 
 /** Undefined for a flag that does not exist, or that only server code may read. */
-export function answerOf(
-  layers: readonly Layer[],
-  { context, globalContext }: ContextPair,
-  key: string,
-  nowMs: number,
-): Answer | undefined {
-  const hit = findInLayers(layers, key, false);
-  if (hit === undefined) return undefined;
-  const { layer, found } = hit;
-  const layerContext = layer.tenant === NO_TENANT ? globalContext : context;
-  const override = overrideFor(layer, found, layerContext, nowMs);
-  return { hit, evaluation: found.compiled.evaluate(layerContext, override) };
+export function hitIn(layers: readonly Layer[], key: string): FlagHit | undefined {
+  return findInLayers(layers, key, false);
 }
 
-/** Whether a client that shows one answer need not be told the other. */
-export function isSameAnswer(one: Answer | undefined, other: Answer | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  const [before, after] = [one.evaluation, other.evaluation];
+export function evaluate(
+  { layer, found }: FlagHit,
+  { context, globalContext }: ContextPair,
+  nowMs: number,
+): Evaluation {
+  const layerContext = layer.tenant === NO_TENANT ? globalContext : context;
+  return found.compiled.evaluate(layerContext, overrideFor(layer, found, layerContext, nowMs));
+}
+
+/** Whether a client that shows one result need not be told the other. */
+export function isSameResult(before: Evaluation | undefined, after: Evaluation | undefined): boolean {
+  if (before === undefined || after === undefined || before === after) return before === after;
   if (before.variant !== after.variant) return false;
   if (before.value === after.value) return true;
   return typeof after.value === "object" && JSON.stringify(before.value) === JSON.stringify(after.value);
-}
-
-/** Keys of flags whose answer may differ for the user between two pairs of snapshots of the same tenant. */
-export function candidatesBetween(
-  before: Snapshots,
-  after: Snapshots,
-  userId: string | undefined,
-): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const [one, other] of [
-    [before.global, after.global],
-    [before.ofTenant, after.ofTenant],
-  ] as const) {
-    if (one === other || one === undefined || other === undefined) continue;
-    const difference = differenceOf(one, other);
-    for (const key of difference.keys) keys.add(key);
-    if (userId !== undefined) for (const key of difference.overridden(userId)) keys.add(key);
-  }
-  return keys;
 }
 
 /** When the next override of the user expires, in wall-clock time. */

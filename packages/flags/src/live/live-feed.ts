@@ -148,16 +148,18 @@ export class LiveFeed {
     // The changes of one turn are evaluated together.
     await undefined;
     let startedAtMs = performance.now();
+    let nextExpiryMs = Number.POSITIVE_INFINITY;
     // The loop also visits subscribers that are marked during it.
     for (const subscriber of this.#marked) {
       this.#marked.delete(subscriber);
       this.#bring(subscriber);
+      if (subscriber.nextExpiryMs < nextExpiryMs) nextExpiryMs = subscriber.nextExpiryMs;
       if (performance.now() - startedAtMs < SLICE_MS) continue;
       await pause();
       startedAtMs = performance.now();
     }
     this.#isWorking = false;
-    this.#scheduleExpiry();
+    this.#scheduleExpiry(nextExpiryMs);
   }
 
   /** Brings a client to the current snapshots. */
@@ -328,18 +330,17 @@ export class LiveFeed {
     ];
   }
 
-  #scheduleExpiry(): void {
-    let atMs = Number.POSITIVE_INFINITY;
-    for (const { nextExpiryMs } of this.#subscribers) if (nextExpiryMs < atMs) atMs = nextExpiryMs;
-    if (atMs === this.#expiry?.atMs || this.#isClosed) return;
+  /** An override expires at this time. A timer for an earlier one stays, and finds the next when it fires. */
+  #scheduleExpiry(atMs: number): void {
+    if (atMs >= (this.#expiry?.atMs ?? Number.POSITIVE_INFINITY) || this.#isClosed) return;
     clearTimeout(this.#expiry?.timer);
-    this.#expiry = undefined;
-    if (atMs === Number.POSITIVE_INFINITY) return;
     const delayMs = Math.min(Math.max(atMs - Date.now(), 1), MAX_DELAY_MS);
     const timer = later(() => {
       this.#expiry = undefined;
       this.#mark(this.#expired());
-      this.#scheduleExpiry();
+      let nextMs = Number.POSITIVE_INFINITY;
+      for (const { nextExpiryMs } of this.#subscribers) nextMs = Math.min(nextMs, nextExpiryMs);
+      this.#scheduleExpiry(nextMs);
     }, delayMs);
     this.#expiry = { atMs, timer };
   }

@@ -10,6 +10,8 @@ export interface LiveTenant {
   readonly subscribers: Set<Subscriber>;
   readonly log: ChangeLog;
   snapshot: FollowedSnapshot | undefined;
+  /** The last pair of snapshots, the same object for all sessions of the tenant. */
+  pair: Snapshots | undefined;
   stop: () => void;
 }
 
@@ -38,13 +40,15 @@ export class LiveTenants {
 
   /** The current snapshots of a tenant. Throws if they were not read yet. */
   snapshots(tenant: string): Snapshots {
+    const own = this.#byId.get(tenant);
     const global = this.#byId.get(NO_TENANT)?.snapshot;
-    const ofTenant = tenant === NO_TENANT ? undefined : this.#byId.get(tenant)?.snapshot;
-    if (global === undefined || (ofTenant === undefined && tenant !== NO_TENANT))
+    const ofTenant = tenant === NO_TENANT ? undefined : own?.snapshot;
+    if (own === undefined || global === undefined || (ofTenant === undefined && tenant !== NO_TENANT))
       throw new FeatureFlagError("STORAGE_ERROR", "The flags are not loaded yet. Try again.", {
         status: 503,
       });
-    return { global, ofTenant };
+    if (own.pair?.global !== global || own.pair.ofTenant !== ofTenant) own.pair = { global, ofTenant };
+    return own.pair;
   }
 
   close(): void {
@@ -56,7 +60,13 @@ export class LiveTenants {
     const existing = this.#byId.get(tenant);
     if (existing !== undefined) return existing;
     const log = new ChangeLog(this.#store, tenant);
-    const made: LiveTenant = { subscribers: new Set(), log, snapshot: undefined, stop: () => undefined };
+    const made: LiveTenant = {
+      subscribers: new Set(),
+      log,
+      snapshot: undefined,
+      pair: undefined,
+      stop: () => undefined,
+    };
     this.#byId.set(tenant, made);
     made.stop = this.#store.follow(tenant, (current, previous) => {
       log.add(current, previous);

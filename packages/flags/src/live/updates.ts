@@ -2,50 +2,66 @@
 import type { Caller } from "@halyard/sessions/plugin";
 import type { Evaluation } from "../engine/definition.ts";
 import { hasArms } from "../server/evaluation/assignment.ts";
-import type { Layer } from "../server/evaluation/flags.ts";
+import type { FlagHit, Layer } from "../server/evaluation/flags.ts";
 import { countEvaluation, type EvaluationScope, scopeOf } from "../server/evaluation/scope.ts";
 import type { Service } from "../server/service.ts";
 import type { SnapshotFlag } from "../store/flag-store.ts";
+import { evaluate, expiredIn, hitIn, isSameResult, nextExpiryOf, type Snapshots } from "./layers.ts";
 import {
-  type Answer,
-  answerOf,
-  candidatesBetween,
-  effectiveLayers,
-  expiredIn,
-  isSameAnswer,
-  nextExpiryOf,
-  positionOf,
-  type Snapshots,
-} from "./layers.ts";
-import { Deleted, REASONS, Sync, Updated, type UpdatedMessage } from "./messages.ts";
-import type { Held, Subscriber } from "./subscriber.ts";
+  Deleted,
+  type DeletedMessage,
+  type LivePosition,
+  REASONS,
+  Sync,
+  Updated,
+  type UpdatedMessage,
+} from "./messages.ts";
+import { stepBetween, type Target, targetOf } from "./step.ts";
+import type { Held, SendingOptions, Subscriber } from "./subscriber.ts";
 
 /** More changes than this go out in one message. */
 const MAX_SINGLE = 8;
 /** Revisions that did not concern a client, after which it is told its position, so that it can resume. */
 const MAX_UNTOLD = 500;
 
+/** A flag that changed for a session. Without a result, it no longer exists. */
+interface Change {
+  readonly key: string;
+  readonly hit: FlagHit | undefined;
+  readonly evaluation: Evaluation | undefined;
+}
+
 /** Sends what differs between what the client has and the new snapshots, and remembers that the client has it. */
 export function sendUpdates(service: Service, subscriber: Subscriber, held: Held, target: Snapshots): void {
   const { userId, nextExpiryMs } = subscriber;
+  const { resolved, contexts, snapshots, tag } = held;
   const nowMs = Date.now();
-  const keys = new Set(candidatesBetween(held.snapshots, target, userId));
-  if (nextExpiryMs <= nowMs) {
-    const range = { afterMs: held.nowMs, upToMs: nowMs };
-    for (const key of expiredIn(held.snapshots, userId, range)) keys.add(key);
-    for (const key of expiredIn(target, userId, range)) keys.add(key);
+  const step = stepBetween(resolved.tenant, snapshots, target);
+  const isSimple = step.keepsOverrides && nextExpiryMs > nowMs;
+  const candidates = isSimple
+    ? step.candidates
+    : step.candidatesFor(userId, expiredBetween(held, target, userId, nowMs));
+  const changes: Change[] = [];
+  for (const { key, before, after } of candidates) {
+    const evaluation = after && evaluate(after, contexts, nowMs);
+    if (isSameResult(before && evaluate(before, contexts, held.nowMs), evaluation)) continue;
+    changes.push({ key, hit: after, evaluation });
   }
-  const { contexts, resolved } = held;
-  const before = effectiveLayers(resolved.tenant, held.snapshots);
-  const after = effectiveLayers(resolved.tenant, target);
-  const changes: [string, Answer | undefined][] = [];
-  for (const key of keys) {
-    const answer = answerOf(after, contexts, key, nowMs);
-    if (isSameAnswer(answerOf(before, contexts, key, held.nowMs), answer)) continue;
-    changes.push([key, answer]);
-  }
-  remember(subscriber, { ...held, snapshots: target, nowMs });
-  sendChanges(service, subscriber, changes, after);
+  const next = { resolved, contexts, snapshots: target, tag, nowMs };
+  if (isSimple) subscriber.held = next;
+  else remember(subscriber, next);
+  sendChanges(service, subscriber, changes, step.target);
+}
+
+/** Keys of flags whose override for the user has expired since the client got its values. */
+function expiredBetween(
+  held: Held,
+  target: Snapshots,
+  userId: string | undefined,
+  nowMs: number,
+): readonly string[] {
+  const range = { afterMs: held.nowMs, upToMs: nowMs };
+  return [...expiredIn(held.snapshots, userId, range), ...expiredIn(target, userId, range)];
 }
 
 /** Sends the current values of these flags, for a client that has older ones. */
@@ -55,12 +71,12 @@ export function sendCurrent(
   held: Held,
   keys: Iterable<string>,
 ): void {
-  const layers = effectiveLayers(held.resolved.tenant, held.snapshots);
-  const changes = Array.from(new Set(keys), (key): [string, Answer | undefined] => [
-    key,
-    answerOf(layers, held.contexts, key, held.nowMs),
-  ]);
-  sendChanges(service, subscriber, changes, layers);
+  const target = targetOf(held.resolved.tenant, held.snapshots);
+  const changes = Array.from(new Set(keys), (key): Change => {
+    const hit = hitIn(target.layers, key);
+    return { key, hit, evaluation: hit && evaluate(hit, held.contexts, held.nowMs) };
+  });
+  sendChanges(service, subscriber, changes, target);
 }
 
 export function remember(subscriber: Subscriber, held: Held): void {
@@ -79,33 +95,54 @@ function sumOf(snapshots: Snapshots | undefined): number {
 function sendChanges(
   service: Service,
   subscriber: Subscriber,
-  changes: readonly (readonly [string, Answer | undefined])[],
-  layers: readonly Layer[],
+  changes: readonly Change[],
+  target: Target,
 ): void {
   const { held, sender } = subscriber;
   if (held === undefined) return;
-  const at = positionOf(held.snapshots);
+  const { at } = target;
   if (changes.length === 0) {
     if (Math.abs(sumOf(held.snapshots) - subscriber.toldRevision) < MAX_UNTOLD) return;
-    sender.send(Sync, { at });
+    sender.send(Sync, target.moved, SHARED);
     return told(subscriber);
   }
-  const evaluated = new SentEvaluations(service, subscriber, held, layers);
+  service.tally.touch();
+  const sent = new SentEvaluations(service, subscriber, held, target);
   const last = changes.length - 1;
   if (changes.length > MAX_SINGLE) {
-    const updated = changes.flatMap(([, answer]) =>
-      answer === undefined ? [] : [evaluated.updateOf(answer)],
-    );
-    const deleted = changes.flatMap(([key, answer]) => (answer === undefined ? [key] : []));
+    const updated = changes.flatMap((change) => sent.updateOf(change) ?? []).map(withoutPosition);
+    const deleted = changes.flatMap(({ key, evaluation }) => (evaluation === undefined ? [key] : []));
     sender.send(Sync, { updated, deleted, at });
   } else {
-    for (const [index, [key, answer]] of changes.entries()) {
-      const end = index === last ? { at } : {};
-      if (answer === undefined) sender.send(Deleted, { key, ...end });
-      else sender.send(Updated, { ...evaluated.updateOf(answer), ...end });
+    for (const [index, change] of changes.entries()) {
+      const { key, evaluation } = change;
+      const update = sent.updateOf(change);
+      if (index < last) {
+        if (update === undefined) sender.send(Deleted, { key });
+        else sender.send(Updated, withoutPosition(update));
+      } else if (update === undefined) sender.send(Deleted, deletionOf(target, key), SHARED);
+      else sender.send(Updated, update, isKnown(target, evaluation, update) ? SHARED : undefined);
     }
   }
   told(subscriber);
+}
+
+const SHARED: SendingOptions = { shared: true };
+
+/** Whether other sessions get the same message. */
+function isKnown({ updates }: Target, evaluation: Evaluation | undefined, update: UpdatedMessage): boolean {
+  return evaluation !== undefined && updates.get(evaluation) === update;
+}
+
+function deletionOf({ deletions, at }: Target, key: string): DeletedMessage {
+  const known = deletions.get(key) ?? { key, at };
+  deletions.set(key, known);
+  return known;
+}
+
+/** Of a message that is not the last of a change. */
+function withoutPosition({ at: _at, ...message }: UpdatedMessage): UpdatedMessage {
+  return message;
 }
 
 /** The evaluations of one change for one subscriber: counted, and with tokens if the client reports exposures. */
@@ -113,42 +150,56 @@ class SentEvaluations {
   readonly #service: Service;
   readonly #subscriber: Subscriber;
   readonly #held: Held;
-  readonly #layers: readonly Layer[];
+  readonly #target: Target;
   /** Made for the first flag with a token. */
   #scope: EvaluationScope | undefined;
 
-  constructor(service: Service, subscriber: Subscriber, held: Held, layers: readonly Layer[]) {
+  constructor(service: Service, subscriber: Subscriber, held: Held, target: Target) {
     this.#service = service;
     this.#subscriber = subscriber;
     this.#held = held;
-    this.#layers = layers;
-    service.tally.touch();
+    this.#target = target;
   }
 
-  updateOf({ hit: { layer, found }, evaluation }: Answer): UpdatedMessage {
-    const { value, variant, reason } = evaluation;
-    const token = this.#count(layer, found, evaluation);
-    return {
-      key: found.flag.key,
-      value,
-      ...(variant !== undefined && { variant }),
-      reason: REASONS.indexOf(reason),
-      ...(token !== undefined && { token }),
-    };
+  /** The message for a flag, as the last of a change. Undefined if the flag does not exist. */
+  updateOf({ hit, evaluation }: Change): UpdatedMessage | undefined {
+    if (hit === undefined || evaluation === undefined) return undefined;
+    const { layer, found } = hit;
+    if (this.#subscriber.input.exposures === true && hasArms(found))
+      return messageOf(found, evaluation, this.#target.at, this.#tokenOf(layer, found, evaluation));
+    this.#service.tally.count(layer.tenant, found, evaluation.reason);
+    this.#service.meter.evaluated(evaluation.reason);
+    const { updates, at } = this.#target;
+    const known = updates.get(evaluation);
+    if (known !== undefined) return known;
+    const message = messageOf(found, evaluation, at, undefined);
+    // The result of an override belongs to one user.
+    if (evaluation.reason !== "override") updates.set(evaluation, message);
+    return message;
   }
 
-  #count(layer: Layer, found: SnapshotFlag, evaluation: Evaluation): string | undefined {
-    const { input, who } = this.#subscriber;
-    if (input.exposures !== true || !hasArms(found)) {
-      this.#service.tally.count(layer.tenant, found, evaluation.reason);
-      this.#service.meter.evaluated(evaluation.reason);
-      return undefined;
-    }
-    const parts = { held: this.#held, layers: this.#layers, hasTokens: true };
-    this.#scope ??= scopeFor(this.#service, who.caller, parts);
+  #tokenOf(layer: Layer, found: SnapshotFlag, evaluation: Evaluation): string | undefined {
+    const parts = { held: this.#held, layers: this.#target.layers, hasTokens: true };
+    this.#scope ??= scopeFor(this.#service, this.#subscriber.who.caller, parts);
     countEvaluation(this.#scope, layer, found, evaluation);
     return this.#scope.exposures?.get(found.flag.key);
   }
+}
+
+function messageOf(
+  { flag }: SnapshotFlag,
+  { value, variant, reason }: Evaluation,
+  at: LivePosition,
+  token: string | undefined,
+): UpdatedMessage {
+  return {
+    key: flag.key,
+    value,
+    ...(variant !== undefined && { variant }),
+    reason: REASONS.indexOf(reason),
+    ...(token !== undefined && { token }),
+    at,
+  };
 }
 
 /** The scope of evaluations whose values are sent. */
