@@ -59,7 +59,11 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
   for (let index = 0; index < processes; index++) {
     const bus = await nodes?.openBus();
     const flags = { multiTenant: true, ...(bus && { bus }) };
-    const host = await mountLive(await startHost({ database: open(), migrate: index === 0, flags }));
+    // The owner is a member too. Better Auth's own limit is 100.
+    const organization = { membershipLimit: pages + 1 };
+    const host = await mountLive(
+      await startHost({ database: open(), migrate: index === 0, flags, organization }),
+    );
     await nodes?.connect(host);
     hosts.push(host);
   }
