@@ -17,8 +17,8 @@ let browser: Browser;
 
 before(async () => {
   database = await createPostgresDatabase();
-  app = await startApp(openDatabase(database.url), 0);
-  browser = await launchChromium();
+  // The test runner counts this time as that of the first test.
+  [app, browser] = await Promise.all([startApp(openDatabase(database.url), 0), launchChromium()]);
   // At the first visit, Vite bundles the dependencies and may reload the page, which would lose a click.
   const page = await browser.newPage();
   await page.goto(app.origin, { waitUntil: "networkidle", timeout: 120_000 });
