@@ -25,7 +25,7 @@ async function setUp({ more = {}, hasOrganizations = true }: HostOptions = {}) {
     await pool.end();
     await drop();
   });
-  const options = {
+  const options: BetterAuthOptions = {
     baseURL: "http://auth.example",
     secret: "a secret for tests that is long enough 0123456789",
     database: pool,
@@ -33,7 +33,7 @@ async function setUp({ more = {}, hasOrganizations = true }: HostOptions = {}) {
     telemetry: { enabled: false },
     plugins: [admin(), ...(hasOrganizations ? [organization()] : [])],
     ...more,
-  } satisfies BetterAuthOptions;
+  };
   await (await getMigrations(options)).runMigrations();
   const context = await betterAuth(options).$context;
   const { adapter } = context;

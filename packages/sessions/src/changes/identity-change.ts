@@ -62,7 +62,7 @@ export class RecentChanges {
 }
 
 /** The same for a token and for its print. */
-export function nameOf(change: IdentityChange): string {
+function nameOf(change: IdentityChange): string {
   if (change.kind === "unknown") return change.kind;
   if (change.kind === "session") return `session-print ${sessionPrint(change.id)}`;
   return `${change.kind} ${change.id}`;

@@ -1,6 +1,6 @@
 /**
  * Finds changed sessions in PostgreSQL by the versions of their rows: one query for thousands of them, which returns only
- * those with a row that was written, inserted or deleted, whatever column it was and whoever wrote it.
+ * those with a row that was written, inserted or deleted, whatever the column, by Better Auth or past it.
  */
 import { within } from "../callers/deadline.ts";
 import { hasOrganizations } from "../callers/organizations.ts";
