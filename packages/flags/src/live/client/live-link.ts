@@ -243,9 +243,9 @@ export function createLink(wire: WsClient, { values, transport, bodyOf }: Client
     wire.on(Sync, sync),
     wire.on(Updated, (message) => apply({ ...message, updated: [message] })),
     wire.on(Deleted, (message) => apply({ ...message, deleted: [message.key] })),
-    wire.onState((next) => {
-      if (next === "open") subscribe();
-      else unsync();
+    wire.onState(() => {
+      unsync();
+      subscribe();
     }),
     values.subscribe(see),
     () => page?.removeEventListener("visibilitychange", seeVisible),
