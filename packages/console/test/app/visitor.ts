@@ -87,8 +87,7 @@ export function createVisits(
       problems,
       open,
       async findViolations(rules) {
-        // Without frames there is nothing to merge, for which axe would open another page.
-        const axe = new AxeBuilder({ page }).setLegacyMode(true);
+        const axe = new AxeBuilder({ page });
         const { violations } = await (rules === undefined
           ? axe.withTags(TAGS)
           : axe.withRules([...rules])

@@ -169,8 +169,7 @@ async function openWindow(
       await page.getByRole("dialog", { name: "Feature flags" }).waitFor();
     },
     async findViolations(rules) {
-      // Without frames there is nothing to merge, for which axe would open another page.
-      const axe = new AxeBuilder({ page }).setLegacyMode(true);
+      const axe = new AxeBuilder({ page });
       const { violations } = await (rules ? axe.withRules([...rules]) : axe).analyze();
       return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
     },
