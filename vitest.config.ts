@@ -44,13 +44,17 @@ export default defineConfig({
             exclude: [...exclude, "src/**", `test/spec/!${OWN_PROCESS}`],
           },
         },
+        // These need no process of their own: loading the modules takes longer than running most of them.
         {
           extends: true as const,
-          // These need no process of their own: loading the modules takes longer than running most of them.
+          test: { name: `${name} units`, root, include: ["src/**/*.test.ts"], exclude, isolate: false },
+        },
+        {
+          extends: true as const,
           test: {
-            name: `${name} shared`,
+            name: `${name} spec`,
             root,
-            include: ["src/**/*.test.ts", "test/spec/*.test.ts"],
+            include: ["test/spec/*.test.ts"],
             exclude: [...exclude, `test/spec/${OWN_PROCESS}`],
             isolate: false,
           },
