@@ -4,7 +4,7 @@ import { disconnectAll, greeted, type Peer } from "./contract/adapter/peer.ts";
 import { Attacker } from "./fixtures/hostile/attacker.ts";
 import { Random, seedOf } from "./fixtures/random.ts";
 
-const FRAMES = sized(1_000_000, 20_000);
+const FRAMES = sized(1_000_000, 50_000);
 const ATTACKERS = 20;
 /** Maximum response time of the server: far above a usual response, far below a hang. */
 const SANE_P99_MS = 500;

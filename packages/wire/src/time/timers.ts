@@ -8,7 +8,8 @@ const NOWHERE = -1;
 const DUE = -2;
 /** The slot after those of the ticks: entries that are due later than this many ticks ahead, in no order. */
 const FAR = SLOTS;
-const FAR_TICKS = 2 * SLOTS;
+/** About two minutes. Timeouts of requests are shorter: for one after the other, the system timer need not be set again. */
+const FAR_TICKS = 16 * SLOTS;
 /** The longest delay of a system timer is 25 days. */
 const MAX_TICKS = 100_000_000;
 
@@ -92,7 +93,11 @@ export class TimerWheel implements Timers {
     else entry.before.after = entry.after;
     if (entry.after !== undefined) entry.after.before = entry.before;
     if (entry.slot !== FAR) this.#size--;
-    else if (this.#slots[FAR] === undefined) this.#farTick = Number.POSITIVE_INFINITY;
+    else if (this.#slots[FAR] === undefined) {
+      this.#farTick = Number.POSITIVE_INFINITY;
+      // It could be set to a time days ahead, for nothing.
+      if (this.#size === 0) this.#disarm();
+    }
     entry.slot = NOWHERE;
     entry.before = undefined;
     entry.after = undefined;
