@@ -13,9 +13,10 @@ function check(result: AbTestResult, seed: number): void {
   expect(result.counted, `HALYARD_SEED=${seed}`).toEqual(result.books);
   expect(result.faults).toBeGreaterThan(0);
   expect(result.signIns).toBeGreaterThan(SUBJECTS / 3);
-  for (const flag of ["headline", "pricing"]) {
-    expect(Object.keys(result.books[flag] ?? {})).toEqual(expect.arrayContaining(["", "a", "b"]));
-  }
+  const arms = ["headline", "pricing"].map((flag) => Object.keys(result.books[flag] ?? {}));
+  for (const names of arms) expect(names).toEqual(expect.arrayContaining(["a", "b"]));
+  // Events without an exposure are rare among few subjects, whose ids are random.
+  expect(arms.flat()).toContain("");
 }
 
 describe("guide/flags-statistics: Statistics of a flag (A/B test)", () => {
