@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listFiles, read } from "./repository.ts";
+import { listFiles, listPackages, read } from "./repository.ts";
 
 const workflows = listFiles().filter((file) => /^\.github\/workflows\/.+\.ya?ml$/.test(file));
 
@@ -28,4 +28,17 @@ test.for(workflows)("every npm script that %s runs exists", (file) => {
   const { scripts }: { scripts: Record<string, string> } = JSON.parse(read("package.json"));
   const called = Array.from(read(file).matchAll(/\bnpm run ([\w:-]+)/g), ([, name = ""]) => name);
   expect(called.filter((name) => scripts[name] === undefined)).toEqual([]);
+});
+
+test("the release publishes each package after those it needs", () => {
+  const [, names = ""] = /order=\((.+)\)/.exec(read(".github/workflows/release.yml")) ?? [];
+  const order = names.split(" ").map((name) => `@halyard/${name}`);
+  const packages = listPackages();
+  expect(order.toSorted()).toEqual(packages.map(({ manifest }) => manifest.name).toSorted());
+  const early = packages.flatMap(({ manifest }) => {
+    const needed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+    const later = needed.filter((name) => order.indexOf(name) > order.indexOf(manifest.name));
+    return later.map((name) => `${manifest.name} comes before ${name}`);
+  });
+  expect(early).toEqual([]);
 });
