@@ -3,9 +3,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findFences } from "./markdown.ts";
+import { findFences, findHeadings } from "./markdown.ts";
 import { run } from "./process.ts";
 import { scopeSetting } from "./release/registry.ts";
 import { read, type Workspace } from "./repository.ts";
@@ -25,6 +25,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
   fastify: "5.12.8",
   hono: "4.13.17",
   next: "16.4.6",
+  nuxt: "4.5.2",
   react: "19.3.1",
   "react-dom": "19.3.1",
   svelte: "5.57.3",
@@ -33,10 +34,12 @@ const VERSIONS: Readonly<Record<string, string>> = {
 };
 
 interface Framework {
-  /** Where the page's `auth.ts` goes. */
-  readonly auth: string;
-  /** Files that a new project of the framework has, by path. */
-  readonly project: Readonly<Record<string, string>>;
+  /** The section of the page whose files make up the project. */
+  readonly section: string;
+  /** The folder of the page's `auth.ts`. */
+  readonly folder: string;
+  /** The folder of the page's `setup.ts`, where it is another one. */
+  readonly setupFolder?: string;
   /** The program that builds the app. Servers of plain Node are not built. */
   readonly build?: readonly string[];
   readonly start: readonly string[];
@@ -46,43 +49,40 @@ interface Framework {
 
 const bin = (name: string): string => join("..", "node_modules", ".bin", name);
 
-const onNode = (name: string): Framework => ({
-  auth: "auth.ts",
-  project: {},
-  start: [process.execPath, `${name}.ts`],
+const onNode = (section: string, program: string): Framework => ({
+  section,
+  folder: ".",
+  start: [process.execPath, program],
   page: "/checkout",
 });
 
-export type FrameworkName = "hono" | "express" | "fastify" | "next" | "svelte";
+export type FrameworkName = "hono" | "express" | "fastify" | "next" | "svelte" | "nuxt";
 
 const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
-  hono: onNode("hono"),
-  express: onNode("express"),
-  fastify: onNode("fastify"),
+  hono: onNode("Hono", "hono.ts"),
+  express: onNode("Express", "express.ts"),
+  fastify: onNode("Fastify", "fastify.ts"),
   next: {
-    auth: "lib/auth.js",
-    project: {
-      "app/layout.jsx":
-        'export default function Layout({ children }) {\n  return <html lang="en"><body>{children}</body></html>;\n}\n',
-    },
+    section: "Next.js",
+    folder: "lib",
     build: [bin("next"), "build"],
     start: [bin("next"), "start"],
     page: "/checkout",
   },
   svelte: {
-    auth: "src/lib/server/auth.js",
-    project: {
-      "src/app.html":
-        '<!doctype html><html lang="en"><head>%sveltekit.head%</head><body>%sveltekit.body%</body></html>\n',
-      "vite.config.js": `import adapter from "@sveltejs/adapter-node";
-import { sveltekit } from "@sveltejs/kit/vite";
-
-export default { plugins: [sveltekit({ adapter: adapter() })] };
-`,
-    },
+    section: "SvelteKit",
+    folder: "src/lib/server",
     build: [bin("vite"), "build"],
     start: [process.execPath, "build/index.js"],
     page: "/checkout",
+  },
+  nuxt: {
+    section: "Nuxt",
+    folder: "server/utils",
+    setupFolder: ".",
+    build: [bin("nuxt"), "build"],
+    start: [process.execPath, ".output/server/index.mjs"],
+    page: "/api/checkout",
   },
 };
 
@@ -112,10 +112,11 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
     BETTER_AUTH_SECRET: "a secret that is only good enough for this check, which is all it does",
     BETTER_AUTH_URL: `http://localhost:${port}`,
     NEXT_TELEMETRY_DISABLED: "1",
+    NUXT_TELEMETRY_DISABLED: "1",
     ORIGIN: `http://localhost:${port}`,
     PORT: String(port),
   };
-  const seeded = await run(process.execPath, ["seed.mjs"], { cwd: project, env });
+  const seeded = await run(process.execPath, [setupPathOf(framework)], { cwd: project, env });
   if (!seeded.ok) return seeded;
   const [builder, ...buildArgs] = framework.build ?? [];
   if (builder !== undefined) {
@@ -124,7 +125,7 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
   }
   const server = start(framework.start, project, env);
   try {
-    await tryOut(env.BETTER_AUTH_URL, framework.page, seeded.stdout.trim(), server);
+    await tryOut(env.BETTER_AUTH_URL, framework.page, server);
     return { ok: true, output: "" };
   } catch (error) {
     return { ok: false, output: `${name}: ${String(error)}\n${server.output()}` };
@@ -133,55 +134,52 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
   }
 }
 
-/** The page's blocks, by file name: `file=` after the language, or a path in the first line. */
-function blocksOfPage(): ReadonlyMap<string, string> {
-  return new Map(
-    findFences(read(PAGE)).flatMap(({ info, lines }) => {
-      const named =
-        /(?:^|\s)file=(\S+)/.exec(info)?.[1] ?? /^(?:\/\/|<!--) (\S+\.\w+)/.exec(lines[0] ?? "")?.[1];
-      return named === undefined ? [] : [[named, `${lines.join("\n")}\n`] as const];
+/** The files that every project of the page has, and those of one section, by path. */
+function filesOf(section: string): Readonly<Record<string, string>> {
+  const text = read(PAGE);
+  const headings = findHeadings(text);
+  const sectionAt = (line: number): string | undefined =>
+    headings.findLast((heading) => heading.line < line)?.text;
+  const shared = headings[0]?.text;
+  return Object.fromEntries(
+    findFences(text).flatMap(({ info, line, lines }) => {
+      const path = /(?:^|\s)file=(\S+)/.exec(info)?.[1];
+      const owner = sectionAt(line);
+      if (path === undefined || (owner !== section && owner !== shared)) return [];
+      return [[path, `${lines.join("\n")}\n`]];
     }),
   );
 }
 
-function writeProject(folder: string, { auth, project }: Framework): void {
-  const blocks = blocksOfPage();
+function writeProject(root: string, framework: Framework): void {
+  const { section, folder } = framework;
+  const { "auth.ts": auth = "", "setup.ts": setup = "", ...rest } = filesOf(section);
+  const setupPath = setupPathOf(framework);
+  const fromSetup = relative(dirname(setupPath), join(folder, "auth.ts"));
   const files = {
+    ...rest,
     "package.json": JSON.stringify({ name: "mounted", private: true, type: "module" }),
-    ...project,
-    ...Object.fromEntries(blocks),
-    [auth]: blocks.get("auth.ts") ?? "",
-    "seed.mjs": seedOf(auth),
+    [join(folder, "auth.ts")]: auth,
+    [setupPath]: setup.replace('"./auth.ts"', `"./${fromSetup}"`),
   };
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
   }
 }
 
-const ADMIN = { email: "admin@example.com", password: "correct horse battery" };
-
-/** Creates the tables, an admin and the flag, and prints the flag's id. */
-function seedOf(auth: string): string {
-  return `import { closeFeatureFlags } from "@halyard/flags";
-import { getMigrations } from "better-auth/db/migration";
-import { auth } from "./${auth}";
-
-await (await getMigrations(auth.options)).runMigrations();
-await auth.api.createUser({ body: { ...${JSON.stringify(ADMIN)}, name: "Admin", role: "admin" } });
-const { id } = await auth.api.createFeatureFlag({
-  body: { key: "new-checkout", name: "New checkout", type: "boolean", enabled: true, defaultValue: false },
-});
-console.log(id);
-await closeFeatureFlags(auth);
-`;
+function setupPathOf({ folder, setupFolder = folder }: Framework): string {
+  return join(setupFolder, "setup.ts");
 }
 
+/** The admin that the page's `setup.ts` creates. */
+const ADMIN = { email: "admin@example.com", password: "correct horse battery" };
+
 /** Throws at the first response that is not as expected. */
-async function tryOut(origin: string, page: string, flagId: string, server: Server): Promise<void> {
+async function tryOut(origin: string, page: string, server: Server): Promise<void> {
   await waitFor(origin + page, server);
   const api = `${origin}/api/auth`;
-  const flag = `${api}/feature-flags/admin/flags/${flagId}`;
+  const flags = `${api}/feature-flags/admin/flags`;
   const headers = { origin, "content-type": "application/json" };
   const send = (method: string, url: string, body?: object, cookie = ""): Promise<Response> =>
     fetch(url, { method, headers: { ...headers, cookie }, ...(body && { body: JSON.stringify(body) }) });
@@ -192,8 +190,13 @@ async function tryOut(origin: string, page: string, flagId: string, server: Serv
     .getSetCookie()
     .map((line) => line.split(";", 1)[0])
     .join("; ");
-  await expectStatus(await send("PATCH", flag, { defaultValue: true }), 401);
-  await expectStatus(await send("PATCH", flag, { defaultValue: true }, cookie), 200);
+  const listed = await expectStatus(await send("GET", flags, undefined, cookie), 200);
+  const {
+    flags: [created],
+  } = (await listed.json()) as { flags: readonly { id: string }[] };
+  const flag = `${flags}/${created?.id}`;
+  await expectStatus(await send("PATCH", flag, { rolloutPercentage: 100 }), 401);
+  await expectStatus(await send("PATCH", flag, { rolloutPercentage: 100 }, cookie), 200);
   await expectPage(origin + page, "The new checkout");
   const evaluated = await send("POST", `${api}/feature-flags/evaluate`, { flagKey: "new-checkout" });
   await expectText(evaluated, '"value":true');

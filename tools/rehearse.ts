@@ -277,6 +277,7 @@ try {
       planMounting("Next.js", "next"),
       planMounting("Hono, Express and Fastify", "hono", "express", "fastify"),
       planMounting("SvelteKit", "svelte"),
+      planMounting("Nuxt", "nuxt"),
     ],
     readCommandLine(),
     { concurrency: CONCURRENCY },
