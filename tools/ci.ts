@@ -7,8 +7,8 @@ import { bin } from "./process.ts";
 import { listWorkspaces, root } from "./repository.ts";
 
 /**
- * Timeouts in minutes leave room for a machine that is more than three times slower than two quiet cores,
- * on which the tests take about six minutes, the packages and the smoke runs three each, others less than one.
+ * Timeouts in minutes leave room for a machine that is three times slower than two quiet cores, on which the tests take
+ * twelve minutes, the rehearsal beside the examples six, the smoke runs one and a half, others less than one.
  * Installing and the services take as long as a new machine's network needs for the downloads.
  */
 const MINUTE_MS = 60_000;
@@ -31,7 +31,7 @@ const alone: readonly Part[] = [
     command: bin("vitest"),
     args: (report) => ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
     count: countVitest,
-    timeoutMs: 30 * MINUTE_MS,
+    timeoutMs: 40 * MINUTE_MS,
   },
   tool("check-size", 5),
 ];
@@ -80,7 +80,7 @@ function tool(name: string, minutes: number): Part {
 const results: Result[] = [await runPart(install)];
 if (sum(results).failed === 0) {
   for (const part of alone) results.push(await runPart(part));
-  results.push(...(await runPartsTogether([tool("rehearse", 15), ...examples], PARTS_TOGETHER)));
+  results.push(...(await runPartsTogether([tool("rehearse", 20), ...examples], PARTS_TOGETHER)));
   for (const part of bench) results.push(await runPart(part));
 }
 console.log(`\n${summarize(results)}`);
