@@ -52,6 +52,7 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
         "evaluations",
         "verify-audit",
         "export-audit",
+        "processes",
         "keys",
       ]) {
         expect((await console_.own(name, {}, as)).status, name).toBe(status);

@@ -45,6 +45,7 @@ async function openNode({ pollMs = 600_000, schema = "public", isCut = false } =
       createPostgresBus({
         pool,
         listener,
+        received: () => undefined,
         listens: pollMs !== 0,
         warn: (message) => warnings.push(message),
       }),

@@ -693,4 +693,18 @@ export const texts = {
     ignored: "Ignored flags",
     ignoredHint: "Flags of organizations that are not evaluated, because a global flag has their key.",
   },
+  processes: {
+    title: "Processes",
+    hints: {
+      up: "All processes with these flags, as each one answers on the notification bus.",
+      down: "The notification bus is disconnected, so the other processes cannot be asked.",
+      off: "Only the process that answers this console. Give flags a notification bus to see the others.",
+    },
+    columns: ["Process", "Flags", "Revision", "Confirmed", "Fast path", "Started", "Version"],
+    self: "(this one)",
+    current: "Current",
+    stale: "May be out of date",
+    behind: (changes: number): string =>
+      changes === 1 ? "1 change behind" : `${number(changes)} changes behind`,
+  },
 };

@@ -234,6 +234,34 @@ export type ExportAuditRequest = {
 /** At most 200 entries. Ask again with `after` until `next` is absent. */
 export type ExportAuditResponse = { readonly entries: readonly AuditEntry[]; readonly next?: number };
 
+/** A process that serves the flags. */
+export type FlagsProcess = {
+  /** A random name, new at each start. */
+  readonly id: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  /** The version of `@halyard/flags`. */
+  readonly version: string;
+  /** The revision of the global flags in memory. */
+  readonly revision: number;
+  /** Time since the database confirmed them; null if they are not in memory. */
+  readonly snapshotAgeMs: number | null;
+  /** Whether they may be out of date. */
+  readonly stale: boolean;
+  /** Whether the fast path answers requests. */
+  readonly fastPath: "on" | "off";
+};
+/**
+ * `POST feature-flags/console/processes` with `{}`: the process that answers, then those that answer it on the
+ * notification bus within 1.5 s. Needs `read` on global flags.
+ */
+export type ProcessesResponse = {
+  /** The processes. Only the one that answers, unless the bus is up. */
+  readonly processes: readonly FlagsProcess[];
+  /** The state of the bus in the process that answers. */
+  readonly bus: "off" | "up" | "down";
+};
+
 /** An API key. The secret is shown once, in the response that creates it. */
 export type ConsoleKey = {
   /** The id of the key. */

@@ -73,6 +73,8 @@ const RETRY_MS = 250;
 export interface MessageBusOptions {
   readonly bus: FeatureFlagsBus;
   readonly listener: BusListener;
+  /** A process has sent a JSON object. */
+  readonly received: (text: string) => void;
   /** False without background work: this process then only sends. */
   readonly listens: boolean;
   /** Called once per outage. */
@@ -80,7 +82,7 @@ export interface MessageBusOptions {
 }
 
 /** The bus for the store. Losses and failures are allowed: polling finds what the bus misses. */
-export function createMessageBus({ bus: given, listener, listens, warn }: MessageBusOptions): Bus {
+export function createMessageBus({ bus: given, listener, received, listens, warn }: MessageBusOptions): Bus {
   const bus = "unsubscribe" in given ? overPubSub(given) : given;
   let state: BusState = listens ? "down" : "off";
   let isFailing = false;
@@ -91,6 +93,8 @@ export function createMessageBus({ bus: given, listener, listens, warn }: Messag
   const stop = listens
     ? bus.subscribe({
         received(message) {
+          // Announcements are arrays.
+          if (message.startsWith("{")) return received(message);
           for (const [tenant, revision] of parse(message)) listener.changed(tenant, revision);
         },
         missed() {
@@ -120,7 +124,7 @@ export function createMessageBus({ bus: given, listener, listens, warn }: Messag
     } catch (error) {
       if (listens) state = "down";
       if (!isFailing)
-        warn("The bus did not accept a change of flags. Other processes find changes by polling.", error);
+        warn("The bus did not accept a message. Other processes find changes by polling.", error);
       isFailing = true;
     }
   }
@@ -130,6 +134,9 @@ export function createMessageBus({ bus: given, listener, listens, warn }: Messag
       if (isClosed || pending.size >= MAX_PENDING || tenant.length > MAX_TENANT_LENGTH) return;
       pending.set(tenant, Math.max(revision, pending.get(tenant) ?? 0));
       sending ??= send();
+    },
+    send(text) {
+      if (!isClosed) void publish(text);
     },
     state: () => state,
     async close() {

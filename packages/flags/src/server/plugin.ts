@@ -5,6 +5,7 @@ import { type ChangeHooks, changeHooks, watchIdentityWrites } from "@halyard/ses
 import { mergeSchema } from "better-auth/db";
 import type { FlagDeclarations } from "../model/declared.ts";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
+import { NO_TENANT } from "../model/flag.ts";
 import { createTables, type FeatureFlagTables } from "../model/tables.ts";
 import type { ConnectBus } from "../store/bus.ts";
 import { checkSinks } from "../store/events/sinks/sink.ts";
@@ -37,9 +38,11 @@ import {
   type ServiceFinder,
 } from "./operations/endpoints.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
+import { createProcesses, type Processes } from "./processes.ts";
 import type { Service } from "./service.ts";
 import { checkTrustedFields, checkTrustedOptions } from "./trusted/check-options.ts";
 import { createTrusted } from "./trusted/create-trusted.ts";
+import { VERSION } from "./version.ts";
 
 /** The plugin that `featureFlags` returns. Better Auth calls its members. */
 export type FeatureFlagsPlugin<Flags extends FlagDeclarations = FlagDeclarations> = {
@@ -143,12 +146,17 @@ function createService(
   const transactions = createTransactions(adapter);
   if (postgres !== undefined) guardPool(postgres, warn);
   const analytics = createAnalytics(adapter, options, { host: context, transactions, meter, warn });
+  const startedAt = new Date().toISOString();
+  const processes = createProcesses(async () => {
+    const { revision, snapshotAgeMs, stale } = await store.health(NO_TENANT);
+    return { startedAt, version: VERSION, revision, snapshotAgeMs, stale, fastPath: service.fastPath.state };
+  });
   const store = createFlagStore(adapter, {
     pollMs: options.pollMs,
     transactions,
     tables: HostTables.on(context, postgres),
     onAuditHead: options.onAuditHead,
-    connectBus: busOf(options, warn),
+    connectBus: busOf(options, processes, warn),
     warn,
   });
   const limits = createLimits({ context, meter, warn, warnOnce });
@@ -166,6 +174,7 @@ function createService(
     identities,
     streams: createEventStreams(store, identities),
     live: { subscribers: 0, waiting: 0 },
+    processes,
     trusted: options.trusted && createTrusted(options.trusted, { context, identities, meter, warn }),
     online: options.online,
     isClosed: () => closed.has(adapter),
@@ -177,11 +186,15 @@ function createService(
 
 function busOf(
   { bus, postgres, pollMs }: FeatureFlagsOptions,
+  processes: Processes,
   warn: (message: string, error: unknown) => void,
 ): ConnectBus | undefined {
-  const listens = pollMs !== 0;
-  if (bus !== undefined) return (listener) => createMessageBus({ bus, listener, listens, warn });
-  return postgres && ((listener) => createPostgresBus({ pool: postgres, listener, listens, warn }));
+  const common = { listens: pollMs !== 0, received: processes.received, warn };
+  if (bus !== undefined)
+    return (listener) => processes.connect(createMessageBus({ ...common, bus, listener }));
+  return (
+    postgres && ((listener) => processes.connect(createPostgresBus({ ...common, pool: postgres, listener })))
+  );
 }
 
 /** The part of an auth instance that is needed to stop its flags. */

@@ -13,6 +13,7 @@ import type { Lookups } from "./limits/lookups.ts";
 import type { ReadableMeter } from "./metrics/meter.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
+import type { Processes } from "./processes.ts";
 import type { TrustedAttributes } from "./trusted/trusted-attributes.ts";
 
 /** Whether the fast path is on, and the reason if it is off. */
@@ -50,6 +51,8 @@ export interface Service {
   readonly streams: EventStreams;
   /** The figures of live flags. Set by `liveFlags`. */
   live: LiveFigures;
+  /** The processes that serve these flags. */
+  readonly processes: Processes;
   /** Undefined without the option `trusted`. */
   readonly trusted: TrustedAttributes | undefined;
   /** Which users are online now. Set by the option `online`, or by live flags. */

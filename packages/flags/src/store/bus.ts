@@ -5,6 +5,8 @@ export type BusState = "off" | "up" | "down";
 export interface Bus {
   /** Notifies all processes, including this one. Returns immediately; polling covers failures. */
   publish(tenant: string, revision: number): void;
+  /** Sends a JSON object to all processes, including this one. It may get lost. */
+  send(text: string): void;
   /** `up` while this process receives notifications. */
   state(): BusState;
   close(): Promise<void>;

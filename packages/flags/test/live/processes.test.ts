@@ -1,54 +1,10 @@
 /** Live flags of two processes on one PostgreSQL database, with each bus between them and without polling. */
-import { type FeatureFlagsBus, postgresBus } from "@halyard/flags";
-import { redisBus } from "@halyard/flags/redis";
-import { createRedisPrefix } from "@halyard/services";
-import { redisPubSub } from "@halyard/wire/redis";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type FreshPostgres, freshPostgres } from "../databases.ts";
+import { BUSES } from "../buses.ts";
+import { freshPostgres } from "../databases.ts";
 import { startHost } from "../host.ts";
 import { newKey } from "../memory-host.ts";
-import { connectRedis } from "../redis-storage.ts";
 import { livePage, SOON, startLive } from "./kit.ts";
-
-/** Creates the bus of another process. */
-type OpenBus = () => Promise<FeatureFlagsBus>;
-
-const BUSES: readonly { name: string; prepare(db: FreshPostgres): Promise<OpenBus> }[] = [
-  {
-    name: "PostgreSQL",
-    prepare: async (db) => async () => {
-      const { database, close } = db.connect({ max: 2 });
-      onTestFinished(close);
-      return postgresBus(database);
-    },
-  },
-  {
-    name: "Redis",
-    async prepare() {
-      const { url, prefix } = await createRedisPrefix();
-      return async () => {
-        const client = await connectRedis(url);
-        onTestFinished(() => client.destroy());
-        return redisBus(client, { channel: `${prefix}flags` });
-      };
-    },
-  },
-  {
-    name: "the pub/sub of wire",
-    async prepare() {
-      const { url, prefix } = await createRedisPrefix();
-      return async () => {
-        const client = await connectRedis(url);
-        const pubsub = redisPubSub(client, { prefix });
-        onTestFinished(async () => {
-          await pubsub.close();
-          client.destroy();
-        });
-        return pubsub;
-      };
-    },
-  },
-];
 
 describe.each(BUSES)("two processes with $name between them", ({ prepare }) => {
   test("push a change to the pages of the other process, without polling", async () => {

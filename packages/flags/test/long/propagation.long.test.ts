@@ -24,7 +24,7 @@ describe.each([
       const { database: pool, close } = db.connect({ max: 2 });
       closers.push(close);
       const connectBus: ConnectBus = (listener) =>
-        createPostgresBus({ pool, listener, listens: true, warn: () => {} });
+        createPostgresBus({ pool, listener, received: () => undefined, listens: true, warn: () => {} });
       nodes.push(await host.another({ pollMs: 500, ...(hasBus && { connectBus }) }));
     }
     try {

@@ -22,6 +22,7 @@ import type {
   Page,
   PeopleResponse,
   PersonResponse,
+  ProcessesResponse,
   RevisionResponse,
   Rule,
   RuleConditions,
@@ -266,6 +267,12 @@ export const revisionQuery = (watch: boolean) =>
 export const healthQuery = queryOptions({
   queryKey: ["health"],
   queryFn: ({ signal }) => request<FeatureFlagsHealth>("GET", "/feature-flags/health", { signal }),
+  refetchInterval: 5_000,
+});
+
+export const processesQuery = queryOptions({
+  queryKey: ["processes"],
+  queryFn: ({ signal }) => request<ProcessesResponse>("POST", `${CONSOLE}/processes`, { body: {}, signal }),
   refetchInterval: 5_000,
 });
 

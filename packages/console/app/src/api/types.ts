@@ -42,6 +42,7 @@ export type {
   CreateKeyResponse,
   EvaluationsResponse,
   ExportAuditResponse,
+  FlagsProcess,
   KeysResponse,
   LogResponse,
   MatchesResponse,
@@ -49,6 +50,7 @@ export type {
   Person,
   PersonFlag,
   PersonResponse,
+  ProcessesResponse,
   RevisionResponse,
 } from "../../../src/api.ts";
 

@@ -1,14 +1,18 @@
-/** The state of the service that answers the console: revision, age of the flags in memory, bus, fast path. */
+/** The state of the process that answers the console (revision, age of the flags in memory, bus, fast path), and of the others. */
 import { useQuery } from "@tanstack/react-query";
 import { CircleCheck, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { healthQuery } from "../api/queries.ts";
 import type { FeatureFlagsHealth } from "../api/types.ts";
+import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Failure, Loading } from "../ui/states.tsx";
+import { Processes } from "./processes.tsx";
 
 export function HealthScreen(): ReactNode {
   const { data, error, refetch } = useQuery(healthQuery);
+  // Processes serve the flags of all organizations.
+  const { actions } = useSession();
   return (
     <>
       <header className="screen-header">
@@ -26,6 +30,7 @@ export function HealthScreen(): ReactNode {
       ) : (
         <HealthView health={data} />
       )}
+      {actions.includes("read") && <Processes />}
     </>
   );
 }

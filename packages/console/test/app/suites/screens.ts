@@ -99,6 +99,7 @@ export function checkScreens(stage: Stage): void {
       await page.getByText("Evaluations by reason").waitFor();
       await open("/health");
       await page.getByText("Everything works").waitFor();
+      await page.getByRole("row", { name: /\(this one\) Current/ }).waitFor();
     });
   });
 }

@@ -91,7 +91,7 @@ export const deleteKey: ConsoleOperation = {
 };
 
 /** With `multiTenant`, `""` names the global flags. */
-function globalOnly({ service }: GuardedCall): string | undefined {
+export function globalOnly({ service }: GuardedCall): string | undefined {
   return service.options.multiTenant === true ? NO_TENANT : undefined;
 }
 

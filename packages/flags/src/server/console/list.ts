@@ -3,6 +3,7 @@ import { log, revision } from "./changes.ts";
 import type { ConsoleOperation, PublicConsoleOperation } from "./definition.ts";
 import { createKey, deleteKey, keys } from "./keys.ts";
 import { matches, people, person } from "./people.ts";
+import { processes } from "./processes.ts";
 import { activity, evaluations, exportAudit, verifyAudit } from "./reports.ts";
 import { session } from "./state.ts";
 
@@ -20,6 +21,7 @@ export const CONSOLE_OPERATIONS: ReadonlyMap<string, ConsoleOperation | PublicCo
   ["log", log],
   ["verify-audit", verifyAudit],
   ["export-audit", exportAudit],
+  ["processes", processes],
   ["keys", keys],
   ["create-key", createKey],
   ["delete-key", deleteKey],

@@ -7,6 +7,8 @@ import { type PostgresPool, runQuery } from "./pool.ts";
 export interface PostgresBusOptions {
   readonly pool: PostgresPool;
   readonly listener: BusListener;
+  /** A process has sent a JSON object. */
+  readonly received: (text: string) => void;
   /** False without background work: this process then only sends. */
   readonly listens: boolean;
   /** Called once per outage. */
@@ -27,7 +29,7 @@ const MAX_TENANT_LENGTH = 1000;
 /** One channel per schema, because applications in other schemas have other flags. */
 const CHANNEL = "'halyard_flag_' || md5(coalesce(current_schema(), ''))";
 
-export function createPostgresBus({ pool, listener, listens, warn }: PostgresBusOptions): Bus {
+export function createPostgresBus({ pool, listener, received, listens, warn }: PostgresBusOptions): Bus {
   let state: BusState = listens ? "down" : "off";
   let client: OwnClient | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -94,20 +96,25 @@ export function createPostgresBus({ pool, listener, listens, warn }: PostgresBus
   }
 
   function receive(payload: string): void {
+    if (payload.startsWith("{")) return received(payload);
     const colon = payload.indexOf(":");
     const revision = Number(payload.slice(0, colon));
     if (colon > 0 && Number.isSafeInteger(revision)) listener.changed(payload.slice(colon + 1), revision);
   }
 
-  async function send(): Promise<void> {
+  async function sendPending(): Promise<void> {
     while (pending.size > 0) {
       const messages = Array.from(pending, ([tenant, revision]) => `${revision}:${tenant}`);
       pending = new Map();
-      const text = `select pg_notify(${CHANNEL}, message) from unnest($1::text[]) as message`;
-      // Polling covers a notification that fails.
-      await runQuery(pool, TIMEOUT_MS, { text, values: [messages] }).catch(() => undefined);
+      await notify(messages);
     }
     sending = undefined;
+  }
+
+  /** Never rejects: polling covers a notification that fails. */
+  async function notify(messages: readonly string[]): Promise<void> {
+    const text = `select pg_notify(${CHANNEL}, message) from unnest($1::text[]) as message`;
+    await runQuery(pool, TIMEOUT_MS, { text, values: [messages] }).catch(() => undefined);
   }
 
   if (listens) void connect();
@@ -115,7 +122,10 @@ export function createPostgresBus({ pool, listener, listens, warn }: PostgresBus
     publish(tenant, revision) {
       if (isClosed || pending.size >= MAX_PENDING || tenant.length > MAX_TENANT_LENGTH) return;
       pending.set(tenant, Math.max(revision, pending.get(tenant) ?? 0));
-      sending ??= send();
+      sending ??= sendPending();
+    },
+    send(text) {
+      if (!isClosed) void notify([text]);
     },
     state: () => state,
     async close() {

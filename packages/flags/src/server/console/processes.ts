@@ -1,0 +1,20 @@
+/** What the console shows of the processes that serve the flags. */
+import * as z from "zod";
+import type { ProcessesResponse } from "../../model/console.ts";
+import { parse } from "../../model/inputs.ts";
+import { admitToTenant } from "../access/admission.ts";
+import { readBody } from "../http/body-limit.ts";
+import type { ConsoleOperation } from "./definition.ts";
+import { globalOnly } from "./keys.ts";
+
+const noInput = z.strictObject({});
+
+export const processes: ConsoleOperation = {
+  action: "read",
+  async run(call): Promise<ProcessesResponse> {
+    // Processes serve the flags of all organizations.
+    await admitToTenant(call, globalOnly(call));
+    parse(noInput, readBody(call) ?? {});
+    return { processes: await call.service.processes.list(), bus: call.service.store.figures().bus };
+  },
+};
