@@ -3,6 +3,7 @@
 export type { Caller, Principal } from "./callers/caller.ts";
 export type { ReadHeader } from "./callers/credentials.ts";
 export { IdentityError, type IdentityProblem } from "./callers/errors.ts";
+export { isHarmlessPlugin } from "./callers/harmless-plugins.ts";
 export { createIdentities, type Identities, type IdentityOptions } from "./callers/identities.ts";
 export { KEY_HEADER, type ServerKey } from "./callers/keys.ts";
 export { type KnownCaller, type KnownTies, recallCaller } from "./callers/known-caller.ts";

@@ -14,6 +14,7 @@ test.each([
       "followedTokenOf",
       "hasOrganizations",
       "headersOf",
+      "isHarmlessPlugin",
       "isPossibleId",
       "isServerCall",
       "organizationsUnavailable",

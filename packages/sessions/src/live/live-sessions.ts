@@ -75,6 +75,11 @@ export class LiveSessions {
     });
   }
 
+  /** The same for a session that was verified before. Undefined also if it is not in memory with this token. */
+  async identifyAgain(name: SessionName): Promise<SessionCaller | undefined> {
+    return this.tokenOf(name.sessionId) === name.token ? this.identify(name) : undefined;
+  }
+
   /**
    * Resolves to a function that stops. A session that is not known here is read first. The listener of a session that does
    * not hold is called before this resolves.

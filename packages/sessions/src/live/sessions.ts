@@ -12,6 +12,7 @@ import { LiveSessions } from "./live-sessions.ts";
 import { createRowVersions } from "./row-versions.ts";
 import type { SessionCaller } from "./session-caller.ts";
 import { createSessionReader, type SessionName } from "./session-reader.ts";
+import { VerifiedCredentials } from "./verified-credentials.ts";
 
 export interface Sessions {
   readonly feed: ChangeFeed;
@@ -55,6 +56,7 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
   const changes = reader.isBatched ? () => sessionChangesOf(context) : undefined;
   const floor = createFloor({ sessions: live, versions: createRowVersions(context), changes, report });
   live.onAdded = () => floor.start();
+  const verified = new VerifiedCredentials(context);
   return {
     feed,
     live,
@@ -65,10 +67,23 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
         error,
       ),
     async findCaller(credentials) {
-      const name = await verify(auth, context, credentials);
-      return name && live.identify(name);
+      const key = verified.keyOf(credentials);
+      const known = key && verified.get(key);
+      const recognized = known && (await live.identifyAgain(known));
+      if (recognized !== undefined) return recognized;
+      if (known !== undefined) verified.delete(known);
+      const found = await verify(auth, context, credentials);
+      const caller = found && (await live.identify(found.name));
+      if (key !== undefined && caller !== undefined && found?.isReusable) verified.add(key, found.name);
+      return caller;
     },
   };
+}
+
+interface Verified {
+  readonly name: SessionName;
+  /** False for a token that holds once. */
+  readonly isReusable: boolean;
 }
 
 /** Lets Better Auth verify the credentials, with all rules of the host. */
@@ -76,16 +91,19 @@ async function verify(
   { api }: AuthInstance,
   context: HostContext,
   { headers, token }: RequestCredentials,
-): Promise<SessionName | undefined> {
+): Promise<Verified | undefined> {
+  const find = async (method: string, input: object): Promise<Verified | undefined> => {
+    const name = nameOf(await call(api, method, input));
+    return name && { name, isReusable: method === "getSession" };
+  };
   const hasPlugin = (id: string) => context.options.plugins?.some((plugin) => plugin.id === id) === true;
-  if (token === undefined) return nameOf(await call(api, "getSession", sessionInput(headers)));
+  if (token === undefined) return find("getSession", sessionInput(headers));
   if (hasPlugin("bearer")) {
     const authorization = new Headers({ authorization: `Bearer ${token}` });
-    const found = nameOf(await call(api, "getSession", sessionInput(authorization)));
+    const found = await find("getSession", sessionInput(authorization));
     if (found !== undefined) return found;
   }
-  if (!hasPlugin("one-time-token")) return undefined;
-  return nameOf(await call(api, "verifyOneTimeToken", { body: { token } }));
+  return hasPlugin("one-time-token") ? find("verifyOneTimeToken", { body: { token } }) : undefined;
 }
 
 /** A WebSocket or background request cannot receive a renewed cookie, and a copy in a cookie may be revoked. */

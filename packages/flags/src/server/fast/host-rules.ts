@@ -1,37 +1,11 @@
 /** Host features that force a request through Better Auth. */
-import { KEY_HEADER } from "@halyard/sessions/plugin";
+import { isHarmlessPlugin, KEY_HEADER } from "@halyard/sessions/plugin";
 import type { HostContext } from "../http/host-request.ts";
 import { hostRuleFor } from "../limits/host.ts";
 
 type Plugin = NonNullable<HostContext["options"]["plugins"]>[number];
 type Hook = NonNullable<NonNullable<Plugin["hooks"]>["before"]>[number];
 type HookContext = Parameters<Hook["matcher"]>[0];
-
-/**
- * Plugins whose hooks do not change the answers of flags: their hooks are for other paths, identify the caller, which the
- * fast path does by the same headers, or forward cookies, of which these answers have none. Hooks of all other plugins
- * turn the fast path off, because a matcher may read anything of a request. The tests run every plugin of this list.
- */
-const HARMLESS_HOOKS: ReadonlySet<string> = new Set([
-  "admin",
-  "anonymous",
-  "bearer",
-  "custom-session",
-  "email-otp",
-  "jwt",
-  "last-login-method",
-  "multi-session",
-  "next-cookies",
-  "oauth-popup",
-  "oauth-proxy",
-  "one-time-token",
-  "phone-number",
-  "sveltekit-cookies",
-  "tanstack-start-cookies",
-  "tanstack-start-cookies-solid",
-  "two-factor",
-  "username",
-]);
 
 /** Why the fast path must stay off; undefined when it may answer. `own` is the featureFlags plugin. */
 export function reasonToStepAside(
@@ -76,7 +50,8 @@ function reasonOf(plugin: Plugin, paths: readonly string[]): string | undefined 
   if (plugin.id === "api-key") {
     return hooks.every(dependsOnKeyHeader) ? undefined : "takes keys from elsewhere than x-api-key";
   }
-  return hooks.length === 0 || HARMLESS_HOOKS.has(plugin.id) ? undefined : "has hooks";
+  // The fast path identifies callers by the same headers, and its answers have no cookies.
+  return isHarmlessPlugin(plugin) ? undefined : "has hooks";
 }
 
 /** The captcha plugin checks only the paths it is configured with, by default none of flags. */
