@@ -1,6 +1,14 @@
 /** The rows of the list. Only those in view exist, so that 10,000 flags scroll like ten. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import {
+  type ReactNode,
+  startTransition,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import type { Flag } from "../api/types.ts";
 import { FlagSwitchDialogs } from "../flag/flag-switch.tsx";
 import { texts } from "../texts.ts";
@@ -22,6 +30,8 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
   const body = useRef<HTMLDivElement>(null);
   const lastEntries = useLastEntries();
   const [pressed, setPressed] = useState<Flag>();
+  // The dialog is rendered in pieces, between which the page stays responsive.
+  const press = useCallback((flag: Flag) => startTransition(() => setPressed(flag)), []);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => setTop(body.current?.offsetTop ?? 0), []);
   const rows = useWindowVirtualizer({
@@ -29,6 +39,8 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
     estimateSize: () => ROW_PX,
     overscan: 6,
     scrollMargin: top,
+    // Rows may be rendered after the event, so that a scroll never waits for them.
+    useFlushSync: false,
     // With another function, the positions of all rows are computed again.
     getItemKey: useCallback((index: number) => flags[index]?.id ?? index, [flags]),
   });
@@ -72,7 +84,7 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
                 index={index}
                 measure={rows.measureElement}
                 offset={start - rows.options.scrollMargin}
-                onSwitch={setPressed}
+                onSwitch={press}
               />
             )
           );
