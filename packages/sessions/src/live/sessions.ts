@@ -68,7 +68,7 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
       ),
     async findCaller(credentials) {
       const key = verified.keyOf(credentials);
-      const known = key && verified.get(key);
+      const known = key === undefined ? undefined : verified.get(key);
       const recognized = known && (await live.identifyAgain(known));
       if (recognized !== undefined) return recognized;
       if (known !== undefined) verified.delete(known);

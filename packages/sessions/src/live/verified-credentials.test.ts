@@ -1,13 +1,15 @@
-import { betterAuth } from "better-auth";
+import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { bearer } from "better-auth/plugins";
 import { expect, test } from "vitest";
-import type { HostContext } from "../callers/request.ts";
 import { VerifiedCredentials } from "./verified-credentials.ts";
 
 async function create(): Promise<VerifiedCredentials> {
-  const secret = "a secret for tests that is long enough 0123456789";
-  const auth = betterAuth({ baseURL: "http://auth.example", secret, plugins: [bearer()] });
-  return new VerifiedCredentials((await auth.$context) as HostContext);
+  const options: BetterAuthOptions = {
+    baseURL: "http://auth.example",
+    secret: "a secret for tests that is long enough 0123456789",
+    plugins: [bearer()],
+  };
+  return new VerifiedCredentials(await betterAuth(options).$context);
 }
 
 test("a session has one entry, however the headers around it vary", async () => {
