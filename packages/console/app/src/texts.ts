@@ -671,7 +671,7 @@ export const texts = {
   },
   health: {
     title: "Health",
-    what: "The process that answers this console.",
+    what: "The process that answers this console, and the others that serve these flags.",
     ok: "Everything works",
     degraded: "Flags may be out of date, or cannot be changed",
     revision: "Revision",

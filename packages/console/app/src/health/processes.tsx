@@ -33,7 +33,7 @@ function ProcessTable({ processes, bus }: ProcessesResponse): ReactNode {
       {/* A wide table scrolls by itself, also by keyboard. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
       <section className="table-scroll" tabIndex={0} aria-label={texts.processes.title}>
-        <table className="table">
+        <table className="table processes">
           <thead>
             <tr>
               {texts.processes.columns.map((column) => (
