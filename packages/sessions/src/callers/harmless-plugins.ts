@@ -5,12 +5,11 @@ type Plugin = NonNullable<HostContext["options"]["plugins"]>[number];
 
 /**
  * Their hooks are for other paths, read credentials from the headers that Better Auth reads, or set cookies and headers
- * of responses. A hook of another plugin may refuse any request. The tests run every plugin of this list.
+ * of responses. A hook of another plugin may refuse any request. The tests of the flags' fast path run every plugin of this list.
  */
 const HARMLESS: ReadonlySet<string> = new Set([
   "admin",
   "anonymous",
-  "api-key",
   "bearer",
   "custom-session",
   "email-otp",

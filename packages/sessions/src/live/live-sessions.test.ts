@@ -52,6 +52,17 @@ test.each([
   expect(ends).toHaveLength(concerned.length === 0 ? 0 : 1);
 });
 
+test("a session is recognized only while it is in memory with the token that was verified", async () => {
+  const { sessions, ends, read } = setUp();
+  const name = { sessionId: "a", token: "of a" };
+  expect(await sessions.identifyAgain(name)).toBeUndefined();
+  expect(ends).toEqual([]);
+  const [found] = await Promise.all([sessions.identify(name), read("a")]);
+  expect(await sessions.identifyAgain({ ...name, token: "another" })).toBeUndefined();
+  const [again] = await Promise.all([sessions.identifyAgain(name), read("a")]);
+  expect(again).toBe(found);
+});
+
 test("a session that ended is not found by any change", async () => {
   const { feed, sessions, ends, read } = setUp();
   const found = sessions.identify({ sessionId: "a", token: "of a" });

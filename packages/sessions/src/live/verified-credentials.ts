@@ -12,20 +12,19 @@ const MAX_SESSIONS = 100_000;
 
 /** The last ones of each session: headers that Better Auth ignores must not make more of them. */
 export class VerifiedCredentials {
-  readonly #context: HostContext;
-  readonly #names: CredentialNames;
+  /** Undefined if Better Auth must verify everything. */
+  readonly #names: CredentialNames | undefined;
   readonly #byKey = new Map<string, SessionName>();
   /** The key of each session, by its id. The session that was verified first comes first. */
   readonly #keys = new Map<string, string>();
 
   constructor(context: HostContext) {
-    this.#context = context;
-    this.#names = credentialNames(context);
+    this.#names = canRemember(context) ? credentialNames(context) : undefined;
   }
 
   /** The same key is the same caller. Undefined if Better Auth must verify the credentials every time. */
   keyOf({ headers, token }: RequestCredentials): string | undefined {
-    if (!canRemember(this.#context)) return undefined;
+    if (this.#names === undefined) return undefined;
     if (token !== undefined) return `token ${token}`;
     // A key may be used up, which only its plugin knows.
     if (headers.has(KEY_HEADER)) return undefined;
@@ -56,11 +55,15 @@ export class VerifiedCredentials {
   }
 }
 
-/** A hook of the host, or a plugin that answers the request itself, may refuse what it accepted before. */
+/**
+ * A hook of the host, or a plugin that answers the request itself, may refuse what it accepted before. The API key plugin
+ * acts on requests with a key only.
+ */
 function canRemember({ options: { hooks, plugins = [] } }: HostContext): boolean {
   if (hooks?.before !== undefined || hooks?.after !== undefined) return false;
   return plugins.every(
     (plugin) =>
-      isHarmlessPlugin(plugin) && Object.values(plugin.endpoints ?? {}).every(({ path }) => path !== PATH),
+      (plugin.id === "api-key" || isHarmlessPlugin(plugin)) &&
+      Object.values(plugin.endpoints ?? {}).every(({ path }) => path !== PATH),
   );
 }
