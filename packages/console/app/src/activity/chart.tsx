@@ -1,6 +1,7 @@
 /** Stacked bars over time, drawn by hand: a library would cost more than the rest of the screen. A table has the same figures. */
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
+import { TableScroll } from "../ui/table-scroll.tsx";
 import type { Column } from "./columns.ts";
 
 export interface Series {
@@ -88,8 +89,7 @@ export function Chart({ title, series, columns }: ChartProps): ReactNode {
       </div>
       <details>
         <summary>{texts.activity.asTable}</summary>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box needs a tab stop */}
-        <section className="table-scroll chart-table" tabIndex={0} aria-label={texts.activity.tableOf(title)}>
+        <TableScroll label={texts.activity.tableOf(title)} className="chart-table">
           <table className="table">
             <thead>
               <tr>
@@ -114,7 +114,7 @@ export function Chart({ title, series, columns }: ChartProps): ReactNode {
               ))}
             </tbody>
           </table>
-        </section>
+        </TableScroll>
       </details>
     </figure>
   );

@@ -5,6 +5,7 @@ import { statsQuery } from "../api/queries.ts";
 import type { Flag, FlagStats } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
+import { TableScroll } from "../ui/table-scroll.tsx";
 import { ActivityCharts, DaysChoice, Figure } from "./activity-screen.tsx";
 
 export function FlagActivity({ flag }: { flag: Flag }): ReactNode {
@@ -46,8 +47,7 @@ function Arms({ stats: { byVariant } }: { stats: FlagStats }): ReactNode {
       {arms.length === 0 ? (
         <Empty title={texts.activity.noArms} />
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box needs a tab stop
-        <section className="table-scroll" tabIndex={0} aria-label={texts.activity.arms}>
+        <TableScroll label={texts.activity.arms}>
           <table className="table">
             <thead>
               <tr>
@@ -89,7 +89,7 @@ function Arms({ stats: { byVariant } }: { stats: FlagStats }): ReactNode {
               ))}
             </tbody>
           </table>
-        </section>
+        </TableScroll>
       )}
     </section>
   );

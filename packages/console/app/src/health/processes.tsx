@@ -5,6 +5,7 @@ import { processesQuery } from "../api/queries.ts";
 import type { FlagsProcess, ProcessesResponse } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { Failure, Loading } from "../ui/states.tsx";
+import { TableScroll } from "../ui/table-scroll.tsx";
 import { Time } from "../ui/time.tsx";
 
 export function Processes(): ReactNode {
@@ -30,9 +31,7 @@ function ProcessTable({ processes, bus }: ProcessesResponse): ReactNode {
   return (
     <>
       <p className="muted">{texts.processes.hints[bus]}</p>
-      {/* A wide table scrolls by itself, also by keyboard. */}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
-      <section className="table-scroll" tabIndex={0} aria-label={texts.processes.title}>
+      <TableScroll label={texts.processes.title}>
         <table className="table processes">
           <thead>
             <tr>
@@ -62,7 +61,7 @@ function ProcessTable({ processes, bus }: ProcessesResponse): ReactNode {
             ))}
           </tbody>
         </table>
-      </section>
+      </TableScroll>
     </>
   );
 }

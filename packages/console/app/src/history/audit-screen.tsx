@@ -7,6 +7,7 @@ import { entriesQuery, verifyQuery } from "../api/queries.ts";
 import type { Entry } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { Empty, Failure, Loading, messageOf } from "../ui/states.tsx";
+import { TableScroll } from "../ui/table-scroll.tsx";
 import { Time } from "../ui/time.tsx";
 import { showToast } from "../ui/toasts.tsx";
 import { ActorName } from "./actor.tsx";
@@ -122,9 +123,7 @@ function startOfDay(date: string | undefined): string | undefined {
 
 function AuditTable({ entries }: { entries: readonly Entry[] }): ReactNode {
   return (
-    // A wide table scrolls by itself, also by keyboard.
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section className="table-scroll" tabIndex={0} aria-label={texts.audit.title}>
+    <TableScroll label={texts.audit.title}>
       <table className="table">
         <thead>
           <tr>
@@ -165,7 +164,7 @@ function AuditTable({ entries }: { entries: readonly Entry[] }): ReactNode {
           })}
         </tbody>
       </table>
-    </section>
+    </TableScroll>
   );
 }
 
