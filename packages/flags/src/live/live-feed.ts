@@ -48,8 +48,10 @@ export class LiveFeed {
   readonly #warn: (message: string, error: unknown) => void;
   readonly #tenants: LiveTenants;
   readonly #subscribers = new Set<Subscriber>();
-  /** Subscribers whose values may have changed. */
-  readonly #marked = new Set<Subscriber>();
+  /** Subscribers whose values may have changed, each once. */
+  #marked: Subscriber[] = [];
+  /** Their number, with those of the batch that is evaluated now. */
+  #waiting = 0;
   /** Subscribers that could not be evaluated. */
   #failed = new Set<Subscriber>();
   readonly #limit = createLimit(MAX_SYNCS);
@@ -65,13 +67,13 @@ export class LiveFeed {
     this.#tagOf = tagOf;
     this.#warn = warn;
     this.#tenants = new LiveTenants(service.store, (subscribers) => this.#mark(subscribers));
-    const [subscribers, marked] = [this.#subscribers, this.#marked];
+    const [subscribers, waiting] = [() => this.#subscribers.size, () => this.#waiting];
     service.live = {
       get subscribers() {
-        return subscribers.size;
+        return subscribers();
       },
       get waiting() {
-        return marked.size;
+        return waiting();
       },
     };
     // The option `online` knows the users of all processes.
@@ -104,7 +106,6 @@ export class LiveFeed {
     subscriber.stop = undefined;
     this.#tenants.assign(subscriber, []);
     this.#subscribers.delete(subscriber);
-    this.#marked.delete(subscriber);
     this.#failed.delete(subscriber);
   }
 
@@ -138,8 +139,13 @@ export class LiveFeed {
   }
 
   #mark(subscribers: Iterable<Subscriber>): void {
-    for (const subscriber of subscribers) this.#marked.add(subscriber);
-    if (this.#isWorking || this.#marked.size === 0 || this.#isClosed) return;
+    for (const subscriber of subscribers) {
+      if (subscriber.isMarked) continue;
+      subscriber.isMarked = true;
+      this.#waiting += 1;
+      this.#marked.push(subscriber);
+    }
+    if (this.#isWorking || this.#marked.length === 0 || this.#isClosed) return;
     this.#isWorking = true;
     void this.#work();
   }
@@ -147,23 +153,30 @@ export class LiveFeed {
   async #work(): Promise<void> {
     // The changes of one turn are evaluated together.
     await undefined;
+    this.#service.tally.touch();
     let startedAtMs = performance.now();
+    let nowMs = Date.now();
     let nextExpiryMs = Number.POSITIVE_INFINITY;
-    // The loop also visits subscribers that are marked during it.
-    for (const subscriber of this.#marked) {
-      this.#marked.delete(subscriber);
-      this.#bring(subscriber);
-      if (subscriber.nextExpiryMs < nextExpiryMs) nextExpiryMs = subscriber.nextExpiryMs;
-      if (performance.now() - startedAtMs < SLICE_MS) continue;
-      await pause();
-      startedAtMs = performance.now();
+    while (this.#marked.length > 0) {
+      const batch = this.#marked;
+      this.#marked = [];
+      for (const subscriber of batch) {
+        subscriber.isMarked = false;
+        this.#waiting -= 1;
+        this.#bring(subscriber, nowMs);
+        if (subscriber.nextExpiryMs < nextExpiryMs) nextExpiryMs = subscriber.nextExpiryMs;
+        if (performance.now() - startedAtMs < SLICE_MS) continue;
+        await pause();
+        startedAtMs = performance.now();
+        nowMs = Date.now();
+      }
     }
     this.#isWorking = false;
     this.#scheduleExpiry(nextExpiryMs);
   }
 
   /** Brings a client to the current snapshots. */
-  #bring(subscriber: Subscriber): void {
+  #bring(subscriber: Subscriber, nowMs: number): void {
     const { held } = subscriber;
     // At its end, a synchronization marks the subscriber again.
     if (subscriber.isClosed || subscriber.isSyncing) return;
@@ -175,8 +188,8 @@ export class LiveFeed {
         subscriber.isOutdated = true;
         return this.#syncLater(subscriber);
       }
-      if (isSameSnapshots(held.snapshots, target) && subscriber.nextExpiryMs > Date.now()) return;
-      sendUpdates(this.#service, subscriber, held, target);
+      if (isSameSnapshots(held.snapshots, target) && subscriber.nextExpiryMs > nowMs) return;
+      sendUpdates(this.#service, subscriber, target, nowMs);
     } catch (error) {
       this.#retryLater(subscriber, error);
     }

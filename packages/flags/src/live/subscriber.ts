@@ -29,11 +29,11 @@ export interface Held {
   readonly resolved: ResolvedContext;
   /** With trusted attributes. */
   readonly contexts: ContextPair;
-  readonly snapshots: Snapshots;
   /** Names everything that the values depend on, except the flags. */
   readonly tag: string;
+  snapshots: Snapshots;
   /** When the values were evaluated, in wall-clock time. */
-  readonly nowMs: number;
+  nowMs: number;
 }
 
 export class Subscriber {
@@ -48,6 +48,8 @@ export class Subscriber {
   toldRevision = 0;
   /** When the next override of the user expires, in wall-clock time. */
   nextExpiryMs: number = Number.POSITIVE_INFINITY;
+  /** Set while it waits for an evaluation. */
+  isMarked = false;
   /** Set while the session or its attributes may have changed: nothing is sent until they were read. */
   isOutdated = false;
   isSyncing = false;

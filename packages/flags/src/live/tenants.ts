@@ -19,6 +19,8 @@ export class LiveTenants {
   readonly #store: FlagStore;
   readonly #changed: (subscribers: Iterable<Subscriber>) => void;
   readonly #byId = new Map<string, LiveTenant>();
+  /** The last answer of `snapshots`: sessions of one tenant ask one after the other. */
+  #last: { readonly tenant: string; readonly pair: Snapshots } | undefined;
 
   /** `changed` is called with the subscribers of a tenant that has a new snapshot. */
   constructor(store: FlagStore, changed: (subscribers: Iterable<Subscriber>) => void) {
@@ -40,6 +42,7 @@ export class LiveTenants {
 
   /** The current snapshots of a tenant. Throws if they were not read yet. */
   snapshots(tenant: string): Snapshots {
+    if (this.#last?.tenant === tenant) return this.#last.pair;
     const own = this.#byId.get(tenant);
     const global = this.#byId.get(NO_TENANT)?.snapshot;
     const ofTenant = tenant === NO_TENANT ? undefined : own?.snapshot;
@@ -48,12 +51,14 @@ export class LiveTenants {
         status: 503,
       });
     if (own.pair?.global !== global || own.pair.ofTenant !== ofTenant) own.pair = { global, ofTenant };
+    this.#last = { tenant, pair: own.pair };
     return own.pair;
   }
 
   close(): void {
     for (const { stop } of this.#byId.values()) stop();
     this.#byId.clear();
+    this.#last = undefined;
   }
 
   #open(tenant: string): LiveTenant {
@@ -71,6 +76,7 @@ export class LiveTenants {
     made.stop = this.#store.follow(tenant, (current, previous) => {
       log.add(current, previous);
       made.snapshot = current;
+      this.#last = undefined;
       this.#changed(made.subscribers);
     });
     return made;
@@ -83,5 +89,6 @@ export class LiveTenants {
     if (left === undefined || left.subscribers.size > 0 || tenant === NO_TENANT) return;
     left.stop();
     this.#byId.delete(tenant);
+    this.#last = undefined;
   }
 }

@@ -16,7 +16,7 @@ import {
   Updated,
   type UpdatedMessage,
 } from "./messages.ts";
-import { stepBetween, type Target, targetOf } from "./step.ts";
+import { type Candidate, type Step, stepBetween, type Target, targetOf } from "./step.ts";
 import type { Held, SendingOptions, Subscriber } from "./subscriber.ts";
 
 /** More changes than this go out in one message. */
@@ -32,36 +32,37 @@ interface Change {
 }
 
 /** Sends what differs between what the client has and the new snapshots, and remembers that the client has it. */
-export function sendUpdates(service: Service, subscriber: Subscriber, held: Held, target: Snapshots): void {
-  const { userId, nextExpiryMs } = subscriber;
-  const { resolved, contexts, snapshots, tag } = held;
-  const nowMs = Date.now();
-  const step = stepBetween(resolved.tenant, snapshots, target);
-  const isSimple = step.keepsOverrides && nextExpiryMs > nowMs;
-  const candidates = isSimple
-    ? step.candidates
-    : step.candidatesFor(userId, expiredBetween(held, target, userId, nowMs));
+export function sendUpdates(
+  service: Service,
+  subscriber: Subscriber,
+  target: Snapshots,
+  nowMs: number,
+): void {
+  const { held } = subscriber;
+  if (held === undefined) return;
+  const { contexts } = held;
+  const step = stepBetween(held.resolved.tenant, held.snapshots, target);
+  const isSimple = step.keepsOverrides && subscriber.nextExpiryMs > nowMs;
+  const candidates = isSimple ? step.candidates : candidatesFor(step, held, target, nowMs);
   const changes: Change[] = [];
   for (const { key, before, after } of candidates) {
     const evaluation = after && evaluate(after, contexts, nowMs);
     if (isSameResult(before && evaluate(before, contexts, held.nowMs), evaluation)) continue;
     changes.push({ key, hit: after, evaluation });
   }
-  const next = { resolved, contexts, snapshots: target, tag, nowMs };
-  if (isSimple) subscriber.held = next;
-  else remember(subscriber, next);
+  // Changed in place: a change may concern every session of the process.
+  held.snapshots = target;
+  held.nowMs = nowMs;
+  if (!isSimple) remember(subscriber, held);
   sendChanges(service, subscriber, changes, step.target);
 }
 
-/** Keys of flags whose override for the user has expired since the client got its values. */
-function expiredBetween(
-  held: Held,
-  target: Snapshots,
-  userId: string | undefined,
-  nowMs: number,
-): readonly string[] {
+/** Also flags whose override for the user differs, or has expired since the client got its values. */
+function candidatesFor(step: Step, held: Held, target: Snapshots, nowMs: number): readonly Candidate[] {
+  const { userId } = held.contexts.context;
   const range = { afterMs: held.nowMs, upToMs: nowMs };
-  return [...expiredIn(held.snapshots, userId, range), ...expiredIn(target, userId, range)];
+  const expired = [...expiredIn(held.snapshots, userId, range), ...expiredIn(target, userId, range)];
+  return step.candidatesFor(userId, expired);
 }
 
 /** Sends the current values of these flags, for a client that has older ones. */
@@ -106,22 +107,21 @@ function sendChanges(
     sender.send(Sync, target.moved, SHARED);
     return told(subscriber);
   }
-  service.tally.touch();
-  const sent = new SentEvaluations(service, subscriber, held, target);
-  const last = changes.length - 1;
   if (changes.length > MAX_SINGLE) {
-    const updated = changes.flatMap((change) => sent.updateOf(change) ?? []).map(withoutPosition);
+    const updated = changes.flatMap((change) => updateOf(service, subscriber, target, change) ?? []);
     const deleted = changes.flatMap(({ key, evaluation }) => (evaluation === undefined ? [key] : []));
-    sender.send(Sync, { updated, deleted, at });
+    sender.send(Sync, { updated: updated.map(withoutPosition), deleted, at });
   } else {
-    for (const [index, change] of changes.entries()) {
+    let left = changes.length;
+    for (const change of changes) {
+      left -= 1;
       const { key, evaluation } = change;
-      const update = sent.updateOf(change);
-      if (index < last) {
+      const update = updateOf(service, subscriber, target, change);
+      if (left > 0) {
         if (update === undefined) sender.send(Deleted, { key });
         else sender.send(Updated, withoutPosition(update));
       } else if (update === undefined) sender.send(Deleted, deletionOf(target, key), SHARED);
-      else sender.send(Updated, update, isKnown(target, evaluation, update) ? SHARED : undefined);
+      else sender.send(Updated, update, isShared(evaluation, update) ? SHARED : undefined);
     }
   }
   told(subscriber);
@@ -129,9 +129,9 @@ function sendChanges(
 
 const SHARED: SendingOptions = { shared: true };
 
-/** Whether other sessions get the same message. */
-function isKnown({ updates }: Target, evaluation: Evaluation | undefined, update: UpdatedMessage): boolean {
-  return evaluation !== undefined && updates.get(evaluation) === update;
+/** Whether other sessions get the same message. The result of an override belongs to one user. */
+function isShared(evaluation: Evaluation | undefined, { token }: UpdatedMessage): boolean {
+  return token === undefined && evaluation?.reason !== "override";
 }
 
 function deletionOf({ deletions, at }: Target, key: string): DeletedMessage {
@@ -145,45 +145,30 @@ function withoutPosition({ at: _at, ...message }: UpdatedMessage): UpdatedMessag
   return message;
 }
 
-/** The evaluations of one change for one subscriber: counted, and with tokens if the client reports exposures. */
-class SentEvaluations {
-  readonly #service: Service;
-  readonly #subscriber: Subscriber;
-  readonly #held: Held;
-  readonly #target: Target;
-  /** Made for the first flag with a token. */
-  #scope: EvaluationScope | undefined;
-
-  constructor(service: Service, subscriber: Subscriber, held: Held, target: Target) {
-    this.#service = service;
-    this.#subscriber = subscriber;
-    this.#held = held;
-    this.#target = target;
+/** The message for a flag, as the last of a change, and its count. Undefined if the flag does not exist. */
+function updateOf(
+  service: Service,
+  subscriber: Subscriber,
+  target: Target,
+  { hit, evaluation }: Change,
+): UpdatedMessage | undefined {
+  if (hit === undefined || evaluation === undefined) return undefined;
+  const { layer, found } = hit;
+  const { updates, at } = target;
+  // Clients that report exposures get a token each.
+  if (subscriber.input.exposures === true && hasArms(found) && subscriber.held !== undefined) {
+    const { held, who } = subscriber;
+    const scope = scopeFor(service, who.caller, { held, layers: target.layers, hasTokens: true });
+    countEvaluation(scope, layer, found, evaluation);
+    return messageOf(found, evaluation, at, scope.exposures?.get(found.flag.key));
   }
-
-  /** The message for a flag, as the last of a change. Undefined if the flag does not exist. */
-  updateOf({ hit, evaluation }: Change): UpdatedMessage | undefined {
-    if (hit === undefined || evaluation === undefined) return undefined;
-    const { layer, found } = hit;
-    if (this.#subscriber.input.exposures === true && hasArms(found))
-      return messageOf(found, evaluation, this.#target.at, this.#tokenOf(layer, found, evaluation));
-    this.#service.tally.count(layer.tenant, found, evaluation.reason);
-    this.#service.meter.evaluated(evaluation.reason);
-    const { updates, at } = this.#target;
-    const known = updates.get(evaluation);
-    if (known !== undefined) return known;
-    const message = messageOf(found, evaluation, at, undefined);
-    // The result of an override belongs to one user.
-    if (evaluation.reason !== "override") updates.set(evaluation, message);
-    return message;
-  }
-
-  #tokenOf(layer: Layer, found: SnapshotFlag, evaluation: Evaluation): string | undefined {
-    const parts = { held: this.#held, layers: this.#target.layers, hasTokens: true };
-    this.#scope ??= scopeFor(this.#service, this.#subscriber.who.caller, parts);
-    countEvaluation(this.#scope, layer, found, evaluation);
-    return this.#scope.exposures?.get(found.flag.key);
-  }
+  service.tally.count(layer.tenant, found, evaluation.reason);
+  service.meter.evaluated(evaluation.reason);
+  const known = updates.get(evaluation);
+  if (known !== undefined) return known;
+  const message = messageOf(found, evaluation, at, undefined);
+  if (isShared(evaluation, message)) updates.set(evaluation, message);
+  return message;
 }
 
 function messageOf(
