@@ -17,18 +17,19 @@ export interface LiveLoad {
   readonly unaffected: number;
   readonly otherFlags: number;
   readonly segmentFlags: number;
-  readonly seconds: number;
+  readonly warmSeconds: number;
+  readonly measuredSeconds: number;
   readonly change: "kill" | "segment";
 }
 
 /** What the clients print. */
 export async function runLiveFlags(runtime: Runtime, load: LiveLoad): Promise<unknown> {
-  const { connections, unaffected, otherFlags, segmentFlags, seconds, change } = load;
+  const { connections, unaffected, otherFlags, segmentFlags, warmSeconds, measuredSeconds, change } = load;
   const sizes = [connections, otherFlags, segmentFlags].map(String);
   const command = runtime === "Bun" ? bunPath() : process.execPath;
   const server = await startServer({ command, args: [join(FOLDER, "live-flags.ts"), ...sizes] });
   try {
-    const numbers = [server.port, connections, unaffected, seconds].map(String);
+    const numbers = [server.port, connections, unaffected, warmSeconds, measuredSeconds].map(String);
     const clients = pin("generator", {
       command: process.execPath,
       args: [join(FOLDER, "live-flags-clients.ts"), ...numbers, change],

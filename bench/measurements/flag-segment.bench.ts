@@ -31,7 +31,9 @@ async function measure(runtime: Runtime, effort: Effort): Promise<Output> {
     unaffected: 0,
     otherFlags: 0,
     segmentFlags: isSmoke(effort) ? 20 : 1_000,
-    seconds: effort.measuredSeconds,
+    // The first change after a start counts as well.
+    warmSeconds: 0,
+    measuredSeconds: effort.measuredSeconds,
     change: "segment",
   });
   return output.parse(result);

@@ -1,12 +1,13 @@
 /**
  * Many raw connections to `live-flags.ts`, subscribed to flags. Arguments: port, connections, those of them that no change
- * concerns, seconds, and `kill` or `segment`. Prints what each change took.
+ * concerns, seconds to warm up and to measure, and `kill` or `segment`. Prints what each change took.
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 
-const [port = 0, connections = 0, unaffected = 0, seconds = 1] = process.argv.slice(2).map(Number);
-const isSegment = process.argv[6] === "segment";
+const numbers = process.argv.slice(2, 7).map(Number);
+const [port = 0, connections = 0, unaffected = 0, warmSeconds = 0, measuredSeconds = 0] = numbers;
+const isSegment = process.argv[7] === "segment";
 const OPENING_AT_ONCE = 100;
 const MAX_WAIT_MS = 60_000;
 
@@ -157,26 +158,32 @@ async function run(path: string): Promise<Sample> {
   return { wallMs, cpuMs, p50Ms: share(0.5), p99Ms: share(0.99) };
 }
 
-const endAtMs = now() + seconds * 1000;
+async function repeat(seconds: number, work: () => Promise<void>): Promise<void> {
+  const endAtMs = now() + seconds * 1000;
+  while (now() < endAtMs) await work();
+}
+
 if (isSegment) {
   const lagsMs: number[] = [];
   const tookMs: number[] = [];
-  do {
+  await repeat(warmSeconds, async () => void (await post("/segment")));
+  await repeat(measuredSeconds, async () => {
     const { lagMs = Number.NaN, wallMs } = await post("/segment");
     lagsMs.push(lagMs);
     tookMs.push(wallMs);
-  } while (now() < endAtMs);
+  });
   console.log(JSON.stringify({ lagsMs, tookMs }));
 } else {
   const ours: Sample[] = [];
   const bare: Sample[] = [];
-  // The first change runs code that is not compiled yet.
-  await run("/kill");
-  await run("/bare");
-  do {
+  await repeat(warmSeconds, async () => {
+    await run("/kill");
+    await run("/bare");
+  });
+  await repeat(measuredSeconds, async () => {
     ours.push(await run("/kill"));
     bare.push(await run("/bare"));
-  } while (now() < endAtMs);
+  });
   const frameBytes = Math.max(...affected.map((peer) => peer.frameBytes));
   const strays = spared.reduce((sum, peer) => sum + peer.updates, 0);
   console.log(JSON.stringify({ ours, bare, frameBytes, strays }));
