@@ -22,9 +22,9 @@ export async function addSessions(database: Pool, count: number): Promise<void> 
   );
 }
 
-/** Clients of the first sessions, connected. */
-export async function openClients(url: string, count: number): Promise<Client[]> {
-  const clients = Array.from({ length: count }, (_, at) => new Client(url, at + 1));
+/** Clients of sessions from `first` on, connected. */
+export async function openClients(url: string, count: number, first: number = 1): Promise<Client[]> {
+  const clients = Array.from({ length: count }, (_, at) => new Client(url, first + at));
   for (let start = 0; start < clients.length; start += OPENING_AT_ONCE) {
     await Promise.all(clients.slice(start, start + OPENING_AT_ONCE).map((client) => client.connect()));
   }
@@ -34,6 +34,8 @@ export async function openClients(url: string, count: number): Promise<Client[]>
 /** A client that subscribes like `featureFlagsLiveClient()`, and keeps only its position. */
 export class Client {
   at: LivePosition = [];
+  /** When the last change arrived, on the clock of `performance.now()`. */
+  updatedAtMs = 0;
   /** How often the server sent all values. */
   fullSets = 0;
   #tag: string | undefined;
@@ -57,6 +59,7 @@ export class Client {
     });
     this.#wire.on(Updated, ({ at }) => {
       this.at = at ?? this.at;
+      this.updatedAtMs = performance.now();
     });
     this.#wire.onState((state) => {
       if (state === "open") this.#subscribe();

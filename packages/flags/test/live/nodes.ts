@@ -1,11 +1,12 @@
 /** Processes with live flags, with a Redis between them. Both can be killed and started again. */
 import type { FeatureFlagsBus } from "@halyard/flags";
-import { redisBus } from "@halyard/flags/redis";
 import { freePort, type Program, spawnProgram, startRedis } from "@halyard/services";
 import { connectSessions } from "@halyard/sessions";
 import { redisSessionBus } from "@halyard/sessions/redis";
+import { Pool } from "pg";
 import type { Host } from "../host.ts";
 import { connectRedis } from "../redis-storage.ts";
+import { createNodeBus, type NodeBus } from "./node-bus.ts";
 
 const PROGRAM = new URL("../fixtures/live-node.ts", import.meta.url).pathname;
 
@@ -28,9 +29,20 @@ export interface LiveNodes {
   close(): Promise<void>;
 }
 
+export interface NodeOptions {
+  /** Between the processes. Redis by default. */
+  readonly bus?: NodeBus;
+  readonly pollMs?: number;
+}
+
 /** Starts Redis, and names the addresses of the processes. */
-export async function createNodes(databaseUrl: string, count: number): Promise<LiveNodes> {
+export async function createNodes(
+  databaseUrl: string,
+  count: number,
+  { bus = "Redis", pollMs = 500 }: NodeOptions = {},
+): Promise<LiveNodes> {
   const redis = await startRedis();
+  const pool = new Pool({ connectionString: databaseUrl, max: 4 });
   const clients: Awaited<ReturnType<typeof connectRedis>>[] = [];
   const openClient = async () => {
     const client = await connectRedis(redis.url);
@@ -40,7 +52,11 @@ export async function createNodes(databaseUrl: string, count: number): Promise<L
   const spawn = (port: number) =>
     spawnProgram({
       command: process.execPath,
-      args: ["--expose-gc", "--conditions=@halyard/source", PROGRAM, String(port), databaseUrl, redis.url],
+      args: [
+        "--expose-gc",
+        "--conditions=@halyard/source",
+        ...[PROGRAM, String(port), databaseUrl, redis.url, bus, String(pollMs)],
+      ],
     });
   const ports = await Promise.all(Array.from({ length: count }, freePort));
   const programs: Program[] = [];
@@ -56,7 +72,7 @@ export async function createNodes(databaseUrl: string, count: number): Promise<L
     },
     pidOf,
     collectGarbage: (at) => void process.kill(pidOf(at), "SIGUSR2"),
-    openBus: async () => redisBus(await openClient()),
+    openBus: async () => createNodeBus(bus, { pool, client: await openClient() }),
     async connect({ auth }) {
       await connectSessions(auth, redisSessionBus(await openClient()));
     },
@@ -74,6 +90,7 @@ export async function createNodes(databaseUrl: string, count: number): Promise<L
     async close() {
       for (const program of programs) await program.kill();
       for (const client of clients) client.destroy();
+      await pool.end();
       await redis.stop();
     },
   };
