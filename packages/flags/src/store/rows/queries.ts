@@ -1,6 +1,6 @@
 /** Queries by exact value. Some collations match `Beta` with `beta` and `a ` with `a`, so the results are compared again. */
 import type { DBTransactionAdapter, Where } from "@better-auth/core/db/adapter";
-import { sleep } from "../wait.ts";
+import { pause } from "../wait.ts";
 
 export type Adapter = DBTransactionAdapter;
 
@@ -10,11 +10,11 @@ export type Match = Readonly<Record<string, string>>;
 /** Better Auth's default limit is 100 rows. This is the largest limit that every driver accepts. */
 const ALL = 2 ** 31 - 1;
 
-/** Rows per query of a scan: worth a round trip, and few enough not to block the event loop. */
-const CHUNK = 2000;
+/** Rows per query of a scan: worth a round trip. Better Auth converts them in about 25 ms, which blocks the event loop. */
+const CHUNK = 1000;
 
-/** Values in one `in` list. Every database accepts this number of parameters. */
-const MAX_LIST = 1000;
+/** Values in one `in` list. Every database accepts this number of parameters, and each may match several rows. */
+const MAX_LIST = 500;
 
 export function where(match: Match): Where[] {
   return Object.entries(match).map(([field, value]) => ({ field, value }));
@@ -81,6 +81,7 @@ export async function findRowsIn<Row extends object>(
   for (let start = 0; start < values.length; start += MAX_LIST) {
     const also: Where[] = [{ field, operator: "in", value: values.slice(start, start + MAX_LIST) }];
     for (const row of await findRows<Row>(adapter, model, match, { also })) rows.push(row);
+    await pause();
   }
   return rows;
 }
@@ -124,7 +125,7 @@ export async function* scanRows<Row extends object>(
     last = String(rows.at(-1)?.[idField]);
     limit = CHUNK;
     // A synchronous driver such as SQLite's would otherwise block the event loop until the last row.
-    await sleep(0);
+    await pause();
   }
 }
 

@@ -47,12 +47,17 @@ const overrideRow = (index: number): OverrideRow => ({
   createdAt: at,
 });
 
-/** A database that answers at once, whatever it is asked for, so that only the loading itself takes time. */
+/** A database that answers at once, so that only the loading itself takes time. Rows must be sorted by their id. */
 function instantDatabase(tables: Readonly<Record<string, readonly object[]>>): Adapter {
   const end: RevisionRow = { id: "", tenant: "", revision: 1, auditHash: "h", auditAt: null, seq: null };
   const reads: Pick<Adapter, "findOne" | "findMany"> = {
     findOne: async <Row>() => end as Row,
-    findMany: async <Row>({ model }: { model: string }) => (tables[model] ?? []) as Row[],
+    async findMany<Row>({ model, where = [], limit }: Parameters<Adapter["findMany"]>[0]) {
+      const rows = (tables[model] ?? []) as Record<string, unknown>[];
+      const last = where.find(({ operator }) => operator === "gt");
+      const start = last === undefined ? 0 : rows.findIndex((row) => row[last.field] === last.value) + 1;
+      return rows.slice(start, limit === undefined ? undefined : start + limit) as Row[];
+    },
   };
   return reads as Adapter;
 }

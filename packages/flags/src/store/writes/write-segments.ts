@@ -19,6 +19,7 @@ import {
   requireFreeSegmentKey,
   withSegment,
 } from "../rows/segments.ts";
+import { pause } from "../wait.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createSegment(
@@ -97,6 +98,9 @@ async function* rulesWithSegments({ tx, tenant }: WriteContext): AsyncGenerator<
   }
 }
 
+/** Flags that are checked before the event loop gets a turn: a few milliseconds. */
+const CHECK_SLICE = 100;
+
 /** Throws if a flag that uses the segment, directly or through others, would exceed the engine's limits. */
 async function requireUsersUsable(context: WriteContext, key: string, segments: Segments): Promise<void> {
   const using = keysUsing(key, segments);
@@ -106,9 +110,13 @@ async function requireUsersUsable(context: WriteContext, key: string, segments: 
   }
   const { tx, tenant } = context;
   const ids = [...flagIds];
+  await pause();
   const rules = (await findRowsIn<RuleRow>(tx, RULE_MODEL, { tenant }, "flagId", ids)).map(toStoredRule);
   const rulesOf = groupByFlag(rules.sort(byOrder));
+  let checked = 0;
   for (const row of await findRowsIn<FlagRow>(tx, FLAG_MODEL, { tenant }, "flagId", ids)) {
+    checked += 1;
+    if (checked % CHECK_SLICE === 0) await pause();
     const using = rulesOf.get(row.flagId) ?? [];
     requireUsable(toFlag(row), using, segments);
     requireAffordable(
