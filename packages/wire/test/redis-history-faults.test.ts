@@ -147,6 +147,33 @@ describe("history in Redis", () => {
     expect(await readAfter(history, lost)).toEqual({ isMissing: true, frames: ["next"] });
   });
 
+  test("begins a new epoch for a process whose last append no server has any more, so that readers of other processes are told", async () => {
+    const redis = await server({ appendonly: "no" });
+    const [one, other] = [open(redis), open(redis)];
+    await append(one, "lost");
+    await redis.kill();
+    await redis.restart();
+    const before = await append(other, "a");
+    const after = await append(one, "b");
+    expect(after.offset).toBe(2);
+    expect(after.epoch).not.toBe(before.epoch);
+    expect(await readAfter(other, before)).toEqual({ isMissing: true, frames: ["b"] });
+    const last = await append(other, "c");
+    expect(last).toEqual({ epoch: after.epoch, offset: 3 });
+    expect(await readAfter(one, after)).toEqual({ isMissing: false, frames: ["c"] });
+  });
+
+  test("gives a reader that comes from a second master a gap, and no frame that may be older than what it has", async () => {
+    const redis = await server();
+    const history = open(redis);
+    await append(history, "a");
+    await redis.kill();
+    await redis.restart();
+    await append(history, "b");
+    const elsewhere = { epoch: "of-another-master.0", offset: 1 };
+    expect(await readAfter(history, elsewhere)).toEqual({ isMissing: true, frames: [] });
+  });
+
   test("an append that is repeated with its id after a failover is in the log once", async () => {
     const [first, second] = [await server(), await server()];
     await command(second, "REPLICAOF", "127.0.0.1", String(first.port));

@@ -1,31 +1,59 @@
 /** The scripts on a topic's log. Each runs as one step, so offsets are contiguous however many processes append. */
 
+/** Epochs of a log that are remembered. A server begins one with every failover. */
+const MAX_PAST = 8;
+
 /**
  * Reads the state of the log, and begins a new epoch when there is none, or when another server wrote last: a promoted
  * replica or a restarted server may lack the newest frames. The kept frames and their offsets stay in the new epoch;
  * `base` is the last of them. The replication id is that of one server between two failovers, whereas its run id returns
  * when the server becomes the master a second time.
+ *
+ * `written` and `writtenOffset` are the position of the last append of the calling process, or empty and 0. A position that
+ * the log has not reached is that of a server which was a master beside this one, or lost frames: readers must be told, in
+ * a new epoch. `past` has the earlier epochs of the log, each with the highest offset of which readers were told.
  */
 const STATE = `
-local function loadState(durable, candidate)
+local function endOf(state, epoch)
+  if epoch == state.epoch then return state.top end
+  local _, last = string.find(state.past, ' ' .. epoch .. '=', 1, true)
+  return last and tonumber(string.match(state.past, '^%d+', last + 1))
+end
+local function remember(state, epoch, offset)
+  if epoch == '' then return end
+  local past, count = ' ' .. epoch .. '=' .. math.max(offset, endOf(state, epoch) or 0) .. ' ', 1
+  for name, last in string.gmatch(state.past, '(%S+)=(%d+)') do
+    if name ~= epoch and count < ${MAX_PAST} then
+      past = past .. name .. '=' .. last .. ' '
+      count = count + 1
+    end
+  end
+  state.past = past
+end
+local function loadState(durable, candidate, written, writtenOffset)
   local server = 'durable'
   if durable ~= '1' then
     server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''
   end
-  local found = redis.call('HMGET', KEYS[1], 'epoch', 'top', 'server', 'ended', 'log', 'base', 'size')
+  local found = redis.call('HMGET', KEYS[1], 'epoch', 'top', 'server', 'ended', 'log', 'base', 'size', 'past')
   local state = { epoch = found[1], top = tonumber(found[2]) or 0, server = server, log = found[5] }
   state.hasEnded = found[4] == '1'
   state.base = tonumber(found[6]) or 0
   state.size = found[7]
+  state.past = found[8] or ' '
   if not state.epoch then
     state.isNew, state.epoch, state.log = true, candidate, candidate
-  elseif durable ~= '1' and found[3] ~= server then
+    remember(state, written, writtenOffset)
+  elseif (durable ~= '1' and found[3] ~= server) or (written ~= '' and writtenOffset > (endOf(state, written) or -1)) then
+    remember(state, state.epoch, state.top)
+    remember(state, written, writtenOffset)
     state.isMoved, state.epoch, state.base = true, candidate, state.top
   end
   return state
 end
 local function saveEpoch(state)
-  redis.call('HSET', KEYS[1], 'epoch', state.epoch, 'server', state.server, 'log', state.log, 'base', state.base)
+  redis.call('HSET', KEYS[1], 'epoch', state.epoch, 'server', state.server, 'log', state.log, 'base', state.base,
+    'past', state.past)
 end
 local function now()
   local time = redis.call('TIME')
@@ -48,12 +76,13 @@ export const APPEND: string = `${STATE}
 local durable, candidate, command, channel, header, frame = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local excluded, size, ttl, frameTtl, epochTtl = ARGV[7], ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
 local isLast, id, maxIds, expected, renewal = ARGV[12], ARGV[13], tonumber(ARGV[14]), ARGV[15], tonumber(ARGV[16])
+local written, writtenOffset = ARGV[17], tonumber(ARGV[18])
 local function keep(key)
   if frameTtl ~= 0 and redis.call('PTTL', key) >= ttl then return false end
   redis.call('PEXPIRE', key, ttl + renewal)
   return true
 end
-local state = loadState(durable, candidate)
+local state = loadState(durable, candidate, written, writtenOffset)
 if expected ~= '' and state.epoch ~= expected then return { 'epoch' } end
 if state.isNew then redis.call('DEL', KEYS[2]) end
 if id ~= '' then
@@ -103,7 +132,7 @@ export const READ: string = `${STATE}
 local durable, candidate, create, epochTtl, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local afterOffset, last = tonumber(ARGV[6]), tonumber(ARGV[7])
 local maxItems, maxBytes = tonumber(ARGV[8]), tonumber(ARGV[9])
-local state = loadState(durable, candidate)
+local state = loadState(durable, candidate, ARGV[10], tonumber(ARGV[11]))
 if state.isNew then
   if create ~= '1' then return { '', 0, 0, 0, 0 } end
   redis.call('DEL', KEYS[2])
@@ -115,7 +144,14 @@ end
 local isAfter = after ~= ''
 local isSame = after == 'after ' .. state.epoch and afterOffset <= state.top
 local from = state.base + 1
-if not isAfter then from = state.top - last + 1 elseif isSame then from = afterOffset + 1 end
+if not isAfter then
+  from = state.top - last + 1
+elseif isSame then
+  from = afterOffset + 1
+elseif state.past ~= ' ' and not endOf(state, string.sub(after, 7)) then
+  -- Frames of this epoch may be older than the newest that the reader got from the other server.
+  from = state.top + 1
+end
 from = math.max(from, 1, state.top - (tonumber(state.size) or state.top) + 1)
 local at = now()
 local reply = { state.epoch, state.top, state.hasEnded and 1 or 0, 0, 0 }

@@ -11,6 +11,7 @@ import {
 import type { LogEntry, LogReply, TransportLogs } from "../transport.ts";
 import { slotOf } from "./channel-slot.ts";
 import { logKeys, topicChannel } from "./channels.ts";
+import { LastAppends } from "./last-appends.ts";
 import { APPEND, DELETE, READ } from "./log-scripts.ts";
 import type { ScriptCall } from "./script.ts";
 
@@ -36,6 +37,7 @@ export class RedisLogs implements TransportLogs {
   readonly #durable: string;
   /** The id of the epoch that a script may have to begin. */
   readonly #nextEpoch = epochIds();
+  readonly #lastAppends = new LastAppends();
 
   constructor(options: RedisLogsOptions) {
     this.#options = options;
@@ -75,13 +77,16 @@ export class RedisLogs implements TransportLogs {
         String(Math.max(size, MIN_KEPT_IDS)),
         expected,
         String(isTopicLifetime ? 0 : renewalOf(options.ttlMs)),
+        ...this.#lastAppends.of(topic),
       ],
     });
     if (!Array.isArray(reply)) throw unreadable();
     const [epoch, offset, repeated] = reply as unknown[];
     if (offset === undefined) return epoch === undefined ? "ENDED" : "EPOCH";
+    const position = { epoch: String(epoch), offset: toNumber(offset) };
+    this.#lastAppends.set(topic, position);
     return {
-      position: { epoch: String(epoch), offset: toNumber(offset) },
+      position,
       isRepeated: toNumber(repeated) === 1,
     };
   }
@@ -102,6 +107,7 @@ export class RedisLogs implements TransportLogs {
         String(last),
         String(maxItems),
         String(maxBytes),
+        ...this.#lastAppends.of(topic),
       ],
     });
     if (!Array.isArray(reply) || reply.length < HEAD_VALUES) throw unreadable();
@@ -128,6 +134,7 @@ export class RedisLogs implements TransportLogs {
 
   async delete(topic: string): Promise<void> {
     const { epoch, log, ids } = logKeys(this.#options.prefix, topic);
+    this.#lastAppends.delete(topic);
     await this.#options.run(topic, { script: DELETE, keys: [epoch, log, ids], args: [] });
   }
 }
