@@ -11,24 +11,41 @@ import { formatTable, type Table } from "../table.ts";
 interface Situation {
   readonly name: string;
   readonly members: number;
-  /** Other channels, of 100 members each. */
   readonly others: number;
+  readonly otherMembers: number;
 }
 
-const ALONE: Situation = { name: "one channel of 100 members", members: 100, others: 0 };
-const BESIDE: Situation = { name: "the same beside 99 channels of 100", members: 100, others: 99 };
-const LARGE: Situation = { name: "one channel of 10,000 members", members: 10_000, others: 0 };
-const SITUATIONS = [ALONE, BESIDE, LARGE] as const;
+const ALONE: Situation = { name: "one channel of 100 members", members: 100, others: 0, otherMembers: 0 };
+/** As many connections as `MANY`, because a process with more of them is slower at everything. */
+const FEW: Situation = {
+  name: "the same beside one channel of 9,900",
+  members: 100,
+  others: 1,
+  otherMembers: 9_900,
+};
+const MANY: Situation = {
+  name: "the same beside 99 channels of 100",
+  members: 100,
+  others: 99,
+  otherMembers: 100,
+};
+const LARGE: Situation = {
+  name: "one channel of 10,000 members",
+  members: 10_000,
+  others: 0,
+  otherMembers: 0,
+};
+const SITUATIONS = [ALONE, FEW, MANY, LARGE] as const;
 
 const PROGRAM = join(import.meta.dirname, "..", "servers", "presence.ts");
-const JOINS = 1_000;
+const JOINS = 2_500;
 const cost = z.object({ cpuUs: z.number(), bytes: z.number() });
 type Cost = z.infer<typeof cost>;
 
 export const measurement: Measurement = {
   name: "presence",
   about:
-    "A join and a leave in a channel with presence, two servers over Redis: CPU time beside 99 other channels over CPU time alone",
+    "A join and a leave in a channel with presence, two servers over Redis: CPU time beside 99 other channels over that beside one other with as many members",
   goal: { atMost: 1.2 },
   async run(effort) {
     const rounds: Map<Situation, Cost>[] = [];
@@ -42,11 +59,12 @@ export const measurement: Measurement = {
   },
 };
 
-async function measure({ members, others }: Situation, effort: Effort): Promise<Cost> {
+async function measure(situation: Situation, effort: Effort): Promise<Cost> {
+  const { members, others, otherMembers } = situation;
   const size = isSmoke(effort) ? 0.02 : 1;
   const broker = await startRedis();
   try {
-    const sizes = [members * size, others * size, isSmoke(effort) ? 50 : JOINS].map((count) =>
+    const sizes = [members * size, others, otherMembers * size, JOINS * size].map((count) =>
       String(Math.ceil(count)),
     );
     const { command, args } = pin("server", {
@@ -65,8 +83,8 @@ async function measure({ members, others }: Situation, effort: Effort): Promise<
 function describe(rounds: readonly ReadonlyMap<Situation, Cost>[]): Finding {
   const of = (situation: Situation, figure: keyof Cost): number[] =>
     rounds.map((costs) => costs.get(situation)?.[figure] ?? Number.NaN);
-  const alone = of(ALONE, "cpuUs");
-  const figures = of(BESIDE, "cpuUs").map((cpuUs, round) => cpuUs / (alone[round] ?? Number.NaN));
+  const few = of(FEW, "cpuUs");
+  const figures = of(MANY, "cpuUs").map((cpuUs, round) => cpuUs / (few[round] ?? Number.NaN));
   const table: Table = [
     ["median of rounds", "CPU µs a join", "broker bytes a join", "rounds"],
     ...SITUATIONS.map((situation) => [

@@ -1,16 +1,17 @@
 /**
  * Joins and leaves of one channel with presence, in two servers of this process that share a Redis. Prints the CPU time
- * and the bytes of the broker for each join. Arguments: URL, members of the channel, other channels of 100, joins.
+ * and the bytes of the broker for each join. Arguments: URL, members of the channel, other channels, members of each of
+ * those, joins.
  */
 import { randomUUID } from "node:crypto";
 import { redisPubSub } from "@halyard/wire/redis";
 import { channel, createRouter, message, z } from "@halyard/wire/zod";
 import { createClient } from "redis";
 
-const [url = "", members = "100", others = "0", joins = "1000"] = process.argv.slice(2);
-const OTHER_MEMBERS = 100;
+const [url = "", ...counts] = process.argv.slice(2);
+const [members = 0, others = 0, otherMembers = 0, joins = 0] = counts.map(Number);
 /** Joins in each step; steps are as far apart as changes are collected. */
-const JOINS_PER_STEP = 50;
+const JOINS_PER_STEP = 250;
 const STEP_MS = 200;
 
 const Said = message("SAID", { text: z.string() });
@@ -83,12 +84,11 @@ const brokerBytes = async (): Promise<number> => {
 };
 
 await pause(1_000);
-await fill("measured", Number(members));
-for (let other = 0; other < Number(others); other++) await fill(`other ${other}`, OTHER_MEMBERS);
+await fill("measured", members);
+for (let other = 0; other < others; other++) await fill(`other ${other}`, otherMembers);
 await pause(2_000);
 
-const steps = Math.max(1, Math.floor(Number(joins) / JOINS_PER_STEP));
-const measure = async (isJoining: boolean): Promise<{ cpuUs: number; bytes: number }> => {
+const measure = async (steps: number, isJoining: boolean): Promise<{ cpuUs: number; bytes: number }> => {
   const bytes = await brokerBytes();
   const cpu = process.cpuUsage();
   for (let step = 0; step < steps; step++) {
@@ -106,9 +106,12 @@ const measure = async (isJoining: boolean): Promise<{ cpuUs: number; bytes: numb
   const { user, system } = process.cpuUsage(cpu);
   return { cpuUs: user + system, bytes: (await brokerBytes()) - bytes };
 };
+const steps = Math.max(1, Math.floor(joins / JOINS_PER_STEP));
+// The first joins run code that is not compiled yet.
+await measure(2, true);
 // Heartbeats and idle timers are not the cost of joins.
-const idle = await measure(false);
-const busy = await measure(true);
+const idle = await measure(steps, false);
+const busy = await measure(steps, true);
 const count = steps * JOINS_PER_STEP;
 console.log(
   JSON.stringify({ cpuUs: (busy.cpuUs - idle.cpuUs) / count, bytes: (busy.bytes - idle.bytes) / count }),
