@@ -1,15 +1,15 @@
-// A private Redis with failover: a master, its replica, and three Sentinels.
+// A private Redis with failover: a master, two replicas, and three Sentinels.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { programPath } from "./machine.ts";
-import { type PrivateServer, startPrivate } from "./private-server.ts";
+import { type PrivateServer, startPrivate, startRedis } from "./private-server.ts";
 import { askRedis, redis } from "./redis.ts";
 import { waitFor } from "./wait.ts";
 
 export interface PrivateSentinels {
   /** The Sentinels' name for the master. */
   readonly name: string;
-  /** Both data servers, in any role. */
+  /** The data servers, in any role. */
   readonly servers: readonly PrivateServer[];
   readonly sentinels: readonly PrivateServer[];
   /** The data server that the Sentinels currently name as master. */
@@ -21,12 +21,16 @@ export interface PrivateSentinels {
 
 const NAME = "halyard";
 const SENTINELS = 3;
+const REPLICAS = 2;
+/** A former master that returns has no replica, so it refuses writes until the Sentinels make it a replica. */
+const SETTINGS = { "min-replicas-to-write": "1" };
 const HEALTHY_TIMEOUT_MS = 30_000;
 
 export async function startRedisSentinels(): Promise<PrivateSentinels> {
-  const servers = await Promise.all([startPrivate(redis), startPrivate(redis)]);
-  const [first, second] = servers;
-  await askRedis(second.url, "REPLICAOF", "127.0.0.1", String(first.port));
+  const first = await startRedis(SETTINGS);
+  const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startRedis(SETTINGS)));
+  for (const { url } of replicas) await askRedis(url, "REPLICAOF", "127.0.0.1", String(first.port));
+  const servers = [first, ...replicas];
   const sentinels = await Promise.all(
     Array.from({ length: SENTINELS }, () => startPrivate({ ...redis, launch: sentinelOf(first.port) })),
   );
@@ -48,7 +52,7 @@ export async function startRedisSentinels(): Promise<PrivateSentinels> {
         throw new Error("no replica is up to date");
       for (const { url } of sentinels) {
         const info = await askRedis(url, "INFO", "sentinel");
-        if (!info.includes("status=ok") || !info.includes(`slaves=1,sentinels=${SENTINELS}`))
+        if (!info.includes("status=ok") || !info.includes(`slaves=${REPLICAS},sentinels=${SENTINELS}`))
           throw new Error(info.replaceAll("\r\n", " "));
       }
     };
