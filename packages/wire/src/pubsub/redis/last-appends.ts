@@ -1,7 +1,7 @@
 /** The last append of this process to each topic. From it, Redis can tell that another master has accepted frames. */
 import type { HistoryPosition } from "../history.ts";
 
-/** Longer than Sentinels need to demote a master that came back. */
+/** Longer than Sentinels need to demote a master that returned. */
 const KEPT_MS = 300_000;
 const MAX_TOPICS = 10_000;
 
