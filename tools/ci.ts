@@ -19,6 +19,9 @@ const PARTS_TOGETHER = 3;
 // Property tests run the same cases for every change here, so that a failure is the change's; elsewhere they vary.
 process.env["HALYARD_SEED"] ??= "1";
 
+// Tests start hundreds of processes. With compiled modules on disk, each starts in half the time.
+process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules", ".cache", "compiled");
+
 const install = command("install", 20, "npm", "ci");
 
 /** Parts that use all cores by themselves. */
