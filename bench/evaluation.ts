@@ -1,12 +1,11 @@
 /** Runs flag engines on the same workload in turn, each in a fresh process, all of them once per round. */
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { z } from "zod";
 import type { Role } from "./contest.ts";
 import { median, planRounds, type Sample } from "./judge.ts";
 import type { Effort } from "./measurement.ts";
-import { canPin, pin } from "./pinning.ts";
+import { canPin } from "./pinning.ts";
+import { runProgram } from "./program.ts";
 
 export interface Engine {
   readonly name: string;
@@ -56,14 +55,8 @@ export async function runEngines(engines: readonly Engine[], effort: Effort): Pr
 
 async function measure({ file }: Engine, { warmSeconds, measuredSeconds }: Effort): Promise<EngineSample> {
   const times = ["--warm", String(warmSeconds / 2), "--measured", String(measuredSeconds / 2)];
-  const { command, args } = pin("server", {
-    command: process.execPath,
-    args: ["--expose-gc", PROGRAM, file, ...times],
-  });
-  // Options of this process, such as the condition that imports the sources, do not apply to the engine.
-  const env = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" };
-  const { stdout } = await promisify(execFile)(command, args, { env });
-  const { evaluations, cpuUs, wallUs, onShare, facts } = output.parse(JSON.parse(stdout));
+  const printed = await runProgram("server", "--expose-gc", PROGRAM, file, ...times);
+  const { evaluations, cpuUs, wallUs, onShare, facts } = output.parse(printed);
   return {
     cpuUsPerOperation: cpuUs / evaluations,
     operationsPerSecond: (evaluations / wallUs) * 1e6,

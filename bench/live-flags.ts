@@ -1,9 +1,8 @@
 /** Runs `servers/live-flags.ts` and its clients, for measurements of live flags on Node and Bun. */
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { bunPath } from "@halyard/services";
-import { canPin, pin } from "./pinning.ts";
+import { canPin } from "./pinning.ts";
+import { runProgram } from "./program.ts";
 import { startServer } from "./server.ts";
 
 const FOLDER = join(import.meta.dirname, "servers");
@@ -30,14 +29,7 @@ export async function runLiveFlags(runtime: Runtime, load: LiveLoad): Promise<un
   const server = await startServer({ command, args: [join(FOLDER, "live-flags.ts"), ...sizes] });
   try {
     const numbers = [server.port, connections, unaffected, warmSeconds, measuredSeconds].map(String);
-    const clients = pin("generator", {
-      command: process.execPath,
-      args: [join(FOLDER, "live-flags-clients.ts"), ...numbers, change],
-    });
-    const { stdout } = await promisify(execFile)(clients.command, clients.args, {
-      env: { ...process.env, NODE_OPTIONS: "" },
-    });
-    return JSON.parse(stdout);
+    return await runProgram("generator", join(FOLDER, "live-flags-clients.ts"), ...numbers, change);
   } catch (cause) {
     throw new Error(`Live flags on ${runtime} failed. The server wrote:\n${server.output().trim()}`, {
       cause,

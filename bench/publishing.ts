@@ -1,12 +1,10 @@
 /** Programs that write to a fresh Redis in its own process, in several modes, all of them once per round. */
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { startRedis } from "@halyard/services";
 import { z } from "zod";
 import { planRounds, type Sample } from "./judge.ts";
 import type { Effort } from "./measurement.ts";
-import { pin } from "./pinning.ts";
+import { runProgram } from "./program.ts";
 
 const FOLDER = join(import.meta.dirname, "servers");
 const output = z.object({
@@ -38,14 +36,8 @@ async function measure(
   const broker = await startRedis({ appendonly: "no" });
   try {
     const times = ["--warm", String(warmSeconds), "--measured", String(measuredSeconds)];
-    const { command, args } = pin("server", {
-      command: process.execPath,
-      args: [program, mode, broker.url, ...times],
-    });
-    // Options of this process, such as the condition that imports the sources, do not apply to the program.
-    const env = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" };
-    const { stdout } = await promisify(execFile)(command, args, { env });
-    const { operations, cpuUs, wallUs } = output.parse(JSON.parse(stdout));
+    const printed = await runProgram("server", program, mode, broker.url, ...times);
+    const { operations, cpuUs, wallUs } = output.parse(printed);
     return { cpuUsPerOperation: cpuUs / operations, operationsPerSecond: (operations / wallUs) * 1e6 };
   } finally {
     await broker.stop();

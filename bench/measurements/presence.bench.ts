@@ -1,11 +1,9 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { startRedis } from "@halyard/services";
 import { z } from "zod";
 import { median } from "../judge.ts";
 import { type Effort, type Finding, isSmoke, type Measurement } from "../measurement.ts";
-import { pin } from "../pinning.ts";
+import { runProgram } from "../program.ts";
 import { formatTable, type Table } from "../table.ts";
 
 interface Situation {
@@ -67,14 +65,7 @@ async function measure(situation: Situation, effort: Effort): Promise<Cost> {
     const sizes = [members * size, others, otherMembers * size, JOINS * size].map((count) =>
       String(Math.ceil(count)),
     );
-    const { command, args } = pin("server", {
-      command: process.execPath,
-      args: [PROGRAM, broker.url, ...sizes],
-    });
-    // Options of this process, such as the condition that imports the sources, do not apply to the program.
-    const env = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" };
-    const { stdout } = await promisify(execFile)(command, args, { env });
-    return cost.parse(JSON.parse(stdout));
+    return cost.parse(await runProgram("server", PROGRAM, broker.url, ...sizes));
   } finally {
     await broker.stop();
   }

@@ -1,10 +1,9 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { z } from "zod";
 import { median } from "../judge.ts";
 import { type Effort, isSmoke, type Measurement } from "../measurement.ts";
-import { canPin, pin } from "../pinning.ts";
+import { canPin } from "../pinning.ts";
+import { runProgram } from "../program.ts";
 import { startServer } from "../server.ts";
 import { formatTable, type Table } from "../table.ts";
 
@@ -80,14 +79,7 @@ async function measure(effort: Effort): Promise<Round> {
     const numbers = [server.port, server.pid, connections, CHANNELS, KEPT, effort.measuredSeconds].map(
       String,
     );
-    const { command, args: clients } = pin("generator", {
-      command: process.execPath,
-      args: [join(FOLDER, "node-resume-clients.ts"), ...numbers],
-    });
-    const { stdout } = await promisify(execFile)(command, clients, {
-      env: { ...process.env, NODE_OPTIONS: "" },
-    });
-    return output.parse(JSON.parse(stdout));
+    return output.parse(await runProgram("generator", join(FOLDER, "node-resume-clients.ts"), ...numbers));
   } finally {
     await server.kill();
   }

@@ -44,25 +44,29 @@ interface Peer {
 function join(index: number, id: string): Promise<Peer> {
   const { server } = servers[index % 2] ?? {};
   if (server === undefined) throw new Error("There is no server.");
-  const waiting = new Map<string, () => void>();
+  const waiting = new Map<string, ReturnType<typeof Promise.withResolvers<void>>>();
   const socket = {
     bufferedBytes: 0,
     send(frame: string) {
-      const [, id] = /"correlationId":"(\w+)"/.exec(frame.slice(0, 120)) ?? [];
-      if (id !== undefined) waiting.get(id)?.();
+      const head = frame.slice(0, 120);
+      const [, id = ""] = /"correlationId":"(\w+)"/.exec(head) ?? [];
+      // With members missing, something else would be measured.
+      if (head.includes("$ws:error")) waiting.get(id)?.reject(new Error(`${id} failed: ${frame}`));
+      else waiting.get(id)?.resolve();
       return "sent" as const;
     },
     close: () => undefined,
   };
   const connection = server.accept(socket, { clientId: randomUUID(), user: `user ${index}` });
-  const request = (type: string) =>
-    new Promise<void>((resolve) => {
-      waiting.set(type, resolve);
-      const meta = { correlationId: type };
-      connection.receive(
-        JSON.stringify({ type: `$ws:${type}`, meta, payload: { channel: Room.pattern, params: { id } } }),
-      );
-    });
+  const request = (type: string): Promise<void> => {
+    const answer = Promise.withResolvers<void>();
+    waiting.set(type, answer);
+    const meta = { correlationId: type };
+    connection.receive(
+      JSON.stringify({ type: `$ws:${type}`, meta, payload: { channel: Room.pattern, params: { id } } }),
+    );
+    return answer.promise;
+  };
   const leave = async (): Promise<void> => {
     await request("leave");
     connection.closed(1000, "");
