@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { toNodeHandler } from "@halyard/flags/node";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { flag, memoryHost } from "./memory-host.ts";
 import { type WrappedHost, wrapHost } from "./wrapped-host.ts";
 
@@ -74,6 +74,25 @@ test("an error of the auth instance is logged and answered with 500, and the ser
   expect((await send("GET /api/auth/ok HTTP/1.1\r\nHost: localhost\r\n\r\n")).status).toBe(200);
 });
 
+test.each([
+  ["an evaluation", "evaluate", { flagKey: "k" }],
+  ["an event", "events", { flagKey: "k", event: "bought" }],
+])("%s on the fast path is answered without building Headers", async (_what, path, body) => {
+  const { port } = await listen();
+  const ask = () =>
+    fetch(`http://127.0.0.1:${port}/api/auth/feature-flags/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  // The first one waits for the flags.
+  expect((await ask()).status).toBe(200);
+  const built = vi.spyOn(globalThis, "Headers");
+  onTestFinished(() => built.mockRestore());
+  expect((await ask()).status).toBe(200);
+  expect(built).not.toHaveBeenCalled();
+});
+
 async function listen(options: Parameters<typeof wrapHost>[1] = {}) {
   const host = await memoryHost();
   await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "on" }) });
@@ -85,7 +104,8 @@ async function listen(options: Parameters<typeof wrapHost>[1] = {}) {
     server.closeAllConnections();
     server.close();
   });
-  return { send: (text: string) => sendRaw((server.address() as AddressInfo).port, text) };
+  const { port } = server.address() as AddressInfo;
+  return { port, send: (text: string) => sendRaw(port, text) };
 }
 
 /** Sends the bytes of one request, and reads its response. */

@@ -20,6 +20,7 @@ export function headersOf({ headers, request }: IdentityRequest): Headers {
  * Whether the application's own code makes the call through `auth.api`. Any `headers` make it the call of the caller
  * they identify, because an application forwards selected headers of a request, which an attacker chooses.
  */
-export function isServerCall({ headers, request }: Pick<IdentityRequest, "headers" | "request">): boolean {
-  return request === undefined && headers === undefined;
+export function isServerCall(call: Pick<IdentityRequest, "headers" | "request">): boolean {
+  // In this order: a request over HTTP may have to build its headers when they are read.
+  return call.request === undefined && call.headers === undefined;
 }
