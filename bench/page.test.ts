@@ -40,6 +40,13 @@ describe("the page", () => {
     expect(page).toContain("Median of 2 rounds: 0.91 (goal ≥ 0.85). The machine was busy.");
   });
 
+  test("names the commit that was measured", () => {
+    const page = render({ ...outcome("rpc-node", true), commit: "abc1234" });
+    expect(page).toContain(
+      "Median of 2 rounds: 0.91 (goal ≥ 0.85), at commit abc1234. The machine was busy.",
+    );
+  });
+
   test("contains the charts that it shows", () => {
     const pages = renderPages([outcome("rpc-node", true)], setting);
     expect([...pages.keys()]).toEqual(["performance.md", "performance/rpc-node.svg"]);

@@ -10,6 +10,8 @@ export interface Outcome
     Pick<Finding, "table" | "doubts" | "chart" | "rivals"> {
   readonly rounds: number;
   readonly verdict: Verdict;
+  /** What was measured. Absent in older records. */
+  readonly commit?: string;
 }
 
 /** The environment of the measurement. A date or a machine name would say less and change with every run. */
@@ -75,8 +77,19 @@ export function describeRivals(outcomes: readonly Pick<Outcome, "name" | "rivals
   return `Ahead of every other library in requests and fan-out (${names}): short, behind ${list.join(", ")}.`;
 }
 
-function renderSection({ name, about, goal, rounds, verdict, table, doubts, chart }: Outcome): string {
-  const figure = `${formatValue(verdict.value, goal)} (goal ${formatGoal(goal)})`;
+function renderSection({
+  name,
+  about,
+  goal,
+  rounds,
+  verdict,
+  commit,
+  table,
+  doubts,
+  chart,
+}: Outcome): string {
+  const source = commit === undefined ? "" : `, at commit ${commit}`;
+  const figure = `${formatValue(verdict.value, goal)} (goal ${formatGoal(goal)})${source}`;
   return [
     `## ${name}`,
     `${about}.`,
@@ -88,7 +101,7 @@ function renderSection({ name, about, goal, rounds, verdict, table, doubts, char
 
 const HOW_TO_READ = `## How to read this
 
-Absolute figures are those of one machine in one hour; compare ratios, and within one section only: each is of the last run that measured it.
+Absolute figures are those of one machine in one hour; compare ratios, and within one section only: sections are measured one by one, and newer ones name their commit.
 
 - **CPU ratio**: CPU time the other server needs for an operation, divided by what Halyard needs. Above 1 Halyard is cheaper. The goals are about this one, against the first server below Halyard, because on a shared machine it moves least.
 - **rate ratio**: Halyard's operations per second divided by the other's. Above 1 Halyard is faster.

@@ -27,7 +27,8 @@ export function recordEvidence(name: string, evidence: Evidence): void {
   writeFileSync(fileURLToPath(new URL(`${name}.md`, FOLDER)), render(name, evidence, run));
 }
 
-function currentCommit(): string {
+/** Abbreviated, of the repository. */
+export function currentCommit(): string {
   return execFileSync("git", ["rev-parse", "--short=7", "HEAD"], { cwd: FOLDER, encoding: "utf8" }).trim();
 }
 
