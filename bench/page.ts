@@ -10,7 +10,7 @@ export interface Outcome
     Pick<Finding, "table" | "doubts" | "chart" | "rivals"> {
   readonly rounds: number;
   readonly verdict: Verdict;
-  /** What was measured. Absent in older records. */
+  /** The commit that was measured. Absent in older records. */
   readonly commit?: string;
 }
 

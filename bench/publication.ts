@@ -5,6 +5,7 @@ import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { bunPath } from "@halyard/services";
+import { currentCommit } from "@halyard/services/evidence";
 import { z } from "zod";
 import { cache, root } from "./build.ts";
 import { type Outcome, renderPages, type Setting } from "./page.ts";
@@ -25,7 +26,9 @@ export async function publish(
 ): Promise<string> {
   const folder = fit ? join(root, "docs") : join(cache, "report");
   const earlier = fit ? readRecords(folder) : [];
-  const shown = known.flatMap((name) => [...outcomes, ...earlier].find((one) => one.name === name) ?? []);
+  const commit = currentCommit();
+  const measured = outcomes.map((outcome) => ({ ...outcome, commit }));
+  const shown = known.flatMap((name) => [...measured, ...earlier].find((one) => one.name === name) ?? []);
   const pages = new Map(renderPages(shown, await describeSetting()));
   if (fit) pages.set(RECORDS, `${JSON.stringify(shown, null, 2)}\n`);
   // The chart of a removed measurement is deleted.

@@ -1,6 +1,5 @@
 /** `npm run bench [-- name…]` measures, prints the tables, and ends each with a line that states whether the goal is reached. */
 import { parseArgs } from "node:util";
-import { currentCommit } from "@halyard/services/evidence";
 import { buildPackages } from "./build.ts";
 import { compileGenerator } from "./generator.ts";
 import { explainStrays, formatGoal, formatValue, judge, MIN_ROUNDS } from "./judge.ts";
@@ -77,8 +76,7 @@ async function measure(measurement: Measurement, plan: Plan): Promise<Outcome> {
   const verdict = judge(finding.figures, goal);
   const { table, doubts, chart, rivals } = finding;
   const rounds = finding.figures.length;
-  const commit = currentCommit();
-  const outcome: Outcome = { name, about, goal, rounds, verdict, commit, table, doubts, chart, rivals };
+  const outcome: Outcome = { name, about, goal, rounds, verdict, table, doubts, chart, rivals };
   const figure = `${name}: ${formatValue(verdict.value, goal)} (goal ${formatGoal(goal)})`;
   if (!plan.judged) {
     console.log(`${figure} smoke, not judged`);
