@@ -8,7 +8,7 @@ import { cork, uncork } from "./turn.ts";
 import { UnfinishedMessages } from "./unfinished-message.ts";
 
 const MAX_HEADER_BYTES = 10;
-const unfinishedMessages = new UnfinishedMessages();
+const unfinishedMessages = new UnfinishedMessages((websocket) => socketOf(websocket)?.expire());
 
 /** Node's own handle of a stream. Node uses the same figures to detect progress within a write. */
 interface StreamHandle {
@@ -31,11 +31,12 @@ export class NodeSocket implements Socket, BatchMember {
   readonly #tcp: Duplex;
   readonly #fanOut: FanOut;
   readonly #limitBytes: number;
+  /** Set by `listen`. */
+  events: SocketEvents | undefined;
+  /** The close code of an error; it is not in the close event of `ws`, which has already sent the close frame. */
+  failure: number | undefined;
   /** Called when bytes above the limit were sent. The `drain` event of the stream has another limit. */
-  onDrained: (() => void) | undefined;
-  readonly #written = (error?: Error | null): void => {
-    if (!error) this.onDrained?.();
-  };
+  #written: ((error?: Error | null) => void) | undefined;
   /** The batch with frames from `#from` to `#to`, and those that followed, to write for this socket. */
   #batch: Batch | undefined;
   #from = 0;
@@ -72,7 +73,11 @@ export class NodeSocket implements Socket, BatchMember {
 
   /** The callback of a write, only if the write may exceed the limit. */
   #callbackFor(bytes: number): ((error?: Error | null) => void) | undefined {
-    return this.#tcp.writableLength + bytes > this.#limitBytes ? this.#written : undefined;
+    if (this.#tcp.writableLength + bytes <= this.#limitBytes) return undefined;
+    this.#written ??= (error) => {
+      if (!error) this.events?.drained();
+    };
+    return this.#written;
   }
 
   sendShared(frame: SharedFrame): SendOutcome | "closed" {
@@ -124,31 +129,55 @@ export class NodeSocket implements Socket, BatchMember {
     cork(this.#tcp);
     this.#websocket.pong(data);
   }
+
+  /** The peer did not finish a message in time. The network of an honest client may be that slow, so it may reconnect. */
+  expire(): void {
+    this.failure = CLOSE.tryLater;
+    this.#websocket.close(this.failure, "the message was not finished in time");
+  }
 }
 
-export function listen(websocket: WebSocket, socket: NodeSocket, events: SocketEvents): void {
-  let failure: number | undefined;
-  websocket.on("message", (data: RawData, isBinary: boolean) => {
-    // With the default binary type, ws passes every message as one Buffer.
-    events.receive(isBinary ? (data as Buffer) : (data as Buffer).toString());
-  });
-  websocket.on("pong", () => events.pong());
-  websocket.on("ping", (data) => {
-    socket.pong(data);
-    events.pong();
-  });
-  websocket.on("error", (error: Error & { code?: string }) => {
-    // ws has already sent the close frame; its code is not in the close event.
-    failure = closeCodeOf(error.code);
-    if (failure === 1009) events.tooLarge();
-  });
-  unfinishedMessages.watch(websocket, () => {
-    // The network of an honest client may be that slow, so it may reconnect.
-    failure = CLOSE.tryLater;
-    websocket.close(failure, "the message was not finished in time");
-  });
-  websocket.on("close", (code, reason) => events.closed(failure ?? code, reason.toString()));
-  socket.onDrained = () => events.drained();
+/** Adds the listeners, which all connections share: functions for each would take half a kilobyte. */
+export function listen(websocket: FlushingWebSocket, socket: NodeSocket, events: SocketEvents): void {
+  socket.events = events;
+  websocket.on("message", onMessage);
+  websocket.on("ping", onPing);
+  websocket.on("pong", onPong);
+  websocket.on("error", onError);
+  websocket.on("close", onClose);
+  unfinishedMessages.watch(websocket);
+}
+
+function socketOf(websocket: WebSocket): NodeSocket | undefined {
+  return (websocket as FlushingWebSocket).socket;
+}
+
+function onMessage(this: WebSocket, data: RawData, isBinary: boolean): void {
+  // With the default binary type, ws passes every message as one Buffer.
+  socketOf(this)?.events?.receive(isBinary ? (data as Buffer) : (data as Buffer).toString());
+}
+
+function onPing(this: WebSocket, data: Buffer): void {
+  const socket = socketOf(this);
+  socket?.pong(data);
+  socket?.events?.pong();
+}
+
+function onPong(this: WebSocket): void {
+  socketOf(this)?.events?.pong();
+}
+
+function onError(this: WebSocket, error: Error & { code?: string }): void {
+  const socket = socketOf(this);
+  if (socket === undefined) return;
+  socket.failure = closeCodeOf(error.code);
+  if (socket.failure === 1009) socket.events?.tooLarge();
+}
+
+function onClose(this: WebSocket, code: number, reason: Buffer): void {
+  const socket = socketOf(this);
+  unfinishedMessages.closed(this);
+  socket?.events?.closed(socket.failure ?? code, reason.toString());
 }
 
 function closeCodeOf(errorCode: string | undefined): number | undefined {

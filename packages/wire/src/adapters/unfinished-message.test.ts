@@ -27,7 +27,9 @@ function watched() {
   receiver.on("ping", () => seen.push("ping"));
   receiver.on("error", (error: Error & { code: string }) => seen.push(error.code));
   let expired = 0;
-  new UnfinishedMessages(clock).watch(websocket as unknown as ws.WebSocket, () => expired++);
+  const messages = new UnfinishedMessages(() => expired++, clock);
+  messages.watch(websocket as unknown as ws.WebSocket);
+  websocket.on("close", () => messages.closed(websocket as unknown as ws.WebSocket));
   return { clock, receiver, websocket, seen, expired: () => expired };
 }
 

@@ -42,46 +42,91 @@ interface Receiver {
   ): RangeError;
 }
 
+type ReceiverClass = new () => Receiver;
+
+/** A receiver that is watched. */
+interface WatchedReceiver extends Receiver {
+  websocket: WebSocket;
+  /** Created with the first message that does not arrive in one read. */
+  message: UnfinishedMessage | undefined;
+}
+
 /** Closes peers that do not finish a message; all servers of the process share one timer. */
 export class UnfinishedMessages {
+  readonly #expired: (websocket: WebSocket) => void;
   readonly #clock: Clock;
   readonly #messages = new Set<UnfinishedMessage>();
+  /** By the receiver's class: an application may have several copies of `ws`. */
+  readonly #watched = new WeakMap<ReceiverClass, WatchedReceiver>();
   #isChecking = false;
 
-  constructor(clock: Clock = systemClock) {
+  /** `expired` is called when a peer takes too long for a message. */
+  constructor(expired: (websocket: WebSocket) => void, clock: Clock = systemClock) {
+    this.#expired = expired;
     this.#clock = clock;
   }
 
-  /** Watches the receiver of a WebSocket. `expired` is called when the peer takes too long for a message. */
-  watch(websocket: WebSocket, expired: () => void): void {
-    const { _receiver: receiver } = websocket as unknown as { _receiver?: Receiver };
+  /** Watches the receiver of a WebSocket, until `closed`. */
+  watch(websocket: WebSocket): void {
+    const receiver = receiverOf(websocket);
     // Another major version of `ws`; its own limits apply.
     if (typeof receiver?.dataMessage !== "function" || !Array.isArray(receiver._fragments)) return;
-    const message = new UnfinishedMessage(expired);
-    const { _write: write, dataMessage, controlMessage } = receiver;
-    receiver._write = (chunk, encoding, done) => {
-      if (receiver._buffers.length >= MAX_PARTS) receiver._buffers = [joined(receiver._buffers)];
-      write.call(receiver, chunk, encoding, done);
-      const isFinished =
-        receiver._state === BETWEEN_FRAMES && receiver._bufferedBytes === 0 && receiver._fragmented === 0;
-      if (isFinished) this.#finished(message);
-      else if (message.startedAt === undefined) this.#started(message);
-    };
-    receiver.dataMessage = (done) => {
-      message.controlFrames = 0;
-      if (receiver._fin) message.startedAt = undefined;
-      if (!receiver._fin || message.bytes > 0) message.collect(receiver);
-      dataMessage.call(receiver, done);
-    };
-    receiver.controlMessage = (data, done) => {
-      if (receiver._fragmented === 0) message.startedAt = undefined;
-      else if (receiver._opcode !== CLOSE_FRAME && ++message.controlFrames > MAX_CONTROL_FRAMES) {
-        const text = "Too many control frames within a message";
-        return done(receiver.createError(RangeError, text, false, 1008, "WS_ERR_TOO_MANY_BUFFERED_PARTS"));
+    const base = receiver.constructor as ReceiverClass;
+    let watched = this.#watched.get(base);
+    if (watched === undefined) {
+      watched = this.#methodsFor(base);
+      this.#watched.set(base, watched);
+    }
+    Object.setPrototypeOf(receiver, watched);
+    receiver.websocket = websocket;
+    receiver.message = undefined;
+  }
+
+  /** The WebSocket has closed, so its message will not be finished. */
+  closed(websocket: WebSocket): void {
+    this.#finished(receiverOf(websocket)?.message);
+  }
+
+  /** The prototype of all watched receivers: functions for each connection would take half a kilobyte. */
+  #methodsFor(base: ReceiverClass): WatchedReceiver {
+    const started = (message: UnfinishedMessage): void => this.#started(message);
+    const finished = (message: UnfinishedMessage | undefined): void => this.#finished(message);
+
+    class Watched extends base implements WatchedReceiver {
+      declare websocket: WebSocket;
+      declare message: UnfinishedMessage | undefined;
+
+      override _write(chunk: Buffer, encoding: BufferEncoding, done: Done): void {
+        if (this._buffers.length >= MAX_PARTS) this._buffers = [joined(this._buffers)];
+        super._write(chunk, encoding, done);
+        const isFinished =
+          this._state === BETWEEN_FRAMES && this._bufferedBytes === 0 && this._fragmented === 0;
+        if (isFinished) finished(this.message);
+        else {
+          this.message ??= new UnfinishedMessage(this.websocket);
+          if (this.message.startedAt === undefined) started(this.message);
+        }
       }
-      controlMessage.call(receiver, data, done);
-    };
-    websocket.on("close", () => this.#finished(message));
+
+      override dataMessage(done: Done): void {
+        if (!this._fin) this.message ??= new UnfinishedMessage(this.websocket);
+        this.message?.received(this);
+        super.dataMessage(done);
+      }
+
+      override controlMessage(data: Buffer, done: Done): void {
+        const { message } = this;
+        if (message !== undefined) {
+          if (this._fragmented === 0) message.startedAt = undefined;
+          else if (this._opcode !== CLOSE_FRAME && ++message.controlFrames > MAX_CONTROL_FRAMES) {
+            const text = "Too many control frames within a message";
+            return done(this.createError(RangeError, text, false, 1008, "WS_ERR_TOO_MANY_BUFFERED_PARTS"));
+          }
+        }
+        super.controlMessage(data, done);
+      }
+    }
+    return Watched.prototype;
   }
 
   #started(message: UnfinishedMessage): void {
@@ -90,7 +135,8 @@ export class UnfinishedMessages {
     if (!this.#isChecking) this.#checkLater();
   }
 
-  #finished(message: UnfinishedMessage): void {
+  #finished(message: UnfinishedMessage | undefined): void {
+    if (message === undefined) return;
     message.startedAt = undefined;
     this.#messages.delete(message);
   }
@@ -105,15 +151,19 @@ export class UnfinishedMessages {
     for (const message of this.#messages) {
       if (message.startedAt === undefined || now - message.startedAt < MAX_MESSAGE_MS) continue;
       this.#finished(message);
-      message.expired();
+      this.#expired(message.websocket);
     }
     this.#isChecking = false;
     if (this.#messages.size > 0) this.#checkLater();
   }
 }
 
+function receiverOf(websocket: WebSocket): WatchedReceiver | undefined {
+  return (websocket as unknown as { _receiver?: WatchedReceiver })._receiver;
+}
+
 class UnfinishedMessage {
-  readonly expired: () => void;
+  readonly websocket: WebSocket;
   /** Monotonic, in ms; undefined between two messages. */
   startedAt: number | undefined;
   /** Control frames since the last fragment. */
@@ -122,12 +172,19 @@ class UnfinishedMessage {
   #buffer: Buffer | undefined;
   bytes = 0;
 
-  constructor(expired: () => void) {
-    this.expired = expired;
+  constructor(websocket: WebSocket) {
+    this.websocket = websocket;
+  }
+
+  /** A fragment, or a whole message, is in the receiver. */
+  received(receiver: Receiver): void {
+    this.controlFrames = 0;
+    if (receiver._fin) this.startedAt = undefined;
+    if (!receiver._fin || this.bytes > 0) this.#collect(receiver);
   }
 
   /** Copies the newest fragment, and leaves one view of all fragments to the receiver. */
-  collect(receiver: Receiver): void {
+  #collect(receiver: Receiver): void {
     const isFirst = this.bytes === 0;
     const fragment = receiver._fragments.length > (isFirst ? 0 : 1) ? receiver._fragments.pop() : undefined;
     if (fragment !== undefined) {
