@@ -7,7 +7,7 @@ import { type Server, withServer } from "../server.ts";
 import { formatTable, type Table } from "../table.ts";
 import { askSome, requireSameAnswers } from "./answers.ts";
 import { type PacedSample, pacedLoad } from "./load.ts";
-import { createWorld, type Exchange, type World, writeExchanges } from "./world.ts";
+import { createWorld, type Exchange, type World, type WorldOptions, writeExchanges } from "./world.ts";
 
 export interface HttpContestant {
   readonly name: string;
@@ -16,6 +16,8 @@ export interface HttpContestant {
   readonly isExtra?: boolean;
   /** Why it cannot take part. The report then says so. */
   isLeftOut?(effort: Effort): boolean;
+  /** It gets its own database, with these options. Default: the database of the others. */
+  readonly world?: WorldOptions;
   start(world: World): Server | Promise<Server>;
   /** Default: the common requests. */
   readonly exchanges?: (world: World) => readonly Exchange[];
@@ -65,18 +67,23 @@ export function compareHttp(comparison: HttpComparison): Measurement {
 async function runAll(comparison: HttpComparison, effort: Effort): Promise<HttpResult[]> {
   const { name } = comparison;
   const contestants = comparison.contestants.filter(({ isLeftOut }) => isLeftOut?.(effort) !== true);
-  const world = await createWorld(isSmoke(effort) ? 100 : SESSIONS);
+  const sessions = isSmoke(effort) ? 100 : SESSIONS;
+  const world = await createWorld(sessions);
+  const worlds = [world];
   try {
     const exchanges = comparison.exchanges(world);
     const usual = writeExchanges(name, exchanges);
     const present = await Promise.all(
-      contestants.map(async (contestant, index) => ({
-        ...contestant,
-        server: await contestant.start(world),
-        requests: contestant.exchanges
-          ? writeExchanges(`${name}-${index}`, contestant.exchanges(world))
-          : usual,
-      })),
+      contestants.map(async (contestant, index) => {
+        const own = contestant.world && (await createWorld(sessions, contestant.world));
+        if (own !== undefined) worlds.push(own);
+        const exchangesOf = contestant.exchanges ?? (own && comparison.exchanges);
+        return {
+          ...contestant,
+          server: await contestant.start(own ?? world),
+          requests: exchangesOf ? writeExchanges(`${name}-${index}`, exchangesOf(own ?? world)) : usual,
+        };
+      }),
     );
     const judged = present.filter(({ isExtra }) => isExtra !== true);
     const extra = present.filter(({ isExtra }) => isExtra === true);
@@ -109,7 +116,7 @@ async function runAll(comparison: HttpComparison, effort: Effort): Promise<HttpR
       samples: rounds.map((round) => round.get(who)),
     }));
   } finally {
-    await world.close();
+    for (const { close } of worlds) await close();
   }
 }
 

@@ -7,7 +7,7 @@ import { getMigrations } from "better-auth/db/migration";
 import type { Pool } from "pg";
 import { cache } from "../build.ts";
 import { createAuth, ORIGIN } from "../servers/flags/auth.ts";
-import { flags, MANY_RULES_KEY, manyRules, rule } from "../servers/flags/flags.ts";
+import { flags, MANY_RULES_KEY, manyRules, rule, trustedRule } from "../servers/flags/flags.ts";
 import { emailOf, type Person, peopleOf } from "../servers/flags/people.ts";
 
 export interface World {
@@ -19,6 +19,8 @@ export interface World {
 export interface WorldOptions {
   /** Whether to add a flag with 100 rules. */
   readonly hasManyRules?: boolean;
+  /** Whether the rules read the user's plan from the row. */
+  readonly isTrusting?: boolean;
 }
 
 export async function createWorld(peopleCount: number, options: WorldOptions = {}): Promise<World> {
@@ -36,16 +38,16 @@ export async function createWorld(peopleCount: number, options: WorldOptions = {
 async function fill(
   databaseUrl: string,
   people: readonly Person[],
-  { hasManyRules = false }: WorldOptions,
+  { hasManyRules = false, isTrusting = false }: WorldOptions,
 ): Promise<void> {
   // It would warn about the tables that are created next.
-  const { auth, pool } = createAuth(databaseUrl, { isQuiet: true });
+  const { auth, pool } = createAuth(databaseUrl, { isQuiet: true, isTrusting });
   try {
     await (await getMigrations(auth.options)).runMigrations();
     await pool.query(featureFlagsPostgresMigration);
     for (const flag of flags) {
       const { id } = await auth.api.createFeatureFlag({ body: flag });
-      await auth.api.createFeatureFlagRule({ body: { flagId: id, ...rule } });
+      await auth.api.createFeatureFlagRule({ body: { flagId: id, ...(isTrusting ? trustedRule : rule) } });
     }
     if (hasManyRules) {
       const body = { key: MANY_RULES_KEY, name: MANY_RULES_KEY, type: "boolean", enabled: true } as const;
@@ -53,6 +55,7 @@ async function fill(
       for (const one of manyRules) await auth.api.createFeatureFlagRule({ body: { flagId: id, ...one } });
     }
     await signIn(pool, people);
+    if (isTrusting) await storePlans(pool, people);
   } finally {
     await closeFeatureFlags(auth);
     await pool.end();
@@ -74,6 +77,14 @@ async function signIn(pool: Pool, people: readonly Person[]): Promise<void> {
     `insert into session (id, token, "userId", "expiresAt", "createdAt", "updatedAt")
      select id, id, id, $2, $3, $3 from unnest($1::text[]) as person (id)`,
     [ids, until, at],
+  );
+}
+
+async function storePlans(pool: Pool, people: readonly Person[]): Promise<void> {
+  await pool.query(
+    `update "user" set plan = person.plan
+     from unnest($1::text[], $2::text[]) as person (id, plan) where "user".id = person.id`,
+    [people.map(({ id }) => id), people.map(({ attributes }) => attributes.plan)],
   );
 }
 

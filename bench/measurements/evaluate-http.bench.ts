@@ -1,9 +1,7 @@
 import { compareHttp } from "../http/comparison.ts";
-import { FETCH, flagServers, NODE_BARE, RAW, ROUTER } from "../http/contestants.ts";
+import { evaluations, FETCH, flagServers, NODE_BARE, RAW, ROUTER } from "../http/contestants.ts";
 import { UNLEASH } from "../http/unleash.ts";
-import { exchangeOf } from "../http/world.ts";
 import type { Measurement } from "../measurement.ts";
-import { keys } from "../servers/flags/flags.ts";
 
 export const measurement: Measurement = compareHttp({
   name: "evaluate-http",
@@ -17,10 +15,5 @@ export const measurement: Measurement = compareHttp({
     { ours: FETCH, other: NODE_BARE, atLeast: 0.3 },
     { ours: RAW, other: UNLEASH, atLeast: 10 },
   ],
-  exchanges: ({ people }) =>
-    people.map((person, index) => {
-      const flagKey = keys[index % keys.length];
-      const body = { flagKey, context: { attributes: person.attributes } };
-      return exchangeOf(person, "/feature-flags/evaluate", body, '"evaluatedAt":"');
-    }),
+  exchanges: evaluations,
 });

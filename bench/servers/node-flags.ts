@@ -7,8 +7,8 @@ import { toNodeHandler } from "better-auth/node";
 import { createAuth } from "./flags/auth.ts";
 import { countRequests } from "./flags/counted.ts";
 
-const [databaseUrl = "", way = ""] = process.argv.slice(2);
-const { auth } = createAuth(databaseUrl);
+const [databaseUrl = "", way = "", attributes = "claimed"] = process.argv.slice(2);
+const { auth } = createAuth(databaseUrl, { isTrusting: attributes === "trusted" });
 const counted = { ...auth, handler: countRequests(auth.handler) };
 
 function handlerOf(): NodeHandler {

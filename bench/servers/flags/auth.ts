@@ -1,5 +1,5 @@
 /** An application with flags, set up as documented: Better Auth on PostgreSQL, limits off. */
-import { type EventSink, featureFlags } from "@halyard/flags";
+import { defineTrusted, type EventSink, featureFlags } from "@halyard/flags";
 import { betterAuth } from "better-auth";
 import { Pool } from "pg";
 
@@ -10,10 +10,17 @@ export const SECRET = "a secret that is only good enough for benches, which is a
 interface AuthOptions {
   readonly isQuiet?: boolean;
   readonly sinks?: readonly EventSink[];
+  /** Whether rules may read the user's plan from the row. */
+  readonly isTrusting?: boolean;
 }
 
+const trusted = defineTrusted({ user: ["plan"] });
+
 /** The plugin defines the type of its api, so it is inferred. */
-export function createAuth(databaseUrl: string, { isQuiet = false, sinks }: AuthOptions = {}) {
+export function createAuth(
+  databaseUrl: string,
+  { isQuiet = false, sinks, isTrusting = false }: AuthOptions = {},
+) {
   const pool = new Pool({ connectionString: databaseUrl, max: 10 });
   const auth = betterAuth({
     baseURL: ORIGIN,
@@ -23,7 +30,16 @@ export function createAuth(databaseUrl: string, { isQuiet = false, sinks }: Auth
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: isQuiet ? { disabled: true } : { level: "warn" },
-    plugins: [featureFlags({ postgres: pool, ...(sinks && { events: { sinks } }) })],
+    user: {
+      additionalFields: isTrusting ? { plan: { type: "string", required: false, input: false } } : {},
+    },
+    plugins: [
+      featureFlags({
+        postgres: pool,
+        ...(sinks && { events: { sinks } }),
+        ...(isTrusting && { trusted }),
+      }),
+    ],
   });
   return { auth, pool };
 }

@@ -4,19 +4,28 @@ import { COUNTRY, keys, LOGINS, PLANS, SHARE } from "../../engines/workload.ts";
 
 export { keys } from "../../engines/workload.ts";
 
-const conditions: RuleConditions = {
-  operator: "AND",
-  conditions: [
-    { attribute: "attributes.plan", operator: "in", value: [...PLANS] },
-    {
-      operator: "OR",
-      conditions: [
-        { attribute: "attributes.country", operator: "equals", value: COUNTRY },
-        { attribute: "attributes.loginCount", operator: "greater_than", value: LOGINS },
-      ],
-    },
-  ],
-};
+function conditionsOn(plan: string): RuleConditions {
+  return {
+    operator: "AND",
+    conditions: [
+      { attribute: plan, operator: "in", value: [...PLANS] },
+      {
+        operator: "OR",
+        conditions: [
+          { attribute: "attributes.country", operator: "equals", value: COUNTRY },
+          { attribute: "attributes.loginCount", operator: "greater_than", value: LOGINS },
+        ],
+      },
+    ],
+  };
+}
+
+const ruleOn = (plan: string) => ({
+  conditions: conditionsOn(plan),
+  value: true,
+  percentage: SHARE,
+  priority: 1,
+});
 
 export const flags: readonly CreateFeatureFlagInput[] = keys.map((key) => ({
   key,
@@ -27,7 +36,10 @@ export const flags: readonly CreateFeatureFlagInput[] = keys.map((key) => ({
 }));
 
 /** Every flag has this rule. */
-export const rule = { conditions, value: true, percentage: SHARE, priority: 1 };
+export const rule = ruleOn("attributes.plan");
+
+/** The same with the plan in the user's row. */
+export const trustedRule = ruleOn("user.plan");
 
 /** One more flag with many rules, of which only the last matches. */
 export const MANY_RULES_KEY = "many-rules";
