@@ -112,7 +112,8 @@ const zod: Library = {
 
 /** With Zod 3, schemas could be declared, but every message would fail. */
 function refuseZod3(fields: object, where: string): void {
-  if ((z as { core?: unknown }).core === undefined) {
+  // Not by a look at the namespace `z`: bundlers would then keep all of Zod.
+  if (!("_zod" in z.strictObject({}))) {
     throw new TypeError(
       "@halyard/wire/zod needs Zod 4, but the installed package `zod` is an older version. Run `npm install zod@4`.",
     );
