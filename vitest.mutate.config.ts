@@ -2,23 +2,31 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
 const conditions = ["@halyard/source"];
-const flags = `${import.meta.dirname}/packages/flags`;
-const { exports } = JSON.parse(readFileSync(`${flags}/package.json`, "utf8"));
+const packages = `${import.meta.dirname}/packages`;
 
 /** Stryker mutates a copy of the repository, but the links in node_modules lead to the original. */
-const alias = Object.entries<{ "@halyard/source"?: string }>(exports).flatMap(
-  ([name, { "@halyard/source": source }]) =>
-    source === undefined
-      ? []
-      : [{ find: new RegExp(`^@halyard/flags${name.slice(1)}$`), replacement: `${flags}/${source}` }],
-);
+const alias = ["flags", "sessions"].flatMap((folder) => {
+  const { exports } = JSON.parse(readFileSync(`${packages}/${folder}/package.json`, "utf8"));
+  return Object.entries<{ "@halyard/source"?: string }>(exports).flatMap(
+    ([name, { "@halyard/source": source }]) =>
+      source === undefined
+        ? []
+        : [
+            {
+              find: new RegExp(`^@halyard/${folder}${name.slice(1)}$`),
+              replacement: `${packages}/${folder}/${source}`,
+            },
+          ],
+  );
+});
 
 /** The tests that `npm run mutate` runs for each mutant: those that are fast and need no service. */
 export default defineConfig({
   resolve: { conditions, alias },
   ssr: { resolve: { conditions } },
   test: {
-    root: flags,
+    // The folder of the package whose tests run. They may cover the sources of another one.
+    root: `${packages}/${process.env["HALYARD_PACKAGE"] ?? "flags"}`,
     pool: "forks",
     maxWorkers: 1,
     // Loading the dependencies again for each mutant would take most of the time.
