@@ -88,8 +88,7 @@ function onlyCookie(cookie: string, name: string): string | undefined {
     const before = at === 0 ? SEMICOLON : cookie.charCodeAt(at - 1);
     const after = cookie.charCodeAt(at + name.length);
     if (isNameCharacter(before) || isNameCharacter(after)) continue;
-    const isPlain = (before === SEMICOLON || before === SPACE) && after === EQUALS;
-    if (!isPlain || pair !== "" || !startsPart(cookie, at)) return undefined;
+    if (after !== EQUALS || pair !== "" || !startsPart(cookie, at)) return undefined;
     const end = cookie.indexOf(";", at);
     pair = end === -1 ? cookie.slice(at) : cookie.slice(at, end);
   }
