@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type CredentialNames, readCredentials } from "./credentials.ts";
+import { type CredentialNames, credentialNames, readCredentials } from "./credentials.ts";
+import type { HostContext } from "./request.ts";
 
 const NAMES: CredentialNames = {
   sessionToken: "better-auth.session_token",
@@ -24,6 +25,8 @@ describe("the credentials of a request as one cache key", () => {
       "a=1;better-auth.session_token=abc.def%3D;b=2",
       "__Secure-better-auth.session_token=x; better-auth.session_token=abc.def%3D",
       "better-auth.session_token_multi-x=y; better-auth.session_token=abc.def%3D",
+      " better-auth.session_token=abc.def%3D",
+      "better-auth.session_token=abc.def%3D; better-auth.dont_remember_x=y",
     ]) {
       expect(cookie(others)).toEqual(sessionOnly);
     }
@@ -33,6 +36,7 @@ describe("the credentials of a request as one cache key", () => {
     for (const headers of [{}, { cookie: "" }, { cookie: "theme=dark" }, { origin: "https://a.example" }]) {
       expect(read(headers)).toBe("none");
     }
+    expect(cookie("better-auth.dont_remember=true.x")).toBe("none");
     expect(read({ authorization: "Basic x" }, { readsAuthorization: false })).toBe("none");
     expect(read({ "x-api-key": "k" }, { keyHeaders: [] })).toBe("none");
   });
@@ -43,14 +47,26 @@ describe("the credentials of a request as one cache key", () => {
       "better-auth.session_token =a",
       "\u00a0better-auth.session_token=a",
       "x=better-auth.session_token=a",
+      "\u007fbetter-auth.session_token=a",
       "junk better-auth.session_token=a",
+      "j better-auth.session_token=a",
       "better-auth.session_token",
       // Better Auth deletes a copy of the session that it does not use.
       "better-auth.session_token=a; better-auth.session_data=b",
       "better-auth.session_data=b",
+      "better-auth.session_token=a; better-auth.dont_remember=b; better-auth.dont_remember=c",
     ]) {
       expect(cookie(text), text).toBe("unclear");
     }
+    // A copy without the session it belongs to.
+    expect(cookie("better-auth.session_data=b", { hasCookieCache: true })).toBe("unclear");
+  });
+
+  test("include no other cookie than the session and its copy, and do not confuse these two", () => {
+    const read = (text: string) => cookie(text, { hasCookieCache: true });
+    const both = read("better-auth.session_token=a; better-auth.session_data=b");
+    expect(read("x=1;better-auth.session_token=a;y=2;  better-auth.session_data=b; z=3")).toEqual(both);
+    expect(read("better-auth.session_token=abetter-auth.session_data=b")).not.toEqual(both);
   });
 
   test("include the cookie's copy of the session and the cookie that prevents its renewal", () => {
@@ -79,6 +95,9 @@ describe("the credentials of a request as one cache key", () => {
     const headers = (length: number) => ({ authorization: `Bearer ${" ".repeat(length)}t` });
     expect(read(headers(4000))).toEqual({ cacheKey: expect.any(String) });
     expect(read(headers(4096))).toBe("unclear");
+    const name = "better-auth.session_token=";
+    const text = (length: number) => name.padEnd(length, "a");
+    expect([cookie(text(4096)), cookie(text(4097))]).toEqual([{ cacheKey: text(4096) }, "unclear"]);
   });
 
   test("differ between a bearer token, an API key and a cookie with the same text, alone and combined", () => {
@@ -92,5 +111,36 @@ describe("the credentials of a request as one cache key", () => {
       { authorization: text, "x-api-key": text },
     ].map((headers) => JSON.stringify(read(headers)));
     expect(new Set(all).size).toBe(all.length);
+  });
+});
+
+describe("the host's options decide", () => {
+  const namesOf = (plugins?: readonly string[], session?: object) => {
+    const named = (name: string) => ({ name });
+    const authCookies = {
+      sessionToken: named("token"),
+      sessionData: named("data"),
+      dontRememberToken: named("dont"),
+    };
+    const options = { ...(plugins && { plugins: plugins.map((id) => ({ id })) }), session };
+    return credentialNames({ authCookies, options } as unknown as HostContext);
+  };
+
+  test("in which cookies credentials are expected", () => {
+    const cookies = { sessionToken: "token", sessionData: "data", dontRemember: "dont" };
+    expect(namesOf()).toEqual({
+      ...cookies,
+      hasCookieCache: false,
+      readsAuthorization: false,
+      keyHeaders: [],
+    });
+    expect(namesOf([], {})).toEqual(namesOf());
+    expect(namesOf(["admin"], { cookieCache: { enabled: false } })).toEqual(namesOf());
+    expect(namesOf([], { cookieCache: { enabled: true } })).toEqual({ ...namesOf(), hasCookieCache: true });
+  });
+
+  test("whether a bearer token or an API key is a credential", () => {
+    expect(namesOf(["admin", "bearer"])).toEqual({ ...namesOf(), readsAuthorization: true });
+    expect(namesOf(["admin", "api-key"])).toEqual({ ...namesOf(), keyHeaders: ["x-api-key"] });
   });
 });

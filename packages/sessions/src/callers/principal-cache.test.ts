@@ -138,6 +138,21 @@ describe("a verified caller", () => {
     }
   });
 
+  test("must be verified again when one of several memberships has ended; others need not", async () => {
+    const at = setUp();
+    const names = ["first", "ann", "bob", "cat"];
+    const [, ann, bob] = names.map((name) => at.signIn(name));
+    at.tables["member"]?.push(...["m1", "m2", "m3"].map((id) => ({ id, role: "owner" })));
+    ann?.addMembership("acme", { id: "m1", role: "owner" });
+    ann?.addMembership("other", { id: "m2", role: "owner" });
+    bob?.addMembership("acme", { id: "m3", role: "owner" });
+    at.pass(4900);
+    at.remove("member", "id", "m2");
+    // The first request starts a batch of its own; the other three share the next one.
+    const recalled = await Promise.all(names.map((name) => at.principals.recall(name)));
+    expect(recalled.map((found) => found?.isStale)).toEqual([false, undefined, false, false]);
+  });
+
   test("must be verified again after a change so recent that clock skew could hide the next one", async () => {
     const { principals, queries, signIn, pass } = setUp();
     signIn("ann", 5000);

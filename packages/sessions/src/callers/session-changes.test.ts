@@ -1,12 +1,18 @@
 import type { Where } from "@better-auth/core/db/adapter";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createSessionChanges } from "./session-changes.ts";
 
 type Row = Readonly<Record<string, unknown>>;
+interface Query {
+  readonly model: string;
+  readonly where?: Where[] | undefined;
+  readonly select?: string[] | undefined;
+}
 
-/** Tables in memory, and how many queries were made. */
-function setUp(users: readonly Row[]) {
-  const tables: Record<string, Row[]> = {
+/** Tables in memory, which give only the columns that are asked for, and how many queries were made. */
+function setUp(users: readonly Row[], members: readonly Row[] = []) {
+  const tables: Record<string, readonly Row[]> = {
+    member: members,
     session: users.map(({ id }) => ({ token: `of ${id}`, updatedAt: new Date(0) })),
     user: users.map((user) => ({ ...user, updatedAt: new Date(0) })),
   };
@@ -22,9 +28,10 @@ function setUp(users: readonly Row[]) {
       queries++;
       return find(model, where).length;
     },
-    async findMany<Found>({ model, where }: { model: string; where?: Where[] | undefined }) {
+    async findMany<Found>({ model, where, select = [] }: Query) {
       queries++;
-      return find(model, where) as Found[];
+      const pick = (row: Row) => Object.fromEntries(select.map((name) => [name, row[name]]));
+      return find(model, where).map(pick) as Found[];
     },
   });
   const rows = users.map(({ id, role }) => ({
@@ -36,6 +43,9 @@ function setUp(users: readonly Row[]) {
   return {
     tables,
     queries: () => queries,
+    changedMembers: async (ids: readonly string[], role: string) => [
+      ...(await changes.changedMembers(new Set(ids), role)),
+    ],
     changed: async () => [...(await changes.changedSessions(rows, new Date(1)))],
   };
 }
@@ -62,4 +72,35 @@ test("users with many different roles take five queries at most", async () => {
   const { changed, queries } = setUp(users);
   expect(await changed()).toEqual([]);
   expect(queries()).toBeLessThanOrEqual(1 + 5);
+});
+
+test("a user whose row has changed is found without a role too, in every session", async () => {
+  const { tables, changed } = setUp([{ id: "ann" }, { id: "bob" }]);
+  const [ann, bob] = tables["user"] ?? [];
+  tables["user"] = [{ ...ann }, { ...bob, updatedAt: new Date(1) }];
+  expect(await changed()).toEqual(["of bob"]);
+  tables["session"] = (tables["session"] ?? []).slice(1);
+  expect(await changed()).toEqual(["of ann", "of bob"]);
+});
+
+test("members whose row is gone or has another role are found", async () => {
+  const members = [
+    { id: "m1", role: "owner" },
+    { id: "m2", role: "member" },
+  ];
+  const { changedMembers, queries } = setUp([], members);
+  expect([await changedMembers(["m1"], "owner"), queries()]).toEqual([[], 1]);
+  expect(await changedMembers(["m1", "m2", "m3"], "owner")).toEqual(["m2", "m3"]);
+});
+
+test("a session store that does not respond within a second is an error", async () => {
+  vi.useFakeTimers();
+  const never = () => new Promise<never>(() => {});
+  const changes = createSessionChanges({ count: never, findMany: never });
+  const failing = expect(changes.changedMembers(new Set(["m1"]), "owner")).rejects.toThrow(
+    "did not respond within 1000 ms",
+  );
+  await vi.advanceTimersByTimeAsync(1000);
+  await failing;
+  vi.useRealTimers();
 });

@@ -1,0 +1,261 @@
+/** What ends the entry of a verified caller, and what does not. */
+import { describe, expect, test, vi } from "vitest";
+import type { IdentityChange } from "../changes/identity-change.ts";
+import { sessionPrint } from "../changes/session-print.ts";
+import type { CachedPrincipal } from "./cached-principal.ts";
+import type { Principal } from "./caller.ts";
+import { PrincipalCache } from "./principal-cache.ts";
+import type { Confirmation, SessionWatch } from "./session-watch.ts";
+
+const START = Date.parse("2026-06-01T12:00:00Z");
+const HOUR = 3_600_000;
+const STALE_MS = 10 * 60_000;
+
+/** A cache whose clocks and session store the test controls. */
+function setUp({ hasWatch = true, maxPrincipals }: { hasWatch?: boolean; maxPrincipals?: number } = {}) {
+  let passedMs = 0;
+  const store = { outcome: "confirmed" as Confirmation, isDown: false, canConfirm: true };
+  const watch = {
+    canConfirm: () => store.canConfirm,
+    confirm: vi.fn(async () => store.outcome),
+    isDown: () => store.isDown,
+    start: vi.fn<SessionWatch["start"]>(),
+    stop: vi.fn(),
+  };
+  const principals = new PrincipalCache({
+    ...(hasWatch && { watch }),
+    maxPrincipals,
+    monotonicMs: () => passedMs,
+    nowMs: () => START + passedMs,
+  });
+  const verify = (cacheKey: string, caller: Principal, credentialId: string, startedAt = principals.now()) =>
+    principals.remember(cacheKey, { caller, credentialId, validUntilMs: START + HOUR }, startedAt);
+  return {
+    principals,
+    store,
+    watch,
+    verify,
+    signIn: (name: string, cacheKey = name, startedAt = principals.now()) => {
+      const user = { id: name, email: "", sessionId: `session-${name}` };
+      return verify(cacheKey, { kind: "user", user }, `token-${name}`, startedAt) as CachedPrincipal;
+    },
+    useKey: (id: string, ownerId: string) =>
+      verify(id, { kind: "key", key: { id, actions: [], ownerId } }, id) as CachedPrincipal,
+    pass: (ms: number) => {
+      passedMs += ms;
+    },
+    /** Those of the callers that are recalled. */
+    recalled: async (...names: string[]) => {
+      const found = await Promise.all(names.map((name) => principals.recall(name)));
+      return names.filter((_, at) => found[at] !== undefined);
+    },
+  };
+}
+
+const CHANGES: readonly (readonly [string, IdentityChange])[] = [
+  ["the session, by its token", { kind: "session", id: "token-ann" }],
+  ["the session, by the print of its token", { kind: "session-print", id: sessionPrint("token-ann") }],
+  ["the session, by the id of its row", { kind: "session-id", id: "session-ann" }],
+  ["the user", { kind: "user", id: "ann" }],
+];
+
+describe("a change", () => {
+  test.each([
+    ...CHANGES,
+    ["a membership of the user", { kind: "member", id: "m1" }],
+    ["an organization of the user", { kind: "organization", id: "acme" }],
+  ] as const)("of %s ends what was verified before, and nothing else", async (_what, change) => {
+    const { principals, signIn, useKey, recalled } = setUp();
+    const ann = signIn("ann");
+    ann.addMembership("acme", { id: "m1", role: "owner" });
+    ann.addMembership("other", { id: "m2", role: "owner" });
+    signIn("bob").addMembership("third", { id: "m3", role: "owner" });
+    signIn("cat");
+    useKey("k1", "owner");
+    principals.apply(change);
+    expect(await recalled("ann", "bob", "cat", "k1")).toEqual(["bob", "cat", "k1"]);
+    expect([ann.isRemoved, principals.size]).toEqual([true, 3]);
+  });
+
+  test.each([
+    ["the API key", { kind: "session", id: "k1" }],
+    ["the user who owns the API key", { kind: "user", id: "owner" }],
+    ["the organization that owns the API key", { kind: "organization", id: "owner" }],
+  ] as const)("of %s ends what was verified of the key", async (_what, change) => {
+    const { principals, signIn, useKey, recalled } = setUp();
+    signIn("ann");
+    useKey("k1", "owner");
+    useKey("k2", "another");
+    principals.apply(change);
+    expect(await recalled("ann", "k1", "k2")).toEqual(["ann", "k2"]);
+  });
+
+  test("that does not tell whose rows it made ends everything", async () => {
+    const { principals, signIn, useKey, recalled } = setUp();
+    signIn("ann");
+    useKey("k1", "owner");
+    principals.apply({ kind: "unknown" });
+    expect([await recalled("ann", "k1"), principals.size]).toEqual([[], 0]);
+  });
+
+  test.each([...CHANGES, ["rows that are not known", { kind: "unknown" }]] as const)(
+    "of %s makes a verification that began before it count for nothing",
+    async (_what, change) => {
+      const { principals, signIn, recalled, pass } = setUp();
+      const startedAt = principals.now();
+      pass(10);
+      principals.apply(change);
+      pass(10);
+      expect(signIn("ann", "ann", startedAt)).toBeUndefined();
+      expect([await recalled("ann"), principals.size]).toEqual([[], 0]);
+      if (change.kind !== "unknown") expect(signIn("bob", "bob", startedAt)).toBeDefined();
+      expect(signIn("ann")).toBeDefined();
+    },
+  );
+
+  test("of the organization that owns an API key counts for a verification that began before it", () => {
+    const { principals, verify, pass } = setUp();
+    const startedAt = principals.now();
+    pass(10);
+    principals.apply({ kind: "organization", id: "acme" });
+    const key: Principal = { kind: "key", key: { id: "k1", actions: [], ownerId: "acme" } };
+    expect(verify("k1", key, "k1", startedAt)).toBeUndefined();
+  });
+
+  test.each([
+    ["the membership", { kind: "member", id: "m1" }, false],
+    ["the organization", { kind: "organization", id: "acme" }, false],
+    ["another membership", { kind: "member", id: "m2" }, true],
+  ] as const)(
+    "of %s decides whether a membership that was read before is added",
+    (_what, change, isAdded) => {
+      const { principals, signIn, pass } = setUp();
+      const ann = signIn("ann");
+      const startedAt = principals.now();
+      pass(10);
+      principals.apply(change);
+      principals.addMembership(ann, "acme", { id: "m1", role: "owner" }, startedAt);
+      expect(ann.memberships?.has("acme") ?? false).toBe(isAdded);
+    },
+  );
+
+  test("while the session store is asked makes its answer count for nothing", async () => {
+    const { principals, signIn, pass } = setUp();
+    signIn("ann");
+    pass(5000);
+    const recalling = principals.recall("ann");
+    principals.apply({ kind: "user", id: "ann" });
+    expect(await recalling).toBeUndefined();
+  });
+});
+
+describe("a verification", () => {
+  test("counts for exactly 4.8 s without a question to the session store", async () => {
+    const { principals, signIn, pass, watch } = setUp();
+    const ann = signIn("ann");
+    pass(4800);
+    expect(principals.recall("ann")).toEqual({ principal: ann, isStale: false });
+    pass(1);
+    expect(principals.recall("ann")).toBeInstanceOf(Promise);
+    expect(watch.confirm).toHaveBeenCalledWith(ann);
+  });
+
+  test("is not renewed where the session store cannot be asked", () => {
+    const { principals, signIn, pass } = setUp({ hasWatch: false });
+    signIn("ann");
+    principals.startWatch();
+    pass(4801);
+    expect(principals.recall("ann")).toBeUndefined();
+    principals.close();
+    const other = setUp();
+    other.signIn("ann");
+    other.store.canConfirm = false;
+    other.pass(4801);
+    expect(other.principals.recall("ann")).toBeUndefined();
+    expect(other.watch.confirm).not.toHaveBeenCalled();
+  });
+
+  test("counts for ten minutes at most while the session store is down", async () => {
+    const { principals, signIn, pass, store } = setUp();
+    const ann = signIn("ann");
+    store.outcome = "unknown";
+    pass(STALE_MS);
+    expect(await principals.recall("ann")).toEqual({ principal: ann, isStale: true });
+    store.isDown = true;
+    expect(principals.recall("ann")).toEqual({ principal: ann, isStale: true });
+    expect(principals.recallStale("ann")).toBe(ann);
+    pass(1);
+    expect(await principals.recall("ann")).toBeUndefined();
+    expect(principals.recallStale("ann")).toBeUndefined();
+    store.outcome = "confirmed";
+    expect(await principals.recall("ann")).toEqual({ principal: ann, isStale: false });
+  });
+
+  test("replaces the earlier one of the same credentials, which no longer counts", async () => {
+    const { principals, signIn, pass, store, recalled } = setUp();
+    const first = signIn("ann");
+    pass(5000);
+    store.outcome = "changed";
+    const recalling = principals.recall("ann");
+    const second = signIn("ann");
+    expect([first.isRemoved, second.isRemoved, principals.size]).toEqual([true, false, 1]);
+    expect(await recalling).toBeUndefined();
+    // What is found out about the earlier one does not concern the later one.
+    expect(await recalled("ann")).toEqual(["ann"]);
+    expect(principals.recallStale("ann")).toBe(second);
+  });
+
+  test("is kept for eight forms of the same credentials, the latest ones", async () => {
+    const { principals, signIn, recalled } = setUp();
+    const keys = Array.from({ length: 9 }, (_, at) => `ann-${at}`);
+    signIn("bob");
+    for (const key of keys.slice(0, 8)) signIn("ann", key);
+    expect(await recalled("bob", ...keys)).toEqual(["bob", ...keys.slice(0, 8)]);
+    signIn("ann", "ann-8");
+    expect(await recalled("bob", ...keys)).toEqual(["bob", ...keys.slice(1)]);
+    expect(principals.size).toBe(9);
+    principals.apply({ kind: "user", id: "ann" });
+    expect(principals.size).toBe(1);
+  });
+
+  test("is not the first to be evicted if it was used a second ago or later", async () => {
+    for (const [afterMs, left] of [
+      [999, "bob"],
+      [1000, "ann"],
+    ] as const) {
+      const { principals, signIn, pass, recalled } = setUp({ maxPrincipals: 2 });
+      signIn("ann");
+      signIn("bob");
+      pass(afterMs);
+      void principals.recall("ann");
+      signIn("cat");
+      expect(await recalled("ann", "bob", "cat")).toEqual([left, "cat"]);
+    }
+  });
+
+  test("is looked at in the background only while the watch runs", () => {
+    const { principals, signIn, watch } = setUp();
+    const ann = signIn("ann");
+    principals.startWatch();
+    const [list, remove] = watch.start.mock.calls[0] ?? [];
+    expect([...(list?.() ?? [])]).toEqual([ann]);
+    remove?.(ann);
+    expect([principals.size, ann.isRemoved]).toEqual([0, true]);
+    expect(watch.stop).not.toHaveBeenCalled();
+    principals.close();
+    expect(watch.stop).toHaveBeenCalledTimes(1);
+  });
+});
+
+test("by default the clocks are those of the machine", () => {
+  vi.useFakeTimers({ toFake: ["performance", "Date"] });
+  try {
+    const principals = new PrincipalCache();
+    const { monotonicMs, wallMs } = principals.now();
+    vi.advanceTimersByTime(7);
+    expect(principals.now()).toEqual({ monotonicMs: monotonicMs + 7, wallMs: wallMs + 7 });
+    expect(wallMs).toBe(Date.now() - 7);
+  } finally {
+    vi.useRealTimers();
+  }
+});
