@@ -8,6 +8,8 @@ import { PrincipalCache } from "./principal-cache.ts";
 import type { Confirmation, SessionWatch } from "./session-watch.ts";
 
 const START = Date.parse("2026-06-01T12:00:00Z");
+/** How long the machine has run at the start, by the monotonic clock. */
+const UPTIME_MS = 1_000_000_000;
 const HOUR = 3_600_000;
 const STALE_MS = 10 * 60_000;
 
@@ -25,7 +27,7 @@ function setUp({ hasWatch = true, maxPrincipals }: { hasWatch?: boolean; maxPrin
   const principals = new PrincipalCache({
     ...(hasWatch && { watch }),
     maxPrincipals,
-    monotonicMs: () => passedMs,
+    monotonicMs: () => UPTIME_MS + passedMs,
     nowMs: () => START + passedMs,
   });
   const verify = (cacheKey: string, caller: Principal, credentialId: string, startedAt = principals.now()) =>
@@ -140,12 +142,15 @@ describe("a change", () => {
   );
 
   test("while the session store is asked makes its answer count for nothing", async () => {
-    const { principals, signIn, pass } = setUp();
-    signIn("ann");
-    pass(5000);
-    const recalling = principals.recall("ann");
-    principals.apply({ kind: "user", id: "ann" });
-    expect(await recalling).toBeUndefined();
+    for (const outcome of ["confirmed", "changed", "unknown"] as const) {
+      const { principals, signIn, pass, store } = setUp();
+      store.outcome = outcome;
+      signIn("ann");
+      pass(5000);
+      const recalling = principals.recall("ann");
+      principals.apply({ kind: "user", id: "ann" });
+      expect(await recalling).toBeUndefined();
+    }
   });
 });
 
@@ -158,6 +163,25 @@ describe("a verification", () => {
     pass(1);
     expect(principals.recall("ann")).toBeInstanceOf(Promise);
     expect(watch.confirm).toHaveBeenCalledWith(ann);
+  });
+
+  test("is forgotten when the session store shows a change", async () => {
+    const { principals, signIn, pass, store } = setUp();
+    signIn("ann");
+    pass(4801);
+    store.outcome = "changed";
+    expect([await principals.recall("ann"), principals.size]).toEqual([undefined, 0]);
+  });
+
+  test("is forgotten when the session or the API key expires", () => {
+    const { principals, signIn, pass } = setUp();
+    signIn("ann");
+    pass(HOUR - 1);
+    signIn("bob");
+    expect(principals.recall("bob")).toBeDefined();
+    pass(1);
+    expect([principals.recallStale("bob"), principals.recall("bob")]).toEqual([undefined, undefined]);
+    expect(principals.size).toBe(1);
   });
 
   test("is not renewed where the session store cannot be asked", () => {
