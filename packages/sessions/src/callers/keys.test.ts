@@ -53,7 +53,7 @@ describe("an API key", () => {
     }
   });
 
-  test("without permissions on the resource, or without an owner, identifies nobody", async () => {
+  test("without permissions on the resource, or without an owner, identifies no caller", async () => {
     for (const permissions of [null, undefined, "flags", {}, { other: ["read"] }, { flags: "read" }]) {
       expect(await accept({ permissions }).read(), JSON.stringify(permissions)).toBeUndefined();
     }

@@ -35,7 +35,7 @@ const recall = async (headers: Record<string, string>) =>
   (await recallCaller(host.identities, (name) => headers[name])) as KnownCaller;
 
 describe("the caller of a request", () => {
-  test("is the server in a call by the application's own code, and nobody in a call with empty headers", async () => {
+  test("is the server in a call by the application's own code, and an anonymous visitor in a call with empty headers", async () => {
     await host.ask(undefined, async (identity) => {
       expect(await identity.evaluator()).toEqual({ kind: "server" });
       expect(await identity.administrator()).toEqual({ kind: "server" });
@@ -81,7 +81,7 @@ describe("the caller of a request", () => {
     });
   });
 
-  test("is confirmed by the session store, and is nobody when the session has ended", async () => {
+  test("is confirmed by the session store, and is no longer known when the session has ended", async () => {
     await host.ask(cookie, async (identity) => {
       const caller = await identity.evaluator();
       if (caller.kind !== "user") throw new Error("The user was not found.");
@@ -120,15 +120,17 @@ describe("a verified caller", () => {
     expect(host.identities.principals.size).toBe(0);
   });
 
-  test("is not remembered when the credentials can be read in two ways, or are not in a list of headers", async () => {
-    await host.ask({ cookie: `${host.cookie}; better-auth.session_data=x` }, async (identity, request) => {
-      expect(await remember(identity)).toMatchObject({ kind: "user" });
-      expect(identity.lastVerified).toBeUndefined();
-      const plain = { context: request.context, headers: cookie, responseHeaders: new Headers() };
-      const another = new RequestIdentity(plain as unknown as IdentityRequest, host.identities);
-      expect(await remember(another)).toMatchObject({ kind: "user" });
-      expect(another.lastVerified).toBeUndefined();
-    });
+  test("is not remembered when the credentials are too long, or not in a list of headers", async () => {
+    const long = "k".repeat(4096);
+    host.keys.set(long, { valid: true, key: { id: "k1" } });
+    const callers = [
+      await host.ask({ ...cookie, "x-api-key": long }, remember),
+      await host.ask({}, (_, { context }) => {
+        const plain = { context, headers: cookie, responseHeaders: new Headers() };
+        return remember(new RequestIdentity(plain as unknown as IdentityRequest, host.identities));
+      }),
+    ];
+    expect(callers).toMatchObject([{ user: { id: host.userId } }, { user: { id: host.userId } }]);
     expect(host.identities.principals.size).toBe(0);
   });
 
@@ -247,7 +249,7 @@ describe("a limit of lookups", () => {
     expect(await limited({ accept: "*/*" })).toEqual({ told: [], outcome: ANONYMOUS });
   });
 
-  test("is told of valid credentials, and of such that identify nobody", async () => {
+  test("is told of valid credentials, and of such that identify no caller", async () => {
     const key = host.cookie;
     expect((await limited(cookie)).told).toEqual([
       ["asked", key],

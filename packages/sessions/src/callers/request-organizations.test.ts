@@ -81,7 +81,7 @@ describe("the organizations of a caller", () => {
   test("are none of an API key whose owner's id is that of a user and of an organization, or of neither", async () => {
     host.tables["organization"]?.push({ id: host.userId, name: "Same id", slug: "same" });
     await host.ask(KEY, async (identity) => {
-      for (const ownerId of [host.userId, "nobody"]) {
+      for (const ownerId of [host.userId, "missing"]) {
         expect(await identity.tieTo(key(ownerId), "acme")).toBeUndefined();
         expect(await identity.tieTo(key(ownerId), ownerId)).toBeUndefined();
         expect(await identity.homeOf(key(ownerId))).toBeUndefined();

@@ -66,7 +66,7 @@ describe("the user of a session", () => {
     });
   });
 
-  test("is nobody when Better Auth refuses the session, and the browser's cookie is then deleted", async () => {
+  test("is an anonymous visitor when Better Auth refuses the session, and the browser's cookie is then deleted", async () => {
     const host = await startHost();
     host.reads.mockRejectedValueOnce(new APIError("FORBIDDEN"));
     expect(await evaluator(host)).toEqual({ kind: "anonymous" });
@@ -77,7 +77,7 @@ describe("the user of a session", () => {
     });
   });
 
-  test("is never nobody because the session store fails", async () => {
+  test("is never an anonymous visitor because the session store fails", async () => {
     const host = await startHost();
     for (const error of [
       new Error("down"),

@@ -237,7 +237,7 @@ test("tenantOverridable is refused without the option multiTenant, and false or 
   const require = (multiTenant: boolean | undefined, tenantOverridable: boolean | undefined) => () =>
     requireMultiTenant({ options: { multiTenant } as never }, { tenantOverridable });
   expect(require(undefined, true)).toThrow(expect.objectContaining(refusal));
-  expect(require(false, true)).toThrow(/multiTenant/);
+  expect(require(false, true)).toThrow(/tenantOverridable: needs the option multiTenant/);
   expect(require(true, true)).not.toThrow();
   expect(require(false, false)).not.toThrow();
   expect(require(undefined, undefined)).not.toThrow();
