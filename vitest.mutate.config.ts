@@ -21,6 +21,8 @@ const alias = ["flags", "sessions"].flatMap((folder) => {
 });
 
 /** The tests that `npm run mutate` runs for each mutant: those that are fast and need no service. */
+const include = (process.env["HALYARD_TESTS"] ?? "src/**/*.test.ts").split(",");
+
 export default defineConfig({
   resolve: { conditions, alias },
   ssr: { resolve: { conditions } },
@@ -29,12 +31,13 @@ export default defineConfig({
     root: `${packages}/${process.env["HALYARD_PACKAGE"] ?? "flags"}`,
     pool: "forks",
     maxWorkers: 1,
-    // Loading the dependencies again for each mutant would take most of the time.
-    isolate: false,
+    // Loading the dependencies again for each mutant would take most of the time. With more than one file Stryker would
+    // count the coverage of one only, and report the mutants of the others as not covered.
+    isolate: include.length > 1 || include.some((name) => name.includes("*")),
     testTimeout: 60_000,
     hookTimeout: 120_000,
     setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
-    include: (process.env["HALYARD_TESTS"] ?? "src/**/*.test.ts").split(","),
+    include,
     exclude: ["**/node_modules/**", "**/*.long.test.ts"],
   },
 });
