@@ -1,8 +1,15 @@
+import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { describe, expect, test } from "vitest";
 import type { FeatureFlag } from "../../model/flag.ts";
 import { ContentsBuilder } from "../snapshot/contents.ts";
 import type { Contents } from "../snapshot/entities.ts";
-import { MAX_TENANT_BYTES, MAX_TENANT_COST, MAX_TENANT_FLAGS, requireRoom } from "./tenant-limits.ts";
+import {
+  MAX_TENANT_BYTES,
+  MAX_TENANT_COST,
+  MAX_TENANT_FLAGS,
+  readContents,
+  requireRoom,
+} from "./tenant-limits.ts";
 
 const AT = new Date("2026-01-01T00:00:00Z");
 
@@ -58,13 +65,15 @@ const refusal = (contents: Contents, change: Parameters<typeof requireRoom>[1]) 
   );
 
 describe("a tenant", () => {
-  test("has at most 10,000 flags, and may change them when it has as many", async () => {
+  test("has at most 10,000 flags, and may change them when it has as many or more", async () => {
     const flags = Array.from({ length: MAX_TENANT_FLAGS }, (_, at) => flagOf(`f${at}`));
     const full = contentsOf(flags);
     const refused = await refusal(full, changeOf("flag.created", flagOf("one-more")));
     expect(refused).toMatchObject({ status: 400, code: "VALIDATION_ERROR", details: { limit: 10_000 } });
     expect(await refusal(full, changeOf("flag.updated", flagOf("f1", { enabled: false })))).toBeUndefined();
     expect(await refusal(contentsOf(flags.slice(1)), changeOf("flag.created", flagOf("f0")))).toBeUndefined();
+    const over = contentsOf([...flags, flagOf("of an earlier version")]);
+    expect(await refusal(over, changeOf("flag.updated", flagOf("f1", { enabled: false })))).toBeUndefined();
   });
 
   test("has at most 16 MiB of flags, and may shrink when it has more", async () => {
@@ -112,5 +121,33 @@ describe("a tenant", () => {
     }
     expect(accepted).toBeGreaterThan(3);
     expect(accepted).toBeLessThan(10);
+  });
+});
+
+describe("the entities that the limits count", () => {
+  const down = new Error("the database is down");
+  const unreachable = { findMany: () => Promise.reject(down) } as unknown as DBAdapter;
+  const end = { revision: 2, auditHash: "b" };
+
+  test("are those in memory if the database has no later change, and are read otherwise", async () => {
+    const contents = contentsOf([flagOf("f0")]);
+    expect(await readContents(unreachable, "t", end, { ...end, contents })).toBe(contents);
+    for (const known of [undefined, { revision: 1, auditHash: "a", contents }]) {
+      await expect(readContents(unreachable, "t", end, known)).rejects.toBe(down);
+    }
+  });
+
+  test("are unknown if a stored one is invalid, so that it can be repaired", async () => {
+    const segment = { tenant: "t", key: "s", conditions: "{" };
+    const findMany = async ({ model }: { model: string }) =>
+      model === "featureFlagSegment" ? [segment] : [];
+    const adapter = { findMany } as unknown as DBAdapter;
+    expect(await readContents(adapter, "t", end, undefined)).toBeUndefined();
+  });
+
+  test("are read whole if the log does not continue what is in memory", async () => {
+    const known = { revision: 1, auditHash: "of another history", contents: contentsOf([flagOf("gone")]) };
+    const adapter = { findMany: async () => [] } as unknown as DBAdapter;
+    expect((await readContents(adapter, "t", end, known))?.flags.size).toBe(0);
   });
 });

@@ -1,5 +1,6 @@
-import type { DBAdapter } from "@better-auth/core/db/adapter";
-import { afterEach, expect, test, vi } from "vitest";
+import { runWithTransaction } from "@better-auth/core/context";
+import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapter";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createTransactions } from "./transaction.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
@@ -65,4 +66,175 @@ test("of a hundred writers who conflict with each other, each succeeds after a f
   const writers = Array.from({ length: 100 }, (_, writer) => writer);
   expect(await Promise.all(writers.map((writer) => run(async () => writer)))).toEqual(writers);
   expect(Math.max(...attempts.values())).toBeLessThan(12);
+});
+
+/** An adapter that keeps what a failed transaction has written. */
+function adapterWithoutRollback(options?: object) {
+  const rows: { tenant: string }[] = [];
+  const calls = { transactions: 0, beforeCreate: async (): Promise<void> => {} };
+  const adapter = {
+    options,
+    async create({ data }: { data: { tenant: string } }) {
+      await calls.beforeCreate();
+      rows.push(data);
+    },
+    findOne: async () => rows[0] ?? null,
+    async delete({ where }: { where: { field: string; value: string }[] }) {
+      rows.splice(0, rows.length, ...rows.filter(({ tenant }) => tenant !== where[0]?.value));
+    },
+    transaction(work: (tx: unknown) => Promise<unknown>) {
+      calls.transactions += 1;
+      return work(adapter);
+    },
+  };
+  return { adapter: adapter as unknown as DBAdapter, rows, calls };
+}
+
+describe("a proof", () => {
+  test("that leaves its row behind refuses writes for good, with the remedy, and removes the row", async () => {
+    const { adapter, rows, calls } = adapterWithoutRollback();
+    const { prove, state } = createTransactions(adapter);
+    for (const refusal of ["Flags cannot be changed", "Events cannot be counted"]) {
+      const proving = refusal.startsWith("Flags") ? prove() : prove(refusal);
+      await expect(proving).rejects.toMatchObject({
+        code: "STORAGE_ERROR",
+        message: expect.stringMatching(`^${refusal}: this database set-up does not roll back`),
+      });
+    }
+    expect([state(), rows, calls.transactions]).toEqual(["refused", [], 1]);
+  });
+
+  test("writes nothing where the adapter says that it has no transactions", async () => {
+    const { adapter, calls } = adapterWithoutRollback({ adapterConfig: { transaction: false } });
+    const { prove, state } = createTransactions(adapter);
+    await expect(prove()).rejects.toThrow("does not roll back a failed transaction");
+    expect([state(), calls.transactions]).toEqual(["refused", 0]);
+  });
+
+  test("during an outage has no result, and the next one decides", async () => {
+    const { adapter, calls } = adapterWithoutRollback();
+    const { prove, state } = createTransactions(adapter);
+    const down = new Error("the database is down");
+    calls.beforeCreate = () => Promise.reject(down);
+    await expect(prove()).rejects.toBe(down);
+    expect(state()).toBe("unproven");
+    calls.beforeCreate = async () => {};
+    await expect(prove()).rejects.toThrow("does not roll back");
+    expect(state()).toBe("refused");
+  });
+
+  test("is not made inside a transaction, which may wait for one that is under way", async () => {
+    const { adapter, calls } = adapterWithoutRollback();
+    const tx = { ...adapter } as unknown as DBTransactionAdapter;
+    const inside = (prove: () => Promise<void>) =>
+      runWithTransaction({ ...adapter, transaction: (work) => work(tx) }, prove);
+    const alone = createTransactions(adapter);
+    await expect(inside(alone.prove)).rejects.toThrow(
+      /^Flags cannot be changed inside another transaction before/,
+    );
+    expect(alone.state()).toBe("unproven");
+    const shared = createTransactions(adapter);
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    calls.beforeCreate = () => answered;
+    const outside = shared.prove();
+    await vi.waitFor(() => expect(calls.transactions).toBe(1));
+    const waiting = inside(shared.prove);
+    answer();
+    for (const proving of [outside, waiting]) await expect(proving).rejects.toThrow("does not roll back");
+    expect(calls.transactions).toBe(1);
+  });
+});
+
+/** An error of the database, as a query builder and an adapter wrap it. */
+const wrapped = (times: number, fields: object): Error =>
+  times === 0
+    ? Object.assign(new Error("of the driver"), fields)
+    : new Error("wrapped", { cause: wrapped(times - 1, fields) });
+
+describe("a transaction", () => {
+  const adapter = adapterWithoutRollback().adapter;
+  const { run } = createTransactions(adapter);
+
+  test.each([
+    ["PostgreSQL, not serializable", wrapped(0, { code: "40001" })],
+    ["PostgreSQL, deadlock", wrapped(1, { code: "40P01" })],
+    ["MySQL, deadlock", wrapped(4, { code: "ER_LOCK_DEADLOCK" })],
+    ["MariaDB, changed record", wrapped(2, { code: "ER_CHECKREAD" })],
+    ["SQLite, busy", wrapped(0, { code: "SQLITE_BUSY" })],
+    ["node:sqlite, busy", wrapped(0, { code: "ERR_SQLITE_ERROR", errcode: 5 })],
+    ["node:sqlite, busy with a snapshot", wrapped(1, { code: "ERR_SQLITE_ERROR", errcode: 517 })],
+  ])("that lost to another one is repeated: %s", async (_name, error) => {
+    const work = vi.fn(async () => "done").mockRejectedValueOnce(error);
+    expect(await run(work)).toBe("done");
+    expect(work).toHaveBeenCalledTimes(2);
+  });
+
+  test.each([
+    ["a key that exists", wrapped(0, { code: "23505" })],
+    ["node:sqlite, a full disk", wrapped(0, { code: "ERR_SQLITE_ERROR", errcode: 13 })],
+    ["a number that is a text", wrapped(0, { errcode: "5" })],
+    ["no code", new Error("of the caller")],
+    ["no error", { code: "40001" }],
+  ])("that failed for another reason is not repeated: %s", async (_name, error) => {
+    const work = vi.fn(async () => "done").mockRejectedValueOnce(error);
+    await expect(run(work)).rejects.toBe(error);
+    expect(work).toHaveBeenCalledTimes(1);
+  });
+
+  test("that always loses fails after 40 attempts with the last error, after ever longer pauses", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.1);
+    const pauses = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => void vi.restoreAllMocks());
+    const errors = Array.from({ length: 41 }, () => wrapped(0, { code: "40001" }));
+    let attempts = 0;
+    const failing = run(async () => {
+      throw errors[attempts++];
+    });
+    await expect(failing).rejects.toBe(errors[39]);
+    expect(attempts).toBe(40);
+    expect(pauses.mock.calls.map(([, ms]) => Math.round(ms ?? 0))).toEqual(
+      Array.from({ length: 39 }, (_, at) => at + 1),
+    );
+  });
+
+  test("inside one of the host is not repeated, for only the host can repeat its own", async () => {
+    const tx = { ...adapter } as unknown as DBTransactionAdapter;
+    const lost = wrapped(0, { code: "40001" });
+    const work = vi.fn(async (_tx: unknown) => "done").mockRejectedValueOnce(lost);
+    const inHost = () => runWithTransaction({ ...adapter, transaction: (open) => open(tx) }, () => run(work));
+    await expect(inHost()).rejects.toBe(lost);
+    expect(await inHost()).toBe("done");
+    expect(work.mock.calls).toEqual([[tx], [tx]]);
+  });
+
+  test("that fails in its turn does not keep the next one from its own", async () => {
+    const lost = wrapped(0, { code: "40001" });
+    const worker = () => vi.fn(async () => "done");
+    const [first, second] = [worker(), worker()];
+    for (const each of [first, second]) for (let at = 0; at < 3; at++) each.mockRejectedValueOnce(lost);
+    first.mockRejectedValueOnce(new Error("of the caller"));
+    const results = await Promise.allSettled([run(first), run(second)]);
+    expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+  });
+
+  test.each([
+    ["waits for the turn of another writer", "Node", "waiting"],
+    ["on Workers never waits for another request", "Cloudflare-Workers", "done"],
+  ])("that lost three times %s", async (_name, userAgent, outcome) => {
+    vi.stubGlobal("navigator", { userAgent });
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const transactions = createTransactions(adapter);
+    const lost = wrapped(0, { code: "40001" });
+    const [hanging, next] = [vi.fn(() => new Promise(() => {})), vi.fn(async (): Promise<unknown> => "done")];
+    for (let at = 0; at < 3; at++) hanging.mockRejectedValueOnce(lost);
+    for (let at = 0; at < 3; at++) next.mockRejectedValueOnce(lost);
+    void transactions.run(hanging);
+    await vi.waitFor(() => expect(hanging).toHaveBeenCalledTimes(4));
+    const waiting = new Promise((resolve) => setTimeout(resolve, 100, "waiting"));
+    expect(await Promise.race([transactions.run(next), waiting])).toBe(outcome);
+  });
 });

@@ -1,0 +1,220 @@
+/** Checks writes that need a long audit log, a full tenant or clocks that differ. No database differs here from SQLite. */
+import { runWithTransaction } from "@better-auth/core/context";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { AuditHead } from "../src/model/audit.ts";
+import { MAX_TENANT_COST } from "../src/store/writes/tenant-limits.ts";
+import {
+  by,
+  flagInput,
+  fresh,
+  type Node,
+  openStoreHost,
+  refusalOf,
+  type StoreHost,
+} from "./contract/store-host.ts";
+import { freshSqlite } from "./databases.ts";
+
+let host: StoreHost;
+beforeAll(async () => {
+  host = await openStoreHost({ open: freshSqlite });
+});
+afterAll(() => host?.close());
+
+async function another(options?: Parameters<StoreHost["another"]>[0]): Promise<Node> {
+  const node = await host.another(options);
+  onTestFinished(node.close);
+  return node;
+}
+
+describe("an audit log that takes several queries to read", () => {
+  const ENTRIES = 210;
+  const tenant = fresh("tenant");
+  const model = "featureFlagAudit";
+  const at = (revision: number) => [
+    { field: "tenant", value: tenant },
+    { field: "revision", value: revision },
+  ];
+  let behind: Node;
+
+  beforeAll(async () => {
+    const { store } = host;
+    const { id } = await store.createFlag(by(tenant), flagInput());
+    // Its time stands still, so that its snapshot does not age.
+    behind = await host.another({ monotonicMs: () => 0 });
+    await behind.store.snapshot(tenant);
+    for (let change = 2; change <= ENTRIES; change++) {
+      await store.updateFlag(by(tenant), id, { name: `N ${change}` });
+    }
+  });
+
+  test("brings a process that was behind up to date by its changes alone", async () => {
+    const finds = vi.spyOn(behind.adapter, "findMany");
+    onTestFinished(() => finds.mockRestore());
+    const { snapshot } = await behind.store.snapshot(tenant, ENTRIES);
+    expect(snapshot.revision).toBe(ENTRIES);
+    expect([...snapshot.flags.values()].map(({ flag }) => flag.name)).toEqual([`N ${ENTRIES}`]);
+    expect(new Set(finds.mock.calls.map(([query]) => query.model))).toEqual(new Set([model]));
+  });
+
+  test("is read from a revision on, oldest first and up to a limit", async () => {
+    const revisions = async (after: number, limit: number) =>
+      (await host.store.readAudit(tenant, { after, limit })).map(({ revision }) => revision);
+    expect(await revisions(0, 3)).toEqual([1, 2, 3]);
+    expect(await revisions(208, 50)).toEqual([209, 210]);
+    expect(await revisions(210, 50)).toEqual([]);
+  });
+
+  test("is verified to its end, with any of its heads", async () => {
+    const { store, adapter } = host;
+    expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: ENTRIES });
+    for (const revision of [1, 50, 51, 100, 101, ENTRIES]) {
+      const row = await adapter.findOne<{ hash: string }>({ model, where: at(revision) });
+      const hash = row?.hash ?? "";
+      expect(await store.verifyAudit(tenant, { revision, hash })).toEqual({ ok: true, entries: ENTRIES });
+      const problem = "the entry is not the given head";
+      expect(await store.verifyAudit(tenant, { revision, hash: "0" })).toEqual({
+        ok: false,
+        revision,
+        problem,
+      });
+    }
+    expect(await store.verifyAudit(tenant, { revision: ENTRIES + 1, hash: "0" })).toEqual({
+      ok: false,
+      revision: ENTRIES + 1,
+      problem: "the log ends before the given head",
+    });
+  });
+
+  test("shows the first of several problems", async () => {
+    const { store, adapter } = host;
+    for (const revision of [205, 101, 100, 52]) {
+      await adapter.update({ model, where: at(revision), update: { actorId: "else" } });
+      const problem = "the entry has been changed";
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: false, revision, problem });
+    }
+    for (const revision of [51, 50, 1]) {
+      await adapter.delete({ model, where: at(revision) });
+      const problem = "the entry is missing";
+      expect(await store.verifyAudit(tenant)).toEqual({ ok: false, revision, problem });
+    }
+    await behind.close();
+  });
+});
+
+describe("the limits of a tenant", () => {
+  const expensive = {
+    conditions: [{ attribute: "a", operator: "regex" as const, value: "(?:a?){80}a{80}" }],
+  };
+  const refused = { status: 400, code: "VALIDATION_ERROR", details: { limit: MAX_TENANT_COST } };
+  const addRule = async ({ store }: Pick<Node, "store">, tenant: string) => {
+    const { id } = await store.createFlag(by(tenant), flagInput());
+    const rule = { priority: 1, conditions: expensive, value: true };
+    return { flagId: id, ruleId: (await store.createRule(by(tenant), id, rule)).id };
+  };
+  /** Adds rules until one more would exceed the limit. */
+  async function fill(node: Pick<Node, "store">, tenant: string) {
+    const added = [];
+    for (;;) {
+      try {
+        added.push(await addRule(node, tenant));
+      } catch (error) {
+        expect(error).toMatchObject(refused);
+        return added;
+      }
+    }
+  }
+
+  test("count what other processes have written since this one last read the flags", async () => {
+    const tenant = fresh("tenant");
+    const behind = await another({ monotonicMs: () => 0 });
+    await behind.store.snapshot(tenant);
+    const [first] = await fill(host, tenant);
+    expect(await refusalOf(addRule(behind, tenant))).toMatchObject(refused);
+    await host.store.deleteRule(by(tenant), first?.flagId ?? "", first?.ruleId ?? "");
+    expect(await addRule(behind, tenant)).toHaveProperty("ruleId");
+  });
+
+  test("hold inside a transaction of the host, in a process that has read no flags", async () => {
+    const tenant = fresh("tenant");
+    await fill(host, tenant);
+    const node = await another();
+    await node.store.createFlag(by(fresh("tenant")), flagInput());
+    const inside = runWithTransaction(node.adapter, () => addRule(node, tenant));
+    expect(await refusalOf(inside)).toMatchObject(refused);
+  });
+
+  test("hold for the rules of a deleted flag that a revert brings back", async () => {
+    const tenant = fresh("tenant");
+    const { store } = host;
+    const [first] = await fill(host, tenant);
+    await store.deleteFlag(by(tenant), first?.flagId ?? "");
+    const [deleted] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
+    await fill(host, tenant);
+    expect(await refusalOf(store.revert(by(tenant), deleted?.id ?? ""))).toMatchObject(refused);
+    expect(await store.verifyAudit(tenant)).toMatchObject({ ok: true });
+  });
+
+  test("do not keep a tenant with a damaged row from being changed", async () => {
+    const tenant = fresh("tenant");
+    const damaged = await host.store.createFlag(by(tenant), flagInput());
+    const sound = await host.store.createFlag(by(tenant), flagInput());
+    const where = [{ field: "flagId", value: damaged.id }];
+    await host.adapter.update({ model: "featureFlag", where, update: { defaultValue: "tru" } });
+    const node = await another();
+    expect(await node.store.updateFlag(by(tenant), sound.id, { name: "M" })).toMatchObject({ name: "M" });
+  });
+});
+
+describe("the time of a change", () => {
+  const NOW = Date.UTC(2031, 0, 1);
+  const HOUR_MS = 3_600_000;
+
+  test.each([
+    ["the same", 0, 1],
+    ["an hour ahead", HOUR_MS, HOUR_MS + 1],
+    ["more than an hour ahead", HOUR_MS + 1, 0],
+    ["behind", -1, 0],
+  ])("after one by a clock that is %s", async (_name, aheadMs, expectedMs) => {
+    const tenant = fresh("tenant");
+    const clock = { nowMs: NOW + aheadMs };
+    const { store } = await another({ nowMs: () => clock.nowMs });
+    await store.createFlag(by(tenant), flagInput());
+    clock.nowMs = NOW;
+    const { createdAt } = await store.createFlag(by(tenant), flagInput());
+    expect(createdAt.getTime() - NOW).toBe(expectedMs);
+    const [entry] = await store.listAudit({ tenant }, { limit: 1, offset: 0 });
+    expect(entry?.at).toBe(createdAt.toISOString());
+  });
+
+  test("that changed nothing does not move the log's own time", async () => {
+    const tenant = fresh("tenant");
+    const clock = { nowMs: NOW };
+    const { store } = await another({ nowMs: () => clock.nowMs });
+    const { id } = await store.createFlag(by(tenant), flagInput());
+    clock.nowMs += 60_000;
+    await store.updateFlag(by(tenant), id, {});
+    clock.nowMs = NOW + 1;
+    const { createdAt } = await store.createFlag(by(tenant), flagInput());
+    expect(createdAt.getTime()).toBe(NOW + 1);
+  });
+});
+
+test("the head of the log is announced after the host's transaction, and not if it was rolled back", async () => {
+  const tenant = fresh("tenant");
+  const heads: AuditHead[] = [];
+  const { store, adapter } = await another({ onAuditHead: (head) => void heads.push(head) });
+  await store.createFlag(by(tenant), flagInput());
+  const input = flagInput();
+  await runWithTransaction(adapter, async () => {
+    await store.createFlag(by(tenant), input);
+    expect(heads.map(({ revision }) => revision)).toEqual([1]);
+  });
+  expect(heads.map(({ revision }) => revision)).toEqual([1, 2]);
+  expect((await store.snapshot(tenant)).snapshot.flags.has(input.key)).toBe(true);
+  const failed = runWithTransaction(adapter, async () => {
+    await store.createFlag(by(tenant), flagInput());
+    throw new Error("the host changes its mind");
+  });
+  await expect(failed).rejects.toThrow("changes its mind");
+  expect(heads.map(({ revision }) => revision)).toEqual([1, 2]);
+});
