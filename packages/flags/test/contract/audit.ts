@@ -221,6 +221,7 @@ export function describeAudit(host: () => StoreHost): void {
       expect(await revisions({ limit: 2, offset: 1 })).toEqual([4, 3]);
       expect(await revisions({ flagId: flag.id })).toEqual([5, 3, 1]);
       expect(await revisions({ userId: "ann" })).toEqual([3]);
+      for (const query of [{ flagId: "\0" }, { userId: "\0" }]) expect(await revisions(query)).toEqual([]);
       expect(await revisions({ action: "create" })).toEqual([4, 2, 1]);
       expect(await revisions({ action: "update" })).toEqual([3]);
       expect(await revisions({ action: "delete" })).toEqual([5]);

@@ -120,7 +120,7 @@ export function describeOverrides(host: () => StoreHost): void {
     });
 
     test("an expired override is ignored, and a new one can replace it", async () => {
-      const { create, override, clock, inMs, actions, store, tenant, rows, close } = await setUp();
+      const { create, override, clock, inMs, actions, store, tenant, rows, flag, close } = await setUp();
       const old = await create("u", { expiresAt: inMs(MINUTE) });
       clock.nowMs += MINUTE - 1;
       expect(await override("u")).toMatchObject({ value: 1 });
@@ -137,7 +137,13 @@ export function describeOverrides(host: () => StoreHost): void {
         ["flag.created", "system"],
       ]);
       const [, swept] = await store.listAudit({ tenant }, { limit: 2, offset: 0 });
-      expect(swept).toMatchObject({ entityId: old.id, before: { id: old.id, userId: "u" }, after: null });
+      expect(swept).toMatchObject({
+        flagId: flag.id,
+        flagKey: flag.key,
+        entityId: old.id,
+        before: { id: old.id, userId: "u" },
+        after: null,
+      });
       expect((await rows()).map(({ overrideId }) => overrideId)).toEqual([next.id]);
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 4 });
       await close();
@@ -199,6 +205,19 @@ export function describeOverrides(host: () => StoreHost): void {
       const [, swept] = await store.listAudit({ tenant }, { limit: 2, offset: 0 });
       expect(swept).toMatchObject({ entityId: id, before: { overrideId: id, value: "tru" }, after: null });
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 4 });
+      await close();
+    });
+
+    test("an expired override whose flag another program deleted is deleted too", async () => {
+      const { create, clock, inMs, store, tenant, scope, flag, rows, close } = await setUp();
+      const { id } = await create("u", { expiresAt: inMs(MINUTE) });
+      const where = [{ field: "flagId", value: flag.id }];
+      await host().adapter.delete({ model: "featureFlag", where });
+      clock.nowMs += MINUTE;
+      await store.createFlag(scope, flagInput());
+      expect(await rows()).toEqual([]);
+      const [, swept] = await store.listAudit({ tenant }, { limit: 2, offset: 0 });
+      expect(swept).toMatchObject({ entityId: id, flagId: flag.id, flagKey: "" });
       await close();
     });
 

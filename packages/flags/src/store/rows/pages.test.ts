@@ -44,6 +44,7 @@ async function walk(entries: readonly Entry[], query: Query): Promise<Entry[]> {
     expect(read).toMatchObject({ limit: query.limit, hasMore: read.nextCursor !== undefined });
     if (read.hasMore) expect(items).toHaveLength(query.limit);
     all.push(...items);
+    expect(all.length).toBeLessThanOrEqual(entries.length);
     cursor = read.nextCursor;
     if (cursor !== undefined) expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
   } while (cursor !== undefined);

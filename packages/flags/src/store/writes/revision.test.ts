@@ -1,6 +1,16 @@
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { describe, expect, test, vi } from "vitest";
-import { advanceRevision, ensureRevision, isSameEnd, readRevisions, START } from "./revision.ts";
+import type { HostTables } from "../postgres/host-tables.ts";
+import {
+  advanceRevision,
+  ensureRevision,
+  isSameEnd,
+  moveChainEnd,
+  readRevision,
+  readRevisions,
+  readRevisionsDirectly,
+  START,
+} from "./revision.ts";
 
 const rowOf = (tenant: string, revision = 3) => ({ tenant, revision, auditHash: `hash of ${tenant}` });
 
@@ -11,7 +21,50 @@ test("two ends are the same if both the revision and the hash are", () => {
   expect(isSameEnd(end, { ...end, auditHash: "b" })).toBe(false);
 });
 
+describe("the revision of a tenant", () => {
+  const model = "featureFlagRevision";
+  const where = [{ field: "tenant", value: "t" }];
+
+  test("is at the start until its first change", async () => {
+    for (const [row, end] of [
+      [rowOf("t"), rowOf("t")],
+      [null, START],
+    ] as const) {
+      const findOne = vi.fn(async () => row);
+      expect(await readRevision({ findOne } as unknown as DBAdapter, "t")).toEqual(end);
+      expect(findOne.mock.calls).toEqual([[{ model, where }]]);
+    }
+  });
+
+  test("is advanced by one and then moved to the end of the change, in the row of that tenant only", async () => {
+    const incrementOne = vi.fn(async () => rowOf("t", 4));
+    const update = vi.fn(async () => null);
+    const adapter = { incrementOne, update } as unknown as DBAdapter;
+    expect(await advanceRevision(adapter, "t")).toEqual(rowOf("t", 4));
+    expect(incrementOne.mock.calls).toEqual([[{ model, where, increment: { revision: 1 } }]]);
+    const end = { revision: 5, auditHash: "h", auditAt: "2026-01-01T00:00:00.000Z", seq: 9 };
+    await moveChainEnd(adapter, "t", end);
+    expect(update.mock.calls).toEqual([[{ model, where, update: end }]]);
+  });
+});
+
 describe("the revisions of many tenants", () => {
+  test("are read in one query on PostgreSQL, and those that have no row are at the start", async () => {
+    const query = vi.fn(async (_timeoutMs: number, _text: string, _values: unknown[]) => [
+      { tenant: "acme", revision: "3", auditHash: "h" },
+    ]);
+    const tables = { column: String, table: String, query } as unknown as HostTables;
+    const ends = await readRevisionsDirectly(tables, ["acme", "beta", "a\0b"]);
+    expect([...ends]).toEqual([
+      ["acme", { revision: 3, auditHash: "h" }],
+      ["beta", START],
+      ["a\0b", START],
+    ]);
+    expect(query.mock.lastCall?.[2]).toEqual(['{"acme","beta"}']);
+    await readRevisionsDirectly(tables, ["a\0b"]);
+    expect(query.mock.lastCall?.[2]).toEqual(["{}"]);
+  });
+
   test("are read a thousand at a time, and those that have no row are at the start", async () => {
     const tenants = Array.from({ length: 2001 }, (_, at) => `t${at}`);
     const findMany = vi.fn(async ({ where, limit }: { where: { value: string[] }[]; limit: number }) =>
@@ -42,7 +95,9 @@ describe("the revisions of many tenants", () => {
 describe("the first change of a tenant", () => {
   const refused = new Error("the row exists");
   function adapterOf(found: (object | null)[], create: () => Promise<unknown>) {
-    const calls = { create: vi.fn(create), findOne: vi.fn(async () => found.shift() ?? null) };
+    const findOne = async ({ where }: { where: { value: string }[] }) =>
+      where[0]?.value === "t" ? (found.shift() ?? null) : null;
+    const calls = { create: vi.fn(create), findOne: vi.fn(findOne) };
     return { ...calls, adapter: calls as unknown as DBAdapter };
   }
 

@@ -1,7 +1,7 @@
 import { runWithTransaction } from "@better-auth/core/context";
 import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapter";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { createTransactions } from "./transaction.ts";
+import { createTransactions, retryLost } from "./transaction.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -68,19 +68,26 @@ test("of a hundred writers who conflict with each other, each succeeds after a f
   expect(Math.max(...attempts.values())).toBeLessThan(12);
 });
 
+const OF_A_TENANT = { model: "featureFlagRevision", tenant: "acme", revision: 3 };
+
 /** An adapter that keeps what a failed transaction has written. */
 function adapterWithoutRollback(options?: object) {
-  const rows: { tenant: string }[] = [];
-  const calls = { transactions: 0, beforeCreate: async (): Promise<void> => {} };
+  type Query = { model: string; where: { field: string; value: unknown }[] };
+  type Row = Record<string, unknown>;
+  const rows: Row[] = [OF_A_TENANT];
+  const calls = { transactions: 0, created: [] as Row[], beforeCreate: async (): Promise<void> => {} };
+  const isFound = ({ model, where }: Query, row: Row) =>
+    row["model"] === model && where.every(({ field, value }) => row[field] === value);
   const adapter = {
     options,
-    async create({ data }: { data: { tenant: string } }) {
+    async create({ model, data }: { model: string; data: object }) {
       await calls.beforeCreate();
-      rows.push(data);
+      rows.push({ model, ...data });
+      calls.created.push({ model, ...data });
     },
-    findOne: async () => rows[0] ?? null,
-    async delete({ where }: { where: { field: string; value: string }[] }) {
-      rows.splice(0, rows.length, ...rows.filter(({ tenant }) => tenant !== where[0]?.value));
+    findOne: async (query: Query) => rows.find((row) => isFound(query, row)) ?? null,
+    async delete(query: Query) {
+      rows.splice(0, rows.length, ...rows.filter((row) => !isFound(query, row)));
     },
     transaction(work: (tx: unknown) => Promise<unknown>) {
       calls.transactions += 1;
@@ -91,7 +98,7 @@ function adapterWithoutRollback(options?: object) {
 }
 
 describe("a proof", () => {
-  test("that leaves its row behind refuses writes for good, with the remedy, and removes the row", async () => {
+  test("that leaves its row behind refuses writes for good, with the remedy, and removes only that row", async () => {
     const { adapter, rows, calls } = adapterWithoutRollback();
     const { prove, state } = createTransactions(adapter);
     for (const refusal of ["Flags cannot be changed", "Events cannot be counted"]) {
@@ -101,7 +108,11 @@ describe("a proof", () => {
         message: expect.stringMatching(`^${refusal}: this database set-up does not roll back`),
       });
     }
-    expect([state(), rows, calls.transactions]).toEqual(["refused", [], 1]);
+    expect([state(), rows, calls.transactions]).toEqual(["refused", [OF_A_TENANT], 1]);
+    // Its row is of no tenant that could exist.
+    const tenant = expect.stringMatching(/^rollback-proof-[0-9a-f-]{36}$/);
+    const first = { tenant, revision: 0, auditHash: "", auditAt: null, seq: null };
+    expect(calls.created).toEqual([{ model: "featureFlagRevision", ...first }]);
   });
 
   test("writes nothing where the adapter says that it has no transactions", async () => {
@@ -129,9 +140,10 @@ describe("a proof", () => {
     const inside = (prove: () => Promise<void>) =>
       runWithTransaction({ ...adapter, transaction: (work) => work(tx) }, prove);
     const alone = createTransactions(adapter);
-    await expect(inside(alone.prove)).rejects.toThrow(
-      /^Flags cannot be changed inside another transaction before/,
-    );
+    await expect(inside(alone.prove)).rejects.toMatchObject({
+      code: "STORAGE_ERROR",
+      message: expect.stringMatching(/^Flags cannot be changed inside another transaction before/),
+    });
     expect(alone.state()).toBe("unproven");
     const shared = createTransactions(adapter);
     let answer = () => {};
@@ -153,6 +165,18 @@ const wrapped = (times: number, fields: object): Error =>
   times === 0
     ? Object.assign(new Error("of the driver"), fields)
     : new Error("wrapped", { cause: wrapped(times - 1, fields) });
+
+function wrappingItself(): Error {
+  const error = new Error("wraps itself");
+  return Object.assign(error, { cause: error });
+}
+
+test("work that loses more than a few times is repeated where nobody takes turns", async () => {
+  const work = vi.fn(async () => "done");
+  for (let at = 0; at < 5; at++) work.mockRejectedValueOnce(wrapped(0, { code: "40001" }));
+  expect(await retryLost(work)).toBe("done");
+  expect(work).toHaveBeenCalledTimes(6);
+});
 
 describe("a transaction", () => {
   const adapter = adapterWithoutRollback().adapter;
@@ -178,6 +202,7 @@ describe("a transaction", () => {
     ["a number that is a text", wrapped(0, { errcode: "5" })],
     ["no code", new Error("of the caller")],
     ["no error", { code: "40001" }],
+    ["an error that wraps itself", wrappingItself()],
   ])("that failed for another reason is not repeated: %s", async (_name, error) => {
     const work = vi.fn(async () => "done").mockRejectedValueOnce(error);
     await expect(run(work)).rejects.toBe(error);
@@ -220,21 +245,34 @@ describe("a transaction", () => {
     expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
   });
 
-  test.each([
-    ["waits for the turn of another writer", "Node", "waiting"],
-    ["on Workers never waits for another request", "Cloudflare-Workers", "done"],
-  ])("that lost three times %s", async (_name, userAgent, outcome) => {
-    vi.stubGlobal("navigator", { userAgent });
+  /** Two writers that lost so many times, of which the first then hangs. Returns the run of the second one. */
+  async function besideOneThatHangs(times: number): Promise<{ running: Promise<string> }> {
     vi.spyOn(Math, "random").mockReturnValue(0);
     onTestFinished(() => void vi.restoreAllMocks());
     const transactions = createTransactions(adapter);
-    const lost = wrapped(0, { code: "40001" });
-    const [hanging, next] = [vi.fn(() => new Promise(() => {})), vi.fn(async (): Promise<unknown> => "done")];
-    for (let at = 0; at < 3; at++) hanging.mockRejectedValueOnce(lost);
-    for (let at = 0; at < 3; at++) next.mockRejectedValueOnce(lost);
+    const hanging = vi.fn((): Promise<string> => new Promise(() => {}));
+    const next = vi.fn(async () => "done");
+    for (let at = 0; at < times; at++) {
+      for (const work of [hanging, next]) work.mockRejectedValueOnce(wrapped(0, { code: "40001" }));
+    }
     void transactions.run(hanging);
-    await vi.waitFor(() => expect(hanging).toHaveBeenCalledTimes(4));
-    const waiting = new Promise((resolve) => setTimeout(resolve, 100, "waiting"));
-    expect(await Promise.race([transactions.run(next), waiting])).toBe(outcome);
+    await vi.waitFor(() => expect(hanging).toHaveBeenCalledTimes(times + 1));
+    return { running: transactions.run(next) };
+  }
+
+  test.each([
+    ["is new", 0, "Node"],
+    ["lost twice", 2, "Node"],
+    ["lost three times on Workers", 3, "Cloudflare-Workers"],
+  ])("that %s waits for no other one", async (_name, times, userAgent) => {
+    vi.stubGlobal("navigator", { userAgent });
+    const { running } = await besideOneThatHangs(times);
+    expect(await running).toBe("done");
+  });
+
+  test("that lost three times waits until it is its turn", async () => {
+    const { running } = await besideOneThatHangs(3);
+    const waiting = new Promise((resolve) => setTimeout(resolve, 200, "waiting"));
+    expect(await Promise.race([running, waiting])).toBe("waiting");
   });
 });
