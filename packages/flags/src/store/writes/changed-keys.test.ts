@@ -17,22 +17,27 @@ const entry = (revision: number, fields: Partial<Entry> = {}): Entry => ({
   ...fields,
 });
 
-/** An adapter with these entries of the tenant `t`. The newest come first. */
+/** An adapter with these entries of the tenant `t`, and as many of another one. The newest come first. */
 function adapterOf(entries: readonly Entry[]): DBAdapter {
-  const rows = entries.map((row) => ({ ...row, tenant: "t", prevHash: `hash ${row.revision - 1}` }));
-  const findMany = async ({
-    where,
-    limit,
-  }: {
-    where: { operator?: string; value: unknown }[];
-    limit: number;
-  }) => {
-    const bound = (operator: string) => Number(where.find((one) => one.operator === operator)?.value);
-    return rows
-      .filter(({ revision }) => revision > bound("gt") && revision <= bound("lte"))
+  type Condition = { field: string; operator?: string; value: string | number };
+  const ofTenant = (tenant: string, prefix: string) =>
+    entries.map((row) => ({
+      ...row,
+      tenant,
+      flagKey: prefix + row.flagKey,
+      prevHash: `${prefix}hash ${row.revision - 1}`,
+    }));
+  const rows = [...ofTenant("t", ""), ...ofTenant("other", "their ")];
+  const holds = (row: object, { field, operator, value }: Condition) => {
+    const stored = new Map<string, string | number>(Object.entries(row)).get(field) ?? "";
+    if (operator === "gt") return stored > value;
+    return operator === "lte" ? stored <= value : stored === value;
+  };
+  const findMany = async ({ where, limit }: { where: Condition[]; limit: number }) =>
+    rows
+      .filter((row) => where.every((condition) => holds(row, condition)))
       .toReversed()
       .slice(0, limit);
-  };
   return { findMany } as unknown as DBAdapter;
 }
 

@@ -114,7 +114,7 @@ describe("the first change of a tenant", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  test("goes on if another writer made the row at the same time, and fails if nobody did", async () => {
+  test("goes on if another writer made the row at the same time, and fails if no writer did", async () => {
     const failing = () => Promise.reject(refused);
     await ensureRevision(adapterOf([null, rowOf("t")], failing).adapter, "t");
     await expect(ensureRevision(adapterOf([null, null], failing).adapter, "t")).rejects.toBe(refused);

@@ -171,7 +171,7 @@ function wrappingItself(): Error {
   return Object.assign(error, { cause: error });
 }
 
-test("work that loses more than a few times is repeated where nobody takes turns", async () => {
+test("work that loses more than a few times is repeated where no writer takes turns", async () => {
   const work = vi.fn(async () => "done");
   for (let at = 0; at < 5; at++) work.mockRejectedValueOnce(wrapped(0, { code: "40001" }));
   expect(await retryLost(work)).toBe("done");
