@@ -44,6 +44,7 @@ describe("an audit log that takes several queries to read", () => {
   beforeAll(async () => {
     const { store } = host;
     const { id } = await store.createFlag(by(tenant), flagInput());
+    await store.createFlag(by(fresh("tenant")), flagInput());
     // Its time stands still, so that its snapshot does not age.
     behind = await host.another({ monotonicMs: () => 0 });
     await behind.store.snapshot(tenant);
