@@ -10,11 +10,16 @@ export const NOT_LOADED = { code: "STORAGE_ERROR", status: 503, details: { retry
 export class FakeSnapshots {
   readonly source: FakeSource = new FakeSource();
   readonly warnings: string[] = [];
+  /** The error of each warning. */
+  readonly causes: unknown[] = [];
   readonly snapshots: Snapshots;
   nowMs = 0;
 
   constructor(pollMs: number) {
-    const warn = (message: string) => this.warnings.push(message);
+    const warn = (message: string, error: unknown) => {
+      this.warnings.push(message);
+      this.causes.push(error);
+    };
     this.snapshots = createSnapshots(this.source, { warn, monotonicMs: () => this.nowMs, pollMs });
   }
 

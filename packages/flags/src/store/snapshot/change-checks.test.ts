@@ -9,7 +9,7 @@ describe("a tenant whose change is announced", () => {
 
   beforeEach(() => {
     vi.useFakeTimers();
-    nowMs = 0;
+    nowMs = 5000;
     checks = [];
     finish = [];
     wake = createChangeChecks({
@@ -56,5 +56,13 @@ describe("a tenant whose change is announced", () => {
     await end();
     wake("a", 7);
     expect(checks.at(-1)).toEqual(["a", 7]);
+  });
+
+  test("is left to polling while 1,000 others are checked", async () => {
+    for (let tenant = 0; tenant < 1001; tenant++) wake(`t${tenant}`, 1);
+    expect([checks.length, checks.at(-1)]).toEqual([1000, ["t999", 1]]);
+    await end();
+    wake("t1000", 2);
+    expect(checks.slice(1000)).toEqual([["t1000", 2]]);
   });
 });

@@ -63,6 +63,15 @@ describe("at a cold start of many tenants", () => {
     expect(await reading).toBe("fresh");
   });
 
+  test("flags whose load took longer than 2 s are stale if the database does not answer any more", async () => {
+    fake().source.loadMs = 5000;
+    const reading = outcome("large");
+    await fake().pass(4000, STEP_MS);
+    fake().source.failure = new Error("down");
+    await fake().pass(1000, STEP_MS);
+    expect(await reading).toBe("stale");
+  });
+
   test("a tenant that waits for its turn is not reported as failed", async () => {
     const open = fake().source.hold("loadGate");
     const all = Promise.all(cold(50).map(outcome));

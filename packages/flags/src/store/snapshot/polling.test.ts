@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { settle, withFakeSnapshots } from "../../../test/contract/fake-snapshots.ts";
+import type { SnapshotReading } from "../flag-store.ts";
 
 describe("polling", () => {
   const fake = withFakeSnapshots(500);
@@ -67,6 +68,20 @@ describe("polling", () => {
     expect(fake().snapshots.health("")).toMatchObject({ revision: 2, stale: false });
   });
 
+  test("that hangs does not delay an evaluation", async () => {
+    fake().nowMs = 1e6;
+    await fake().revision();
+    fake().source.hold("pollGate");
+    await fake().pass(1500);
+    fake().source.hold();
+    const seen: SnapshotReading[] = [];
+    void fake()
+      .snapshots.get("")
+      .then((reading) => seen.push(reading));
+    await settle();
+    expect(seen).toMatchObject([{ stale: false }]);
+  });
+
   test("continues during an outage and notices its end", async () => {
     await fake().revision();
     fake().source.failure = new Error("down");
@@ -85,6 +100,8 @@ describe("polling", () => {
     fake().snapshots.close();
     await fake().pass(5000);
     expect(fake().source.polls).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+    await fake().revision("another");
     expect(vi.getTimerCount()).toBe(0);
   });
 });
@@ -192,6 +209,37 @@ describe("a followed tenant", () => {
     source.revision = 4;
     await fake().pass(120_000, 500);
     expect(seen).toHaveLength(4);
+  });
+
+  test("stays current until its last follower has stopped, however often one stops", async () => {
+    const { source, snapshots } = fake();
+    const seen: string[] = [];
+    const follow = (name: string) =>
+      snapshots.follow("a", ({ revision }) => seen.push(`${name} ${revision}`));
+    const [stopOne, stopTwo] = [follow("one"), follow("two")];
+    await settle();
+    stopOne();
+    source.revision = 1;
+    await fake().pass(500);
+    expect(seen.splice(0)).toEqual(["one 0", "two 0", "two 1"]);
+    stopTwo();
+    await fake().pass(60_000, 500);
+    const polls = source.polls.length;
+    await fake().pass(1000, 500);
+    expect(source.polls).toHaveLength(polls);
+    follow("three");
+    stopTwo();
+    source.revision = 2;
+    await fake().pass(500);
+    expect(seen).toEqual(["three 1", "three 2"]);
+  });
+
+  test("calls back with the snapshot in memory, without a read", async () => {
+    await fake().revision("a");
+    const seen: unknown[] = [];
+    fake().snapshots.follow("a", ({ revision }, previous) => seen.push([revision, previous]));
+    await fake().pass(1000, 500);
+    expect([seen, fake().source.reads()]).toEqual([[[0, undefined]], [1, 1]]);
   });
 
   test("is loaded as soon as the database can be read", async () => {

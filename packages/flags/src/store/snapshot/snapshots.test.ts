@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NOT_LOADED, settle, withFakeSnapshots } from "../../../test/contract/fake-snapshots.ts";
+import type { SnapshotReading } from "../flag-store.ts";
 import { BadSnapshot } from "./errors.ts";
 import { CHECK_FIRST_MS, MAX_AGE_MS, STALE_AFTER_MS, WAIT_MS } from "./snapshots.ts";
 
@@ -47,6 +48,7 @@ describe("snapshots", () => {
   });
 
   test("an older one is served while it is checked in the background", async () => {
+    fake().nowMs = 1e6;
     fake().source.revision = 1;
     await fake().revision();
     fake().source.revision = 2;
@@ -63,6 +65,7 @@ describe("snapshots", () => {
     fake().source.revision = 2;
     fake().nowMs += CHECK_FIRST_MS + 1;
     expect(await fake().snapshots.get("")).toMatchObject({ snapshot: { revision: 2 }, stale: false });
+    expect(fake().source.reads()).toEqual([2, 2]);
   });
 
   test("concurrent evaluations share one read", async () => {
@@ -116,119 +119,50 @@ describe("snapshots", () => {
       fake().source.revision = 1;
       await fake().revision();
       expect(await fake().snapshots.get("", 1e9)).toMatchObject({ snapshot: { revision: 1 }, stale: false });
-    });
-  });
-
-  describe("after a change by this process", () => {
-    test("a refresh does not rely on a check that started before the change", async () => {
-      fake().source.revision = 1;
-      await fake().revision();
-      fake().nowMs += MAX_AGE_MS + 1;
-      const open = fake().source.hold();
-      await fake().revision();
-      fake().source.revision = 2;
-      const refreshed = fake().snapshots.refresh("", 2);
-      open();
-      await refreshed;
-      expect(fake().snapshots.peek("")?.snapshot.revision).toBe(2);
+      expect(fake().source.reads()).toEqual([2, 1]);
     });
 
-    test("nothing is loaded for a tenant that this process does not evaluate", async () => {
-      fake().source.revision = 1;
-      await fake().snapshots.refresh("", 1);
-      expect(fake().source.reads()).toEqual([0, 0]);
-    });
-
-    test("a failed refresh does not fail the change, and the next evaluation checks first", async () => {
-      fake().source.revision = 1;
+    test("waits at most 1 s for a running check and the next one together", async () => {
+      fake().nowMs = 5000;
       await fake().revision();
-      fake().source.revision = 2;
-      fake().source.failure = new Error("down");
-      await fake().snapshots.refresh("", 2);
-      expect(fake().warnings).toHaveLength(1);
-      fake().source.failure = undefined;
-      fake().nowMs += 1000;
-      expect(await fake().revision()).toBe(2);
-    });
-  });
-
-  describe("while the source fails", () => {
-    test("the last good one is served, is stale after 2 s, and the outage is logged once", async () => {
       fake().source.revision = 1;
-      await fake().revision();
-      fake().source.failure = new Error("down");
-      for (fake().nowMs = 0; fake().nowMs <= STALE_AFTER_MS; fake().nowMs += 100) {
-        expect(await fake().snapshots.get("")).toMatchObject({ stale: false });
-        await settle();
-      }
-      for (; fake().nowMs < CHECK_FIRST_MS * 2; fake().nowMs += 500) {
-        expect(await fake().snapshots.get("")).toMatchObject({ stale: true, snapshot: { revision: 1 } });
-        await settle();
-      }
-      expect(fake().warnings).toHaveLength(1);
-      expect(fake().snapshots.health("")).toMatchObject({ stale: true, revision: 1 });
-      expect(fake().snapshots.health("").problem).toBeDefined();
-
-      fake().source.failure = undefined;
-      fake().source.revision = 2;
-      expect(await fake().snapshots.get("")).toMatchObject({ stale: false, snapshot: { revision: 2 } });
-      expect(fake().snapshots.health("")).not.toHaveProperty("problem");
-      fake().source.failure = new Error("down again");
+      fake().source.loadMs = 600;
       fake().nowMs += MAX_AGE_MS + 1;
       await fake().revision();
       await settle();
-      expect(fake().warnings).toHaveLength(2);
+      fake().source.revision = 2;
+      const seen: SnapshotReading[] = [];
+      void fake()
+        .snapshots.get("", 2)
+        .then((reading) => seen.push(reading));
+      await fake().pass(WAIT_MS, 100);
+      expect(seen).toMatchObject([{ snapshot: { revision: 1 }, stale: true }]);
     });
 
-    test("it is not read between two attempts, for any number of callers and tenants", async () => {
-      await Promise.all(["a", "b", "c"].map((tenant) => fake().revision(tenant)));
-      fake().source.failure = new Error("down");
-      fake().source.revisionReads = 0;
-      for (let second = 0; second < 10; second++) {
-        for (let call = 0; call < 100; call++) {
-          fake().nowMs += 10;
-          await fake().snapshots.get(["a", "b", "c"][call % 3] ?? "");
-          await settle();
-        }
-      }
-      expect(fake().source.revisionReads).toBeLessThanOrEqual(40);
-      expect(fake().source.revisionReads).toBeGreaterThan(10);
-    });
-
-    test("a read fails if there has never been a snapshot", async () => {
-      fake().source.failure = new Error("down");
-      await expect(fake().snapshots.get("")).rejects.toMatchObject({
-        ...NOT_LOADED,
-        cause: new Error("down"),
-      });
-      expect(fake().snapshots.health("")).toMatchObject({ stale: true, snapshotAgeMs: null });
-    });
-  });
-
-  describe("while the source hangs", () => {
-    test("no evaluation with a snapshot waits longer than 1 s", async () => {
+    test("uses what is left of the second for the next check", async () => {
       await fake().revision();
+      fake().source.revision = 1;
+      fake().source.loadMs = 400;
+      fake().nowMs += MAX_AGE_MS + 1;
+      await fake().revision();
+      await settle();
+      fake().source.revision = 2;
+      const reading = fake().snapshots.get("", 2);
+      await fake().pass(900, 100);
+      expect(await reading).toMatchObject({ snapshot: { revision: 2 }, stale: false });
+    });
+
+    test("gets the first flags marked stale if that revision is not read within 1 s", async () => {
+      fake().source.revision = 1;
+      const open = fake().source.hold();
+      const other = fake().snapshots.get("");
+      fake().source.revision = 2;
+      const reading = fake().snapshots.get("", 2);
+      open();
       fake().source.hold();
-      fake().nowMs += CHECK_FIRST_MS + 1;
-      const first = fake().snapshots.get("");
+      await other;
       await fake().pass(WAIT_MS);
-      expect(await first).toMatchObject({ stale: true });
-      expect(await fake().snapshots.get("")).toMatchObject({ stale: true });
-      await fake().pass(60_000);
-      expect(fake().warnings).toHaveLength(1);
-      expect(await fake().snapshots.get("")).toMatchObject({ stale: true });
-    });
-
-    test("an evaluation without one fails after 10 s, and a later result is used", async () => {
-      fake().source.revision = 3;
-      const open = fake().source.hold();
-      const first = fake().snapshots.get("");
-      const refused = expect(first).rejects.toMatchObject(NOT_LOADED);
-      await fake().pass(10_000);
-      await refused;
-      open();
-      await settle();
-      expect(fake().snapshots.health("")).toMatchObject({ revision: 3 });
+      expect(await reading).toMatchObject({ snapshot: { revision: 1 }, stale: true });
     });
   });
 
@@ -243,7 +177,10 @@ describe("snapshots", () => {
         expect(await fake().revision()).toBe(1);
         await settle();
       }
-      expect([fake().source.loads, fake().warnings.length]).toEqual([2, 1]);
+      expect(fake().source.loads).toBe(2);
+      expect(fake().warnings).toEqual([
+        "The flags in the database are invalid. The last good snapshot is used.",
+      ]);
       expect(fake().snapshots.health("")).toMatchObject({
         stale: true,
         problem: "The flag x cannot be used.",
@@ -256,6 +193,16 @@ describe("snapshots", () => {
       await fake().revision();
       await settle();
       expect(await fake().snapshots.get("")).toMatchObject({ stale: false, snapshot: { revision: 3 } });
+    });
+
+    test("is logged again at another revision", async () => {
+      await fake().revision();
+      fake().source.bad = new BadSnapshot("bad");
+      for (const revision of [1, 2, 2]) {
+        fake().source.revision = revision;
+        await fake().snapshots.get("", revision);
+      }
+      expect(fake().warnings).toHaveLength(2);
     });
 
     test("is read again from time to time, because an operator may have repaired the rows", async () => {
@@ -281,17 +228,25 @@ describe("snapshots", () => {
     }
     expect([fake().source.loads, fake().warnings.length]).toEqual([2, 1]);
     expect(fake().warnings[0]).toContain("because a backup was restored");
+    expect(fake().causes).toEqual([
+      new Error("Revision 5 in the database is another change than the one in memory."),
+    ]);
   });
 
   describe("a tenant whose flags cannot be read although the database answers", () => {
     test("does not stop the others, and is logged once", async () => {
       fake().source.broken.add("a");
       for (let attempt = 0; attempt < 5; attempt++) {
-        await expect(fake().snapshots.get("a")).rejects.toMatchObject(NOT_LOADED);
+        await expect(fake().snapshots.get("a")).rejects.toMatchObject({
+          ...NOT_LOADED,
+          cause: { cause: new Error("statement timeout") },
+        });
         expect(await fake().snapshots.get(`b${attempt}`)).toMatchObject({ stale: false });
         fake().nowMs += 100;
       }
-      expect(fake().warnings).toHaveLength(1);
+      expect(fake().warnings).toEqual([
+        "The flags of a tenant cannot be read. Its last good snapshot is used until they can.",
+      ]);
       expect(fake().snapshots.health("a").problem).toBe("The flags cannot be read from the database.");
       expect(fake().snapshots.health("b0")).not.toHaveProperty("problem");
       // Left alone for a quarter of a second each time.
@@ -300,6 +255,15 @@ describe("snapshots", () => {
       fake().nowMs += 250;
       expect(await fake().snapshots.get("a")).toMatchObject({ stale: false });
       expect(fake().snapshots.health("a")).not.toHaveProperty("problem");
+    });
+
+    test("is reported beside others of the same kind", async () => {
+      for (const tenant of ["a", "b"]) {
+        fake().source.broken.add(tenant);
+        await expect(fake().snapshots.get(tenant)).rejects.toMatchObject(NOT_LOADED);
+      }
+      expect(fake().snapshots.health("a")).toHaveProperty("problem");
+      expect(fake().snapshots.health("b")).toHaveProperty("problem");
     });
 
     test("does not stop the others if its read times out", async () => {
@@ -335,6 +299,10 @@ describe("snapshots", () => {
     }
     expect(fake().warnings).toHaveLength(1);
     expect(fake().snapshots.health("").problem).toContain("If a backup was restored");
+    fake().source.revision = 5;
+    fake().nowMs += CHECK_FIRST_MS + 1;
+    expect(await fake().snapshots.get("")).toMatchObject({ stale: false });
+    expect(fake().snapshots.health("")).not.toHaveProperty("problem");
   });
 
   test("tenants have separate snapshots", async () => {
@@ -342,13 +310,13 @@ describe("snapshots", () => {
     expect(fake().snapshots.peek("two")).toBeUndefined();
   });
 
-  test("10,000 tenants are kept; beyond that the least recently used one is evicted", async () => {
+  test("10,000 tenants are kept; beyond that the least recently used one without a follower is evicted", async () => {
     for (let tenant = 0; tenant < 10_000; tenant++) await fake().revision(`t${tenant}`);
     fake().nowMs = MAX_AGE_MS + 1;
     await fake().revision("t0");
+    fake().snapshots.follow("t1", () => {});
     await fake().revision("one more");
-    expect(fake().snapshots.health("t0").snapshotAgeMs).not.toBeNull();
-    expect(fake().snapshots.health("t1").snapshotAgeMs).toBeNull();
-    expect(fake().snapshots.health("t2").snapshotAgeMs).not.toBeNull();
+    const isKept = (tenant: string) => fake().snapshots.health(tenant).snapshotAgeMs !== null;
+    expect(["t0", "t1", "t2", "t3"].map(isKept)).toEqual([true, true, false, true]);
   });
 });
