@@ -94,7 +94,7 @@ test.each([
 });
 
 describe("a limit", () => {
-  test("runs so many at a time, the others in the order of their calls, and goes on after a failure", async () => {
+  test("runs no more at a time than it allows, the others in the order of their calls, and goes on after a failure", async () => {
     const limit = createLimit(2);
     const begun: number[] = [];
     const ends = Array.from({ length: 5 }, () => promised<number>());

@@ -141,7 +141,7 @@ describe("a cursor", () => {
     ["of another sort", make(["name", false, 1, idOf(1)])],
     ["of the other direction", make(["value", true, 1, idOf(1)])],
     ["without an id", make(["value", false, 1, null])],
-    ["with an id that is none", make(["value", false, 1, "x".repeat(36)])],
+    ["with an invalid id", make(["value", false, 1, "x".repeat(36)])],
     ["with an id that is too long", make(["value", false, 1, `${idOf(1)}0`])],
     ["with an id after something else", make(["value", false, 1, `0${idOf(1)}`])],
     ["with a value that cannot be sorted by", make(["value", false, { a: 1 }, idOf(1)])],

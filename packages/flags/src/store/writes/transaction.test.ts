@@ -245,19 +245,23 @@ describe("a transaction", () => {
     expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
   });
 
-  /** Two writers that lost so many times, of which the first then hangs. Returns the run of the second one. */
-  async function besideOneThatHangs(times: number): Promise<{ running: Promise<string> }> {
+  /** Work that loses so many times before it is done. */
+  function losing(times: number) {
+    const work = vi.fn(async () => "done");
+    for (let at = 0; at < times; at++) work.mockRejectedValueOnce(wrapped(0, { code: "40001" }));
+    return work;
+  }
+
+  /** Two writers that lost equally often. The first then hangs until `release`; `running` is the run of the second. */
+  async function besideOneThatHangs(times: number) {
     vi.spyOn(Math, "random").mockReturnValue(0);
     onTestFinished(() => void vi.restoreAllMocks());
     const transactions = createTransactions(adapter);
-    const hanging = vi.fn((): Promise<string> => new Promise(() => {}));
-    const next = vi.fn(async () => "done");
-    for (let at = 0; at < times; at++) {
-      for (const work of [hanging, next]) work.mockRejectedValueOnce(wrapped(0, { code: "40001" }));
-    }
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const hanging = losing(times).mockReturnValueOnce(promise);
     void transactions.run(hanging);
     await vi.waitFor(() => expect(hanging).toHaveBeenCalledTimes(times + 1));
-    return { running: transactions.run(next) };
+    return { transactions, running: transactions.run(losing(times)), release: () => resolve("done") };
   }
 
   test.each([
@@ -271,8 +275,13 @@ describe("a transaction", () => {
   });
 
   test("that lost three times waits until it is its turn", async () => {
-    const { running } = await besideOneThatHangs(3);
-    const waiting = new Promise((resolve) => setTimeout(resolve, 200, "waiting"));
-    expect(await Promise.race([running, waiting])).toBe("waiting");
+    const { transactions, running, release } = await besideOneThatHangs(3);
+    let isDone = false;
+    void running.then(() => (isDone = true));
+    // These pause more often, one after the other, than the waiting one would have without turns.
+    for (let at = 0; at < 3; at++) await transactions.run(losing(2));
+    expect(isDone).toBe(false);
+    release();
+    expect(await running).toBe("done");
   });
 });
