@@ -41,6 +41,11 @@ export type {
 };
 
 const KEEP_ALIVE_MS = 30_000;
+/**
+ * Connections that wait to be accepted: as many as the system allows (Linux: `net.core.somaxconn`). The system of a client
+ * beyond them tries again only after 1, 3, 7 and 15 s. Node's default is 511.
+ */
+const BACKLOG = 65_535;
 /** How long a peer may take to send its headers, and how often Node checks that, in ms. */
 const HEADERS_LIMITS = { headersTimeout: 10_000, connectionsCheckingInterval: 2_000 };
 
@@ -117,7 +122,7 @@ export function createNodeHandler<Data extends ConnectionData>(
 function listening(http: HttpServer, port: number, host: string | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     http.once("error", reject);
-    http.listen(port, host, () => {
+    http.listen({ port, ...(host !== undefined && { host }), backlog: BACKLOG }, () => {
       http.removeListener("error", reject);
       resolve();
     });
