@@ -273,6 +273,16 @@ describe("a snapshot of all rows", () => {
     expect(snapshot.override(id("flag", 0), id("user", 1), 0)).toMatchObject({ variant: "b" });
   });
 
+  test("has all rows of tables that are read in parts", async () => {
+    const numbers = Array.from({ length: 2_001 }, (_, number) => number);
+    const featureFlagRule = numbers.map((number) => ruleRow(number, number));
+    const [featureFlag, featureFlagOverride] = [numbers.map(flagRow), numbers.map(overrideRow)];
+    const rows = { featureFlag, featureFlagRule, featureFlagOverride };
+    const { flags, rules, overrides } = (await load(rows)).contents;
+    const sizes = [flags, rules, overrides.get(id("flag", 0))].map((read) => read?.size);
+    expect(sizes).toEqual([2_001, 2_001, 2_001]);
+  });
+
   test("has nothing of another tenant", async () => {
     const rows = {
       featureFlag: [flagRow(0)],
@@ -345,10 +355,13 @@ describe("a snapshot of a later revision", () => {
     const { snapshot, ...rest } = await follow(
       change(2, "override.created", "o", override),
       change(3, "override.deleted", id("override", 0)),
+      change(4, "override.created", "p", { ...override, id: "p", userId: "gone" }),
+      change(5, "override.deleted", "p"),
     );
     expect(rest).toEqual({ reads: LOG, compiled: [] });
     expect(snapshot.override(id("flag", 0), id("user", 1), 0)).toMatchObject({ id: "o" });
-    expect(snapshot.override(id("flag", 0), id("user", 0), 0)).toBeUndefined();
+    const gone = [id("user", 0), "gone"].map((userId) => snapshot.override(id("flag", 0), userId, 0));
+    expect(gone).toEqual([undefined, undefined]);
   });
 
   test.each<[string, ReturnType<typeof change>[]]>([
