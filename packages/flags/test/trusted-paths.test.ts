@@ -131,6 +131,48 @@ describe.each(DATABASES)("a change by another process counts within 5 s (%s)", (
   });
 });
 
+test("with the option `postgres`, rows in use are read again only after a change, and every change counts within 5 s", async () => {
+  const { connect, drop } = await freshPostgres();
+  onTestFinished(drop);
+  const { database, close } = connect();
+  onTestFinished(close);
+  const host = await startHost({ ...FIELDS, database, flags: { trusted: TRUSTED, postgres: database } });
+  onTestFinished(host.close);
+  const user = await host.person("user");
+  const acme = await host.organization(user, "acme");
+  const sessionId = await sessionOf(host, user);
+  const keys: string[] = [];
+  for (const attribute of ["user.plan", "session.channel", "organization.tier"])
+    keys.push((await ruled(host, when(attribute, "equals", "new"))).key);
+  const { adapter } = await host.auth.$context;
+  const findMany = vi.spyOn(adapter, "findMany");
+  const reads = () => findMany.mock.calls.filter(([{ select }]) => select?.length === 2).length;
+  const realNow = performance.now.bind(performance);
+  let aheadMs = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => realNow() + aheadMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const answers = async () => {
+    const { json } = await host.call("POST", "/feature-flags/evaluate-batch", {
+      as: user,
+      body: { flagKeys: keys },
+    });
+    return keys.map((key) => json.flags[key].value);
+  };
+  expect(await answers()).toEqual(["no", "no", "no"]);
+  expect(reads()).toBe(3);
+  for (let round = 0; round < 3; round++) {
+    aheadMs += 5000;
+    expect(await answers()).toEqual(["no", "no", "no"]);
+  }
+  expect(reads()).toBe(3);
+  await database.query(`update "user" set plan = 'new' where id = $1`, [user.id]);
+  await database.query(`update session set channel = 'new' where id = $1`, [sessionId]);
+  await database.query(`update organization set tier = 'new' where id = $1`, [acme]);
+  aheadMs += 5000;
+  expect(await answers()).toEqual(["yes", "yes", "yes"]);
+  expect(reads()).toBe(6);
+});
+
 test("sessions in secondary storage are read there", async () => {
   const stored = new Map<string, string>();
   const secondaryStorage = {

@@ -175,7 +175,8 @@ function createService(
     streams: createEventStreams(store, identities),
     live: { subscribers: 0, waiting: 0 },
     processes,
-    trusted: options.trusted && createTrusted(options.trusted, { context, identities, meter, warn }),
+    trusted:
+      options.trusted && createTrusted(options.trusted, { context, postgres, identities, meter, warn }),
     online: options.online,
     isClosed: () => closed.has(adapter),
     warnOnce,

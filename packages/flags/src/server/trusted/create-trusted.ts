@@ -3,6 +3,8 @@ import type { Identities, RowChange } from "@halyard/sessions/plugin";
 import type { TrustedRoot } from "../../engine/definition.ts";
 import type { TrustedOptions } from "../../model/trusted.ts";
 import { areRequestsIsolated } from "../../store/isolated-requests.ts";
+import { HostTables } from "../../store/postgres/host-tables.ts";
+import type { PostgresPool } from "../../store/postgres/pool.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { ComputeOutcome, ReadableMeter } from "../metrics/meter.ts";
 import { rarely } from "../metrics/rarely.ts";
@@ -12,17 +14,18 @@ import { TrustedAttributes } from "./trusted-attributes.ts";
 
 export interface TrustedHost {
   readonly context: HostContext;
+  readonly postgres: PostgresPool | undefined;
   readonly identities: Identities;
   readonly meter: ReadableMeter;
   readonly warn: (message: string, error: unknown) => void;
 }
 
 export function createTrusted(options: TrustedOptions, host: TrustedHost): TrustedAttributes {
-  const { context, identities, meter, warn } = host;
+  const { context, postgres, identities, meter, warn } = host;
   const warnRarely = rarely(warn);
   const trusted = new TrustedAttributes({
     options,
-    rows: createHostRows(context),
+    rows: createHostRows(context, HostTables.on(context, postgres)),
     isIsolated: areRequestsIsolated(),
     onCompute(outcome: ComputeOutcome, error?: unknown) {
       meter.computed(outcome);

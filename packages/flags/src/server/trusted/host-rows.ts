@@ -4,6 +4,8 @@ import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
 import { hasOrganizations, isPossibleId } from "@halyard/sessions/plugin";
 import type { JsonObject } from "../../engine/json.ts";
 import type { TrustedRow } from "../../model/trusted.ts";
+import type { HostTables } from "../../store/postgres/host-tables.ts";
+import { createRowVersions, type ReadVersions } from "../../store/postgres/row-versions.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { TrustedModel } from "./check-options.ts";
 import { pickFields } from "./row-values.ts";
@@ -18,10 +20,12 @@ export interface HostRows {
     ids: readonly string[],
     names: readonly string[],
   ): Promise<ReadonlyMap<string, JsonObject>>;
+  /** Undefined where rows have no versions that can be read. */
+  versionsOf(model: TrustedModel): ReadVersions | undefined;
   find(model: TrustedModel, id: string | undefined): Promise<TrustedRow | undefined>;
 }
 
-export function createHostRows(context: HostContext): HostRows {
+export function createHostRows(context: HostContext, tables?: HostTables): HostRows {
   // The type of a context does not say what its adapter can do for any model.
   const adapter: Pick<DBAdapter, "findOne" | "findMany"> = context.adapter;
   const hasSessionTable = context.options.secondaryStorage === undefined;
@@ -70,6 +74,10 @@ export function createHostRows(context: HostContext): HostRows {
       const key = keyOf(model);
       const rows = await findRows(model, ids, [...new Set([key, ...names])]);
       return new Map(rows.map((row) => [String(row[key]), pickFields(row, names)]));
+    },
+    versionsOf(model) {
+      const isInDatabase = model !== "session" || hasSessionTable;
+      return tables && isInDatabase ? createRowVersions(tables, model, keyOf(model)) : undefined;
     },
     async find(model, id) {
       if (id === undefined || !mayExist(model, id)) return undefined;

@@ -3,9 +3,12 @@ import type { JsonObject } from "../../engine/json.ts";
 import { RowFieldsCache } from "./row-fields.ts";
 
 /** A cache over rows in memory, with a clock that the test sets. */
-function setUp({ isIsolated = false, maxRows = 100 } = {}) {
+function setUp({ isIsolated = false, maxRows = 100, hasVersions = false } = {}) {
   const rows = new Map<string, JsonObject>([["ada", { plan: "free" }]]);
   const queries: string[][] = [];
+  const versions = new Map<string, string>();
+  const checks: string[][] = [];
+  let knowsTable = true;
   const errors: unknown[] = [];
   let nowMs = 0;
   let isDown = false;
@@ -18,6 +21,15 @@ function setUp({ isIsolated = false, maxRows = 100 } = {}) {
       if (isDown) throw new Error("down");
       return found;
     },
+    ...(hasVersions && {
+      async readVersions(ids: readonly string[]) {
+        checks.push([...ids]);
+        const found = new Map([...rows.keys()].map((id) => [id, versions.get(id) ?? "1"]));
+        await gate;
+        if (isDown) throw new Error("down");
+        return knowsTable ? found : undefined;
+      },
+    }),
     onRead: (error) => errors.push(error),
     isIsolated,
     monotonicMs: () => nowMs,
@@ -27,7 +39,16 @@ function setUp({ isIsolated = false, maxRows = 100 } = {}) {
     cache,
     rows,
     queries,
+    checks,
     errors,
+    /** Writes a row as another process does. */
+    write(id: string, fields: JsonObject, version: string) {
+      rows.set(id, fields);
+      versions.set(id, version);
+    },
+    loseTable() {
+      knowsTable = false;
+    },
     at(ms: number) {
       nowMs = ms;
     },
@@ -64,16 +85,16 @@ describe("fields of a row", () => {
     const { cache, rows, queries, at } = setUp();
     await cache.get("ada");
     rows.set("ada", { plan: "pro" });
-    at(2500);
+    at(3500);
     expect(cache.get("ada")).toEqual({ plan: "free" });
     expect(queries).toHaveLength(1);
-    at(2600);
+    at(3600);
     expect(cache.get("ada")).toEqual({ plan: "free" });
     await settled();
     expect(cache.get("ada")).toEqual({ plan: "pro" });
     expect(queries).toHaveLength(2);
     rows.set("ada", { plan: "gone" });
-    at(2600 + 4801);
+    at(3600 + 4801);
     expect(await cache.get("ada")).toEqual({ plan: "gone" });
   });
 
@@ -158,9 +179,124 @@ describe("fields of a row", () => {
     release();
     expect(await Promise.all(both)).toEqual([{ plan: "free" }, { plan: "free" }]);
     expect(queries).toEqual([["ada"], ["ada"]]);
-    at(3000);
+    at(4000);
     expect(cache.get("ada")).toEqual({ plan: "free" });
     await settled();
+    expect(queries).toHaveLength(2);
+  });
+});
+
+describe("fields of a row with a version", () => {
+  const setUpVersions = () => {
+    const at = setUp({ hasVersions: true });
+    at.rows.set("bob", { plan: "free" });
+    return at;
+  };
+
+  test("are read again only after a change", async () => {
+    const { cache, queries, write, at } = setUpVersions();
+    await cache.get("ada");
+    for (const ms of [3600, 7200, 20_000]) {
+      at(ms);
+      expect(await cache.get("ada")).toEqual({ plan: "free" });
+      await settled();
+    }
+    expect(queries).toEqual([["ada"]]);
+    write("ada", { plan: "pro" }, "2");
+    at(23_600);
+    void cache.get("ada");
+    await settled();
+    expect(cache.get("ada")).toEqual({ plan: "pro" });
+    expect(queries).toEqual([["ada"], ["ada"]]);
+  });
+
+  test("are never given older than 5 s, also when nobody asked for them in between", async () => {
+    const { cache, write, at } = setUpVersions();
+    await cache.get("ada");
+    write("ada", { plan: "pro" }, "2");
+    at(4801);
+    expect(await cache.get("ada")).toEqual({ plan: "pro" });
+  });
+
+  test("in use are checked together, so that the next request for each gets them at once", async () => {
+    const { cache, checks, at } = setUpVersions();
+    await Promise.all([cache.get("ada"), cache.get("bob"), cache.get("nobody")]);
+    checks.length = 0;
+    at(3600);
+    void cache.get("ada");
+    await settled();
+    expect(checks).toEqual([["ada", "bob"]]);
+    at(3600 + 3400);
+    expect(cache.get("bob")).toEqual({ plan: "free" });
+    expect(checks).toHaveLength(1);
+  });
+
+  test("that nobody used for a minute are not checked", async () => {
+    const { cache, checks, at } = setUpVersions();
+    await Promise.all([cache.get("ada"), cache.get("bob")]);
+    for (let ms = 3600; ms <= 64_800; ms += 3600) {
+      at(ms);
+      void cache.get("ada");
+      await settled();
+    }
+    expect(checks.slice(-2)).toEqual([["ada"], ["ada"]]);
+    checks.length = 0;
+    expect(await cache.get("bob")).toEqual({ plan: "free" });
+    expect(checks).toEqual([["bob"]]);
+  });
+
+  test("that change between the query of the versions and that of the fields are read again", async () => {
+    const { cache, queries, write, hold, at } = setUpVersions();
+    const release = hold();
+    const reading = cache.get("ada");
+    write("ada", { plan: "pro" }, "2");
+    release();
+    expect(await reading).toEqual({ plan: "pro" });
+    at(3600);
+    void cache.get("ada");
+    await settled();
+    expect(queries).toEqual([["ada"], ["ada"]]);
+  });
+
+  test("that this process changes during a check are read again by the next request", async () => {
+    const { cache, rows, hold, at } = setUpVersions();
+    await cache.get("ada");
+    at(3600);
+    const release = hold();
+    void cache.get("ada");
+    rows.set("ada", { plan: "pro" });
+    cache.changed("ada");
+    release();
+    await settled();
+    expect(await cache.get("ada")).toEqual({ plan: "pro" });
+  });
+
+  test("are the last known ones while the check fails", async () => {
+    const { cache, setDown, errors, at } = setUpVersions();
+    await cache.get("ada");
+    setDown(true);
+    at(3600);
+    void cache.get("ada");
+    await settled();
+    expect(errors.at(-1)).toBeInstanceOf(Error);
+    at(4900);
+    expect(await cache.get("ada")).toEqual({ plan: "free" });
+    at(700_000);
+    expect(await cache.get("ada")).toBeNull();
+  });
+
+  test("are read every time once the database does not know the table", async () => {
+    const { cache, queries, write, loseTable, at } = setUpVersions();
+    await cache.get("ada");
+    loseTable();
+    at(3600);
+    void cache.get("ada");
+    await settled();
+    write("ada", { plan: "pro" }, "1");
+    at(3700);
+    void cache.get("ada");
+    await settled();
+    expect(cache.get("ada")).toEqual({ plan: "pro" });
     expect(queries).toHaveLength(2);
   });
 });

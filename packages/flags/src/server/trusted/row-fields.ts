@@ -1,9 +1,10 @@
 /**
- * Fields of the host's rows by id, read again every few seconds while they are in use. A value is at most 5 s old; what
- * this process writes counts at once.
+ * Fields of the host's rows by id, checked every few seconds while they are in use. A value is at most 5 s old; what this
+ * process writes counts at once.
  */
 
 import type { JsonObject } from "../../engine/json.ts";
+import type { ReadVersions } from "../../store/postgres/row-versions.ts";
 import { within } from "../../store/wait.ts";
 
 /** `undefined`: there is no such row. `null`: the database does not respond, and no recent value is known. */
@@ -14,6 +15,8 @@ export type ReadRows = (ids: readonly string[]) => Promise<ReadonlyMap<string, J
 
 export interface RowFieldsOptions {
   readonly read: ReadRows;
+  /** Absent where a row does not show that it was written: it is then read again. */
+  readonly readVersions?: ReadVersions | undefined;
   /** Called after each read: with the error, or with undefined. */
   readonly onRead: (error: unknown) => void;
   /** Whether a request must not wait for work that another request has started. */
@@ -22,8 +25,8 @@ export interface RowFieldsOptions {
   readonly maxRows?: number | undefined;
 }
 
-/** From this age on, a row in use is read again in the background. */
-const REFRESH_MS = 2500;
+/** From this age on, a row in use is checked in the background. */
+const REFRESH_MS = 3500;
 /** Up to this age a value is used. */
 const FRESH_MS = 4800;
 /** How long the last value is used while the database does not respond. */
@@ -31,14 +34,25 @@ const MAX_STALE_MS = 10 * 60_000;
 const TIMEOUT_MS = 1000;
 /** Minimum interval between two attempts while the database does not respond. */
 const RETRY_MS = 1000;
-/** Rows in one query. */
+/** Rows that one query reads. */
 const MAX_BATCH = 200;
+/** Rows whose versions one query reads. */
+const MAX_CHECKED = 5000;
+/** Rows unused for this long are not checked in the background. */
+const IN_USE_MS = 60_000;
 const MAX_ROWS = 20_000;
 
-interface Row {
+/** What a query found. */
+interface Found {
   readonly fields: JsonObject | undefined;
-  /** When the query began, by the monotonic clock. */
-  readonly readAtMs: number;
+  /** `null`: there is no row. Undefined: not known. */
+  readonly version: string | null | undefined;
+}
+
+interface Row extends Found {
+  /** When the last query began that found these values, by the monotonic clock. */
+  readonly checkedAtMs: number;
+  usedAtMs: number;
 }
 
 /** A query under way, and the rows that were changed since it began. */
@@ -50,7 +64,7 @@ interface Reading {
 type Settle = (fields: RowFields) => void;
 
 export class RowFieldsCache {
-  /** The row that was read longest ago comes first. */
+  /** The row that was checked longest ago comes first. */
   readonly #rows = new Map<string, Row>();
   readonly #running = new Map<string, Promise<RowFields>>();
   readonly #readings = new Set<Reading>();
@@ -58,10 +72,15 @@ export class RowFieldsCache {
   readonly #monotonicMs: () => number;
   #waiting = new Map<string, Settle[]>();
   #isServing = false;
+  #hasVersions: boolean;
+  #isChecking = false;
+  /** When the last check of all rows in use began. */
+  #checkedAllAtMs = Number.NEGATIVE_INFINITY;
   #failedAtMs: number | undefined;
 
   constructor(options: RowFieldsOptions) {
     this.#options = options;
+    this.#hasVersions = options.readVersions !== undefined;
     this.#monotonicMs = options.monotonicMs ?? (() => performance.now());
   }
 
@@ -69,15 +88,16 @@ export class RowFieldsCache {
     return this.#rows.size;
   }
 
-  /** Synchronous while the row was read recently. Never rejects. */
+  /** Synchronous while the row was checked recently. Never rejects. */
   get(id: string): RowFields | Promise<RowFields> {
     const now = this.#monotonicMs();
     const row = this.#rows.get(id);
-    const age = row === undefined ? Number.POSITIVE_INFINITY : now - row.readAtMs;
+    const age = row === undefined ? Number.POSITIVE_INFINITY : now - row.checkedAtMs;
+    if (row !== undefined) row.usedAtMs = now;
     if (row !== undefined && age <= REFRESH_MS) return row.fields;
     const isDown = this.#failedAtMs !== undefined && now - this.#failedAtMs < RETRY_MS;
     if (row !== undefined && age <= FRESH_MS) {
-      if (!isDown && !this.#options.isIsolated) void this.#load(id);
+      if (!isDown && !this.#options.isIsolated) this.#refresh(id, now);
       return row.fields;
     }
     return isDown ? this.#lastKnown(id, now) : this.#load(id);
@@ -95,6 +115,44 @@ export class RowFieldsCache {
     // A request that comes now must not get the value of a query that began before the change.
     this.#running.delete(id);
     for (const { changed } of this.#readings) changed.add(id);
+  }
+
+  /** A check of all rows in use costs little more than that of one, and their next requests need not wait for it. */
+  #refresh(id: string, now: number): void {
+    const isDue = now - this.#checkedAllAtMs >= REFRESH_MS;
+    if (!this.#hasVersions || (!isDue && !this.#isChecking)) void this.#load(id);
+    else if (!this.#isChecking) void this.#checkAll(now);
+  }
+
+  /** Never rejects. */
+  async #checkAll(now: number): Promise<void> {
+    this.#checkedAllAtMs = now;
+    this.#isChecking = true;
+    // Ids without a row may have a form that the database refuses, with the whole query.
+    const inUse = [...this.#rows].filter(
+      ([, { fields, usedAtMs }]) => fields !== undefined && now - usedAtMs <= IN_USE_MS,
+    );
+    try {
+      for (let at = 0; at < inUse.length && this.#hasVersions; at += MAX_CHECKED) {
+        await this.#check(inUse.slice(at, at + MAX_CHECKED));
+      }
+      this.#responded();
+    } catch (error) {
+      this.#failed(error);
+    }
+    this.#isChecking = false;
+  }
+
+  async #check(rows: readonly (readonly [id: string, row: Row])[]): Promise<void> {
+    const checkedAtMs = this.#monotonicMs();
+    const versions = await this.#options.readVersions?.(rows.map(([id]) => id));
+    if (versions === undefined) this.#hasVersions = false;
+    for (const [id, row] of rows) {
+      // Changed by this process, or read again, since the query began.
+      if (this.#rows.get(id) !== row) continue;
+      if (isUnchanged(row, versions, id)) this.#remember(id, { ...row, checkedAtMs });
+      else if (versions !== undefined) void this.#load(id);
+    }
   }
 
   #load(id: string): Promise<RowFields> {
@@ -141,27 +199,54 @@ export class RowFieldsCache {
 
   /** Never rejects. */
   async #read(batch: ReadonlyMap<string, readonly Settle[]>): Promise<void> {
-    const readAtMs = this.#monotonicMs();
+    const checkedAtMs = this.#monotonicMs();
     const reading: Reading = { changed: new Set(), isAllChanged: false };
     this.#readings.add(reading);
-    let rows: ReadonlyMap<string, JsonObject> | undefined;
+    let found: ReadonlyMap<string, Found> | undefined;
     try {
       const message = `The database did not respond within ${TIMEOUT_MS} ms.`;
-      rows = await within(this.#options.read([...batch.keys()]), TIMEOUT_MS, message);
-      this.#failedAtMs = undefined;
-      this.#options.onRead(undefined);
+      found = await within(this.#find([...batch.keys()]), TIMEOUT_MS, message);
+      this.#responded();
     } catch (error) {
-      this.#failedAtMs = this.#monotonicMs();
-      this.#options.onRead(error);
+      this.#failed(error);
     }
     this.#readings.delete(reading);
     const now = this.#monotonicMs();
     for (const [id, settle] of batch) {
-      const fields = rows === undefined ? this.#lastKnown(id, now) : rows.get(id);
+      const one = found?.get(id);
       const isOutdated = reading.isAllChanged || reading.changed.has(id);
-      if (rows !== undefined && !isOutdated) this.#remember(id, { fields: rows.get(id), readAtMs });
-      for (const one of settle) one(fields);
+      if (one !== undefined && !isOutdated) this.#remember(id, { ...one, checkedAtMs, usedAtMs: now });
+      const fields = one === undefined ? this.#lastKnown(id, now) : one.fields;
+      for (const give of settle) give(fields);
     }
+  }
+
+  /** Reads the rows whose version is not the known one. */
+  async #find(ids: readonly string[]): Promise<ReadonlyMap<string, Found>> {
+    const found = new Map<string, Found>();
+    // Before the fields: a change between the two queries shows at the next check.
+    const versions = this.#options.readVersions && (await this.#options.readVersions(ids));
+    const toRead: string[] = [];
+    for (const id of ids) {
+      const row = this.#rows.get(id);
+      if (row !== undefined && isUnchanged(row, versions, id)) found.set(id, row);
+      else toRead.push(id);
+    }
+    const rows = toRead.length === 0 ? undefined : await this.#options.read(toRead);
+    for (const id of toRead) {
+      found.set(id, { fields: rows?.get(id), version: versions && (versions.get(id) ?? null) });
+    }
+    return found;
+  }
+
+  #responded(): void {
+    this.#failedAtMs = undefined;
+    this.#options.onRead(undefined);
+  }
+
+  #failed(error: unknown): void {
+    this.#failedAtMs = this.#monotonicMs();
+    this.#options.onRead(error);
   }
 
   #remember(id: string, row: Row): void {
@@ -176,6 +261,10 @@ export class RowFieldsCache {
 
   #lastKnown(id: string, now: number): RowFields {
     const row = this.#rows.get(id);
-    return row !== undefined && now - row.readAtMs <= MAX_STALE_MS ? row.fields : null;
+    return row !== undefined && now - row.checkedAtMs <= MAX_STALE_MS ? row.fields : null;
   }
+}
+
+function isUnchanged(row: Row, versions: ReadonlyMap<string, string> | undefined, id: string): boolean {
+  return versions !== undefined && row.version !== undefined && row.version === (versions.get(id) ?? null);
 }

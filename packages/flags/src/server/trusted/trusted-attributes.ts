@@ -59,6 +59,8 @@ export class TrustedAttributes {
       if (names.length === 0) return undefined;
       return new RowFieldsCache({
         read: (ids) => rows.readFields(model, ids, names),
+        // An isolated request reads for itself: a second query would not save the first.
+        readVersions: isIsolated ? undefined : rows.versionsOf(model),
         onRead: (error) => onRead(model, error),
         isIsolated,
       });
