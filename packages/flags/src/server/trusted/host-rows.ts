@@ -5,7 +5,7 @@ import { hasOrganizations, isPossibleId } from "@halyard/sessions/plugin";
 import type { JsonObject } from "../../engine/json.ts";
 import type { TrustedRow } from "../../model/trusted.ts";
 import type { HostTables } from "../../store/postgres/host-tables.ts";
-import { createRowVersions, type ReadVersions } from "../../store/postgres/row-versions.ts";
+import { createRowVersions, type RowVersions } from "../../store/postgres/row-versions.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { TrustedModel } from "./check-options.ts";
 import { pickFields } from "./row-values.ts";
@@ -21,7 +21,7 @@ export interface HostRows {
     names: readonly string[],
   ): Promise<ReadonlyMap<string, JsonObject>>;
   /** Undefined where rows have no versions that can be read. */
-  versionsOf(model: TrustedModel): ReadVersions | undefined;
+  versionsOf(model: TrustedModel): RowVersions | undefined;
   find(model: TrustedModel, id: string | undefined): Promise<TrustedRow | undefined>;
 }
 

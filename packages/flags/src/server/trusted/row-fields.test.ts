@@ -6,13 +6,19 @@ import { RowFieldsCache } from "./row-fields.ts";
 function setUp({ isIsolated = false, maxRows = 100, hasVersions = false } = {}) {
   const rows = new Map<string, JsonObject>([["ada", { plan: "free" }]]);
   const queries: string[][] = [];
-  const versions = new Map<string, string>();
+  const versions = new Map<string, number>();
   const checks: string[][] = [];
   let knowsTable = true;
   const errors: unknown[] = [];
   let nowMs = 0;
   let isDown = false;
   let gate: Promise<void> | undefined;
+  const versionsOf = async () => {
+    const current = new Map([...rows.keys()].map((id) => [id, versions.get(id) ?? 1]));
+    await gate;
+    if (isDown) throw new Error("down");
+    return knowsTable ? current : undefined;
+  };
   const cache = new RowFieldsCache({
     async read(ids) {
       queries.push([...ids]);
@@ -22,12 +28,16 @@ function setUp({ isIsolated = false, maxRows = 100, hasVersions = false } = {}) 
       return found;
     },
     ...(hasVersions && {
-      async readVersions(ids: readonly string[]) {
-        checks.push([...ids]);
-        const found = new Map([...rows.keys()].map((id) => [id, versions.get(id) ?? "1"]));
-        await gate;
-        if (isDown) throw new Error("down");
-        return knowsTable ? found : undefined;
+      versions: {
+        async read(ids: readonly string[]) {
+          checks.push([...ids]);
+          return versionsOf();
+        },
+        async areCurrent(known: ReadonlyMap<string, number>) {
+          checks.push([...known.keys()]);
+          const current = await versionsOf();
+          return current && [...known].every(([id, version]) => current.get(id) === version);
+        },
       },
     }),
     onRead: (error) => errors.push(error),
@@ -42,7 +52,7 @@ function setUp({ isIsolated = false, maxRows = 100, hasVersions = false } = {}) 
     checks,
     errors,
     /** Writes a row as another process does. */
-    write(id: string, fields: JsonObject, version: string) {
+    write(id: string, fields: JsonObject, version: number) {
       rows.set(id, fields);
       versions.set(id, version);
     },
@@ -202,7 +212,7 @@ describe("fields of a row with a version", () => {
       await settled();
     }
     expect(queries).toEqual([["ada"]]);
-    write("ada", { plan: "pro" }, "2");
+    write("ada", { plan: "pro" }, 2);
     at(23_600);
     void cache.get("ada");
     await settled();
@@ -213,7 +223,7 @@ describe("fields of a row with a version", () => {
   test("are never given older than 5 s, also when nobody asked for them in between", async () => {
     const { cache, write, at } = setUpVersions();
     await cache.get("ada");
-    write("ada", { plan: "pro" }, "2");
+    write("ada", { plan: "pro" }, 2);
     at(4801);
     expect(await cache.get("ada")).toEqual({ plan: "pro" });
   });
@@ -249,7 +259,7 @@ describe("fields of a row with a version", () => {
     const { cache, queries, write, hold, at } = setUpVersions();
     const release = hold();
     const reading = cache.get("ada");
-    write("ada", { plan: "pro" }, "2");
+    write("ada", { plan: "pro" }, 2);
     release();
     expect(await reading).toEqual({ plan: "pro" });
     at(3600);
@@ -292,7 +302,7 @@ describe("fields of a row with a version", () => {
     at(3600);
     void cache.get("ada");
     await settled();
-    write("ada", { plan: "pro" }, "1");
+    write("ada", { plan: "pro" }, 1);
     at(3700);
     void cache.get("ada");
     await settled();

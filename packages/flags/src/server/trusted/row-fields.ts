@@ -4,7 +4,7 @@
  */
 
 import type { JsonObject } from "../../engine/json.ts";
-import type { ReadVersions } from "../../store/postgres/row-versions.ts";
+import type { RowVersions } from "../../store/postgres/row-versions.ts";
 import { within } from "../../store/wait.ts";
 
 /** `undefined`: there is no such row. `null`: the database does not respond, and no recent value is known. */
@@ -16,7 +16,7 @@ export type ReadRows = (ids: readonly string[]) => Promise<ReadonlyMap<string, J
 export interface RowFieldsOptions {
   readonly read: ReadRows;
   /** Absent where a row does not show that it was written: it is then read again. */
-  readonly readVersions?: ReadVersions | undefined;
+  readonly versions?: RowVersions | undefined;
   /** Called after each read: with the error, or with undefined. */
   readonly onRead: (error: unknown) => void;
   /** Whether a request must not wait for work that another request has started. */
@@ -46,12 +46,12 @@ const MAX_ROWS = 20_000;
 interface Found {
   readonly fields: JsonObject | undefined;
   /** `null`: there is no row. Undefined: not known. */
-  readonly version: string | null | undefined;
+  readonly version: number | null | undefined;
 }
 
 interface Row extends Found {
   /** When the last query began that found these values, by the monotonic clock. */
-  readonly checkedAtMs: number;
+  checkedAtMs: number;
   usedAtMs: number;
 }
 
@@ -80,7 +80,7 @@ export class RowFieldsCache {
 
   constructor(options: RowFieldsOptions) {
     this.#options = options;
-    this.#hasVersions = options.readVersions !== undefined;
+    this.#hasVersions = options.versions !== undefined;
     this.#monotonicMs = options.monotonicMs ?? (() => performance.now());
   }
 
@@ -128,12 +128,9 @@ export class RowFieldsCache {
   async #checkAll(now: number): Promise<void> {
     this.#checkedAllAtMs = now;
     this.#isChecking = true;
-    // Ids without a row may have a form that the database refuses, with the whole query.
-    const inUse = [...this.#rows].filter(
-      ([, { fields, usedAtMs }]) => fields !== undefined && now - usedAtMs <= IN_USE_MS,
-    );
+    const inUse = [...this.#rows].filter(([, { usedAtMs }]) => now - usedAtMs <= IN_USE_MS);
     try {
-      for (let at = 0; at < inUse.length && this.#hasVersions; at += MAX_CHECKED) {
+      for (let at = 0; at < inUse.length; at += MAX_CHECKED) {
         await this.#check(inUse.slice(at, at + MAX_CHECKED));
       }
       this.#responded();
@@ -144,14 +141,21 @@ export class RowFieldsCache {
   }
 
   async #check(rows: readonly (readonly [id: string, row: Row])[]): Promise<void> {
+    const { versions } = this.#options;
     const checkedAtMs = this.#monotonicMs();
-    const versions = await this.#options.readVersions?.(rows.map(([id]) => id));
-    if (versions === undefined) this.#hasVersions = false;
+    const known = new Map<string, number>();
+    // Ids without a row may have a form that the database refuses, with the whole query.
+    for (const [id, { version }] of rows) if (typeof version === "number") known.set(id, version);
+    const areCurrent = await versions?.areCurrent(known);
+    if (areCurrent === undefined) this.#hasVersions = false;
+    const found = areCurrent === false ? await versions?.read([...known.keys()]) : undefined;
     for (const [id, row] of rows) {
-      // Changed by this process, or read again, since the query began.
-      if (this.#rows.get(id) !== row) continue;
-      if (isUnchanged(row, versions, id)) this.#remember(id, { ...row, checkedAtMs });
-      else if (versions !== undefined) void this.#load(id);
+      // Changed by this process, or read again, since the query began; or not checked.
+      if (this.#rows.get(id) !== row || !known.has(id)) continue;
+      if (areCurrent === true || isUnchanged(row, found, id)) {
+        row.checkedAtMs = checkedAtMs;
+        this.#remember(id, row);
+      } else if (found !== undefined) void this.#load(id);
     }
   }
 
@@ -225,7 +229,7 @@ export class RowFieldsCache {
   async #find(ids: readonly string[]): Promise<ReadonlyMap<string, Found>> {
     const found = new Map<string, Found>();
     // Before the fields: a change between the two queries shows at the next check.
-    const versions = this.#options.readVersions && (await this.#options.readVersions(ids));
+    const versions = this.#options.versions && (await this.#options.versions.read(ids));
     const toRead: string[] = [];
     for (const id of ids) {
       const row = this.#rows.get(id);
@@ -265,6 +269,6 @@ export class RowFieldsCache {
   }
 }
 
-function isUnchanged(row: Row, versions: ReadonlyMap<string, string> | undefined, id: string): boolean {
+function isUnchanged(row: Row, versions: ReadonlyMap<string, number> | undefined, id: string): boolean {
   return versions !== undefined && row.version !== undefined && row.version === (versions.get(id) ?? null);
 }

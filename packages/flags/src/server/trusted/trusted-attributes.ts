@@ -60,7 +60,7 @@ export class TrustedAttributes {
       return new RowFieldsCache({
         read: (ids) => rows.readFields(model, ids, names),
         // An isolated request reads for itself: a second query would not save the first.
-        readVersions: isIsolated ? undefined : rows.versionsOf(model),
+        versions: isIsolated ? undefined : rows.versionsOf(model),
         onRead: (error) => onRead(model, error),
         isIsolated,
       });
