@@ -219,7 +219,8 @@ export class RowFieldsCache {
     for (const [id, settle] of batch) {
       const one = found?.get(id);
       const isOutdated = reading.isAllChanged || reading.changed.has(id);
-      if (one !== undefined && !isOutdated) this.#remember(id, { ...one, checkedAtMs, usedAtMs: now });
+      const { usedAtMs = now } = this.#rows.get(id) ?? {};
+      if (one !== undefined && !isOutdated) this.#remember(id, { ...one, checkedAtMs, usedAtMs });
       const fields = one === undefined ? this.#lastKnown(id, now) : one.fields;
       for (const give of settle) give(fields);
     }
