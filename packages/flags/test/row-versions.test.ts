@@ -46,7 +46,7 @@ async function changedBy(versions: RowVersions, change: () => Promise<unknown>):
 
 test("every row has a version, whatever its table is called and its id contains", async () => {
   const { versions } = await setUp({ modelName: "Our People" });
-  const found = await versions.read([...IDS, "nobody"]);
+  const found = await versions.read([...IDS, "missing"]);
   expect([...(found?.keys() ?? [])].sort()).toEqual([...IDS].sort());
   expect(await versions.read([])).toEqual(new Map());
 });
@@ -56,12 +56,11 @@ test("a row has another version after a change, a change back and its replacemen
   const rename = (name: string) => pool.query(`update "user" set name = $1 where id = 'plain'`, [name]);
   expect(await changedBy(versions, () => rename("new"))).toEqual(["plain"]);
   expect(await changedBy(versions, () => rename("new"))).toEqual(["plain"]);
-  const there = () => rename("other");
-  const andBack = async () => {
-    await there();
+  const thereAndBack = async () => {
+    await rename("other");
     await rename("new");
   };
-  expect(await changedBy(versions, andBack)).toEqual(["plain"]);
+  expect(await changedBy(versions, thereAndBack)).toEqual(["plain"]);
   const replace = async () => {
     const { rows } = await pool.query(`delete from "user" where id = 'NULL' returning *`);
     const { id, name, email, createdAt, updatedAt } = rows[0];

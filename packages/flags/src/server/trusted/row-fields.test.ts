@@ -230,7 +230,7 @@ describe("fields of a row with a version", () => {
 
   test("in use are checked together, so that the next request for each gets them at once", async () => {
     const { cache, checks, at } = setUpVersions();
-    await Promise.all([cache.get("ada"), cache.get("bob"), cache.get("nobody")]);
+    await Promise.all([cache.get("ada"), cache.get("bob"), cache.get("missing")]);
     checks.length = 0;
     at(3600);
     void cache.get("ada");

@@ -17,7 +17,7 @@ export interface RowFieldsOptions {
   readonly read: ReadRows;
   /** Absent where a row does not show that it was written: it is then read again. */
   readonly versions?: RowVersions | undefined;
-  /** Called after each read: with the error, or with undefined. */
+  /** Called after each read or check: with the error, or with undefined. */
   readonly onRead: (error: unknown) => void;
   /** Whether a request must not wait for work that another request has started. */
   readonly isIsolated: boolean;
@@ -36,7 +36,7 @@ const TIMEOUT_MS = 1000;
 const RETRY_MS = 1000;
 /** Rows that one query reads. */
 const MAX_BATCH = 200;
-/** Rows whose versions one query reads. */
+/** Rows whose versions one query compares. */
 const MAX_CHECKED = 5000;
 /** Rows unused for this long are not checked in the background. */
 const IN_USE_MS = 60_000;
