@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { endianness } from "node:os";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -123,10 +124,22 @@ function answerTo(socket: Socket, text: string): Promise<string> {
 
 /** How often the kernel has retransmitted the oldest unacknowledged packet. */
 function timesRepeated(socket: Socket): number {
-  const port = (socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, "0");
+  // The address too: other sockets of this machine may have the same port at another address.
+  const local = `${kernelAddress(socket.localAddress ?? "")}:${hex(socket.localPort ?? 0, 4)}`;
   const line = readFileSync("/proc/self/net/tcp", "utf8")
     .split("\n")
     .map((row) => row.trim().split(/\s+/))
-    .find((row) => row[1]?.endsWith(`:${port}`));
-  return Number.parseInt(line?.[6] ?? "0", 16);
+    .find((row) => row[1] === local);
+  if (line === undefined) throw new Error(`the kernel lists no connection from ${local}`);
+  return Number.parseInt(line[6] ?? "0", 16);
+}
+
+/** An IPv4 address as /proc/net/tcp writes it: its bytes in the order of the machine. */
+function kernelAddress(address: string): string {
+  const bytes = address.split(".").map((byte) => hex(Number(byte), 2));
+  return (endianness() === "LE" ? bytes.reverse() : bytes).join("");
+}
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).toUpperCase().padStart(digits, "0");
 }
