@@ -8,6 +8,7 @@ import { CONTROL, type Gap, type Position } from "../protocol/control.ts";
 import type { History, HistoryPage, HistoryPosition } from "../pubsub/history.ts";
 import type { Connection, Server, TopicWatcher } from "../router/contracts.ts";
 import type { Membership } from "../router/membership.ts";
+import { pendingOf } from "../router/pending.ts";
 import { readInTurn } from "./history-reads.ts";
 import { stamp } from "./stamp.ts";
 import { follows, Tail, type TailFrame } from "./tail.ts";
@@ -254,7 +255,8 @@ export class HistoryTopic implements TopicWatcher {
     membership.isLive = true;
     membership.position = undefined;
     connection.socket.changed?.("channels");
-    void this.#server.subscribe(connection, this.topic);
+    // In an outage the broker confirms too late or not at all. When it is over, `missed` reads what was not delivered.
+    void pendingOf(this.#server.subscribe(connection, this.topic))?.catch(ignore);
     return true;
   }
 
