@@ -81,9 +81,11 @@ export class ComputedAttributes {
     if (existing !== undefined) this.#results.delete(key);
     this.#results.set(key, result);
     const { maxResults = MAX_RESULTS } = this.#options;
+    // Not at every request: to find the first entry, a map passes over those that were deleted before it.
+    if (this.#results.size <= maxResults) return result;
     for (const oldest of this.#results.keys()) {
-      if (this.#results.size <= maxResults) break;
       this.#results.delete(oldest);
+      break;
     }
     return result;
   }

@@ -241,6 +241,43 @@ describe("fields of a row with a version", () => {
     expect(checks).toHaveLength(1);
   });
 
+  test("are checked 1,000 rows at a time, in a time proportional to their number", async () => {
+    /** The CPU time of a check, in µs: the least of several. */
+    const timeOf = async (count: number): Promise<number> => {
+      let nowMs = 0;
+      let sizes: number[] = [];
+      const cache = new RowFieldsCache({
+        read: async () => new Map(),
+        versions: {
+          read: async (ids) => new Map(ids.map((id) => [id, 1])),
+          async areCurrent({ size }) {
+            sizes.push(size);
+            return true;
+          },
+        },
+        onRead: () => {},
+        isIsolated: false,
+        monotonicMs: () => nowMs,
+      });
+      const ids = Array.from({ length: count }, (_, i) => `user ${i}`);
+      await Promise.all(ids.map((id) => cache.get(id)));
+      const times: number[] = [];
+      for (let round = 0; round < 10; round++) {
+        nowMs += 4000;
+        sizes = [];
+        const before = process.cpuUsage();
+        void cache.get("user 0");
+        await settled();
+        const { user, system } = process.cpuUsage(before);
+        times.push(user + system);
+        expect(sizes).toEqual(Array(count / 1_000).fill(1_000));
+      }
+      return Math.min(...times);
+    };
+    const few = await timeOf(1_000);
+    expect(await timeOf(20_000)).toBeLessThan(40 * few);
+  });
+
   test("that no request used for a minute are not checked, also if they changed", async () => {
     const { cache, checks, write, at } = setUpVersions();
     await Promise.all([cache.get("ada"), cache.get("bob")]);

@@ -36,8 +36,8 @@ const TIMEOUT_MS = 1000;
 const RETRY_MS = 1000;
 /** Rows that one query reads. */
 const MAX_BATCH = 200;
-/** Rows whose versions one query compares. */
-const MAX_CHECKED = 5000;
+/** Rows whose versions one query compares. Preparing it for more would delay other requests by several milliseconds. */
+const MAX_CHECKED = 1000;
 /** Rows unused for this long are not checked in the background. */
 const IN_USE_MS = 60_000;
 const MAX_ROWS = 20_000;
@@ -117,7 +117,7 @@ export class RowFieldsCache {
     for (const { changed } of this.#readings) changed.add(id);
   }
 
-  /** A check of all rows in use costs little more than that of one, and their next requests need not wait for it. */
+  /** All rows in use together take few queries, and their next requests need not wait for them. */
   #refresh(id: string, now: number): void {
     const isDue = now - this.#checkedAllAtMs >= REFRESH_MS;
     if (!this.#hasVersions || (!isDue && !this.#isChecking)) void this.#load(id);
@@ -258,9 +258,11 @@ export class RowFieldsCache {
     this.#rows.delete(id);
     this.#rows.set(id, row);
     const { maxRows = MAX_ROWS } = this.#options;
+    // Not for every row: to find the first entry, a map passes over those that were deleted before it.
+    if (this.#rows.size <= maxRows) return;
     for (const oldest of this.#rows.keys()) {
-      if (this.#rows.size <= maxRows) break;
       this.#rows.delete(oldest);
+      break;
     }
   }
 

@@ -1,4 +1,4 @@
-/** Checks by their versions whether rows of Better Auth's own tables have changed, thousands in one query. */
+/** Checks by their versions whether rows of Better Auth's own tables have changed, many in one query. */
 import { PostgresArray } from "./array.ts";
 import type { HostTables } from "./host-tables.ts";
 import { isUnstorable, type PostgresRow } from "./pool.ts";
