@@ -26,7 +26,7 @@ describe("conditions", () => {
   test("that could take too long are refused, for the flag and for its tenant, also at the same time", async () => {
     const host = await memoryHost(OPTIONS);
     const [mallory, victim] = [await tenant(host, "mallory"), await tenant(host, "victim")];
-    const parts = Array.from({ length: 45 }, (_, at) => ({
+    const parts = Array.from({ length: 22 }, (_, at) => ({
       attribute: "a",
       operator: "contains" as const,
       value: `part ${at}`,
@@ -37,7 +37,7 @@ describe("conditions", () => {
       expect((await createRule(host, mallory.owner, first.id, search)).status).toBe(201);
     const third = await createRule(host, mallory.owner, first.id, search);
     expect([third.status, third.json.code]).toEqual([400, "VALIDATION_ERROR"]);
-    expect(third.json.details).toEqual({ field: "conditions", limit: 600_000 });
+    expect(third.json.details).toEqual({ field: "conditions", limit: 300_000 });
 
     const flags = await Promise.all(Array.from({ length: 20 }, () => createFlag(host, mallory.id)));
     const answers = await Promise.all(flags.map(({ id }) => createRule(host, mallory.owner, id, PATTERNS)));
@@ -54,6 +54,41 @@ describe("conditions", () => {
     expect(patched.status).toBe(200);
     const other = await createFlag(host, victim.id);
     expect((await createRule(host, victim.owner, other.id, PATTERNS)).status).toBe(201);
+  });
+
+  test("with the longest literal pattern that is allowed are accepted", async () => {
+    const host = await memoryHost(OPTIONS);
+    const { owner, id: organizationId } = await tenant(host, "acme");
+    const flag = await createFlag(host, organizationId);
+    const longest = { attribute: "a", operator: "regex", value: `${"a".repeat(255)}$` };
+    expect((await createRule(host, owner, flag.id, { conditions: [longest] })).status).toBe(201);
+  });
+
+  test("that were stored with a higher limit may stay or shrink, but not grow", async () => {
+    const host = await memoryHost(OPTIONS);
+    const { owner, id: organizationId } = await tenant(host, "acme");
+    const searches = (count: number) => ({
+      conditions: Array(count).fill({ attribute: "a", operator: "contains", value: "part" }),
+    });
+    const flag = await createFlag(host, organizationId);
+    const rule = (await createRule(host, owner, flag.id, searches(1))).json;
+    const segment = await host.auth.api.createFeatureFlagSegment({
+      body: { key: "s", organizationId, conditions: searches(1) },
+    });
+    const stored = { conditions: JSON.stringify(searches(60)) };
+    const [ofRule, ofSegment] = [
+      [{ field: "ruleId", value: rule.id }],
+      [{ field: "segmentId", value: segment.id }],
+    ];
+    await host.adapter.update({ model: "featureFlagRule", where: ofRule, update: stored });
+    await host.adapter.update({ model: "featureFlagSegment", where: ofSegment, update: stored });
+    const patch = async (path: string, body: object) =>
+      (await host.call("PATCH", `/feature-flags/admin/${path}`, { as: owner, body })).status;
+    for (const path of [`flags/${flag.id}/rules/${rule.id}`, `segments/${segment.id}`]) {
+      expect(await patch(path, { conditions: searches(55) })).toBe(200);
+      expect(await patch(path, { conditions: searches(56) })).toBe(400);
+    }
+    expect(await patch(`flags/${flag.id}/rules/${rule.id}`, { value: 2 })).toBe(200);
   });
 
   test("of a segment count for each flag that uses it, also when the segment changes later", async () => {

@@ -22,22 +22,22 @@ const members = (last: number) =>
 export const WORST_KINDS: readonly WorstKind[] = [
   {
     name: "searches in a text",
-    conditions: times(90, { attribute: "attributes.a", operator: "contains", value: `${LONG.slice(1)}b` }),
+    conditions: times(45, { attribute: "attributes.a", operator: "contains", value: `${LONG.slice(1)}b` }),
     attributes: { a: "a".repeat(4_096) },
   },
   {
     name: "searches in a list",
-    conditions: times(190, { attribute: "attributes.a", operator: "contains", value: "x" }),
+    conditions: times(45, { attribute: "attributes.a", operator: "contains", value: "x" }),
     attributes: { a: Array(1_024).fill("y") },
   },
   {
     name: "searches for an object",
-    conditions: times(9, { attribute: "attributes.a", operator: "contains", value: { a: 1, b: 2 } }),
+    conditions: times(4, { attribute: "attributes.a", operator: "contains", value: { a: 1, b: 2 } }),
     attributes: { a: Array(1_024).fill({ a: 1, b: 3 }) },
   },
   {
     name: "patterns",
-    conditions: times(2, { attribute: "attributes.a", operator: "regex", value: "(?:a?){80}a{80}[bc]" }),
+    conditions: times(1, { attribute: "attributes.a", operator: "regex", value: "(?:a?){80}a{80}[bc]" }),
     attributes: { a: LONG },
   },
   {

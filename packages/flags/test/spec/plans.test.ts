@@ -171,7 +171,7 @@ describe.each(DATABASES)("guide/flags-plan: How it works (%s)", (_name, open) =>
 describe("guide/flags-plan: Bounds", () => {
   test("other requests are served while a plan evaluates expensive flags", async () => {
     const host = await memoryHost({ ...FIELDS, flags: { trusted: TRUSTED } });
-    for (let at = 0; at < 24; at++) {
+    for (let at = 0; at < 48; at++) {
       const email = `user-${at}@example.com`;
       const data = { name: "N", email, emailVerified: true, createdAt: new Date(), updatedAt: new Date() };
       await host.adapter.create({ model: "user", data: { ...data, plan: "a".repeat(4_096) } });
@@ -184,7 +184,7 @@ describe("guide/flags-plan: Bounds", () => {
       body: {
         flagId: flag.id,
         priority: 1,
-        conditions: { conditions: Array(90).fill(search), operator: "OR" },
+        conditions: { conditions: Array(45).fill(search), operator: "OR" },
         value: true,
       },
     });
@@ -195,7 +195,7 @@ describe("guide/flags-plan: Bounds", () => {
       body: { changes: [{ flagKey: flag.key, fields: { name: "M" } }] },
     });
     clearInterval(clock);
-    expect(users.total).toBe(24);
+    expect(users.total).toBe(48);
     expect(turns).toBeGreaterThan(6);
   });
 });

@@ -46,9 +46,10 @@ export async function batchResult(
   const slices = new Slices();
   const entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
   for (const key of input.flagKeys) {
+    const { cost = 0 } = findFlag(scope, key)?.found.compiled ?? {};
+    if (!slices.take(cost)) await slices.takeAfterPause(cost);
     const fallback = Object.hasOwn(defaults, key) ? (defaults[key] ?? null) : null;
     entries.push([key, selectInMap(evaluateKey(scope, key, fallback, size), input.select)]);
-    if (slices.isOver(findFlag(scope, key)?.found.compiled.cost ?? 0)) await slices.pause();
   }
   const result = {
     flags: Object.fromEntries(entries),
@@ -72,13 +73,14 @@ export async function bootstrapResult(
   for (const hit of input.include === undefined ? allFlags(scope) : namedFlags(scope, input.include)) {
     const { key } = hit.found.flag;
     if (!key.startsWith(prefix)) continue;
+    const { cost } = hit.found.compiled;
+    if (!slices.take(cost)) await slices.takeAfterPause(cost);
     const fields = evaluateHit(scope, hit, includeDisabled, size);
     if (fields !== undefined) {
       const selected = selectInMap(fields, input.select);
       entries.push([key, selected]);
       tag?.add(hashText(`,${JSON.stringify(key)}:${JSON.stringify(selected)}`));
     }
-    if (slices.isOver(hit.found.compiled.cost)) await slices.pause();
   }
   // Not an object literal: `__proto__` is a key like any other.
   const result: AnyBootstrapResult = {

@@ -39,6 +39,8 @@ async function ordinaryText(scope: EvaluationScope, input: BootstrapFeatureFlags
 async function writeInTurns(scope: EvaluationScope, flags: FlagsText, slices: Slices): Promise<TaggedText> {
   do await slices.pause();
   while (!flags.write(slices));
+  // A long text takes a millisecond to send.
+  await slices.pause();
   return frame(scope, flags);
 }
 
@@ -77,26 +79,31 @@ class FlagsText {
       const layer = layers[this.#layer];
       if (layer === undefined) continue;
       const pieces = piecesOf(layer.snapshot) ?? [];
-      while (this.#piece < pieces.length) {
-        const piece = pieces[this.#piece++];
-        if (piece === undefined) continue;
+      for (; this.#piece < pieces.length; this.#piece++) {
+        const piece = pieces[this.#piece];
+        if (piece === undefined || !this.#isWanted(piece.found)) continue;
+        if (!slices.take(piece.found.compiled.cost)) return false;
         this.#add(layer, piece);
-        if (slices.isOver(piece.found.compiled.cost)) return false;
       }
       this.#piece = 0;
     }
     return true;
   }
 
+  /** Whether the caller may see the flag and asked for it, and no earlier layer has one with its key. */
+  #isWanted(found: SnapshotFlag): boolean {
+    const { reading, seesServerFlags } = this.#scope;
+    const { prefix = "" } = this.#input;
+    if (!isVisible(found, seesServerFlags) || !found.flag.key.startsWith(prefix)) return false;
+    return (
+      this.#layer === 0 || findInLayers(reading.layers, found.flag.key, seesServerFlags)?.found === found
+    );
+  }
+
   #add(layer: Layer, piece: FlagPiece): void {
     const scope = this.#scope;
-    const { prefix = "", includeDisabled = false } = this.#input;
+    const { includeDisabled = false } = this.#input;
     const { found } = piece;
-    if (!isVisible(found, scope.seesServerFlags) || !found.flag.key.startsWith(prefix)) return;
-    const { layers } = scope.reading;
-    const isHidden =
-      this.#layer > 0 && findInLayers(layers, found.flag.key, scope.seesServerFlags)?.found !== found;
-    if (isHidden) return;
     const answer = evaluateFlag(scope, layer, found);
     if (answer.reason === "disabled" && !includeDisabled) return;
     countEvaluation(scope, layer, found, answer);

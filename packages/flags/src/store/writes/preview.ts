@@ -21,7 +21,7 @@ export async function previewConditions(
 ): Promise<CompiledFlag> {
   const segments = await readSegments(adapter, tenant);
   requireReferences([conditions], segments);
-  requireAffordable([conditions], segments);
+  requireAffordable({ trees: [conditions], segments });
   const rule = { id: "matches", enabled: true, conditions, value: true, salt: "" };
   const flag = {
     key: "matches",

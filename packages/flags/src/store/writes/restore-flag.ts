@@ -41,10 +41,7 @@ export async function restoreFlag(
   await requireUnreserved(tx, tenant, flag.key);
   const segments = await readSegments(tx, tenant);
   requireUsable(flag, rules, segments);
-  requireAffordable(
-    rules.map(({ rule }) => rule.conditions),
-    segments,
-  );
+  requireAffordable({ trees: rules.map(({ rule }) => rule.conditions), segments });
   for (const { rule } of rules) requireFitting(flag, rule);
   if (overrides.length > 0) await requireRoom(tx, tenant, maxOverrides + 1 - overrides.length);
 

@@ -1,4 +1,5 @@
 /** Creates, updates and deletes rules. */
+import type { RuleConditions } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
 import type { WithWarnings } from "../../model/warning.ts";
@@ -119,13 +120,13 @@ async function requireUsableWith(
   stored: StoredRule,
 ): Promise<readonly StoredRule[]> {
   requireFitting(flag, stored.rule);
-  const others = (await readRules(tx, tenant, flag.id)).filter(({ rule }) => rule.id !== stored.rule.id);
+  const before = await readRules(tx, tenant, flag.id);
+  const others = before.filter(({ rule }) => rule.id !== stored.rule.id);
   const rules = [...others, stored].sort(byOrder);
   const segments = await readSegments(tx, tenant);
   requireUsable(flag, rules, segments);
-  requireAffordable(
-    rules.map(({ rule }) => rule.conditions),
-    segments,
-  );
+  requireAffordable({ trees: treesOf(rules), segments }, { trees: treesOf(before), segments });
   return rules;
 }
+
+const treesOf = (rules: readonly StoredRule[]): RuleConditions[] => rules.map(({ rule }) => rule.conditions);

@@ -37,7 +37,7 @@ export async function addSegment(
   await requireFreeSegmentKey(tx, tenant, segment.key);
   const segments = withSegment(await readSegments(tx, tenant), segment);
   requireReferences([segment.conditions], segments);
-  requireAffordable([segment.conditions], segments);
+  requireAffordable({ trees: [segment.conditions], segments });
   await insertSegment(tx, tenant, segment);
   return { ...subject(segment), action: "segment.created", before: null, after: segment, result: segment };
 }
@@ -54,10 +54,14 @@ export async function updateSegment(
   const segment = patchSegment(before, patch, at);
   if (isSame(before, segment, patch)) return { action: null, result: before };
   if (patch.conditions !== undefined) {
-    const segments = withSegment(await readSegments(tx, tenant), segment);
+    const segmentsBefore = await readSegments(tx, tenant);
+    const segments = withSegment(segmentsBefore, segment);
     requireReferences([segment.conditions], segments);
-    requireAffordable([segment.conditions], segments);
-    await requireUsersUsable(context, segment.key, segments);
+    requireAffordable(
+      { trees: [segment.conditions], segments },
+      { trees: [before.conditions], segments: segmentsBefore },
+    );
+    await requireUsersUsable(context, segment.key, segments, segmentsBefore);
   }
   await replaceSegment(tx, tenant, segment);
   return { ...subject(segment), action: "segment.updated", before, after: segment, result: segment };
@@ -102,7 +106,12 @@ async function* rulesWithSegments({ tx, tenant }: WriteContext): AsyncGenerator<
 const CHECK_SLICE = 100;
 
 /** Throws if a flag that uses the segment, directly or through others, would exceed the engine's limits. */
-async function requireUsersUsable(context: WriteContext, key: string, segments: Segments): Promise<void> {
+async function requireUsersUsable(
+  context: WriteContext,
+  key: string,
+  segments: Segments,
+  segmentsBefore: Segments,
+): Promise<void> {
   const using = keysUsing(key, segments);
   const flagIds = new Set<string>();
   for await (const { rule } of rulesWithSegments(context)) {
@@ -119,10 +128,8 @@ async function requireUsersUsable(context: WriteContext, key: string, segments: 
     if (checked % CHECK_SLICE === 0) await pause();
     const using = rulesOf.get(row.flagId) ?? [];
     requireUsable(toFlag(row), using, segments);
-    requireAffordable(
-      using.map(({ rule }) => rule.conditions),
-      segments,
-    );
+    const trees = using.map(({ rule }) => rule.conditions);
+    requireAffordable({ trees, segments }, { trees, segments: segmentsBefore });
   }
 }
 
