@@ -281,8 +281,13 @@ const LOGS: readonly LogEntry[] = [
     todo: "Pass the attribute in the context of the evaluation.",
   },
   {
+    text: "A listener of the flags failed.",
+    why: "A function that is told of changed flags, such as one that you passed to `on` of a subscription, threw an error, or its promise was rejected.",
+    todo: "Correct the function. The flags are not affected.",
+  },
+  {
     text: "A callback of the remote flags failed.",
-    why: "A function that you passed to `onChange`, `onState` or `onError` threw an error.",
+    why: "A function that you passed to `onChange`, `onState` or `onError` threw an error, or its promise was rejected.",
     todo: "Correct the function. The flags are not affected.",
   },
   {

@@ -59,6 +59,11 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Set their option `destroyUpgrade` to `false`.",
   },
   {
+    text: "The option log of logger() failed.",
+    why: "The promise that your function `log` returned was rejected.",
+    todo: "Handle the error in the function. The message was answered.",
+  },
+  {
     text: "… connections were closed with unanswered requests or unsent bytes.",
     why: "The shutdown reached `drainTimeoutMs` before all requests had a response.",
     todo: "Raise `drainTimeoutMs` above your longest request.",

@@ -132,7 +132,24 @@ test("a value that an asynchronous schema would have to check is refused", async
   const { auth } = await memoryHost({ flags: { flags: { later: { type: "json", schema: asynchronous } } } });
   await expect(
     auth.api.createFeatureFlag({ body: { key: "later", name: "L", type: "json", defaultValue: {} } }),
-  ).rejects.toThrow("defaultValue cannot be checked, because its schema is asynchronous.");
+  ).rejects.toThrow(
+    "defaultValue cannot be checked, because its schema is asynchronous, or a check in it throws.",
+  );
+});
+
+test("a value for which a check of its schema throws is refused, and the process goes on", async () => {
+  const unhandled: unknown[] = [];
+  const collect = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", collect);
+  const schema = z.object({ size: z.string().refine((text) => BigInt(text) > 0n) });
+  const { auth } = await memoryHost({ flags: { flags: { plan: { type: "json", schema } } } });
+  const create = (size: string) =>
+    auth.api.createFeatureFlag({ body: { key: "plan", name: "P", type: "json", defaultValue: { size } } });
+  await expect(create("large")).rejects.toThrow("defaultValue cannot be checked");
+  expect((await create("5")).defaultValue).toEqual({ size: "5" });
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", collect);
+  expect(unhandled).toEqual([]);
 });
 
 test("an item of a list must be like one of the default's items", async () => {

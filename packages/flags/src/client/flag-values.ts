@@ -8,6 +8,7 @@ import {
 } from "../model/declared.ts";
 import { type FlagsPosition, isOlder, NO_POSITION } from "../model/position.ts";
 import { areRequestsIsolated, isDevelopment, later, pause, warnInDevelopment } from "./environment.ts";
+import { callListener } from "./listener.ts";
 
 /**
  * `loading`: no values yet. `ready`: the values of the last response. `stale`: the last request failed, reads return
@@ -125,7 +126,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
 
   function notify(changed: readonly string[]): void {
     if (changed.length > 0) allValues = undefined;
-    for (const listener of [...listeners]) listener(changed);
+    for (const listener of [...listeners]) callListener(listener, changed);
     watcher?.(changed);
   }
 

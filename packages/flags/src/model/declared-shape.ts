@@ -20,7 +20,10 @@ function findIssue(
   value: JsonValue,
 ): string | undefined {
   const result = schema["~standard"].validate(value);
-  if (result instanceof Promise) return " cannot be checked, because its schema is asynchronous";
+  if (result instanceof Promise) {
+    result.catch(() => undefined);
+    return " cannot be checked, because its schema is asynchronous, or a check in it throws";
+  }
   const [issue] = result.issues ?? [];
   if (issue === undefined) return undefined;
   const keys = (issue.path ?? []).map((part) => (typeof part === "object" ? part.key : part));

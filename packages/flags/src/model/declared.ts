@@ -118,7 +118,10 @@ export function fitsDeclaration(declaration: FlagDeclaration, value: JsonValue):
     const { schema } = declaration;
     if (schema === undefined) return hasShape(declaration.default ?? null, value);
     const result = schema["~standard"].validate(value);
-    return !(result instanceof Promise) && !result.issues;
+    if (!(result instanceof Promise)) return !result.issues;
+    // Also a synchronous schema of Zod gives a promise when a check in it throws. Its rejection must not end the process.
+    result.catch(() => undefined);
+    return false;
   }
   const { type, values } = declaration;
   return typeof value === type && (values === undefined || values.some((allowed) => allowed === value));

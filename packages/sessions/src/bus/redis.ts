@@ -63,8 +63,12 @@ export function redisSessionBus(client: object, options: RedisSessionBusOptions 
       if ("isOpen" in subscriber) void subscribeNodeRedis(subscriber, channel, listener);
       else subscribeIoredis(subscriber, channel, listener);
       return () => {
-        if (subscriber.destroy === undefined) subscriber.disconnect();
-        else subscriber.destroy();
+        try {
+          if (subscriber.destroy === undefined) subscriber.disconnect();
+          else subscriber.destroy();
+        } catch {
+          // redis 5 throws when the client has given up its connection.
+        }
       };
     },
   };

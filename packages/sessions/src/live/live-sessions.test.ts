@@ -6,10 +6,11 @@ import { type SessionReading, toReading } from "./session-caller.ts";
 /** Sessions of one user, whose readings end when the test says so. */
 function setUp() {
   const feed = new ChangeFeed();
+  const errors: unknown[] = [];
   const ends: ((readings: ReadonlyMap<string, SessionReading>) => void)[] = [];
   const sessions = new LiveSessions({
     feed,
-    report: () => undefined,
+    report: (error) => errors.push(error),
     reader: { isBatched: true, read: () => new Promise((resolve) => ends.push(resolve)) },
   });
   const read = async (...ids: readonly string[]) => {
@@ -20,7 +21,7 @@ function setUp() {
     });
     ends.shift()?.(new Map(readings));
   };
-  return { feed, sessions, ends, read };
+  return { feed, sessions, ends, errors, read };
 }
 
 test("a caller who asks for a session while it is found to have ended gets an answer", async () => {
@@ -61,6 +62,27 @@ test("a session is recognized only while it is in memory with the token that was
   expect(await sessions.identifyAgain({ ...name, token: "another" })).toBeUndefined();
   const [again] = await Promise.all([sessions.identifyAgain(name), read("a")]);
   expect(again).toBe(found);
+});
+
+test("an error of a listener is reported, thrown or rejected, and the others are called", async () => {
+  const { feed, sessions, errors, read } = setUp();
+  const found = sessions.identify({ sessionId: "a", token: "of a" });
+  await read("a");
+  await found;
+  const ended: string[] = [];
+  const listen = (end: () => unknown) => sessions.follow("a", { changed: () => undefined, ended: end });
+  await listen(() => {
+    throw new Error("thrown");
+  });
+  await listen(async () => {
+    throw new Error("rejected");
+  });
+  await listen(() => ended.push("a"));
+  feed.apply({ kind: "session-id", id: "a" });
+  await read();
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(errors).toEqual([new Error("thrown"), new Error("rejected")]);
+  expect(ended).toEqual(["a"]);
 });
 
 test("a session that ended is not found by any change", async () => {

@@ -251,9 +251,10 @@ export class LiveSessions {
     for (const listener of listeners) this.#guard(() => listener.ended(reason));
   }
 
-  #guard(call: () => void): void {
+  #guard(call: () => unknown): void {
     try {
-      call();
+      const result = call();
+      if (result instanceof Promise) result.catch((error: unknown) => this.#report(error));
     } catch (error) {
       this.#report(error);
     }

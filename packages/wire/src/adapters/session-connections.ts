@@ -67,7 +67,7 @@ export class SessionConnections implements ConnectionFollower {
   }
 
   stopped(): void {
-    void this.#bus?.then((disconnect) => disconnect(), ignore);
+    void this.#bus?.then((disconnect) => disconnect()).catch(ignore);
   }
 
   /** The session may have changed between `authenticate` and the connection. */

@@ -7,6 +7,7 @@ import type { Connection, ControlCall, Server } from "../router/contracts.ts";
 import { ConnectionScope } from "../router/inbound-event.ts";
 import type { Membership } from "../router/membership.ts";
 import type { AnyData } from "../router/peer.ts";
+import { ignoreRejection } from "../router/pending.ts";
 import type { ServerOptions } from "../router/server-options.ts";
 import type { AnyChannel, AnyMember, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import { describeIssues } from "../schema/validate.ts";
@@ -64,8 +65,12 @@ export class ChannelPresence {
   #check({ pattern, presence }: AnyChannel, fields: object): object {
     if (presence === undefined) return fields;
     const result = this.#server.options.validator(presence, fields);
-    if ("then" in result)
-      throw new TypeError(`The presence of channel "${pattern}" has an asynchronous schema.`);
+    if ("then" in result) {
+      ignoreRejection(result);
+      throw new TypeError(
+        `The schema of the presence of channel "${pattern}" is asynchronous, or a check in it throws.`,
+      );
+    }
     if (result.issues === undefined) return result.value as object;
     throw new WsError(
       "INTERNAL",

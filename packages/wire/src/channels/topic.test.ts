@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { channel as anyChannel } from "../index.ts";
 import { channel, message, z } from "../zod.ts";
 import { checkParams, topicOf } from "./topic.ts";
 
@@ -26,6 +27,19 @@ describe("the topic of a channel", () => {
   test("of more than 1,024 characters is refused", () => {
     expect(() => nameOf({ a: "x".repeat(1_100), b: "" })).toThrow(/longer than 1024/);
   });
+});
+
+test("parameters for which a check of their schema throws are refused, and the process goes on", async () => {
+  const unhandled: unknown[] = [];
+  const collect = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", collect);
+  const params = z.object({ id: z.string().refine((text) => BigInt(text) > 0n) });
+  const Positive = anyChannel("positive:{id}", { params, events: [Said] });
+  expect(checkParams(Positive, { id: "5" })).toEqual({ id: "5" });
+  expect(() => checkParams(Positive, { id: "five" })).toThrow(/or a check in it throws/);
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", collect);
+  expect(unhandled).toEqual([]);
 });
 
 describe("channel()", () => {

@@ -1,6 +1,7 @@
 /** The topic of a channel with its parameters: one spelling, so that two sets of equal parameters are one topic. */
 import { isObject } from "../protocol/checks.ts";
 import { WsError } from "../protocol/error.ts";
+import { ignoreRejection } from "../router/pending.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import { describeIssues, standardValidator, type Validator } from "../schema/validate.ts";
 
@@ -22,8 +23,12 @@ export function checkParams(
   const { params, pattern, paramNames } = channel;
   if (!isObject(given) || !isShort(given)) throw invalid(pattern, "are not an object of short values");
   const result = params === undefined ? checkNone(given) : validator(params, given);
-  if ("then" in result)
-    throw new TypeError(`The params of channel "${pattern}" have an asynchronous schema.`);
+  if ("then" in result) {
+    ignoreRejection(result);
+    throw new TypeError(
+      `The schema of the params of channel "${pattern}" is asynchronous, or a check in it throws.`,
+    );
+  }
   if (result.issues !== undefined)
     throw new WsError("INVALID_ARGUMENT", `The params of channel "${pattern}" do not match its schema.`, {
       issues: describeIssues(result.issues),

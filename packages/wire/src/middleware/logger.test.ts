@@ -13,7 +13,7 @@ interface Data {
   readonly token?: string;
 }
 
-async function serve(log?: (entry: LogEntry) => void) {
+async function serve(log?: (entry: LogEntry) => unknown) {
   let now = 0;
   const router = createRouter<Data>()
     .onError(() => undefined)
@@ -42,6 +42,16 @@ async function serve(log?: (entry: LogEntry) => void) {
 
 describe("logger", () => {
   afterEach(() => vi.restoreAllMocks());
+
+  test("reports an asynchronous log that fails, and the message is answered", async () => {
+    const printed = vi.spyOn(console, "error").mockReturnValue();
+    const { peer } = await serve(async () => {
+      throw new Error("the log is full");
+    });
+    await peer.send(Ask, { how: "", secret: CANARY }, { correlationId: "1" });
+    expect(peer.frames.at(-1)).toMatchObject({ type: "ANSWER" });
+    expect(printed.mock.calls).toEqual([["[halyard] The option log of logger() failed.", expect.any(Error)]]);
+  });
 
   test("writes one entry per message with its outcome and duration", async () => {
     const entries: LogEntry[] = [];

@@ -47,7 +47,7 @@ export function logger<Data extends ConnectionData = ConnectionData>(
     const startedAt = now();
     const report = (outcome: LogEntry["outcome"], error?: string) => {
       const { correlationId } = ctx.meta;
-      log({
+      const logged: unknown = log({
         type: ctx.type,
         clientId: ctx.clientId,
         ...(correlationId !== undefined && { correlationId }),
@@ -56,6 +56,8 @@ export function logger<Data extends ConnectionData = ConnectionData>(
         outcome,
         ...(error !== undefined && { error }),
       });
+      // Not awaited: the response does not wait for the log.
+      if (logged instanceof Promise) logged.catch(reportFailure);
     };
     try {
       await next();
@@ -72,6 +74,10 @@ function nameOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return typeof error;
   if ("code" in error && typeof error.code === "string") return error.code;
   return error.constructor.name;
+}
+
+function reportFailure(error: unknown): void {
+  console.error("[halyard] The option log of logger() failed.", error);
 }
 
 function print(entry: LogEntry): void {

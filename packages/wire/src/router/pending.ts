@@ -21,3 +21,11 @@ export function attempt(call: () => unknown): unknown {
     return Promise.reject(error);
   }
 }
+
+/**
+ * For the result of a schema that is not awaited: an unhandled rejection would end the process. Also a synchronous schema
+ * of Zod gives a promise when a check in it throws.
+ */
+export function ignoreRejection(result: PromiseLike<unknown>): void {
+  Promise.resolve(result).catch(() => undefined);
+}

@@ -1,6 +1,7 @@
 /** The public names of `@halyard/flags/live-client`: a Better Auth client plugin that keeps flag values current. */
 import type { ClientOptions, WsClient } from "@halyard/wire/client";
 import type { AuthClientStore } from "../../client/client.ts";
+import { callListener } from "../../client/listener.ts";
 import type { ClientSeam, SeamStore } from "../../client/seam.ts";
 import type { AuthFetch } from "../../client/transport.ts";
 import {
@@ -81,7 +82,7 @@ export function featureFlagsLiveClient(options: FeatureFlagsLiveClientOptions): 
       let shared: LiveLink | undefined;
       const emit: Emit = (type, event) => {
         for (const listeners of [...open])
-          for (const [wanted, call] of listeners) if (wanted === type) call(event as never);
+          for (const [wanted, call] of listeners) if (wanted === type) callListener(call, event as never);
       };
       return {
         featureFlags: {

@@ -1,10 +1,14 @@
-/** Callbacks of the application. One that throws does not keep the others from being called. */
+/** Callbacks of the application. One that throws or rejects does not keep the others from being called. */
 
 export interface Listeners<Arguments extends unknown[]> {
   /** Returns a function that removes the callback. */
   readonly add: (callback: (...args: Arguments) => void) => () => void;
   /** Returns false if there is no callback. */
   readonly emit: (...args: Arguments) => boolean;
+}
+
+function report(error: unknown): void {
+  console.error("[feature-flags] A callback of the remote flags failed.", error);
 }
 
 export function listeners<Arguments extends unknown[]>(): Listeners<Arguments> {
@@ -19,9 +23,10 @@ export function listeners<Arguments extends unknown[]>(): Listeners<Arguments> {
     emit(...args) {
       for (const { run } of [...callbacks]) {
         try {
-          run(...args);
+          const result: unknown = run(...args);
+          if (result instanceof Promise) result.catch(report);
         } catch (error) {
-          console.error("[feature-flags] A callback of the remote flags failed.", error);
+          report(error);
         }
       }
       return callbacks.size > 0;

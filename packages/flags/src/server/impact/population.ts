@@ -89,6 +89,7 @@ export class Population {
     let context: EvaluationContext | undefined;
     const batches = this.#users.batches();
     let next = batches.next();
+    next.catch(() => undefined);
     while (!isCut) {
       const batch = await resultBefore(next, deadline);
       if (batch === "late") isCut = true;

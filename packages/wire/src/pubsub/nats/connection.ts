@@ -28,3 +28,13 @@ export interface NatsConnection {
 export interface NatsSubscription {
   unsubscribe(): void;
 }
+
+/** For messages that are repeated. A connection that the application drains throws before it is closed. */
+export function publishUnlessDraining(connection: NatsConnection, subject: string, text: string): void {
+  if (connection.isClosed()) return;
+  try {
+    connection.publish(subject, text);
+  } catch {
+    // The next one is sent when there is a connection.
+  }
+}

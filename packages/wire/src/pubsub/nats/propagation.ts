@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../time/clock.ts";
 import { pause } from "../../time/waits.ts";
-import type { NatsConnection, NatsSubscription } from "./connection.ts";
+import { type NatsConnection, type NatsSubscription, publishUnlessDraining } from "./connection.ts";
 
 /** How often a process announces the server it is connected to. */
 const ANNOUNCE_EVERY_MS = 5_000;
@@ -133,6 +133,6 @@ export class NatsPropagation {
 
   #publish(subject: string, text: string): void {
     const { connection, prefix } = this.#options;
-    if (!connection.isClosed()) connection.publish(prefix + subject, text);
+    publishUnlessDraining(connection, prefix + subject, text);
   }
 }

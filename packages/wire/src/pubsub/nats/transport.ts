@@ -3,7 +3,7 @@ import type { Clock } from "../../time/clock.ts";
 import { within } from "../../time/waits.ts";
 import { SelfPing } from "../self-ping.ts";
 import { HEARTBEATS, type Transport, type TransportEvents } from "../transport.ts";
-import type { NatsConnection, NatsSubscription } from "./connection.ts";
+import { type NatsConnection, type NatsSubscription, publishUnlessDraining } from "./connection.ts";
 import { NatsPropagation } from "./propagation.ts";
 
 interface TopicSubscription {
@@ -47,7 +47,7 @@ export class NatsTransport implements Transport {
     this.#ping = new SelfPing(
       options.clock,
       (ping) => {
-        if (!this.#connection.isClosed()) this.#connection.publish(subject, ping);
+        publishUnlessDraining(this.#connection, subject, ping);
       },
       () => void this.#connection.reconnect().catch(ignore),
     );
@@ -157,7 +157,7 @@ export class NatsTransport implements Transport {
   async #watch(status: AsyncIterable<{ readonly type: string }>): Promise<void> {
     for await (const { type } of status) {
       if (type === "disconnect") this.#down("the connection to NATS was lost");
-      if (type === "reconnect") void this.#up();
+      if (type === "reconnect") void this.#up().catch(ignore);
     }
   }
 
