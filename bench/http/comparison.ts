@@ -225,7 +225,9 @@ function doubtsOf(results: readonly HttpResult[]): string[] {
       const unsteady = samples.filter(isUnsteady).length;
       return unsteady === 0
         ? []
-        : [`In ${unsteady} rounds ${name} did not receive its requests at a steady rate.`];
+        : [
+            `In ${unsteady} of ${samples.length} rounds ${name} did not receive its requests at a steady rate.`,
+          ];
     }),
   ];
 }
