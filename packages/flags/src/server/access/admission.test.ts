@@ -5,6 +5,7 @@ import { defaultStatements } from "better-auth/plugins/admin/access";
 import { organization } from "better-auth/plugins/organization";
 import { describe, expect, test } from "vitest";
 import type { GuardedCall } from "../call.ts";
+import type { FeatureFlagsOptions } from "../options.ts";
 import { type FlagAction, featureFlagStatements } from "./actions.ts";
 import {
   admitToEntity,
@@ -22,6 +23,8 @@ const ac = createAccessControl({ ...defaultStatements, ...featureFlagStatements 
 interface Setting {
   readonly caller: Caller;
   readonly multiTenant?: boolean;
+  /** The application's own check. */
+  readonly permission?: FeatureFlagsOptions["permission"];
   readonly action?: FlagAction;
   readonly query?: Readonly<Record<string, string>>;
   /** The organization that is active in the caller's session. */
@@ -47,7 +50,14 @@ const ID_OF: Readonly<Record<string, string>> = {
   "segment acme k": "s1",
 };
 
-function callOf({ caller, multiTenant, action = "update", home, ...setting }: Setting): GuardedCall {
+function callOf({
+  caller,
+  multiTenant,
+  permission,
+  action = "update",
+  home,
+  ...setting
+}: Setting): GuardedCall {
   const { roles = {}, users = {}, organizations = [], headers } = setting;
   const plugins = [admin({ ac, roles: { reader: ac.newRole({ featureFlag: ["read"] }) } }), organization()];
   const findUserById = async (id: string) => {
@@ -56,7 +66,7 @@ function callOf({ caller, multiTenant, action = "update", home, ...setting }: Se
   };
   return {
     service: {
-      options: { ...(multiTenant && { multiTenant }) },
+      options: { ...(multiTenant && { multiTenant }), ...(permission && { permission }) },
       store: {
         tenantOf: async (entity: Entity, id: string) => TENANT_OF[`${entity} ${id}`],
         idOfKey: async (entity: Entity, tenant: string, key: string) => ID_OF[`${entity} ${tenant} ${key}`],
@@ -293,5 +303,12 @@ describe("a call about the service", () => {
     expect(await admitted({ ...setting, organizations: ["u"] })).toMatchObject(DENIED);
     const single = { caller: key("read"), users: { u: { role: "admin" } } };
     expect(await admitted(single)).toMatchObject(DENIED);
+  });
+
+  test("with a key is the application's decision, whatever the owner of the key may do", async () => {
+    const permission: FeatureFlagsOptions["permission"] = ({ user }) => user !== undefined;
+    const setting: Setting = { caller: key("update"), permission, users: { u: { role: "admin" } } };
+    expect(await admitted({ ...setting, caller: ADMIN })).toBe("admitted");
+    expect(await admitted(setting)).toMatchObject(DENIED);
   });
 });

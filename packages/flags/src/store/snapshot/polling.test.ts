@@ -167,6 +167,21 @@ describe("polling with a change counter", () => {
     expect(snapshots.health("a")).toMatchObject({ revision: 1, stale: false });
   });
 
+  test("does not confirm the flags of another history that could not be read", async () => {
+    const { source, snapshots } = fake();
+    source.revision = 1;
+    await start();
+    source.history = "restored";
+    source.seq = 8;
+    source.changed.set("a", 8);
+    source.broken.add("a");
+    await fake().pass(3000, 500);
+    expect(snapshots.health("a")).toMatchObject({ revision: 1, stale: true });
+    source.broken.clear();
+    await fake().pass(1000, 500);
+    expect(snapshots.health("a")).toMatchObject({ revision: 1, stale: false });
+  });
+
   test("does not miss a change during the first load of a tenant", async () => {
     await start();
     const { source, snapshots } = fake();
