@@ -39,8 +39,8 @@ const TYPESCRIPT = { oldest: "5.5.4", last5: "5.9.3" } as const;
 /** Packages whose consumers may set `skipLibCheck: false`. Better Auth's own declarations do not allow it. */
 const STRICT_DECLARATIONS: ReadonlySet<string> = new Set(["@halyard/wire"]);
 
-/** The old compilers use one core each. */
-const CONCURRENCY = 2;
+/** Two cores are busy with three: the pages and the installation of the frameworks wait more than they compute. */
+const CONCURRENCY = 3;
 
 const folder = mkdtempSync(join(tmpdir(), "halyard-rehearsal-"));
 const packages = listPackages();
@@ -261,11 +261,17 @@ try {
         name: "pages followed from an empty folder; first examples of wire's guide",
         run: followAll,
       },
+      // Early too: the builds of the frameworks are the longest steps, and need it.
+      { name: "flags: frameworks are installed", run: installFrameworksOnce },
       ...projects.map((project) => ({
         name: `${titleOf(project)}installed by ${project.manager}`,
         run: () => installOnce(project),
       })),
       ...packages.flatMap(planTarball),
+      planMounting("Next.js", "next"),
+      planMounting("Hono, Express and Fastify", "hono", "express", "fastify"),
+      planMounting("SvelteKit", "svelte"),
+      planMounting("Nuxt", "nuxt"),
       ...planCompilations(),
       ...packages.flatMap(planDeclarations),
       ...planImports(),
@@ -273,11 +279,6 @@ try {
         name: `wire: guide, TypeScript ${versionOf(compiler)}`,
         run: () => useProject(byNpm, (project) => compileGuide(project.folder, compiler)),
       })),
-      { name: "flags: frameworks are installed", run: installFrameworksOnce },
-      planMounting("Next.js", "next"),
-      planMounting("Hono, Express and Fastify", "hono", "express", "fastify"),
-      planMounting("SvelteKit", "svelte"),
-      planMounting("Nuxt", "nuxt"),
     ],
     readCommandLine(),
     { concurrency: CONCURRENCY },
