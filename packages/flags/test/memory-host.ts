@@ -3,6 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { type Host, type HostOptions, startHost } from "./host.ts";
 
+export { newKey } from "./new-key.ts";
+
 /** Starts a host with its own in-memory database for one test. */
 export async function memoryHost(
   options: Omit<HostOptions, "database"> = {},
@@ -38,7 +40,3 @@ export function memoryDatabase(): DatabaseSync {
 
 /** The body of a new flag. */
 export const flag = (fields: object = {}) => ({ key: "k", name: "N", type: "string" as const, ...fields });
-
-let count = 0;
-/** A key that no other flag has. */
-export const newKey = (prefix = "flag") => `${prefix}-${++count}`;

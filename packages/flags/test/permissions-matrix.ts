@@ -4,7 +4,7 @@ import type { FlagAction } from "@halyard/flags";
 import type { AnyOperation } from "../src/server/operations/definition.ts";
 import * as operations from "../src/server/operations/list.ts";
 import type { Host, Person } from "./host.ts";
-import { newKey } from "./memory-host.ts";
+import { newKey } from "./new-key.ts";
 
 export type RouteName = keyof typeof operations;
 export const ROUTES: Readonly<Record<RouteName, Pick<AnyOperation, "method" | "path" | "action">>> = {
@@ -227,15 +227,18 @@ export async function callByUrl(
   const route = ROUTES[name];
   const path = route.path.replace(/:(\w+)/g, (_match, param: string) => input.params?.[param] ?? "");
   const url = `${host.origin}/api/auth${vary(path)}?${new URLSearchParams(input.query)}`;
-  const sendsBody = input.body !== undefined && route.method !== "DELETE";
+  const body = route.method === "DELETE" || input.body === undefined ? undefined : JSON.stringify(input.body);
   const request = new Request(url, {
     method: route.method,
     headers: {
       origin: host.origin,
-      ...(sendsBody && { "content-type": "application/json" }),
+      ...(body !== undefined && {
+        "content-type": "application/json",
+        "content-length": String(Buffer.byteLength(body)),
+      }),
       ...caller.as?.headers,
     },
-    ...(sendsBody && { body: JSON.stringify(input.body) }),
+    ...(body !== undefined && { body }),
   });
   const response = await host.auth.handler(request);
   return { status: response.status, text: await textOf(response) };

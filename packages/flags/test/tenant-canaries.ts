@@ -11,6 +11,8 @@ import {
 } from "./permissions-matrix.ts";
 
 export interface CanaryOptions {
+  /** Distinguishes the organizations of several processes. Default 0. */
+  readonly firstOrganization?: number;
   readonly organizations: number;
   readonly operationsPerOrganization: number;
   readonly random: Random;
@@ -36,10 +38,11 @@ const GLOBAL = "global";
 const AT_ONCE = 8;
 
 export async function runCanaries(host: Host, options: CanaryOptions): Promise<CanaryResult> {
-  const { random, organizations: count } = options;
+  const { random, organizations: count, firstOrganization = 0 } = options;
   const global: Organization = { name: GLOBAL, callers: [], tenant: await fillTenant(host, "", GLOBAL) };
   const organizations: Organization[] = [];
-  for (let at = 0; at < count; at++) organizations.push(await createOrganization(host, `org-${at}`));
+  for (let at = 0; at < count; at++)
+    organizations.push(await createOrganization(host, `org-${firstOrganization + at}`));
 
   const leaks: string[] = [];
   const failures: string[] = [];
