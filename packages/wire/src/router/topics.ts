@@ -12,7 +12,7 @@ const MAX_TOPIC_LENGTH = 256;
 /** How long a topic may stay subscribed while it is being authorized again. */
 const RECHECK_TIMEOUT_MS = 1_000;
 
-/** Names beginning with "$" are reserved: a string must not pass by the authorization of a channel. */
+/** Names beginning with "$" are reserved: a plain topic must not bypass the authorization of a channel. */
 export const TOPIC_RULE: string = `The topic must be a string of 1 to ${MAX_TOPIC_LENGTH} characters that does not begin with "$".`;
 
 export function isTopic(topic: unknown): topic is string {
