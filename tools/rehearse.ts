@@ -39,7 +39,7 @@ const TYPESCRIPT = { oldest: "5.5.4", last5: "5.9.3" } as const;
 /** Packages whose consumers may set `skipLibCheck: false`. Better Auth's own declarations do not allow it. */
 const STRICT_DECLARATIONS: ReadonlySet<string> = new Set(["@halyard/wire"]);
 
-/** Two cores are busy with three: the pages and the installation of the frameworks wait more than they compute. */
+/** Three steps keep two cores busy: the pages and the installation of the frameworks wait more than they compute. */
 const CONCURRENCY = 3;
 
 const folder = mkdtempSync(join(tmpdir(), "halyard-rehearsal-"));

@@ -32,7 +32,7 @@ const OBJECT_COST: Steps = 30;
 const MEMBER_COST: Steps = 20;
 /** Characters of equal strings that are compared in one step, if one of them has a character outside Latin-1. */
 const CHARACTERS_PER_STEP = 20;
-/** The part of a string that `starts_with` and `ends_with` compare. */
+/** Copying the part of a string that `starts_with` and `ends_with` compare. */
 const AFFIX_COST: Steps = 10;
 
 /** One search with each pattern. `instructions` is the total of the compiled patterns. */

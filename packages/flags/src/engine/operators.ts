@@ -268,7 +268,7 @@ function orderCost(operand: JsonValue): Steps {
   return typeof operand === "string" ? DATE_COST : 0;
 }
 
-/** V8 compares the start and the end of strings one character at a time, 5 ns each; equal lengths at once. */
+/** Longer operands are compared with a slice: for the start or the end of a string V8 takes 5 ns a character. */
 const MAX_COMPARED_ONE_BY_ONE = 16;
 
 function startsWith(operand: JsonValue, actual: unknown): boolean {

@@ -88,15 +88,19 @@ export class Population {
     let turnAt = performance.now();
     let context: EvaluationContext | undefined;
     const batches = this.#users.batches();
-    let next = batches.next();
-    next.catch(() => undefined);
+    const readNext = () => {
+      const batch = batches.next();
+      // Not awaited if the count is cut off. A rejection must not end the process then.
+      batch.catch(() => undefined);
+      return batch;
+    };
+    let next = readNext();
     while (!isCut) {
       const batch = await resultBefore(next, deadline);
       if (batch === "late") isCut = true;
       if (batch === "late" || batch === undefined) break;
       // The next query runs while this batch is evaluated.
-      next = batches.next();
-      next.catch(() => undefined);
+      next = readNext();
       for (let start = 0; start < batch.length && !isCut; ) {
         const users = batch.slice(start, start + slice);
         const computed = this.#computes ? await Promise.all(users.map(({ id }) => this.#compute(id))) : [];
