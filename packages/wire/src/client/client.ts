@@ -15,6 +15,7 @@ import {
 } from "./bounds.ts";
 import type { ClientState, Connection } from "./connection.ts";
 import { cores } from "./core.ts";
+import { development } from "./development.ts";
 import { createDriver } from "./driver.ts";
 import { type Environment, later } from "./environment.ts";
 import { type ClientErrorContext, errorIn, failure, lossError, only, type StateInfo } from "./failures.ts";
@@ -336,5 +337,6 @@ export function createClient(options: ClientOptions, environment: Environment = 
  * ```
  */
 export function wsClient(options: ClientOptions): WsClient {
+  development?.options(options);
   return createClient(options);
 }

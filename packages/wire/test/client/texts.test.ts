@@ -7,8 +7,13 @@ import { FakeWorld } from "./fake-world.ts";
 
 const ENTRY = new URL("../../src/client/index.ts", import.meta.url).pathname;
 
-/** Bundles the client, runs the bundle where there is no `process`, and returns the message for a url that is not valid. */
-async function messageIn(define: Record<string, string>): Promise<{ bundle: string; message: string }> {
+const WRONG_URL = `wire.wsClient({ url: "localhost:3000" }).connect().catch((error) => error.message)`;
+
+/** Bundles the client, runs the program with it where there is no `process`, and returns what it evaluates to. */
+async function messageIn(
+  define: Record<string, string>,
+  program: string = WRONG_URL,
+): Promise<{ bundle: string; message: string }> {
   const { outputFiles } = await build({
     entryPoints: [ENTRY],
     bundle: true,
@@ -21,8 +26,7 @@ async function messageIn(define: Record<string, string>): Promise<{ bundle: stri
     define,
   });
   const bundle = outputFiles[0]?.text ?? "";
-  const program = `${bundle};wire.wsClient({ url: "localhost:3000" }).connect().catch((error) => error.message)`;
-  const message = await runInNewContext(program, { URL, console: { warn: () => undefined } });
+  const message = await runInNewContext(`${bundle};${program}`, { URL, console: { warn: () => undefined } });
   return { bundle, message };
 }
 
@@ -59,5 +63,34 @@ describe("the messages of the client", () => {
       console.warn = warn;
     }
     expect(lines).toHaveLength(20);
+  });
+});
+
+describe("an option that wsClient() does not have", () => {
+  const create = (options: string): string =>
+    `(() => { try { wire.wsClient(${options}); return "accepted"; } catch (error) { return error.message; } })()`;
+
+  test.for([
+    ['{ url: "/ws", reconect: {} }', 'wsClient() has no option "reconect". Did you mean "reconnect"?'],
+    [
+      '{ url: "/ws", reconnect: { maxDelay: 1 } }',
+      'wsClient() has no option "reconnect.maxDelay". Did you mean "reconnect.maxDelayMs"?',
+    ],
+    [
+      '{ url: "/ws", auth: { getTokn: () => null } }',
+      'wsClient() has no option "auth.getTokn". Did you mean "auth.getToken"?',
+    ],
+  ] as const)("is refused in a development bundle: %s", async ([options, expected]) => {
+    const { message } = await messageIn({ "process.env.NODE_ENV": '"development"' }, create(options));
+    expect(message).toBe(expected);
+  });
+
+  test("is ignored in a production bundle, which does not contain the check", async () => {
+    const { bundle, message } = await messageIn(
+      { "process.env.NODE_ENV": '"production"' },
+      create('{ url: "/ws", reconect: {} }'),
+    );
+    expect(message).toBe("accepted");
+    expect(bundle).not.toMatch(/Did you mean|has no option|initialDelayMs: true/);
   });
 });

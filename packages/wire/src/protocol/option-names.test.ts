@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { checkOptionNames } from "./option-names.ts";
+
+interface Options {
+  url?: string;
+  queueSize?: number;
+  rpcTimeoutMs?: number;
+  allowedOrigins?: string[];
+  heartbeat?: { intervalMs?: number; timeoutMs?: number };
+}
+
+const NAMES = {
+  url: true,
+  queueSize: true,
+  rpcTimeoutMs: true,
+  allowedOrigins: true,
+  heartbeat: { intervalMs: true, timeoutMs: true },
+} as const;
+
+function check(options: object): void {
+  checkOptionNames<Options>("create()", options, NAMES);
+}
+
+test.for([
+  [{ queuesize: 1 }, 'create() has no option "queuesize". Did you mean "queueSize"?'],
+  [{ rpcTimeout: 1 }, 'create() has no option "rpcTimeout". Did you mean "rpcTimeoutMs"?'],
+  [{ allowOrigins: [] }, 'create() has no option "allowOrigins". Did you mean "allowedOrigins"?'],
+  [{ allowed: [] }, 'create() has no option "allowed". Did you mean "allowedOrigins"?'],
+  [
+    { heartbeat: { interval: 5 } },
+    'create() has no option "heartbeat.interval". Did you mean "heartbeat.intervalMs"?',
+  ],
+  [
+    { zzz: 1 },
+    'create() has no option "zzz". Use one of url, queueSize, rpcTimeoutMs, allowedOrigins, heartbeat.',
+  ],
+  [
+    { heartbeat: true },
+    'The option "heartbeat" of create() must be an object. Its fields are intervalMs, timeoutMs.',
+  ],
+  [
+    { toString: 1 },
+    'create() has no option "toString". Use one of url, queueSize, rpcTimeoutMs, allowedOrigins, heartbeat.',
+  ],
+] as const)("%j is refused, with the name that was probably meant", ([options, message]) => {
+  expect(() => check(options)).toThrow(new TypeError(message));
+});
+
+test("known options are accepted, and undefined for any of them", () => {
+  check({ url: "x", queueSize: undefined, heartbeat: undefined });
+  check({ heartbeat: { intervalMs: 1 } });
+});
