@@ -8,6 +8,7 @@ import type { CallInFlight, Connection } from "./contracts.ts";
 import { InboundEvent } from "./inbound-event.ts";
 import { pendingOf } from "./pending.ts";
 
+/** The longest deadline that a caller may set, unless `rpcTimeoutMs` is longer. */
 const MAX_CALLER_TIMEOUT_MS = 300_000;
 const RETRY_AFTER_MS = 100;
 
@@ -88,8 +89,9 @@ export class InboundCall extends InboundEvent implements CallInFlight {
 
   protected get timeoutMs(): number {
     const { timeoutMs } = this.meta;
-    if (timeoutMs === undefined) return this.ws.server.options.rpcTimeoutMs;
-    return Math.min(Math.max(timeoutMs, 1), MAX_CALLER_TIMEOUT_MS);
+    const { rpcTimeoutMs } = this.ws.server.options;
+    if (timeoutMs === undefined) return rpcTimeoutMs;
+    return Math.min(Math.max(timeoutMs, 1), Math.max(MAX_CALLER_TIMEOUT_MS, rpcTimeoutMs));
   }
 
   protected get started(): number {

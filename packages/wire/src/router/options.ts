@@ -60,7 +60,7 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
    * closed with 1013, unless they belong to one large message that was sent when no bytes were waiting. Default 1,000,000.
    */
   readonly socketBufferLimitBytes?: number;
-  /** The deadline of a request without its own `timeoutMs`, in ms. Default 30,000. */
+  /** The deadline of a request without its own `timeoutMs`, in ms; above 300,000, also the longest `timeoutMs`. Default 30,000. */
   readonly rpcTimeoutMs?: number;
   /** Drop progress updates to a connection above `socketBufferLimitBytes`. Default true. */
   readonly dropProgressOnBackpressure?: boolean;

@@ -9,7 +9,7 @@ describe.each(libraries)("guide/rpc: How a request ends ($name)", ({ createRoute
   type Call = typeof Call;
 
   /** A request in progress that the test controls. */
-  async function inProgress(options = {}) {
+  async function inProgress(options = {}, meta = {}) {
     const calls: RpcContext<Call>[] = [];
     const router = createRouter(options).rpc(Call, (ctx) => {
       calls.push(ctx);
@@ -17,7 +17,7 @@ describe.each(libraries)("guide/rpc: How a request ends ($name)", ({ createRoute
     });
     const server = createTestServer(router);
     const peer = await server.connect();
-    await peer.send(Call, { n: 1 }, { correlationId: "1" });
+    await peer.send(Call, { n: 1 }, { correlationId: "1", ...meta });
     const [call] = calls;
     if (call === undefined) throw new Error("the handler did not run");
     const log: string[] = [];
@@ -177,6 +177,22 @@ describe.each(libraries)("guide/rpc: How a request ends ($name)", ({ createRoute
     await peer.send(Call, { n: 1 }, { timeoutMs });
     expect(left).toEqual([expected]);
   });
+
+  test.each([
+    [600_000, 600_000],
+    [9e9, 900_000],
+    [2_000, 2_000],
+  ])(
+    "with an rpcTimeoutMs of 900,000, a caller's timeoutMs of %d is used as %d",
+    async (timeoutMs, expected) => {
+      const { server, peer, call } = await inProgress({ rpcTimeoutMs: 900_000 }, { timeoutMs });
+      expect(call.timeRemaining()).toBe(expected);
+      await server.clock.advance(expected - 1);
+      expect(answersTo(peer, "1")).toEqual([]);
+      await server.clock.advance(1);
+      expect(outcomeOf(peer, "1")).toBe("DEADLINE_EXCEEDED");
+    },
+  );
 
   test("a correlationId that is in flight is refused with ALREADY_EXISTS without the id in meta, and the request in flight continues", async () => {
     const { peer, call } = await inProgress();

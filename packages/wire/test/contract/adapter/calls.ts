@@ -8,6 +8,7 @@ import { POLL, readLog, type Suite } from "./suite.ts";
 
 export function callTests(suite: Suite): void {
   const open = suite.serving("open");
+  const patient = suite.serving("any-origin");
   describe("requests and pings", () => {
     const url = () => open().url;
     const marks = async (clientId: string) =>
@@ -66,6 +67,16 @@ export function callTests(suite: Suite): void {
         .poll(() => marks(peer.clientId), POLL)
         .toEqual(["hanging", "aborted", "cancelled", "answered late"]);
       expect(peer.frames.filter(({ meta }) => meta["correlationId"] === "h")).toHaveLength(1);
+    });
+
+    test("may take longer than 300 s when both their timeoutMs and rpcTimeoutMs allow it", async () => {
+      const peer = await greeted(patient().url);
+      const remaining = async (timeoutMs: number) =>
+        (await peer.request("REMAINING", undefined, { timeoutMs })).payload as { ms: number };
+      expect((await remaining(600_000)).ms).toBeGreaterThan(590_000);
+      expect((await remaining(600_000)).ms).toBeLessThanOrEqual(600_000);
+      expect((await remaining(2_000_000)).ms).toBeGreaterThan(890_000);
+      expect((await remaining(2_000_000)).ms).toBeLessThanOrEqual(900_000);
     });
 
     test("end with DEADLINE_EXCEEDED at the deadline, and a late response is not sent", async () => {
