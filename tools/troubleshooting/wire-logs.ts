@@ -25,8 +25,8 @@ export const LOGS: readonly LogEntry[] = [
   },
   {
     text: "An upgrade was refused (4403): its origin …",
-    why: "The page's origin differs from the server's host. A dev server on another port is the common cause.",
-    todo: "Add the origin to `allowedOrigins`, such as `http://localhost:5173`. See [Authentication](auth.md).",
+    why: "The page's origin differs from the server's host. In development, pages of `localhost` may connect from every port, unless a proxy forwarded the request.",
+    todo: "Add the origin to `allowedOrigins`, such as `https://app.example.com`. See [Connection checks](connection-checks.md#origin-check).",
   },
   {
     text: "A login was refused (4401): authenticate returned undefined.",

@@ -207,7 +207,6 @@ describe("the Origin of an upgrade", () => {
     { host: "[0:0:0:0:0:0:0:1]:3000", origin: "http://[::1]:3000", kind: "admit" },
     { host: "[::1]:3000", origin: "http://[::2]:3000", kind: "http" },
     { host: "127.0.0.1:3000", origin: "http://127.0.0.1:3000", kind: "admit" },
-    { host: "127.0.0.1:3000", origin: "http://localhost:3000", kind: "http" },
     { host: "xn--bcher-kva.example", origin: "https://bücher.example", kind: "admit" },
     { host: "", origin: "http://", kind: "http" },
     { host: "a b", origin: "http://a b", kind: "http" },

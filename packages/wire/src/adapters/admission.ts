@@ -36,7 +36,10 @@ export interface AdmissionOptions<Data extends ConnectionData = ConnectionData> 
   readonly data?: AuthenticatedData<Data>;
   /** The exact pathname on which upgrades are accepted. Default: every path. */
   readonly path?: string;
-  /** Allowed origins in addition to the server's own host. Default: none. */
+  /**
+   * Allowed origins in addition to the server's own host. Default: none. In development, a page of `localhost`,
+   * `127.0.0.1` or `[::1]` may always connect to a server with such a host, on any port.
+   */
   readonly allowedOrigins?: AllowedOrigins;
   /**
    * Allowed `Host` headers, such as `app.example.com` (with any port) or `localhost:3000`. Protects a server without

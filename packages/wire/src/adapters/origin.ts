@@ -1,4 +1,6 @@
 /** The checks of the `Host` and `Origin` headers of an upgrade request. */
+import { isLoopbackName } from "../protocol/checks.ts";
+import { isDevelopment } from "../router/options.ts";
 
 /** Allowed Origin headers: `*` for all, a list, or a function. */
 export type AllowedOrigins = "*" | readonly string[] | ((origin: string, request: Request) => boolean);
@@ -13,6 +15,17 @@ export interface OriginRequest {
 
 /** Characters that would move the host into another part of a URL, such as credentials or a path. */
 const NOT_IN_A_HOST = /[\s/?#@\\]/;
+/** A request with one of these passed a proxy, so its caller may be on another machine. */
+const FORWARDING_HEADERS: readonly string[] = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-proto",
+  "x-forwarded-server",
+  "x-real-ip",
+];
 
 /** A `Host` header as a URL has it: lower case, without the default port. Undefined: it is not a host. */
 export function parseHost(host: string | null, scheme = "http:"): { name: string; host: string } | undefined {
@@ -58,7 +71,7 @@ export function isAllowedOrigin(
   if (allowed === "*") return true;
   const origin = upgrade.header("origin");
   if (origin === null) return upgrade.header("cookie") === null;
-  if (isSameOrigin(origin, upgrade)) return true;
+  if (isSameOrigin(origin, upgrade) || isLocalDevelopment(origin, upgrade)) return true;
   if (typeof allowed !== "function") return allowed?.includes(origin) ?? false;
   try {
     return allowed(origin, upgrade.request()) === true;
@@ -83,4 +96,17 @@ function isSameOrigin(origin: string, { url, header }: OriginRequest): boolean {
 /** The header is only used to refuse more: a page cannot set it, so a proxy did. */
 function isEncrypted({ protocol }: URL, forwardedProto: string | null): boolean {
   return protocol === "https:" || protocol === "wss:" || /^\s*(?:https|wss)\b/i.test(forwardedProto ?? "");
+}
+
+/** In development, a page of this machine may use a server of this machine on another port. */
+function isLocalDevelopment(origin: string, { header }: OriginRequest): boolean {
+  if (!isDevelopment() || !URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  // Only what a browser writes: other spellings, and schemes such as that of a file, have another origin.
+  if (page.origin !== origin || !page.protocol.startsWith("http") || !isLoopbackName(page.hostname))
+    return false;
+  const name = parseHost(header("host"))?.name;
+  return (
+    name !== undefined && isLoopbackName(name) && FORWARDING_HEADERS.every((each) => header(each) === null)
+  );
 }

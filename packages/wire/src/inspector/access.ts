@@ -1,10 +1,10 @@
 /** Who may see the inspector: programs and pages of this machine, or those that the application authorizes. */
+import { isLoopbackName } from "../protocol/checks.ts";
 import { isDevelopment } from "../router/options.ts";
 
 /** Decides whether a request may see the inspector. */
 export type Authorize = (request: Request) => boolean | Promise<boolean>;
 
-const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const LOOPBACK_ADDRESSES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
 
 /** Throws in production, unless the application decides who may see the inspector. */
@@ -35,7 +35,7 @@ export function requireLoopback(host: string, authorize: Authorize | undefined):
  * is made of the Host header, has that name.
  */
 function isLoopbackHost({ url }: Request): boolean {
-  return LOOPBACK_NAMES.has(new URL(url).hostname);
+  return isLoopbackName(new URL(url).hostname);
 }
 
 /** Pages of other origins may link to the inspector, and load nothing from it. */

@@ -21,3 +21,8 @@ export function positiveOption(name: string, value: number | undefined, defaultV
     `The option ${name} is ${String(value)}, but it must be a number above 0. Leave it out for the default, ${defaultValue}.`,
   );
 }
+
+/** Whether a URL's hostname is exactly a name of this machine. */
+export function isLoopbackName(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]";
+}

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { UUID_V7 } from "./frames.ts";
 import { libraries } from "./libraries.ts";
 import { SUBPROTOCOL, start } from "./network.ts";
@@ -76,7 +76,9 @@ describe.each(libraries)("guide/connection-checks: Origin check ($name)", ({ cre
   const pinging = () => createRouter().rpc(Ping, (ctx) => ctx.reply(Ping.response));
   const FOREIGN = "https://evil.example";
 
-  test("the server allows an Origin whose host and port equal the Host header", async () => {
+  test("in production, the server allows an Origin whose host and port equal the Host header", async () => {
+    vi.stubEnv("NODE_ENV", "production");
+    onTestFinished(() => void vi.unstubAllEnvs());
     const { connect, open, handle } = await start(pinging());
     await connect({ origin: `http://127.0.0.1:${handle.port}` });
     await connect({ origin: `https://127.0.0.1:${handle.port}` });
@@ -88,6 +90,17 @@ describe.each(libraries)("guide/connection-checks: Origin check ($name)", ({ cre
     ]) {
       expect([origin, (await open({ origin }).closed).code]).toEqual([origin, 4403]);
     }
+  });
+
+  test("in development, a page of a loopback host may connect from any port, unless a proxy forwarded the request", async () => {
+    const { connect, open, handle } = await start(pinging(), { allowedOrigins: ["https://app.example"] });
+    for (const origin of ["http://localhost:5173", "http://127.0.0.1:5173", "http://[::1]:5173"]) {
+      await connect({ origin });
+      const headers = { "x-forwarded-for": "203.0.113.9" };
+      expect((await open({ origin, headers }).closed).code).toBe(4403);
+    }
+    const host = `192.168.0.5:${handle.port}`;
+    expect((await open({ origin: "http://localhost:5173", headers: { host } }).closed).code).toBe(4403);
   });
 
   test("a refused Origin closes halyard peers with 4403 and others receive 403, before authenticate runs", async () => {

@@ -61,8 +61,13 @@ export function admissionTests(suite: Suite): void {
       expect(await verdictOn(url(), headers)).toEqual(admitted);
     });
 
-    test("of another port on the same host is refused", async () => {
-      expect(await verdictOn(url(), { origin: "http://127.0.0.1:1" })).toEqual(refused);
+    test("of another port of this machine is allowed in development, unless a proxy forwarded the request", async () => {
+      for (const origin of ["http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"]) {
+        expect(await verdictOn(url(), { origin, cookie: "session=1" })).toEqual(admitted);
+        expect(await verdictOn(url(), { origin, "x-forwarded-for": "203.0.113.9" })).toEqual(refused);
+      }
+      for (const origin of ["http://127.0.0.2:1", "http://localhost.evil.test:1"])
+        expect(await verdictOn(url(), { origin })).toEqual(refused);
     });
 
     test("is also allowed when it is listed exactly", async () => {
