@@ -37,10 +37,10 @@ export function createChat(
     // Every signed-in user may join every room.
     .channel(Room, { authorize: () => true })
     .channel(Hints, { authorize: () => true })
-    .rpc(Say, async (ctx) => {
+    .route(Say)
+    .in(Room, ({ room }) => ({ room }))
+    .rpc(async (ctx) => {
       const { room, id = crypto.randomUUID(), text } = ctx.payload;
-      if (!ctx.joined(Room, { room }))
-        return ctx.error("FAILED_PRECONDITION", "Join the room before you speak in it.");
       const from = ctx.data.userId;
       // A message that is sent again with its id is published once, also by another process.
       const published = await ctx

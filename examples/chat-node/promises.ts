@@ -70,7 +70,7 @@ export function holdPromises(start: (chat: Chat) => Promise<RunningChat>): void 
   void test("a client cannot send to a room that it has not joined", async () => {
     const ada = await enter("ada", "hall");
     const request = ada.client.request(Say, { room: "cellar", text: "Hello?" });
-    await assert.rejects(request, { code: "FAILED_PRECONDITION" });
+    await assert.rejects(request, { code: "PERMISSION_DENIED" });
   });
 
   void test("typing is shown to the others and not to the user that types", async () => {

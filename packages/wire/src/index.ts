@@ -52,6 +52,7 @@ export type { Server } from "./router/contracts.ts";
 export type { ServerCounters } from "./router/counters.ts";
 export type { DisconnectMatch, DisconnectOptions } from "./router/disconnect.ts";
 export type { DurableRouteOptions } from "./router/durable-route.ts";
+export type { EventHandler, RouteBuilder, RpcHandler, RpcResult } from "./router/handlers.ts";
 export type {
   AuthHook,
   AuthorizeTopic,
@@ -75,14 +76,7 @@ export type {
   Socket,
   SocketEvents,
 } from "./router/peer.ts";
-export {
-  createRouter,
-  type EventHandler,
-  type RouteBuilder,
-  type Router,
-  type RpcHandler,
-  type RpcResult,
-} from "./router/router.ts";
+export { createRouter, type Router } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
 export { type BytesOptions, bytes } from "./schema/bytes.ts";
 export type {

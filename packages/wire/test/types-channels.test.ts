@@ -122,6 +122,24 @@ describe("publishing", () => {
   });
 });
 
+describe("router.route(…).in", () => {
+  test("takes a channel, and its parameters from the validated payload", () => {
+    const Move = message("MOVE", { board: z.string(), x: z.number() });
+    neverRun(() => {
+      const route = createRouter<Data>().route(Move);
+      route.in(Room, ({ board }) => ({ id: board })).on((ctx) => ctx.payload.x.toFixed());
+      // @ts-expect-error the payload has no such field
+      route.in(Room, ({ bord }) => ({ id: bord }));
+      // @ts-expect-error there is no such parameter
+      route.in(Room, ({ board }) => ({ di: board }));
+      // @ts-expect-error id is a string
+      route.in(Room, ({ x }) => ({ id: x }));
+      // @ts-expect-error a message is no channel
+      route.in(Said, ({ board }) => ({ id: board }));
+    });
+  });
+});
+
 describe("joinChannel", () => {
   test("takes the parameters, and gives handlers the payloads of the channel's events", () => {
     neverRun(() => {

@@ -107,6 +107,11 @@ export class MiddlewareScope implements MiddlewareContext<AnyData> {
     this.#message = message;
   }
 
+  /** For middleware of the router itself. */
+  get message(): InboundEvent {
+    return this.#message;
+  }
+
   get type(): string {
     return this.#message.type;
   }

@@ -11,14 +11,15 @@ import { requireHistory } from "../pubsub/history.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";
-import type { AnyMessageSchema, DurableSchema, PayloadInput, RpcSchema } from "../schema/message.ts";
+import type { AnyMessageSchema, DurableSchema, RpcSchema } from "../schema/message.ts";
 import { isMessageSchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
 import { checkCloseCode } from "./close-code.ts";
-import type { EventContext, Middleware, PublishOptions, RpcContext, SendArguments } from "./context.ts";
+import type { Middleware, PublishOptions, SendArguments } from "./context.ts";
 import type { Server } from "./contracts.ts";
 import { createMatcher, type DisconnectMatch, type DisconnectOptions, isOlder } from "./disconnect.ts";
 import { type DurableRouteOptions, serveDurable } from "./durable-route.ts";
+import type { EventHandler, RouteBuilder, RpcHandler } from "./handlers.ts";
 import {
   type AuthHook,
   type CloseHook,
@@ -28,6 +29,7 @@ import {
   type OpenHook,
   runErrorHooks,
 } from "./hooks.ts";
+import { requireMember } from "./membership-guard.ts";
 import { checkObservable, type Declarations, type ServerObserver } from "./observer.ts";
 import { hooksOf, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
 import type { AnyData, ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
@@ -40,18 +42,6 @@ import { RouterServer } from "./server.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
 import type { StreamCall } from "./stream-call.ts";
 import { UNREACHABLE } from "./unreachable.ts";
-
-/** The handler of a message without a response. */
-export type EventHandler<S extends AnyMessageSchema, Data extends ConnectionData> = (
-  ctx: EventContext<S, Data>,
-) => unknown;
-/** The handler of a request. It returns the payload of the response, or calls `ctx.reply` or `ctx.error`. */
-export type RpcHandler<S extends RpcSchema, Data extends ConnectionData> = (
-  ctx: RpcContext<S, Data>,
-) => RpcResult<PayloadInput<S["response"]>>;
-
-/** What a request handler may return: the payload of the response, nothing, or the result of `ctx.reply`. */
-export type RpcResult<Payload> = Payload | boolean | void | Promise<Payload | boolean | void>;
 
 /** A request that ends with its connection. */
 type NotDurable = { readonly durable?: undefined };
@@ -131,6 +121,10 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     const builder: RouteBuilder<S, Data, this> = {
       use: (added) => {
         middleware.push(added as Middleware);
+        return builder;
+      },
+      in: (channel, paramsOf) => {
+        middleware.push(requireMember(schema, channel, paramsOf));
         return builder;
       },
       on: (handler) => this.#register(schema, "event", handler, middleware),
@@ -403,20 +397,6 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     this.#routes.set({ kind, schema, handler, middleware, chain: undefined } as never);
     return this;
   }
-}
-
-/** Registers one message; returned by `router.route(schema)`. */
-export interface RouteBuilder<S extends AnyMessageSchema, Data extends ConnectionData, R> {
-  /** Adds middleware for this message only. */
-  use(middleware: Middleware<Data>): RouteBuilder<S, Data, R>;
-  /** Registers the handler and returns the router. */
-  on(handler: EventHandler<S, Data>): R;
-  /** Registers the request handler and returns the router. A durable request needs options, as in `router.rpc`. */
-  rpc(
-    ...args: S extends DurableSchema
-      ? [options: DurableRouteOptions<Data>, handler: RpcHandler<S, Data>]
-      : [handler: S extends RpcSchema ? RpcHandler<S, Data> : never]
-  ): R;
 }
 
 /**

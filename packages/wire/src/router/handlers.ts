@@ -1,0 +1,46 @@
+/** The types of what an application registers for a message. */
+import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
+import type {
+  AnyMessageSchema,
+  DurableSchema,
+  PayloadInput,
+  PayloadOutput,
+  RpcSchema,
+} from "../schema/message.ts";
+import type { EventContext, Middleware, RpcContext } from "./context.ts";
+import type { DurableRouteOptions } from "./durable-route.ts";
+import type { ConnectionData } from "./peer.ts";
+
+/** The handler of a message without a response. */
+export type EventHandler<S extends AnyMessageSchema, Data extends ConnectionData> = (
+  ctx: EventContext<S, Data>,
+) => unknown;
+/** The handler of a request. It returns the payload of the response, or calls `ctx.reply` or `ctx.error`. */
+export type RpcHandler<S extends RpcSchema, Data extends ConnectionData> = (
+  ctx: RpcContext<S, Data>,
+) => RpcResult<PayloadInput<S["response"]>>;
+
+/** What a request handler may return: the payload of the response, nothing, or the result of `ctx.reply`. */
+export type RpcResult<Payload> = Payload | boolean | void | Promise<Payload | boolean | void>;
+
+/** Registers one message; returned by `router.route(schema)`. */
+export interface RouteBuilder<S extends AnyMessageSchema, Data extends ConnectionData, R> {
+  /** Adds middleware for this message only. */
+  use(middleware: Middleware<Data>): RouteBuilder<S, Data, R>;
+  /**
+   * Only for members of the channel on this connection; others get `PERMISSION_DENIED`. `paramsOf` returns the parameters
+   * of the channel from the validated payload.
+   */
+  in<C extends AnyChannel>(
+    channel: C,
+    paramsOf: (payload: PayloadOutput<S>) => ParamsInput<C>,
+  ): RouteBuilder<S, Data, R>;
+  /** Registers the handler and returns the router. */
+  on(handler: EventHandler<S, Data>): R;
+  /** Registers the request handler and returns the router. A durable request needs options, as in `router.rpc`. */
+  rpc(
+    ...args: S extends DurableSchema
+      ? [options: DurableRouteOptions<Data>, handler: RpcHandler<S, Data>]
+      : [handler: S extends RpcSchema ? RpcHandler<S, Data> : never]
+  ): R;
+}
