@@ -94,6 +94,15 @@ describe("a join", () => {
     expect(authorize).not.toHaveBeenCalled();
   });
 
+  test.each([
+    ["a value that does not fit", { id: "x".repeat(65) }, /"room:\{id\}".*: id: /],
+    ["an unknown parameter", { id: "a", di: "b" }, /"room:\{id\}".*"di"/],
+  ])("with %s is told which parameter it is", async (_, params, message) => {
+    const { connect } = serve();
+    const answer = await call(await connect(), "$ws:join", { channel: "room:{id}", params });
+    expect(answer?.payload).toMatchObject({ message: expect.stringMatching(message) });
+  });
+
   test("of a channel that is not registered is answered with NOT_FOUND", async () => {
     const { connect } = serve();
     const answer = await call(await connect(), "$ws:join", { channel: "vault:{id}", params: { id: "a" } });

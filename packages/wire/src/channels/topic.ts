@@ -3,6 +3,7 @@ import { isObject } from "../protocol/checks.ts";
 import { WsError } from "../protocol/error.ts";
 import { ignoreRejection } from "../router/pending.ts";
 import type { AnyChannel } from "../schema/channel.ts";
+import { withIssue } from "../schema/issues.ts";
 import { describeIssues, standardValidator, type Validator } from "../schema/validate.ts";
 
 /** Topics of channels begin with it. Applications cannot use such names. */
@@ -30,9 +31,11 @@ export function checkParams(
     );
   }
   if (result.issues !== undefined)
-    throw new WsError("INVALID_ARGUMENT", `The params of channel "${pattern}" do not match its schema.`, {
-      issues: describeIssues(result.issues),
-    });
+    throw withIssue(
+      new WsError("INVALID_ARGUMENT", `The params of channel "${pattern}" do not match its schema.`, {
+        issues: describeIssues(result.issues),
+      }),
+    );
   const values = result.value as Record<string, unknown>;
   // Only the parameters of the name, in its order: a schema of another library may let further keys pass.
   const checked: Record<string, string | number | boolean> = {};
