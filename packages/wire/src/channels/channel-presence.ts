@@ -7,7 +7,7 @@ import type { Connection, ControlCall, Server } from "../router/contracts.ts";
 import { ConnectionScope } from "../router/inbound-event.ts";
 import type { Membership } from "../router/membership.ts";
 import type { AnyData } from "../router/peer.ts";
-import { ignoreRejection } from "../router/pending.ts";
+import { DONE, ignoreRejection } from "../router/pending.ts";
 import type { ServerOptions } from "../router/server-options.ts";
 import type { AnyChannel, AnyMember, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import { describeIssues } from "../schema/validate.ts";
@@ -21,6 +21,8 @@ export class ChannelPresence {
   readonly #registry: ChannelRegistry;
   readonly #adapter: ServerOptions;
   #presence: ServerPresence | undefined;
+  /** Connections whose data has changed in this tick. */
+  readonly #outdated = new Set<Connection>();
 
   constructor(server: Server, registry: ChannelRegistry, adapter: ServerOptions) {
     this.#server = server;
@@ -106,12 +108,28 @@ export class ChannelPresence {
     else this.#started.lost(topic, connection);
   }
 
+  /** Assignments of one tick are shown together. */
+  dataChanged(connection: Connection): void {
+    const { memberships, authorization } = connection;
+    if (memberships === undefined || this.#outdated.has(connection)) return;
+    this.#outdated.add(connection);
+    void DONE.then(() => {
+      this.#outdated.delete(connection);
+      // After a new authorization, the memberships that remain are shown again.
+      if (connection.authorization !== authorization || !connection.isOpen) return;
+      for (const membership of memberships.values()) this.showAgain(connection, membership);
+    });
+  }
+
   /** The connection's data has changed, and with it perhaps what it shows of itself. */
-  showAgain(connection: Connection, membership: Membership, registered: RegisteredChannel): void {
+  showAgain(connection: Connection, membership: Membership): void {
+    const registered = this.#registry.get(membership.pattern);
+    if (membership.member === undefined || registered === undefined) return;
     const ctx = contextOf(connection);
     try {
       membership.member = this.#memberOf(ctx, registered, membership.params);
       this.enter(connection, membership);
+      connection.socket.changed?.("channels");
     } catch (error) {
       this.#server.report(error, ctx);
     }

@@ -3,11 +3,12 @@
 import { isObject } from "../protocol/checks.ts";
 import type { Position } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
-import type { Connection } from "../router/contracts.ts";
+import type { Connection, ControlCall } from "../router/contracts.ts";
 import type { Membership } from "../router/membership.ts";
 import type { ChannelHistory } from "../schema/channel.ts";
 import type { ChannelVerdict } from "./handlers.ts";
 import type { JoinStart } from "./history-topic.ts";
+import type { Place } from "./registry.ts";
 
 const MAX_EPOCH_LENGTH = 128;
 
@@ -45,6 +46,8 @@ export interface PendingJoin {
   until: number | undefined;
   /** Of a channel with presence: what the connection shows of itself. */
   member: Membership["member"];
+  /** Whether the connection's data has changed since `member` was read. */
+  hasNewData: boolean;
   /** Why it must not complete. */
   end: "left" | "withdrawn" | undefined;
 }
@@ -70,4 +73,18 @@ export function checkLimit(
 /** Until when the verdict of `authorize` holds, in ms since epoch. */
 export function untilOf(verdict: ChannelVerdict): number | undefined {
   return typeof verdict === "object" ? verdict.until : undefined;
+}
+
+export function denied({ registered }: Place): WsError {
+  return new WsError(
+    "PERMISSION_DENIED",
+    `This connection is not allowed to join the channel "${registered.channel.pattern}". Its authorize function decides.`,
+  );
+}
+
+/** Throws when the connection has left, was put out, or waits no longer, since the join began. */
+export function assertContinues(call: ControlCall, place: Place, { end }: PendingJoin): void {
+  if (end === "withdrawn") throw denied(place);
+  if (end === "left" || !call.isRunning || !call.ws.isOpen)
+    throw new WsError("CANCELLED", "The join ended before the client had joined.");
 }

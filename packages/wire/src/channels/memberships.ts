@@ -18,7 +18,7 @@ import type { ChannelTarget } from "./channel-target.ts";
 import type { ChannelVerdict } from "./handlers.ts";
 import { Histories } from "./histories.ts";
 import type { JoinStart } from "./history-topic.ts";
-import { checkLimit, type PendingJoin, readStart, untilOf } from "./join-request.ts";
+import { assertContinues, checkLimit, denied, type PendingJoin, readStart, untilOf } from "./join-request.ts";
 import type { ChannelRegistry, Place } from "./registry.ts";
 import { createTarget } from "./target.ts";
 import { checkParams, type Params, topicOf } from "./topic.ts";
@@ -101,6 +101,7 @@ export class ServerChannels implements Channels {
       authorization: connection.authorization,
       until: undefined,
       member: undefined,
+      hasNewData: false,
       end: undefined,
     };
     this.#joins.set(connection, joins.add(join));
@@ -198,7 +199,7 @@ export class ServerChannels implements Channels {
   #admit(
     call: ControlCall,
     { topic, params, registered }: Place,
-    { startedAt, until, authorization, member }: PendingJoin,
+    { startedAt, until, authorization, member, hasNewData }: PendingJoin,
     position: Position | undefined,
   ): Membership {
     const connection = call.ws;
@@ -223,6 +224,7 @@ export class ServerChannels implements Channels {
     if (connection.authorization !== authorization) void this.#recheck(connection, membership);
     connection.socket.changed?.("channels");
     this.#presence.enter(connection, membership);
+    if (hasNewData) this.#presence.showAgain(connection, membership);
     const members = this.#presence.view(connection, membership);
     call.answer(CONTROL.joined, { topic, ...(position && { position }), ...members } satisfies Joined);
     if (previous === undefined) this.#run(connection, registered.handlers.onJoin, params);
@@ -298,6 +300,11 @@ export class ServerChannels implements Channels {
       void this.#recheck(connection, membership);
   }
 
+  dataChanged(connection: Connection): void {
+    for (const join of this.#joins.get(connection) ?? []) join.hasNewData = true;
+    this.#presence.dataChanged(connection);
+  }
+
   async #recheck(connection: Connection, membership: Membership): Promise<void> {
     const { pattern, params, topic } = membership;
     const { authorization } = connection;
@@ -317,7 +324,7 @@ export class ServerChannels implements Channels {
     if (!this.#isAllowed(verdict)) return this.#end(connection, membership, code);
     membership.until = untilOf(verdict);
     this.#watchUntil(connection, membership);
-    if (registered !== undefined) this.#presence.showAgain(connection, membership, registered);
+    this.#presence.showAgain(connection, membership);
     connection.socket.changed?.("channels");
   }
 
@@ -382,18 +389,4 @@ function route(
 
 function contextOf(connection: Connection): OpenContext<AnyData> {
   return new ConnectionScope(connection) as unknown as OpenContext<AnyData>;
-}
-
-function denied({ registered }: Place): WsError {
-  return new WsError(
-    "PERMISSION_DENIED",
-    `This connection is not allowed to join the channel "${registered.channel.pattern}". Its authorize function decides.`,
-  );
-}
-
-/** Throws when the connection has left, was put out, or waits no longer, since the join began. */
-function assertContinues(call: ControlCall, place: Place, { end }: PendingJoin): void {
-  if (end === "withdrawn") throw denied(place);
-  if (end === "left" || !call.isRunning || !call.ws.isOpen)
-    throw new WsError("CANCELLED", "The join ended before the client had joined.");
 }

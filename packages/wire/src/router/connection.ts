@@ -130,6 +130,7 @@ export class ServerConnection implements Connection {
     const { clientId: _, ...fields } = partial;
     Object.assign(this.data, fields);
     this.socket.changed?.("data");
+    this.server.channels.dataChanged(this);
   }
 
   send(

@@ -88,6 +88,8 @@ export interface Channels {
   routeOf(type: string): ControlRoute | undefined;
   /** Runs `authorize` again for every membership of the connection, and ends those it refuses. */
   recheck(connection: Connection): void;
+  /** Fields of the connection's data were assigned: runs `presence` again for its memberships, once per tick. */
+  dataChanged(connection: Connection): void;
   /** Restores the memberships of a connection: neither `authorize` nor `onJoin` runs. */
   restore(connection: Connection, memberships: readonly Membership[]): void;
   /** The connection is gone. */

@@ -10,7 +10,9 @@ import {
   IsMember,
   Publish,
   Remove,
+  Rename,
   Said,
+  Whisper,
 } from "../fixtures/channels/app.ts";
 
 const POLL = { timeout: 10_000, interval: 10 };
@@ -178,6 +180,18 @@ export function channelContract(
       await expect.poll(() => got, POLL).toEqual(["gap", "after"]);
     });
 
+    test("a message that is only for members reaches its handler for them, and for nobody else", async () => {
+      const id = newRoom();
+      const ann = await guest("ann");
+      const whisper = () => ann.client.request(Whisper, { name: "plain", id });
+      const refused = { code: "PERMISSION_DENIED", message: expect.stringContaining("plain:{id}") };
+      await expect(whisper()).rejects.toMatchObject(refused);
+      const { room } = ann.join("plain", id);
+      await whisper();
+      room.leave();
+      await expect(whisper()).rejects.toMatchObject(refused);
+    });
+
     describe("with presence", () => {
       async function enter(client: WsClient, id: string) {
         const room = joinChannel(client, Crowd, { id });
@@ -209,6 +223,16 @@ export function channelContract(
         second.room.leave();
         for (const { keys } of [there, cas]) await expect.poll(keys, POLL).toBe("ben,cas");
         expect((await there.room.memberPage({ limit: 1 })).next).toBe("ben");
+      });
+
+      test("ctx.assignData changes what the members of both servers see", async () => {
+        const id = newRoom();
+        const [ann, ben] = [await guest("ann", 0), await guest("ben", 1)];
+        await enter(ann.client, id);
+        const { room } = await enter(ben.client, id);
+        await expect.poll(() => room.members.length, POLL).toBe(2);
+        await ann.client.request(Rename, { names: ["Annette", "Anna"] });
+        await expect.poll(() => room.members, POLL).toContainEqual({ key: "ann", name: "Anna" });
       });
 
       test("a member that is cut off and returns in time was never away; one that does not return leaves", async () => {
