@@ -3,10 +3,15 @@ import { describe, expectTypeOf, test } from "vitest";
 import * as core from "../src/index.ts";
 import * as valibot from "../src/valibot.ts";
 import { v } from "../src/valibot.ts";
-import { message, rpc, z } from "../src/zod.ts";
+import { channel, message, rpc, type ZodJson, z } from "../src/zod.ts";
 
 const Say = message("SAY", { text: z.string(), times: z.number().default(1) });
 const Add = rpc("ADD", { a: z.number(), b: z.number() }, "SUM", { sum: z.number() });
+
+interface Visit {
+  readonly page: string;
+  readonly at: Date;
+}
 
 /** Code that is only compiled. */
 function neverRun(_code: () => unknown): void {}
@@ -41,10 +46,30 @@ describe("a type without a JSON form", () => {
       valibot.message("M", { items: v.array(v.object({ tags: v.optional(v.set(v.string())) })) });
       // @ts-expect-error a bigint, in a response
       valibot.rpc("M", undefined, "R", { id: v.bigint() });
+      // @ts-expect-error a Date, in a config
+      valibot.message("M", { payload: { at: v.date() }, response: { ok: v.boolean() } });
+      // @ts-expect-error a Date, in the parameters of a channel
+      channel("c:{at}", { params: { at: z.date() }, events: [] });
+      // @ts-expect-error a Map in an object schema
+      message("M", z.object({ by: z.map(z.string(), z.string()) }));
+      // @ts-expect-error a Date in an interface, which no index signature describes
+      message("M", { visit: z.custom<Visit>() });
       // @ts-expect-error a Date, of any library
       core.message("M", z.strictObject({ at: z.date() }));
       // @ts-expect-error a Date, of any library, in a config
       core.message("M", { response: z.strictObject({ at: z.date() }) });
+    });
+  });
+
+  test("is named at the field that has it, with the type to send instead", () => {
+    neverRun(() => {
+      const refused: ZodJson<{ ok: z.ZodString; at: z.ZodDate }> = { at: "" as never };
+      expectTypeOf(
+        refused.at,
+      ).toExtend<`This type has no JSON form. Send a date as an ISO string, ${string}`>();
+      // @ts-expect-error only the Date is refused
+      refused.ok;
+      expectTypeOf<ZodJson<{ ok: z.ZodString }>>().toEqualTypeOf<unknown>();
     });
   });
 
@@ -93,6 +118,39 @@ describe("the types of schemas", () => {
       // @ts-expect-error a transformed object cannot be made strict
       message("M", z.object(text).transform(String));
     });
+  });
+
+  test("are inferred for recursive, readonly and extended Zod schemas", () => {
+    const Node = z.object({
+      name: z.string(),
+      get children() {
+        return z.array(Node);
+      },
+    });
+    const Entry = z
+      .object({ id: z.string() })
+      .extend({ n: z.number().default(1) })
+      .partial({ id: true });
+    const Tree = message("TREE", {
+      root: Node,
+      entry: Entry.readonly(),
+      get more() {
+        return z.optional(z.array(Node));
+      },
+    });
+    type TreeInput = core.PayloadInput<typeof Tree>;
+    expectTypeOf<TreeInput["entry"]>().toEqualTypeOf<
+      Readonly<{ id?: string | undefined; n?: number | undefined }>
+    >();
+    expectTypeOf<core.PayloadOutput<typeof Tree>["entry"]>().toEqualTypeOf<
+      Readonly<{ id?: string | undefined; n: number }>
+    >();
+    expectTypeOf<TreeInput["root"]["children"][0]["children"][0]["name"]>().toEqualTypeOf<string>();
+    expectTypeOf<NonNullable<TreeInput["more"]>[0]["name"]>().toEqualTypeOf<string>();
+    const Whole = message("WHOLE", Node);
+    expectTypeOf<core.PayloadOutput<typeof Whole>["children"][0]["name"]>().toEqualTypeOf<string>();
+    const Loose = message("LOOSE", z.looseObject({ id: z.string() }));
+    expectTypeOf<core.PayloadInput<typeof Loose>["anything"]>().toEqualTypeOf<unknown>();
   });
 
   test("are inferred for Valibot from shape, object schema, meta, config and rpc", () => {

@@ -4,7 +4,7 @@ import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
 import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
-import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
+import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
@@ -28,17 +28,16 @@ export interface ValibotConfig {
   readonly meta?: ValibotFields;
 }
 
-/** The Standard Schema type of declared fields: as the sender passes them, as the receiver gets them. */
-export type ValibotStandard<F> = F extends { readonly entries: infer E extends v.ObjectEntries }
-  ? StandardOf<E>
+type Strict<F> = F extends { readonly entries: infer E extends v.ObjectEntries }
+  ? v.StrictObjectSchema<E, undefined>
   : F extends v.ObjectEntries
-    ? StandardOf<F>
-    : undefined;
+    ? v.StrictObjectSchema<F, undefined>
+    : never;
 
-type StandardOf<E extends v.ObjectEntries> = StandardSchema<
-  v.InferInput<v.StrictObjectSchema<E, undefined>>,
-  v.InferOutput<v.StrictObjectSchema<E, undefined>>
->;
+/** The Standard Schema type of declared fields: as the sender passes them, as the receiver gets them. */
+export type ValibotStandard<F> = F extends undefined
+  ? undefined
+  : StandardSchema<v.InferInput<Strict<F>>, v.InferOutput<Strict<F>>>;
 
 /** The result of `message(type, second)`. `second` is a config when it has only config keys, else the payload. */
 export type ValibotMessage<Type extends string, Second> = Second extends ObjectSchema
@@ -57,15 +56,17 @@ export type ValibotMessage<Type extends string, Second> = Second extends ObjectS
 /** Added to the arguments of `message()` and `rpc()`, so that the compiler refuses fields without a JSON form. */
 export type ValibotJson<F> = F extends undefined
   ? unknown
-  : F extends v.GenericSchema | v.GenericSchemaAsync
-    ? RefuseNonJson<v.InferInput<F>>
-    : [keyof F] extends [keyof ValibotConfig]
-      ? OnlyRefused<{ [K in keyof F]: F[K] extends ValibotFields ? ValibotJson<F[K]> : unknown }>
-      : OnlyRefused<{
-          [K in keyof F]: F[K] extends v.GenericSchema | v.GenericSchemaAsync
-            ? RefuseNonJson<v.InferInput<F[K]>>
-            : unknown;
-        }>;
+  : [keyof F] extends [keyof ValibotConfig]
+    ? OnlyRefused<{ [K in keyof F]: F[K] extends ValibotFields ? ValibotJson<F[K]> : unknown }>
+    : [v.InferInput<Strict<F>>] extends [Json]
+      ? unknown
+      : F extends v.GenericSchema | v.GenericSchemaAsync
+        ? RefuseNonJson<v.InferInput<F>>
+        : OnlyRefused<{
+            [K in keyof F]: F[K] extends v.GenericSchema | v.GenericSchemaAsync
+              ? RefuseNonJson<v.InferInput<F[K]>>
+              : unknown;
+          }>;
 
 type Part<C, K extends string> = C extends Record<K, infer P> ? P : undefined;
 

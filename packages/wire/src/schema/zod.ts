@@ -4,14 +4,17 @@ import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
 import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
-import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
+import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 export { z };
 
+// The types of Zod's core are small. z.ZodType and z.ZodObject have all methods, and the compiler would compare each one.
+type Shape = Readonly<Record<string, z.core.SomeType>>;
+
 /** An object schema, or the fields of one. */
-export type ZodFields = z.ZodObject | Readonly<Record<string, z.ZodType>>;
+export type ZodFields = z.core.$ZodObject | Shape;
 
 /** The config form of `message()`. */
 export interface ZodConfig {
@@ -23,15 +26,15 @@ export interface ZodConfig {
   readonly meta?: ZodFields;
 }
 
+type Input<F> = F extends Shape ? z.core.$InferObjectInput<F, Strict["in"]> : z.input<F>;
+type Output<F> = F extends Shape ? z.core.$InferObjectOutput<F, Strict["out"]> : z.output<F>;
+type Strict = z.core.$strict;
+
 /** The Standard Schema type of declared fields: as the sender passes them, as the receiver gets them. */
-export type ZodStandard<F> = F extends z.ZodObject
-  ? StandardSchema<z.input<F>, z.output<F>>
-  : F extends Readonly<Record<string, z.ZodType>>
-    ? StandardSchema<z.input<z.ZodObject<F>>, z.output<z.ZodObject<F>>>
-    : undefined;
+export type ZodStandard<F> = F extends undefined ? undefined : StandardSchema<Input<F>, Output<F>>;
 
 /** The result of `message(type, second)`. `second` is a config when it has only config keys, else the payload. */
-export type ZodMessage<Type extends string, Second> = Second extends z.ZodType
+export type ZodMessage<Type extends string, Second> = Second extends z.core.SomeType
   ? MessageSchema<Type, ZodStandard<Second>, undefined, undefined>
   : [keyof Second] extends [never]
     ? MessageSchema<Type, ZodStandard<Second>, undefined, undefined>
@@ -47,11 +50,13 @@ export type ZodMessage<Type extends string, Second> = Second extends z.ZodType
 /** Added to the arguments of `message()` and `rpc()`, so that the compiler refuses fields without a JSON form. */
 export type ZodJson<F> = F extends undefined
   ? unknown
-  : F extends z.ZodType
-    ? RefuseNonJson<z.input<F>>
-    : [keyof F] extends [keyof ZodConfig]
-      ? OnlyRefused<{ [K in keyof F]: F[K] extends ZodFields ? ZodJson<F[K]> : unknown }>
-      : OnlyRefused<{ [K in keyof F]: F[K] extends z.ZodType ? RefuseNonJson<z.input<F[K]>> : unknown }>;
+  : [keyof F] extends [keyof ZodConfig]
+    ? OnlyRefused<{ [K in keyof F]: F[K] extends ZodFields ? ZodJson<F[K]> : unknown }>
+    : [Input<F>] extends [Json]
+      ? unknown
+      : F extends z.core.SomeType
+        ? RefuseNonJson<z.input<F>>
+        : OnlyRefused<{ [K in keyof F]: RefuseNonJson<z.input<F[K]>> }>;
 
 type Part<C, K extends string> = C extends Record<K, infer P> ? P : undefined;
 
