@@ -8,6 +8,7 @@ import type { Membership } from "../router/membership.ts";
 import type { ChannelHistory } from "../schema/channel.ts";
 import type { ChannelVerdict } from "./handlers.ts";
 import type { JoinStart } from "./history-topic.ts";
+import { JoinRate } from "./join-rate.ts";
 import type { Place } from "./registry.ts";
 
 const MAX_EPOCH_LENGTH = 128;
@@ -50,6 +51,20 @@ export interface PendingJoin {
   hasNewData: boolean;
   /** Why it must not complete. */
   end: "left" | "withdrawn" | undefined;
+}
+
+/** The joins of one connection. */
+export class Joins {
+  readonly pending = new Set<PendingJoin>();
+  readonly rate = new JoinRate();
+
+  start({ server, authorization }: Connection, topic: string): PendingJoin {
+    const startedAt = server.clock.now();
+    const none = { until: undefined, member: undefined, end: undefined };
+    const join: PendingJoin = { ...none, topic, startedAt, authorization, hasNewData: false };
+    this.pending.add(join);
+    return join;
+  }
 }
 
 /** Throws when the connection has as many channels as it may. Joins that wait count, several for one topic once. */

@@ -154,7 +154,7 @@ describe("a join", () => {
   });
 
   test("of one channel more than the limit gets RESOURCE_EXHAUSTED", async () => {
-    const { connect } = serve({ options: { maxTopicsPerConnection: 2 } });
+    const { connect } = serve({ options: { maxTopicsPerConnection: 2, joinsPerSecond: Infinity } });
     const peer = await connect();
     await join(peer, "a");
     await join(peer, "b");
@@ -278,7 +278,7 @@ describe("a membership", () => {
     const verdict = gate<boolean>();
     const { connect } = serve({
       authorize: () => verdict.promise,
-      options: { maxTopicsPerConnection: 2 },
+      options: { maxTopicsPerConnection: 2, joinsPerSecond: Infinity },
     });
     const peer = await connect();
     for (const id of ["a", "a", "b", "b"]) await join(peer, id);

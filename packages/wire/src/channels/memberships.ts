@@ -18,7 +18,15 @@ import type { ChannelTarget } from "./channel-target.ts";
 import type { ChannelVerdict } from "./handlers.ts";
 import { Histories } from "./histories.ts";
 import type { JoinStart } from "./history-topic.ts";
-import { assertContinues, checkLimit, denied, type PendingJoin, readStart, untilOf } from "./join-request.ts";
+import {
+  assertContinues,
+  checkLimit,
+  denied,
+  Joins,
+  type PendingJoin,
+  readStart,
+  untilOf,
+} from "./join-request.ts";
 import type { ChannelRegistry, Place } from "./registry.ts";
 import { createTarget } from "./target.ts";
 import { checkParams, type Params, topicOf } from "./topic.ts";
@@ -30,7 +38,7 @@ export class ServerChannels implements Channels {
   readonly #server: Server;
   readonly #registry: ChannelRegistry;
   readonly #presence: ChannelPresence;
-  readonly #joins = new WeakMap<Connection, Set<PendingJoin>>();
+  readonly #joins = new WeakMap<Connection, Joins>();
   /** Of memberships whose authorization ends at a time. */
   readonly #untils = new WeakMap<Membership, Timeout>();
   readonly #routes: ReadonlyMap<string, ControlRoute>;
@@ -93,18 +101,11 @@ export class ServerChannels implements Channels {
     const { topic, registered } = place;
     const { history } = registered.channel;
     const start = history && readStart(call.payload, history);
-    const joins = this.#joins.get(connection) ?? new Set<PendingJoin>();
-    checkLimit(connection, joins, topic);
-    const join: PendingJoin = {
-      topic,
-      startedAt: this.#server.clock.now(),
-      authorization: connection.authorization,
-      until: undefined,
-      member: undefined,
-      hasNewData: false,
-      end: undefined,
-    };
-    this.#joins.set(connection, joins.add(join));
+    const joins = this.#joins.get(connection) ?? new Joins();
+    this.#joins.set(connection, joins);
+    checkLimit(connection, joins.pending, topic);
+    if (joins.rate.refuses(call, topic)) return;
+    const join = joins.start(connection, topic);
     try {
       await this.#authorize(call, place, join);
       join.member = await this.#presence.prepare(connection, place);
@@ -114,7 +115,7 @@ export class ServerChannels implements Channels {
       // A connection that is gone has no use for the answer.
       if (connection.isOpen) throw error;
     } finally {
-      joins.delete(join);
+      joins.pending.delete(join);
     }
   }
 
@@ -253,7 +254,7 @@ export class ServerChannels implements Channels {
   #leave(call: ControlCall): void {
     const { topic } = this.#find(call.payload);
     const membership = call.ws.memberships?.get(topic);
-    for (const join of this.#joins.get(call.ws) ?? []) if (join.topic === topic) join.end = "left";
+    for (const join of this.#joins.get(call.ws)?.pending ?? []) if (join.topic === topic) join.end = "left";
     if (membership !== undefined) this.#end(call.ws, membership, undefined);
     call.answer(CONTROL.left, { topic } satisfies Left);
   }
@@ -262,7 +263,7 @@ export class ServerChannels implements Channels {
     const before = ageMs === 0 ? Number.POSITIVE_INFINITY : this.#server.clock.now() - ageMs;
     let ended = 0;
     for (const connection of this.#server.connections) {
-      const joins = [...(this.#joins.get(connection) ?? [])].filter((join) => join.topic === topic);
+      const joins = [...(this.#joins.get(connection)?.pending ?? [])].filter((join) => join.topic === topic);
       const membership = connection.memberships?.get(topic);
       if ((joins.length === 0 && membership === undefined) || !matches(connection)) continue;
       for (const join of joins) if (join.startedAt < before) join.end = "withdrawn";
@@ -301,7 +302,7 @@ export class ServerChannels implements Channels {
   }
 
   dataChanged(connection: Connection): void {
-    for (const join of this.#joins.get(connection) ?? []) join.hasNewData = true;
+    for (const join of this.#joins.get(connection)?.pending ?? []) join.hasNewData = true;
     this.#presence.dataChanged(connection);
   }
 

@@ -146,7 +146,8 @@ export function joinChannel<C extends AnyChannel>(
 
   function retry(failed: WsError): void {
     error = failed;
-    report(failed);
+    // The rate of joins is limited: the server has said when the turn of this one comes.
+    if (failed.code !== "RESOURCE_EXHAUSTED") report(failed);
     topic = undefined;
     become("joining");
     const delayMs = backoffMs(reconnect, attempt++, environment.Math.random());

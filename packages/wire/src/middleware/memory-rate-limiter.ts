@@ -1,4 +1,5 @@
 /** A rate limiter with token buckets in the memory of one process. */
+import { type Bucket, tokensAt, waitFor } from "../time/bucket.ts";
 import {
   checkBucket,
   checkCost,
@@ -7,18 +8,13 @@ import {
   type TokenBucket,
 } from "./rate-limiter.ts";
 
-interface Bucket {
-  tokens: number;
-  filledAt: number;
-}
-
 /** After this many calls, full buckets are removed: they hold no information. */
 const SWEEP_EVERY = 1_000;
 
 /** Created by `memoryRateLimiter()`. */
 export class MemoryRateLimiter implements RateLimiter {
   readonly capacity: number;
-  readonly #tokensPerSecond: number;
+  readonly #size: TokenBucket;
   readonly #now: () => number;
   readonly #buckets = new Map<string, Bucket>();
   #calls = 0;
@@ -26,7 +22,7 @@ export class MemoryRateLimiter implements RateLimiter {
   constructor(bucket: TokenBucket, now: () => number = () => performance.now()) {
     checkBucket(bucket);
     this.capacity = bucket.capacity;
-    this.#tokensPerSecond = bucket.tokensPerSecond;
+    this.#size = bucket;
     this.#now = now;
   }
 
@@ -35,13 +31,13 @@ export class MemoryRateLimiter implements RateLimiter {
     const now = this.#now();
     if (++this.#calls % SWEEP_EVERY === 0) this.#sweep(now);
     const bucket = this.#buckets.get(key) ?? { tokens: this.capacity, filledAt: now };
-    const tokens = this.#tokensAt(bucket, now);
+    const tokens = tokensAt(bucket, this.#size, now);
     if (cost > this.capacity) return { allowed: false, remaining: Math.floor(tokens), retryAfterMs: null };
     if (cost > tokens) {
       return {
         allowed: false,
         remaining: Math.floor(tokens),
-        retryAfterMs: this.#waitFor(bucket, cost, now, tokens),
+        retryAfterMs: waitFor(bucket, this.#size, cost, now),
       };
     }
     bucket.tokens = tokens - cost;
@@ -50,20 +46,9 @@ export class MemoryRateLimiter implements RateLimiter {
     return { allowed: true, remaining: Math.floor(bucket.tokens), retryAfterMs: 0 };
   }
 
-  #tokensAt(bucket: Bucket, now: number): number {
-    const filled = ((now - bucket.filledAt) * this.#tokensPerSecond) / 1_000;
-    return Math.min(this.capacity, bucket.tokens + filled);
-  }
-
-  /** Whole milliseconds until the bucket holds `cost` tokens. Rounding must not make a caller wait twice. */
-  #waitFor(bucket: Bucket, cost: number, now: number, tokens: number): number {
-    const waitMs = Math.ceil(((cost - tokens) * 1_000) / this.#tokensPerSecond);
-    return this.#tokensAt(bucket, now + waitMs) < cost ? waitMs + 1 : waitMs;
-  }
-
   #sweep(now: number): void {
     for (const [key, bucket] of this.#buckets) {
-      if (this.#tokensAt(bucket, now) >= this.capacity) this.#buckets.delete(key);
+      if (tokensAt(bucket, this.#size, now) >= this.capacity) this.#buckets.delete(key);
     }
   }
 }

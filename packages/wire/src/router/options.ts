@@ -78,6 +78,11 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
   readonly authorizeTopic?: AuthorizeTopic<Data>;
   /** Further subscriptions fail with `RESOURCE_EXHAUSTED`, and so do joins of as many channels. Default 256. */
   readonly maxTopicsPerConnection?: number;
+  /**
+   * Joins of channels per second and connection, after a burst of `maxTopicsPerConnection`. Further joins fail with
+   * `RESOURCE_EXHAUSTED` and the time at which their turn comes; the client retries then. `Infinity`: no limit. Default 10.
+   */
+  readonly joinsPerSecond?: number;
   /** A connection above `socketBufferLimitBytes` that reads nothing for this long, in ms, is closed with 1013. Default 30,000. */
   readonly slowConsumerTimeoutMs?: number;
   /** Collects metrics, such as `createMetrics()`. Default: no metrics. */
@@ -115,6 +120,7 @@ export interface ResolvedOptions {
   readonly warnIncompleteRpc: boolean;
   readonly authorizeTopic: AuthorizeTopic<AnyData> | undefined;
   readonly maxTopicsPerConnection: number;
+  readonly joinsPerSecond: number;
   readonly slowConsumerTimeoutMs: number;
   readonly processBufferBudgetBytes: number;
   readonly maxOutboundFrameBytes: number;
@@ -159,6 +165,7 @@ export function resolveOptions(options: RouterOptions<AnyData>): ResolvedOptions
     warnIncompleteRpc: (options.warnIncompleteRpc ?? true) && isDevelopment(),
     authorizeTopic: options.authorizeTopic,
     maxTopicsPerConnection: positiveOption("maxTopicsPerConnection", options.maxTopicsPerConnection, 256),
+    joinsPerSecond: positiveOption("joinsPerSecond", options.joinsPerSecond, 10),
     slowConsumerTimeoutMs: positiveOption("slowConsumerTimeoutMs", options.slowConsumerTimeoutMs, 30_000),
     processBufferBudgetBytes: positiveOption(
       "processBufferBudgetBytes",

@@ -183,6 +183,22 @@ describe("a room", () => {
     expect([room.state, room.error?.code, script.joins.length]).toEqual(["refused", "PERMISSION_DENIED", 3]);
   });
 
+  test("that is refused because of the rate joins at its time, and onError gets nothing", async () => {
+    const script = new Script();
+    script.answer = (frame, nth) => {
+      if (nth > 1) return script.joined(frame);
+      const limited = { code: "RESOURCE_EXHAUSTED", retryable: true, retryAfterMs: 40 };
+      script.say("$ws:error", limited, { correlationId: frame.meta.correlationId });
+    };
+    const client = await script.connect();
+    const errors: string[] = [];
+    client.onError((error) => errors.push(error.code));
+    const { room } = join(client);
+    await expect.poll(() => room.error?.retryAfterMs, POLL).toBe(40);
+    await room.joined;
+    expect([script.joins.length, errors, room.error]).toEqual([2, [], undefined]);
+  });
+
   test("joins again when the server ends the membership with UNAVAILABLE, and not with another code", async () => {
     const script = new Script();
     const { room, got } = join(await script.connect());

@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import type { LimitExceededInfo } from "../router/hooks.ts";
+import type { RouterOptions } from "../router/options.ts";
+import type { TestConnection } from "../testing/index.ts";
+import { createTestServer } from "../testing/index.ts";
+import { channel, createRouter, z } from "../zod.ts";
+
+const Room = channel("room:{id}", { params: { id: z.string() }, events: [] });
+
+function serve(options: RouterOptions) {
+  const errors: string[] = [];
+  const exceeded: LimitExceededInfo[] = [];
+  const router = createRouter(options)
+    .channel(Room, { authorize: () => true })
+    .onError((error) => void errors.push(error.code))
+    .onLimitExceeded((info) => void exceeded.push(info));
+  const server = createTestServer(router);
+  return { server, errors, exceeded, connect: () => server.connect() };
+}
+
+let count = 0;
+
+async function send(peer: TestConnection, type: string, id: string) {
+  const correlationId = `c${++count}`;
+  const payload = { channel: "room:{id}", params: { id } };
+  await peer.sendRaw(JSON.stringify({ type, meta: { correlationId }, payload }));
+  return peer.frames.find(({ meta }) => meta["correlationId"] === correlationId);
+}
+
+const join = (peer: TestConnection, id = "a") => send(peer, "$ws:join", id);
+const leave = (peer: TestConnection, id: string) => send(peer, "$ws:leave", id);
+
+test("a join above the rate is refused with its own place in the queue, and the retry at that time joins", async () => {
+  const { connect, server, errors, exceeded } = serve({ maxTopicsPerConnection: 3, joinsPerSecond: 10 });
+  const peer = await connect();
+  for (const id of ["a", "b", "c"]) {
+    expect((await join(peer, id))?.type).toBe("$ws:joined");
+    await leave(peer, id);
+  }
+  const waits = ["d", "e", "f"].map(async (id) => (await join(peer, id))?.payload);
+  expect(await Promise.all(waits)).toMatchObject(
+    [100, 200, 300].map((retryAfterMs) => ({
+      code: "RESOURCE_EXHAUSTED",
+      retryable: true,
+      retryAfterMs,
+    })),
+  );
+  expect(exceeded).toMatchObject([{ type: "rate", observed: 1, limit: 3, retryAfterMs: 100 }, {}, {}]);
+  expect(errors).toEqual([]);
+  for (const id of ["d", "e", "f"]) {
+    await server.clock.advance(100);
+    expect((await join(peer, id))?.type).toBe("$ws:joined");
+  }
+});
+
+test("a join of a topic that waits already gets a place of its own, as two rooms of one client do", async () => {
+  const { connect, server } = serve({ maxTopicsPerConnection: 2, joinsPerSecond: 10 });
+  const peer = await connect();
+  const waits = [];
+  for (let n = 0; n < 4; n++) waits.push((await join(peer))?.payload);
+  expect(waits.slice(2)).toMatchObject([{ retryAfterMs: 100 }, { retryAfterMs: 200 }]);
+  for (let n = 0; n < 2; n++) {
+    await server.clock.advance(100);
+    expect((await join(peer))?.type).toBe("$ws:joined");
+  }
+});
+
+test("a join that is never retried makes the wait of others no longer than the queue", async () => {
+  const { connect, server } = serve({ maxTopicsPerConnection: 3, joinsPerSecond: 10 });
+  const peer = await connect();
+  let longest = 0;
+  for (let n = 0; n < 1_000; n++) {
+    const payload = (await join(peer, `r${n}`))?.payload as { retryAfterMs?: number };
+    longest = Math.max(longest, payload.retryAfterMs ?? 0);
+    if (payload.retryAfterMs === undefined) await leave(peer, `r${n}`);
+  }
+  expect(longest).toBe(400);
+  await server.clock.advance(11_000);
+  expect((await join(peer, "later"))?.type).toBe("$ws:joined");
+});
+
+test("joins have no rate with joinsPerSecond: Infinity", async () => {
+  const { connect } = serve({ maxTopicsPerConnection: 1, joinsPerSecond: Infinity });
+  const peer = await connect();
+  for (let n = 0; n < 100; n++) {
+    expect((await join(peer, `r${n}`))?.type).toBe("$ws:joined");
+    await leave(peer, `r${n}`);
+  }
+});
