@@ -117,7 +117,8 @@ class Room:
             is_same = epoch == self._position["epoch"]
             if is_same and offset <= self._position["offset"]:
                 return  # received before the connection was lost
-            if not is_same or offset > self._position["offset"] + 1:
+            # Offset 0 is the position in an empty history, whose first message begins an epoch.
+            if offset > self._position["offset"] + 1 or (not is_same and self._position["offset"] > 0):
                 self.on_gap("retention" if is_same else "epoch")
             self._position = {"epoch": epoch, "offset": offset}
         if meta.get("$x") not in self._client.client_ids:

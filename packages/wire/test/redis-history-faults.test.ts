@@ -107,6 +107,20 @@ describe("history in Redis", () => {
     expect(await append(history, "b")).toEqual({ epoch: top.epoch, offset: 2 });
   });
 
+  test("a reader of a topic without frames gets a gap after a restart, because frames may be lost", async () => {
+    const redis = await server();
+    const history = open(redis);
+    const before = await history.top("room");
+    await append(history, "a");
+    await redis.kill();
+    await redis.restart();
+    await expect
+      .poll(() => readAfter(history, before).catch(() => undefined), POLL)
+      .toMatchObject({ isMissing: true });
+    await append(history, "b");
+    expect(await readAfter(history, before)).toMatchObject({ isMissing: true });
+  });
+
   test("that is durable continues its epoch after a restart, without a gap", async () => {
     const redis = await server({ appendfsync: "always" });
     const history = open(redis, true);

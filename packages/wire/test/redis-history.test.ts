@@ -69,8 +69,22 @@ describe("history in Redis", () => {
       const options = { size: 100, lifetime: "topic" } as const;
       await history.append("call", "x", { ...options, ttlMs: 600_000, id: "1" });
       await history.append("call", "end", { ...options, ttlMs: 1_000, id: "end", isLast: true });
-      expect(await keysOf(redis, own)).toEqual(["e", "i", "l"]);
+      // No id of an item is needed any more.
+      expect(await keysOf(redis, own)).toEqual(["e", "l"]);
       for (const key of await redis.keys(`${own}*`)) expect(await redis.pttl(key)).toBeLessThanOrEqual(1_000);
+    });
+  });
+
+  test("keeps nothing of a topic that was only read, and its first frame follows the position that was read", async () => {
+    await withServer(async (history, own, redis) => {
+      const before = await history.top("room");
+      expect(await history.read("room", { ...ALL, after: before })).toMatchObject({ isMissing: false });
+      expect(await keysOf(redis, own)).toEqual([]);
+      await history.append("room", "a", KEPT);
+      const page = await history.read("room", { ...ALL, after: before });
+      expect([page.isMissing, page.items.map(({ frame }) => frame)]).toEqual([false, ["a"]]);
+      await redis.del(...(await redis.keys(`${own}*`)));
+      expect(await history.read("room", { ...ALL, after: before })).toMatchObject({ isMissing: true });
     });
   });
 

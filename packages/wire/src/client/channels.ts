@@ -220,7 +220,9 @@ export function joinChannel<C extends AnyChannel>(
         const { epoch, offset } = position;
         // Received before the connection was lost, or by another room with the same topic.
         if ($e === epoch && $o <= offset) return;
-        if ($e !== epoch || $o > offset + 1) gaps.emit({ reason: $e === epoch ? "retention" : "epoch" });
+        // Offset 0 is the position in an empty history, whose first message begins an epoch.
+        if ($o > offset + 1 || (offset && $e !== epoch))
+          gaps.emit({ reason: $e === epoch ? "retention" : "epoch" });
         position = { epoch: $e, offset: $o };
       }
       if ($x === undefined || !hub.clientIds.has($x)) handlers.get(frame.type)?.emit(frame);

@@ -175,6 +175,21 @@ describe("a room", () => {
       .toEqual(["1", "gap retention", "3", "gap epoch", "f", "gap retention", "8"]);
   });
 
+  test("takes the first message after an empty history for no gap, and one that is not the first for a gap", async () => {
+    const script = new Script();
+    script.answer = (frame) => script.joined(frame, { position: { epoch: "0.a", offset: 0 } });
+    const client = await script.connect();
+    const { room, got } = join(client, Kept);
+    await room.joined;
+    script.said("first", { $e: "b", $o: 1 });
+    script.said("lost", { $e: "c", $o: 1 });
+    await expect.poll(() => got, POLL).toEqual(["first", "gap epoch", "lost"]);
+    const late = join(client, Kept);
+    await late.room.joined;
+    script.said("second", { $e: "b", $o: 2 });
+    await expect.poll(() => late.got, POLL).toEqual(["gap epoch", "second"]);
+  });
+
   test("retries a join after UNAVAILABLE, and not after PERMISSION_DENIED", async () => {
     const script = new Script();
     script.answer = (frame, nth) => script.refused(frame, nth < 3 ? "UNAVAILABLE" : "PERMISSION_DENIED");

@@ -99,8 +99,9 @@ export function historyContract(name: string, start: () => Promise<TestHistoryBu
         await append(farHistory, "room", "b"),
         await append(history, "room", "c"),
       ];
-      expect(positions).toEqual([1, 2, 3].map((offset) => ({ epoch: before.epoch, offset })));
-      expect(await farHistory.top("room")).toEqual({ epoch: before.epoch, offset: 3 });
+      const { epoch } = await history.top("room");
+      expect(positions).toEqual([1, 2, 3].map((offset) => ({ epoch, offset })));
+      expect(await farHistory.top("room")).toEqual({ epoch, offset: 3 });
       expect(await append(history, "other", "a")).toMatchObject({ offset: 1 });
     });
 
@@ -212,8 +213,24 @@ export function historyContract(name: string, start: () => Promise<TestHistoryBu
       const before = await history.top("room");
       await appendAll(farHistory, "room", ["a", "b"]);
       const page = await history.read("room", { ...ALL, after: before });
-      expect(page).toMatchObject({ epoch: before.epoch, isMissing: false });
+      expect(page).toMatchObject({ top: 2, isMissing: false });
       expect(framesOf(page)).toEqual(["a", "b"]);
+      const empty = await history.top("empty");
+      const again = await farHistory.read("empty", { ...ALL, after: empty });
+      expect(again).toMatchObject({ epoch: empty.epoch, top: 0, isMissing: false, items: [] });
+    });
+
+    test("a reader that has received nothing yet gets a gap when the log has lost its first frames, or is another one", async () => {
+      const { history, farHistory } = await open();
+      const before = await history.top("room");
+      for (const frame of ["a", "b", "c"]) await append(farHistory, "room", frame, { size: 2 });
+      const lost = await history.read("room", { ...ALL, after: before });
+      expect([lost.isMissing, framesOf(lost)]).toEqual([true, ["b", "c"]]);
+      await append(farHistory, "other", "a");
+      const { epoch } = await append(farHistory, "other", "b");
+      await history.delete("other");
+      const deleted = await history.read("other", { ...ALL, after: { epoch, offset: 1 } });
+      expect([deleted.isMissing, framesOf(deleted)]).toEqual([true, []]);
     });
 
     test("a read of the last frames returns at most as many as are kept, in order", async () => {

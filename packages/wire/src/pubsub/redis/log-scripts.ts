@@ -1,4 +1,7 @@
-/** The scripts on a topic's log. Each runs as one step, so offsets are contiguous however many processes append. */
+/**
+ * The scripts on a topic's log. Each runs as one step, so offsets are contiguous however many processes append. The first
+ * write of a script is one that Redis refuses when its memory is full: after another one, such as DEL, it refuses nothing.
+ */
 
 /** Epochs of a log that are remembered. A server begins one with every failover. */
 const MAX_PAST = 8;
@@ -12,6 +15,10 @@ const MAX_PAST = 8;
  * `written` and `writtenOffset` are the position of the last append of the calling process, or empty and 0. A position that
  * the log has not reached is that of a server which was a master beside this one, or lost frames: readers must be told, in
  * a new epoch. `past` has the earlier epochs of the log, each with the highest offset of which readers were told.
+ *
+ * A topic without a log has a position too, for which nothing is stored: offset 0 of an epoch that follows from the server
+ * and the topic. `isFrom0` tells whether all frames of the log come after it: the log is in its first epoch, on the same
+ * server, and replaced none.
  */
 const STATE = `
 local function endOf(state, epoch)
@@ -37,7 +44,7 @@ local function loadState(durable, candidate, written, writtenOffset)
   end
   local found = redis.call('HMGET', KEYS[1], 'epoch', 'top', 'server', 'ended', 'log', 'base', 'size', 'past')
   local state = { epoch = found[1], top = tonumber(found[2]) or 0, server = server, log = found[5] }
-  state.hasEnded = found[4] == '1'
+  state.ended = found[4]
   state.base = tonumber(found[6]) or 0
   state.size = found[7]
   state.past = found[8] or ' '
@@ -54,6 +61,13 @@ end
 local function saveEpoch(state)
   redis.call('HSET', KEYS[1], 'epoch', state.epoch, 'server', state.server, 'log', state.log, 'base', state.base,
     'past', state.past)
+end
+local function emptyEpoch(state)
+  return '0.' .. string.sub(redis.sha1hex(state.server .. KEYS[1]), 1, 16)
+end
+local function isFrom0(state, after, afterOffset)
+  return afterOffset == 0 and state.epoch == state.log and state.past == ' ' and
+    after == 'after ' .. emptyEpoch(state)
 end
 local function now()
   local time = redis.call('TIME')
@@ -84,29 +98,34 @@ local function keep(key)
 end
 local state = loadState(durable, candidate, written, writtenOffset)
 if expected ~= '' and state.epoch ~= expected then return { 'epoch' } end
-if state.isNew then redis.call('DEL', KEYS[2]) end
+local hasOtherIds = false
 if id ~= '' then
   local known = redis.call('HMGET', KEYS[3], 'log', 'i:' .. id)
-  if known[1] ~= state.log then
-    redis.call('DEL', KEYS[3])
-  elseif known[2] then
+  hasOtherIds = known[1] ~= state.log
+  local repeated = state.ended == '1' .. id and state.top or not hasOtherIds and tonumber(known[2])
+  if repeated then
     if state.isMoved then saveEpoch(state) end
-    return { state.epoch, tonumber(known[2]), 1 }
+    return { state.epoch, repeated, 1 }
   end
 end
-if state.hasEnded then return {} end
+if state.ended then return {} end
 local at = now()
 local offset = state.top + 1
 local expiresAt = 0
 if frameTtl > 0 then expiresAt = at + frameTtl end
+if state.isNew then
+  saveEpoch(state)
+  redis.call('DEL', KEYS[2])
+end
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', size, offset .. '-0', 'f', frame, 'x', excluded, 't', expiresAt)
-if state.isNew or state.isMoved then saveEpoch(state) end
+if state.isMoved then saveEpoch(state) end
 redis.call('HSET', KEYS[1], 'top', offset)
-if isLast == '1' then redis.call('HSET', KEYS[1], 'ended', isLast) end
+if isLast == '1' then redis.call('HSET', KEYS[1], 'ended', '1' .. id) end
 if state.size ~= size then redis.call('HSET', KEYS[1], 'size', size) end
 -- The epoch outlives the log, so it is enough to renew both together.
 if keep(KEYS[2]) then redis.call('PEXPIRE', KEYS[1], epochTtl + renewal) end
-if id ~= '' then
+if id ~= '' and (isLast == '1' or hasOtherIds) then redis.call('DEL', KEYS[3]) end
+if id ~= '' and isLast ~= '1' then
   local place = 'n:' .. (redis.call('HINCRBY', KEYS[3], 'count', 1) % maxIds)
   local oldest = redis.call('HGET', KEYS[3], place)
   if oldest then redis.call('HDEL', KEYS[3], 'i:' .. oldest) end
@@ -129,20 +148,18 @@ return { state.epoch, offset, 0 }
  * then offset, excluded client and frame of each item. Only the oldest frames expire, so that the items are contiguous.
  */
 export const READ: string = `${STATE}
-local durable, candidate, create, epochTtl, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local afterOffset, last = tonumber(ARGV[6]), tonumber(ARGV[7])
-local maxItems, maxBytes = tonumber(ARGV[8]), tonumber(ARGV[9])
-local state = loadState(durable, candidate, ARGV[10], tonumber(ARGV[11]))
+local durable, candidate, create, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local afterOffset, last = tonumber(ARGV[5]), tonumber(ARGV[6])
+local maxItems, maxBytes = tonumber(ARGV[7]), tonumber(ARGV[8])
+local state = loadState(durable, candidate, ARGV[9], tonumber(ARGV[10]))
+local isAfter = after ~= ''
+local isSame = isFrom0(state, after, afterOffset) or
+  (after == 'after ' .. state.epoch and afterOffset <= state.top)
 if state.isNew then
   if create ~= '1' then return { '', 0, 0, 0, 0 } end
-  redis.call('DEL', KEYS[2])
-  saveEpoch(state)
-  redis.call('PEXPIRE', KEYS[1], epochTtl)
-elseif state.isMoved then
-  saveEpoch(state)
+  return { emptyEpoch(state), 0, 0, isAfter and not isSame and 1 or 0, 0 }
 end
-local isAfter = after ~= ''
-local isSame = after == 'after ' .. state.epoch and afterOffset <= state.top
+if state.isMoved then saveEpoch(state) end
 local from = state.base + 1
 if not isAfter then
   from = state.top - last + 1
@@ -154,7 +171,7 @@ elseif state.past ~= ' ' and not endOf(state, string.sub(after, 7)) then
 end
 from = math.max(from, 1, state.top - (tonumber(state.size) or state.top) + 1)
 local at = now()
-local reply = { state.epoch, state.top, state.hasEnded and 1 or 0, 0, 0 }
+local reply = { state.epoch, state.top, state.ended and 1 or 0, 0, 0 }
 local count, bytes, oldest, reached, isFull = 0, 0, nil, from - 1, false
 local nextOffset = from
 while nextOffset <= state.top and not isFull do

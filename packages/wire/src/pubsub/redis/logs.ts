@@ -101,7 +101,6 @@ export class RedisLogs implements TransportLogs {
         this.#durable,
         this.#nextEpoch(),
         create ? "1" : "0",
-        String(EPOCH_KEPT_MS),
         after === undefined ? "" : `after ${after.epoch}`,
         String(after === undefined ? 0 : offsetOf(after)),
         String(last),
