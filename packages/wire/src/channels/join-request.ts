@@ -55,8 +55,8 @@ export interface PendingJoin {
 
 /** The joins of one connection. */
 export class Joins {
-  readonly pending = new Set<PendingJoin>();
-  readonly rate = new JoinRate();
+  readonly pending: Set<PendingJoin> = new Set();
+  readonly rate: JoinRate = new JoinRate();
 
   start({ server, authorization }: Connection, topic: string): PendingJoin {
     const startedAt = server.clock.now();
