@@ -159,6 +159,36 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Wait for the requests before you close, or handle the error.",
   },
   {
+    text: '… arrives only in the room of the channel "…", and only a handler of the client waits for it. Use joinChannel(…).on() or useChannelEvent().',
+    why: "`client.on()` or `useMessage()` is registered for an event of a channel, which they do not receive.",
+    todo: "Register the handler in the room; it also gets the messages that the room holds. See [Channels](channels.md#handlers-and-held-messages).",
+  },
+  {
+    text: "The server did not answer the request for members. Call memberPage() again once joined.",
+    why: "The connection was lost, or the server took longer than 30 s.",
+    todo: "Call `memberPage()` again once the room is joined.",
+  },
+  {
+    text: "The call was not started: … Start it again.",
+    why: "The connection was lost, or the broker was away, before the durable call existed. The client does not send a request twice.",
+    todo: "Start it again; see [Durable calls](durable-calls.md).",
+  },
+  {
+    text: "The first argument is not a client of wire. Pass what wsClient() returned.",
+    why: "`joinChannel()`, `startCall()`, `attachCall()` or `handle()` got something else.",
+    todo: "Pass the result of `wsClient()`.",
+  },
+  {
+    text: "This component has no wire client. Render it inside <WireProvider client={…}>.",
+    why: "A hook ran in a component without a `WireProvider` above it.",
+    todo: "Render the component inside `WireProvider`; see [React](react.md#provider).",
+  },
+  {
+    text: "The response … is above maxPayloadBytes of the server (…). Return less.",
+    why: "A handler of the client, made by `handle()`, returned more than the server accepts.",
+    todo: "Return less, or raise `maxPayloadBytes` of the server.",
+  },
+  {
     text: "leave() was called.",
     why: "The program left a channel before it had joined, so `room.joined` rejects.",
     todo: "Nothing, or handle the error of `room.joined`.",

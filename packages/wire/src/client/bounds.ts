@@ -28,6 +28,11 @@ export const MAX_BUFFERED_BYTES = 16_777_216;
 /** Errors without an `onError` callback: different texts on the console per connection. */
 export const MAX_PRINTED = 20;
 export const MAX_REASON_BYTES = 123;
+/** Messages of a room that may wait for the first handler of their type. */
+export const MAX_HELD = 1_000;
+export const MAX_HELD_CHARACTERS = 1_000_000;
+/** The same for all rooms of a client. */
+export const MAX_HELD_CHARACTERS_PER_CLIENT = 8_000_000;
 /** How many ids of its earlier connections a client with channels remembers. */
 export const MAX_CLIENT_IDS = 100;
 /** Progress updates that an iteration has not read; above this the oldest is dropped. */

@@ -1,5 +1,5 @@
 /** `startCall()` and `attachCall()`: calls that outlive their connection, and readers of them. */
-import { WsError } from "../protocol/error.ts";
+import type { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import type {
   AnyMessageSchema,
@@ -12,6 +12,7 @@ import { coreOf } from "./core.ts";
 import { later } from "./environment.ts";
 import type { RequestOptions } from "./options.ts";
 import type { RequestPromise } from "./progress.ts";
+import { text } from "./texts.ts";
 import type { WsClient } from "./ws-client.ts";
 
 /** The delay before a reader attaches again, in ms; it doubles with every attempt without an item. */
@@ -82,7 +83,7 @@ function open<S extends DurableSchema>(
 ): DurableCall<S> {
   type Response = ReceivedMessage<S["response"]>;
   type Item = ProgressOutput<S>;
-  const { environment } = coreOf(client);
+  const { environment, failure } = coreOf(client);
   const detached = new AbortController();
   /** What the iteration has not read: one part per connection. */
   const parts: AsyncIterator<Item>[] = [];
@@ -92,7 +93,7 @@ function open<S extends DurableSchema>(
   let isReading = false;
   let received = 0;
   let unknown = 0;
-  let failure: WsError | undefined;
+  let firstFailure: WsError | undefined;
   let wake = (): void => undefined;
   let readAll = (): void => undefined;
 
@@ -119,13 +120,13 @@ function open<S extends DurableSchema>(
       try {
         return await current;
       } catch (thrown) {
-        const error = WsError.wrap(thrown, "INTERNAL");
+        // `request()` rejects with no other error.
+        const error = thrown as WsError;
         if (start && !isFirst && received === 0 && error.code === "NOT_FOUND") {
-          if (++unknown >= MAX_UNKNOWN)
-            throw new WsError("UNAVAILABLE", `The call was not started: ${failure?.message} Start it again.`);
+          if (++unknown >= MAX_UNKNOWN) throw failure("UNAVAILABLE", text("call", firstFailure?.message));
         } else if (error.code !== "UNAVAILABLE" || !error.retryable) throw error;
         else await reopened(error);
-        failure ??= error;
+        firstFailure ??= error;
       }
       await caughtUp();
       retryMs = received > before ? FIRST_RETRY_MS : Math.min(2 * retryMs, LONGEST_RETRY_MS);

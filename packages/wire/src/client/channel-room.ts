@@ -37,7 +37,11 @@ export interface ChannelRoom<C extends AnyChannel = AnyChannel> {
   onMembers(callback: (members: readonly Member<C>[]) => void): () => void;
   /** With presence: reads members in the order of their keys, when there are too many for a list. */
   memberPage(options?: MemberPageOptions): Promise<MemberPage<Member<C>>>;
-  /** Adds a handler for one of the channel's events; returns a function that removes it. */
+  /**
+   * Adds a handler for one of the channel's events; returns a function that removes it. The first handler of an event also
+   * gets, in a microtask, the messages that arrived before it: up to 1,000 and 1,000,000 characters per room. If there
+   * were more, a gap follows them. Throws in development when the channel does not declare the event.
+   */
   on<S extends C["events"][number]>(
     event: S,
     handler: (payload: PayloadOutput<S>, meta: ReceivedMessage<S>["meta"]) => unknown,
@@ -46,7 +50,8 @@ export interface ChannelRoom<C extends AnyChannel = AnyChannel> {
   onState(callback: (state: RoomState) => void): () => void;
   /**
    * Called when messages of this channel are missing: of a channel without history after every reconnection, else only
-   * when the history no longer has them. Returns a function that stops it.
+   * when the history no longer has them, or when more arrived before the first handler than the room holds. A gap before
+   * the first callback is told to it. Returns a function that stops it.
    */
   onGap(callback: (gap: Gap) => void): () => void;
   /** Leaves the channel. Join it again with `joinChannel()`. */

@@ -4,11 +4,13 @@ import { type Envelope, tidyMeta } from "../protocol/envelope.ts";
 import type { WsError } from "../protocol/error.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import { backoffMs } from "./backoff.ts";
-import { MAX_CLIENT_IDS } from "./bounds.ts";
+import { MAX_CLIENT_IDS, MAX_HELD_CHARACTERS_PER_CLIENT } from "./bounds.ts";
 import type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
 import { type ClientCore, coreOf } from "./core.ts";
+import { development } from "./development.ts";
 import { later } from "./environment.ts";
-import { errorIn, failure, only } from "./failures.ts";
+import { only } from "./failures.ts";
+import { createHeld } from "./held.ts";
 import type { Handlers } from "./inbox.ts";
 import { listeners } from "./listeners.ts";
 import { createMembers } from "./members.ts";
@@ -33,7 +35,9 @@ interface Member {
   readonly topic: string | undefined;
   /** Whether a join has no response yet. */
   readonly isPending: boolean;
-  message(frame: Envelope, stamp: Stamp): void;
+  /** Characters of the messages that wait for a handler. */
+  readonly held: number;
+  message(frame: Envelope, stamp: Stamp, size: number): void;
   /** Returns whether the frame was for this room. */
   control(frame: Envelope): boolean;
   /** The connection was opened, or lost. */
@@ -46,6 +50,8 @@ interface Hub {
   readonly left: Map<string, object>;
   /** The ids of the client's last connections. */
   readonly clientIds: Set<unknown>;
+  /** Types reported because only a handler of the client waits for them. */
+  readonly misplaced: Set<string>;
   nextId(): string;
 }
 
@@ -57,14 +63,13 @@ function hubOf(client: WsClient, { intercepts, hello }: ClientCore): Hub {
   if (existing) return existing;
   const rooms = new Set<Member>();
   let lastId = 0;
-  intercepts.add((frame) => {
+  intercepts.add((frame, size) => {
     const { type, meta } = frame;
-    const { $t, $e, $o, $x } = meta;
-    const stamp: Stamp = { $t, $e, $o, $x };
+    const stamp = { ...meta } as Stamp;
     if (!isReservedType(type)) {
       if (stamp.$t === undefined) return false;
       tidyMeta(meta);
-      for (const room of [...rooms]) room.message(frame, stamp);
+      for (const room of [...rooms]) room.message(frame, stamp, size);
       return true;
     }
     // Every room gets the frame: two of them may have the same topic.
@@ -75,7 +80,8 @@ function hubOf(client: WsClient, { intercepts, hello }: ClientCore): Hub {
     for (const room of [...rooms]) room.connection(state === "open");
   });
   const clientIds = new Set([hello()?.["clientId"]]);
-  const hub = { rooms, left: new Map(), clientIds, nextId: () => `$j${++lastId}` };
+  const misplaced = new Set<string>();
+  const hub = { rooms, left: new Map(), clientIds, misplaced, nextId: () => `$j${++lastId}` };
   hubs.set(client, hub);
   return hub;
 }
@@ -106,7 +112,7 @@ export function joinChannel<C extends AnyChannel>(
   { last }: JoinOptions = {},
 ): ChannelRoom<C> {
   const core = coreOf(client);
-  const { environment, report, thrown, sendControl } = core;
+  const { environment, report, thrown, failure, errorIn, sendControl } = core;
   const { reconnect = {}, autoConnect } = core.options;
   const hub = hubOf(client, core);
   const place = { channel: channel.pattern, params };
@@ -114,6 +120,12 @@ export function joinChannel<C extends AnyChannel>(
   const states = listeners<[state: RoomState]>(thrown);
   const gaps = listeners<[gap: Gap]>(thrown);
   const members = createMembers(core, place, hub.nextId);
+  const held = createHeld(
+    channel,
+    handlers,
+    gaps,
+    (size) => [...hub.rooms].reduce((sum, room) => sum + room.held, size) <= MAX_HELD_CHARACTERS_PER_CLIENT,
+  );
   let state: RoomState = "joining";
   let error: WsError | undefined;
   /** The join without a response. */
@@ -187,7 +199,7 @@ export function joinChannel<C extends AnyChannel>(
       if (channel.presence) members.update(fields);
       become("joined");
       resolve();
-      if (hasJoined && !position) gaps.emit({ reason: "reconnect" });
+      if (hasJoined && !position) held.gap({ reason: "reconnect" });
       hasJoined = true;
       leaveTopic();
     }
@@ -214,7 +226,10 @@ export function joinChannel<C extends AnyChannel>(
     get isPending() {
       return pendingId !== undefined;
     },
-    message(frame, { $t, $e, $o, $x }) {
+    get held() {
+      return held.size;
+    },
+    message(frame, { $t, $e, $o, $x }, size) {
       if ($t !== topic) return;
       if (position && typeof $e === "string" && typeof $o === "number") {
         const { epoch, offset } = position;
@@ -222,10 +237,17 @@ export function joinChannel<C extends AnyChannel>(
         if ($e === epoch && $o <= offset) return;
         // Offset 0 is the position in an empty history, whose first message begins an epoch.
         if ($o > offset + 1 || (offset && $e !== epoch))
-          gaps.emit({ reason: $e === epoch ? "retention" : "epoch" });
+          held.gap({ reason: $e === epoch ? "retention" : "epoch" });
         position = { epoch: $e, offset: $o };
       }
-      if ($x === undefined || !hub.clientIds.has($x)) handlers.get(frame.type)?.emit(frame);
+      if ($x !== undefined && hub.clientIds.has($x)) return;
+      const { type } = frame;
+      const hasHandler = handlers.get(type)?.size;
+      if (!hasHandler && core.inbox.handlers.get(type)?.size && !hub.misplaced.has(type)) {
+        hub.misplaced.add(type);
+        report(failure("FAILED_PRECONDITION", text("misplaced", type, channel.pattern)), "unknown", type);
+      }
+      held.message(frame, size);
     },
     control(frame) {
       const { type, meta, payload } = frame;
@@ -242,7 +264,7 @@ export function joinChannel<C extends AnyChannel>(
         else end("left", left);
       } else if (type === "$ws:gap" && topic && (isMine || (fields["topic"] === undefined && !position))) {
         position = positionIn(fields) ?? position;
-        gaps.emit(fields as unknown as Gap);
+        held.gap(fields as unknown as Gap);
       } else if (type === "$ws:members" && isMine) members.update(fields);
       // A gap in all topics concerns others too.
       return isMine;
@@ -285,12 +307,21 @@ export function joinChannel<C extends AnyChannel>(
     },
     onMembers: members.changes.add as unknown as ChannelRoom<C>["onMembers"],
     memberPage: members.page as unknown as ChannelRoom<C>["memberPage"],
-    on: (event, handler) => core.inbox.on(event, handler as never, handlers),
+    on(event, handler) {
+      development?.event(channel, event);
+      const stop = core.inbox.on(event, handler as never, handlers);
+      held.added();
+      return stop;
+    },
     onState: states.add,
-    onGap: gaps.add,
+    onGap(callback) {
+      held.added();
+      return gaps.add(callback);
+    },
     leave() {
       if (!hub.rooms.has(member) || state === "left") return;
       const left = topic;
+      held.clear();
       end("left", failure("CANCELLED", text("leave")));
       leaveTopic(left);
     },

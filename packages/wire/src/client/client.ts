@@ -311,7 +311,18 @@ export function createClient(options: ClientOptions, environment: Environment = 
     onError: errors.add,
     onGap: gaps.add,
   };
-  const core = [options, environment, report, thrown, inbox, intercepts, () => hello, sendControl] as const;
+  const core = [
+    options,
+    environment,
+    report,
+    thrown,
+    inbox,
+    intercepts,
+    () => hello,
+    sendControl,
+    failure,
+    errorIn,
+  ] as const;
   cores.set(client, core);
   return client;
 }

@@ -2,8 +2,10 @@
 import type { ControlType } from "../protocol/control.ts";
 import type { Meta } from "../protocol/envelope.ts";
 import type { Environment } from "./environment.ts";
+import type { errorIn, failure } from "./failures.ts";
 import type { Inbox, Intercept, Report } from "./inbox.ts";
 import type { ClientOptions } from "./options.ts";
+import { text } from "./texts.ts";
 import type { WsClient } from "./ws-client.ts";
 
 export interface ClientCore {
@@ -17,6 +19,9 @@ export interface ClientCore {
   readonly intercepts: Set<Intercept>;
   /** The payload of the last hello; its fields are not trusted. */
   readonly hello: () => Record<string, unknown> | undefined;
+  /** From here, so that an entry point that is loaded beside the client does not contain it again. */
+  readonly failure: typeof failure;
+  readonly errorIn: typeof errorIn;
   /** Sends a control frame; false without an open connection. */
   sendControl(...frame: ControlArguments): boolean;
 }
@@ -35,17 +40,18 @@ export const cores: WeakMap<
     intercepts: Set<Intercept>,
     hello: ClientCore["hello"],
     send: (...frame: ControlArguments) => void,
+    failure: ClientCore["failure"],
+    errorIn: ClientCore["errorIn"],
   ]
 > = new WeakMap();
 
 export function coreOf(client: WsClient): ClientCore {
   const core = cores.get(client);
-  if (!core)
-    throw new TypeError("The first argument is not a client of wire. Pass what wsClient() returned.");
-  const [options, environment, report, thrown, inbox, intercepts, hello, send] = core;
+  if (!core) throw new TypeError(text("client"));
+  const [options, environment, report, thrown, inbox, intercepts, hello, send, failure, errorIn] = core;
   const sendControl = (...frame: ControlArguments): boolean => {
     send(...frame);
     return client.isConnected;
   };
-  return { options, environment, report, thrown, inbox, intercepts, hello, sendControl };
+  return { options, environment, report, thrown, inbox, intercepts, hello, failure, errorIn, sendControl };
 }

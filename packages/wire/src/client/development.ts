@@ -1,5 +1,8 @@
 /** Checks of the application's code that only a development build has. */
 import { checkOptionNames } from "../protocol/option-names.ts";
+import type { AnyChannel } from "../schema/channel.ts";
+import type { AnyMessageSchema } from "../schema/message.ts";
+import { typeOf } from "./inbound.ts";
 import type { ClientOptions } from "./options.ts";
 
 // Bundlers replace it. A page without a bundler has none.
@@ -8,6 +11,8 @@ declare const process: { readonly env: { readonly NODE_ENV?: string } };
 interface Development {
   /** Throws a `TypeError` for options that do not exist. */
   options(options: ClientOptions): void;
+  /** Throws a `TypeError` for a message that the channel does not declare. */
+  event(channel: AnyChannel, schema: AnyMessageSchema): void;
 }
 
 const checks: Development = {
@@ -24,6 +29,13 @@ const checks: Development = {
       unknownKeys: true,
       wsFactory: true,
     }),
+  event({ pattern, events }, schema) {
+    const type = typeOf(schema);
+    if (!events.some((event) => event.type === type))
+      throw new TypeError(
+        `${type} is not an event of the channel "${pattern}". Declare it in events, or use the on() of the client.`,
+      );
+  },
 };
 
 /** Undefined in a production build, which does not contain the checks. */

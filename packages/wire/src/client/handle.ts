@@ -12,8 +12,9 @@ import type {
 } from "../schema/message.ts";
 import { type ClientCore, coreOf } from "./core.ts";
 import { later } from "./environment.ts";
-import { only } from "./failures.ts";
+import { failure, only } from "./failures.ts";
 import { read, typeOf } from "./inbound.ts";
+import { text } from "./texts.ts";
 import type { WsClient } from "./ws-client.ts";
 
 /** Requests that one client handles at the same time; further ones are refused. */
@@ -147,10 +148,7 @@ async function respond(
     // A larger frame would close the connection.
     const limit = only("number", core.hello()?.["maxPayloadBytes"]);
     if (!limit || byteLength(JSON.stringify(answer)) + FRAME_BYTES <= limit) return answer;
-    const tooLarge = new WsError(
-      "RESOURCE_EXHAUSTED",
-      `The response ${response.type} is above maxPayloadBytes of the server (${limit}). Return less.`,
-    );
+    const tooLarge = failure("RESOURCE_EXHAUSTED", text("tooLarge", response.type, limit));
     core.report(tooLarge, "unknown", ask.type);
     return { code: tooLarge.code };
   } catch (thrown) {

@@ -17,8 +17,11 @@ export type ControlFrame = Envelope & { readonly type: ControlType };
 /** Reports an error to the application: to `onError`, or to the console when there is no callback. */
 export type Report = (error: WsError, type?: ClientErrorContext["type"], messageType?: string) => void;
 
-/** Called with every readable frame before the client handles it. Returns whether the frame is handled; must not throw. */
-export type Intercept = (frame: Envelope) => boolean;
+/**
+ * Called with every readable frame, and the length of its text, before the client handles it. Returns whether the frame is handled;
+ * must not throw.
+ */
+export type Intercept = (frame: Envelope, size: number) => boolean;
 
 /** Handlers of messages, by their type. */
 export type Handlers = Map<string, Listeners<[envelope: Envelope]>>;
@@ -31,6 +34,8 @@ export interface Inbox {
     handle: (payload: unknown, meta: Meta) => unknown,
     among?: Handlers,
   ): () => void;
+  /** The handlers of the client. */
+  readonly handlers: Handlers;
   /** Receives messages without a handler. */
   readonly unhandled: Listeners<[message: Inbound]>;
   /** Reports the error of a message; with `call`, rejects this request with it. */
@@ -60,7 +65,7 @@ export function createInbox(
     const call = requests.get(correlationId);
     if (envelope.problem !== undefined)
       return refuse(failure("INTERNAL", envelope.problem), "parse", only("string", type), call);
-    if ([...intercepts].some((intercept) => intercept(envelope))) return;
+    if ([...intercepts].some((intercept) => intercept(envelope, (frame as string).length))) return;
     tidyMeta(meta);
     if (type === ("$ws:rpc-progress" satisfies ControlType)) return void call?.progress.emit(payload);
     if (requests.isLate(correlationId)) return;
@@ -100,6 +105,7 @@ export function createInbox(
         (async () => handle(payload, meta))().catch(thrown);
       });
     },
+    handlers,
     unhandled,
     refuse,
   };

@@ -1,6 +1,7 @@
 /** A list of application callbacks. An error in one callback stops neither the others nor the client. */
 
 export interface Listeners<Args extends unknown[]> {
+  readonly size: number;
   /** Returns a function that removes the callback. */
   add(callback: (...args: Args) => void): () => void;
   /** Returns false when there are no callbacks. */
@@ -10,6 +11,9 @@ export interface Listeners<Args extends unknown[]> {
 export function listeners<Args extends unknown[]>(thrown: (error: unknown) => void): Listeners<Args> {
   const entries = new Set<(...args: Args) => void>();
   return {
+    get size() {
+      return entries.size;
+    },
     add(callback) {
       // A new function each time, because the same callback may be added twice.
       const entry = (...args: Args): void => callback(...args);

@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { Envelope, Meta } from "../protocol/envelope.ts";
 import type { ClientCore } from "./core.ts";
+import { errorIn, failure } from "./failures.ts";
 import { createMembers } from "./members.ts";
 
 function start({ isOpen = true } = {}) {
   const sent: { type: string; payload: unknown; meta: Meta }[] = [];
   const core = {
     environment: globalThis,
+    failure,
+    errorIn,
     thrown: (error: unknown) => {
       throw error;
     },

@@ -4,11 +4,9 @@ import type { AnyMember, MemberPage, MemberPageOptions } from "../schema/channel
 import { DEFAULT_REQUEST_TIMEOUT_MS } from "./bounds.ts";
 import type { ClientCore } from "./core.ts";
 import { later } from "./environment.ts";
-import { errorIn, failure, only } from "./failures.ts";
+import { only } from "./failures.ts";
 import { type Listeners, listeners } from "./listeners.ts";
-
-/** Here and not in `texts.ts`: a page without channels does not carry it. */
-const UNANSWERED = "The server did not answer the request for members. Call memberPage() again once joined.";
+import { text } from "./texts.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -63,7 +61,7 @@ export function createMembers(core: ClientCore, place: object, nextId: () => str
           cancel();
           pages.delete(id);
           if (fields && !isError) resolve(fields as unknown as MemberPage);
-          else reject(fields ? errorIn(fields) : failure("UNAVAILABLE", UNANSWERED));
+          else reject(fields ? core.errorIn(fields) : core.failure("UNAVAILABLE", text("members")));
         };
         const cancel = later(core.environment, () => settle(undefined), DEFAULT_REQUEST_TIMEOUT_MS);
         pages.set(id, settle);

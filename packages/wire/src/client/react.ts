@@ -31,6 +31,7 @@ import type { ClientState } from "./connection.ts";
 import type { StateInfo } from "./failures.ts";
 import type { RequestOptions } from "./options.ts";
 import type { RequestPromise } from "./progress.ts";
+import { text } from "./texts.ts";
 import type { SessionState, WsClient } from "./ws-client.ts";
 
 // A package that exports its hooks names these types in its declaration files.
@@ -102,8 +103,7 @@ export function WireProvider({ client, connect = true, children }: WireProviderP
 /** The client of the nearest `WireProvider`. */
 export function useClient(): WsClient {
   const client = useContext(ClientContext);
-  if (client === undefined)
-    throw new Error("This component has no wire client. Render it inside <WireProvider client={…}>.");
+  if (client === undefined) throw new Error(text("provider"));
   return client;
 }
 

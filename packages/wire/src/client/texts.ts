@@ -19,6 +19,12 @@ type Subject =
   | "lost"
   | "closed"
   | "leave"
+  | "misplaced"
+  | "members"
+  | "call"
+  | "client"
+  | "provider"
+  | "tooLarge"
   | "url"
   | "getToken"
   | "token"
@@ -46,6 +52,14 @@ const SENTENCES: Readonly<Record<Subject, (...values: Value[]) => string>> = {
     sentences(`The connection to ${url} was lost: ${cause(closeCode, reason, error)}`, refusal(closeCode)),
   closed: () => "The client was closed.",
   leave: () => "leave() was called.",
+  misplaced: (type, pattern) =>
+    `${type} arrives only in the room of the channel "${pattern}", and only a handler of the client waits for it. Use joinChannel(…).on() or useChannelEvent().`,
+  members: () => "The server did not answer the request for members. Call memberPage() again once joined.",
+  call: (why) => `The call was not started: ${why} Start it again.`,
+  client: () => "The first argument is not a client of wire. Pass what wsClient() returned.",
+  provider: () => "This component has no wire client. Render it inside <WireProvider client={…}>.",
+  tooLarge: (type, limit) =>
+    `The response ${type} is above maxPayloadBytes of the server (${limit}). Return less.`,
   url: (url) =>
     `The url "${url}" is not valid. Begin it with ws://, wss://, http:// or https://; a relative url works only in a page.`,
   getToken: () => "getToken failed.",

@@ -32,6 +32,7 @@ export type StreamHost = readonly [
   intercepts: unknown,
   hello: unknown,
   sendControl: (type: "$ws:credit" | "$ws:abort", payload: object | undefined, meta: Meta) => void,
+  ...others: unknown[],
 ];
 
 /** A pending request without a time limit. The reader replaces its frame and its `settle`. */

@@ -6,8 +6,9 @@ import { joinChannel, type WsClient, wsClient } from "../../src/client/zod.ts";
 import { channel, message, z } from "../../src/zod.ts";
 
 const Said = message("SAID", { text: z.string() });
+const Typing = message("TYPING", { text: z.string() });
 const params = { id: z.string() };
-const Room = channel("room:{id}", { params, events: [Said] });
+const Room = channel("room:{id}", { params, events: [Said, Typing] });
 const Kept = channel("kept:{id}", { params, events: [Said], history: { size: 10, ttlMs: 1_000 } });
 const TOPIC = "$c/room:*/a";
 const POLL = { timeout: 5_000, interval: 5 };
@@ -280,6 +281,188 @@ describe("a room", () => {
     await room.joined;
     expect(room.state).toBe("joined");
   });
+});
+
+describe("a message before the first handler of its type", () => {
+  /** A room whose server has sent all frames of `send`. */
+  async function late(send: (script: Script) => void, kind: typeof Room | typeof Kept = Room) {
+    const script = new Script();
+    script.answer = (frame) => {
+      script.joined(frame, kind === Kept ? { position: { epoch: "e", offset: 0 } } : {});
+      send(script);
+    };
+    const client = await script.connect();
+    const room = joinChannel(client, kind, { id: "a" });
+    await room.joined;
+    const got: string[] = [];
+    const said = ({ text }: { text: string }): void => void got.push(text);
+    const gapped = ({ reason }: { reason: string }): void => void got.push(`gap ${reason}`);
+    return { script, client, room, got, said, gapped };
+  }
+  /** Resolves when all frames so far have arrived. */
+  async function arrived({ script, client }: { script: Script; client: WsClient }): Promise<void> {
+    const seen: unknown[] = [];
+    const stop = client.onUnhandled(({ type }) => seen.push(type));
+    script.say("ARRIVED", {});
+    await expect.poll(() => seen, POLL).toEqual(["ARRIVED"]);
+    stop();
+  }
+
+  test("is handed over in a microtask, with messages of other types in the order of their arrival", async () => {
+    const at = await late((script) => {
+      script.said("1");
+      script.say("TYPING", { text: "2" }, { $t: TOPIC });
+      script.said("3");
+    });
+    await arrived(at);
+    at.room.on(Typing, at.said);
+    at.room.on(Said, at.said);
+    expect(at.got).toEqual([]);
+    await Promise.resolve();
+    expect(at.got).toEqual(["1", "2", "3"]);
+    at.script.said("4");
+    await expect.poll(() => at.got, POLL).toEqual(["1", "2", "3", "4"]);
+  });
+
+  test("is not lost when a handler is removed in the turn that registered it, and dropped when it is removed later", async () => {
+    const at = await late((script) => script.said("1"));
+    await arrived(at);
+    at.room.on(Said, () => at.got.push("wrong"))();
+    await Promise.resolve();
+    const stop = at.room.on(Said, at.said);
+    await Promise.resolve();
+    stop();
+    at.script.said("2");
+    await arrived(at);
+    at.room.on(Said, at.said);
+    at.script.said("3");
+    await expect.poll(() => at.got, POLL).toEqual(["1", "3"]);
+  });
+
+  test("counts as received when the client resumes", async () => {
+    const at = await late((script) => script.said("1", { $e: "e", $o: 1 }), Kept);
+    await arrived(at);
+    at.script.answer = (frame) => at.script.joined(frame, { position: frame.payload.position });
+    at.script.sockets.at(-1)?.close(4000);
+    await expect.poll(() => at.script.joins.length, POLL).toBe(2);
+    expect(at.script.joins[1]?.payload.position).toEqual({ epoch: "e", offset: 1 });
+    at.room.on(Said, at.said);
+    await expect.poll(() => at.got, POLL).toEqual(["1"]);
+  });
+
+  test("follows the gap before it, which the first onGap receives once", async () => {
+    const at = await late((script) => {
+      script.said("1");
+      script.say("$ws:gap", { topic: TOPIC, reason: "shed" });
+      script.say("$ws:gap", { topic: TOPIC, reason: "bus" });
+      script.said("2");
+    });
+    await arrived(at);
+    at.room.on(Said, at.said);
+    at.room.onGap(at.gapped);
+    await Promise.resolve();
+    expect(at.got).toEqual(["1", "gap shed", "2"]);
+    at.room.onGap(() => at.got.push("again"));
+    await Promise.resolve();
+    expect(at.got).toHaveLength(3);
+  });
+
+  test("has its gap announced in its place, although a callback received the gap when it arrived", async () => {
+    const at = await late((script) => script.said("1"));
+    at.room.onGap(at.gapped);
+    at.script.say("$ws:gap", { topic: TOPIC, reason: "shed" });
+    at.script.said("2");
+    await expect.poll(() => at.got, POLL).toEqual(["gap shed"]);
+    at.room.on(Typing, at.said);
+    await arrived(at);
+    expect(at.got).toEqual(["gap shed"]);
+    at.room.on(Said, at.said);
+    await Promise.resolve();
+    expect(at.got).toEqual(["gap shed", "1", "gap shed", "2"]);
+  });
+
+  test("is held with up to 1,000 messages and 1,000,000 characters per room, and a gap follows for each type that did not fit", async () => {
+    const at = await late((script) => {
+      for (let n = 0; n < 1_010; n++) script.said(`${n}`);
+    });
+    await arrived(at);
+    at.room.onGap(at.gapped);
+    at.room.on(Typing, at.said);
+    await Promise.resolve();
+    expect(at.got).toEqual([]);
+    at.room.on(Said, at.said);
+    at.script.said("live");
+    await expect.poll(() => at.got.at(-1), POLL).toBe("live");
+    expect(at.got).toEqual([...Array(1_000).keys()].map(String).concat("gap shed", "live"));
+
+    const large = await late((script) => {
+      for (const letter of ["a", "b", "c"]) script.said(letter.repeat(450_000));
+      script.said("d");
+    });
+    await arrived(large);
+    large.room.onGap(large.gapped);
+    large.room.on(Said, large.said);
+    await Promise.resolve();
+    expect(large.got.map((text) => text.slice(0, 8))).toEqual(["aaaaaaaa", "bbbbbbbb", "gap shed", "d"]);
+  });
+
+  test("is held with up to 8,000,000 characters for all rooms of a client, and leave() frees what its room holds", async () => {
+    const script = new Script();
+    script.answer = (frame, nth) => script.joined(frame, { topic: `${nth}` });
+    const client = await script.connect();
+    const rooms = [...Array(10).keys()].map((id) => joinChannel(client, Room, { id: `${id}` }));
+    await Promise.all(rooms.map(({ joined }) => joined));
+    const fill = (nth: number): void => script.say("SAID", { text: "x".repeat(990_000) }, { $t: `${nth}` });
+    for (let nth = 1; nth <= 9; nth++) fill(nth);
+    await arrived({ script, client });
+    rooms[0]?.leave();
+    fill(10);
+    await arrived({ script, client });
+    const got: string[] = [];
+    for (const [index, room] of rooms.entries()) {
+      room.on(Said, () => got.push(`${index}`));
+      room.onGap(() => got.push(`gap ${index}`));
+    }
+    await Promise.resolve();
+    expect(got).toEqual(["1", "2", "3", "4", "5", "6", "7", "gap 8", "9"]);
+  });
+
+  test("waits only if its channel declares it, and is not the client's own excludeSelf message", async () => {
+    const at = await late((script) => {
+      script.say("OTHER", { text: "1" }, { $t: TOPIC });
+      script.said("mine", { $x: "client-1" });
+      script.said("2");
+    });
+    await arrived(at);
+    at.room.on(Said, at.said);
+    await Promise.resolve();
+    expect(at.got).toEqual(["2"]);
+  });
+
+  test("is reported once when only a handler of the client waits for its type", async () => {
+    const at = await late(() => undefined);
+    const reports: string[] = [];
+    at.client.onError(({ code, message }) => reports.push(`${code} ${message}`));
+    at.client.on(Said, () => at.got.push("wrong"));
+    at.script.said("1");
+    at.script.said("2");
+    await arrived(at);
+    expect(reports).toEqual([
+      'FAILED_PRECONDITION SAID arrives only in the room of the channel "room:{id}", and only a handler of the client waits for it. Use joinChannel(…).on() or useChannelEvent().',
+    ]);
+    at.room.on(Said, at.said);
+    at.script.said("3");
+    await expect.poll(() => at.got, POLL).toEqual(["1", "2", "3"]);
+    expect(reports).toHaveLength(1);
+  });
+});
+
+test("room.on refuses a message that the channel does not declare", async () => {
+  const room = joinChannel(await new Script().connect(), Room, { id: "a" });
+  const Other = message("OTHER", { text: z.string() });
+  expect(() => room.on(Other as never, () => undefined)).toThrow(
+    'OTHER is not an event of the channel "room:{id}". Declare it in events, or use the on() of the client.',
+  );
 });
 
 test("joinChannel refuses what is no client", () => {
