@@ -1,5 +1,6 @@
 /** The Bun adapter: serves a router on `Bun.serve`. */
 import { CLOSE } from "../protocol/control.ts";
+import { checkOptionNames } from "../protocol/option-names.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import type { Server } from "../router/contracts.ts";
 import { type DrainResult, drain } from "../router/drain.ts";
@@ -16,8 +17,10 @@ import {
   DEFAULT_CLIENT_ID_HEADER,
   DEFAULT_DRAIN_TIMEOUT_MS,
   DEFAULT_PORT,
+  HANDLER_OPTIONS,
   type HandlerOptions,
   type OptionsFor,
+  SERVE_OPTIONS,
   type ServeOptions,
   type ServerHandle,
   toServerOptions,
@@ -172,6 +175,7 @@ export async function serve<Data extends ConnectionData>(
   ...[given]: OptionsFor<Data, ServeOptions<Data>>
 ): Promise<ServerHandle> {
   const options: ServeOptions<Data> = given ?? {};
+  checkOptionNames<ServeOptions>("serve()", options, SERVE_OPTIONS);
   const handler = createHandler(router, options);
   const { port = DEFAULT_PORT, host } = options;
   const server = await startBun(handler, { port, ...(host !== undefined && { hostname: host }) });
@@ -201,6 +205,7 @@ export function createBunHandler<Data extends ConnectionData>(
   router: Router<Data>,
   ...[options]: OptionsFor<Data, HandlerOptions<Data>>
 ): BunHandler {
+  checkOptionNames<HandlerOptions>("createBunHandler()", options ?? {}, HANDLER_OPTIONS);
   const { server: _, ...handler } = createHandler(router, options ?? {});
   return handler;
 }

@@ -1,6 +1,7 @@
 /** Routes upgrades in a worker: finds the room in the request and forwards it to the room's Durable Object. */
 import { CLOSE } from "../protocol/control.ts";
 import { negotiate, offeredProtocols } from "../protocol/handshake.ts";
+import { checkOptionNames } from "../protocol/option-names.ts";
 
 /** The members of a Durable Object namespace that this file uses, such as `env.ROOM` or `env.ROOM.jurisdiction("eu")`. */
 export interface RoomNamespace {
@@ -77,6 +78,13 @@ const MAX_ROOM_LENGTH = 256;
  * ```
  */
 export function createRoomRoutes(options: RoomRoutesOptions = {}): RoomRoutes {
+  checkOptionNames<RoomRoutesOptions>("createRoomRoutes()", options, {
+    path: true,
+    roomPattern: true,
+    isRoom: true,
+    objectName: true,
+    locationHint: true,
+  });
   const { path = DEFAULT_PATH, isRoom, objectName, locationHint } = options;
   const find = typeof path === "function" ? path : matchPath(path);
   const pattern = whole(options.roomPattern ?? DEFAULT_PATTERN);

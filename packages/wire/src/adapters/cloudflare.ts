@@ -1,5 +1,6 @@
 /** The Cloudflare adapter: a Durable Object class that serves a router with the Hibernation API. */
 import type { ChannelPublishOptions, ChannelTarget } from "../channels/channel-target.ts";
+import { checkOptionNames } from "../protocol/option-names.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { PublishOptions, SendArguments } from "../router/context.ts";
 import type { DisconnectMatch, DisconnectOptions } from "../router/disconnect.ts";
@@ -10,7 +11,7 @@ import type { AnyMessageSchema } from "../schema/message.ts";
 import type { AllowedOrigins, AuthenticatedData, Authentication } from "./admission.ts";
 import type { DurableSocket, DurableState, DurableStorage } from "./durable/platform.ts";
 import { DurableServer, type DurableServerOptions } from "./durable/server.ts";
-import type { DataSource, OptionsFor } from "./serve-options.ts";
+import { COMMON_OPTIONS, type DataSource, type OptionsFor } from "./serve-options.ts";
 
 export {
   createRoomRoutes,
@@ -142,6 +143,10 @@ export function createDurableObjectHandler<
   ...[given]: OptionsFor<Data, DurableObjectOptions<Data, Base>>
 ): DurableObjectClass<Base> {
   const options: DurableObjectOptions<Data, Base> = given ?? {};
+  checkOptionNames<DurableObjectOptions>("createDurableObjectHandler()", options, {
+    ...COMMON_OPTIONS,
+    base: true,
+  });
   const base = (options.base ?? PlainObject) as unknown as new (state: DurableState, env: unknown) => object;
 
   const created = class extends base implements DurableObjectHandler {

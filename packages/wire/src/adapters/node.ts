@@ -1,6 +1,7 @@
 /** The Node adapter: serves a router with `node:http` and `ws`. */
 import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo, Socket as TcpSocket } from "node:net";
+import { checkOptionNames } from "../protocol/option-names.ts";
 import type { ConnectionData } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { AllowedOrigins, AuthenticatedData, Authentication } from "./admission.ts";
@@ -13,8 +14,10 @@ import {
   createHandle,
   type DataSource,
   DEFAULT_PORT,
+  HANDLER_OPTIONS,
   type HandlerOptions,
   type OptionsFor,
+  SERVE_OPTIONS,
   type ServeOptions,
   type ServerHandle,
 } from "./serve-options.ts";
@@ -66,6 +69,7 @@ export async function serve<Data extends ConnectionData>(
   ...[given]: OptionsFor<Data, ServeOptions<Data>>
 ): Promise<ServerHandle> {
   const options: ServeOptions<Data> = given ?? {};
+  checkOptionNames<ServeOptions>("serve()", options, SERVE_OPTIONS);
   const { port = DEFAULT_PORT, host } = options;
   const handler = new Handler(router, options);
   const endpoint = createEndpoints(handler.server, options, () => handler.isDraining);
@@ -110,6 +114,7 @@ export function createNodeHandler<Data extends ConnectionData>(
   router: Router<Data>,
   ...[options]: OptionsFor<Data, HandlerOptions<Data>>
 ): NodeHandler {
+  checkOptionNames<HandlerOptions>("createNodeHandler()", options ?? {}, HANDLER_OPTIONS);
   const handler = new Handler(router, options ?? {});
   return {
     upgrade: handler.upgrade,

@@ -1,5 +1,6 @@
 /** The options of `serve` on every platform, and the handle it returns. */
 import type { WsError } from "../protocol/error.ts";
+import type { OptionNames } from "../protocol/option-names.ts";
 import type { ServerCounters } from "../router/counters.ts";
 import type { DrainResult } from "../router/drain.ts";
 import type { FollowConnections } from "../router/following.ts";
@@ -52,6 +53,40 @@ export interface ServeOptions<Data extends ConnectionData = ConnectionData>
   /** Drain the server on SIGTERM. Default true. */
   readonly handleSignals?: boolean;
 }
+
+/** The names of the options that all platforms have. */
+export const COMMON_OPTIONS: OptionNames<Omit<HandlerOptions, "drainTimeoutMs">> = {
+  authenticate: true,
+  data: true,
+  path: true,
+  allowedOrigins: true,
+  allowedHosts: true,
+  protocols: true,
+  token: { queryParam: true, protocolPrefix: true },
+  maxPendingUpgrades: true,
+  maxConnections: true,
+  maxUpgradesPerSecond: true,
+  refresh: true,
+  context: true,
+  clientIdHeader: true,
+  onError: true,
+  onBroadcast: true,
+  onUpgrade: true,
+  onOpen: true,
+  onClose: true,
+  handshakeTimeoutMs: true,
+};
+
+export const HANDLER_OPTIONS: OptionNames<HandlerOptions> = { ...COMMON_OPTIONS, drainTimeoutMs: true };
+
+export const SERVE_OPTIONS: OptionNames<ServeOptions> = {
+  ...HANDLER_OPTIONS,
+  healthPath: true,
+  metricsPath: true,
+  port: true,
+  host: true,
+  handleSignals: true,
+};
 
 /**
  * The options of an adapter for the router's `Data`. They are required, with `authenticate` or `data`, when `Data` has

@@ -1,19 +1,22 @@
 /** Refuses options whose name does not exist, and suggests the name that was probably meant. */
 import { isObject } from "./checks.ts";
 
-/** The names of options. The value `true` accepts anything; an object has the names of a nested object's fields. */
+/**
+ * The names of options. `true` and a number, which is the default, accept anything; an object has the names of a nested
+ * object's fields.
+ */
 export type OptionNames<Options> = {
-  readonly [Name in keyof Options]-?: true | OptionNames<NonNullable<Options[Name]>>;
+  readonly [Name in keyof Options]-?: true | number | OptionNames<NonNullable<Options[Name]>>;
 };
 
 interface Names {
-  readonly [name: string]: true | Names;
+  readonly [name: string]: true | number | Names;
 }
 
 /** Throws a `TypeError` for the first unknown name. `owner` takes the options, such as `wsClient()`. */
 export function checkOptionNames<Options extends object>(
   owner: string,
-  options: Options,
+  options: object,
   names: OptionNames<Options>,
 ): void {
   check(owner, options, names as Names, "");
@@ -29,7 +32,7 @@ function check(owner: string, options: object, names: Names, path: string): void
       const advice = meant ? `Did you mean "${path}${meant}"?` : `Use one of ${known.join(", ")}.`;
       throw new TypeError(`${owner} has no option ${option}. ${advice}`);
     }
-    if (inner === true || value === undefined) continue;
+    if (typeof inner !== "object" || value === undefined) continue;
     if (!isObject(value))
       throw new TypeError(
         `The option ${option} of ${owner} must be an object. Its fields are ${Object.keys(inner).join(", ")}.`,

@@ -1,5 +1,6 @@
 /** The options of a router, their defaults, and the resolved form. */
 import { positiveOption } from "../protocol/checks.ts";
+import { checkOptionNames, type OptionNames } from "../protocol/option-names.ts";
 import type { PubSub } from "../pubsub/pubsub.ts";
 import { standardValidator, type Validator } from "../schema/validate.ts";
 import {
@@ -102,6 +103,41 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
   readonly maxReplayBytes?: number;
 }
 
+export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
+
+/** Every option. A number is the default of an option that must be a number above 0. */
+const OPTIONS = {
+  validator: true,
+  // Platforms have members of their own.
+  platform: true,
+  pubsub: true,
+  hooks: { onOpen: true, onClose: true, onAuth: true, onError: true },
+  heartbeat: { intervalMs: 30_000, timeoutMs: DEFAULT_HEARTBEAT_TIMEOUT_MS, onStaleConnection: true },
+  limits: { maxPayloadBytes: 1_000_000 },
+  socketBufferLimitBytes: 1_000_000,
+  rpcTimeoutMs: 30_000,
+  dropProgressOnBackpressure: true,
+  maxInflightRpcsPerSocket: 1_000,
+  rpcIdleTimeoutMs: true,
+  autoSendErrorOnThrow: true,
+  exposeErrorDetails: true,
+  warnIncompleteRpc: true,
+  authorizeTopic: true,
+  maxTopicsPerConnection: 256,
+  joinsPerSecond: 10,
+  slowConsumerTimeoutMs: 30_000,
+  metrics: true,
+  processBufferBudgetBytes: 256 * 1024 * 1024,
+  maxOutboundFrameBytes: 16 * 1024 * 1024,
+  maxInboundBytesPerConnection: 1_500_000,
+  processInboundBudgetBytes: 256 * 1024 * 1024,
+  maxReplayBytes: 4 * 1024 * 1024,
+} as const satisfies OptionNames<RouterOptions>;
+
+type Numbers<Table> = {
+  readonly [Name in keyof Table as Table[Name] extends number ? Name : never]: number;
+};
+
 /** The options with their defaults applied. */
 export interface ResolvedOptions {
   readonly validator: Validator;
@@ -130,66 +166,45 @@ export interface ResolvedOptions {
   readonly metrics: Metrics | undefined;
 }
 
-export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
-
+/** Throws for an unknown option, and for a number that is not above 0. */
 export function resolveOptions(options: RouterOptions<AnyData>): ResolvedOptions {
-  const rpcTimeoutMs = positiveOption("rpcTimeoutMs", options.rpcTimeoutMs, 30_000);
+  checkOptionNames<RouterOptions<AnyData>>("createRouter()", options, OPTIONS);
+  const { heartbeat } = options;
+  const numbers = numbersOf(options, OPTIONS, "");
   return {
+    ...numbers,
+    ...numbersOf(options.limits ?? {}, OPTIONS.limits, "limits."),
     validator: options.validator ?? standardValidator,
     pubsub: options.pubsub ?? options.platform?.pubsub,
-    heartbeat: options.heartbeat && {
-      ...options.heartbeat,
-      intervalMs: positiveOption("heartbeat.intervalMs", options.heartbeat.intervalMs, 30_000),
-      timeoutMs: positiveOption(
-        "heartbeat.timeoutMs",
-        options.heartbeat.timeoutMs,
-        DEFAULT_HEARTBEAT_TIMEOUT_MS,
-      ),
-    },
-    maxPayloadBytes: positiveOption("limits.maxPayloadBytes", options.limits?.maxPayloadBytes, 1_000_000),
-    socketBufferLimitBytes: positiveOption(
-      "socketBufferLimitBytes",
-      options.socketBufferLimitBytes,
-      1_000_000,
-    ),
-    rpcTimeoutMs,
+    heartbeat: heartbeat && { ...heartbeat, ...numbersOf(heartbeat, OPTIONS.heartbeat, "heartbeat.") },
     dropProgressOnBackpressure: options.dropProgressOnBackpressure ?? true,
-    maxInflightRpcsPerSocket: positiveOption(
-      "maxInflightRpcsPerSocket",
-      options.maxInflightRpcsPerSocket,
-      1_000,
+    rpcIdleTimeoutMs: positiveOption(
+      "rpcIdleTimeoutMs",
+      options.rpcIdleTimeoutMs,
+      numbers.rpcTimeoutMs + 10_000,
     ),
-    rpcIdleTimeoutMs: positiveOption("rpcIdleTimeoutMs", options.rpcIdleTimeoutMs, rpcTimeoutMs + 10_000),
     autoSendErrorOnThrow: options.autoSendErrorOnThrow ?? true,
     exposeErrorDetails: options.exposeErrorDetails ?? false,
     warnIncompleteRpc: (options.warnIncompleteRpc ?? true) && isDevelopment(),
     authorizeTopic: options.authorizeTopic,
-    maxTopicsPerConnection: positiveOption("maxTopicsPerConnection", options.maxTopicsPerConnection, 256),
-    joinsPerSecond: positiveOption("joinsPerSecond", options.joinsPerSecond, 10),
-    slowConsumerTimeoutMs: positiveOption("slowConsumerTimeoutMs", options.slowConsumerTimeoutMs, 30_000),
-    processBufferBudgetBytes: positiveOption(
-      "processBufferBudgetBytes",
-      options.processBufferBudgetBytes,
-      256 * 1024 * 1024,
-    ),
-    maxOutboundFrameBytes: positiveOption(
-      "maxOutboundFrameBytes",
-      options.maxOutboundFrameBytes,
-      16 * 1024 * 1024,
-    ),
-    maxInboundBytesPerConnection: positiveOption(
-      "maxInboundBytesPerConnection",
-      options.maxInboundBytesPerConnection,
-      1_500_000,
-    ),
-    processInboundBudgetBytes: positiveOption(
-      "processInboundBudgetBytes",
-      options.processInboundBudgetBytes,
-      256 * 1024 * 1024,
-    ),
-    maxReplayBytes: positiveOption("maxReplayBytes", options.maxReplayBytes, 4 * 1024 * 1024),
     metrics: options.metrics,
   };
+}
+
+function numbersOf<Table extends object>(
+  options: { readonly [Name in keyof Numbers<Table>]?: number | undefined },
+  table: Table,
+  path: string,
+): Numbers<Table> {
+  const numbers: Record<string, number> = {};
+  for (const [name, value] of Object.entries(table))
+    if (typeof value === "number")
+      numbers[name] = positiveOption(
+        path + name,
+        (options as Record<string, number | undefined>)[name],
+        value,
+      );
+  return numbers as Numbers<Table>;
 }
 
 /** Whether `NODE_ENV` is not `production`. Read through globalThis, because not every runtime has a process. */
