@@ -25,7 +25,7 @@ export async function takeInspectorPictures(
   fileOf: (look: Look) => string,
 ): Promise<void> {
   const { router, authenticate } = createChat(new Map(PEOPLE.map((name) => [name, name])));
-  const inspector = createInspector(router);
+  const inspector = createInspector(router, { enabled: true });
   const address = await inspector.listen({ port: 0 });
   const server = await serve(router, { port: 0, host: "localhost", handleSignals: false, authenticate });
   const clients = PEOPLE.map((name) =>

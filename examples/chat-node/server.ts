@@ -7,7 +7,7 @@ import { users } from "./users.ts";
 const { router, authenticate } = createChat(users);
 const inspectorPort = process.env["INSPECTOR_PORT"];
 if (inspectorPort !== undefined) {
-  const address = await createInspector(router).listen({ port: Number(inspectorPort) });
+  const address = await createInspector(router, { enabled: true }).listen({ port: Number(inspectorPort) });
   console.log(`The inspector is on ${address}.`);
 }
 const { port } = await serve(router, {

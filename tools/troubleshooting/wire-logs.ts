@@ -5,7 +5,7 @@ import type { LogEntry } from "./entries.ts";
 export const LOGS: readonly LogEntry[] = [
   {
     text: "The heartbeat is off: dead peers are detected …",
-    why: "The router option `heartbeat` is not set, so the server notices a vanished peer late.",
+    why: "The router option `heartbeat` is not set, so the server notices a vanished peer late. The line appears in production only.",
     todo: "Set `heartbeat` on the router, as in [Production](wire-operations.md).",
   },
   {
@@ -17,6 +17,11 @@ export const LOGS: readonly LogEntry[] = [
     text: "An upgrade was refused (4403): its Host header is …",
     why: "The option `allowedHosts` is set, and the request names another host. Health checks by IP address are a common cause.",
     todo: "Add the host to `allowedHosts` if it is yours.",
+  },
+  {
+    text: "An upgrade was refused (404): its path is …",
+    why: "The client's URL has another path than the option `path` of the server. The client sees only close code 1006, or status 404.",
+    todo: "Correct the `url` of the client, or the option `path`. If the proxy changes the path, correct the proxy.",
   },
   {
     text: "An upgrade was refused (4403): it has cookies but no Origin header.",
@@ -92,6 +97,11 @@ export const LOGS: readonly LogEntry[] = [
     text: "No handler is registered for message type …",
     why: "A client sent a type that this router does not know. The line appears in development only.",
     todo: "Register a handler with `router.on()` or `router.rpc()`.",
+  },
+  {
+    text: "A client cancelled its request … before the response.",
+    why: "The page aborted the request, left its loop, or removed the component that made it. The line appears once per type, in development only.",
+    todo: "Nothing, if that was meant. A handler that should stop reads `ctx.abortSignal`. A page that should let the request finish does not abort it.",
   },
   {
     text: "The pub/sub failed to publish a message:",

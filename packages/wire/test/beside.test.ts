@@ -104,11 +104,14 @@ describe("an upgrade for another path", () => {
     expect(await responseTo(await listen(http), "/other", 300)).toBe("");
   });
 
-  test("gets 404 when all listeners of the server are wire handlers for other paths", async () => {
+  test("gets 404 and one line in the log when all listeners of the server are wire handlers for other paths", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    onTestFinished(() => warn.mockRestore());
     const http = createServer();
     for (const path of ["/a", "/b", "/c"]) http.on("upgrade", createWire({ path }).upgrade);
     const port = await listen(http);
     expect(await responseTo(port, "/d", 5_000)).toMatch(/^HTTP\/1\.1 404 /);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('its path is "/d"'));
     for (const path of ["/a", "/b", "/c"]) expect(await askWire(port, path, "Ada")).toBe("Hello, Ada!");
   });
 });

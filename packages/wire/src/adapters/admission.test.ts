@@ -252,6 +252,19 @@ describe("an upgrade", () => {
     expect(await verdictOn({}, options, "ws://chat.example/live?x=/")).toMatchObject({ kind: "admit" });
   });
 
+  test("for another path is reported with that path and the server's own, without the query", async () => {
+    const lines: unknown[] = [];
+    const reports = { error: () => undefined, refused: (...line: unknown[]) => void lines.push(line) };
+    const url = "ws://chat.example/nope?access_token=secret";
+    await new Admission({ path: "/ws" }, reports).judge(upgradeOf(url, { host: "chat.example" }));
+    expect(lines).toEqual([
+      [
+        "path",
+        'An upgrade was refused (404): its path is "/nope", but the option path of this server is "/ws". Connect the client to that path, or change the option.',
+      ],
+    ]);
+  });
+
   test.each([
     { offered: undefined, protocol: undefined, greets: false },
     { offered: HALYARD, protocol: HALYARD, greets: true },

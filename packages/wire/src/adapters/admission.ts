@@ -106,7 +106,7 @@ export class Admission<Data extends ConnectionData> {
   async judge(upgrade: Upgrade): Promise<Verdict> {
     const { path, token: tokenOptions, protocols = [], allowedOrigins } = this.#options;
     if (path !== undefined && upgrade.url.pathname !== path)
-      return { kind: "http", status: 404, headers: {} };
+      return this.#refusePath(upgrade.url.pathname, path);
     const host = upgrade.header("host");
     if (host !== null && parseHost(host) === undefined) return BAD_REQUEST;
     const prefix = tokenOptions?.protocolPrefix ?? DEFAULT_PROTOCOL_PREFIX;
@@ -141,6 +141,15 @@ export class Admission<Data extends ConnectionData> {
   #tokenOf({ url }: Upgrade, offered: readonly string[], prefix: string): string | undefined {
     const parameter = this.#options.token?.queryParam ?? DEFAULT_QUERY_PARAM;
     return tokenIn(offered, prefix) ?? url.searchParams.get(parameter) ?? undefined;
+  }
+
+  /** Without the query, which may contain a token. */
+  #refusePath(pathname: string, path: string): Verdict {
+    this.#reports.refused(
+      "path",
+      `An upgrade was refused (404): its path is ${quoted(pathname)}, but the option path of this server is ${quoted(path)}. Connect the client to that path, or change the option.`,
+    );
+    return { kind: "http", status: 404, headers: {} };
   }
 
   #refuseHost(host: string | null, greets: boolean): Verdict {

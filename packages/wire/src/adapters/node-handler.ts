@@ -102,9 +102,9 @@ export class Handler<Data extends ConnectionData> implements NodeHandler {
     if (claim === "others" || (claim === "unclear" && !offersWire(request))) return;
     // The peer may disconnect while it is being authenticated.
     socket.on("error", ignore);
-    const upgrade = claim === "ours" ? toUpgrade(request) : undefined;
+    const upgrade = claim === "unclear" ? undefined : toUpgrade(request);
     if (upgrade !== undefined) return this.#admit(request, socket, head, upgrade);
-    respond(socket, claim === "unclear" ? 500 : claim === "unknown-path" ? 404 : 400);
+    respond(socket, claim === "unclear" ? 500 : 400);
   }
 
   #admit(request: IncomingMessage, socket: Duplex, head: Buffer, upgrade: Upgrade): void {

@@ -1,7 +1,15 @@
 /** Logs refused upgrades, at most one line per minute and reason: an attacker must not be able to fill the log. */
 
 /** The reasons with a line of their own. */
-export type RefusalReason = "origin" | "cookies" | "host" | "login" | "thrown" | "timeout" | "unavailable";
+export type RefusalReason =
+  | "path"
+  | "origin"
+  | "cookies"
+  | "host"
+  | "login"
+  | "thrown"
+  | "timeout"
+  | "unavailable";
 
 const INTERVAL_MS = 60_000;
 /** Explains every refusal. */

@@ -1,18 +1,23 @@
 /** Who may see the inspector: programs and pages of this machine, or those that the application authorizes. */
 import { isLoopbackName } from "../protocol/checks.ts";
-import { isDevelopment } from "../router/options.ts";
 
 /** Decides whether a request may see the inspector. */
 export type Authorize = (request: Request) => boolean | Promise<boolean>;
 
 const LOOPBACK_ADDRESSES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
 
-/** Throws in production, unless the application decides who may see the inspector. */
-export function requireDevelopment(authorize: Authorize | undefined): void {
-  if (authorize !== undefined || isDevelopment()) return;
+/** Throws unless development is said, or the application decides who may see the inspector. */
+export function requireDevelopment(authorize: Authorize | undefined, enabled: boolean | undefined): void {
+  if (enabled ?? (authorize !== undefined || isSaidDevelopment())) return;
   throw new TypeError(
-    "The inspector is for development, and NODE_ENV is production. Do not create it there, or set its option authorize, which decides who may see it.",
+    "The inspector is for development, and neither NODE_ENV (development or test) nor the option enabled says so. Start the program with NODE_ENV=development, or set enabled: true, or its option authorize, which decides who may see it.",
   );
+}
+
+/** A server whose NODE_ENV was forgotten is often one in production. */
+function isSaidDevelopment(): boolean {
+  const environment = process.env["NODE_ENV"];
+  return environment === "development" || environment === "test";
 }
 
 /** `fetch` does not know who connects, so it cannot be limited to this machine. */

@@ -21,9 +21,11 @@ import { Tap } from "./tap.ts";
 
 /** The options of `createInspector()`. */
 export interface InspectorOptions {
+  /** Whether it may be created. Default: with `authorize`, or when `NODE_ENV` is `development` or `test`. */
+  readonly enabled?: boolean;
   /**
-   * Whether a request may see the inspector. Required in production, for `fetch`, and to listen for other machines.
-   * Default: everybody on this machine.
+   * Whether a request may see the inspector. Required for `fetch`, and to listen for other machines. Default: everybody on
+   * this machine.
    */
   readonly authorize?: Authorize;
   /** Whether payloads are shown: of all messages, or of those for which the function returns true. Default false. */
@@ -70,7 +72,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 /**
  * Creates an inspector for development: a page with the connections, topics, message rates and frames of a router.
- * Create it before the router is served. Throws in production without the option `authorize`.
+ * Create it before the router is served. Throws unless `NODE_ENV` is `development` or `test`, or `enabled` or `authorize` is set.
  *
  * @example
  * ```ts
@@ -79,7 +81,7 @@ const HEADERS: Readonly<Record<string, string>> = {
  * import { serve } from "@halyard/wire/node";
  *
  * const router = createRouter();
- * if (process.env.NODE_ENV !== "production") {
+ * if (process.env.NODE_ENV === "development") {
  *   console.log(`Inspector: ${await createInspector(router).listen()}`);
  * }
  * await serve(router, { port: 3000 });
@@ -89,8 +91,8 @@ export function createInspector<Data extends ConnectionData>(
   router: Router<Data>,
   options: InspectorOptions = {},
 ): Inspector {
-  const { authorize, basePath = "/" } = options;
-  requireDevelopment(authorize);
+  const { authorize, basePath = "/", enabled } = options;
+  requireDevelopment(authorize, enabled);
   const base = checkBasePath(basePath);
   const recorder = new Recorder(checkMaxFrames(options.maxFrames));
   const tap = new Tap(recorder, describer(router, options));

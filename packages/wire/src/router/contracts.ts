@@ -262,6 +262,8 @@ export interface Server {
   limitExceeded(info: LimitExceededInfo<AnyData>): void;
   /** Warns once per message type about a request handler that ended without a response. */
   warnIncomplete(type: string): void;
+  /** Logs once per message type, in development, that a client cancelled a request. */
+  noteAbort(type: string): void;
   /** Closes every connection with 1012; resolves when all are gone. */
   stop(reason?: string): Promise<void>;
 }

@@ -244,6 +244,8 @@ export class InboundCall extends InboundEvent implements CallInFlight {
   }
 
   abort(): void {
+    // Readers of a stream usually stop it like this.
+    if (this.isRunning && !this.isStream) this.ws.server.noteAbort(this.type);
     this.cancel(new WsError("CANCELLED", "The caller cancelled the request."));
   }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { RpcSchema } from "../schema/message.ts";
 import { createTestServer } from "../testing/index.ts";
 import { createRouter, message, rpc, z } from "../zod.ts";
 
@@ -15,6 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.unstubAllEnvs();
   print.mockClear();
   warn.mockClear();
 });
@@ -111,6 +113,38 @@ describe("a mistake of a peer", () => {
     expect(peer.frames.at(-1)?.payload).toMatchObject({
       message: 'The message PAIR declares no meta "tag". Leave it out, or declare it.',
     });
+  });
+});
+
+describe("a request that its client cancels", () => {
+  /** Cancels two requests while their handlers run; returns what was logged. */
+  async function linesOf(Save: RpcSchema & { readonly durable?: undefined }): Promise<unknown[][]> {
+    const info = vi.spyOn(console, "info").mockImplementation(() => undefined);
+    const router = createRouter().rpc(Save, () => new Promise<never>(() => undefined));
+    const peer = await createTestServer(router).connect();
+    for (const correlationId of ["1", "2"]) {
+      await peer.send(Save, {}, { correlationId });
+      await peer.sendRaw(JSON.stringify({ type: "$ws:abort", meta: { correlationId } }));
+    }
+    await peer.sendRaw(JSON.stringify({ type: "$ws:abort", meta: { correlationId: "1" } }));
+    const { calls } = info.mock;
+    info.mockRestore();
+    return calls;
+  }
+
+  test("is logged once per type in development, with what the handler does", async () => {
+    vi.stubEnv("NODE_ENV", "development");
+    expect(await linesOf(rpc("SAVE_1", {}, "SAVED", {}))).toEqual([
+      [expect.stringContaining("A client cancelled its request SAVE_1 before the response.")],
+    ]);
+    expect(await linesOf(rpc("SAVE_2", {}, "SAVED", {}))).toHaveLength(1);
+  });
+
+  test("is not logged in production, nor when its progress is typed, so that a reader may stop", async () => {
+    vi.stubEnv("NODE_ENV", "production");
+    expect(await linesOf(rpc("SAVE_3", {}, "SAVED", {}))).toEqual([]);
+    vi.stubEnv("NODE_ENV", "development");
+    expect(await linesOf(rpc("SAVE_4", {}, "SAVED", {}, { progress: z.object({}) }))).toEqual([]);
   });
 });
 

@@ -22,7 +22,7 @@ import { ConnectionScope } from "./inbound-event.ts";
 import { InboundMemory } from "./inbound-memory.ts";
 import { figuresOf, type Metrics } from "./metrics.ts";
 import { NativeTopics } from "./native-topics.ts";
-import { DEFAULT_HEARTBEAT_TIMEOUT_MS, type ResolvedOptions } from "./options.ts";
+import { DEFAULT_HEARTBEAT_TIMEOUT_MS, isDevelopment, type ResolvedOptions } from "./options.ts";
 import type { AnyData, Peer, ServerContext, SharedFrame, Socket } from "./peer.ts";
 import { pendingOf } from "./pending.ts";
 import { publish } from "./publish.ts";
@@ -42,6 +42,7 @@ export interface RouterParts {
 }
 
 const warnedTypes = new Set<string>();
+const abortedTypes = new Set<string>();
 
 export class RouterServer implements Server {
   readonly clock: Clock;
@@ -299,6 +300,14 @@ export class RouterServer implements Server {
     warnedTypes.add(type);
     console.warn(
       `[halyard] The handler of ${type} finished without a response, so its caller waits until the deadline. Return the response, or call ctx.reply() or ctx.error().`,
+    );
+  }
+
+  noteAbort(type: string): void {
+    if (!isDevelopment() || abortedTypes.has(type)) return;
+    abortedTypes.add(type);
+    console.info(
+      `[halyard] A client cancelled its request ${type} before the response. The handler continues unless it reads ctx.abortSignal or calls ctx.onCancel(), and its response is not sent. Logged once per type, in development.`,
     );
   }
 

@@ -163,9 +163,27 @@ describe("guide/inspector: Payloads", () => {
 });
 
 describe("guide/inspector: Who can open it", () => {
-  test("in production it throws without authorize, and with it the function decides", async () => {
+  test.each(["development", "test"])("with NODE_ENV %s it can be created, unless enabled is false", (env) => {
+    vi.stubEnv("NODE_ENV", env);
+    createInspector(createRouter());
+    expect(() => createInspector(createRouter(), { enabled: false })).toThrow(
+      "The inspector is for development",
+    );
+  });
+
+  test.each([undefined, "", "production", "Production", "staging"])(
+    "with NODE_ENV %s it throws and says what to set, unless enabled is true",
+    (env) => {
+      vi.stubEnv("NODE_ENV", env);
+      expect(() => createInspector(createRouter())).toThrow(
+        "Start the program with NODE_ENV=development, or set enabled: true, or its option authorize",
+      );
+      createInspector(createRouter(), { enabled: true });
+    },
+  );
+
+  test("in production the function authorize decides", async () => {
     vi.stubEnv("NODE_ENV", "production");
-    expect(() => createInspector(createRouter())).toThrow("NODE_ENV is production");
     const authorize = (request: Request) =>
       Promise.resolve(request.headers.get("authorization") === "Bearer key");
     const { get } = createApp({ authorize });

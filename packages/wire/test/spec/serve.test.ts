@@ -13,13 +13,14 @@ interface Data {
   readonly from?: string | null;
 }
 
-let logged: string[] = [];
+const logged: string[] = [];
 
 beforeEach(() => {
   vi.spyOn(console, "info").mockImplementation((text) => logged.push(String(text)));
 });
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.unstubAllEnvs();
 });
 
 describe.each(libraries)("guide/node: Options ($name)", ({ createRouter, message, rpc, string, unknown }) => {
@@ -219,12 +220,17 @@ describe.each(libraries)("guide/node: Options ($name)", ({ createRouter, message
 });
 
 describe("guide/node: Options", () => {
-  test("serve logs once per process that the heartbeat is off", async () => {
+  test("serve logs once per process that the heartbeat is off, and only in production", async () => {
     const [library] = libraries;
-    logged = logged.filter((line) => line.includes("heartbeat is off"));
     if (library === undefined) throw new Error("The list of libraries is empty");
+    const notices = () => logged.filter((line) => line.includes("heartbeat is off"));
     await start(library.createRouter());
+    expect(notices()).toEqual([]);
+    vi.stubEnv("NODE_ENV", "production");
     await start(library.createRouter({ heartbeat: {} }));
-    expect(logged).toHaveLength(1);
+    expect(notices()).toEqual([]);
+    await start(library.createRouter());
+    await start(library.createRouter());
+    expect(notices()).toHaveLength(1);
   });
 });

@@ -21,6 +21,21 @@ export function admissionTests(suite: Suite): void {
       },
     );
 
+    test("logs a wrong path with the server's own, once per minute and without the query", async () => {
+      const { url, process } = server();
+      for (const path of ["/wrong", "/wrong/too"])
+        expect((await handshake(`${url}${path}?access_token=${CANARY}`)).status).toBe(404);
+      if (process === undefined) return;
+      const lines = () =>
+        process
+          .output()
+          .split("\n")
+          .filter((line) => line.includes("(404)"));
+      await expect.poll(lines, POLL).toHaveLength(1);
+      expect(lines()[0]).toMatch(/its path is "\/\S*", but the option path of this server is "\/live"/);
+      expect(process.output()).not.toContain(CANARY);
+    });
+
     test("accepts upgrades on every path when none is configured", async () => {
       const peer = await greeted(`${open().url}/anywhere/at/all?x=1`);
       expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ type: "GREETING" });
