@@ -10,7 +10,14 @@ export type { SessionBus, SessionBusListener } from "./bus/bus.ts";
 export { IdentityError, type IdentityErrorOptions, type IdentityProblem } from "./callers/errors.ts";
 export type { AuthInstance, RequestCredentials } from "./live/auth-instance.ts";
 export type { EndReason, SessionListener } from "./live/live-session.ts";
-export type { ChangedPart, Row, SessionCaller, SessionChange } from "./live/session-caller.ts";
+export type {
+  ChangedPart,
+  Row,
+  SessionCaller,
+  SessionChange,
+  SessionRow,
+  UserRow,
+} from "./live/session-caller.ts";
 
 /**
  * The caller of a request: from its session cookie, or from a bearer or one-time token. Undefined without a session that
@@ -29,12 +36,13 @@ export type { ChangedPart, Row, SessionCaller, SessionChange } from "./live/sess
  * }
  * ```
  */
-export async function findCaller(
-  auth: AuthInstance,
+export async function findCaller<Auth extends AuthInstance>(
+  auth: Auth,
   credentials: RequestCredentials,
-): Promise<SessionCaller | undefined> {
+): Promise<SessionCaller<Auth> | undefined> {
   const sessions = await sessionsOf(auth);
-  return sessions.findCaller(credentials);
+  // The rows are what Better Auth's own output functions return, which `$Infer` describes.
+  return sessions.findCaller(credentials) as Promise<SessionCaller<Auth> | undefined>;
 }
 
 /**
@@ -54,13 +62,13 @@ export async function findCaller(
  * }
  * ```
  */
-export async function followCaller(
-  auth: AuthInstance,
+export async function followCaller<Auth extends AuthInstance>(
+  auth: Auth,
   caller: Pick<SessionCaller, "sessionId">,
-  listener: SessionListener,
+  listener: SessionListener<Auth>,
 ): Promise<() => void> {
   const { live } = await sessionsOf(auth);
-  return live.follow(caller.sessionId, listener);
+  return live.follow(caller.sessionId, listener as SessionListener);
 }
 
 /** Whose rows were changed. */

@@ -104,7 +104,7 @@ async function createStorage(atEnd: AtEnd): Promise<NonNullable<BetterAuthOption
   };
 }
 
-function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session" | "baseURL">) {
+function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session" | "baseURL" | "user">) {
   return {
     baseURL: BASE_URL,
     secret: "a secret for tests that is long enough 0123456789",
@@ -132,7 +132,10 @@ function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session" | "base
 }
 
 /** One process of the application. */
-export async function startAuth(store: Store, more: Pick<BetterAuthOptions, "session" | "baseURL"> = {}) {
+export async function startAuth(
+  store: Store,
+  more: Pick<BetterAuthOptions, "session" | "baseURL" | "user"> = {},
+) {
   const options = optionsOf(store, more);
   await (await getMigrations(options)).runMigrations();
   const auth = betterAuth(options);

@@ -23,7 +23,7 @@ const auth = betterAuth({ plugins: [admin(), organization()] });
 export async function watch(request: Request, bus: SessionBus): Promise<() => void> {
   await connectSessions(auth, bus);
   const caller = await findCaller(auth, request);
-  assertEqual<typeof caller, SessionCaller | undefined>();
+  assertEqual<typeof caller, SessionCaller<typeof auth> | undefined>();
   if (caller === undefined) throw new IdentityError("not-signed-in", "Sign in.");
   assertEqual<typeof caller.organizationRole, string | undefined>();
   await forgetCaller(auth, { userId: caller.userId });
@@ -31,7 +31,7 @@ export async function watch(request: Request, bus: SessionBus): Promise<() => vo
   await followCaller(auth, caller, { changed: () => undefined });
   return followCaller(auth, caller, {
     changed: ({ changed, current }) => {
-      assertEqual<typeof current, SessionCaller>();
+      assertEqual<typeof current, SessionCaller<typeof auth>>();
       changed.includes("role");
     },
     ended: (reason) => {

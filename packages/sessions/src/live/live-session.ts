@@ -1,4 +1,5 @@
 /** A session that this process follows. */
+import type { AuthInstance } from "./auth-instance.ts";
 import type { SessionCaller, SessionChange, SessionReading } from "./session-caller.ts";
 
 /**
@@ -8,11 +9,11 @@ import type { SessionCaller, SessionChange, SessionReading } from "./session-cal
 export type EndReason = "ended" | "unavailable";
 
 /** Receives what happens to a session. */
-export interface SessionListener {
+export interface SessionListener<Auth extends AuthInstance = AuthInstance> {
   /** The session holds: called once, before `followCaller` resolves. */
-  current?(caller: SessionCaller): void;
+  current?(caller: SessionCaller<Auth>): void;
   /** The session holds, with another user, role or organization. */
-  changed(change: SessionChange): void;
+  changed(change: SessionChange<Auth>): void;
   /** The session was renewed until `expiresAt`, in ms since epoch. */
   renewed?(expiresAt: number): void;
   /** The session no longer counts. No other call follows. */

@@ -1,10 +1,26 @@
 /** A signed-in user as applications see one, and the difference between two readings of it. */
 
+import type { AuthInstance } from "./auth-instance.ts";
+
 /** A row of the host's table, without the fields that Better Auth does not return. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The caller of a request: a user with a session that holds. */
-export interface SessionCaller {
+interface Inferring extends AuthInstance {
+  readonly $Infer: { readonly Session: { readonly user: object; readonly session: object } };
+}
+
+/** The user's row, with the fields and types that `auth.$Infer` gives it, additional fields included. */
+export type UserRow<Auth extends AuthInstance> = Auth extends Inferring
+  ? Readonly<Auth["$Infer"]["Session"]["user"]>
+  : Row;
+
+/** The session's row without its token, with the fields and types that `auth.$Infer` gives it. */
+export type SessionRow<Auth extends AuthInstance> = Auth extends Inferring
+  ? Readonly<Omit<Auth["$Infer"]["Session"]["session"], "token">>
+  : Row;
+
+/** The caller of a request: a user with a session that holds. `Auth` is the type of the Better Auth instance. */
+export interface SessionCaller<Auth extends AuthInstance = AuthInstance> {
   /** The id of the user. */
   readonly userId: string;
   /** The id of the session's row. Not a credential. */
@@ -20,22 +36,22 @@ export interface SessionCaller {
   /** When the session ends unless it is renewed, in ms since epoch. */
   readonly expiresAt: number;
   /** The user's row. */
-  readonly user: Row;
+  readonly user: UserRow<Auth>;
   /** The session's row, without its token. */
-  readonly session: Row;
+  readonly session: SessionRow<Auth>;
 }
 
 /** What may differ between two readings of a session. `user` and `session` are other fields of the rows. */
 export type ChangedPart = "role" | "organizationId" | "organizationRole" | "user" | "session";
 
 /** A change of a session that holds. */
-export interface SessionChange {
+export interface SessionChange<Auth extends AuthInstance = AuthInstance> {
   /** The parts that differ. */
   readonly changed: readonly ChangedPart[];
   /** The caller before the change. */
-  readonly previous: SessionCaller;
+  readonly previous: SessionCaller<Auth>;
   /** The caller after it. */
-  readonly current: SessionCaller;
+  readonly current: SessionCaller<Auth>;
 }
 
 /** One reading of a session, with what finds its next change. */

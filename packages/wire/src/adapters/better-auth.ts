@@ -12,7 +12,14 @@ import type { ConnectionFollower, FollowConnections, FollowedServer } from "../r
 import type { AnyData, ConnectionData } from "../router/peer.ts";
 import { SessionConnections, sessionFields } from "./session-connections.ts";
 
-export type { AuthInstance, SessionBus, SessionCaller, SessionChange } from "@halyard/sessions";
+export type {
+  AuthInstance,
+  SessionBus,
+  SessionCaller,
+  SessionChange,
+  SessionRow,
+  UserRow,
+} from "@halyard/sessions";
 export type { OpenContext } from "../router/context.ts";
 export type {
   ConnectionFollower,
@@ -45,17 +52,20 @@ const MAX_ADMITTED = 10_000;
 export interface SessionData extends ConnectionData, SessionFields {}
 
 /** The options of `betterAuthSession`. */
-export interface BetterAuthSessionOptions<Extra extends object = Record<never, never>> {
+export interface BetterAuthSessionOptions<
+  Extra extends object = Record<never, never>,
+  Auth extends AuthInstance = AuthInstance,
+> {
   /**
    * More fields for `ctx.data`. Runs when a connection opens, and again when the user, role or organization changes.
-   * Default: none.
+   * `user` and `session` have the types of `auth.$Infer`. Default: none.
    */
-  readonly data?: (caller: SessionCaller) => Extra | Promise<Extra>;
+  readonly data?: (caller: SessionCaller<Auth>) => Extra | Promise<Extra>;
   /**
    * Runs after `ctx.data` of an open connection was replaced, because the user, a role or the organization has changed. A
    * session that ends closes the connection with 4401 instead.
    */
-  readonly onSessionChange?: (ctx: OpenContext<SessionData & Extra>, change: SessionChange) => unknown;
+  readonly onSessionChange?: (ctx: OpenContext<SessionData & Extra>, change: SessionChange<Auth>) => unknown;
   /**
    * Carries changes between the processes of the application; `false`: none. Default: the router's pub/sub, if it spans
    * processes.
@@ -66,8 +76,8 @@ export interface BetterAuthSessionOptions<Extra extends object = Record<never, n
 }
 
 /** Options with `data`. Without it, no type of more fields may be inferred from where the result is used. */
-type WithData<Extra extends object> = BetterAuthSessionOptions<Extra> &
-  Required<Pick<BetterAuthSessionOptions<Extra>, "data">>;
+type WithData<Extra extends object, Auth extends AuthInstance> = BetterAuthSessionOptions<Extra, Auth> &
+  Required<Pick<BetterAuthSessionOptions<Extra, Auth>, "data">>;
 
 /** What `betterAuthSession` returns, for the option `authenticate`. */
 export interface SessionAuthenticator<Data extends object> {
@@ -97,21 +107,21 @@ export interface SessionAuthenticator<Data extends object> {
  * await serve(router, { authenticate: betterAuthSession(auth) });
  * ```
  */
-export function betterAuthSession<Extra extends object>(
-  auth: AuthInstance,
-  options: WithData<Extra> & { readonly anonymous: true },
+export function betterAuthSession<Extra extends object, Auth extends AuthInstance>(
+  auth: Auth,
+  options: WithData<Extra, Auth> & { readonly anonymous: true },
 ): SessionAuthenticator<Partial<SessionFields & Extra>>;
-export function betterAuthSession<Extra extends object>(
-  auth: AuthInstance,
-  options: WithData<Extra>,
+export function betterAuthSession<Extra extends object, Auth extends AuthInstance>(
+  auth: Auth,
+  options: WithData<Extra, Auth>,
 ): SessionAuthenticator<SessionFields & Extra>;
-export function betterAuthSession(
-  auth: AuthInstance,
-  options: BetterAuthSessionOptions & { readonly anonymous: true },
+export function betterAuthSession<Auth extends AuthInstance>(
+  auth: Auth,
+  options: BetterAuthSessionOptions<Record<never, never>, Auth> & { readonly anonymous: true },
 ): SessionAuthenticator<Partial<SessionFields>>;
-export function betterAuthSession(
-  auth: AuthInstance,
-  options?: BetterAuthSessionOptions,
+export function betterAuthSession<Auth extends AuthInstance>(
+  auth: Auth,
+  options?: BetterAuthSessionOptions<Record<never, never>, Auth>,
 ): SessionAuthenticator<SessionFields>;
 export function betterAuthSession(
   auth: AuthInstance,
