@@ -38,6 +38,7 @@ export type {
   ErrorContext,
   ErrorOptions,
   EventContext,
+  FailOptions,
   MessageMeta,
   Middleware,
   MiddlewareContext,
@@ -93,8 +94,10 @@ export type {
   PresenceInput,
   PresenceOutput,
 } from "./schema/channel.ts";
+export type * from "./schema/declared-errors.ts";
 export type {
   AnyMessageSchema,
+  AnyRpcOptions,
   DurableConfig,
   DurableSchema,
   MessageArguments,

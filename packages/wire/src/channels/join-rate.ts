@@ -22,7 +22,7 @@ export class JoinRate {
     const exceeded = { observed: 1, limit: capacity, retryAfterMs };
     server.limitExceeded({ type: "rate", clientId: call.ws.clientId, ws: call.ws, ...exceeded });
     const message = "Too many joins of channels. Retry after retryAfterMs, or raise joinsPerSecond.";
-    call.fail({ code: "RESOURCE_EXHAUSTED", message, retryable: true, retryAfterMs });
+    call.failWith({ code: "RESOURCE_EXHAUSTED", message, retryable: true, retryAfterMs });
     return true;
   }
 

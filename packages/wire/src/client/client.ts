@@ -173,6 +173,7 @@ export function createClient(options: ClientOptions, environment: Environment = 
         return expires();
       case "$ws:error": {
         const error = errorIn(fields);
+        call?.readError?.(error, core);
         return call ? call.settle(error) : report(error);
       }
       case "$ws:sync":
@@ -293,10 +294,10 @@ export function createClient(options: ClientOptions, environment: Environment = 
         const timeoutMs = Math.min(silenceMs, deadlineMs);
         const timestamp = environment.Date.now();
         const frame = write(schema, payload, { timestamp, ...meta, correlationId, timeoutMs });
-        const { type, stream } = schema;
+        const { type, stream, readError } = schema;
         if (!reply) throw failure("INVALID_ARGUMENT", text("response", type));
         call = requests.open(
-          { id: correlationId, type, frame, reply, progress, resolve, reject },
+          { id: correlationId, type, frame, reply, readError, progress, resolve, reject },
           stream ? undefined : timeoutMs,
           signal,
         );

@@ -1,10 +1,9 @@
 /** Reads a message of the server with its schema. */
-import { isObject } from "../protocol/checks.ts";
 import { isStandardMetaKey } from "../protocol/control.ts";
 import type { Meta } from "../protocol/envelope.ts";
 import type { AnyErrorCode } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
-import { readMeta, readPart, standardValidator } from "../schema/validate.ts";
+import { pick, readMeta, readPart, standardValidator } from "../schema/validate.ts";
 import { failure } from "./failures.ts";
 import type { ClientOptions } from "./options.ts";
 import { text } from "./texts.ts";
@@ -48,13 +47,4 @@ function strip({ payload, meta }: AnyMessageSchema, message: Inbound): Inbound {
     meta: pick(meta ?? { entries: {} }, message.meta, isStandardMetaKey) as Meta,
     payload: payload && pick(payload, message.payload),
   };
-}
-
-/** Zod keeps the declared keys in `shape`, Valibot in `entries`. For other libraries nothing is removed. */
-function pick(schema: object, value: unknown, keeps?: (key: string) => boolean): unknown {
-  const { shape, entries = shape } = schema as { shape?: object; entries?: object };
-  if (!entries || !isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).filter(([key]) => Object.hasOwn(entries, key) || keeps?.(key)),
-  );
 }

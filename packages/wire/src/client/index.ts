@@ -21,8 +21,10 @@ export type {
   PresenceInput,
   PresenceOutput,
 } from "../schema/channel.ts";
+export type * from "../schema/declared-errors.ts";
 export type {
   AnyMessageSchema,
+  AnyRpcOptions,
   DurableConfig,
   DurableSchema,
   MessageArguments,

@@ -15,6 +15,7 @@ import {
 import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
 import type { AnyChannel, Member, ParamsInput } from "../schema/channel.ts";
+import type { RequestError } from "../schema/declared-errors.ts";
 import type {
   AnyMessageSchema,
   DurableSchema,
@@ -255,7 +256,7 @@ export interface RequestState<S extends RpcSchema> {
   /** The response, when `success`. */
   readonly data: ReceivedMessage<S["response"]> | undefined;
   /** Why it failed, when `error`. */
-  readonly error: WsError | undefined;
+  readonly error: RequestError<S> | undefined;
   /** The last progress update. */
   readonly progress: ProgressOutput<S> | undefined;
 }
@@ -309,7 +310,7 @@ export function useRequest<S extends RpcSchema>(schema: S): UseRequest<S> {
       promise
         .then(
           (data) => show({ status: "success", data }),
-          (error: WsError) => show({ status: "error", error }),
+          (error: RequestError<S>) => show({ status: "error", error }),
         )
         .finally(() => {
           pending.delete(controller);
@@ -334,7 +335,7 @@ export interface CallState<S extends DurableSchema> {
   /** The response, when `success`. */
   readonly result: ReceivedMessage<S["response"]> | undefined;
   /** Why it failed, when `error`; the code is `CANCELLED` after `cancel()`. */
-  readonly error: WsError | undefined;
+  readonly error: RequestError<S> | undefined;
 }
 
 /** The result of `useCall`: the state of a call, and functions to start and to cancel. */
@@ -383,7 +384,7 @@ export function useCall<S extends DurableSchema>(
       change({ status: "success", result: await call.result });
     };
     setState({ ...NO_CALL, status: "pending", id: call.id });
-    read().catch((error: WsError) => change({ status: "error", error }));
+    read().catch((error: RequestError<S>) => change({ status: "error", error }));
     return call;
   }, []);
 

@@ -1,5 +1,6 @@
 /** Pending requests: each settles once, at the latest when its connection is lost or its timeout ends. */
 import { WsError } from "../protocol/error.ts";
+import type { ReadError } from "../schema/declared-errors.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import type { Environment } from "./environment.ts";
 import { failure } from "./failures.ts";
@@ -16,6 +17,7 @@ export interface Request {
   readonly type: string;
   readonly frame: string;
   readonly reply: AnyMessageSchema;
+  readonly readError: ReadError | undefined;
   readonly progress: Progress;
   readonly resolve: (message: Inbound) => void;
   readonly reject: (error: WsError) => void;

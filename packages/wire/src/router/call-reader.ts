@@ -68,7 +68,7 @@ async function send(
       continue;
     }
     // To the request that cancels, every error is the end that it wanted.
-    if (entry.kind === "error") request.fail(sendsItems ? entry.error : cancelled().toPayload());
+    if (entry.kind === "error") request.failWith(sendsItems ? entry.error : cancelled().toPayload());
     else request.reply(request.responseSchema, entry.payload);
     return true;
   }

@@ -14,8 +14,9 @@ import {
   readEntry,
   responseFrame,
 } from "./call-log.ts";
-import type { RpcContext, SendOptions } from "./context.ts";
+import type { FailOptions, RpcContext, SendOptions } from "./context.ts";
 import type { Connection } from "./contracts.ts";
+import { declaredFailure } from "./declared-failure.ts";
 import { fail } from "./failure.ts";
 import { InboundEvent } from "./inbound-event.ts";
 import { attempt, pendingOf } from "./pending.ts";
@@ -194,12 +195,16 @@ export class CallRun extends InboundEvent {
     if (this.isRunning) void this.reply(this.#schema.response, value);
   }
 
-  override fail(error: ErrorPayload): void {
+  fail(reason: string, data?: unknown, options?: FailOptions): never {
+    throw declaredFailure(this.ws.server, this.#schema, reason, data, options);
+  }
+
+  override failWith(error: ErrorPayload): void {
     if (this.isRunning) void this.#finish("finished", error.code, errorFrame(error));
   }
 
   override end(): void {
-    this.fail({ code: "INTERNAL", message: "Internal error" });
+    this.failWith({ code: "INTERNAL", message: "Internal error" });
   }
 
   /** The owner cancelled the call. */

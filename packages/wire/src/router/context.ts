@@ -4,6 +4,7 @@ import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
+import type { Fail } from "../schema/declared-errors.ts";
 import type {
   AnyMessageSchema,
   DurableConfig,
@@ -57,6 +58,9 @@ export interface ErrorOptions {
   /** How long the caller should wait before a retry, in ms. Not allowed with a terminal code. */
   readonly retryAfterMs?: number;
 }
+
+/** Options of `ctx.fail`. */
+export type FailOptions = Pick<ErrorOptions, "retryAfterMs">;
 
 /** Options of `publish`. */
 export interface PublishOptions<S extends AnyMessageSchema = AnyMessageSchema> {
@@ -179,6 +183,8 @@ export interface RpcContext<S extends RpcSchema = RpcSchema, Data extends Connec
   reply(schema: S["response"], ...rest: SendArguments<S["response"]>): void;
   /** Sends a progress update. */
   readonly progress: SendProgress<S>;
+  /** Throws an error that the schema declares, which ends the request with it. */
+  readonly fail: Fail<S, FailOptions>;
   /**
    * Called once if the call is cancelled: by the caller, a disconnect, the deadline, the idle limit or a forced drain.
    * Returns a function that removes the callback.

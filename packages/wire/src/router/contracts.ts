@@ -64,7 +64,7 @@ export interface ControlCall {
   /** Sends the response, and ends the call. */
   answer(type: ControlType, payload: object): void;
   /** Sends an error that is not reported to `onError`, and ends the call. */
-  fail(error: ErrorPayload): void;
+  failWith(error: ErrorPayload): void;
 }
 
 /** The route of a request of the protocol itself. Its payload is not checked by the schema, and it has no middleware. */

@@ -3,6 +3,7 @@
 import { sanitizeDetails } from "../protocol/details.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { Connection } from "./contracts.ts";
+import { DeclaredFailure } from "./declared-failure.ts";
 import type { InboundEvent } from "./inbound-event.ts";
 
 const MAX_QUOTED_LENGTH = 64;
@@ -29,8 +30,9 @@ export function fail(message: InboundEvent, thrown: unknown): void {
   const { server } = message.ws;
   const error = WsError.wrap(thrown, "INTERNAL");
   const suppressed = server.report(error, message);
-  if (suppressed || !server.options.autoSendErrorOnThrow) message.end();
-  else message.fail(visiblePart(error, thrown, server.options.exposeErrorDetails));
+  const isDeclared = error instanceof DeclaredFailure;
+  if (suppressed || !(isDeclared || server.options.autoSendErrorOnThrow)) message.end();
+  else message.failWith(visiblePart(error, thrown, isDeclared || server.options.exposeErrorDetails));
 }
 
 /** What a peer may see of a thrown error: the code and message of a `WsError`, nothing of other errors. */

@@ -3,8 +3,9 @@ import { CONTROL, type ControlType } from "../protocol/control.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";
-import type { RpcContext, SendOptions } from "./context.ts";
+import type { FailOptions, RpcContext, SendOptions } from "./context.ts";
 import type { CallInFlight, Connection } from "./contracts.ts";
+import { declaredFailure } from "./declared-failure.ts";
 import { InboundEvent } from "./inbound-event.ts";
 import { pendingOf } from "./pending.ts";
 
@@ -18,7 +19,7 @@ const RETRY_AFTER_MS = 100;
  */
 export class InboundCall extends InboundEvent implements CallInFlight {
   declare readonly meta: RpcContext["meta"];
-  declare protected readonly response: AnyMessageSchema;
+  declare protected readonly schema: RpcSchema;
   /** Monotonic, in ms; read only when the call has to wait, which most calls never do. */
   declare private startedAt: number | undefined;
   declare protected activeAt: number | undefined;
@@ -30,7 +31,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
 
   constructor(connection: Connection, schema: RpcSchema, meta: RpcContext["meta"], payload: unknown) {
     super(connection, schema.type, meta, payload);
-    this.response = schema.response;
+    this.schema = schema;
     const { metrics, clock } = connection.server;
     this.startedAt = metrics === undefined ? undefined : clock.now();
     this.activeAt = undefined;
@@ -157,10 +158,10 @@ export class InboundCall extends InboundEvent implements CallInFlight {
   reply(schema: AnyMessageSchema, payload?: unknown, options?: SendOptions): void;
   reply(schema: AnyMessageSchema, payload?: unknown, options?: SendOptions): void | Promise<boolean> {
     if (this.state !== "running") return options?.waitFor && Promise.resolve(false);
-    if (schema !== this.response) {
+    if (schema !== this.schema.response) {
       throw new WsError(
         "INTERNAL",
-        `The response of ${this.type} is ${this.response.type}, but ctx.reply() got ${schema?.type ?? JSON.stringify(schema)}. Pass the response schema of the request.`,
+        `The response of ${this.type} is ${this.schema.response.type}, but ctx.reply() got ${schema?.type ?? JSON.stringify(schema)}. Pass the response schema of the request.`,
       );
     }
     const isAborted = options?.signal?.aborted ?? false;
@@ -205,9 +206,13 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     return this.controller.signal;
   }
 
-  override fail(error: ErrorPayload): void {
+  fail(reason: string, data?: unknown, options?: FailOptions): never {
+    throw declaredFailure(this.ws.server, this.schema, reason, data, options);
+  }
+
+  override failWith(error: ErrorPayload): void {
     if (this.state !== "running") return;
-    super.fail(error);
+    super.failWith(error);
     this.finish("finished", error.code);
   }
 
@@ -217,7 +222,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
 
   /** A value that the handler returns is its response, unless it has sent one already. */
   override returned(value: unknown): void {
-    if (value !== undefined && this.state === "running") this.reply(this.response, value);
+    if (value !== undefined && this.state === "running") this.reply(this.schema.response, value);
   }
 
   /** The handler returned without a response. It may still send one later, so the call stays open until its deadline. */
@@ -276,7 +281,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
 
   protected cancel(error: WsError | undefined): void {
     if (this.state !== "running") return;
-    if (error !== undefined) super.fail(error.toPayload());
+    if (error !== undefined) super.failWith(error.toPayload());
     this.finish("cancelled", error?.code ?? "DISCONNECTED");
     this.controller?.abort(error);
     for (const callback of this.cancelCallbacks?.splice(0) ?? []) this.run(callback);

@@ -180,11 +180,11 @@ export class InboundEvent extends ConnectionScope {
   }
 
   error(code: AnyErrorCode, message?: string, details?: ErrorDetails, options?: ErrorOptions): void {
-    this.fail(new WsError(code, message, details, options).toPayload());
+    this.failWith(new WsError(code, message, details, options).toPayload());
   }
 
   /** Sends the error frame of this message. */
-  fail(error: ErrorPayload): void {
+  failWith(error: ErrorPayload): void {
     this.ws.sendError(error, this.correlation);
   }
 

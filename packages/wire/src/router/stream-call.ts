@@ -37,7 +37,6 @@ export class StreamCall extends InboundCall {
   readonly terms: CallTerms | undefined;
   /** The longest time of the whole call, in ms. */
   readonly deadlineMs: number;
-  readonly #schema: RpcSchema;
   readonly #waiting: WaitingItem[] = [];
   /** How many more items the reader accepts; infinite when it does not pace them. */
   #credit: number;
@@ -56,7 +55,6 @@ export class StreamCall extends InboundCall {
     terms: CallTerms | undefined,
   ) {
     super(connection, schema, meta, payload);
-    this.#schema = schema;
     this.#credit = terms?.credit ?? Number.POSITIVE_INFINITY;
     this.deadlineMs = terms?.deadlineMs ?? Number.POSITIVE_INFINITY;
     this.terms = terms;
@@ -77,7 +75,7 @@ export class StreamCall extends InboundCall {
   }
 
   get responseSchema(): AnyMessageSchema {
-    return this.response;
+    return this.schema.response;
   }
 
   // --- items ---
@@ -85,7 +83,7 @@ export class StreamCall extends InboundCall {
   override progress(item?: unknown): Promise<void> {
     if (!this.isRunning || this.#reply !== undefined) return this.#refused();
     const { clock, options } = this.ws.server;
-    readProgress(options.validator, this.#schema, item, "INTERNAL");
+    readProgress(options.validator, this.schema, item, "INTERNAL");
     return this.forward(encodeShort(CONTROL.progress, clock.wall(), this.id, item));
   }
 
@@ -181,7 +179,7 @@ export class StreamCall extends InboundCall {
     payload?: unknown,
     options?: SendOptions,
   ): void | Promise<boolean> {
-    const isFirst = this.isRunning && this.#reply === undefined && schema === this.response;
+    const isFirst = this.isRunning && this.#reply === undefined && schema === this.schema.response;
     if (!isFirst || this.#waiting.length === 0) {
       if (this.#reply === undefined) return super.reply(schema, payload, options);
       return options?.waitFor && Promise.resolve(false);
@@ -204,8 +202,8 @@ export class StreamCall extends InboundCall {
     return options?.waitFor && sent;
   }
 
-  override fail(error: ErrorPayload): void {
-    if (this.#reply === undefined) super.fail(error);
+  override failWith(error: ErrorPayload): void {
+    if (this.#reply === undefined) super.failWith(error);
   }
 
   override settled(): void {
@@ -277,7 +275,7 @@ export class StreamCall extends InboundCall {
     const { rpcIdleTimeoutMs, slowConsumerTimeoutMs } = this.ws.server.options;
     if (this.#waiting.length > 0) {
       // Of a durable call, only the reader has ended. It continues when it attaches again.
-      const isReader = this.#schema.durable !== undefined && this.terms?.key !== undefined;
+      const isReader = this.schema.durable !== undefined && this.terms?.key !== undefined;
       return new WsError(
         isReader ? "UNAVAILABLE" : "CANCELLED",
         `The reader of ${this.type} took no item for ${slowConsumerTimeoutMs} ms (slowConsumerTimeoutMs).`,

@@ -1,5 +1,7 @@
 /** Builds message schemas from the arguments of `message()` and `rpc()`, for every validation library. */
 import { isReservedMetaKey, isReservedType } from "../protocol/control.ts";
+import type { DeclaredErrors } from "./declared-errors.ts";
+import { declareErrors } from "./error-reader.ts";
 import { describeNonJson, findNonJson } from "./json-form.ts";
 import type { AnyMessageSchema, DurableConfig, RpcOptions, RpcSchema } from "./message.ts";
 import { isMessageSchema } from "./message-schema.ts";
@@ -20,12 +22,13 @@ interface MessageConfig {
   readonly payload?: unknown;
   readonly response?: unknown;
   readonly meta?: unknown;
+  readonly errors?: unknown;
 }
 
 /** The longest time that a history store keeps a topic is 30 days, and a call is kept a little longer while it runs. */
 const MAX_KEEP_MS = 29 * 24 * 60 * 60_000;
 
-const CONFIG_KEYS: readonly string[] = ["payload", "response", "meta"];
+const CONFIG_KEYS: readonly string[] = ["payload", "response", "meta", "errors"];
 
 export function buildMessage(
   library: Library,
@@ -44,7 +47,12 @@ export function buildMessage(
     payload: fieldsToSchema(library, config.payload, `The payload of ${type}`),
     meta: metaToSchema(library, config.meta, type),
     response: responseToMessage(library, config.response, type),
+    ...(config.errors !== undefined && errorsOf(library, config.errors, type)),
   };
+}
+
+function errorsOf(library: Library, errors: unknown, type: string): DeclaredErrors {
+  return declareErrors((data, where) => fieldsToSchema(library, data, where), errors, type);
 }
 
 export function buildRpc(
@@ -53,14 +61,18 @@ export function buildRpc(
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
-  options?: Partial<RpcOptions<unknown>>,
+  options?: Partial<RpcOptions<unknown, unknown>>,
 ): RpcSchema {
-  const request = buildMessage(library, requestType, { payload: requestPayload });
   const response = buildMessage(library, responseType, { payload: responsePayload });
-  if (options === undefined) return { ...request, response };
+  const errors = options?.errors;
+  const request = {
+    ...buildMessage(library, requestType, { payload: requestPayload }),
+    response,
+    ...(errors !== undefined && errorsOf(library, errors, requestType)),
+  };
+  if (!options || (errors && !options.progress && !options.durable)) return request;
   const schema: RpcSchema = {
     ...request,
-    response,
     progress: progressToSchema(library, options.progress, requestType),
     stream: (host, call, { deadlineMs }, key) => new StreamReader(schema, host, call).start(deadlineMs, key),
     durable: checkDurable(options.durable, requestType),
@@ -87,11 +99,15 @@ function checkDurable(durable: DurableConfig | undefined, type: string): Durable
   );
 }
 
-/** A config has only the keys `payload`, `response` and `meta`, and at least one of them. Anything else, also `{}`, is a raw shape. */
+/**
+ * A config has only the keys `payload`, `response`, `meta` and, with a response, `errors`, and at least one of them.
+ * Anything else, also `{}`, is a raw shape.
+ */
 function isConfig(second: unknown): second is MessageConfig {
   if (typeof second !== "object" || second === null || isStandardSchema(second)) return false;
   const keys = Object.keys(second);
-  return keys.length > 0 && keys.every((key) => CONFIG_KEYS.includes(key));
+  const isPayload = "errors" in second && (!("response" in second) || isStandardSchema(second.errors));
+  return !isPayload && keys.length > 0 && keys.every((key) => CONFIG_KEYS.includes(key));
 }
 
 export function fieldsToSchema(library: Library, fields: unknown, where: string): StandardSchema | undefined {

@@ -1,5 +1,6 @@
 /** The types of message and RPC schemas, and of the payloads and meta they describe. */
 
+import type { AnyErrors, ErrorConfigs, ReadError } from "./declared-errors.ts";
 import type { InferInput, InferOutput, StandardSchema } from "./standard-schema.ts";
 import type { OpenStream } from "./stream.ts";
 
@@ -19,6 +20,10 @@ export interface AnyMessageSchema {
   readonly stream?: OpenStream | undefined;
   /** Set when calls of this request outlive their connection. */
   readonly durable?: DurableConfig | undefined;
+  /** The errors that the request declares. */
+  readonly errors?: AnyErrors | undefined;
+  /** For the client: recognizes declared errors. */
+  readonly readError?: ReadError | undefined;
 }
 
 /** How a durable call is kept. */
@@ -69,12 +74,19 @@ export interface DurableSchema<
 }
 
 /** The options of `rpc()`. */
-export interface RpcOptions<Progress = StandardSchema> {
+export interface RpcOptions<Progress = StandardSchema, Errors = ErrorConfigs<StandardSchema>> {
   /** The schema of the progress items: checked at both ends, and paced by the reader. */
   readonly progress: Progress;
+  /** The errors that `ctx.fail()` may end the request with, by name. */
+  readonly errors?: Errors;
   /** Calls outlive their connection, and can be read from another one. */
   readonly durable?: DurableConfig;
 }
+
+/** The options of `rpc()`: progress, errors, or both. Only a call with progress is durable. */
+export type AnyRpcOptions<Progress, Fields> =
+  | RpcOptions<Progress, ErrorConfigs<Fields>>
+  | ({ readonly errors: ErrorConfigs<Fields> } & { readonly [K in "progress" | "durable"]?: undefined });
 
 /** The result of `rpc()` with options. */
 export type StreamOrDurable<
@@ -85,7 +97,9 @@ export type StreamOrDurable<
   Progress extends StandardSchema,
 > = Options extends { readonly durable: DurableConfig }
   ? DurableSchema<Type, Payload, Response, Progress>
-  : StreamSchema<Type, Payload, Response, Progress>;
+  : Options extends { readonly progress: object }
+    ? StreamSchema<Type, Payload, Response, Progress>
+    : MessageSchema<Type, Payload, undefined, Response>;
 
 /** The schema of a request: a message schema with a response. */
 export interface RpcSchema extends AnyMessageSchema {

@@ -2,8 +2,15 @@
 import { buildMessage, buildRpc, isStandardSchema, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
 import type { AnyChannel, Channel, ChannelHistory } from "./channel.ts";
+import type { ErrorConfigs, ErrorsJson, ErrorsOf, OptionsJson } from "./declared-errors.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
+import type {
+  AnyMessageSchema,
+  AnyRpcOptions,
+  MessageSchema,
+  RpcSchema,
+  StreamOrDurable,
+} from "./message.ts";
 import type { InferInput, StandardSchema } from "./standard-schema.ts";
 
 const standard: Library = {
@@ -25,6 +32,8 @@ export interface StandardConfig {
   readonly response?: StandardSchema | AnyMessageSchema;
   /** The schema of the meta fields. Default: none. */
   readonly meta?: StandardSchema;
+  /** The errors that `ctx.fail()` may end a request with, by name. They need a response. Default: none. */
+  readonly errors?: ErrorConfigs<StandardSchema>;
 }
 
 type Part<C, K extends keyof StandardConfig> = C extends Record<K, infer P> ? P : undefined;
@@ -66,13 +75,17 @@ export function message<Type extends string, Payload extends StandardSchema, Met
 ): MessageSchema<Type, Payload, Meta, undefined>;
 export function message<Type extends string, Config extends StandardConfig>(
   type: Type,
-  config: Config & OnlyRefused<{ [K in keyof Config]: StandardJson<Config[K]> }>,
+  config: Config &
+    OnlyRefused<{
+      [K in keyof Config]: K extends "errors" ? ErrorsJson<Config[K]> : StandardJson<Config[K]>;
+    }>,
 ): MessageSchema<
   Type,
   SchemaPart<Config, "payload">,
   SchemaPart<Config, "meta">,
   ResponseOf<Type, Part<Config, "response">>
->;
+> &
+  ErrorsOf<Config>;
 export function message(type: string, second?: unknown, meta?: unknown): AnyMessageSchema {
   return buildMessage(standard, type, second, meta);
 }
@@ -100,26 +113,27 @@ export function rpc<
   RequestPayload extends StandardSchema | undefined,
   ResponseType extends string,
   ResponsePayload extends StandardSchema | undefined,
-  Options extends RpcOptions,
+  Options extends AnyRpcOptions<StandardSchema, StandardSchema>,
 >(
   requestType: RequestType,
   requestPayload: RequestPayload & StandardJson<RequestPayload>,
   responseType: ResponseType,
   responsePayload: ResponsePayload & StandardJson<ResponsePayload>,
-  options: Options & { readonly progress: StandardJson<Options["progress"]> },
+  options: Options & OptionsJson<Options>,
 ): StreamOrDurable<
   Options,
   RequestType,
   RequestPayload,
   MessageSchema<ResponseType, ResponsePayload, undefined, undefined>,
-  Options["progress"]
->;
+  Extract<Options["progress"], StandardSchema>
+> &
+  ErrorsOf<Options>;
 export function rpc(
   requestType: string,
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
-  options?: RpcOptions,
+  options?: object,
 ): RpcSchema {
   return buildRpc(standard, requestType, requestPayload, responseType, responsePayload, options);
 }

@@ -3,11 +3,10 @@
  * send, so that no more than 64 wait for the application.
  */
 import { INITIAL_CREDIT } from "../protocol/call-terms.ts";
-import { isObject } from "../protocol/checks.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "./message.ts";
 import type { Stream, StreamCall, StreamHost } from "./stream.ts";
-import { readProgress, standardValidator } from "./validate.ts";
+import { pick, readProgress, standardValidator } from "./validate.ts";
 
 /** Credit is returned for this many items at once. */
 const BATCH = INITIAL_CREDIT / 2;
@@ -161,18 +160,12 @@ export class StreamReader {
   #check(payload: unknown): unknown {
     if (this.#unread > MAX_UNREAD)
       throw new WsError("INTERNAL", "The server sent more progress than it was allowed to.");
-    const item = this.#strips ? this.#strip(payload) : payload;
+    const { progress } = this.#schema;
+    const item = this.#strips && progress ? pick(progress, payload) : payload;
     return readProgress(standardValidator, this.#schema, item, "INTERNAL");
   }
 
   #control(type: "$ws:credit" | "$ws:abort", payload?: object): void {
     this.#sendControl(type, payload, { correlationId: this.#call.id });
-  }
-
-  /** Zod keeps the declared keys in `shape`, Valibot in `entries`. */
-  #strip(payload: unknown): unknown {
-    const { shape, entries = shape } = this.#schema.progress as { shape?: object; entries?: object };
-    if (entries === undefined || !isObject(payload)) return payload;
-    return Object.fromEntries(Object.entries(payload).filter(([key]) => Object.hasOwn(entries, key)));
   }
 }

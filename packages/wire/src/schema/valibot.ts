@@ -4,8 +4,22 @@ import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
 import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
+import type {
+  ErrorConfigs,
+  ErrorsJson,
+  ErrorsKey,
+  ErrorsOf,
+  ItemSchema,
+  OptionsJson,
+} from "./declared-errors.ts";
 import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
+import type {
+  AnyMessageSchema,
+  AnyRpcOptions,
+  MessageSchema,
+  RpcSchema,
+  StreamOrDurable,
+} from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 export { v };
@@ -26,6 +40,8 @@ export interface ValibotConfig {
   readonly response?: ValibotFields | AnyMessageSchema;
   /** The meta fields. Default: none. */
   readonly meta?: ValibotFields;
+  /** The errors that `ctx.fail()` may end a request with, by name. They need a response. Default: none. */
+  readonly errors?: ErrorConfigs<ValibotFields>;
 }
 
 type Strict<F> = F extends { readonly entries: infer E extends v.ObjectEntries }
@@ -44,20 +60,27 @@ export type ValibotMessage<Type extends string, Second> = Second extends ObjectS
   ? MessageSchema<Type, ValibotStandard<Second>, undefined, undefined>
   : [keyof Second] extends [never]
     ? MessageSchema<Type, ValibotStandard<Second>, undefined, undefined>
-    : [keyof Second] extends [keyof ValibotConfig]
+    : [keyof Second] extends ["payload" | "response" | "meta" | ErrorsKey<Second>]
       ? MessageSchema<
           Type,
           ValibotStandard<Part<Second, "payload">>,
           ValibotStandard<Part<Second, "meta">>,
           ValibotResponse<Type, Part<Second, "response">>
-        >
+        > &
+          ErrorsOf<Second>
       : MessageSchema<Type, ValibotStandard<Second>, undefined, undefined>;
 
 /** Added to the arguments of `message()` and `rpc()`, so that the compiler refuses fields without a JSON form. */
 export type ValibotJson<F> = F extends undefined
   ? unknown
   : [keyof F] extends [keyof ValibotConfig]
-    ? OnlyRefused<{ [K in keyof F]: F[K] extends ValibotFields ? ValibotJson<F[K]> : unknown }>
+    ? OnlyRefused<{
+        [K in keyof F]: F[K] extends ValibotFields
+          ? ValibotJson<F[K]>
+          : F[K] extends ErrorConfigs
+            ? ErrorsJson<F[K]>
+            : unknown;
+      }>
     : [v.InferInput<Strict<F>>] extends [Json]
       ? unknown
       : F extends v.GenericSchema | v.GenericSchemaAsync
@@ -170,26 +193,27 @@ export function rpc<
   RequestPayload extends ValibotFields | undefined,
   ResponseType extends string,
   ResponsePayload extends ValibotFields | undefined,
-  Options extends RpcOptions<v.GenericSchema>,
+  Options extends AnyRpcOptions<v.GenericSchema, ValibotFields>,
 >(
   requestType: RequestType,
   requestPayload: RequestPayload & ValibotJson<RequestPayload>,
   responseType: ResponseType,
   responsePayload: ResponsePayload & ValibotJson<ResponsePayload>,
-  options: Options & { readonly progress: RefuseNonJson<v.InferInput<Options["progress"]>> },
+  options: Options & OptionsJson<Options>,
 ): StreamOrDurable<
   Options,
   RequestType,
   ValibotStandard<RequestPayload>,
   MessageSchema<ResponseType, ValibotStandard<ResponsePayload>, undefined, undefined>,
-  StandardSchema<v.InferInput<Options["progress"]>, v.InferOutput<Options["progress"]>>
->;
+  ItemSchema<Options["progress"]>
+> &
+  ErrorsOf<Options>;
 export function rpc(
   requestType: string,
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
-  options?: RpcOptions<v.GenericSchema>,
+  options?: object,
 ): RpcSchema {
   return buildRpc(valibot, requestType, requestPayload, responseType, responsePayload, options);
 }

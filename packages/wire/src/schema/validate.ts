@@ -1,4 +1,5 @@
 /** Checks the payload and meta of inbound and outbound messages against their schema. */
+import { isObject } from "../protocol/checks.ts";
 import { isStandardMetaKey } from "../protocol/control.ts";
 import type { Envelope, Meta } from "../protocol/envelope.ts";
 import { type AnyErrorCode, WsError } from "../protocol/error.ts";
@@ -89,10 +90,20 @@ export function readPart(
   code: AnyErrorCode,
 ): unknown {
   const { type, [part]: schema } = message;
-  if (schema === undefined) {
-    if (value === undefined) return undefined;
-    throw undeclared(message, part, code);
-  }
+  if (schema !== undefined) return readValue(validator, schema, part, type, value, code);
+  if (value === undefined) return undefined;
+  throw undeclared(message, part, code);
+}
+
+/** A value after validation. `part` and `type` name it in the error. */
+export function readValue(
+  validator: Validator,
+  schema: StandardSchema,
+  part: string,
+  type: string,
+  value: unknown,
+  code: AnyErrorCode,
+): unknown {
   const result = validator(schema, value);
   if ("then" in result) {
     // An unhandled rejection would end the process.
@@ -103,6 +114,18 @@ export function readPart(
   throw new WsError(code, `The ${part} of ${type} does not match its schema.`, {
     issues: describeIssues(result.issues),
   });
+}
+
+/**
+ * The value with only the keys that its schema declares, and those of `keeps`. Zod has the declared keys in `shape`,
+ * Valibot in `entries`. For other libraries, nothing is removed.
+ */
+export function pick(schema: object, value: unknown, keeps?: (key: string) => boolean): unknown {
+  const { shape, entries = shape } = schema as { shape?: object; entries?: object };
+  if (!entries || !isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([key]) => Object.hasOwn(entries, key) || keeps?.(key)),
+  );
 }
 
 export function describeIssues(issues: readonly StandardIssue[]): { path: string; message: string }[] {

@@ -4,8 +4,22 @@ import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
 import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
+import type {
+  ErrorConfigs,
+  ErrorsJson,
+  ErrorsKey,
+  ErrorsOf,
+  ItemSchema,
+  OptionsJson,
+} from "./declared-errors.ts";
 import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type { AnyMessageSchema, MessageSchema, RpcOptions, RpcSchema, StreamOrDurable } from "./message.ts";
+import type {
+  AnyMessageSchema,
+  AnyRpcOptions,
+  MessageSchema,
+  RpcSchema,
+  StreamOrDurable,
+} from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 export { z };
@@ -24,6 +38,8 @@ export interface ZodConfig {
   readonly response?: ZodFields | AnyMessageSchema;
   /** The meta fields. Default: none. */
   readonly meta?: ZodFields;
+  /** The errors that `ctx.fail()` may end a request with, by name. They need a response. Default: none. */
+  readonly errors?: ErrorConfigs<ZodFields>;
 }
 
 type Input<F> = F extends Shape ? z.core.$InferObjectInput<F, Strict["in"]> : z.input<F>;
@@ -38,20 +54,27 @@ export type ZodMessage<Type extends string, Second> = Second extends z.core.Some
   ? MessageSchema<Type, ZodStandard<Second>, undefined, undefined>
   : [keyof Second] extends [never]
     ? MessageSchema<Type, ZodStandard<Second>, undefined, undefined>
-    : [keyof Second] extends [keyof ZodConfig]
+    : [keyof Second] extends ["payload" | "response" | "meta" | ErrorsKey<Second>]
       ? MessageSchema<
           Type,
           ZodStandard<Part<Second, "payload">>,
           ZodStandard<Part<Second, "meta">>,
           ZodResponse<Type, Part<Second, "response">>
-        >
+        > &
+          ErrorsOf<Second>
       : MessageSchema<Type, ZodStandard<Second>, undefined, undefined>;
 
 /** Added to the arguments of `message()` and `rpc()`, so that the compiler refuses fields without a JSON form. */
 export type ZodJson<F> = F extends undefined
   ? unknown
   : [keyof F] extends [keyof ZodConfig]
-    ? OnlyRefused<{ [K in keyof F]: F[K] extends ZodFields ? ZodJson<F[K]> : unknown }>
+    ? OnlyRefused<{
+        [K in keyof F]: F[K] extends ZodFields
+          ? ZodJson<F[K]>
+          : F[K] extends ErrorConfigs
+            ? ErrorsJson<F[K]>
+            : unknown;
+      }>
     : [Input<F>] extends [Json]
       ? unknown
       : F extends z.core.SomeType
@@ -198,26 +221,27 @@ export function rpc<
   RequestPayload extends ZodFields | undefined,
   ResponseType extends string,
   ResponsePayload extends ZodFields | undefined,
-  Options extends RpcOptions<z.ZodType>,
+  Options extends AnyRpcOptions<z.ZodType, ZodFields>,
 >(
   requestType: RequestType,
   requestPayload: RequestPayload & ZodJson<RequestPayload>,
   responseType: ResponseType,
   responsePayload: ResponsePayload & ZodJson<ResponsePayload>,
-  options: Options & { readonly progress: RefuseNonJson<z.input<Options["progress"]>> },
+  options: Options & OptionsJson<Options>,
 ): StreamOrDurable<
   Options,
   RequestType,
   ZodStandard<RequestPayload>,
   MessageSchema<ResponseType, ZodStandard<ResponsePayload>, undefined, undefined>,
-  StandardSchema<z.input<Options["progress"]>, z.output<Options["progress"]>>
->;
+  ItemSchema<Options["progress"]>
+> &
+  ErrorsOf<Options>;
 export function rpc(
   requestType: string,
   requestPayload: unknown,
   responseType: string,
   responsePayload: unknown,
-  options?: RpcOptions<z.ZodType>,
+  options?: object,
 ): RpcSchema {
   return buildRpc(zod, requestType, requestPayload, responseType, responsePayload, options);
 }

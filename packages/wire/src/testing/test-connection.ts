@@ -56,6 +56,10 @@ class MemorySocket implements Socket {
   }
 }
 
+function raise(error: WsError): never {
+  throw error;
+}
+
 /** A connected peer, created by `server.connect()`. */
 export class TestConnection {
   readonly #socket = new MemorySocket();
@@ -109,7 +113,9 @@ export class TestConnection {
     const frame = await response;
     if (frame.type !== CONTROL.error) return frame.payload as PayloadOutput<S["response"]>;
     const { code, message, details, ...options } = frame.payload as ErrorPayload;
-    throw new WsError(code, message, details, options);
+    const error = new WsError(code, message, details, options);
+    schema.readError?.(error, [{}, undefined, raise]);
+    throw error;
   }
 
   /** The payloads of all messages of this type received so far. */

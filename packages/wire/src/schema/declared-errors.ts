@@ -1,0 +1,118 @@
+/** The types of errors that a request declares. The code is in `error-reader.ts`. */
+import type { ErrorCode, WsError } from "../protocol/error.ts";
+import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
+import type { InferInput, InferOutput, StandardSchema } from "./standard-schema.ts";
+
+/** Errors as they are passed to `message()` and `rpc()`, by name: a standard code, and the fields of the data if it has some. */
+export type ErrorConfigs<Fields = unknown> = Readonly<
+  Record<string, { readonly code: ErrorCode; readonly data?: Fields }>
+>;
+
+/** The config key of errors, if the config is one of a request with errors. */
+export type ErrorsKey<Config> = Config extends Record<"response", unknown> & Record<"errors", ErrorConfigs>
+  ? "errors"
+  : never;
+
+/** Added to arguments, so that the compiler refuses data without a JSON form. */
+export type ErrorsJson<Errors> = OnlyRefused<{
+  [Name in keyof Errors]: RefuseNonJson<Value<DataOf<Errors[Name]>, "input">>;
+}>;
+
+/** The same for the options of `rpc()`. */
+export type OptionsJson<Options> = OnlyRefused<{
+  [K in keyof Options]: K extends "errors"
+    ? ErrorsJson<Options[K]>
+    : RefuseNonJson<Value<Options[K], "input">>;
+}>;
+
+/** The Standard Schema type of progress items. */
+export type ItemSchema<Item> = StandardSchema<Value<Item, "input">, Value<Item, "output">>;
+
+/** The errors of a schema, by name. */
+export type AnyErrors = Readonly<Record<string, ErrorDeclaration>>;
+
+/** One error of a schema. */
+export interface ErrorDeclaration<
+  Code extends ErrorCode = ErrorCode,
+  Data extends StandardSchema | undefined = StandardSchema | undefined,
+> {
+  /** The code that is sent. */
+  readonly code: Code;
+  /** The schema of the data; undefined when there is none. */
+  readonly data: Data;
+}
+
+/** What declared errors add to the schema of a request. */
+export interface DeclaredErrors<Errors extends AnyErrors = AnyErrors> {
+  /** The errors that `ctx.fail()` may end the request with. */
+  readonly errors: Errors;
+  /** Whether a request of this schema was rejected with one of its declared errors. */
+  isError(error: unknown): error is DeclaredError<Errors>;
+  /** For callers: recognizes declared errors. In the schema, so that only pages with schemas load it. */
+  readonly readError: ReadError;
+}
+
+/** The declared errors of a config or of options; `unknown` without any. */
+export type ErrorsOf<Config> = Config extends { readonly errors: infer Errors extends ErrorConfigs }
+  ? DeclaredErrors<{ readonly [Name in keyof Errors]: Declaration<Errors[Name]> }>
+  : unknown;
+
+type Declaration<E extends ErrorConfigs[string]> = ErrorDeclaration<
+  E["code"],
+  E extends { readonly data: infer D } ? StandardSchema<Value<D, "input">, Value<D, "output">> : undefined
+>;
+
+type DataOf<E> = E extends { readonly data: infer D } ? D : undefined;
+
+/** The value of a schema, or of fields, in which a key whose value may be undefined is optional. */
+type Value<F, Side extends "input" | "output"> = F extends StandardSchema
+  ? NonNullable<F["~standard"]["types"]>[Side]
+  : F extends object
+    ? Shown<
+        { -readonly [K in keyof F as undefined extends Value<F[K], Side> ? never : K]: Value<F[K], Side> } & {
+          -readonly [K in keyof F as undefined extends Value<F[K], Side> ? K : never]?: Value<F[K], Side>;
+        }
+      >
+    : undefined;
+
+type Shown<T> = { [K in keyof T]: T[K] };
+
+/** A declared error as the caller of the request gets it; `reason` is its name. */
+export type DeclaredError<Errors extends AnyErrors> = {
+  readonly [Name in keyof Errors & string]: WsError & {
+    /** The declared code. */
+    readonly code: Errors[Name]["code"];
+    /** The name of the error. */
+    readonly reason: Name;
+    /** The validated data; undefined when none is declared. */
+    readonly data: Errors[Name]["data"] extends StandardSchema
+      ? InferOutput<Errors[Name]["data"]>
+      : undefined;
+  };
+}[keyof Errors & string];
+
+/** What a request rejects with. `reason` is undefined for errors that the schema does not declare. */
+export type RequestError<S> = S extends { readonly errors: infer Errors extends AnyErrors }
+  ? DeclaredError<Errors> | (WsError & { readonly reason?: undefined; readonly data?: undefined })
+  : WsError;
+
+/** Takes the name of a declared error, its data if it has some, and options. Without declared errors it takes nothing. */
+export type Fail<S, Options> = S extends { readonly errors: infer Errors extends AnyErrors }
+  ? <Name extends keyof Errors & string>(
+      name: Name,
+      ...rest: Errors[Name]["data"] extends StandardSchema
+        ? [data: InferInput<Errors[Name]["data"]>, options?: Options]
+        : [data?: undefined, options?: Options]
+    ) => never
+  : (...args: never) => never;
+
+/** Adds `reason` and `data` to an error of the peer that the schema declares. Data that does not match is reported. */
+export type ReadError = (error: WsError, host: ErrorHost) => void;
+
+/** What the reader uses: of a client the first parts of its core (see `client/core.ts`). */
+export type ErrorHost = readonly [
+  options: { readonly unknownKeys?: "reject" | "strip" | undefined },
+  environment: unknown,
+  report: (error: WsError, type: "validation", messageType: string) => void,
+  ...unknown[],
+];
