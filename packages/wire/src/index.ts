@@ -79,6 +79,7 @@ export type {
 } from "./router/peer.ts";
 export { createRouter, type Router } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
+export { createPublisher, type PublisherOptions, type TopicPublisher } from "./router/topic-publisher.ts";
 export { type BytesOptions, bytes } from "./schema/bytes.ts";
 export type {
   AnyChannel,

@@ -4,10 +4,20 @@ import { expect, test } from "vitest";
 test.each([
   [
     "@halyard/wire",
-    ["ERROR_CODES", "MemoryPubSub", "WsError", "bytes", "channel", "createRouter", "message", "rpc"],
+    [
+      "ERROR_CODES",
+      "MemoryPubSub",
+      "WsError",
+      "bytes",
+      "channel",
+      "createPublisher",
+      "createRouter",
+      "message",
+      "rpc",
+    ],
   ],
-  ["@halyard/wire/zod", ["bytes", "channel", "createRouter", "message", "rpc", "z"]],
-  ["@halyard/wire/valibot", ["bytes", "channel", "createRouter", "message", "rpc", "v"]],
+  ["@halyard/wire/zod", ["bytes", "channel", "createPublisher", "createRouter", "message", "rpc", "z"]],
+  ["@halyard/wire/valibot", ["bytes", "channel", "createPublisher", "createRouter", "message", "rpc", "v"]],
   ["@halyard/wire/client", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],
   ["@halyard/wire/client/zod", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],
   ["@halyard/wire/client/valibot", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],

@@ -63,3 +63,15 @@ pubsubContract("a Redis Cluster, by node-redis", async () =>
 pubsubContract("a Redis Cluster, by ioredis", async () =>
   bus(new Cluster([...cluster.urls], { lazyConnect: true }), prefix),
 );
+
+test("a publisher publishes to a Redis Cluster", async () => {
+  const client = createCluster({ rootNodes: cluster.urls.map((node) => ({ url: node })) });
+  const { near, far, stop } = bus(client, prefix);
+  const got: string[] = [];
+  await far.subscribe("a", { deliver: (_topic, frame) => got.push(frame) });
+  const publisher = near.publisher?.();
+  expect(await publisher?.publish("a", "{}", {})).toEqual({ ok: true });
+  await expect.poll(() => got).toEqual(["{}"]);
+  await publisher?.close();
+  await stop();
+});

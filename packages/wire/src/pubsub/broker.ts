@@ -21,7 +21,7 @@ import { type Publisher, Publishers } from "./publishers.ts";
 import type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub.ts";
 import { isTimed } from "./sequence-time.ts";
 import { Topic } from "./topic.ts";
-import { HEARTBEATS, type Transport, type TransportEvents } from "./transport.ts";
+import { type Connect, HEARTBEATS, type Transport, type TransportEvents } from "./transport.ts";
 
 /** A connection that is lost for less than this is announced once, when it is restored. */
 const GRACE_MS = 300;
@@ -53,7 +53,10 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   readonly spansProcesses = true;
   /** The frames that are kept at the broker for readers which come back; undefined with NATS. */
   readonly history: History | undefined;
+  /** For logs and errors. */
   readonly #name: string;
+  readonly #connect: Connect;
+  readonly #options: BrokerOptions;
   readonly #clock: Clock;
   readonly #transport: Transport;
   readonly #id = uuidv7();
@@ -71,15 +74,17 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   #restoredCount = 0;
   #isClosed = false;
 
-  /** `name` is used in logs and errors. */
   constructor(
     name: string,
-    connect: (events: TransportEvents, replyTimeoutMs: number, clock: Clock) => Transport,
+    connect: Connect,
     options: BrokerOptions = {},
     clock: Clock = systemClock,
+    onlyPublishes = false,
   ) {
     const replyTimeoutMs = positiveOption("replyTimeoutMs", options.replyTimeoutMs, DEFAULT_REPLY_TIMEOUT_MS);
     this.#name = name;
+    this.#connect = connect;
+    this.#options = options;
     this.#clock = clock;
     this.#replyTimeoutMs = replyTimeoutMs;
     this.#maxMessageBytes = positiveOption(
@@ -90,7 +95,7 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     this.#pendingPublishes = new PendingPublishes(clock, replyTimeoutMs, MAX_PENDING_BYTES);
     this.#gaps = new GapAnnouncements(clock, (topic) => announce(topic));
     this.#marks = new Marks(clock, this.#published, (mark) => this.#publishMark(mark));
-    this.#transport = connect(this, replyTimeoutMs, clock);
+    this.#transport = connect(this, replyTimeoutMs, clock, onlyPublishes);
     this.#heartbeats = new Heartbeats(clock, this.#id, this.#publishers, this.#transport);
     const { logs } = this.#transport;
     this.history =
@@ -101,6 +106,11 @@ export class BrokerPubSub implements PubSub, TransportEvents {
         ask: (ask) => within(clock, replyTimeoutMs, "a reply of the broker", ask()),
         isClosed: () => this.#isClosed,
       });
+  }
+
+  /** Another pub/sub over the same broker, to publish only. `close()` of either does not close the other. */
+  publisher(): BrokerPubSub {
+    return new BrokerPubSub(this.#name, this.#connect, this.#options, this.#clock, true);
   }
 
   get status(): PubSubStatus {

@@ -69,6 +69,8 @@ export interface PubSub {
   readonly spansProcesses?: boolean;
   /** The frames that are kept for readers which come back; absent when the pub/sub keeps none. */
   readonly history?: History | undefined;
+  /** The same pub/sub, to publish only: with a connection of its own, and none that subscribes. Absent without a broker. */
+  publisher?(): PubSub;
   /** The state of the broker; absent without a broker. */
   readonly status?: PubSubStatus;
 }

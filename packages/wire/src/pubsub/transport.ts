@@ -1,5 +1,6 @@
 /** The interface between the logic that all brokers share (`broker.ts`) and the connections to one broker. */
 
+import type { Clock } from "../time/clock.ts";
 import type { AppendOptions, HistoryPage, HistoryPosition, HistoryReadOptions } from "./history.ts";
 
 /**
@@ -62,3 +63,11 @@ export interface TransportEvents {
    */
   resumed(lostAt: number, concerns?: (topic: string) => boolean): void;
 }
+
+/** Connects to the broker. With `onlyPublishes`, no connection subscribes. */
+export type Connect = (
+  events: TransportEvents,
+  replyTimeoutMs: number,
+  clock: Clock,
+  onlyPublishes: boolean,
+) => Transport;

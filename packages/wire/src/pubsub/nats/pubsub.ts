@@ -31,11 +31,10 @@ export function natsPubSub(connection: NatsConnection, options: NatsPubSubOption
   if (/[\s*>]/.test(prefix)) {
     throw new TypeError(`The prefix "${prefix}" cannot begin a NATS subject. Remove spaces, "*" and ">".`);
   }
-  const id = uuidv7();
   return new BrokerPubSub(
     "NATS pub/sub",
-    (events, replyTimeoutMs, clock) =>
-      new NatsTransport({ connection, prefix, id, clock, replyTimeoutMs }, events),
+    (events, replyTimeoutMs, clock, onlyPublishes) =>
+      new NatsTransport({ connection, prefix, id: uuidv7(), clock, replyTimeoutMs, onlyPublishes }, events),
     options,
   );
 }

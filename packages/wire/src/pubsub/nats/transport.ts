@@ -19,6 +19,8 @@ export interface NatsTransportOptions {
   readonly id: string;
   readonly clock: Clock;
   readonly replyTimeoutMs: number;
+  /** Whether nothing is subscribed. */
+  readonly onlyPublishes?: boolean;
 }
 
 export class NatsTransport implements Transport {
@@ -140,11 +142,7 @@ export class NatsTransport implements Transport {
     if (this.#status !== undefined || this.#connection.isClosed()) return;
     const status = this.#connection.status();
     this.#status = status as { stop?(): void };
-    this.#pings = this.#connection.subscribe(`${this.#options.prefix}p.${this.#options.id}`, {
-      callback: (_, message) => this.#ping.received(message.string()),
-    });
-    if (this.#connection.info?.cluster !== undefined) this.#propagation = new NatsPropagation(this.#options);
-    this.#ping.start();
+    if (!this.#options.onlyPublishes) this.#listen();
     this.#watch(status).catch(ignore);
     this.#connection
       .closed()
@@ -152,6 +150,14 @@ export class NatsTransport implements Transport {
         () => this.#down("the NATS connection is closed; create a new one, and set maxReconnectAttempts: -1"),
         ignore,
       );
+  }
+
+  #listen(): void {
+    this.#pings = this.#connection.subscribe(`${this.#options.prefix}p.${this.#options.id}`, {
+      callback: (_, message) => this.#ping.received(message.string()),
+    });
+    if (this.#connection.info?.cluster !== undefined) this.#propagation = new NatsPropagation(this.#options);
+    this.#ping.start();
   }
 
   async #watch(status: AsyncIterable<{ readonly type: string }>): Promise<void> {
@@ -182,7 +188,7 @@ export class NatsTransport implements Transport {
     }
     await this.#propagation?.whenPropagated();
     if (change !== this.#changes) return;
-    this.#ping.start();
+    if (this.#pings !== undefined) this.#ping.start();
     // The loss came before the transport watched the connection, so it was not reported.
     if (this.#isUp) return;
     this.#isUp = true;

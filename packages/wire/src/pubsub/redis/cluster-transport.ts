@@ -30,6 +30,8 @@ export interface RedisClusterOptions {
   readonly replyTimeoutMs: number;
   /** Whether a restarted node has every frame of the history. */
   readonly durable: boolean;
+  /** Whether no connection subscribes. */
+  readonly onlyPublishes?: boolean;
 }
 
 /** Where a channel is subscribed. */
@@ -179,7 +181,7 @@ export class RedisClusterTransport implements Transport {
   }
 
   #connect(address: string, node: RedisAddress): RedisConnectionPair {
-    const { prefix, subscriberSource, publisherSource, clock, replyTimeoutMs } = this.#options;
+    const { prefix, subscriberSource, publisherSource, clock, replyTimeoutMs, onlyPublishes } = this.#options;
     return new RedisConnectionPair(
       {
         openSubscriber: (listener) => subscriberSource.open(listener, node),
@@ -188,6 +190,7 @@ export class RedisClusterTransport implements Transport {
         pingChannel: () => this.#pingChannel(address),
         clock,
         replyTimeoutMs,
+        onlyPublishes,
       },
       {
         received: (channel, message) => this.#events.received(topicOf(prefix, channel), message),

@@ -19,6 +19,8 @@ export interface ConnectionPairOptions {
   pingChannel(): string | undefined;
   readonly clock: Clock;
   readonly replyTimeoutMs: number;
+  /** Whether the connection for subscriptions is not opened. */
+  readonly onlyPublishes?: boolean | undefined;
 }
 
 export interface ConnectionPairEvents {
@@ -71,15 +73,19 @@ export class RedisConnectionPair {
     this.#ping = new SelfPing(
       clock,
       (ping) => {
+        const { current } = this.#publisher;
+        if (options.onlyPublishes)
+          return void current?.command("PING").then(() => this.#ping.received(ping), ignore);
         const channel = this.#pingChannel;
-        if (channel !== undefined) this.#publisher.current?.publish(channel, ping, isSharded).catch(ignore);
+        if (channel !== undefined) current?.publish(channel, ping, isSharded).catch(ignore);
       },
       () => this.#reconnect(),
     );
   }
 
   get isConnected(): boolean {
-    return this.#publisher.current !== undefined && this.#subscriber.current !== undefined;
+    const isListening = this.#options.onlyPublishes || this.#subscriber.current !== undefined;
+    return isListening && this.#publisher.current !== undefined;
   }
 
   /** Resolves when the server has confirmed the channel. */
@@ -138,7 +144,7 @@ export class RedisConnectionPair {
   }
 
   #send(task: (connection: RedisConnection) => Promise<unknown>): Promise<unknown> {
-    this.#subscriber.start();
+    if (!this.#options.onlyPublishes) this.#subscriber.start();
     const connection = this.#publisher.current;
     if (connection !== undefined) return task(connection);
     if (this.#publisher.hasBeenUp) return Promise.reject(new Error("there is no connection to Redis"));
@@ -243,7 +249,8 @@ export class RedisConnectionPair {
   // --- testing the connections ---
 
   #startPing(): void {
-    if (this.isConnected && this.#pingChannel !== undefined) this.#ping.start();
+    const hasTarget = this.#options.onlyPublishes || this.#pingChannel !== undefined;
+    if (this.isConnected && hasTarget) this.#ping.start();
   }
 
   /** Replaces both connections: a lost ping does not show which of them failed. */

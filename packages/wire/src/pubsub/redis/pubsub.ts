@@ -61,11 +61,10 @@ export function redisPubSub(client: RedisClient, options: RedisPubSubOptions = {
       "redisPubSub() got durable: true with a cluster client, but a failover of a cluster can lose frames. Leave the option out.",
     );
   }
-  const id = uuidv7();
   return new BrokerPubSub(
     "Redis pub/sub",
-    (events, replyTimeoutMs, clock) => {
-      const settings = { prefix, id, clock, replyTimeoutMs, durable };
+    (events, replyTimeoutMs, clock, onlyPublishes) => {
+      const settings = { prefix, id: uuidv7(), clock, replyTimeoutMs, durable, onlyPublishes };
       if (publisherSource.isCluster)
         return new RedisClusterTransport({ ...settings, subscriberSource, publisherSource }, events);
       const open = { openSubscriber: subscriberSource.open, openPublisher: publisherSource.open };

@@ -16,6 +16,8 @@ export interface RedisTransportOptions {
   readonly replyTimeoutMs: number;
   /** Whether a restarted server has every frame of the history. */
   readonly durable: boolean;
+  /** Whether no connection subscribes. */
+  readonly onlyPublishes?: boolean;
 }
 
 export class RedisTransport implements Transport {
