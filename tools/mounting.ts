@@ -1,4 +1,7 @@
-/** The examples of docs/guide/flags-mounting.md as they stand, in real builds of each framework, with published packages. */
+/**
+ * The examples of docs/guide/flags-mounting.md, and those of Next.js in docs/guide/node-http-server.md, as they stand, in
+ * real builds of each framework, with published packages.
+ */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -12,6 +15,7 @@ import { read, type Workspace } from "./repository.ts";
 import type { Outcome } from "./steps.ts";
 
 const PAGE = "docs/guide/flags-mounting.md";
+const SERVER_PAGE = "docs/guide/node-http-server.md";
 
 /** What the frameworks need besides the packages of this repository. */
 const VERSIONS: Readonly<Record<string, string>> = {
@@ -31,6 +35,8 @@ const VERSIONS: Readonly<Record<string, string>> = {
   svelte: "5.57.3",
   typescript: "6.0.3",
   vite: "8.3.8",
+  ws: "8.22.2",
+  zod: "4.6.7",
 };
 
 interface Framework {
@@ -45,6 +51,8 @@ interface Framework {
   readonly start: readonly string[];
   /** Path of the page that shows the flag. */
   readonly page: string;
+  /** The custom server and the client of `SERVER_PAGE`, which are in the same project. */
+  readonly publishes?: { readonly server: string; readonly client: string };
 }
 
 const bin = (name: string): string => join("..", "node_modules", ".bin", name);
@@ -68,6 +76,7 @@ const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
     build: [bin("next"), "build"],
     start: [bin("next"), "start"],
     page: "/checkout",
+    publishes: { server: "next-server.js", client: "next-client.js" },
   },
   svelte: {
     section: "SvelteKit",
@@ -106,8 +115,8 @@ export async function installFrameworks(
 export async function mountIn(name: FrameworkName, folder: string): Promise<Outcome> {
   const framework = FRAMEWORKS[name];
   const project = join(folder, name);
-  writeProject(project, framework);
   const port = await freePort();
+  writeProject(project, framework, port);
   const env = {
     BETTER_AUTH_SECRET: "a secret that is only good enough for this check, which is all it does",
     BETTER_AUTH_URL: `http://localhost:${port}`,
@@ -123,24 +132,39 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
     const built = await run(builder, buildArgs, { cwd: project, env });
     if (!built.ok) return built;
   }
-  const server = start(framework.start, project, env);
+  const node = (file: string): Server => start([process.execPath, file], project, env);
+  const { page, publishes } = framework;
   try {
-    await tryOut(env.BETTER_AUTH_URL, framework.page, server);
+    await use(start(framework.start, project, env), (server) => tryOut(env.BETTER_AUTH_URL, page, server));
+    if (publishes !== undefined)
+      await use(node(publishes.server), async (server) => {
+        await waitFor(env.BETTER_AUTH_URL, server);
+        await use(node(publishes.client), (client) => tryPublishing(env.BETTER_AUTH_URL, client));
+      });
     return { ok: true, output: "" };
   } catch (error) {
-    return { ok: false, output: `${name}: ${String(error)}\n${server.output()}` };
-  } finally {
-    server.end();
+    return { ok: false, output: `${name}: ${String(error)}` };
   }
 }
 
-/** The files that every project of the page has, and those of one section, by path. */
-function filesOf(section: string): Readonly<Record<string, string>> {
-  const text = read(PAGE);
+/** Ends the program afterwards. Its output says more than an error alone. */
+async function use(program: Server, action: (program: Server) => Promise<void>): Promise<void> {
+  try {
+    await action(program);
+  } catch (error) {
+    throw new Error(`${String(error)}\n${program.output()}`);
+  } finally {
+    program.end();
+  }
+}
+
+/** The files of one section of a page, and those above its first section, by path. */
+function filesOf(page: string, section: string): Readonly<Record<string, string>> {
+  const text = read(page);
   const headings = findHeadings(text);
   const sectionAt = (line: number): string | undefined =>
     headings.findLast((heading) => heading.line < line)?.text;
-  const shared = headings[0]?.text;
+  const shared = page === PAGE ? headings[0]?.text : undefined;
   return Object.fromEntries(
     findFences(text).flatMap(({ info, line, lines }) => {
       const path = /(?:^|\s)file=(\S+)/.exec(info)?.[1];
@@ -151,12 +175,13 @@ function filesOf(section: string): Readonly<Record<string, string>> {
   );
 }
 
-function writeProject(root: string, framework: Framework): void {
-  const { section, folder } = framework;
-  const { "auth.ts": auth = "", "setup.ts": setup = "", ...rest } = filesOf(section);
+function writeProject(root: string, framework: Framework, port: number): void {
+  const { section, folder, publishes } = framework;
+  const { "auth.ts": auth = "", "setup.ts": setup = "", ...rest } = filesOf(PAGE, section);
   const setupPath = setupPathOf(framework);
   const fromSetup = relative(dirname(setupPath), join(folder, "auth.ts"));
   const files = {
+    ...(publishes && filesOf(SERVER_PAGE, section)),
     ...rest,
     "package.json": JSON.stringify({ name: "mounted", private: true, type: "module" }),
     [join(folder, "auth.ts")]: auth,
@@ -164,7 +189,7 @@ function writeProject(root: string, framework: Framework): void {
   };
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), content);
+    writeFileSync(join(root, path), content.replaceAll("3000", String(port)));
   }
 }
 
@@ -203,6 +228,26 @@ async function tryOut(origin: string, page: string, server: Server): Promise<voi
   await expectText(await send("GET", flag, undefined, cookie), '"key":"new-checkout"');
   await expectStatus(await send("DELETE", flag, undefined, cookie), 204);
   await expectPage(origin + page, "The checkout you know");
+}
+
+/** A route handler and a server action publish with the router to which the client is connected. */
+async function tryPublishing(origin: string, client: Server): Promise<void> {
+  await expectOutput(client, "joined");
+  await expectText(await fetch(`${origin}/api/say`, { method: "POST" }), '"matchedLocal":1');
+  await expectOutput(client, "from a route handler");
+  const page = await (await fetch(origin)).text();
+  const body = new FormData();
+  body.append(/\$ACTION_ID_\w+/.exec(page)?.[0] ?? "no action", "");
+  await expectStatus(await fetch(origin, { method: "POST", headers: { origin }, body }), 200);
+  await expectOutput(client, "from a server action");
+}
+
+async function expectOutput(program: Server, expected: string): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (!program.output().includes(expected)) {
+    if (program.isOver() || performance.now() > deadline) throw new Error(`"${expected}" was not printed.`);
+    await sleep(50);
+  }
 }
 
 async function expectStatus(response: Response, status: number): Promise<Response> {

@@ -268,7 +268,7 @@ try {
         run: () => installOnce(project),
       })),
       ...packages.flatMap(planTarball),
-      planMounting("Next.js", "next"),
+      planMounting("Next.js, with publishes of wire", "next"),
       planMounting("Hono, Express and Fastify", "hono", "express", "fastify"),
       planMounting("SvelteKit", "svelte"),
       planMounting("Nuxt", "nuxt"),

@@ -109,6 +109,11 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Check the broker. To handle the failure in code, read the result of `publish`.",
   },
   {
+    text: "A published message reaches no client: no client is connected to this router in this process, and its pub/sub has no broker.",
+    why: "A bundler such as Next.js made a second copy of the module that creates the router, or a script publishes without the broker of the servers.",
+    todo: "Create the router once, see [Next.js](node-http-server.md#nextjs). In a script, use [`createPublisher`](pubsub.md#publish-from-a-script) with the same broker.",
+  },
+  {
     text: "… is registered twice on one router; the later handler replaces the earlier one.",
     why: "Two modules register a handler for the same message.",
     todo: "Remove one of them, or call `router.off()` first.",

@@ -46,7 +46,9 @@ export async function encodeAndSend(
     return refused({ message: invalid.message, ...invalid.details });
   }
   try {
-    return await send(frame);
+    const result = await send(frame);
+    publisher.sent?.(result);
+    return result;
   } catch (error) {
     publisher.failed(error);
     return { ok: false, error: "DISCONNECTED", retryable: true };

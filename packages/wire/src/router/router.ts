@@ -38,6 +38,7 @@ import type { Publisher } from "./publisher.ts";
 import { checkRegistration } from "./registration.ts";
 import { RemoteDisconnects, type RemoteOptions } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
+import { checkServed, noteConnection, noteServer, noteStop } from "./served.ts";
 import { RouterServer } from "./server.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
 import type { StreamCall } from "./stream-call.ts";
@@ -196,11 +197,13 @@ export class Router<Data extends ConnectionData = ConnectionData> {
 
   #publisher(): Publisher {
     const { validator, maxOutboundFrameBytes } = this.#resolved;
+    const pubsub = this.#getPubSub();
     return {
-      pubsub: this.#getPubSub(),
+      pubsub,
       validator,
       clock: systemClock,
       maxFrameBytes: maxOutboundFrameBytes,
+      sent: (result) => checkServed(result, pubsub, this),
       failed: (error: unknown) => console.error("[halyard] The pub/sub failed to publish a message:", error),
       invalid: (error: WsError, type: string | undefined) =>
         void runErrorHooks(this.#hooks, error, { clientId: "", type }),
@@ -310,14 +313,18 @@ export class Router<Data extends ConnectionData = ConnectionData> {
       options: this.#resolved,
       channels: this.#channels,
       pubsub: () => isolatedPubSub ?? this.#getPubSub(),
+      connected: () => options.isolated || noteConnection(this.#getPubSub(), this),
     };
     const server = new RouterServer(parts, options, () => {
       detached?.();
-      if (this.#servers.delete(server) && this.#servers.size === 0) this.#remote?.stop();
+      if (!this.#servers.delete(server) || this.#servers.size > 0) return;
+      this.#remote?.stop();
+      noteStop(this.#getPubSub());
     });
     const detached = tool?.attached(server);
     if (!options.isolated) {
       this.#servers.add(server);
+      noteServer(this.#getPubSub());
       this.#remote?.start();
     }
     return server;

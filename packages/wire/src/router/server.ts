@@ -39,6 +39,8 @@ export interface RouterParts {
   readonly options: ResolvedOptions;
   readonly channels: ChannelRegistry;
   pubsub(): PubSub;
+  /** The first client is connected, or the first one after all others have gone. */
+  connected(): void;
 }
 
 const warnedTypes = new Set<string>();
@@ -107,6 +109,7 @@ export class RouterServer implements Server {
   accept(socket: Socket, data: AnyData, options: AcceptOptions = {}): Connection {
     const { greets = true } = options;
     const connection = new ServerConnection(this, socket, data, greets);
+    if (this.connections.size === 0) this.#router.connected();
     this.connections.add(connection);
     if (this.options.heartbeat !== undefined && this.#adapter.heartbeat !== false) {
       this.heartbeat ??= new Heartbeat(this, this.options.heartbeat);

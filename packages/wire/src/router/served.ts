@@ -1,0 +1,69 @@
+/** Warns about a publish that no client receives, because the process has two copies of a module, or is a script. */
+import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
+import type { Declarations } from "./observer.ts";
+
+/** A router, as far as copies of it can be recognized. */
+interface Declaring {
+  declarations(): Declarations;
+}
+
+/** What the copies of this module in one process share. */
+interface Served {
+  /** The pub/subs of servers; true once a server of theirs has had a connection. */
+  readonly pubsubs: WeakMap<PubSub, boolean>;
+  /** What the routers declare whose servers run and have had a connection. */
+  readonly declared: Map<PubSub, string>;
+  hasWarned: boolean;
+}
+
+const SERVED = Symbol.for("@halyard/wire: served");
+
+function served(): Served {
+  const shared = globalThis as { [SERVED]?: Served };
+  shared[SERVED] ??= { pubsubs: new WeakMap(), declared: new Map(), hasWarned: false };
+  return shared[SERVED];
+}
+
+/** A server uses the pub/sub. */
+export function noteServer(pubsub: PubSub): void {
+  const { pubsubs } = served();
+  if (!pubsubs.has(pubsub)) pubsubs.set(pubsub, false);
+}
+
+/** A client is connected to a server that uses the pub/sub. */
+export function noteConnection(pubsub: PubSub, router: Declaring): void {
+  const { pubsubs, declared } = served();
+  pubsubs.set(pubsub, true);
+  declared.set(pubsub, namesOf(router));
+}
+
+/** No server of the pub/sub's router runs any more. */
+export function noteStop(pubsub: PubSub): void {
+  served().declared.delete(pubsub);
+}
+
+/** Warns once per process. */
+export function checkServed(result: PublishResult, pubsub: PubSub, router: Declaring): void {
+  if (!result.ok || result.matchedLocal !== 0) return;
+  const shared = served();
+  const hasConnected = shared.pubsubs.get(pubsub);
+  if (shared.hasWarned || hasConnected === true) return;
+  // A server without clients is nothing unusual, unless clients are connected to a copy of its router.
+  if (hasConnected === false && !hasCopy(shared, router)) return;
+  shared.hasWarned = true;
+  console.warn(
+    "[halyard] A published message reaches no client: no client is connected to this router in this process, and its pub/sub has no broker. Either a bundler such as Next.js made a second copy of the module that creates the router: keep the router on globalThis. Or a script publishes: pass the pubsub of the servers, such as redisPubSub(), to createPublisher().",
+  );
+}
+
+function hasCopy({ declared }: Served, router: Declaring): boolean {
+  if (declared.size === 0) return false;
+  const names = namesOf(router);
+  return names !== "" && [...declared.values()].includes(names);
+}
+
+/** Copies of a module register the same messages and channels in the same order. */
+function namesOf(router: Declaring): string {
+  const { messages, channels } = router.declarations();
+  return [...messages.map(({ type }) => type), ...channels.map(({ pattern }) => pattern)].join();
+}
