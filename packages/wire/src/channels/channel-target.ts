@@ -7,7 +7,7 @@ import type { AnyMessageSchema, MessageArguments, MetaInput } from "../schema/me
 export interface ChannelPublishOptions<S extends AnyMessageSchema = AnyMessageSchema> {
   /** Do not deliver to the publishing connection. Default false. No effect on `router.to`. */
   readonly excludeSelf?: boolean;
-  /** Passed on to the pub/sub. No effect on a channel with history. */
+  /** Reserved: passed on to the pub/sub, and those of wire ignore it. No effect on a channel with history. */
   readonly partitionKey?: string;
   /** Of a channel with history: an idempotency key. A message with the id of a kept one is not published again. */
   readonly id?: string;

@@ -48,7 +48,7 @@ export interface Subscriber {
 export interface CarryOptions {
   /** The connection that must not receive the frame: the publisher's own. */
   readonly excludeClientId?: string | undefined;
-  /** Passed on for pub/subs with partitions; those of wire ignore it. */
+  /** Reserved: for pub/subs with partitions. Those of wire ignore it. */
   readonly partitionKey?: string | undefined;
 }
 

@@ -66,7 +66,7 @@ export type FailOptions = Pick<ErrorOptions, "retryAfterMs">;
 export interface PublishOptions<S extends AnyMessageSchema = AnyMessageSchema> {
   /** Do not deliver to the publishing connection. Default false. No effect on `router.publish`. */
   readonly excludeSelf?: boolean;
-  /** Passed on to the pub/sub. */
+  /** Reserved: passed on to the pub/sub, and those of wire ignore it. */
   readonly partitionKey?: string;
   /** Meta fields that the schema declares. */
   readonly meta?: MetaInput<S>;
