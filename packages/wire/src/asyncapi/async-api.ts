@@ -100,7 +100,8 @@ function checkOptions(options: AsyncApiOptions): AsyncApiOptions {
 }
 
 function partsOf(schema: AnyMessageSchema): StandardSchema[] {
-  const own = [schema.payload, schema.meta, schema.progress].filter((part) => part !== undefined);
+  const errors = Object.values(schema.errors ?? {}).map(({ data }) => data);
+  const own = [schema.payload, schema.meta, schema.progress, ...errors].filter((part) => part !== undefined);
   return schema.response === undefined ? own : [...own, ...partsOf(schema.response)];
 }
 
@@ -133,7 +134,7 @@ class Parts {
     const reply = [
       this.#messages.response(response),
       this.#messages.progress(type, schema.progress),
-      this.#messages.error(),
+      this.#messages.error(schema),
     ];
     this.#add(`receive.${key}`, { action: "receive", messages: [key], reply, durable });
   }

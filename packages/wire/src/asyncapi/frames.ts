@@ -77,6 +77,17 @@ export const ERROR_PAYLOAD: JsonSchema = {
   required: ["code"],
 };
 
+/** The payload of an error frame with a declared error. */
+export function describeError(name: string, code: string, data: JsonSchema | undefined): JsonSchema {
+  const details = {
+    type: "object",
+    properties: { reason: { const: name }, ...(data && { data }) },
+    required: ["reason", ...(data ? ["data"] : [])],
+  };
+  const properties = { ...(ERROR_PAYLOAD["properties"] as object), code: { const: code }, details };
+  return { type: "object", title: name, properties, required: ["code", "details"] };
+}
+
 /** A request of the server, and the answer of the client, in the frames that carry them. */
 export function describeAsk(type: string, payload: JsonSchema | undefined): JsonSchema {
   return describeFrame(CONTROL.ask, { payload: describeInner(type, payload), isCorrelated: true });

@@ -1,9 +1,17 @@
 /** The messages of one document: each schema of a message once, under a key that AsyncAPI allows. */
 import { CONTROL } from "../protocol/control.ts";
+import type { AnyErrors } from "../schema/declared-errors.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import type { StandardSchema } from "../schema/standard-schema.ts";
 import type { AsyncApiMessage } from "./document.ts";
-import { CORRELATION, describeAnswer, describeAsk, describeFrame, ERROR_PAYLOAD } from "./frames.ts";
+import {
+  CORRELATION,
+  describeAnswer,
+  describeAsk,
+  describeError,
+  describeFrame,
+  ERROR_PAYLOAD,
+} from "./frames.ts";
 import type { Convert, JsonSchema } from "./json-schema.ts";
 import { SchemaComponents, toKey } from "./schema-components.ts";
 
@@ -69,15 +77,28 @@ export class Messages {
     return key;
   }
 
-  error(): string {
-    const key = toKey(CONTROL.error);
+  /** The error frame of a request. Requests without declared errors share one. */
+  error({ type, errors }: AnyMessageSchema): string {
+    const key = errors === undefined ? toKey(CONTROL.error) : this.#freeKey(`${type}.error`);
     this.components[key] ??= {
       name: CONTROL.error,
-      summary: "Ends a request with an error.",
-      payload: describeFrame(CONTROL.error, { payload: ERROR_PAYLOAD, isCorrelated: true }),
+      summary:
+        errors === undefined ? "Ends a request with an error." : `Ends a request ${type} with an error.`,
+      payload: describeFrame(CONTROL.error, { payload: this.#errors(key, type, errors), isCorrelated: true }),
       correlationId: CORRELATION,
     };
     return key;
+  }
+
+  #errors(key: string, type: string, errors: AnyErrors = {}): JsonSchema {
+    const declared = Object.entries(errors).map(([name, { code, data }]) =>
+      describeError(
+        name,
+        code,
+        data && this.describe(data, `The error ${name} of ${type}`, `${key}.${name}`),
+      ),
+    );
+    return declared.length === 0 ? ERROR_PAYLOAD : { anyOf: [...declared, ERROR_PAYLOAD] };
   }
 
   #add(schema: AnyMessageSchema, role: Role): string {

@@ -77,6 +77,43 @@ describe("guide/asyncapi: How it works", () => {
     ]);
   });
 
+  test("a request with declared errors has an error message of its own, which describes each of them", async () => {
+    const errors = {
+      OUT_OF_STOCK: { code: "FAILED_PRECONDITION", data: { left: z.number() } },
+      CLOSED: { code: "UNAVAILABLE" },
+    } as const;
+    const Buy = rpc("BUY", undefined, "BOUGHT", undefined, { errors });
+    const document = valid(
+      await asyncApi(
+        createRouter()
+          .rpc(Say, () => ({ id: 1 }))
+          .rpc(Buy, () => {}),
+        INFO,
+      ),
+    );
+    const replies = (key: string) =>
+      document.operations[key]?.reply?.messages.map(({ $ref }) => $ref.split("/").at(-1));
+    expect(replies("receive.SAY")).toContain("_ws_error");
+    expect(replies("receive.BUY")).toEqual(["BOUGHT", "BUY.progress", "BUY.error"]);
+    const accepts = compile(document, payloadOf(document, "BUY.error"));
+    const frame = (payload: object) => ({ type: "$ws:error", meta: { correlationId: "1" }, payload });
+    const [declared] = (payloadOf(document, "BUY.error") as never)["properties"]["payload"][
+      "anyOf"
+    ] as object[];
+    const acceptsDeclared = compile(document, declared ?? {});
+    const sent = { code: "FAILED_PRECONDITION", details: { reason: "OUT_OF_STOCK", data: { left: 2 } } };
+    expect([
+      accepts(frame(sent)),
+      accepts(frame({ code: "INTERNAL", message: "no" })),
+      accepts(frame({})),
+    ]).toEqual([true, true, false]);
+    expect(
+      [sent, { ...sent, code: "ABORTED" }, { ...sent, details: { reason: "OUT_OF_STOCK" } }].map(
+        acceptsDeclared,
+      ),
+    ).toEqual([true, false, false]);
+  });
+
   test("a request has its response, its progress and the error as reply, with the place of the correlation id", async () => {
     const document = await asyncApi(router, INFO);
     const reply = document.operations["receive.SAY"]?.reply?.messages.map(({ $ref }) => $ref);

@@ -1,7 +1,7 @@
 /** Requests over a real socket: responses, progress, cancellation, deadlines, and sends with waitFor. */
 import { describe, expect, test } from "vitest";
 import { type WsClient, wsClient } from "../../../src/client/index.ts";
-import { Greet, Typed, Typing } from "../../fixtures/app.ts";
+import { Buy, Greet, Typed, Typing } from "../../fixtures/app.ts";
 import { UUID_V7 } from "./handshake.ts";
 import { connect, greeted } from "./peer.ts";
 import { POLL, readLog, type Suite } from "./suite.ts";
@@ -49,6 +49,18 @@ export function callTests(suite: Suite): void {
       expect(answers.map(({ payload }) => payload)).toEqual(
         names.map((name) => ({ text: `Hello, ${name}!` })),
       );
+    });
+
+    test("receive a declared error with its name and its data", async () => {
+      const client: WsClient = wsClient({ url: url() });
+      await client.connect();
+      const error = await client.request(Buy, { sku: "rope" }).catch((caught: unknown) => caught);
+      expect(Buy.isError(error) && [error.code, error.reason, error.data]).toEqual([
+        "FAILED_PRECONDITION",
+        "OUT_OF_STOCK",
+        { left: 2, token: "rope" },
+      ]);
+      await client.close();
     });
 
     test.each(["now", "later"])("receive no detail of the error when a handler throws %s", async (when) => {
