@@ -1,19 +1,12 @@
 /** `ctx.fail()`: an error that the schema of the request declares. */
+import { DeclaredFailure } from "../protocol/declared-failure.ts";
 import { encodeShort } from "../protocol/encode-short.ts";
-import { type ErrorPayload, WsError } from "../protocol/error.ts";
+import { WsError } from "../protocol/error.ts";
 import { declarationOf, readData } from "../schema/error-reader.ts";
 import type { RpcSchema } from "../schema/message.ts";
 import type { FailOptions } from "./context.ts";
 import type { Server } from "./contracts.ts";
 import { checkFrameSize } from "./frame-size.ts";
-
-/** Its details are sent as they are, because the schema declares them. */
-export class DeclaredFailure extends WsError {
-  override toPayload(): ErrorPayload {
-    const { code, message, details = {}, retryAfterMs } = this;
-    return { code, message, details, ...(retryAfterMs !== undefined && { retryAfterMs }) };
-  }
-}
 
 /** Throws `INTERNAL` when the error is not declared, or its data does not match the schema. */
 export function declaredFailure(

@@ -1,9 +1,9 @@
 /** The end of every failure: wraps it in a `WsError`, passes it to `onError`, and sends one error frame. */
 
+import { DeclaredFailure } from "../protocol/declared-failure.ts";
 import { sanitizeDetails } from "../protocol/details.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { Connection } from "./contracts.ts";
-import { DeclaredFailure } from "./declared-failure.ts";
 import type { InboundEvent } from "./inbound-event.ts";
 
 const MAX_QUOTED_LENGTH = 64;

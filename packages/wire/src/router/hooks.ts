@@ -1,4 +1,5 @@
 /** The hooks of a router. Hooks from the options run first, then those added by method, in order. */
+import { DeclaredFailure } from "../protocol/declared-failure.ts";
 import { WsError } from "../protocol/error.ts";
 import { summarizeIssues } from "../schema/issues.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
@@ -94,7 +95,8 @@ export class Hooks {
 /** Passes a failure to the `onError` hooks; true when one of them suppresses the error frame. */
 export function runErrorHooks({ error: hooks }: Hooks, error: WsError, ctx: ErrorContext<AnyData>): boolean {
   // Without hooks, a fault of the server would go unnoticed. Faults of peers are not logged: a peer could fill the log.
-  const isFault = error.cause !== undefined || error.code === "INTERNAL";
+  const isFault =
+    !(error instanceof DeclaredFailure) && (error.cause !== undefined || error.code === "INTERNAL");
   if (hooks.length === 0 && isFault) logError(error, ctx.type);
   let suppressed = false;
   for (const hook of hooks) {

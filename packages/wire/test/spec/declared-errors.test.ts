@@ -189,14 +189,17 @@ describe("guide/errors: Declared errors", () => {
     expect(seen).toEqual(["BUY FAILED_PRECONDITION OUT_OF_STOCK", "BUY UNAVAILABLE CLOSED"]);
   });
 
-  test("are expected, so a server without onError prints nothing", async () => {
+  test("are expected, so a server without onError prints nothing, whatever their code", async () => {
+    const Odd = rpc("ODD", undefined, "ODD_OK", undefined, { errors: { ODD: { code: "INTERNAL" } } });
     const printed = vi.spyOn(console, "error").mockReturnValue();
     onTestFinished(() => printed.mockRestore());
-    await framesFor(
-      createRouter().rpc(Buy, (ctx) => ctx.fail("CLOSED")),
-      Buy,
-      { sku: "a" },
-    );
+    const router = createRouter()
+      .rpc(Buy, (ctx) => ctx.fail("CLOSED"))
+      .rpc(Odd, (ctx) => ctx.fail("ODD"));
+    await framesFor(router, Buy, { sku: "a" });
+    expect(await framesFor(router, Odd, undefined)).toMatchObject([
+      { code: "INTERNAL", details: { reason: "ODD" } },
+    ]);
     expect(printed).not.toHaveBeenCalled();
   });
 
