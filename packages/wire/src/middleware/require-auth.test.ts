@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { MiddlewareContext } from "../router/context.ts";
 import { createTestServer } from "../testing/index.ts";
 import { createRouter, message, rpc } from "../zod.ts";
 import { requireAuth } from "./require-auth.ts";
@@ -12,11 +13,11 @@ interface Data {
   readonly role?: string;
 }
 
-function serve(predicate?: Parameters<typeof requireAuth<Data>>[0]) {
+function serve(predicate?: (ctx: MiddlewareContext<Data>) => boolean | Promise<boolean>) {
   const handled: string[] = [];
   const router = createRouter<Data>()
     .onError(() => undefined)
-    .use(requireAuth<Data>(predicate))
+    .use(predicate === undefined ? requireAuth<Data>() : requireAuth<Data>(predicate))
     .rpc(Read, (ctx) => {
       handled.push(ctx.type);
       ctx.reply(Read.response);

@@ -2,20 +2,33 @@
 import type { Middleware, MiddlewareContext } from "../router/context.ts";
 import type { ConnectionData } from "../router/peer.ts";
 
+/** Connection data with a user. */
+export type SignedIn<Data extends ConnectionData> = Data & {
+  readonly userId: Data extends { readonly userId?: infer Id } ? Exclude<Id, undefined> : unknown;
+};
+
 /**
- * Middleware that refuses a message unless the predicate returns true. Default predicate: `ctx.data.userId` is set.
+ * Middleware that refuses a message unless the predicate returns true. Default predicate: `ctx.data.userId` is set, and
+ * handlers registered afterwards may rely on it. A predicate of your own guarantees what its type arguments say.
  *
  * @example
  * ```ts
- * import { createRouter } from "@halyard/wire";
+ * import { createRouter, rpc, z } from "@halyard/wire/zod";
  * import { requireAuth } from "@halyard/wire/middleware";
  *
- * const router = createRouter<{ clientId: string; userId?: string }>().use(requireAuth());
+ * const WhoAmI = rpc("WHO_AM_I", undefined, "YOU_ARE", { userId: z.string() });
+ * const router = createRouter<{ clientId: string; userId?: string }>()
+ *   .use(requireAuth())
+ *   .rpc(WhoAmI, (ctx) => ({ userId: ctx.data.userId }));
  * ```
  */
-export function requireAuth<Data extends ConnectionData = ConnectionData>(
-  predicate: (ctx: MiddlewareContext<Data>) => boolean | Promise<boolean> = hasUser,
-): Middleware<Data> {
+export function requireAuth<Data extends ConnectionData = ConnectionData>(): Middleware<Data, SignedIn<Data>>;
+export function requireAuth<In extends ConnectionData = ConnectionData, Out extends ConnectionData = In>(
+  predicate: (ctx: MiddlewareContext<In>) => boolean | Promise<boolean>,
+): Middleware<In, Out>;
+export function requireAuth(
+  predicate: (ctx: MiddlewareContext) => boolean | Promise<boolean> = hasUser,
+): Middleware {
   return (ctx, next) => {
     const verdict = predicate(ctx);
     return typeof verdict === "boolean"
@@ -28,8 +41,8 @@ function hasUser(ctx: { readonly data: object }): boolean {
   return (ctx.data as { userId?: unknown }).userId !== undefined;
 }
 
-function pass<Data extends ConnectionData>(
-  ctx: MiddlewareContext<Data>,
+function pass(
+  ctx: MiddlewareContext,
   next: () => Promise<void>,
   allowed: boolean,
 ): Promise<void> | undefined {

@@ -223,11 +223,18 @@ export interface MiddlewareContext<Data extends ConnectionData = ConnectionData>
   reportRateLimit(exceeded: { observed: number; limit: number; retryAfterMs: number | null }): void;
 }
 
-/** A function that runs around a handler. The handler runs only if the middleware calls `next()`. */
-export type Middleware<Data extends ConnectionData = ConnectionData> = (
-  ctx: MiddlewareContext<Data>,
-  next: () => Promise<void>,
-) => unknown;
+/**
+ * A function that runs around a handler. The handler runs only if the middleware calls `next()`. `Out` is the connection
+ * data that it guarantees to handlers, for example `Middleware<Session, Session & { role: string }>`.
+ */
+export interface Middleware<In extends ConnectionData = ConnectionData, Out extends ConnectionData = In> {
+  (ctx: MiddlewareContext<In>, next: () => Promise<void>): unknown;
+  /** For the compiler only. */
+  readonly "~guarantees"?: Out;
+}
+
+/** The connection data that handlers see behind middleware. */
+export type Narrowed<Data, Out> = Data extends Out ? Data : Out extends Data ? Out : Data & Out;
 
 /** The context of `onOpen`. */
 export interface OpenContext<Data extends ConnectionData = ConnectionData>

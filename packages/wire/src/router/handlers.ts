@@ -7,7 +7,7 @@ import type {
   PayloadOutput,
   RpcSchema,
 } from "../schema/message.ts";
-import type { EventContext, Middleware, RpcContext } from "./context.ts";
+import type { EventContext, Middleware, Narrowed, RpcContext } from "./context.ts";
 import type { DurableRouteOptions } from "./durable-route.ts";
 import type { ConnectionData } from "./peer.ts";
 
@@ -25,8 +25,10 @@ export type RpcResult<Payload> = Payload | boolean | void | Promise<Payload | bo
 
 /** Registers one message; returned by `router.route(schema)`. */
 export interface RouteBuilder<S extends AnyMessageSchema, Data extends ConnectionData, R> {
-  /** Adds middleware for this message only. */
-  use(middleware: Middleware<Data>): RouteBuilder<S, Data, R>;
+  /** Adds middleware for this message only. The handler has the data that the middleware's type guarantees. */
+  use<Out extends ConnectionData = Data>(
+    middleware: Middleware<Data, Out>,
+  ): RouteBuilder<S, Narrowed<Data, Out>, R>;
   /**
    * Only for members of the channel on this connection; others get `PERMISSION_DENIED`. `paramsOf` returns the parameters
    * of the channel from the validated payload.
@@ -44,3 +46,12 @@ export interface RouteBuilder<S extends AnyMessageSchema, Data extends Connectio
       : [handler: S extends RpcSchema ? RpcHandler<S, Data> : never]
   ): R;
 }
+
+/** Set on the argument of `merge` when this router does not guarantee the connection data that the other one needs. */
+export type MergeableInto<Connection, Handler, Other, Needs> = [Connection] extends [Other]
+  ? [Handler] extends [Needs]
+    ? unknown
+    : { readonly "middleware before merge() must guarantee this data": Needs }
+  : {
+      readonly "every connection must have this data; if only handlers need it, write createRouter<Connection, Handler>()": Other;
+    };

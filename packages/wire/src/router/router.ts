@@ -15,11 +15,11 @@ import type { AnyMessageSchema, DurableSchema, RpcSchema } from "../schema/messa
 import { isMessageSchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
 import { checkCloseCode } from "./close-code.ts";
-import type { Middleware, PublishOptions, SendArguments } from "./context.ts";
+import type { Middleware, Narrowed, PublishOptions, SendArguments } from "./context.ts";
 import type { Server } from "./contracts.ts";
 import { createMatcher, type DisconnectMatch, type DisconnectOptions, isOlder } from "./disconnect.ts";
 import { type DurableRouteOptions, serveDurable } from "./durable-route.ts";
-import type { EventHandler, RouteBuilder, RpcHandler } from "./handlers.ts";
+import type { EventHandler, MergeableInto, RouteBuilder, RpcHandler } from "./handlers.ts";
 import {
   type AuthHook,
   type CloseHook,
@@ -47,14 +47,20 @@ import { UNREACHABLE } from "./unreachable.ts";
 /** A request that ends with its connection. */
 type NotDurable = { readonly durable?: undefined };
 
-/** Set on the argument of `merge` when the other router expects connection data that this one does not have. */
-type MergeableInto<Data, Other> = [Data] extends [Other]
-  ? unknown
-  : { readonly "the connection data of this router must include": Other };
-
-/** Registers handlers, middleware and hooks. Created by `createRouter()`. */
-export class Router<Data extends ConnectionData = ConnectionData> {
-  readonly #options: RouterOptions<Data>;
+/**
+ * Registers handlers, middleware and hooks. Created by `createRouter()`. Hooks and joins see the data of every connection,
+ * `Connection`. Handlers see `Handler`, which middleware narrows. `Needs` is what a router that merges this one guarantees.
+ */
+export class Router<
+  Connection extends ConnectionData = ConnectionData,
+  Handler extends ConnectionData = Connection,
+  Needs extends ConnectionData = Handler,
+> {
+  /** For the compiler only: handlers that need more than every connection has can be merged, but not served. */
+  declare readonly "~unmet"?: [Connection] extends [Needs]
+    ? undefined
+    : { readonly "middleware of a router that merges this one must guarantee this data": Needs };
+  readonly #options: RouterOptions<Connection>;
   readonly #resolved: ResolvedOptions;
   readonly #routes = new Routes();
   readonly #hooks: Hooks;
@@ -70,7 +76,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   /** A tool that sees the servers of this router. */
   #tool: ServerObserver | undefined;
 
-  constructor(options: RouterOptions<Data> = {}) {
+  constructor(options: RouterOptions<Connection> = {}) {
     this.#options = options;
     this.#resolved = resolveOptions(options as unknown as RouterOptions<AnyData>);
     this.#pubsub = this.#resolved.pubsub;
@@ -86,7 +92,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   }
 
   /** Registers the handler of a message without a response. Registering a type again replaces its handler. */
-  on<S extends AnyMessageSchema>(schema: S, handler: EventHandler<S, Data>): this {
+  on<S extends AnyMessageSchema>(schema: S, handler: EventHandler<S, Handler>): this {
     return this.#register(schema, "event", handler, []);
   }
 
@@ -96,10 +102,10 @@ export class Router<Data extends ConnectionData = ConnectionData> {
    */
   rpc<S extends DurableSchema>(
     schema: S,
-    options: DurableRouteOptions<Data>,
-    handler: RpcHandler<S, Data>,
+    options: DurableRouteOptions<Handler>,
+    handler: RpcHandler<S, Handler>,
   ): this;
-  rpc<S extends RpcSchema & NotDurable>(schema: S, handler: RpcHandler<S, Data>): this;
+  rpc<S extends RpcSchema & NotDurable>(schema: S, handler: RpcHandler<S, Handler>): this;
   rpc(schema: RpcSchema, second: unknown, third?: unknown): this {
     return this.#registerRpc(schema, [second, third], []);
   }
@@ -110,56 +116,61 @@ export class Router<Data extends ConnectionData = ConnectionData> {
     return this;
   }
 
-  /** Adds middleware around every handler, in order of registration. */
-  use(middleware: Middleware<Data>): this {
-    this.#routes.use(middleware as Middleware);
+  /**
+   * Adds middleware around every handler, in order of registration, and returns this router. Handlers that are registered
+   * on the result have the data that the middleware's type guarantees.
+   */
+  use<Out extends ConnectionData = Handler>(
+    middleware: Middleware<Handler, Out>,
+  ): Router<Connection, Narrowed<Handler, Out>, Needs>;
+  use(middleware: Middleware): unknown {
+    this.#routes.use(middleware);
     return this;
   }
 
   /** Registers one message with its own middleware, which runs inside the router's middleware. */
-  route<S extends AnyMessageSchema>(schema: S): RouteBuilder<S, Data, this> {
+  route<S extends AnyMessageSchema>(schema: S): RouteBuilder<S, Handler, this>;
+  route(schema: AnyMessageSchema): object {
     const middleware: Middleware[] = [];
-    const builder: RouteBuilder<S, Data, this> = {
-      use: (added) => {
-        middleware.push(added as Middleware);
-        return builder;
-      },
-      in: (channel, paramsOf) => {
-        middleware.push(requireMember(schema, channel, paramsOf));
-        return builder;
-      },
-      on: (handler) => this.#register(schema, "event", handler, middleware),
+    const add = (added: Middleware): object => {
+      middleware.push(added);
+      return builder;
+    };
+    const builder = {
+      use: add,
+      in: (...args: [AnyChannel, (payload: never) => unknown]) => add(requireMember(schema, ...args)),
+      on: (handler: unknown) => this.#register(schema, "event", handler, middleware),
       rpc: (...args: readonly unknown[]) => this.#registerRpc(schema, args, middleware),
     };
     return builder;
   }
 
   /** Adds a hook that runs when a connection opens. */
-  onOpen(hook: OpenHook<Data>): this {
+  onOpen(hook: OpenHook<Connection>): this {
     this.#hooks.open.push(hook as OpenHook);
     return this;
   }
 
   /** Adds a hook that runs when a connection has closed. */
-  onClose(hook: CloseHook<Data>): this {
+  onClose(hook: CloseHook<Connection>): this {
     this.#hooks.close.push(hook as CloseHook);
     return this;
   }
 
   /** Adds a hook that runs once per connection, with its first message. Any result but true closes the connection with 4401. */
-  onAuth(hook: AuthHook<Data>): this {
+  onAuth(hook: AuthHook<Connection>): this {
     this.#hooks.auth.push(hook as AuthHook);
     return this;
   }
 
   /** Adds a hook that receives every failure. Returning false suppresses the error frame. */
-  onError(hook: ErrorHook<Data>): this {
+  onError(hook: ErrorHook<Connection>): this {
     this.#hooks.error.push(hook as ErrorHook);
     return this;
   }
 
   /** Adds a hook that runs when a peer exceeds the frame size limit or a rate limit. */
-  onLimitExceeded(hook: LimitHook<Data>): this {
+  onLimitExceeded(hook: LimitHook<Connection>): this {
     this.#hooks.limit.push(hook as LimitHook);
     return this;
   }
@@ -167,9 +178,11 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   /**
    * Adds the current routes and hooks of another router. Its middleware wraps only its own routes. For a type that both
    * routers have, the merged route wins. The other router may use another validation library, and may expect less
-   * connection data than this one.
+   * connection data than this one. Its handlers may rely on the middleware that was added before.
    */
-  merge<Other extends ConnectionData>(router: Router<Other> & MergeableInto<Data, Other>): this {
+  merge<Other extends ConnectionData, Seen extends ConnectionData, OtherNeeds extends ConnectionData>(
+    router: Router<Other, Seen, OtherNeeds> & MergeableInto<Connection, Handler, Other, OtherNeeds>,
+  ): this {
     this.#routes.append(router.#routes);
     this.#hooks.append(router.#hooks);
     this.#channels.append(router.#channels);
@@ -214,7 +227,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
    * Registers a channel: who may join it, and what happens then. Registering a channel again replaces its handlers. Throws
    * without `authorize`.
    */
-  channel<C extends AnyChannel>(channel: C, handlers: ChannelHandlers<C, Data>): this {
+  channel<C extends AnyChannel>(channel: C, handlers: ChannelHandlers<C, Connection>): this {
     this.#channels.set(channel, handlers as unknown as AnyHandlers);
     this.#requireHistory();
     return this;
@@ -247,7 +260,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
    * process; rejects with `UNAVAILABLE` when the other processes could not be reached for 5 s.
    */
   async leave<C extends AnyChannel>(
-    match: DisconnectMatch<Data>,
+    match: DisconnectMatch<Connection>,
     channel: C,
     params: ParamsInput<C>,
   ): Promise<number> {
@@ -335,7 +348,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
    * given fields must be equal. Resolves to the number of connections closed in this process, once the disconnect is
    * published to the other processes; rejects with `UNAVAILABLE` when that fails for 5 s. The default code is 4403.
    */
-  async disconnect(match: DisconnectMatch<Data>, options: DisconnectOptions = {}): Promise<number> {
+  async disconnect(match: DisconnectMatch<Connection>, options: DisconnectOptions = {}): Promise<number> {
     const { code = CLOSE.forbidden, reason = "" } = options;
     checkCloseCode(code);
     const closed = this.disconnectLocal(createMatcher(match as DisconnectMatch), options);
@@ -344,12 +357,12 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   }
 
   /** Closes the connections of this process for which the function returns true; returns their number. The default code is 4403. */
-  disconnectLocal(matches: (ws: Peer<Data>) => boolean, options: DisconnectOptions = {}): number {
+  disconnectLocal(matches: (ws: Peer<Connection>) => boolean, options: DisconnectOptions = {}): number {
     const { code = CLOSE.forbidden, reason = "" } = options;
     let closed = 0;
     for (const server of this.#servers) {
       for (const connection of [...server.connections]) {
-        if (!connection.isOpen || !matches(connection as unknown as Peer<Data>)) continue;
+        if (!connection.isOpen || !matches(connection as unknown as Peer<Connection>)) continue;
         connection.close(code, reason);
         closed++;
       }
@@ -358,7 +371,7 @@ export class Router<Data extends ConnectionData = ConnectionData> {
   }
 
   /** For adapters without options: takes over a connected socket. `data` includes the connection's id. */
-  accept(socket: Socket, data: Data, options?: AcceptOptions): SocketEvents {
+  accept(socket: Socket, data: Connection, options?: AcceptOptions): SocketEvents {
     this.#server ??= this.attach();
     return this.#server.accept(socket, data as unknown as AnyData, options);
   }
@@ -407,7 +420,8 @@ export class Router<Data extends ConnectionData = ConnectionData> {
 }
 
 /**
- * Creates a router. `Data` is the type of each connection's data.
+ * Creates a router. `Connection` is the type of each connection's data. `Handler` is for a router that another one merges
+ * behind middleware: the data that its handlers see.
  *
  * @example
  * ```ts
@@ -419,8 +433,9 @@ export class Router<Data extends ConnectionData = ConnectionData> {
  * });
  * ```
  */
-export function createRouter<Data extends { readonly clientId: string } = ConnectionData>(
-  options?: RouterOptions<Data>,
-): Router<Data> {
-  return new Router<Data>(options);
+export function createRouter<
+  Connection extends { readonly clientId: string } = ConnectionData,
+  Handler extends Connection = Connection,
+>(options?: RouterOptions<Connection>): Router<Connection, Handler> {
+  return new Router<Connection, Handler>(options);
 }
