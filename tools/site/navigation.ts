@@ -78,6 +78,7 @@ const WIRE: readonly Group[] = [
       ["cloudflare-hibernation", "Cloudflare: hibernation"],
       ["cloudflare-sharding", "Cloudflare: sharding"],
       ["auth", "Authentication"],
+      ["auth-providers", "Clerk, Auth.js and others"],
       ["sessions", "Sessions of Better Auth"],
       ["connection-checks", "Connection checks"],
       ["heartbeat", "Heartbeat"],
