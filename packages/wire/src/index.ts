@@ -80,6 +80,7 @@ export type {
 export { createRouter, type Router } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
 export { createPublisher, type PublisherOptions, type TopicPublisher } from "./router/topic-publisher.ts";
+export { live } from "./schema/build-channel.ts";
 export { type BytesOptions, bytes } from "./schema/bytes.ts";
 export type {
   AnyChannel,

@@ -1,9 +1,10 @@
-/** Entry point `@halyard/wire/valibot`: `createRouter`, and `message`, `rpc` and `channel` with Valibot. */
+/** Entry point `@halyard/wire/valibot`: `createRouter`, and `message`, `rpc`, `channel` and `live` with Valibot. */
 
 // A package that exports messages or routers names these types in its declaration files.
 export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
 export { createPublisher } from "./router/topic-publisher.ts";
+export { live } from "./schema/build-channel.ts";
 export {
   bytes,
   channel,

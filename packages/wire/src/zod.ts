@@ -1,9 +1,10 @@
-/** Entry point `@halyard/wire/zod`: `createRouter`, and `message`, `rpc` and `channel` with Zod. */
+/** Entry point `@halyard/wire/zod`: `createRouter`, and `message`, `rpc`, `channel` and `live` with Zod. */
 
 // A package that exports messages or routers names these types in its declaration files.
 export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
 export { createPublisher } from "./router/topic-publisher.ts";
+export { live } from "./schema/build-channel.ts";
 export {
   bytes,
   channel,

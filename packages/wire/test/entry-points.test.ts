@@ -16,8 +16,14 @@ test.each([
       "rpc",
     ],
   ],
-  ["@halyard/wire/zod", ["bytes", "channel", "createPublisher", "createRouter", "message", "rpc", "z"]],
-  ["@halyard/wire/valibot", ["bytes", "channel", "createPublisher", "createRouter", "message", "rpc", "v"]],
+  [
+    "@halyard/wire/zod",
+    ["bytes", "channel", "createPublisher", "createRouter", "live", "message", "rpc", "z"],
+  ],
+  [
+    "@halyard/wire/valibot",
+    ["bytes", "channel", "createPublisher", "createRouter", "live", "message", "rpc", "v"],
+  ],
   ["@halyard/wire/client", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],
   ["@halyard/wire/client/zod", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],
   ["@halyard/wire/client/valibot", ["attachCall", "handle", "joinChannel", "startCall", "wsClient"]],

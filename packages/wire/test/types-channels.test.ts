@@ -45,6 +45,18 @@ describe("a channel", () => {
     });
   });
 
+  test("has live events with their own types", () => {
+    const Board = channel("board", { events: [Said, core.live(Moved)] });
+    neverRun(() => {
+      void createRouter().to(Board, {}).publish(Moved, { x: 1 });
+      joinChannel(wsClient({ url: "ws://localhost" }), Board, {}).on(Moved, ({ x }) => x.toFixed());
+      // @ts-expect-error x is a number
+      void createRouter().to(Board, {}).publish(Moved, { x: "1" });
+      // @ts-expect-error a channel is no event
+      core.live(Board);
+    });
+  });
+
   test("of Valibot, or of any Standard Schema, has the same types", () => {
     const { v } = valibot;
     const ByValibot = valibot.channel("room:{id}", { params: { id: v.string() }, events: [Said] });

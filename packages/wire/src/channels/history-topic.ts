@@ -34,6 +34,7 @@ export class HistoryTopic implements TopicWatcher {
   /** The position of the live members; undefined when it is not known. */
   #position: HistoryPosition | undefined;
   readonly #tail = new Tail();
+  readonly #replays = new Set<Replay>();
   /** Joins, replays and reads of the live members that are under way; the tail is kept for them. */
   #readers = 0;
   /** How often the tail was dropped: a read that began before does not know what is missing. */
@@ -61,6 +62,12 @@ export class HistoryTopic implements TopicWatcher {
     const text = stamp(frame, position, excludeClientId);
     if (this.#readers > 0) this.#tail.push({ position, text });
     return this.#catchingUp === undefined ? this.#advance({ position, text }) : 0;
+  }
+
+  deliverLive(frame: string, excludeClientId: string | undefined): number {
+    let delivered = 0;
+    for (const replay of this.#replays) if (replay.deliverLive(frame, excludeClientId)) delivered++;
+    return delivered;
   }
 
   #advance(frame: TailFrame): number {
@@ -210,6 +217,7 @@ export class HistoryTopic implements TopicWatcher {
     let page = first;
     let drops = firstDrops;
     this.#readers++;
+    this.#replays.add(replay);
     try {
       for (let failures = 0; isWanted(connection, membership); ) {
         if (page !== undefined && replay.send(framesOf(page)) && !page.hasMore && drops === this.#drops) {
@@ -227,6 +235,7 @@ export class HistoryTopic implements TopicWatcher {
         else failures = 0;
       }
     } finally {
+      this.#replays.delete(replay);
       this.#endRead();
     }
   }
@@ -289,10 +298,13 @@ class Replay {
   sentBytes = 0;
   readonly #connection: Connection;
   readonly #membership: Membership;
+  /** Its own name: the frames of one replay are written together, and not with those of others. */
+  readonly #topic: string;
 
   constructor(connection: Connection, membership: Membership, position: HistoryPosition) {
     this.#connection = connection;
     this.#membership = membership;
+    this.#topic = `${membership.topic}#${connection.clientId}`;
     this.position = position;
     this.#moved();
   }
@@ -304,18 +316,25 @@ class Replay {
 
   /** Returns false when the connection is slow, so that not all frames were sent. */
   send(frames: readonly TailFrame[]): boolean {
-    // Its own name: the frames of one replay are written together, and not with those of others.
-    const topic = `${this.#membership.topic}#${this.#connection.clientId}`;
     let isDone = true;
     for (const { position, text } of frames) {
-      const frame = { topic, text, encoded: undefined, fallBehind: ignore };
-      isDone = !this.#connection.isSlow && this.#connection.deliver(frame);
+      isDone = !this.#connection.isSlow && this.#deliver(text);
       if (!isDone) break;
       this.position = position;
       this.sentBytes += byteLength(text);
     }
     this.#moved();
     return isDone;
+  }
+
+  /** A frame that is not kept, between frames of the replay. */
+  deliverLive(text: string, excludeClientId: string | undefined): boolean {
+    const isMeant = this.#connection.clientId !== excludeClientId;
+    return isMeant && isWanted(this.#connection, this.#membership) && this.#deliver(text);
+  }
+
+  #deliver(text: string): boolean {
+    return this.#connection.deliver({ topic: this.#topic, text, encoded: undefined, fallBehind: ignore });
   }
 
   async whenDrained(): Promise<void> {

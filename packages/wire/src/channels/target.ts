@@ -34,8 +34,9 @@ export function createTarget(
       );
       if (schema === undefined) return undeclared(publisher, channel, event);
       const { meta, excludeSelf, partitionKey, id } = options;
-      const { history, pattern } = channel;
-      if (history === undefined && id !== undefined) return unsupportedId(pattern);
+      const { pattern } = channel;
+      const history = channel.liveTypes.has(schema.type) ? undefined : channel.history;
+      if (history === undefined && id !== undefined) return unsupportedId(pattern, schema);
       const excludeClientId = excludeSelf ? clientId : undefined;
       return encodeAndSend(publisher, schema, payload, meta, { $t: topic }, async (frame) =>
         history === undefined
@@ -65,8 +66,8 @@ function resultOf(result: AppendResult): PublishResult {
   return { ok: true, ...(result.matchedLocal !== undefined && { matchedLocal: result.matchedLocal }) };
 }
 
-function unsupportedId(pattern: string): PublishResult {
-  const reason = `The channel "${pattern}" has no history, so a repeated id cannot be recognized. Declare history, or leave the id out.`;
+function unsupportedId(pattern: string, { type }: AnyMessageSchema): PublishResult {
+  const reason = `The channel "${pattern}" does not keep ${type} in a history, so a repeated id cannot be recognized. Declare history, or leave the id out.`;
   return { ok: false, error: "UNSUPPORTED", retryable: false, details: { option: "id", reason } };
 }
 

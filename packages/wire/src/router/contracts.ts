@@ -80,6 +80,8 @@ export interface ControlRoute {
 export interface TopicWatcher {
   /** Returns the number of connections the frame was sent to. */
   deliver(frame: string, excludeClientId: string | undefined, position: HistoryPosition): number;
+  /** A frame without a position, for members that do not get the frames of the topic yet. Returns their number. */
+  deliverLive(frame: string, excludeClientId: string | undefined): number;
   /** Frames may be missing. */
   missed(): void;
 }

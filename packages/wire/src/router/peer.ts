@@ -67,7 +67,7 @@ export interface SharedFrame {
   /** The platform's own form of the frame. */
   encoded: unknown;
   /** Called with a slow connection instead of dropping the frame: the connection gets it later, from the history. */
-  readonly fallBehind?: (connection: object) => void;
+  readonly fallBehind?: ((connection: object) => void) | undefined;
 }
 
 /** A part of a connection that platforms with hibernation persist; `state`: whether it is admitted or closing. */

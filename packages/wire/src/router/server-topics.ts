@@ -119,8 +119,15 @@ export class ServerTopics implements Subscriber {
     const watcher = this.#watchers.get(topic);
     if (watcher !== undefined && position !== undefined)
       return watcher.deliver(frame, excludeClientId, position);
-    return this.broadcast({ topic, text: frame, encoded: undefined }, excludeClientId);
+    // A member that reads too slowly for a frame that is not kept misses no frame of the history, so it gets no gap.
+    const fallBehind = watcher && this.#drop;
+    const delivered = this.broadcast({ topic, text: frame, encoded: undefined, fallBehind }, excludeClientId);
+    return watcher === undefined ? delivered : delivered + watcher.deliverLive(frame, excludeClientId);
   }
+
+  readonly #drop = (): void => {
+    this.#server.counters.shed++;
+  };
 
   broadcast(frame: SharedFrame, excludeClientId?: string): number {
     const members = this.members.get(frame.topic);

@@ -1,7 +1,8 @@
 /** Builds channels from the arguments of `channel()`, for every validation library. */
 import { fieldsToSchema, type Library } from "./build.ts";
 import type { AnyChannel, ChannelHistory } from "./channel.ts";
-import { isMessageSchema } from "./message-schema.ts";
+import type { AnyMessageSchema } from "./message.ts";
+import { isMessageSchema, notASchema } from "./message-schema.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 interface ChannelConfig {
@@ -33,9 +34,33 @@ export function buildChannel(library: Library, pattern: string, config: object):
     paramNames,
     params: paramsToSchema(library, pattern, paramNames, params),
     events,
+    liveTypes: new Set(events.filter(isLive).map(({ type }) => type)),
     presence: fieldsToSchema(library, presence, `The presence of channel "${pattern}"`),
     history: history && checkHistory(pattern, history),
   };
+}
+
+/**
+ * In the events of a channel: a message that is delivered to members and never kept, such as a cursor. Publish it, and
+ * listen to it, with the message itself.
+ *
+ * @example
+ * ```ts
+ * import { channel, live, message, z } from "@halyard/wire/zod";
+ *
+ * const CardMoved = message("CARD_MOVED", { card: z.string(), column: z.string() });
+ * const Cursor = message("CURSOR", { x: z.number(), y: z.number() });
+ * const history = { size: 200, ttlMs: 600_000 };
+ * const Board = channel("board:{id}", { params: { id: z.string() }, events: [CardMoved, live(Cursor)], history });
+ * ```
+ */
+export function live<S extends AnyMessageSchema>(event: S): S {
+  if (!isMessageSchema(event)) throw new TypeError(notASchema("live()", event));
+  return { ...event, isLive: true };
+}
+
+function isLive(event: AnyMessageSchema): boolean {
+  return "isLive" in event;
 }
 
 function namesIn(pattern: string): readonly string[] {

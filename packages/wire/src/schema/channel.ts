@@ -20,6 +20,8 @@ export interface AnyChannel {
   readonly params: StandardSchema | undefined;
   /** The messages that may be published on the channel. */
   readonly events: readonly AnyMessageSchema[];
+  /** The types of the events that are never kept: `live()`. */
+  readonly liveTypes: ReadonlySet<string>;
   /** The schema of what a member shows of itself; undefined without presence. */
   readonly presence: StandardSchema | undefined;
   /** Undefined when no messages are kept. */

@@ -8,6 +8,8 @@ import {
   Crowd,
   Hooks,
   IsMember,
+  Move,
+  Moved,
   Publish,
   Remove,
   Rename,
@@ -157,6 +159,23 @@ export function channelContract(
         expect(ann.client.state).toBe("open");
       });
 
+      test("an event that is declared as live reaches the members on both servers", async () => {
+        const id = newRoom();
+        const [ann, ben] = [await guest("ann", 0), await guest("ben", 1)];
+        const [mine, theirs]: [number[], number[]] = [[], []];
+        for (const [by, seen] of [
+          [ann, mine],
+          [ben, theirs],
+        ] as const) {
+          const { room } = by.join(name, id);
+          room.on(Moved, ({ x }) => seen.push(x));
+          await room.joined;
+        }
+        await ann.client.request(Move, { name, id, count: 2, excludeSelf: true });
+        await ben.client.request(Move, { name, id, count: 1 });
+        await expect.poll(() => [mine, theirs], POLL).toEqual([[1], [1, 2, 1]]);
+      });
+
       test("excludeSelf reaches every member but the publisher", async () => {
         const id = newRoom();
         const [ann, ben] = [await guest("ann", 0), await guest("ben", 1)];
@@ -304,6 +323,28 @@ export function channelContract(
           expect(got.filter((text) => text === "gap")).toHaveLength(1);
           const kept = got.slice(2).map(Number);
           expect(kept).toEqual(Array.from({ length: kept.length }, (_, i) => 300 - kept.length + i));
+        });
+
+        test("live events are not kept: they displace no message, and a member that missed them sees no gap", async () => {
+          const id = newRoom();
+          const [ann, ben] = [await guest("ann"), await guest("ben", 1)];
+          const { room, got } = ann.join("kept", id);
+          room.on(Moved, ({ x }) => got.push(`moved ${x}`));
+          await room.joined;
+          await ben.publish("kept", id, "1");
+          await expect.poll(() => got, POLL).toEqual(["1"]);
+          await ben.client.request(Move, { name: "kept", id, count: 1 });
+          await expect.poll(() => got, POLL).toEqual(["1", "moved 1"]);
+          ann.isAllowed = false;
+          ann.cut();
+          await expect.poll(() => ann.client.state, POLL).toBe("reconnecting");
+          // More than the 50 messages that are kept.
+          await ben.client.request(Move, { name: "kept", id, count: 60 });
+          await ben.publish("kept", id, "2");
+          ann.isAllowed = true;
+          await expect.poll(() => got, POLL).toEqual(["1", "moved 1", "2"]);
+          const late = (await guest("cas")).join("kept", id, { last: 50 });
+          await expect.poll(() => late.got, POLL).toEqual(["1", "2"]);
         });
 
         test("last gives a new member the newest messages before live ones", async () => {
