@@ -268,10 +268,10 @@ export function createClient(options: ClientOptions, environment: Environment = 
     },
     on: inbox.on as WsClient["on"],
     send(schema, ...args) {
-      const [payload, { meta, correlationId = meta?.correlationId } = {} as SendOptions] = args;
+      const [payload, { meta, correlationId = meta?.correlationId, queue } = {} as SendOptions] = args;
       const timestamp = environment.Date.now();
       const frame = write(schema, payload, { timestamp, ...meta, correlationId });
-      return submit({ type: schema.type, frame });
+      return submit({ type: schema.type, frame, queue });
     },
     request(
       schema: AnyMessageSchema,

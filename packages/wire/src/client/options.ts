@@ -60,10 +60,16 @@ export interface SendOptions<S extends AnyMessageSchema = AnyMessageSchema> {
   readonly meta?: MetaInput<S>;
   /** The correlation id of the message. Default: none for `send`, a new one for `request`. */
   readonly correlationId?: string;
+  /**
+   * With false, a message that cannot be sent immediately is dropped: `send` returns false, and reports nothing. For what
+   * is outdated a moment later. Default true.
+   */
+  readonly queue?: boolean;
 }
 
 /** Options of `client.request`. */
-export interface RequestOptions<S extends AnyMessageSchema = AnyMessageSchema> extends SendOptions<S> {
+export interface RequestOptions<S extends AnyMessageSchema = AnyMessageSchema>
+  extends Omit<SendOptions<S>, "queue"> {
   /**
    * Time from the call to the response, in ms; also sent to the server. Default 30,000. With typed progress, it is the
    * longest silence: each item begins it again, and it does not count while items wait for the application.

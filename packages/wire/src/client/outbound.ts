@@ -10,6 +10,8 @@ import { explain } from "./texts.ts";
 export interface Outbound {
   readonly type: string;
   frame: string;
+  /** False: it is dropped instead of queued. */
+  readonly queue?: boolean | undefined;
   /** Of a request: the monotonic time at which it times out, in ms; undefined without a time limit of its own. */
   readonly deadline?: number | undefined;
   /** Of a request: resolves or rejects it. */

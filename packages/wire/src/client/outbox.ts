@@ -38,6 +38,7 @@ export function createOutbox(
     const socket = usableSocket();
     // What a callback sends while the queue is flushed comes after it.
     if (!socket || (queue.size && !queue.has(outbound))) {
+      if (outbound.queue === false) return false;
       if (policy === "off") drop(outbound, "UNAVAILABLE", "socket");
       else {
         const dropped = enqueue(queue, outbound, queueSize, policy);

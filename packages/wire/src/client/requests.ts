@@ -25,7 +25,7 @@ export interface Request {
 
 /** A pending request. */
 export type Call = Request &
-  Required<Outbound> & {
+  Required<Omit<Outbound, "queue">> & {
     /** Rejects the request with `CANCELLED`. */
     cancel(): void;
   };

@@ -24,6 +24,29 @@ export const queue: readonly Case[] = [
     },
   },
   {
+    name: "a message with queue: false is sent while open, and otherwise dropped without a report",
+    async run(kit) {
+      const { client, world } = kit.imagined({ queueSize: 1 });
+      const errors = errorsOf(client);
+      const { Note, Echo } = kit.schemas;
+      const volatile = (text: string): boolean => client.send(Note, { text }, { queue: false });
+      equal([volatile("1"), volatile("2")], [false, false]);
+      const answer = client.request(Echo, { text: "3" });
+      void client.connect();
+      world.socket.greet();
+      equal(volatile("4"), true);
+      world.socket.deliver("$ws:drain", { retryAfterMs: 1 });
+      equal(volatile("5"), false);
+      equal(
+        world.socket.sent.map(({ payload }) => payload),
+        [{ text: "3" }, { text: "4" }],
+      );
+      equal(errors, []);
+      world.socket.end();
+      equal((await failure(answer)).code, "UNAVAILABLE");
+    },
+  },
+  {
     name: "drop-newest refuses the new message when the queue is full and reports it",
     async run(kit) {
       const { client, world } = kit.imagined({ queue: "drop-newest", queueSize: 2 });
