@@ -4,18 +4,54 @@ import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { typeOf } from "./inbound.ts";
 import type { ClientOptions } from "./options.ts";
+import type { WsClient } from "./ws-client.ts";
 
 // Bundlers replace it. A page without a bundler has none.
 declare const process: { readonly env: { readonly NODE_ENV?: string } };
 
 interface Development {
+  /** Called by each provider with a list of its own; warns when its client changes again and again. */
+  provided(own: Provided[], client: WsClient): void;
+  /** Tells that the request of a component ended with it. */
+  unmounted(type: string): void;
   /** Throws a `TypeError` for options that do not exist. */
   options(options: ClientOptions): void;
   /** Throws a `TypeError` for a message that the channel does not declare. */
   event(channel: AnyChannel, schema: AnyMessageSchema): void;
 }
 
+/** When a provider received a client. */
+export interface Provided {
+  readonly client: WsClient;
+  readonly at: number;
+}
+
+/** This many clients of one provider within this time are a mistake, in ms. */
+const MANY_CLIENTS = 3;
+const SHORT_TIME_MS = 5_000;
+
+const warned = new Set<string>();
+
+function warnOnce(text: string): void {
+  if (!warned.has(text)) console.warn(`[halyard] ${text}`);
+  warned.add(text);
+}
+
 const checks: Development = {
+  provided(own, client) {
+    if (own.at(-1)?.client === client) return;
+    const at = Date.now();
+    own.push({ client, at });
+    if (own.length > MANY_CLIENTS) own.shift();
+    if (own.length === MANY_CLIENTS && at - (own[0]?.at ?? 0) < SHORT_TIME_MS)
+      warnOnce(
+        `WireProvider received ${MANY_CLIENTS} different clients within ${SHORT_TIME_MS / 1_000} s. A component creates the client while it renders, and each new one connects again. Create it once, outside of components.`,
+      );
+  },
+  unmounted: (type) =>
+    warnOnce(
+      `${type} was cancelled, because its component unmounted. Leave out cancelOnUnmount to let such a request finish.`,
+    ),
   options: (options) =>
     checkOptionNames<ClientOptions>("wsClient()", options, {
       url: true,

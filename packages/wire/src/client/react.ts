@@ -29,6 +29,7 @@ import { attachCall, type CallOptions, type DurableCall, startCall } from "./cal
 import type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
 import { joinChannel } from "./channels.ts";
 import type { ClientState } from "./connection.ts";
+import { development, type Provided } from "./development.ts";
 import type { StateInfo } from "./failures.ts";
 import type { RequestOptions } from "./options.ts";
 import type { RequestPromise } from "./progress.ts";
@@ -84,7 +85,11 @@ export interface WireProviderProps {
  * ```
  */
 export function WireProvider({ client, connect = true, children }: WireProviderProps): ReactElement {
-  useEffect(() => client.onState((_state, info) => infos.set(client, info)), [client]);
+  const [provided] = useState((): Provided[] => []);
+  useEffect(() => {
+    development?.provided(provided, client);
+    return client.onState((_state, info) => infos.set(client, info));
+  }, [client, provided]);
   useEffect(() => {
     if (!connect) return undefined;
     providers.set(client, (providers.get(client) ?? 0) + 1);
@@ -171,10 +176,10 @@ export function useMessage<S extends AnyMessageSchema>(
 
 /** The result of `useChannel`. */
 export interface UseChannel<C extends AnyChannel> {
-  /** The joined channel; undefined on a server and in the first render. */
+  /** The joined channel; undefined on a server, in the first render, and without parameters. */
   readonly room: ChannelRoom<C> | undefined;
-  /** The state of the membership. */
-  readonly state: RoomState;
+  /** The state of the membership; `idle` without parameters. */
+  readonly state: RoomState | "idle";
   /** With presence: the members. */
   readonly members: readonly Member<C>[];
   /** Why the last join failed, or why the server ended the membership. */
@@ -182,8 +187,8 @@ export interface UseChannel<C extends AnyChannel> {
 }
 
 /**
- * Joins a channel while mounted; the component renders again when the state or the members change. Other parameters join another
- * channel.
+ * Joins a channel while mounted; the component renders again when the state or the members change. Other parameters join
+ * another channel. With `undefined` in place of the parameters it joins nothing, such as while they load.
  *
  * @example
  * ```ts
@@ -204,7 +209,7 @@ export interface UseChannel<C extends AnyChannel> {
  */
 export function useChannel<C extends AnyChannel>(
   channel: C,
-  params: ParamsInput<C>,
+  params: ParamsInput<C> | undefined,
   options?: JoinOptions,
 ): UseChannel<C> {
   const client = useClient();
@@ -212,17 +217,23 @@ export function useChannel<C extends AnyChannel>(
   // The parameters by value: a new object with the same ones is on every render.
   const key = JSON.stringify([params, options?.last]);
   useEffect(() => {
-    const [joined, last] = JSON.parse(key) as [ParamsInput<C>, number | null];
+    const [joined, last] = JSON.parse(key) as [ParamsInput<C> | null, number | null];
+    if (!joined) return undefined;
     const room = joinChannel(client, channel, joined, last === null ? {} : { last });
     setAdded({ key, room });
-    return () => room.leave();
+    return () => {
+      room.leave();
+      // The same parameters may come again.
+      setAdded(undefined);
+    };
   }, [client, channel, key]);
   // Not the room of the parameters before, which is left.
   const room = added?.key === key ? added.room : undefined;
-  const state = useSyncExternalStore<RoomState>(
+  const before = params ? "joining" : "idle";
+  const state = useSyncExternalStore<UseChannel<C>["state"]>(
     useCallback((changed: () => void) => room?.onState(changed) ?? noStop, [room]),
-    () => room?.state ?? "joining",
-    () => "joining",
+    () => room?.state ?? before,
+    () => before,
   );
   const members = useSyncExternalStore<readonly Member<C>[]>(
     useCallback((changed) => room?.onMembers(changed) ?? noStop, [room]),
@@ -271,23 +282,39 @@ export interface UseRequest<S extends RpcSchema> extends RequestState<S> {
   readonly cancel: () => void;
 }
 
+/** Options of `useRequest()`. */
+export interface UseRequestOptions {
+  /** Cancel the requests without a response when the component unmounts, such as those of a search. Default false. */
+  readonly cancelOnUnmount?: boolean;
+}
+
 const IDLE = { status: "idle", data: undefined, error: undefined, progress: undefined } as const;
 
 /**
  * Sends requests and returns the state of the last one: pending, its progress, its response or its error. Earlier
- * requests continue. Requests without a response are cancelled on unmount.
+ * requests continue. A request also finishes when its component unmounts, unless `cancelOnUnmount` is set.
  */
-export function useRequest<S extends RpcSchema>(schema: S): UseRequest<S> {
+export function useRequest<S extends RpcSchema>(
+  schema: S,
+  { cancelOnUnmount = false }: UseRequestOptions = {},
+): UseRequest<S> {
   const client = useClient();
   const [state, setState] = useState<RequestState<S>>(IDLE);
-  const [pending] = useState(() => new Set<AbortController>());
+  /** The types of the requests, by what aborts them. */
+  const [pending] = useState(() => new Map<AbortController, string>());
   const last = useRef<AbortController>(undefined);
 
   const cancel = useCallback(() => {
-    for (const controller of pending) controller.abort();
+    for (const controller of pending.keys()) controller.abort();
   }, [pending]);
 
-  useEffect(() => cancel, [cancel]);
+  useEffect(() => {
+    if (!cancelOnUnmount) return undefined;
+    return () => {
+      for (const type of pending.values()) development?.unmounted(type);
+      cancel();
+    };
+  }, [cancel, cancelOnUnmount, pending]);
 
   const request = useCallback(
     (...args: MessageArguments<S, RequestOptions<S>>) => {
@@ -296,7 +323,7 @@ export function useRequest<S extends RpcSchema>(schema: S): UseRequest<S> {
       const abort = (): void => controller.abort(signal?.reason);
       if (signal?.aborted) abort();
       else signal?.addEventListener("abort", abort, { signal: controller.signal });
-      pending.add(controller);
+      pending.set(controller, schema.type);
       last.current = controller;
       const show = (change: Partial<RequestState<S>>): void => {
         if (last.current === controller) setState((before) => ({ ...before, ...change }));

@@ -65,12 +65,15 @@ describe("React in a browser, under StrictMode", () => {
   afterAll(() => browser?.close());
 
   const complaints: string[] = [];
+  const warnings: string[] = [];
   beforeEach(async () => {
     complaints.length = 0;
+    warnings.length = 0;
     server = await ScriptedServer.start({ answers: { ECHO: { progress: [{ percent: 50 }] } } });
     page = await browser.newPage();
     page.on("console", (entry) => {
       if (entry.type() === "error") complaints.push(entry.text());
+      if (entry.type() === "warning") warnings.push(entry.text());
     });
     page.on("pageerror", (error) => complaints.push(String(error)));
     await page.addScriptTag({ content: script });
@@ -147,22 +150,75 @@ describe("React in a browser, under StrictMode", () => {
     await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(1), 10_000);
   });
 
-  test("cancels a request when its component is unmounted, and StrictMode's double mount cancels none", async () => {
+  test("finishes a request when its component is unmounted, also under StrictMode's double mount", async () => {
     await reads("state", "open");
     await page.evaluate('show("mount")');
     await vi.waitFor(() => expect(framesOf("ECHO")).toHaveLength(2), 10_000);
     await reads("request", 'pending   {"percent":50}');
     answer();
     await reads("request", 'success mount  {"percent":50}');
-    const [rehearsed, real] = framesOf("ECHO");
-    expect(framesOf("$ws:abort").map(({ meta }) => meta)).toEqual([
-      { correlationId: rehearsed?.meta["correlationId"] },
-    ]);
-    expect(real).toBeDefined();
     await page.click("#ask");
     await vi.waitFor(() => expect(framesOf("ECHO")).toHaveLength(3), 10_000);
     await page.evaluate('show("nothing")');
-    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(2), 10_000);
+    await vi.waitFor(async () => expect(await page.$("#request")).toBeNull(), 10_000);
+    server.deliver(0, "$ws:sync", { id: "unmounted" });
+    await vi.waitFor(() => expect(framesOf("$ws:synced")).toHaveLength(1), 10_000);
+    expect(framesOf("$ws:abort")).toEqual([]);
+    answer();
+  });
+
+  test("cancels a request with cancelOnUnmount when its component is unmounted, and says so in development", async () => {
+    await reads("state", "open");
+    await page.evaluate('show("search")');
+    await reads("request", "idle   ");
+    await page.click("#ask");
+    await reads("request", 'pending   {"percent":50}');
+    await page.evaluate('show("nothing")');
+    await vi.waitFor(() => expect(framesOf("$ws:abort")).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(warnings).toHaveLength(1), 10_000);
+    expect(warnings[0]).toMatch(/^\[halyard\] ECHO was cancelled, because its component unmounted\./);
+  });
+
+  test("warns once in development when a component creates the client while it renders", async () => {
+    await reads("state", "open");
+    await page.evaluate('show("unstable")');
+    await reads("unstable", "4");
+    await vi.waitFor(() => expect(warnings.join()).toContain("creates the client while it renders"), 10_000);
+    expect(warnings.filter((text) => text.includes("while it renders"))).toHaveLength(1);
+    await page.evaluate('show("all")');
+    complaints.length = 0;
+  });
+
+  test("gives a component that listens later the messages from before, in order", async () => {
+    await reads("state", "open");
+    await page.evaluate('show("late")');
+    await vi.waitFor(() => expect(framesOf("$ws:join")).toHaveLength(2), 10_000);
+    for (const { meta } of framesOf("$ws:join"))
+      server.deliver(0, "$ws:joined", { topic: "late" }, { correlationId: meta["correlationId"] });
+    for (const text of ["1", "2", "3"]) server.deliver(0, "SAID", { text }, { $t: "late" });
+    await reads("late", "joined");
+    await page.evaluate('show("late on")');
+    await reads("lines", "1 2 3");
+    server.deliver(0, "SAID", { text: "4" }, { $t: "late" });
+    await reads("lines", "1 2 3 4");
+  });
+
+  test("joins nothing in useChannel without parameters, joins once it gets them, and leaves when they are gone", async () => {
+    await reads("state", "open");
+    await page.evaluate('show("room")');
+    await reads("chat", "idle");
+    expect(framesOf("$ws:join")).toEqual([]);
+    for (const times of [1, 2]) {
+      await page.evaluate('show("room a")');
+      await reads("chat", "joining");
+      await vi.waitFor(() => expect(framesOf("$ws:join")).toHaveLength(times), 10_000);
+      const { meta } = framesOf("$ws:join").at(-1) ?? {};
+      server.deliver(0, "$ws:joined", { topic: "a" }, { correlationId: meta?.["correlationId"] });
+      await reads("chat", "joined");
+      await page.evaluate('show("room")');
+      await reads("chat", "idle");
+      await vi.waitFor(() => expect(framesOf("$ws:leave")).toHaveLength(times), 10_000);
+    }
   });
 
   test("joins a channel while useChannel is mounted, and another one for other parameters", async () => {
