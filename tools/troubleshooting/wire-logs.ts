@@ -194,6 +194,16 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Pass the result of `wsClient()`.",
   },
   {
+    text: "WireProvider received … different clients within … s. A component creates the client while it renders, and each new one connects again. Create it once, outside of components.",
+    why: "Each render passes another client, so the provider closes one connection and opens the next.",
+    todo: "Create the client at the top of a module, or in an event handler and keep it in state; see [React](react.md#provider).",
+  },
+  {
+    text: "… was cancelled, because its component unmounted. Leave out cancelOnUnmount to let such a request finish.",
+    why: "`useRequest()` has `cancelOnUnmount: true`, and its component unmounted before the response. Only development says it.",
+    todo: "Nothing for results that only this component shows. For a request that writes, leave the option out.",
+  },
+  {
     text: "This component has no wire client. Render it inside <WireProvider client={…}>.",
     why: "A hook ran in a component without a `WireProvider` above it.",
     todo: "Render the component inside `WireProvider`; see [React](react.md#provider).",

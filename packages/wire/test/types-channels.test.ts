@@ -171,7 +171,8 @@ describe("joinChannel", () => {
   test("has the same types in React", () => {
     neverRun(() => {
       const { room, state } = useChannel(Room, { id: "a" });
-      expectTypeOf(state).toEqualTypeOf<RoomState>();
+      expectTypeOf(state).toEqualTypeOf<RoomState | "idle">();
+      useChannel(Room, undefined);
       useChannelEvent(room, Moved, ({ x }) => expectTypeOf(x).toEqualTypeOf<number>());
       // @ts-expect-error the channel does not declare it
       useChannelEvent(room, Other, () => undefined);
