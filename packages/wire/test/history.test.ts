@@ -28,21 +28,66 @@ test("memory: an append returns the number of connections that received the fram
   expect(pubsub.history.append("room", "x", KEPT)).toMatchObject({ ok: true, matchedLocal: 5 });
 });
 
-test("memory: above the limit in bytes, the topic without appends for the longest time loses its frames, and its readers learn it", () => {
+test("memory: above the limit in bytes, the largest log loses its oldest frames, and its readers learn it", () => {
   const history = new MemoryHistory(new LocalTopics(), 10_000);
   const frame = "x".repeat(1_000);
-  const before = history.top("a");
-  for (let i = 0; i < 4; i++) history.append("a", frame, KEPT);
-  for (let i = 0; i < 4; i++) history.append("b", frame, KEPT);
-  history.append("a", frame, KEPT);
-  history.append("c", frame, KEPT);
-  const kept = ["a", "b", "c"].map((topic) => history.read(topic, { ...ALL, last: 100 }).items.length);
-  expect(kept).toEqual([5, 0, 1]);
-  const afterB = history.top("b");
-  expect(afterB.offset).toBe(4);
-  expect(history.read("b", { ...ALL, after: { ...afterB, offset: 3 } })).toMatchObject({ isMissing: true });
-  expect(history.read("a", { ...ALL, after: before })).toMatchObject({ isMissing: false });
-  expect(history.append("a", "x".repeat(20_000), KEPT)).toMatchObject({ ok: false, error: "VALIDATION" });
+  for (let i = 0; i < 3; i++) history.append("small", frame, KEPT);
+  const before = history.top("small");
+  for (let i = 1; i <= 20; i++) history.append("large", `${i}`.padEnd(1_000), KEPT);
+  history.append("small", frame, KEPT);
+  history.append("other", frame, KEPT);
+  const kept = (topic: string) =>
+    history.read(topic, { ...ALL, last: 100 }).items.map(({ offset }) => offset);
+  expect([kept("small"), kept("large"), kept("other")]).toEqual([[1, 2, 3, 4], [17, 18, 19, 20], [1]]);
+  const { epoch } = history.top("large");
+  expect(history.read("large", { ...ALL, after: { epoch, offset: 10 } })).toMatchObject({ isMissing: true });
+  expect(history.read("small", { ...ALL, after: before })).toMatchObject({ isMissing: false });
+  expect(history.append("small", "x".repeat(20_000), KEPT)).toMatchObject({ ok: false, error: "VALIDATION" });
+});
+
+const CALL = { size: 100, ttlMs: 60_000, lifetime: "topic" } as const;
+
+test("memory: a running call loses nothing, takes the place of larger logs, and fails when its own would be the largest", () => {
+  const history = new MemoryHistory(new LocalTopics(), 10_000);
+  const frame = "x".repeat(900);
+  const frames = (topic: string) => history.read(topic, { ...ALL, last: 100 }).items.length;
+  for (let i = 0; i < 3; i++) expect(history.append("call", frame, CALL)).toMatchObject({ ok: true });
+  for (let i = 0; i < 20; i++) history.append("room", frame, KEPT);
+  expect([frames("call"), frames("room")]).toEqual([3, 7]);
+  expect(history.append("call", frame, CALL)).toMatchObject({ ok: true });
+  expect(history.append("call", frame, CALL)).toMatchObject({ ok: true });
+  expect([frames("call"), frames("room")]).toEqual([5, 5]);
+  const refused = { ok: false, error: "FULL", retryable: false };
+  expect(history.append("call", frame, CALL)).toMatchObject(refused);
+  expect(history.append("call", "x".repeat(1_500), { ...CALL, isLast: true })).toMatchObject(refused);
+  expect(history.append("call", "end", { ...CALL, isLast: true })).toMatchObject({ ok: true });
+  expect(frames("call")).toBe(6);
+  // Calls that have ended are removed whole.
+  for (let i = 0; i < 20; i++) history.append("other", frame, KEPT);
+  expect([frames("call"), frames("room") + frames("other")]).toEqual([0, 10]);
+});
+
+test("memory: without any log that may lose frames, a running call fails, and its small end is kept", () => {
+  const history = new MemoryHistory(new LocalTopics(), 10_000);
+  const frame = "x".repeat(900);
+  for (let i = 0; i < 10; i++) expect(history.append(`call ${i}`, frame, CALL)).toMatchObject({ ok: true });
+  expect(history.append("another", frame, CALL)).toMatchObject({ ok: false, error: "FULL" });
+  expect(history.append("call 1", "end", { ...CALL, isLast: true })).toMatchObject({ ok: true });
+  expect(history.append("another", frame, CALL)).toMatchObject({ ok: true });
+});
+
+test("memory: the bound holds for random appends, and finding the largest of 50,000 logs takes no scan", () => {
+  const bound = 20_000_000;
+  const history = new MemoryHistory(new LocalTopics(), bound);
+  const options = { size: 1_000, ttlMs: 600_000 };
+  for (let i = 0; i < 50_000; i++) history.append(`${i}`, "x".repeat(200 + (i % 200)), options);
+  const startedAt = performance.now();
+  for (let i = 0; i < 20_000; i++) {
+    history.append(`${(i * 7919) % 50_000}`, "x".repeat(100 + (i % 400)), options);
+    if (history.bytes > bound) throw new Error(`${history.bytes} bytes are kept.`);
+  }
+  // With a scan over all logs per append, more than 10 s.
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
 });
 
 test("memory: ids count for the limit in bytes", () => {

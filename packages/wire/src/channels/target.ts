@@ -1,7 +1,7 @@
 /** Publishing on a channel: `router.to(Room, params)` and `ctx.to(Room, params)`. */
 import { WsError } from "../protocol/error.ts";
-import { type AppendResult, requireHistory } from "../pubsub/history.ts";
-import type { PublishResult } from "../pubsub/pubsub.ts";
+import { type AppendFailure, type AppendResult, requireHistory } from "../pubsub/history.ts";
+import type { PublishFailure, PublishResult } from "../pubsub/pubsub.ts";
 import { encodeAndSend } from "../router/publish.ts";
 import type { Publisher } from "../router/publisher.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
@@ -58,12 +58,17 @@ function resultOf(result: AppendResult): PublishResult {
     const { error, retryable, details } = result;
     return {
       ok: false,
-      error: error === "ENDED" || error === "EPOCH" ? "VALIDATION" : error,
+      error: failureOf(error),
       retryable,
       ...(details && { details }),
     };
   }
   return { ok: true, ...(result.matchedLocal !== undefined && { matchedLocal: result.matchedLocal }) };
+}
+
+function failureOf(error: AppendFailure): PublishFailure {
+  if (error === "FULL") return "BACKPRESSURE";
+  return error === "ENDED" || error === "EPOCH" ? "VALIDATION" : error;
 }
 
 function unsupportedId(pattern: string, { type }: AnyMessageSchema): PublishResult {

@@ -78,7 +78,9 @@ export class BrokerHistory implements History {
     );
     if (!carried.ok) return carried;
     const { reply } = carried;
-    return typeof reply === "string" ? { ok: false, error: reply, retryable: false } : { ok: true, ...reply };
+    if (typeof reply !== "string") return { ok: true, ...reply };
+    if (reply !== "FULL") return { ok: false, error: reply, retryable: false };
+    return { ok: false, error: reply, retryable: true, details: { reason: "the broker has no memory left" } };
   }
 
   read(topic: string, options: HistoryReadOptions): Promise<HistoryPage> {

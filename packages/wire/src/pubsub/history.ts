@@ -36,8 +36,11 @@ export interface AppendOptions {
   readonly epoch?: string | undefined;
 }
 
-/** Why an append failed: as a publish, because the topic has a last frame, or because its epoch is another one. */
-export type AppendFailure = PublishFailure | "ENDED" | "EPOCH";
+/**
+ * Why an append failed: as a publish, because the topic has a last frame, because its epoch is another one, or because the
+ * store has no memory left.
+ */
+export type AppendFailure = PublishFailure | "ENDED" | "EPOCH" | "FULL";
 
 /** The result of an append. `ok` means that the frame is in the log and was published to the subscribers. */
 export type AppendResult =

@@ -15,6 +15,7 @@ import {
   MIN_KEPT_IDS,
   offsetOf,
 } from "./history.ts";
+import { Largest, type Sized } from "./largest.ts";
 import type { LocalTopics } from "./local-topics.ts";
 
 /** Topics without frames keep their epoch, up to this many; then the one that is empty for the longest time loses it. */
@@ -23,6 +24,8 @@ const MAX_EMPTY_LOGS = 100_000;
 const SWEEP_EVERY_MS = 1_000;
 /** Estimated memory of a kept frame or id besides its text, in bytes. */
 const ITEM_BYTES = 100;
+/** An end of a call of at most this size is kept above the limit too: without one, its readers would wait. */
+const MAX_SMALL_END_BYTES = 1_024;
 
 interface Item extends HistoryItem {
   readonly bytes: number;
@@ -30,7 +33,7 @@ interface Item extends HistoryItem {
   readonly expiresAt: number;
 }
 
-interface Log {
+interface Log extends Sized {
   readonly topic: string;
   readonly epoch: string;
   top: number;
@@ -41,7 +44,8 @@ interface Log {
   endsAt: number;
   /** The offsets of the newest appends with an id, oldest first. */
   readonly ids: Map<string, number>;
-  idBytes: number;
+  /** Memory of the frames and ids. */
+  bytes: number;
 }
 
 /** The history of `memoryPubSub()`. */
@@ -50,8 +54,10 @@ export class MemoryHistory implements History {
   readonly #maxBytes: number;
   readonly #clock: Clock;
   readonly #nextEpoch = epochIds();
-  /** Logs with frames, in the order of their last append. */
+  /** Logs with frames. */
   readonly #logs = new Map<string, Log>();
+  /** Logs that may lose frames: all with frames, but those of running calls. */
+  readonly #largest = new Largest<Log>();
   /** Logs without frames, which only hold an epoch, in the order in which they became empty. */
   readonly #empty = new Map<string, Log>();
   /** Topics to examine, by the number of the sweep in which something of them expires first. */
@@ -93,17 +99,25 @@ export class MemoryHistory implements History {
       return { ok: true, position: { epoch: log.epoch, offset: repeated }, isRepeated: true };
     if (log.hasEnded) return { ok: false, error: "ENDED", retryable: false };
     const isTopicLifetime = lifetime === "topic";
+    const isRunning = isTopicLifetime && !(isLast && bytes <= MAX_SMALL_END_BYTES);
+    if (!this.#makeRoom(log, bytes + (id === undefined ? 0 : idBytesOf(id)), isRunning)) {
+      const limit = { maxHistoryBytes: this.#maxBytes };
+      return { ok: false, error: "FULL", retryable: false, details: limit };
+    }
     const expiresAt = isTopicLifetime ? Number.POSITIVE_INFINITY : now + ttlMs;
     log.endsAt = isTopicLifetime ? now + ttlMs : Number.POSITIVE_INFINITY;
     const offset = ++log.top;
     log.hasEnded = isLast;
     log.items.push({ offset, frame, excludeClientId, bytes, expiresAt });
-    this.#bytes += bytes;
+    this.#count(log, bytes);
+    if (log.items.length === 1) {
+      this.#empty.delete(log.topic);
+      this.#logs.set(log.topic, log);
+    }
     if (id !== undefined) this.#remember(log, id, offset, Math.max(size, MIN_KEPT_IDS));
     this.#drop(log, log.items.length - size);
-    this.#touch(log);
+    if (!isTopicLifetime || isLast) this.#largest.update(log);
     if (log.items.length === 1 || isTopicLifetime) this.#examineAt(log.topic, now + ttlMs);
-    this.#enforceBytes();
     const position = { epoch: log.epoch, offset };
     const matchedLocal = this.#topics.deliver(topic, frame, excludeClientId, position);
     return { ok: true, position, isRepeated: false, matchedLocal };
@@ -148,7 +162,8 @@ export class MemoryHistory implements History {
     const log = this.#logs.get(topic);
     if (log !== undefined) {
       this.#drop(log, log.items.length);
-      this.#forgetIds(log);
+      this.#forgetIds(log, log.top);
+      this.#largest.remove(log);
     }
     this.#logs.delete(topic);
     this.#empty.delete(topic);
@@ -159,6 +174,7 @@ export class MemoryHistory implements History {
     this.#logs.clear();
     this.#empty.clear();
     this.#due.clear();
+    this.#largest.clear();
     this.#bytes = 0;
   }
 
@@ -188,7 +204,8 @@ export class MemoryHistory implements History {
       hasEnded: false,
       endsAt: Number.POSITIVE_INFINITY,
       ids: new Map(),
-      idBytes: 0,
+      bytes: 0,
+      rank: undefined,
     };
     this.#becomeEmpty(log);
     return log;
@@ -196,7 +213,8 @@ export class MemoryHistory implements History {
 
   #becomeEmpty(log: Log): void {
     this.#logs.delete(log.topic);
-    this.#forgetIds(log);
+    this.#forgetIds(log, log.top);
+    this.#largest.remove(log);
     if (this.#empty.has(log.topic)) return;
     this.#empty.set(log.topic, log);
     if (this.#empty.size <= MAX_EMPTY_LOGS) return;
@@ -206,54 +224,65 @@ export class MemoryHistory implements History {
     }
   }
 
-  #touch(log: Log): void {
-    this.#empty.delete(log.topic);
-    this.#logs.delete(log.topic);
-    this.#logs.set(log.topic, log);
+  #count(log: Log, bytes: number): void {
+    this.#bytes += bytes;
+    log.bytes += bytes;
+    if (log.rank !== undefined) this.#largest.update(log);
   }
 
   #drop(log: Log, count: number): void {
     if (count <= 0) return;
-    for (const { bytes } of log.items.splice(0, count)) this.#bytes -= bytes;
+    let bytes = 0;
+    for (const item of log.items.splice(0, count)) bytes += item.bytes;
+    this.#count(log, -bytes);
   }
 
   /** Remembers an id; above the limit, the oldest is dropped. */
   #remember(log: Log, id: string, offset: number, limit: number): void {
     log.ids.set(copyText(id), offset);
-    this.#countId(log, id, 1);
+    this.#count(log, idBytesOf(id));
     if (log.ids.size <= limit) return;
     for (const oldest of log.ids.keys()) {
       log.ids.delete(oldest);
-      this.#countId(log, oldest, -1);
+      this.#count(log, -idBytesOf(oldest));
       break;
     }
   }
 
-  #countId(log: Log, id: string, sign: 1 | -1): void {
-    const bytes = sign * (2 * id.length + ITEM_BYTES);
-    log.idBytes += bytes;
-    this.#bytes += bytes;
-  }
-
-  #forgetIds(log: Log): void {
-    this.#bytes -= log.idBytes;
-    log.idBytes = 0;
-    log.ids.clear();
-  }
-
-  /** Over the limit, the log without appends for the longest time loses its frames; its readers learn that they are missing. */
-  #enforceBytes(): void {
-    while (this.#bytes > this.#maxBytes) {
-      const oldest = this.#logs.values().next();
-      if (oldest.done) return;
-      const log = oldest.value;
-      if (this.#logs.size > 1) {
-        this.#drop(log, log.items.length);
-        this.#becomeEmpty(log);
-      } else if (log.items.length > 1) this.#drop(log, 1);
-      // The newest frame is kept.
-      else this.#forgetIds(log);
+  /** Forgets the ids of the frames up to this offset. */
+  #forgetIds(log: Log, offset: number): void {
+    for (const [id, at] of log.ids) {
+      if (at > offset) return;
+      log.ids.delete(id);
+      this.#count(log, -idBytesOf(id));
     }
+  }
+
+  /**
+   * Frees memory for a frame: about the largest log loses its oldest frames, and its readers learn that they are missing.
+   * False when the frame is of a running call, which needs all its frames, and its log would be the largest.
+   */
+  #makeRoom(log: Log, bytes: number, isRunning: boolean): boolean {
+    for (;;) {
+      const excess = this.#bytes + bytes - this.#maxBytes;
+      if (excess <= 0) return true;
+      const largest = this.#largest.find();
+      if (largest === undefined || (isRunning && largest.bytes < log.bytes + bytes)) return !isRunning;
+      const isOwn = log.rank !== undefined && log.bytes + bytes > largest.bytes;
+      this.#shrink(isOwn ? log : largest, excess);
+    }
+  }
+
+  /** Drops the oldest frames with their ids, until this many bytes are free. */
+  #shrink(log: Log, excess: number): void {
+    // Without its first frames, a call that has ended is of no use.
+    if (log.endsAt !== Number.POSITIVE_INFINITY) return this.delete(log.topic);
+    let count = 0;
+    for (let freed = 0; freed < excess && count < log.items.length; count++)
+      freed += log.items[count]?.bytes ?? 0;
+    this.#drop(log, count);
+    this.#forgetIds(log, log.top - log.items.length);
+    if (log.items.length === 0) this.#becomeEmpty(log);
   }
 
   // --- expiry ---
@@ -293,4 +322,8 @@ export class MemoryHistory implements History {
     );
     if (expiresAt !== Number.POSITIVE_INFINITY) this.#examineAt(topic, expiresAt);
   }
+}
+
+function idBytesOf(id: string): number {
+  return 2 * id.length + ITEM_BYTES;
 }

@@ -8,8 +8,8 @@ import type { CarryOptions, PublishResult, PubSub, Subscriber } from "./pubsub.t
 /** The options of `memoryPubSub()`. */
 export interface MemoryPubSubOptions {
   /**
-   * The most memory that kept frames of all topics may use, in bytes. Above it, the topic without appends for the longest
-   * time loses its frames. Default 256 MiB.
+   * The most memory that kept frames of all topics may use, in bytes. Above it, about the largest topic loses its oldest
+   * frames, and a running durable call that would be the largest fails with `RESOURCE_EXHAUSTED`. Default 256 MiB.
    */
   readonly maxHistoryBytes?: number;
 }

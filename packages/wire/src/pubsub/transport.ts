@@ -33,11 +33,12 @@ export interface LogEntry {
   readonly options: AppendOptions;
 }
 
-/** The reply to an append; a text when the topic has a last frame, or its epoch is not the expected one. */
+/** The reply to an append; a text when the topic has a last frame, its epoch is not the expected one, or memory is full. */
 export type LogReply =
   | { readonly position: HistoryPosition; readonly isRepeated: boolean }
   | "ENDED"
-  | "EPOCH";
+  | "EPOCH"
+  | "FULL";
 
 /** The logs of topics at the broker. A call without a reply may have had its effect. */
 export interface TransportLogs {

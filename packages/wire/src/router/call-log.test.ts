@@ -10,6 +10,8 @@ const HEADER = { owner: "ann", type: "ASK", process: "p", start: "s" };
 const INSTEAD = errorFrame({ code: "RESOURCE_EXHAUSTED" });
 const LOST = errorFrame({ code: "UNAVAILABLE" });
 
+const ignore = (): void => undefined;
+
 /** A shared log whose broker can be away. */
 function setup() {
   const clock = new FakeClock();
@@ -35,7 +37,7 @@ test("the end of a call is written when the broker is away for a minute", async 
   await log.create(HEADER);
   await log.append(itemFrame(1), 1);
   state.isAway = true;
-  const finished = log.finish(responseFrame("ok"), INSTEAD, LOST);
+  const finished = log.finish(responseFrame("ok"), INSTEAD, LOST, ignore);
   await clock.advance(60_000);
   state.isAway = false;
   await clock.advance(1_000);
@@ -56,7 +58,7 @@ test("an end is not written into a log that has expired, because no reader can f
   const { memory, log, frames } = setup();
   await log.create(HEADER);
   memory.delete("$d/call");
-  await log.finish(responseFrame("ok"), INSTEAD, LOST);
+  await log.finish(responseFrame("ok"), INSTEAD, LOST, ignore);
   expect(frames()).toEqual([]);
 });
 

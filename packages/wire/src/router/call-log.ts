@@ -21,9 +21,12 @@ export const MAX_ITEMS: number = MAX_FRAMES - 2;
 const RUNNING_MS = 330_000;
 /** How long an append is retried, in ms. */
 const RETRY_FOR_MS = 5_000;
+/** The same while the broker has no memory left: readers learn it within 5 s, also when their process has died before. */
+const RETRY_FULL_FOR_MS = 1_000;
 /** The same for the end, without which readers would wait; a log that runs is kept for longer. */
 const RETRY_END_FOR_MS = 300_000;
 const RETRY_EVERY_MS = 200;
+const RETRY_END_FULL_EVERY_MS = 1_000;
 const PAGE_ITEMS = 256;
 const PAGE_BYTES = 1_048_576;
 const ID = /^[\w.-]{1,128}$/;
@@ -98,7 +101,12 @@ export class CallLog {
   /** Creates the log. Rejects with `ALREADY_EXISTS` when there is one with this id. */
   async create(header: CallHeader): Promise<HistoryPosition> {
     const frame = `${LETTERS.header}${JSON.stringify(header)}`;
-    const { position, isRepeated } = await this.#retried(() => this.#append(frame, "start"));
+    const { position, isRepeated } = await this.#retried(() => this.#append(frame, "start")).catch(
+      (error: unknown) => {
+        // A call that has ended keeps no ids.
+        throw error instanceof EndedError ? existing() : error;
+      },
+    );
     // The reply to an earlier attempt may be lost.
     const isOwn = !isRepeated || (await this.header())?.start === header.start;
     if (!isOwn || position.offset !== 1) throw existing();
@@ -123,11 +131,11 @@ export class CallLog {
   /**
    * Appends the end for the process that runs the call, unless there is one. Goes on trying while the broker is away. An
    * end that cannot be kept is replaced: by `instead`, or by `lost` when items are lost. From the end on the log is kept
-   * for `keepMs`.
+   * for `keepMs`. `full` is called each time the broker has no memory left for it.
    */
-  async finish(frame: string, instead: string, lost: string): Promise<void> {
+  async finish(frame: string, instead: string, lost: string, full: () => void): Promise<void> {
     try {
-      await this.#end(frame, this.#epoch, RETRY_END_FOR_MS);
+      await this.#end(frame, this.#epoch, RETRY_END_FOR_MS, full);
     } catch (error) {
       if (error instanceof LostError) {
         // Without a header no process can read the call any more.
@@ -139,10 +147,10 @@ export class CallLog {
     }
   }
 
-  async #end(frame: string, epoch: string | undefined, retryForMs: number): Promise<void> {
+  async #end(frame: string, epoch: string | undefined, retryForMs: number, full?: () => void): Promise<void> {
     const options = { ...this.#options(this.#keepMs, "end"), isLast: true, epoch };
     const append = () => this.#history.append(this.topic, frame, options);
-    await this.#retried(append, retryForMs).catch((error: unknown) => {
+    await this.#retried(append, retryForMs, append(), full).catch((error: unknown) => {
       if (!(error instanceof EndedError)) throw error;
     });
   }
@@ -161,13 +169,20 @@ export class CallLog {
     append: () => AppendResult | Promise<AppendResult>,
     retryForMs: number = RETRY_FOR_MS,
     first: AppendResult | Promise<AppendResult> = append(),
+    full?: () => void,
   ): Promise<AppendResult & { readonly ok: true }> {
-    const giveUpAt = this.#clock.now() + retryForMs;
+    const startedAt = this.#clock.now();
+    const giveUpAt = startedAt + retryForMs;
     let result = await first;
     while (!result.ok) {
       if (result.error === "ENDED") throw new EndedError();
       if (result.error === "EPOCH") throw new LostError();
       if (result.error === "VALIDATION") throw new UnkeptError(result.details);
+      const isFull = result.error === "FULL";
+      if (isFull && !result.retryable) throw new NoRoomError(result.details);
+      if (isFull && full === undefined && this.#clock.now() - startedAt >= RETRY_FULL_FOR_MS)
+        throw outOfMemory();
+      if (isFull) full?.();
       if (!result.retryable || this.#clock.now() >= giveUpAt)
         throw new WsError(
           "UNAVAILABLE",
@@ -177,7 +192,7 @@ export class CallLog {
             cause: new Error(JSON.stringify(result.details ?? result.error)),
           },
         );
-      await pause(this.#clock, RETRY_EVERY_MS);
+      await pause(this.#clock, isFull && full !== undefined ? RETRY_END_FULL_EVERY_MS : RETRY_EVERY_MS);
       result = await append();
     }
     return result;
@@ -250,14 +265,33 @@ class LostError extends WsError {
   }
 }
 
-/** The broker refuses the frame, because it is too large. */
+/** What callers get while the broker has no memory left. Not retryable: the client would only attach again. */
+export function outOfMemory(): WsError {
+  return new WsError(
+    "UNAVAILABLE",
+    "The broker has no memory left for this call. Read it again later; if it is unknown then, start it again.",
+    undefined,
+    { retryable: false },
+  );
+}
+
+/** The log does not take the frame. */
 class UnkeptError extends WsError {
+  constructor(
+    details: unknown,
+    message: string = "An item or the response of this call is larger than the broker accepts. Send it in parts, or raise maxMessageBytes.",
+  ) {
+    const cause = new RangeError(JSON.stringify(details));
+    super("RESOURCE_EXHAUSTED", message, undefined, { retryable: false, cause });
+  }
+}
+
+/** Of all logs in the memory of the process, that of the call would be the largest. */
+class NoRoomError extends UnkeptError {
   constructor(details: unknown) {
     super(
-      "RESOURCE_EXHAUSTED",
-      "An item or the response of this call is larger than the broker accepts. Send it in parts, or raise maxMessageBytes.",
-      undefined,
-      { retryable: false, cause: new RangeError(JSON.stringify(details)) },
+      details,
+      "This process has no memory left for the items of this call. Keep fewer of them, or raise maxHistoryBytes of memoryPubSub().",
     );
   }
 }

@@ -1,5 +1,6 @@
 /** Reads the log of a durable call for one request: what is kept, then what is added, until the end. */
 import { CONTROL } from "../protocol/control.ts";
+import type { WsError } from "../protocol/error.ts";
 import type { HistoryPage, HistoryPosition } from "../pubsub/history.ts";
 import { type CallLog, errorFrame, readEntry, unreachable } from "./call-log.ts";
 import type { CallRegistry } from "./call-registry.ts";
@@ -30,7 +31,7 @@ export async function readCall(
   const signal = new Signal();
   request.onCancel(() => signal.raise());
   const unwatch = await registry
-    .watch(log.topic, id, () => signal.raise())
+    .watch(log.topic, id, (failure) => signal.raise(failure))
     .catch((error: unknown) => {
       throw unreachable(error);
     });
@@ -42,7 +43,9 @@ export async function readCall(
       const page = await log.read(position);
       if (await send(request, page, target)) return;
       position = { ...position, offset: page.items.at(-1)?.offset ?? position.offset };
-      if (page.hasMore || signal.isRaised) continue;
+      if (page.hasMore) continue;
+      if (signal.failure !== undefined) throw signal.failure;
+      if (signal.isRaised) continue;
       if (runner.isDead) await log.end(errorFrame(lost().toPayload()));
       else await signal.raised();
     }
@@ -84,10 +87,12 @@ function progressFrame(request: StreamCall, json: string): string {
 /** Remembers that something happened until it is lowered. */
 class Signal {
   isRaised = false;
+  failure: WsError | undefined;
   #resolve: (() => void) | undefined;
 
-  raise(): void {
+  raise(failure?: WsError): void {
     this.isRaised = true;
+    this.failure ??= failure;
     this.#resolve?.();
   }
 

@@ -6,7 +6,7 @@ import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import type { PubSub, Subscriber } from "../pubsub/pubsub.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
-import { type CallLog, errorFrame, existing, isEnd } from "./call-log.ts";
+import { type CallLog, errorFrame, existing, isEnd, outOfMemory } from "./call-log.ts";
 import { type CallRun, cancelled } from "./call-run.ts";
 import { FollowedProcesses, type Following, HEARTBEATS } from "./followed-processes.ts";
 
@@ -14,9 +14,11 @@ const HEARTBEAT_MS = 1_000;
 /** Published on the topic of a call: a process that reads it asks whether it still runs, and the one that runs it answers. */
 const ASK = "?";
 const RUNNING = "!";
+/** The same: the broker has no memory left for the end of the call. */
+const FULL = "~";
 
-/** Called when the log of a call may have grown, or its process is dead. */
-export type Wake = () => void;
+/** Called when the log of a call may have grown, or its process is dead; with the reason when no end can be read for now. */
+export type Wake = (failure?: WsError) => void;
 
 interface Watched {
   readonly subscriber: Subscriber;
@@ -100,6 +102,11 @@ export class CallRegistry {
     return this.#runs.has(id) || this.#starting.has(id);
   }
 
+  /** Tells the readers in all processes that the end cannot be kept for now: a frame that is only published needs no memory. */
+  sendFull(topic: string): void {
+    this.#ignore(() => this.pubsub.publish(topic, FULL, {}));
+  }
+
   /** Ends the calls that belong to connections of a server that stops. */
   async abandon(belongs: (run: CallRun) => boolean): Promise<void> {
     await Promise.all([...this.#runs.values()].filter(belongs).map((run) => run.abandon()));
@@ -161,6 +168,8 @@ export class CallRegistry {
 
   #received(topic: string, id: string, frame: string, isItem: boolean): void {
     if (!isItem) {
+      if (frame === FULL)
+        for (const wake of [...(this.#watched.get(topic)?.wakes ?? [])]) wake(outOfMemory());
       if (frame === ASK && this.#isRunning(id)) this.#ignore(() => this.pubsub.publish(topic, RUNNING, {}));
     } else if (isEnd(frame)) this.#runs.get(id)?.wasEnded(frame);
   }

@@ -39,6 +39,8 @@ export interface RunParts {
   readonly silenceMs: number;
   /** The longest time of the whole call, in ms. */
   readonly deadlineMs: number;
+  /** Called while the broker has no memory left for the end. */
+  full(): void;
   /** Called once, when the end is in the log or could not be written. */
   ended(run: CallRun): void;
 }
@@ -256,8 +258,9 @@ export class CallRun extends InboundEvent {
     try {
       if (this.#appended !== undefined) await this.#appended.catch(() => undefined);
       if (frame === undefined) return true;
+      const { log, full } = this.#parts;
       const [unkept, gone] = [exhausted("The response of this call could not be kept."), lost()];
-      await this.#parts.log.finish(frame, errorFrame(unkept.toPayload()), errorFrame(gone.toPayload()));
+      await log.finish(frame, errorFrame(unkept.toPayload()), errorFrame(gone.toPayload()), full);
       return true;
     } catch (error) {
       this.ws.server.reportOutside(error);

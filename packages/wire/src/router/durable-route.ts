@@ -105,6 +105,7 @@ async function start(
       log,
       silenceMs: request.silenceMs,
       deadlineMs: request.deadlineMs,
+      full: () => registry.sendFull(log.topic),
       ended: () => {
         registry.remove(run, log.topic);
         cleanUp();

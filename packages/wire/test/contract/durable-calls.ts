@@ -388,16 +388,18 @@ export function durableCallContract(name: string, open: () => Promise<CallBus>):
       expect(await outcomeOf(call)).toEqual({ sent: 10 });
     });
 
-    test("are refused with ALREADY_EXISTS when their id is in use", async () => {
+    test("are refused with ALREADY_EXISTS when their id is in use, also by a call that has ended", async () => {
       const { Ask, near, far, as, started } = await setup();
-      const { call } = await started(1);
-      for (const end of [near, far]) {
+      const { call, run } = await started(1);
+      for (const end of [near, far, near, far]) {
         const client = await as("eve", end);
         // As a hostile client would: with the id of another call.
         const stream: Ask["stream"] = (host, pending, options) =>
           Ask.stream(host, pending, options, { id: call.id });
         const repeated = client.request({ ...Ask, stream }, { n: 1 });
         await expect(repeated).rejects.toMatchObject({ code: "ALREADY_EXISTS" });
+        if (end === far) run.let(9);
+        if (end === far) await call.result;
       }
       expect([near.runs.length, far.runs.length]).toEqual([1, 0]);
     });

@@ -1,4 +1,5 @@
 /** The logs of topics in Redis: a stream for the frames, a hash for the epoch, a hash for the ids of appends. */
+import { messageOf } from "../../protocol/error.ts";
 import {
   EPOCH_KEPT_MS,
   epochIds,
@@ -57,7 +58,7 @@ export class RedisLogs implements TransportLogs {
     const keys = logKeys(prefix, topic);
     const ttlMs = String(Math.ceil(options.ttlMs));
     const isTopicLifetime = lifetime === "topic";
-    const reply = await this.#options.run(topic, {
+    const call = {
       script: APPEND,
       keys: id === "" ? [keys.epoch, keys.log] : [keys.epoch, keys.log, keys.ids],
       args: [
@@ -79,7 +80,12 @@ export class RedisLogs implements TransportLogs {
         String(isTopicLifetime ? 0 : renewalOf(options.ttlMs)),
         ...this.#lastAppends.of(topic),
       ],
+    };
+    const reply = await this.#options.run(topic, call).catch((error: unknown) => {
+      if (isFull(error)) return "FULL";
+      throw error;
     });
+    if (reply === "FULL") return reply;
     if (!Array.isArray(reply)) throw unreadable();
     const [epoch, offset, repeated] = reply as unknown[];
     if (offset === undefined) return epoch === undefined ? "ENDED" : "EPOCH";
@@ -141,6 +147,11 @@ export class RedisLogs implements TransportLogs {
 /** How much longer than needed the keys of a log may stay, so that their lifetime is not renewed with every append. */
 function renewalOf(ttlMs: number): number {
   return ttlMs < MIN_RENEWED_TTL_MS ? 0 : Math.min(MAX_RENEWAL_MS, Math.floor(ttlMs / 8));
+}
+
+/** Whether Redis refused the first write of a script because of `maxmemory`. */
+function isFull(error: unknown): boolean {
+  return /\bOOM command not allowed/.test(messageOf(error));
 }
 
 function toNumber(value: unknown): number {
