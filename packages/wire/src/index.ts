@@ -99,7 +99,6 @@ export type {
 export type * from "./schema/declared-errors.ts";
 export type {
   AnyMessageSchema,
-  AnyRpcOptions,
   DurableConfig,
   DurableSchema,
   MessageArguments,
@@ -112,6 +111,7 @@ export type {
   ProgressOutput,
   ReceivedMessage,
   RpcOptions,
+  RpcOptionsOf,
   RpcSchema,
   StandardMeta,
   StreamOrDurable,

@@ -24,7 +24,6 @@ export type {
 export type * from "../schema/declared-errors.ts";
 export type {
   AnyMessageSchema,
-  AnyRpcOptions,
   DurableConfig,
   DurableSchema,
   MessageArguments,
@@ -37,6 +36,7 @@ export type {
   ProgressOutput,
   ReceivedMessage,
   RpcOptions,
+  RpcOptionsOf,
   RpcSchema,
   StandardMeta,
   StreamOrDurable,

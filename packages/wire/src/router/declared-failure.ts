@@ -2,8 +2,9 @@
 import { DeclaredFailure } from "../protocol/declared-failure.ts";
 import { encodeShort } from "../protocol/encode-short.ts";
 import { WsError } from "../protocol/error.ts";
-import { declarationOf, readData } from "../schema/error-reader.ts";
+import { declarationOf } from "../schema/error-reader.ts";
 import type { RpcSchema } from "../schema/message.ts";
+import { readValue } from "../schema/validate.ts";
 import type { FailOptions } from "./context.ts";
 import type { Server } from "./contracts.ts";
 import { checkFrameSize } from "./frame-size.ts";
@@ -16,13 +17,19 @@ export function declaredFailure(
   data: unknown,
   options: FailOptions | undefined,
 ): DeclaredFailure {
-  const declaration = declarationOf(errors, reason);
-  if (declaration === undefined)
+  const declared = declarationOf(errors, reason);
+  if (declared === undefined)
     throw new WsError("INTERNAL", `${type} declares no error ${JSON.stringify(reason)}. Add it to errors.`);
   // Only a check: the data is sent as given, and the caller applies the transforms.
-  readData(validator, type, reason, declaration, data);
+  const part = `data of the error ${reason}`;
+  if (declared.data !== undefined) readValue(validator, declared.data, part, type, data, "INTERNAL");
+  else if (data !== undefined)
+    throw new WsError(
+      "INTERNAL",
+      `The error ${reason} of ${type} declares no data. Leave it out, or declare it.`,
+    );
   const details = data === undefined ? { reason } : { reason, data };
-  const error = new DeclaredFailure(declaration.code, `${type} failed: ${reason}.`, details, options);
+  const error = new DeclaredFailure(declared.code, `${type} failed: ${reason}.`, details, options);
   checkFrameSize(encodeShort(`${type}.${reason}`, 0, undefined, error.toPayload()), maxOutboundFrameBytes);
   return error;
 }

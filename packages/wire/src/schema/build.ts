@@ -1,6 +1,5 @@
 /** Builds message schemas from the arguments of `message()` and `rpc()`, for every validation library. */
 import { isReservedMetaKey, isReservedType } from "../protocol/control.ts";
-import type { DeclaredErrors } from "./declared-errors.ts";
 import { declareErrors } from "./error-reader.ts";
 import { describeNonJson, findNonJson } from "./json-form.ts";
 import type { AnyMessageSchema, DurableConfig, RpcOptions, RpcSchema } from "./message.ts";
@@ -47,12 +46,9 @@ export function buildMessage(
     payload: fieldsToSchema(library, config.payload, `The payload of ${type}`),
     meta: metaToSchema(library, config.meta, type),
     response: responseToMessage(library, config.response, type),
-    ...(config.errors !== undefined && errorsOf(library, config.errors, type)),
+    ...(config.errors !== undefined &&
+      declareErrors((data, where) => fieldsToSchema(library, data, where), config.errors, type)),
   };
-}
-
-function errorsOf(library: Library, errors: unknown, type: string): DeclaredErrors {
-  return declareErrors((data, where) => fieldsToSchema(library, data, where), errors, type);
 }
 
 export function buildRpc(
@@ -65,11 +61,8 @@ export function buildRpc(
 ): RpcSchema {
   const response = buildMessage(library, responseType, { payload: responsePayload });
   const errors = options?.errors;
-  const request = {
-    ...buildMessage(library, requestType, { payload: requestPayload }),
-    response,
-    ...(errors !== undefined && errorsOf(library, errors, requestType)),
-  };
+  const config: MessageConfig = { payload: requestPayload, response, errors };
+  const request = { ...buildMessage(library, requestType, config), response };
   if (!options || (errors && !options.progress && !options.durable)) return request;
   const schema: RpcSchema = {
     ...request,

@@ -25,22 +25,10 @@ export type OptionsJson<Options> = OnlyRefused<{
     : RefuseNonJson<Value<Options[K], "input">>;
 }>;
 
-/** The Standard Schema type of progress items. */
-export type ItemSchema<Item> = StandardSchema<Value<Item, "input">, Value<Item, "output">>;
-
-/** The errors of a schema, by name. */
-export type AnyErrors = Readonly<Record<string, ErrorDeclaration>>;
-
-/** One error of a schema. */
-export interface ErrorDeclaration<
-  Code extends ErrorCode = ErrorCode,
-  Data extends StandardSchema | undefined = StandardSchema | undefined,
-> {
-  /** The code that is sent. */
-  readonly code: Code;
-  /** The schema of the data; undefined when there is none. */
-  readonly data: Data;
-}
+/** The errors of a schema, by name: the code that is sent, and the schema of the data; undefined when there is none. */
+export type AnyErrors = Readonly<
+  Record<string, { readonly code: ErrorCode; readonly data: StandardSchema | undefined }>
+>;
 
 /** What declared errors add to the schema of a request. */
 export interface DeclaredErrors<Errors extends AnyErrors = AnyErrors> {
@@ -57,25 +45,29 @@ export type ErrorsOf<Config> = Config extends { readonly errors: infer Errors ex
   ? DeclaredErrors<{ readonly [Name in keyof Errors]: Declaration<Errors[Name]> }>
   : unknown;
 
-type Declaration<E extends ErrorConfigs[string]> = ErrorDeclaration<
-  E["code"],
-  E extends { readonly data: infer D } ? StandardSchema<Value<D, "input">, Value<D, "output">> : undefined
->;
+type Declaration<E extends ErrorConfigs[string]> = {
+  readonly code: E["code"];
+  readonly data: SchemaOf<DataOf<E>>;
+};
 
 type DataOf<E> = E extends { readonly data: infer D } ? D : undefined;
 
-/** The value of a schema, or of fields, in which a key whose value may be undefined is optional. */
-type Value<F, Side extends "input" | "output"> = F extends StandardSchema
-  ? NonNullable<F["~standard"]["types"]>[Side]
-  : F extends object
-    ? Shown<
-        { -readonly [K in keyof F as undefined extends Value<F[K], Side> ? never : K]: Value<F[K], Side> } & {
-          -readonly [K in keyof F as undefined extends Value<F[K], Side> ? K : never]?: Value<F[K], Side>;
-        }
-      >
-    : undefined;
+/** The Standard Schema type of a schema, or of fields; undefined for undefined. */
+export type SchemaOf<F> = F extends undefined ? F : StandardSchema<Value<F, "input">, Value<F, "output">>;
 
-type Shown<T> = { [K in keyof T]: T[K] };
+type Side = "input" | "output";
+
+/** The value of a schema; undefined for anything else. */
+type Item<F, S extends Side> = F extends StandardSchema ? NonNullable<F["~standard"]["types"]>[S] : undefined;
+
+/** The same for fields, in which a key whose value may be undefined is optional. */
+type Value<F, S extends Side> = F extends StandardSchema | undefined
+  ? Item<F, S>
+  : { -readonly [K in keyof F as undefined extends Item<F[K], S> ? never : K]: Item<F[K], S> } & {
+        -readonly [K in keyof F as undefined extends Item<F[K], S> ? K : never]?: Item<F[K], S>;
+      } extends infer Fields
+    ? { [K in keyof Fields]: Fields[K] }
+    : never;
 
 /** A declared error as the caller of the request gets it; `reason` is its name. */
 export type DeclaredError<Errors extends AnyErrors> = {
@@ -112,7 +104,7 @@ export type ReadError = (error: WsError, host: ErrorHost) => void;
 /** What the reader uses: of a client the first parts of its core (see `client/core.ts`). */
 export type ErrorHost = readonly [
   options: { readonly unknownKeys?: "reject" | "strip" | undefined },
-  environment: unknown,
-  report: (error: WsError, type: "validation", messageType: string) => void,
+  environment?: unknown,
+  report?: (error: WsError, type: "validation", messageType: string) => void,
   ...unknown[],
 ];

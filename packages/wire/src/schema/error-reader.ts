@@ -1,9 +1,9 @@
 /** Declared errors: checked when they are declared, and recognized by the caller of the request. */
 import { isObject } from "../protocol/checks.ts";
 import { ERROR_CODES, type ErrorCode, WsError } from "../protocol/error.ts";
-import type { AnyErrors, DeclaredErrors, ErrorDeclaration } from "./declared-errors.ts";
+import type { AnyErrors, DeclaredErrors } from "./declared-errors.ts";
 import type { StandardSchema } from "./standard-schema.ts";
-import { pick, readValue, standardValidator, type Validator } from "./validate.ts";
+import { pick, readValue, standardValidator } from "./validate.ts";
 
 /** Converts declared fields to a schema of the library, and throws when they are not valid. */
 type ToSchema = (fields: unknown, where: string) => StandardSchema | undefined;
@@ -29,18 +29,19 @@ export function declareErrors(toSchema: ToSchema, declared: unknown, type: strin
       if (declaration?.code !== error.code) return;
       const { data: schema } = declaration;
       try {
-        const known = schema && unknownKeys === "strip" ? pick(schema, sent) : sent;
         // Data of a newer server, which this schema does not declare, is ignored.
-        const data = schema && readData(standardValidator, type, String(reason), declaration, known);
+        const known = schema && unknownKeys === "strip" ? pick(schema, sent) : sent;
+        const part = `data of the error ${reason}`;
+        const data = schema && readValue(standardValidator, schema, part, type, known, "INTERNAL");
         recognized.add(Object.assign(error, { reason, data }));
       } catch (problem) {
-        report(WsError.wrap(problem, "INTERNAL"), "validation", type);
+        report?.(WsError.wrap(problem, "INTERNAL"), "validation", type);
       }
     },
   };
 }
 
-function declareError(toSchema: ToSchema, name: string, declared: unknown, type: string): ErrorDeclaration {
+function declareError(toSchema: ToSchema, name: string, declared: unknown, type: string): AnyErrors[string] {
   const where = `The error ${JSON.stringify(name)} of ${type}`;
   if (!NAME.test(name))
     throw new TypeError(
@@ -58,23 +59,6 @@ function declareError(toSchema: ToSchema, name: string, declared: unknown, type:
 }
 
 /** The declaration with this name, which a peer may have chosen. */
-export function declarationOf(errors: AnyErrors = {}, name: unknown): ErrorDeclaration | undefined {
+export function declarationOf(errors: AnyErrors = {}, name: unknown): AnyErrors[string] | undefined {
   return typeof name === "string" && Object.hasOwn(errors, name) ? errors[name] : undefined;
-}
-
-/** The data of an error after validation; throws `INTERNAL` when it does not match its schema. */
-export function readData(
-  validator: Validator,
-  type: string,
-  name: string,
-  { data: schema }: ErrorDeclaration,
-  data: unknown,
-): unknown {
-  if (schema !== undefined)
-    return readValue(validator, schema, `data of the error ${name}`, type, data, "INTERNAL");
-  if (data === undefined) return undefined;
-  throw new WsError(
-    "INTERNAL",
-    `The error ${name} of ${type} declares no data. Leave it out, or declare it.`,
-  );
 }

@@ -1,6 +1,6 @@
 /** The types of message and RPC schemas, and of the payloads and meta they describe. */
 
-import type { AnyErrors, ErrorConfigs, ReadError } from "./declared-errors.ts";
+import type { AnyErrors, ErrorConfigs, ReadError, SchemaOf } from "./declared-errors.ts";
 import type { InferInput, InferOutput, StandardSchema } from "./standard-schema.ts";
 import type { OpenStream } from "./stream.ts";
 
@@ -84,7 +84,7 @@ export interface RpcOptions<Progress = StandardSchema, Errors = ErrorConfigs<Sta
 }
 
 /** The options of `rpc()`: progress, errors, or both. Only a call with progress is durable. */
-export type AnyRpcOptions<Progress, Fields> =
+export type RpcOptionsOf<Progress, Fields> =
   | RpcOptions<Progress, ErrorConfigs<Fields>>
   | ({ readonly errors: ErrorConfigs<Fields> } & { readonly [K in "progress" | "durable"]?: undefined });
 
@@ -94,12 +94,11 @@ export type StreamOrDurable<
   Type extends string,
   Payload extends StandardSchema | undefined,
   Response extends AnyMessageSchema,
-  Progress extends StandardSchema,
-> = Options extends { readonly durable: DurableConfig }
-  ? DurableSchema<Type, Payload, Response, Progress>
-  : Options extends { readonly progress: object }
-    ? StreamSchema<Type, Payload, Response, Progress>
-    : MessageSchema<Type, Payload, undefined, Response>;
+> = Options extends { readonly progress: infer Progress extends object }
+  ? Options extends { readonly durable: DurableConfig }
+    ? DurableSchema<Type, Payload, Response, SchemaOf<Progress>>
+    : StreamSchema<Type, Payload, Response, SchemaOf<Progress>>
+  : MessageSchema<Type, Payload, undefined, Response>;
 
 /** The schema of a request: a message schema with a response. */
 export interface RpcSchema extends AnyMessageSchema {

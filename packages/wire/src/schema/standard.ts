@@ -4,13 +4,7 @@ import { buildChannel } from "./build-channel.ts";
 import type { AnyChannel, Channel, ChannelHistory } from "./channel.ts";
 import type { ErrorConfigs, ErrorsJson, ErrorsOf, OptionsJson } from "./declared-errors.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type {
-  AnyMessageSchema,
-  AnyRpcOptions,
-  MessageSchema,
-  RpcSchema,
-  StreamOrDurable,
-} from "./message.ts";
+import type { AnyMessageSchema, MessageSchema, RpcOptionsOf, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { InferInput, StandardSchema } from "./standard-schema.ts";
 
 const standard: Library = {
@@ -113,7 +107,7 @@ export function rpc<
   RequestPayload extends StandardSchema | undefined,
   ResponseType extends string,
   ResponsePayload extends StandardSchema | undefined,
-  Options extends AnyRpcOptions<StandardSchema, StandardSchema>,
+  Options extends RpcOptionsOf<StandardSchema, StandardSchema>,
 >(
   requestType: RequestType,
   requestPayload: RequestPayload & StandardJson<RequestPayload>,
@@ -124,8 +118,7 @@ export function rpc<
   Options,
   RequestType,
   RequestPayload,
-  MessageSchema<ResponseType, ResponsePayload, undefined, undefined>,
-  Extract<Options["progress"], StandardSchema>
+  MessageSchema<ResponseType, ResponsePayload, undefined, undefined>
 > &
   ErrorsOf<Options>;
 export function rpc(

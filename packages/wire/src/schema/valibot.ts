@@ -4,22 +4,9 @@ import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
 import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
-import type {
-  ErrorConfigs,
-  ErrorsJson,
-  ErrorsKey,
-  ErrorsOf,
-  ItemSchema,
-  OptionsJson,
-} from "./declared-errors.ts";
+import type { ErrorConfigs, ErrorsJson, ErrorsKey, ErrorsOf, OptionsJson } from "./declared-errors.ts";
 import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type {
-  AnyMessageSchema,
-  AnyRpcOptions,
-  MessageSchema,
-  RpcSchema,
-  StreamOrDurable,
-} from "./message.ts";
+import type { AnyMessageSchema, MessageSchema, RpcOptionsOf, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 export { v };
@@ -193,7 +180,7 @@ export function rpc<
   RequestPayload extends ValibotFields | undefined,
   ResponseType extends string,
   ResponsePayload extends ValibotFields | undefined,
-  Options extends AnyRpcOptions<v.GenericSchema, ValibotFields>,
+  Options extends RpcOptionsOf<v.GenericSchema, ValibotFields>,
 >(
   requestType: RequestType,
   requestPayload: RequestPayload & ValibotJson<RequestPayload>,
@@ -204,8 +191,7 @@ export function rpc<
   Options,
   RequestType,
   ValibotStandard<RequestPayload>,
-  MessageSchema<ResponseType, ValibotStandard<ResponsePayload>, undefined, undefined>,
-  ItemSchema<Options["progress"]>
+  MessageSchema<ResponseType, ValibotStandard<ResponsePayload>, undefined, undefined>
 > &
   ErrorsOf<Options>;
 export function rpc(

@@ -4,22 +4,9 @@ import { buildMessage, buildRpc, type Library } from "./build.ts";
 import { buildChannel } from "./build-channel.ts";
 import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
 import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
-import type {
-  ErrorConfigs,
-  ErrorsJson,
-  ErrorsKey,
-  ErrorsOf,
-  ItemSchema,
-  OptionsJson,
-} from "./declared-errors.ts";
+import type { ErrorConfigs, ErrorsJson, ErrorsKey, ErrorsOf, OptionsJson } from "./declared-errors.ts";
 import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
-import type {
-  AnyMessageSchema,
-  AnyRpcOptions,
-  MessageSchema,
-  RpcSchema,
-  StreamOrDurable,
-} from "./message.ts";
+import type { AnyMessageSchema, MessageSchema, RpcOptionsOf, RpcSchema, StreamOrDurable } from "./message.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
 export { z };
@@ -221,7 +208,7 @@ export function rpc<
   RequestPayload extends ZodFields | undefined,
   ResponseType extends string,
   ResponsePayload extends ZodFields | undefined,
-  Options extends AnyRpcOptions<z.ZodType, ZodFields>,
+  Options extends RpcOptionsOf<z.ZodType, ZodFields>,
 >(
   requestType: RequestType,
   requestPayload: RequestPayload & ZodJson<RequestPayload>,
@@ -232,8 +219,7 @@ export function rpc<
   Options,
   RequestType,
   ZodStandard<RequestPayload>,
-  MessageSchema<ResponseType, ZodStandard<ResponsePayload>, undefined, undefined>,
-  ItemSchema<Options["progress"]>
+  MessageSchema<ResponseType, ZodStandard<ResponsePayload>, undefined, undefined>
 > &
   ErrorsOf<Options>;
 export function rpc(

@@ -56,10 +56,6 @@ class MemorySocket implements Socket {
   }
 }
 
-function raise(error: WsError): never {
-  throw error;
-}
-
 /** A connected peer, created by `server.connect()`. */
 export class TestConnection {
   readonly #socket = new MemorySocket();
@@ -114,7 +110,7 @@ export class TestConnection {
     if (frame.type !== CONTROL.error) return frame.payload as PayloadOutput<S["response"]>;
     const { code, message, details, ...options } = frame.payload as ErrorPayload;
     const error = new WsError(code, message, details, options);
-    schema.readError?.(error, [{}, undefined, raise]);
+    schema.readError?.(error, [{}]);
     throw error;
   }
 
