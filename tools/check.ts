@@ -18,7 +18,7 @@ import { findHardText, isReadable } from "./readability.ts";
 import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
 import { createTables } from "./scale/tables.ts";
 import { expectNone, type Outcome, readCommandLine, runChosenSteps, type Step } from "./steps.ts";
-import { findStructureProblems, isStructured } from "./structure.ts";
+import { findMissingCaptions, findStructureProblems, isCaptioned, isStructured } from "./structure.ts";
 import { findWrongTitles } from "./titles.ts";
 import { catalogues } from "./troubleshooting/catalogues.ts";
 import { findGaps } from "./troubleshooting/page.ts";
@@ -117,7 +117,12 @@ function checkStructure(): Outcome {
   return expectNone(
     listFiles()
       .filter(isStructured)
-      .flatMap((page) => findStructureProblems(page, read(page))),
+      .flatMap((page) => findStructureProblems(page, read(page)))
+      .concat(
+        listFiles()
+          .filter(isCaptioned)
+          .flatMap((page) => findMissingCaptions(page, read(page))),
+      ),
   );
 }
 

@@ -18,6 +18,16 @@ export interface Place {
 
 const OPENING = /^(?<indent>\s*)(?<ticks>`{3,}|~{3,})\s*(?<language>[^\s`]*)\s*(?<info>[^`]*)$/;
 
+/** A line above a block with the name of its file. */
+export const CAPTION: RegExp = /^\*\*\S+(?: on PostgreSQL)?\*\*$/;
+
+/** The line above a block that shows the name of its file; undefined: the block is no file. */
+export function captionOf({ info }: Pick<Fence, "info">): string | undefined {
+  const file = /(?:^|\s)file=(\S+)/.exec(info)?.[1];
+  // The variant of a file for another database.
+  return file && `**${file.replace(/^(.+)\.postgres(\.\w+)$/, "$1$2 on PostgreSQL")}**`;
+}
+
 export function findFences(text: string): Fence[] {
   return scan(text).fences;
 }

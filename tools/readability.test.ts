@@ -6,6 +6,11 @@ const PAGE = "docs/guide/a.md";
 const words = (count: number): string => Array.from({ length: count }, () => "word").join(" ");
 
 describe("a page is cut into sentences", () => {
+  test("without the name of a file above its block", () => {
+    const page = "# Title\n\nOne two.\n\n**server.ts**\n\n```ts file=server.ts\n```\n\n**One warning.**\n";
+    expect(listSentences(page).map(({ text }) => text)).toEqual(["One two.", "One warning."]);
+  });
+
   test("of paragraphs over several lines, list items and table cells, with their lines", () => {
     const page =
       "# Title\n\nOne two.\nThree four. Five.\n\n- An item.\n\n| a | b |\n|---|---|\n| A cell. | |\n";

@@ -1,6 +1,6 @@
 /** Splits the prose of a Markdown page into sentences, each with its line. */
 
-import { listProse, type Place } from "./markdown.ts";
+import { CAPTION, listProse, type Place } from "./markdown.ts";
 
 export interface Sentence extends Place {
   /** A cell of a table, which need not be a whole sentence. */
@@ -40,7 +40,7 @@ function listParagraphs(page: string): Paragraph[] {
     // A fenced block between two lines ends the paragraph.
     const isNext = line === lastLine + 1;
     lastLine = line;
-    if (text.trim() === "" || HEADING.test(content)) {
+    if (text.trim() === "" || HEADING.test(content) || CAPTION.test(content)) {
       open = undefined;
     } else if (TABLE.test(content)) {
       open = undefined;

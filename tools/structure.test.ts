@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findStructureProblems, isStructured } from "./structure.ts";
+import { findMissingCaptions, findStructureProblems, isCaptioned, isStructured } from "./structure.ts";
 
 const PAGE = "docs/guide/a.md";
 const block = (opening: string, text: string): string => `\`\`\`${opening}\n${text}\n\`\`\`\n`;
@@ -58,4 +58,33 @@ test("an example of the HTTP API is one command", () => {
 test("pages of the guide are checked, except for generated ones", () => {
   expect(isStructured("docs/guide/rpc.md")).toBe(true);
   expect(["docs/README.md", "docs/guide/wire-troubleshooting.md"].some(isStructured)).toBe(false);
+});
+
+describe("a block that is a file", () => {
+  const found = (text: string): string[] => findMissingCaptions(PAGE, text);
+
+  test.for([
+    ["# T\n\n**a.ts**\n\n```ts file=a.ts\n```\n"],
+    ["**auth.ts on PostgreSQL**\n\n```ts file=auth.postgres.ts\n```\n"],
+    ["```ts\na;\n```\n\n```sh\nnode a.ts\n```\n"],
+    ["````md\n```ts file=a.ts\n```\n````\n"],
+  ])("has its name above it in %j", ([text = ""]) => {
+    expect(found(text)).toEqual([]);
+  });
+
+  test.for([
+    ["```ts file=a.ts\n```\n", 1],
+    ["**b.ts**\n\n```ts file=a.ts\n```\n", 3],
+    ["**a.ts**\n```ts file=a.ts\n```\n", 2],
+    ["**a.ts**\n\nText.\n\n```json file=a.ts\n```\n", 5],
+  ] as const)("without its name above it is named: %j", ([text, line]) => {
+    expect(found(text)).toEqual([
+      `docs/guide/a.md:${line}: write **a.ts** and an empty line above the block: GitHub and npm do not show its name.`,
+    ]);
+  });
+
+  test("is looked for where GitHub and npm show pages, not on the landing page of the site", () => {
+    const files = ["README.md", "docs/protocol.md", "packages/wire/README.md", "site/landing.md"];
+    expect(files.filter(isCaptioned)).toEqual(files.slice(0, 3));
+  });
 });

@@ -1,6 +1,6 @@
 /** Checks that a page of the guide begins with what it is for and a smallest example with its commands. */
 
-import { type Fence, findFences, listProse, type Place } from "./markdown.ts";
+import { captionOf, type Fence, findFences, listProse, type Place } from "./markdown.ts";
 import { listSentences } from "./sentences.ts";
 
 /** What the page is for. */
@@ -8,6 +8,8 @@ const MAX_OPENING = 2;
 /** Between the opening and the first block. */
 const MAX_BEFORE_EXAMPLE = 3;
 
+/** Pages that readers see on GitHub and npm, which show only the language of a block. */
+const CAPTIONED = /^(?:docs\/(?:guide\/)?[^/]+\.md|README\.md|packages\/[^/]+\/README\.md)$/;
 const PAGES = /^docs\/guide\/[^/]+\.md$/;
 const CONCEPTS = /-concepts\.md$/;
 /** Generated, by another plan. */
@@ -30,6 +32,23 @@ export function findStructureProblems(file: string, page: string): string[] {
     ...(CONCEPTS.test(file) ? judgePicture(page, fences) : judgeExample(page, fences, sections)),
     ...judgeHeadings(headings, sections),
   ].map(({ text, line }) => `${file}:${line}: ${text}`);
+}
+
+export function isCaptioned(file: string): boolean {
+  return CAPTIONED.test(file);
+}
+
+/** The blocks that are files without their name above them. */
+export function findMissingCaptions(file: string, page: string): string[] {
+  const lines = page.split(/\r?\n/);
+  return findFences(page).flatMap((fence) => {
+    const caption = captionOf(fence);
+    const [above, empty] = lines.slice(Math.max(0, fence.line - 4), fence.line - 2);
+    if (caption === undefined || (above === caption && empty === "")) return [];
+    return [
+      `${file}:${fence.line - 1}: write ${caption} and an empty line above the block: GitHub and npm do not show its name.`,
+    ];
+  });
 }
 
 function judgeOpening(page: string): Place[] {

@@ -36,6 +36,12 @@ describe("links of a page", () => {
   });
 });
 
+test("the name above a block is left out, because the site shows it in the label", () => {
+  expect(bodyOf("Text.\n\n**a.ts**\n\n```ts file=a.ts\na;\n```\n\n**b.ts**\n")).toBe(
+    "Text.\n\n```ts file=a.ts\na;\n```\n\n**b.ts**\n",
+  );
+});
+
 test("a page says where it is edited and what it is about", () => {
   const page = makePage(
     "docs/guide/rpc.md",

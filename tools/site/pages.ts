@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
-import { findFences, listProse } from "../markdown.ts";
+import { captionOf, findFences, listProse } from "../markdown.ts";
 import { addressOf } from "./navigation.ts";
 
 /** Where files are that the site does not show. */
@@ -32,8 +32,17 @@ export function assetAddress(file: string): string {
 
 /** The page as VitePress reads it. */
 export function makePage(file: string, text: string, options: PageOptions): string {
-  const body = rewriteLinks(file, replaceDiagrams(text, options), options);
+  const body = rewriteLinks(file, replaceDiagrams(dropCaptions(text), options), options);
   return frontMatter(file, text) + body.replaceAll(/^(\s*[-*]) \[ \] /gm, "$1 ☐ ");
+}
+
+/** The site labels blocks itself. */
+function dropCaptions(text: string): string {
+  const lines = text.split("\n");
+  const captions = findFences(text).flatMap((fence) =>
+    lines[fence.line - 4] === captionOf(fence) ? [fence.line - 4, fence.line - 3] : [],
+  );
+  return lines.filter((_, index) => !captions.includes(index)).join("\n");
 }
 
 /** Change it with the settings of `diagrams.ts`, so that all diagrams are rendered again. */
