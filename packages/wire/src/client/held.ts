@@ -55,8 +55,11 @@ export function createHeld(
     // Not a copy: messages may arrive meanwhile.
     for (const entry of current) {
       const { type, frame, gap } = entry;
-      if (type && waiting.has(type)) left.push(entry);
-      else if (frame) {
+      // Without a handler now: its handlers removed themselves meanwhile.
+      if (type && (waiting.has(type) || !handlers.get(type)?.size)) {
+        waiting.set(type, entry);
+        left.push(entry);
+      } else if (frame) {
         size -= entry.size ?? 0;
         last = entry;
         handlers.get(frame.type)?.emit(frame);
@@ -78,7 +81,8 @@ export function createHeld(
     message(frame, frameSize) {
       const { type } = frame;
       const newest = waiting.get(type);
-      if (!due && !newest) return void handlers.get(type)?.emit(frame);
+      const listening = handlers.get(type);
+      if (!newest && !(due && listening?.size)) return void listening?.emit(frame);
       const fits =
         !newest ||
         (entries.length < MAX_HELD && size + frameSize <= MAX_HELD_CHARACTERS && mayHold(frameSize));

@@ -439,6 +439,24 @@ describe("a message before the first handler of its type", () => {
     expect(at.got).toEqual(["2"]);
   });
 
+  test("waits for the next handler when the first one removes itself during the hand-over", async () => {
+    const at = await late((script) => {
+      for (const text of ["1", "2", "3"]) script.said(text);
+    });
+    await arrived(at);
+    const stop = at.room.on(Said, (said) => {
+      at.said(said);
+      stop();
+    });
+    await Promise.resolve();
+    expect(at.got).toEqual(["1"]);
+    at.script.said("4");
+    await arrived(at);
+    at.room.on(Said, at.said);
+    await Promise.resolve();
+    expect(at.got).toEqual(["1", "2", "3", "4"]);
+  });
+
   test("is reported once when only a handler of the client waits for its type", async () => {
     const at = await late(() => undefined);
     const reports: string[] = [];
