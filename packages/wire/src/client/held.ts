@@ -11,12 +11,12 @@ import type { Listeners } from "./listeners.ts";
 
 /** A message or a gap. */
 interface Entry {
-  /** Of a gap: the type of the messages that did not fit. Undefined: those that the room missed, of any type. */
+  /** Of a gap: the type whose messages did not fit; undefined if the room may have missed messages of any type. */
   readonly type?: string | undefined;
   readonly frame?: Envelope;
   /** Characters of the frame's text. */
   readonly size?: number;
-  readonly gap?: Gap;
+  gap?: Gap;
   /** Whether a callback of the room received the gap. */
   isTold?: boolean;
 }
@@ -64,7 +64,7 @@ export function createHeld(
         last = entry;
         handlers.get(frame.type)?.emit(frame);
       } else if (gap) {
-        // Repeated after messages from before it: only now do their handlers reach it.
+        // Announced again after held messages: their handlers have only now reached it.
         if ((last ? last.frame : !entry.isTold) && gaps.emit(gap)) last = entry;
         const isTold = entry.isTold || Boolean(last?.gap);
         if (!isTold || (!type && left.length)) left.push({ gap, isTold });
@@ -95,8 +95,10 @@ export function createHeld(
     gap(gap) {
       const isTold = !due && gaps.emit(gap);
       const last = entries.at(-1);
-      if (last?.gap && !last.type) last.isTold &&= isTold;
-      else if (last || !isTold) entries.push({ gap, isTold });
+      if (last?.gap && !last.type) {
+        last.gap = gap;
+        last.isTold &&= isTold;
+      } else if (last || !isTold) entries.push({ gap, isTold });
     },
     added() {
       due++;
