@@ -31,7 +31,7 @@ export const MAX_REASON_BYTES = 123;
 /** Messages of a room that may wait for the first handler of their type. */
 export const MAX_HELD = 1_000;
 export const MAX_HELD_CHARACTERS = 1_000_000;
-/** The same for all rooms of a client. */
+/** The same for all rooms of a client. Rooms that the server has ended do not count: only the application still has them. */
 export const MAX_HELD_CHARACTERS_PER_CLIENT = 8_000_000;
 /** How many ids of its earlier connections a client with channels remembers. */
 export const MAX_CLIENT_IDS = 100;

@@ -319,9 +319,9 @@ export function joinChannel<C extends AnyChannel>(
       return gaps.add(callback);
     },
     leave() {
+      held.clear();
       if (!hub.rooms.has(member) || state === "left") return;
       const left = topic;
-      held.clear();
       end("left", failure("CANCELLED", text("leave")));
       leaveTopic(left);
     },

@@ -427,6 +427,19 @@ describe("a message before the first handler of its type", () => {
     expect(got).toEqual(["1", "2", "3", "4", "5", "6", "7", "gap 8", "9"]);
   });
 
+  test("is kept when the server ends the membership, until a handler comes or leave() frees it", async () => {
+    const at = await late(() => undefined);
+    const other = joinChannel(at.client, Room, { id: "a" });
+    await other.joined;
+    at.script.said("1");
+    at.script.say("$ws:left", { topic: TOPIC, code: "PERMISSION_DENIED" });
+    await expect.poll(() => [at.room.state, other.state], POLL).toEqual(["left", "left"]);
+    other.leave();
+    for (const room of [other, at.room]) room.on(Said, at.said);
+    await Promise.resolve();
+    expect(at.got).toEqual(["1"]);
+  });
+
   test("waits only if its channel declares it, and is not the client's own excludeSelf message", async () => {
     const at = await late((script) => {
       script.say("OTHER", { text: "1" }, { $t: TOPIC });
