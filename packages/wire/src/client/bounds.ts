@@ -33,6 +33,8 @@ export const MAX_HELD = 1_000;
 export const MAX_HELD_CHARACTERS = 1_000_000;
 /** The same for all rooms of a client. Rooms that the server has ended do not count: only the application still has them. */
 export const MAX_HELD_CHARACTERS_PER_CLIENT = 8_000_000;
+/** How long a message may wait in a room, while only the client has a handler, before the application is told. */
+export const MISPLACED_NOTICE_MS = 1_000;
 /** How many ids of its earlier connections a client with channels remembers. */
 export const MAX_CLIENT_IDS = 100;
 /** Progress updates that an iteration has not read; above this the oldest is dropped. */

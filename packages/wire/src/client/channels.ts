@@ -4,7 +4,7 @@ import { type Envelope, tidyMeta } from "../protocol/envelope.ts";
 import type { WsError } from "../protocol/error.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import { backoffMs } from "./backoff.ts";
-import { MAX_CLIENT_IDS, MAX_HELD_CHARACTERS_PER_CLIENT } from "./bounds.ts";
+import { MAX_CLIENT_IDS, MAX_HELD_CHARACTERS_PER_CLIENT, MISPLACED_NOTICE_MS } from "./bounds.ts";
 import type { ChannelRoom, JoinOptions, RoomState } from "./channel-room.ts";
 import { type ClientCore, coreOf } from "./core.ts";
 import { development } from "./development.ts";
@@ -50,7 +50,7 @@ interface Hub {
   readonly left: Map<string, object>;
   /** The ids of the client's last connections. */
   readonly clientIds: Set<unknown>;
-  /** Types reported because only a handler of the client waits for them. */
+  /** Types for which only a handler of the client waits: reported, or about to be. */
   readonly misplaced: Set<string>;
   nextId(): string;
 }
@@ -242,10 +242,14 @@ export function joinChannel<C extends AnyChannel>(
       }
       if ($x !== undefined && hub.clientIds.has($x)) return;
       const { type } = frame;
-      const hasHandler = handlers.get(type)?.size;
-      if (!hasHandler && core.inbox.handlers.get(type)?.size && !hub.misplaced.has(type)) {
+      if (!handlers.has(type) && core.inbox.handlers.get(type)?.size && !hub.misplaced.has(type)) {
         hub.misplaced.add(type);
-        report(failure("FAILED_PRECONDITION", text("misplaced", type, channel.pattern)), "unknown", type);
+        const notice = (): void => {
+          if (handlers.has(type) || !topic) hub.misplaced.delete(type);
+          else
+            report(failure("FAILED_PRECONDITION", text("misplaced", type, channel.pattern)), "unknown", type);
+        };
+        later(environment, notice, MISPLACED_NOTICE_MS);
       }
       held.message(frame, size);
     },

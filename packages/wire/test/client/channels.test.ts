@@ -470,21 +470,38 @@ describe("a message before the first handler of its type", () => {
     expect(at.got).toEqual(["1", "2", "3", "4"]);
   });
 
-  test("is reported once when only a handler of the client waits for its type", async () => {
+  test("is reported once when only a handler of the client waits for its type for 1 s", async () => {
     const at = await late(() => undefined);
     const reports: string[] = [];
     at.client.onError(({ code, message }) => reports.push(`${code} ${message}`));
     at.client.on(Said, () => at.got.push("wrong"));
     at.script.said("1");
     at.script.said("2");
-    await arrived(at);
-    expect(reports).toEqual([
-      'FAILED_PRECONDITION SAID arrives only in the room of the channel "room:{id}", and only a handler of the client waits for it. Use joinChannel(…).on() or useChannelEvent().',
-    ]);
+    await expect
+      .poll(() => reports, POLL)
+      .toEqual([
+        'FAILED_PRECONDITION SAID arrives only in the room of the channel "room:{id}", and only a handler of the client waits for it. Use joinChannel(…).on() or useChannelEvent().',
+      ]);
     at.room.on(Said, at.said);
     at.script.said("3");
     await expect.poll(() => at.got, POLL).toEqual(["1", "2", "3"]);
     expect(reports).toHaveLength(1);
+  });
+
+  test("is not reported when the handler of the room came within 1 s, or was removed", async () => {
+    const at = await late(() => undefined);
+    const reports: string[] = [];
+    at.client.onError(({ message }) => reports.push(message));
+    for (const event of [Said, Typing]) at.client.on(event, () => at.got.push("wrong"));
+    at.script.said("1");
+    await arrived(at);
+    const stop = at.room.on(Said, at.said);
+    await expect.poll(() => at.got, POLL).toEqual(["1"]);
+    stop();
+    at.script.said("2");
+    at.script.say("TYPING", { text: "3" }, { $t: TOPIC });
+    await expect.poll(() => reports, POLL).toEqual([expect.stringMatching(/^TYPING arrives only/)]);
+    expect(at.got).toEqual(["1"]);
   });
 });
 
