@@ -145,3 +145,41 @@ describe("the types of bytes()", () => {
     });
   });
 });
+
+describe("client.send of a request", () => {
+  const options = { meta: { room: "general" } };
+  const Tagged = message("TAGGED", { payload: { n: z.number() }, meta: { room: z.string() }, response: {} });
+
+  test("compiles only with a correlationId", () => {
+    neverRun(() => {
+      client.send(Confirm, { text: "Delete?" }, { correlationId: "c1" });
+      client.send(Plain, undefined, { correlationId: "c2" });
+      client.send(Ask, { n: 1 }, { correlationId: "c3" });
+      client.send(Tagged, { n: 1 }, { ...options, correlationId: "c4" });
+      // @ts-expect-error the options are missing
+      client.send(Confirm, { text: "Delete?" });
+      // @ts-expect-error the correlationId is missing
+      client.send(Confirm, { text: "Delete?" }, {});
+      // @ts-expect-error the correlationId is missing
+      client.send(Confirm, { text: "Delete?" }, { queue: false });
+      // @ts-expect-error the correlationId may be undefined
+      client.send(Confirm, { text: "Delete?" }, { correlationId: undefined });
+      // @ts-expect-error the correlationId is missing
+      client.send(Tagged, { n: 1 }, options);
+      // @ts-expect-error meta is missing
+      client.send(Tagged, { n: 1 }, { correlationId: "c5" });
+      // @ts-expect-error there is no such option
+      client.send(Confirm, { text: "Delete?" }, { correlationId: "c6", signal: undefined });
+    });
+  });
+
+  test("needs no options for an event", () => {
+    neverRun(() => {
+      client.send(Noted, { text: "x" });
+      client.send(Noted, { text: "x" }, { correlationId: "c1" });
+      client.send(Noted, { text: "x" }, { queue: false });
+      // @ts-expect-error there is no such option
+      client.send(Noted, { text: "x" }, { que: false });
+    });
+  });
+});

@@ -4,6 +4,7 @@ import type { WsError } from "../protocol/error.ts";
 import type {
   AnyMessageSchema,
   MessageArguments,
+  MetaOption,
   PayloadInput,
   PayloadOutput,
   ProgressOutput,
@@ -21,6 +22,11 @@ import type { RequestPromise } from "./progress.ts";
  * or there is none. Otherwise `active` if a server has accepted the client, and `unknown` before that.
  */
 export type SessionState = "unknown" | "active" | "lost";
+
+/** The arguments of `client.send` after the schema. */
+type SendArguments<S extends AnyMessageSchema> = S extends RpcSchema
+  ? [payload: PayloadInput<S>, options: SendOptions<S> & MetaOption<S> & { readonly correlationId: string }]
+  : MessageArguments<S, SendOptions<S>>;
 
 /** A typed connection to a server, created by `wsClient()`. */
 export interface WsClient {
@@ -54,9 +60,9 @@ export interface WsClient {
   /**
    * Sends a message. Returns true when the socket took it, false when it was queued or dropped (a drop is reported to
    * `onError`, and so is a message that waits because `connect()` was not called). Throws `INVALID_ARGUMENT` when payload or meta do not match the schema. Use `request` for messages that
-   * must arrive.
+   * must arrive. A request needs a `correlationId`, by which you know its response.
    */
-  send<S extends AnyMessageSchema>(schema: S, ...args: MessageArguments<S, SendOptions<S>>): boolean;
+  send<S extends AnyMessageSchema>(schema: S, ...args: SendArguments<S>): boolean;
   /**
    * Sends a request and resolves to the response `{ type, meta, payload }`, or rejects with a `WsError`. For progress
    * updates, call `onProgress(callback)` on the promise or iterate it; leaving the iteration early cancels the request.
