@@ -45,6 +45,18 @@ describe("createNodeHandler on an http.Server of the application", () => {
     expect(await (await fetch(`http://${url}/live`)).text()).toBe("GET /live");
   });
 
+  test("upgrades on other paths leave the budget of maxUpgradesPerSecond to those on its own path", async () => {
+    const limited = createNodeHandler(createApp().router, { path: "/live", maxUpgradesPerSecond: 1 });
+    const stray = createServer().on("upgrade", limited.upgrade).listen(0, "127.0.0.1");
+    await once(stray, "listening");
+    const address = `ws://127.0.0.1:${(stray.address() as AddressInfo).port}`;
+    for (let i = 0; i < 5; i++) expect((await handshake(`${address}/wrong`)).status).toBe(404);
+    const peer = await greeted(`${address}/live`);
+    expect(await peer.request("GREET", { name: "Ada" })).toMatchObject({ payload: { text: "Hello, Ada!" } });
+    await limited.stop();
+    stray.close();
+  });
+
   test("receives a frame that arrives together with the upgrade request", async () => {
     const { hostname, port } = new URL(`ws://${url}`);
     const socket = createConnection(Number(port), hostname);

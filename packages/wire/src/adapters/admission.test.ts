@@ -22,7 +22,8 @@ async function verdictOn(
   options: AdmissionOptions = {},
   url = "ws://chat.example/",
 ): Promise<Verdict> {
-  return await admission(options).judge(upgradeOf(url, { host: "chat.example", ...headers }));
+  const upgrade = upgradeOf(url, { host: "chat.example", ...headers });
+  return admission(options).refusePath(upgrade) ?? (await admission(options).judge(upgrade));
 }
 
 /** The server is `chat.example`. `https://app.example` and `http://localhost:5173` are in the list. */
@@ -252,11 +253,11 @@ describe("an upgrade", () => {
     expect(await verdictOn({}, options, "ws://chat.example/live?x=/")).toMatchObject({ kind: "admit" });
   });
 
-  test("for another path is reported with that path and the server's own, without the query", async () => {
+  test("for another path is reported with that path and the server's own, without the query", () => {
     const lines: unknown[] = [];
     const reports = { error: () => undefined, refused: (...line: unknown[]) => void lines.push(line) };
     const url = "ws://chat.example/nope?access_token=secret";
-    await new Admission({ path: "/ws" }, reports).judge(upgradeOf(url, { host: "chat.example" }));
+    new Admission({ path: "/ws" }, reports).refusePath(upgradeOf(url, { host: "chat.example" }));
     expect(lines).toEqual([
       [
         "path",

@@ -102,11 +102,21 @@ export class Admission<Data extends ConnectionData> {
     this.#isAllowedHost = createHostCheck(options.allowedHosts);
   }
 
-  /** Decides on one upgrade. */
+  /** The refusal of an upgrade for another path. */
+  refusePath({ url: { pathname } }: Upgrade): Verdict | undefined {
+    const { path } = this.#options;
+    if (path === undefined || pathname === path) return undefined;
+    this.#reports.refused(
+      "path",
+      // Without the query, which may contain a token.
+      `An upgrade was refused (404): its path is ${quoted(pathname)}, but the option path of this server is ${quoted(path)}. Connect the client to that path, or change the option.`,
+    );
+    return { kind: "http", status: 404, headers: {} };
+  }
+
+  /** Decides on one upgrade for the path of the server. */
   async judge(upgrade: Upgrade): Promise<Verdict> {
-    const { path, token: tokenOptions, protocols = [], allowedOrigins } = this.#options;
-    if (path !== undefined && upgrade.url.pathname !== path)
-      return this.#refusePath(upgrade.url.pathname, path);
+    const { token: tokenOptions, protocols = [], allowedOrigins } = this.#options;
     const host = upgrade.header("host");
     if (host !== null && parseHost(host) === undefined) return BAD_REQUEST;
     const prefix = tokenOptions?.protocolPrefix ?? DEFAULT_PROTOCOL_PREFIX;
@@ -141,15 +151,6 @@ export class Admission<Data extends ConnectionData> {
   #tokenOf({ url }: Upgrade, offered: readonly string[], prefix: string): string | undefined {
     const parameter = this.#options.token?.queryParam ?? DEFAULT_QUERY_PARAM;
     return tokenIn(offered, prefix) ?? url.searchParams.get(parameter) ?? undefined;
-  }
-
-  /** Without the query, which may contain a token. */
-  #refusePath(pathname: string, path: string): Verdict {
-    this.#reports.refused(
-      "path",
-      `An upgrade was refused (404): its path is ${quoted(pathname)}, but the option path of this server is ${quoted(path)}. Connect the client to that path, or change the option.`,
-    );
-    return { kind: "http", status: 404, headers: {} };
   }
 
   #refuseHost(host: string | null, greets: boolean): Verdict {

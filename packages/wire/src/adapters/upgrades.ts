@@ -42,6 +42,9 @@ export class Upgrades<Data extends ConnectionData> {
 
   /** Decides on one upgrade. Resolves to undefined when the peer left before. */
   async decide(upgrade: Upgrade, whenPeerLeaves?: WhenPeerLeaves): Promise<Verdict | undefined> {
+    // Before the limits: callers of another path must not use up the budget of this one.
+    const elsewhere = this.#admission.refusePath(upgrade);
+    if (elsewhere !== undefined) return elsewhere;
     if (this.#isRefusing) return overloaded(upgrade, RETRY_AFTER_MS);
     const refusal = this.#gate.enter();
     if (refusal !== undefined) {
