@@ -253,18 +253,26 @@ describe("an upgrade", () => {
     expect(await verdictOn({}, options, "ws://chat.example/live?x=/")).toMatchObject({ kind: "admit" });
   });
 
-  test("for another path is reported with that path and the server's own, without the query", () => {
-    const lines: unknown[] = [];
-    const reports = { error: () => undefined, refused: (...line: unknown[]) => void lines.push(line) };
-    const url = "ws://chat.example/nope?access_token=secret";
-    new Admission({ path: "/ws" }, reports).refusePath(upgradeOf(url, { host: "chat.example" }));
-    expect(lines).toEqual([
-      [
-        "path",
-        'An upgrade was refused (404): its path is "/nope", but the option path of this server is "/ws". Connect the client to that path, or change the option.',
-      ],
-    ]);
-  });
+  test.each([
+    { path: "/nope?access_token=secret", logged: "/nope" },
+    { path: "/api/ws/", logged: "/api/ws/" },
+    { path: "/api/ws/secret/x", logged: "/api/ws/…" },
+    { path: "/sw/secret", logged: "/sw/…" },
+    { path: "//secret", logged: "//…" },
+  ])(
+    "for $path is reported with the path $logged and the server's own, without a token",
+    ({ path, logged }) => {
+      const lines: unknown[] = [];
+      const reports = { error: () => undefined, refused: (...line: unknown[]) => void lines.push(line) };
+      new Admission({ path: "/api/ws" }, reports).refusePath(upgradeOf(`ws://chat.example${path}`, {}));
+      expect(lines).toEqual([
+        [
+          "path",
+          `An upgrade was refused (404): its path is "${logged}", but the option path of this server is "/api/ws". Connect the client to that path, or change the option.`,
+        ],
+      ]);
+    },
+  );
 
   test.each([
     { offered: undefined, protocol: undefined, greets: false },

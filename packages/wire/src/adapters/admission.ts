@@ -108,8 +108,7 @@ export class Admission<Data extends ConnectionData> {
     if (path === undefined || pathname === path) return undefined;
     this.#reports.refused(
       "path",
-      // Without the query, which may contain a token.
-      `An upgrade was refused (404): its path is ${quoted(pathname)}, but the option path of this server is ${quoted(path)}. Connect the client to that path, or change the option.`,
+      `An upgrade was refused (404): its path is ${quoted(publicPart(pathname, path))}, but the option path of this server is ${quoted(path)}. Connect the client to that path, or change the option.`,
     );
     return { kind: "http", status: 404, headers: {} };
   }
@@ -213,6 +212,14 @@ export class Admission<Data extends ConnectionData> {
       WsError.isWsError(error) && code === "UNAUTHENTICATED" ? shortReason(error.message) : NOT_AUTHENTICATED;
     return refuse(greets, CLOSE.unauthenticated, 401, reason);
   }
+}
+
+/** The first segment and those of the server's own path: other segments may contain a token, as the query may. */
+function publicPart(pathname: string, path: string): string {
+  const own = path.split("/");
+  const segments = pathname.split("/");
+  const end = segments.findIndex((each, at) => at > 1 && each !== "" && each !== own[at]);
+  return end < 0 ? pathname : `${segments.slice(0, end).join("/")}/…`;
 }
 
 /** Selects the protocol of wire, also when the client offers one of the application: only then it waits for hello. */
