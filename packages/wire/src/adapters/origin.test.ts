@@ -40,12 +40,14 @@ test("a page of this machine is refused from another port in production, unless 
 
 test.each([
   "Forwarded",
+  "True-Client-IP",
   "Via",
   "X-Forwarded-For",
   "X-Forwarded-Host",
   "X-Forwarded-Port",
   "X-Forwarded-Proto",
   "X-Forwarded-Server",
+  "X-Forwarded-Ssl",
   "X-Real-IP",
 ])("a page of this machine is refused from another port when a proxy sent %s", (name) => {
   vi.stubEnv("NODE_ENV", "development");

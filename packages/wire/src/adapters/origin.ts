@@ -15,15 +15,20 @@ export interface OriginRequest {
 
 /** Characters that would move the host into another part of a URL, such as credentials or a path. */
 const NOT_IN_A_HOST = /[\s/?#@\\]/;
-/** A request with one of these passed a proxy, so its caller may be on another machine. */
+/**
+ * A request with one of these passed a proxy, so its caller may be on another machine. `CF-Connecting-IP` does not count:
+ * wrangler sets it on requests of this machine.
+ */
 const FORWARDING_HEADERS: readonly string[] = [
   "forwarded",
+  "true-client-ip",
   "via",
   "x-forwarded-for",
   "x-forwarded-host",
   "x-forwarded-port",
   "x-forwarded-proto",
   "x-forwarded-server",
+  "x-forwarded-ssl",
   "x-real-ip",
 ];
 
