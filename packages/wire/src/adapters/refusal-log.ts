@@ -12,9 +12,9 @@ export type RefusalReason =
   | "unavailable";
 
 const INTERVAL_MS = 60_000;
-/** Explains every refusal. */
 /** Errors that are followed to the first cause. */
 const MAX_CAUSES = 5;
+/** Explains every refusal. */
 const HELP = "https://github.com/halyard/halyard/blob/main/docs/guide/wire-troubleshooting.md";
 const MAX_VALUE_LENGTH = 100;
 

@@ -6,16 +6,16 @@ export type Authorize = (request: Request) => boolean | Promise<boolean>;
 
 const LOOPBACK_ADDRESSES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
 
-/** Throws unless development is said, or the application decides who may see the inspector. */
+/** Throws unless `NODE_ENV` is `development` or `test`, or the application decides who may see the inspector. */
 export function requireDevelopment(authorize: Authorize | undefined, enabled: boolean | undefined): void {
-  if (enabled ?? (authorize !== undefined || isSaidDevelopment())) return;
+  if (enabled ?? (authorize !== undefined || isDeclaredDevelopment())) return;
   throw new TypeError(
     "The inspector is for development, and neither NODE_ENV (development or test) nor the option enabled says so. Start the program with NODE_ENV=development, or set enabled: true, or its option authorize, which decides who may see it.",
   );
 }
 
 /** A server whose NODE_ENV was forgotten is often one in production. */
-function isSaidDevelopment(): boolean {
+function isDeclaredDevelopment(): boolean {
   const environment = process.env["NODE_ENV"];
   return environment === "development" || environment === "test";
 }
