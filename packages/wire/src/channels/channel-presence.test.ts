@@ -60,3 +60,16 @@ test("data that is assigned while a join is under way is in its member", async (
   await join(await server.connect());
   expect(await members()).toEqual(["Anna"]);
 });
+
+test("a presence that assigns data itself runs once for each assignment of others", async () => {
+  let runs = 0;
+  const { server, members } = serve((ctx) => {
+    // A bound, so that the test fails and does not hang.
+    if (++runs < 100) ctx.assignData({ name: `run ${runs}` });
+  });
+  const peer = await server.connect();
+  await join(peer);
+  const before = runs;
+  await peer.request(Rename, { names: ["Anna"] });
+  expect([runs - before, await members()]).toEqual([1, [`run ${runs}`]]);
+});

@@ -114,10 +114,11 @@ export class ChannelPresence {
     if (memberships === undefined || this.#outdated.has(connection)) return;
     this.#outdated.add(connection);
     void DONE.then(() => {
-      this.#outdated.delete(connection);
       // After a new authorization, the memberships that remain are shown again.
-      if (connection.authorization !== authorization || !connection.isOpen) return;
-      for (const membership of memberships.values()) this.showAgain(connection, membership);
+      if (connection.authorization === authorization && connection.isOpen)
+        for (const membership of memberships.values()) this.showAgain(connection, membership);
+      // Last: a `presence` that assigns data itself would run again without end.
+      this.#outdated.delete(connection);
     });
   }
 

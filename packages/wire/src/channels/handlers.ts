@@ -29,7 +29,10 @@ export interface ChannelHooks<C extends AnyChannel, Data extends ConnectionData>
 
 /** Hooks and options of a channel with presence. */
 export interface PresenceHooks<C extends AnyChannel, Data extends ConnectionData> {
-  /** What this connection shows of itself. Connections with the same `key` are one member. Default key: the client id. */
+  /**
+   * What this connection shows of itself. Connections with the same `key` are one member. Default key: the client id.
+   * Runs again after `ctx.assignData`, so it must not call that itself.
+   */
   readonly presence: (
     ctx: OpenContext<Data>,
     params: ParamsOutput<C>,
