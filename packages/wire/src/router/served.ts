@@ -7,12 +7,15 @@ interface Declaring {
   declarations(): Declarations;
 }
 
+/** A message or a channel, which a copy of its module declares again. */
+type Declared = readonly { readonly type?: string; readonly pattern?: string }[];
+
 /** What the copies of this module in one process share. */
 interface Served {
   /** The pub/subs of servers; true once a server of theirs has had a connection. */
   readonly pubsubs: WeakMap<PubSub, boolean>;
   /** What the routers declare whose servers run and have had a connection. */
-  readonly declared: Map<PubSub, string>;
+  readonly declared: Map<PubSub, Declared>;
   hasWarned: boolean;
 }
 
@@ -34,7 +37,7 @@ export function noteServer(pubsub: PubSub): void {
 export function noteConnection(pubsub: PubSub, router: Declaring): void {
   const { pubsubs, declared } = served();
   pubsubs.set(pubsub, true);
-  declared.set(pubsub, namesOf(router));
+  declared.set(pubsub, declaredBy(router));
 }
 
 /** No server of the pub/sub's router runs any more. */
@@ -56,14 +59,25 @@ export function checkServed(result: PublishResult, pubsub: PubSub, router: Decla
   );
 }
 
+/** A copy has other objects with the same names. Routers that share a declaration, such as one per tenant, are no copies. */
 function hasCopy({ declared }: Served, router: Declaring): boolean {
   if (declared.size === 0) return false;
-  const names = namesOf(router);
-  return names !== "" && [...declared.values()].includes(names);
+  const own = declaredBy(router);
+  const names = namesOf(own);
+  return (
+    names !== "" &&
+    [...declared.values()].some(
+      (other) => namesOf(other) === names && !other.some((each) => own.includes(each)),
+    )
+  );
 }
 
-/** Copies of a module register the same messages and channels in the same order. */
-function namesOf(router: Declaring): string {
+/** In the order of registration, which is the same in copies. */
+function declaredBy(router: Declaring): Declared {
   const { messages, channels } = router.declarations();
-  return [...messages.map(({ type }) => type), ...channels.map(({ pattern }) => pattern)].join();
+  return [...messages, ...channels];
+}
+
+function namesOf(declared: Declared): string {
+  return declared.map(({ type, pattern }) => type ?? pattern).join();
 }
