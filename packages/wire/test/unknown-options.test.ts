@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { createBunHandler, serve as serveBun } from "../src/adapters/bun.ts";
 import { createDurableObjectHandler, createRoomRoutes } from "../src/adapters/cloudflare.ts";
 import { createNodeHandler, serve } from "../src/adapters/node.ts";
-import { createRouter } from "../src/index.ts";
+import { createPublisher, createRouter } from "../src/index.ts";
+import { memoryPubSub } from "../src/memory.ts";
 
 type Make = (options: never) => unknown;
 
@@ -14,6 +15,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
   "createBunHandler()": (options) => createBunHandler(createRouter(), options),
   "createDurableObjectHandler()": (options) => createDurableObjectHandler(createRouter(), options),
   "createRoomRoutes()": createRoomRoutes,
+  "createPublisher()": createPublisher,
 };
 
 /** The message of the error that the options cause. */
@@ -35,6 +37,7 @@ test.each([
   ["createBunHandler()", "maxConnection", "maxConnections"],
   ["createDurableObjectHandler()", "authentificate", "authenticate"],
   ["createRoomRoutes()", "roomPatern", "roomPattern"],
+  ["createPublisher()", "pubSub", "pubsub"],
 ])("%s refuses the option %s with the name that was meant", async (owner, wrong, right) => {
   expect(await refusal(MAKERS[owner], { [wrong]: {} })).toBe(
     `${owner} has no option "${wrong}". Did you mean "${right}"?`,
@@ -43,6 +46,11 @@ test.each([
 
 test.each(Object.keys(MAKERS))("%s refuses an option that resembles no other by its name", async (owner) => {
   expect(await refusal(MAKERS[owner], { zzz: 1 })).toContain(`${owner} has no option "zzz". Use one of `);
+});
+
+test("createPublisher() refuses options of a router, which it does not use", async () => {
+  const options = { pubsub: memoryPubSub(), heartbeat: {} };
+  expect(await refusal(createPublisher, options)).toContain('createPublisher() has no option "heartbeat".');
 });
 
 test("serve() of Bun rejects an unknown option before it listens", async () => {

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** `createPublisher()`: publishes from a process without a server, such as a script or a queue worker. */
 import type { ChannelTarget } from "../channels/channel-target.ts";
+import { checkOptionNames } from "../protocol/option-names.ts";
 import { requireHistory } from "../pubsub/history.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
@@ -52,6 +53,11 @@ const CLOSED: PublishResult = {
  * ```
  */
 export function createPublisher(options: PublisherOptions): TopicPublisher {
+  checkOptionNames<PublisherOptions>("createPublisher()", options, {
+    pubsub: true,
+    validator: true,
+    maxOutboundFrameBytes: true,
+  });
   const { pubsub } = options;
   if (typeof pubsub?.publish !== "function")
     throw new TypeError("createPublisher() needs the pubsub of the servers, such as redisPubSub(client).");
