@@ -79,9 +79,18 @@ test("serve({ token: { param } }) names the nested option", async () => {
   );
 });
 
-test.each([true, false, 5, null])("heartbeat: %s is refused with the form it takes", async (heartbeat) => {
+test.each([true, 5, "on"])("heartbeat: %s is refused with the form it takes", async (heartbeat) => {
   expect(await refusal(createRouter, { heartbeat })).toBe(
     'The option "heartbeat" of createRouter() must be an object. Its fields are intervalMs, timeoutMs, onStaleConnection.',
+  );
+});
+
+test.each([false, null])("heartbeat: %s is off, as without the option", async (heartbeat) => {
+  const none = { heartbeat, limits: heartbeat, hooks: heartbeat } as object;
+  const server = createRouter(none).attach();
+  expect(server.options).toEqual(createRouter().attach().options);
+  await serve(createRouter(), { port: 0, handleSignals: false, token: heartbeat } as object).then((s) =>
+    s.stop(),
   );
 });
 

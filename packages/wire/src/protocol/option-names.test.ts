@@ -7,6 +7,7 @@ interface Options {
   rpcTimeoutMs?: number;
   allowedOrigins?: string[];
   heartbeat?: { intervalMs?: number; timeoutMs?: number };
+  reconnect?: { enabled?: boolean };
 }
 
 const NAMES = {
@@ -15,6 +16,7 @@ const NAMES = {
   rpcTimeoutMs: true,
   allowedOrigins: true,
   heartbeat: { intervalMs: true, timeoutMs: true },
+  reconnect: { enabled: true },
 } as const;
 
 function check(options: object): void {
@@ -32,21 +34,28 @@ test.for([
   ],
   [
     { zzz: 1 },
-    'create() has no option "zzz". Use one of url, queueSize, rpcTimeoutMs, allowedOrigins, heartbeat.',
+    'create() has no option "zzz". Use one of url, queueSize, rpcTimeoutMs, allowedOrigins, heartbeat, reconnect.',
   ],
   [
     { heartbeat: true },
     'The option "heartbeat" of create() must be an object. Its fields are intervalMs, timeoutMs.',
   ],
+  [{ reconnect: false }, 'The option "reconnect" of create() must be an object. Its fields are enabled.'],
   [
     { toString: 1 },
-    'create() has no option "toString". Use one of url, queueSize, rpcTimeoutMs, allowedOrigins, heartbeat.',
+    'create() has no option "toString". Use one of url, queueSize, rpcTimeoutMs, allowedOrigins, heartbeat, reconnect.',
   ],
 ] as const)("%j is refused, with the name that was probably meant", ([options, message]) => {
   expect(() => check(options)).toThrow(new TypeError(message));
 });
 
-test("known options are accepted, and undefined for any of them", () => {
-  check({ url: "x", queueSize: undefined, heartbeat: undefined });
+test("known options are accepted, and every name whose value is undefined", () => {
+  check({ url: "x", queueSize: undefined, heartbeat: undefined, zzz: undefined });
   check({ heartbeat: { intervalMs: 1 } });
+});
+
+test("options that a condition left out are accepted", () => {
+  const isProduction = JSON.parse("false") as boolean;
+  check({ heartbeat: isProduction && { intervalMs: 1 } });
+  check({ heartbeat: isProduction ? { intervalMs: 1 } : null });
 });

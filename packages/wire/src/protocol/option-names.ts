@@ -25,6 +25,7 @@ export function checkOptionNames<Options extends object>(
 function check(owner: string, options: object, names: Names, path: string): void {
   const known = Object.keys(names);
   for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
     const inner = known.includes(name) && names[name];
     const option = `"${path}${name}"`;
     if (!inner) {
@@ -32,13 +33,18 @@ function check(owner: string, options: object, names: Names, path: string): void
       const advice = meant ? `Did you mean "${path}${meant}"?` : `Use one of ${known.join(", ")}.`;
       throw new TypeError(`${owner} has no option ${option}. ${advice}`);
     }
-    if (typeof inner !== "object" || value === undefined) continue;
+    if (typeof inner !== "object" || isOff(value, inner)) continue;
     if (!isObject(value))
       throw new TypeError(
         `The option ${option} of ${owner} must be an object. Its fields are ${Object.keys(inner).join(", ")}.`,
       );
     check(owner, value, inner, `${path}${name}.`);
   }
+}
+
+/** As `condition && { … }` gives it: like undefined. It is refused where it would look like `enabled: false`. */
+function isOff(value: unknown, names: Names): boolean {
+  return (value === null || value === false) && !("enabled" in names);
 }
 
 /** The known name with the fewest typing errors, or else one that begins like the given name. */

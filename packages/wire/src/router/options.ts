@@ -176,7 +176,9 @@ export function resolveOptions(options: RouterOptions<AnyData>): ResolvedOptions
     ...numbersOf(options.limits ?? {}, OPTIONS.limits, "limits."),
     validator: options.validator ?? standardValidator,
     pubsub: options.pubsub ?? options.platform?.pubsub,
-    heartbeat: heartbeat && { ...heartbeat, ...numbersOf(heartbeat, OPTIONS.heartbeat, "heartbeat.") },
+    heartbeat: heartbeat
+      ? { ...heartbeat, ...numbersOf(heartbeat, OPTIONS.heartbeat, "heartbeat.") }
+      : undefined,
     dropProgressOnBackpressure: options.dropProgressOnBackpressure ?? true,
     rpcIdleTimeoutMs: positiveOption(
       "rpcIdleTimeoutMs",
