@@ -114,6 +114,11 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Create the router once, see [Next.js](node-http-server.md#nextjs). In a script, use [`createPublisher`](pubsub.md#publish-from-a-script) with the same broker.",
   },
   {
+    text: "The channel … is not registered, so no connection is a member: route().in() refuses every caller, and ctx.joined() returns false.",
+    why: "A message is limited to members of a channel that the router does not have.",
+    todo: "Register it with `router.channel()`, or merge the router that does.",
+  },
+  {
     text: "… is registered twice on one router; the later handler replaces the earlier one.",
     why: "Two modules register a handler for the same message.",
     todo: "Remove one of them, or call `router.off()` first.",

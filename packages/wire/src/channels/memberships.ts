@@ -71,7 +71,9 @@ export class ServerChannels implements Channels {
   isMember(connection: Connection, channel: AnyChannel, params: unknown): boolean {
     try {
       const topic = topicOf(channel, checkParams(channel, params, this.#server.options.validator));
-      return connection.memberships?.has(topic) ?? false;
+      if (connection.memberships?.has(topic)) return true;
+      this.#registry.warnMissing(channel);
+      return false;
     } catch (error) {
       if (WsError.isWsError(error)) return false;
       throw error;

@@ -1,5 +1,6 @@
 /** The channels of a router. */
 import { positiveOption } from "../protocol/checks.ts";
+import { isDevelopment } from "../router/options.ts";
 import type { AnyData } from "../router/peer.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import type { ChannelHooks, PresenceHooks } from "./handlers.ts";
@@ -23,6 +24,8 @@ export interface Place {
 
 export class ChannelRegistry {
   readonly #channels = new Map<string, RegisteredChannel>();
+  /** Channels that a warning named. */
+  readonly #missing = new WeakSet<AnyChannel>();
 
   get(pattern: string): RegisteredChannel | undefined {
     return this.#channels.get(pattern);
@@ -46,6 +49,15 @@ export class ChannelRegistry {
 
   append(other: ChannelRegistry): void {
     for (const { channel, handlers } of other.#channels.values()) this.set(channel, handlers);
+  }
+
+  /** Clients cannot join the channel, so every check of a membership in it fails. Warns once, in development. */
+  warnMissing(channel: AnyChannel): void {
+    if (this.#channels.has(channel.pattern) || this.#missing.has(channel) || !isDevelopment()) return;
+    this.#missing.add(channel);
+    console.warn(
+      `[halyard] The channel "${channel.pattern}" is not registered, so no connection is a member: route().in() refuses every caller, and ctx.joined() returns false. Register it with router.channel().`,
+    );
   }
 
   clear(): void {

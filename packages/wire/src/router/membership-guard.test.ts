@@ -76,6 +76,26 @@ describe("router.route(…).in(channel, …)", () => {
     expect(await read("4")).toBe("EXPORTED");
   });
 
+  test("warns once in development about a channel that is not registered, because it refuses every caller", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    const create = () =>
+      createRouter()
+        .route(Say)
+        .in(Room, ({ room }) => ({ id: room }))
+        .on(() => undefined);
+    const peer = await createTestServer(create()).connect();
+    await peer.send(Say, { room: "a" });
+    await peer.send(Say, { room: "a" });
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/"room:\{id\}" is not registered.*router\.channel\(\)/)],
+    ]);
+    vi.stubEnv("NODE_ENV", "production");
+    await (await createTestServer(create()).connect()).send(Say, { room: "a" });
+    expect(warn).toHaveBeenCalledOnce();
+    vi.unstubAllEnvs();
+    warn.mockRestore();
+  });
+
   test("needs a channel and a function", () => {
     const route = createRouter().route(Say);
     expect(() => route.in(Room, {} as never)).toThrow(/route\(SAY\)\.in\(\)/);
