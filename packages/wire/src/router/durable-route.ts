@@ -33,7 +33,13 @@ export async function serveDurable(route: DurableRoute, request: StreamCall): Pr
   const { type } = route.schema;
   const owner = ownerOf(route, request);
   const checkOwner = (): void => {
-    if (ownerOf(route, request) !== owner) throw unknownCall();
+    try {
+      if (ownerOf(route, request) === owner) return;
+    } catch (error) {
+      // No middleware runs before it, so `owner` may throw for data that it would not get at the start.
+      throw WsError.isWsError(error) ? error : unknownCall(error);
+    }
+    throw unknownCall();
   };
   const { pubsub } = request.ws.server;
   const registry = registryOf(pubsub);
@@ -68,8 +74,8 @@ function ownerOf({ schema, options }: DurableRoute, request: StreamCall): string
   );
 }
 
-function unknownCall(): WsError {
-  return new WsError("NOT_FOUND", "There is no such call, or it is not kept any more.");
+function unknownCall(cause?: unknown): WsError {
+  return new WsError("NOT_FOUND", "There is no such call, or it is not kept any more.", undefined, { cause });
 }
 
 async function start(
