@@ -191,6 +191,19 @@ describe("a declaration", () => {
     neverRun(() => standard.rpc("X", Empty, "Y", Empty, { errors: { SOLD: { code: "ABORTED", data: At } } }));
   });
 
+  test("of a payload or of errors that is only one field called like a key of the config has a JSON form too", () => {
+    // @ts-expect-error a date has no JSON form
+    neverRun(() => message("X", { errors: z.array(z.date()) }));
+    // @ts-expect-error a date has no JSON form
+    neverRun(() => rpc("X", { meta: z.date() }, "Y", {}));
+    // @ts-expect-error a date has no JSON form
+    neverRun(() => valibot.message("X", { errors: v.array(v.date()) }));
+    // @ts-expect-error a date has no JSON form
+    neverRun(() => valibot.rpc("X", { meta: v.date() }, "Y", {}));
+    neverRun(() => message("X", { errors: z.array(z.string()), meta: z.string() }));
+    neverRun(() => valibot.rpc("X", { meta: v.string() }, "Y", {}));
+  });
+
   test("does not take a field called errors for declared errors", () => {
     const Report = message("REPORT", { payload: z.string(), errors: z.array(z.string()) });
     const Both = message("BOTH", { response: z.string(), errors: z.array(z.string()) });

@@ -153,6 +153,9 @@ describe("merge", () => {
     neverRun(() => {
       // @ts-expect-error nothing guarantees userId
       void serve(chat, { port: 0 });
+      createRouter<Session>().accept(...({} as Parameters<Router<Session>["accept"]>));
+      // @ts-expect-error nothing guarantees userId
+      chat.accept(...({} as Parameters<Router<Session>["accept"]>));
       // @ts-expect-error a handler's data has all fields of the connection's
       createRouter<Session, { clientId: string; userId: string; team?: number }>();
     });

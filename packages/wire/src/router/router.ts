@@ -371,7 +371,12 @@ export class Router<
   }
 
   /** For adapters without options: takes over a connected socket. `data` includes the connection's id. */
-  accept(socket: Socket, data: Connection, options?: AcceptOptions): SocketEvents {
+  accept(
+    this: this & { readonly "~unmet"?: undefined },
+    socket: Socket,
+    data: Connection,
+    options?: AcceptOptions,
+  ): SocketEvents {
     this.#server ??= this.attach();
     return this.#server.accept(socket, data as unknown as AnyData, options);
   }

@@ -66,7 +66,10 @@ export type ValibotJson<F> = F extends undefined
           ? ValibotJson<F[K]>
           : F[K] extends ErrorConfigs
             ? ErrorsJson<F[K]>
-            : unknown;
+            : // A field called like a key of the config.
+              F[K] extends v.GenericSchema | v.GenericSchemaAsync
+              ? RefuseNonJson<v.InferInput<F[K]>>
+              : unknown;
       }>
     : [v.InferInput<Strict<F>>] extends [Json]
       ? unknown

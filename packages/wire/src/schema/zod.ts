@@ -60,7 +60,10 @@ export type ZodJson<F> = F extends undefined
           ? ZodJson<F[K]>
           : F[K] extends ErrorConfigs
             ? ErrorsJson<F[K]>
-            : unknown;
+            : // A field called like a key of the config.
+              F[K] extends z.core.SomeType
+              ? RefuseNonJson<z.input<F[K]>>
+              : unknown;
       }>
     : [Input<F>] extends [Json]
       ? unknown
