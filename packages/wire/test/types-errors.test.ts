@@ -78,6 +78,8 @@ describe("ctx.fail", () => {
         ctx.fail("CLOSED", { left: 2 });
         // @ts-expect-error what is sent is not what arrives
         ctx.fail("LATER", { at: 5 });
+        // @ts-expect-error waiting cannot help after a terminal code
+        ctx.fail("OUT_OF_STOCK", { left: 2 }, { retryAfterMs: 1_000 });
         // @ts-expect-error the code says whether the error is retryable
         return ctx.fail("CLOSED", undefined, { retryable: false });
       }),

@@ -26,6 +26,9 @@ const TERMINAL = [
 const TRANSIENT = ["DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"] as const;
 const SERVER = ["UNIMPLEMENTED", "INTERNAL"] as const;
 
+/** The codes that do not allow `retryAfterMs`. */
+export type TerminalCode = (typeof TERMINAL)[number];
+
 /** The standard error codes. */
 export type ErrorCode = (typeof TERMINAL | typeof TRANSIENT | typeof SERVER)[number];
 

@@ -1,7 +1,7 @@
 /** `ctx.fail()`: an error that the schema of the request declares. */
 import { DeclaredFailure } from "../protocol/declared-failure.ts";
 import { encodeShort } from "../protocol/encode-short.ts";
-import { WsError } from "../protocol/error.ts";
+import { isTerminal, WsError } from "../protocol/error.ts";
 import { declarationOf } from "../schema/error-reader.ts";
 import type { RpcSchema } from "../schema/message.ts";
 import { readValue } from "../schema/validate.ts";
@@ -29,7 +29,9 @@ export function declaredFailure(
       `The error ${reason} of ${type} declares no data. Leave it out, or declare it.`,
     );
   const details = data === undefined ? { reason } : { reason, data };
-  const error = new DeclaredFailure(declared.code, `${type} failed: ${reason}.`, details, options);
+  // The compiler refuses options with a terminal code. Where it did not run, the caller still gets the declared error.
+  const allowed = isTerminal(declared.code) ? undefined : options;
+  const error = new DeclaredFailure(declared.code, `${type} failed: ${reason}.`, details, allowed);
   checkFrameSize(encodeShort(`${type}.${reason}`, 0, undefined, error.toPayload()), maxOutboundFrameBytes);
   return error;
 }

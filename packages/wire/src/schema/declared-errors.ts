@@ -1,5 +1,5 @@
 /** The types of errors that a request declares. The code is in `error-reader.ts`. */
-import type { ErrorCode, WsError } from "../protocol/error.ts";
+import type { ErrorCode, TerminalCode, WsError } from "../protocol/error.ts";
 import type { OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { InferInput, InferOutput, StandardSchema } from "./standard-schema.ts";
 
@@ -93,10 +93,13 @@ export type Fail<S, Options> = S extends { readonly errors: infer Errors extends
   ? <Name extends keyof Errors & string>(
       name: Name,
       ...rest: Errors[Name]["data"] extends StandardSchema
-        ? [data: InferInput<Errors[Name]["data"]>, options?: Options]
-        : [data?: undefined, options?: Options]
+        ? [data: InferInput<Errors[Name]["data"]>, options?: OptionsFor<Errors[Name]["code"], Options>]
+        : [data?: undefined, options?: OptionsFor<Errors[Name]["code"], Options>]
     ) => never
   : (...args: never) => never;
+
+/** A terminal code allows no `retryAfterMs`, because waiting cannot help. */
+type OptionsFor<Code, Options> = Code extends TerminalCode ? undefined : Options;
 
 /** Adds `reason` and `data` to an error of the peer that the schema declares. Data that does not match is reported. */
 export type ReadError = (error: WsError, host: ErrorHost) => void;
