@@ -2,6 +2,7 @@
 import { startRedis, startRedisCluster } from "@halyard/services";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster } from "redis";
+import { expect, test } from "vitest";
 import { type RedisClient, redisPubSub } from "../src/redis.ts";
 import { brokerContract } from "./contract/broker.ts";
 
@@ -53,3 +54,18 @@ brokerContract("a Redis Cluster, by node-redis", () =>
 brokerContract("a Redis Cluster, by ioredis", () =>
   clusterBroker((url) => new Cluster([url], { lazyConnect: true })),
 );
+
+test("a publisher notices that Redis does not answer, and publishes again when it does", async () => {
+  const server = await startRedis();
+  const publisher = redisPubSub(createClient({ url: server.url })).publisher();
+  expect(await publisher.publish("news", "{}", {})).toEqual({ ok: true });
+  const isConnected = () => publisher.status.connected;
+  expect(isConnected()).toBe(true);
+  server.pause();
+  await expect.poll(isConnected, { timeout: 5_000 }).toBe(false);
+  server.resume();
+  await expect.poll(isConnected, { timeout: 10_000 }).toBe(true);
+  expect(await publisher.publish("news", "{}", {})).toEqual({ ok: true });
+  await publisher.close();
+  await server.stop();
+}, 20_000);
