@@ -210,13 +210,12 @@ export class Router<
 
   #publisher(): Publisher {
     const { validator, maxOutboundFrameBytes } = this.#resolved;
-    const pubsub = this.#getPubSub();
     return {
-      pubsub,
+      pubsub: this.#getPubSub(),
       validator,
       clock: systemClock,
       maxFrameBytes: maxOutboundFrameBytes,
-      sent: (result) => checkServed(result, pubsub, this),
+      sent: (result) => checkServed(result, this.#key, this),
       failed: (error: unknown) => console.error("[halyard] The pub/sub failed to publish a message:", error),
       invalid: (error: WsError, type: string | undefined) =>
         void runErrorHooks(this.#hooks, error, { clientId: "", type }),
@@ -326,18 +325,18 @@ export class Router<
       options: this.#resolved,
       channels: this.#channels,
       pubsub: () => isolatedPubSub ?? this.#getPubSub(),
-      connected: () => options.isolated || noteConnection(this.#getPubSub(), this),
+      connected: () => options.isolated || noteConnection(this.#key, this),
     };
     const server = new RouterServer(parts, options, () => {
       detached?.();
       if (!this.#servers.delete(server) || this.#servers.size > 0) return;
       this.#remote?.stop();
-      noteStop(this.#getPubSub());
+      noteStop(this.#key);
     });
     const detached = tool?.attached(server);
     if (!options.isolated) {
       this.#servers.add(server);
-      noteServer(this.#getPubSub());
+      noteServer(this.#key);
       this.#remote?.start();
     }
     return server;
@@ -379,6 +378,11 @@ export class Router<
   ): SocketEvents {
     this.#server ??= this.attach();
     return this.#server.accept(socket, data as unknown as AnyData, options);
+  }
+
+  /** What servers that reach the same connections have in common. */
+  get #key(): object {
+    return this.#resolved.pubsub ?? this;
   }
 
   #getPubSub(): PubSub {

@@ -1,5 +1,5 @@
 /** Warns about a publish that no client receives, because the process has two copies of a module, or is a script. */
-import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
+import type { PublishResult } from "../pubsub/pubsub.ts";
 import type { Declarations } from "./observer.ts";
 
 /** A router, as far as copies of it can be recognized. */
@@ -12,10 +12,10 @@ type Declared = readonly { readonly type?: string; readonly pattern?: string }[]
 
 /** What the copies of this module in one process share. */
 interface Served {
-  /** The pub/subs of servers; true once a server of theirs has had a connection. */
-  readonly pubsubs: WeakMap<PubSub, boolean>;
+  /** What servers publish with: a pub/sub, or a router that has its own. True once a client was connected. */
+  readonly used: WeakMap<object, boolean>;
   /** What the routers declare whose servers run and have had a connection. */
-  readonly declared: Map<PubSub, Declared>;
+  readonly declared: Map<object, Declared>;
   hasWarned: boolean;
 }
 
@@ -23,33 +23,33 @@ const SERVED = Symbol.for("@halyard/wire: served");
 
 function served(): Served {
   const shared = globalThis as { [SERVED]?: Served };
-  shared[SERVED] ??= { pubsubs: new WeakMap(), declared: new Map(), hasWarned: false };
+  shared[SERVED] ??= { used: new WeakMap(), declared: new Map(), hasWarned: false };
   return shared[SERVED];
 }
 
-/** A server uses the pub/sub. */
-export function noteServer(pubsub: PubSub): void {
-  const { pubsubs } = served();
-  if (!pubsubs.has(pubsub)) pubsubs.set(pubsub, false);
+/** A server publishes with it. */
+export function noteServer(key: object): void {
+  const { used } = served();
+  if (!used.has(key)) used.set(key, false);
 }
 
-/** A client is connected to a server that uses the pub/sub. */
-export function noteConnection(pubsub: PubSub, router: Declaring): void {
-  const { pubsubs, declared } = served();
-  pubsubs.set(pubsub, true);
-  declared.set(pubsub, declaredBy(router));
+/** A client is connected to a server that publishes with it. */
+export function noteConnection(key: object, router: Declaring): void {
+  const { used, declared } = served();
+  used.set(key, true);
+  declared.set(key, declaredBy(router));
 }
 
-/** No server of the pub/sub's router runs any more. */
-export function noteStop(pubsub: PubSub): void {
-  served().declared.delete(pubsub);
+/** No server of the router runs any more. */
+export function noteStop(key: object): void {
+  served().declared.delete(key);
 }
 
 /** Warns once per process. */
-export function checkServed(result: PublishResult, pubsub: PubSub, router: Declaring): void {
+export function checkServed(result: PublishResult, key: object, router: Declaring): void {
   if (!result.ok || result.matchedLocal !== 0) return;
   const shared = served();
-  const hasConnected = shared.pubsubs.get(pubsub);
+  const hasConnected = shared.used.get(key);
   if (shared.hasWarned || hasConnected === true) return;
   // A server without clients is nothing unusual, unless clients are connected to a copy of its router.
   if (hasConnected === false && !hasCopy(shared, router)) return;
