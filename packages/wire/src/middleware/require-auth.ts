@@ -4,6 +4,7 @@ import type { ConnectionData } from "../router/peer.ts";
 
 /** Connection data with a user. */
 export type SignedIn<Data extends ConnectionData> = Data & {
+  /** The id of the user, of the type that the data declares. */
   readonly userId: Data extends { readonly userId?: infer Id } ? Exclude<Id, undefined> : unknown;
 };
 
