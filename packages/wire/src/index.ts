@@ -125,6 +125,6 @@ export {
   type StandardConfig,
   type StandardJson,
 } from "./schema/standard.ts";
-export type { StandardIssue, StandardResult, StandardSchema } from "./schema/standard-schema.ts";
+export type { PlainSchema, StandardIssue, StandardResult, StandardSchema } from "./schema/standard-schema.ts";
 export type { OpenStream, Stream, StreamCall, StreamHost, StreamOutcome } from "./schema/stream.ts";
 export type { Validator } from "./schema/validate.ts";

@@ -120,6 +120,17 @@ describe("the types of schemas", () => {
     });
   });
 
+  test("show a payload once when the receiver gets what the sender passes", () => {
+    type Response = core.MessageSchema<"SUM", core.PlainSchema<{ sum: number }>, undefined, undefined>;
+    type Request = core.MessageSchema<"ADD", core.PlainSchema<{ a: number; b: number }>, undefined, Response>;
+    expectTypeOf<typeof Add>().toEqualTypeOf<Request>();
+    type Defaulted = core.StandardSchema<
+      { text: string; times?: number | undefined },
+      { text: string; times: number }
+    >;
+    expectTypeOf<typeof Say.payload>().toEqualTypeOf<Defaulted>();
+  });
+
   test("are inferred for recursive, readonly and extended Zod schemas", () => {
     const Node = z.object({
       name: z.string(),

@@ -17,6 +17,15 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
+/** A schema that changes nothing: the receiver gets the type that the sender passes. Editors show that type once. */
+export interface PlainSchema<T = unknown> extends StandardSchema<T> {}
+
+/** `PlainSchema` where it says the same, because editors show a call with all its types. */
+export type SchemaOf<Input, Output> =
+  Same<Input, Output> extends true ? PlainSchema<Output> : StandardSchema<Input, Output>;
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
 /** The Standard JSON Schema interface, version 1, as far as it is used here. */
 export interface JsonSchemaConverter {
   /** Describes what a sender passes. */

@@ -7,7 +7,7 @@ import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.
 import type { ErrorConfigs, ErrorsJson, ErrorsKey, ErrorsOf, OptionsJson } from "./declared-errors.ts";
 import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcOptionsOf, RpcSchema, StreamOrDurable } from "./message.ts";
-import type { StandardSchema } from "./standard-schema.ts";
+import type { SchemaOf, StandardSchema } from "./standard-schema.ts";
 
 export { z };
 
@@ -34,7 +34,7 @@ type Output<F> = F extends Shape ? z.core.$InferObjectOutput<F, Strict["out"]> :
 type Strict = z.core.$strict;
 
 /** The Standard Schema type of declared fields: as the sender passes them, as the receiver gets them. */
-export type ZodStandard<F> = F extends undefined ? undefined : StandardSchema<Input<F>, Output<F>>;
+export type ZodStandard<F> = F extends undefined ? undefined : SchemaOf<Input<F>, Output<F>>;
 
 /** The result of `message(type, second)`. `second` is a config when it has only config keys, else the payload. */
 export type ZodMessage<Type extends string, Second> = Second extends z.core.SomeType
