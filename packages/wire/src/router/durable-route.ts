@@ -3,6 +3,7 @@ import { type CallKey, isAttach } from "../protocol/call-terms.ts";
 import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import { type HistoryPosition, requireHistory } from "../pubsub/history.ts";
+import type { PubSub } from "../pubsub/pubsub.ts";
 import type { DurableConfig, RpcSchema } from "../schema/message.ts";
 import { CallLog, isCallId, unreachable } from "./call-log.ts";
 import { readCall } from "./call-reader.ts";
@@ -20,7 +21,7 @@ export interface DurableRouteOptions<Data extends ConnectionData = ConnectionDat
   readonly maxRunningPerOwner?: number;
 }
 
-export interface DurableRoute {
+interface DurableRoute {
   readonly schema: RpcSchema;
   readonly durable: DurableConfig;
   readonly options: DurableRouteOptions<AnyData>;
@@ -29,7 +30,32 @@ export interface DurableRoute {
 
 const DEFAULT_MAX_RUNNING = 100;
 
-export async function serveDurable(route: DurableRoute, request: StreamCall): Promise<void> {
+/** The handler of a durable request, from the arguments of `rpc()`: options with the owner of its calls, and a handler. */
+export function durableHandler(
+  schema: RpcSchema,
+  durable: DurableConfig,
+  [options, handler]: readonly unknown[],
+  pubsub: PubSub | undefined,
+): (request: StreamCall) => Promise<void> {
+  if (
+    typeof (options as Partial<DurableRouteOptions> | undefined)?.owner !== "function" ||
+    typeof handler !== "function"
+  ) {
+    throw new TypeError(
+      `${schema.type} is durable, so rpc() needs the owner of its calls: router.rpc(schema, { owner: (ctx) => ctx.data.userId }, handler).`,
+    );
+  }
+  if (pubsub !== undefined) requireHistory(pubsub, `The durable request ${schema.type}`);
+  const route: DurableRoute = {
+    schema,
+    durable,
+    options: options as DurableRouteOptions<AnyData>,
+    handler: handler as DurableRoute["handler"],
+  };
+  return (request) => serveDurable(route, request);
+}
+
+async function serveDurable(route: DurableRoute, request: StreamCall): Promise<void> {
   const { type } = route.schema;
   const owner = ownerOf(route, request);
   const checkOwner = (): void => {

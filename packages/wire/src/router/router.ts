@@ -18,7 +18,7 @@ import { checkCloseCode } from "./close-code.ts";
 import type { Middleware, Narrowed, PublishOptions, SendArguments } from "./context.ts";
 import type { Server } from "./contracts.ts";
 import { createMatcher, type DisconnectMatch, type DisconnectOptions, isOlder } from "./disconnect.ts";
-import { type DurableRouteOptions, serveDurable } from "./durable-route.ts";
+import { type DurableRouteOptions, durableHandler } from "./durable-route.ts";
 import type { EventHandler, MergeableInto, RouteBuilder, RpcHandler } from "./handlers.ts";
 import {
   type AuthHook,
@@ -41,7 +41,6 @@ import { Routes } from "./routes.ts";
 import { checkServed, noteConnection, noteServer, noteStop } from "./served.ts";
 import { RouterServer } from "./server.ts";
 import type { AcceptOptions, ServerOptions } from "./server-options.ts";
-import type { StreamCall } from "./stream-call.ts";
 import { UNREACHABLE } from "./unreachable.ts";
 
 /** A request that ends with its connection. */
@@ -391,29 +390,13 @@ export class Router<
   }
 
   /** `args`: the handler, or the options of a durable request and the handler. */
-  #registerRpc(
-    schema: AnyMessageSchema,
-    [first, second]: readonly unknown[],
-    middleware: readonly Middleware[],
-  ): this {
+  #registerRpc(schema: AnyMessageSchema, args: readonly unknown[], middleware: readonly Middleware[]): this {
     const durable = isMessageSchema(schema) ? schema.durable : undefined;
-    if (durable === undefined) return this.#register(schema, "rpc", first, middleware);
-    const options = first as DurableRouteOptions<AnyData>;
-    if (typeof options?.owner !== "function" || typeof second !== "function") {
-      throw new TypeError(
-        `${schema.type} is durable, so rpc() needs the owner of its calls: router.rpc(schema, { owner: (ctx) => ctx.data.userId }, handler).`,
-      );
-    }
-    if (this.#resolved.pubsub !== undefined)
-      requireHistory(this.#resolved.pubsub, `The durable request ${schema.type}`);
-    const route = {
-      schema: schema as RpcSchema,
-      durable,
-      options,
-      handler: second as (ctx: never) => unknown,
-    };
-    const serve = (request: StreamCall) => serveDurable(route, request);
-    return this.#register(schema, "rpc", serve, middleware);
+    const handler =
+      durable === undefined
+        ? args[0]
+        : durableHandler(schema as RpcSchema, durable, args, this.#resolved.pubsub);
+    return this.#register(schema, "rpc", handler, middleware);
   }
 
   #register(
