@@ -25,7 +25,8 @@ export interface AppendOptions {
   readonly lifetime?: "frame" | "topic" | undefined;
   /**
    * An idempotency key of at most 256 characters. An append with the id of a kept frame appends nothing, and results in
-   * the position of that frame.
+   * the position of that frame. After the last frame of the topic, a store may know the id of that one alone: other
+   * appends then fail with `ENDED`.
    */
   readonly id?: string | undefined;
   /** The connection that must not receive the frame: the publisher's own. */

@@ -1,6 +1,6 @@
 /**
- * The scripts on a topic's log. Each runs as one step, so offsets are contiguous however many processes append. The first
- * write of a script is one that Redis refuses when its memory is full: after another one, such as DEL, it refuses nothing.
+ * The scripts on a topic's log. Each runs as one step, so offsets are contiguous however many processes append. Redis
+ * checks its memory only before the first write of a script, so that write must not be DEL.
  */
 
 /** Epochs of a log that are remembered. A server begins one with every failover. */
