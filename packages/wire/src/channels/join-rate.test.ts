@@ -53,16 +53,42 @@ test("a join above the rate is refused with its own place in the queue, and the 
   }
 });
 
-test("a join of a topic that waits already gets a place of its own, as two rooms of one client do", async () => {
+test("rooms of one topic share a token and a turn, and a topic that was left needs another one", async () => {
   const { connect, server } = serve({ maxTopicsPerConnection: 2, joinsPerSecond: 10 });
   const peer = await connect();
-  const waits = [];
-  for (let n = 0; n < 4; n++) waits.push((await join(peer))?.payload);
-  expect(waits.slice(2)).toMatchObject([{ retryAfterMs: 100 }, { retryAfterMs: 200 }]);
-  for (let n = 0; n < 2; n++) {
-    await server.clock.advance(100);
-    expect((await join(peer))?.type).toBe("$ws:joined");
+  for (const id of ["a", "a", "a", "b", "b"]) expect((await join(peer, id))?.type).toBe("$ws:joined");
+  await leave(peer, "a");
+  for (let n = 0; n < 3; n++) expect((await join(peer))?.payload).toMatchObject({ retryAfterMs: 100 });
+  await server.clock.advance(100);
+  for (let n = 0; n < 3; n++) expect((await join(peer))?.type).toBe("$ws:joined");
+  await leave(peer, "a");
+  expect((await join(peer))?.payload).toMatchObject({ retryAfterMs: 100 });
+});
+
+test("joins of a topic that the connection has are limited too", async () => {
+  const { connect, server } = serve({ maxTopicsPerConnection: 2, joinsPerSecond: 10 });
+  const peer = await connect();
+  let joined = 0;
+  while ((await join(peer))?.type === "$ws:joined") joined++;
+  expect(joined).toBe(2 + 2 * 4);
+  await server.clock.advance(100);
+  expect((await join(peer))?.type).toBe("$ws:joined");
+});
+
+test("a turn that the client gives back, or does not take within 2 s, makes no other join wait", async () => {
+  const { connect, server } = serve({ maxTopicsPerConnection: 2, joinsPerSecond: 0.1 });
+  const peer = await connect();
+  for (const id of ["a", "b"]) {
+    await join(peer, id);
+    await leave(peer, id);
   }
+  for (const id of ["c", "d", "e"]) {
+    expect((await join(peer, id))?.payload).toMatchObject({ retryAfterMs: 10_000 });
+    await leave(peer, id);
+  }
+  expect((await join(peer, "f"))?.payload).toMatchObject({ retryAfterMs: 10_000, topic: "$c/room:*/f" });
+  await server.clock.advance(12_001);
+  expect((await join(peer, "g"))?.type).toBe("$ws:joined");
 });
 
 test("a join that is never retried makes the wait of others no longer than the queue", async () => {

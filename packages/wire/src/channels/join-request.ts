@@ -58,6 +58,11 @@ export class Joins {
   readonly pending: Set<PendingJoin> = new Set();
   readonly rate: JoinRate = new JoinRate();
 
+  /** Whether the connection has the topic, or is joining it. */
+  isRepeat({ memberships }: Connection, topic: string): boolean {
+    return memberships?.has(topic) || [...this.pending].some((join) => join.topic === topic && !join.end);
+  }
+
   start({ server, authorization }: Connection, topic: string): PendingJoin {
     const startedAt = server.clock.now();
     const none = { until: undefined, member: undefined, end: undefined };

@@ -106,7 +106,7 @@ export class ServerChannels implements Channels {
     const joins = this.#joins.get(connection) ?? new Joins();
     this.#joins.set(connection, joins);
     checkLimit(connection, joins.pending, topic);
-    if (joins.rate.refuses(call, topic)) return;
+    if (joins.rate.refuses(call, topic, joins.isRepeat(connection, topic))) return;
     const join = joins.start(connection, topic);
     try {
       await this.#authorize(call, place, join);
@@ -256,7 +256,9 @@ export class ServerChannels implements Channels {
   #leave(call: ControlCall): void {
     const { topic } = this.#find(call.payload);
     const membership = call.ws.memberships?.get(topic);
-    for (const join of this.#joins.get(call.ws)?.pending ?? []) if (join.topic === topic) join.end = "left";
+    const joins = this.#joins.get(call.ws);
+    for (const join of joins?.pending ?? []) if (join.topic === topic) join.end = "left";
+    joins?.rate.release((turn) => turn.topic === topic);
     if (membership !== undefined) this.#end(call.ws, membership, undefined);
     call.answer(CONTROL.left, { topic } satisfies Left);
   }

@@ -63,8 +63,8 @@ export interface ControlCall {
   readonly isRunning: boolean;
   /** Sends the response, and ends the call. */
   answer(type: ControlType, payload: object): void;
-  /** Sends an error that is not reported to `onError`, and ends the call. */
-  failWith(error: ErrorPayload): void;
+  /** Sends an error that is not reported to `onError`, and ends the call. A join that waits for its turn has a topic. */
+  failWith(error: ErrorPayload & { readonly topic?: string }): void;
 }
 
 /** The route of a request of the protocol itself. Its payload is not checked by the schema, and it has no middleware. */
