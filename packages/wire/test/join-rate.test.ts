@@ -59,6 +59,34 @@ test("N joins above the rate need at most 2 N frames, and onError of the client 
   expect(errors).toEqual([]);
 });
 
+test("several rooms of each channel need no more frames than 2 for each room", async () => {
+  const { counts, errors, rooms } = await start(50);
+  const first = rooms("a");
+  await Promise.all(first.map(({ joined }) => joined));
+  for (const room of first) room.leave();
+  const all = [rooms("b"), rooms("b"), rooms("b")].flat();
+  await Promise.all(all.map(({ joined }) => joined));
+  expect(counts().limited).toBeGreaterThan(CHANNELS);
+  expect(counts().joins - CHANNELS).toBeLessThanOrEqual(2 * all.length);
+  expect(errors).toEqual([]);
+});
+
+test("rooms that were left while they waited for their turn make no other room wait", async () => {
+  const { counts, rooms } = await start(2);
+  const first = rooms("a");
+  await Promise.all(first.map(({ joined }) => joined));
+  for (const room of first) room.leave();
+  const left = rooms("b");
+  await expect.poll(() => counts().limited, POLL).toBe(CHANNELS);
+  await expect.poll(() => left.every(({ error }) => error), POLL).toBe(true);
+  for (const room of left) room.leave();
+  const [last, ...others] = rooms("c");
+  for (const room of others) room.leave();
+  await expect.poll(() => last?.error?.retryAfterMs ?? last?.state, POLL).not.toBe("joining");
+  expect(last?.error?.retryAfterMs ?? 0).toBeLessThanOrEqual(500);
+  await last?.joined;
+});
+
 test("a client with as many channels as it may have joins all of them again after two quick reconnections", async () => {
   const { counts, cut, rooms } = await start(0.001);
   const all = rooms("a");

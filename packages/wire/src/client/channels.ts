@@ -31,7 +31,7 @@ interface Stamp {
 
 /** A room as the intercept of its client uses it. */
 interface Member {
-  /** Undefined while the client is not a member. */
+  /** Of a member, and of a room whose join waits for its turn. */
   readonly topic: string | undefined;
   /** Whether a join has no response yet. */
   readonly isPending: boolean;
@@ -131,6 +131,8 @@ export function joinChannel<C extends AnyChannel>(
   /** The join without a response. */
   let pendingId: string | undefined;
   let topic: string | undefined;
+  /** The topic of a join that waits for its turn at the rate of joins: the server has said when it comes. */
+  let queued: string | undefined;
   let position: Position | undefined;
   let hasJoined = false;
   let attempt = 0;
@@ -156,14 +158,14 @@ export function joinChannel<C extends AnyChannel>(
     sendControl("$ws:join", { ...place, ...resume }, { correlationId: pendingId });
   }
 
-  function retry(failed: WsError): void {
+  function retry(failed: WsError, waiting?: string): void {
     error = failed;
-    // The rate of joins is limited: the server has said when the turn of this one comes.
-    if (failed.code !== "RESOURCE_EXHAUSTED") report(failed);
+    queued = waiting;
+    if (!queued) report(failed);
     topic = undefined;
     become("joining");
     const delayMs = backoffMs(reconnect, attempt++, environment.Math.random());
-    cancelRetry = later(environment, join, failed.retryAfterMs ?? delayMs);
+    cancelRetry = later(environment, join, (failed.retryAfterMs ?? 0) + (queued ? 0 : delayMs));
   }
 
   /** The client is not a member any more, and does not join again. */
@@ -179,20 +181,20 @@ export function joinChannel<C extends AnyChannel>(
   function answered({ type, payload }: Envelope): void {
     pendingId = undefined;
     const fields = only("object", payload) ?? {};
+    const named = only("string", fields["topic"]);
     if (state === "left") {
       hub.rooms.delete(member);
-      if (type === "$ws:joined") leaveTopic(only("string", fields["topic"]));
-      else leaveTopic();
+      leaveTopic(named);
     } else if (type === "$ws:error") {
       const failed = errorIn(fields);
-      if (failed.retryable) retry(failed);
+      if (failed.retryable) retry(failed, named);
       else {
         report(failed);
         end("refused", failed);
       }
       leaveTopic();
     } else {
-      topic = only("string", fields["topic"]);
+      topic = named;
       position = positionIn(fields);
       error = undefined;
       attempt = 0;
@@ -221,7 +223,7 @@ export function joinChannel<C extends AnyChannel>(
 
   const member: Member = {
     get topic() {
-      return topic;
+      return topic ?? queued;
     },
     get isPending() {
       return pendingId !== undefined;
@@ -276,7 +278,7 @@ export function joinChannel<C extends AnyChannel>(
     connection(isOpen) {
       hub.left.clear();
       members.lost();
-      topic = undefined;
+      topic = queued = undefined;
       pendingId = undefined;
       if (state === "left") hub.rooms.delete(member);
       else if (isOpen) {
@@ -325,7 +327,7 @@ export function joinChannel<C extends AnyChannel>(
     leave() {
       held.clear();
       if (!hub.rooms.has(member) || state === "left") return;
-      const left = topic;
+      const left = member.topic;
       end("left", failure("CANCELLED", text("leave")));
       leaveTopic(left);
     },

@@ -203,7 +203,7 @@ describe("a room", () => {
     const script = new Script();
     script.answer = (frame, nth) => {
       if (nth > 1) return script.joined(frame);
-      const limited = { code: "RESOURCE_EXHAUSTED", retryable: true, retryAfterMs: 40 };
+      const limited = { code: "RESOURCE_EXHAUSTED", retryable: true, retryAfterMs: 40, topic: TOPIC };
       script.say("$ws:error", limited, { correlationId: frame.meta.correlationId });
     };
     const client = await script.connect();
@@ -213,6 +213,44 @@ describe("a room", () => {
     await expect.poll(() => room.error?.retryAfterMs, POLL).toBe(40);
     await room.joined;
     expect([script.joins.length, errors, room.error]).toEqual([2, [], undefined]);
+  });
+
+  test("that is refused for another reason with RESOURCE_EXHAUSTED reports it, and retries", async () => {
+    const script = new Script();
+    script.answer = (frame, nth) => {
+      if (nth > 3) return script.joined(frame);
+      const full = { code: "RESOURCE_EXHAUSTED", retryable: true, retryAfterMs: 40 };
+      script.say("$ws:error", full, { correlationId: frame.meta.correlationId });
+    };
+    const client = await script.connect();
+    const errors: string[] = [];
+    client.onError((error) => errors.push(error.code));
+    await join(client).room.joined;
+    expect(errors).toEqual(Array(3).fill("RESOURCE_EXHAUSTED"));
+  });
+
+  test("that is left while it waits for its turn gives the turn back, unless another room waits for it", async () => {
+    const script = new Script();
+    script.answer = ({ meta: { correlationId } }) => {
+      const limited = { code: "RESOURCE_EXHAUSTED", retryable: true, retryAfterMs: 60_000, topic: TOPIC };
+      script.say("$ws:error", limited, { correlationId });
+    };
+    const client = await script.connect();
+    const leaves = () => script.frames.filter(({ type }) => type === "$ws:leave").length;
+    const first = join(client).room;
+    const second = join(client).room;
+    await expect.poll(() => [first.error?.code, second.error?.code], POLL).not.toContain(undefined);
+    first.leave();
+    // Its answer shows that the leave of the first room would have arrived.
+    const third = join(client).room;
+    await expect.poll(() => third.error?.code, POLL).toBe("RESOURCE_EXHAUSTED");
+    expect(leaves()).toBe(0);
+    second.leave();
+    third.leave();
+    await expect.poll(leaves, POLL).toBe(1);
+    // Left before its answer.
+    join(client).room.leave();
+    await expect.poll(leaves, POLL).toBe(2);
   });
 
   test("joins again when the server ends the membership with UNAVAILABLE, and not with another code", async () => {
