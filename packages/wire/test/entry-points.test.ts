@@ -12,6 +12,7 @@ test.each([
       "channel",
       "createPublisher",
       "createRouter",
+      "live",
       "message",
       "rpc",
     ],
