@@ -85,6 +85,19 @@ export const postgres: ServerKind = {
 };
 
 /**
+ * Waits up to 1 s until no client is connected. The end() of a pool resolves before its connections are closed, and one
+ * that is ended by force fails the test file with an error that no test has caused.
+ */
+function waitForClients(database: string): string {
+  return `do $$ begin
+    for attempt in 1..50 loop
+      exit when not exists (select from pg_stat_activity where datname = '${database}');
+      perform pg_sleep(0.02), pg_stat_clear_snapshot();
+    end loop;
+  end $$`;
+}
+
+/**
  * Creates an empty database on the shared PostgreSQL server. Its commits do not wait for the disk, unless they are measured
  * (`isMeasured`): they survive a crash of a client, and that of the server is tested with private ones.
  */
@@ -99,6 +112,7 @@ export async function createPostgresDatabase({ isMeasured = false } = {}): Promi
   return {
     url: url.href,
     async drop() {
+      await queryOnce(server, waitForClients(name));
       await queryOnce(server, `drop database if exists ${name} with (force)`);
     },
   };
