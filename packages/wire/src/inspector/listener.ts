@@ -47,8 +47,9 @@ async function respond(
 
 async function answerOf(request: IncomingMessage, answer: (request: Request) => Promise<Response>) {
   const address = `http://${request.headers.host ?? ""}${request.url ?? "/"}`;
-  // The peer chooses both parts.
-  if (!URL.canParse(address)) return { status: 400, headers: {}, body: "" };
+  // The peer chooses both parts. A Request refuses credentials in its address.
+  if (!URL.canParse(address) || new URL(address).username || new URL(address).password)
+    return { status: 400, headers: {}, body: "" };
   const headers = Object.entries(request.headers).map(([name, value = ""]): [string, string] => [
     name,
     String(value),

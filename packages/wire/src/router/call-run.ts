@@ -17,7 +17,7 @@ import {
 import type { FailOptions, RpcContext, SendOptions } from "./context.ts";
 import type { Connection } from "./contracts.ts";
 import { declaredFailure } from "./declared-failure.ts";
-import { fail } from "./failure.ts";
+import { fail, isCausedBy } from "./failure.ts";
 import { InboundEvent } from "./inbound-event.ts";
 import { attempt, pendingOf } from "./pending.ts";
 
@@ -172,9 +172,7 @@ export class CallRun extends InboundEvent {
   }
 
   override wasEndedBy(error: unknown): boolean {
-    const ending = this.#ending;
-    // Platform functions that take the abort signal throw an error with its reason as cause.
-    return ending !== undefined && (error === ending || (error as Error | undefined)?.cause === ending);
+    return isCausedBy(error, this.#ending);
   }
 
   // --- end ---

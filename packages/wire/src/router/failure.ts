@@ -35,6 +35,11 @@ export function fail(message: InboundEvent, thrown: unknown): void {
   else message.failWith(visiblePart(error, thrown, isDeclared || server.options.exposeErrorDetails));
 }
 
+/** Whether a handler threw because of the end of its call. Platform functions throw the abort signal's reason, or have it as cause. */
+export function isCausedBy(thrown: unknown, ending: unknown): boolean {
+  return ending !== undefined && (thrown === ending || (thrown as Error | undefined)?.cause === ending);
+}
+
 /** What a peer may see of a thrown error: the code and message of a `WsError`, nothing of other errors. */
 function visiblePart(error: WsError, thrown: unknown, exposeDetails: boolean): ErrorPayload {
   if (error !== thrown)

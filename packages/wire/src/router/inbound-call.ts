@@ -6,6 +6,7 @@ import { Timeout } from "../time/timers.ts";
 import type { FailOptions, RpcContext, SendOptions } from "./context.ts";
 import type { CallInFlight, Connection } from "./contracts.ts";
 import { declaredFailure } from "./declared-failure.ts";
+import { isCausedBy } from "./failure.ts";
 import { InboundEvent } from "./inbound-event.ts";
 import { pendingOf } from "./pending.ts";
 
@@ -225,6 +226,11 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     if (value !== undefined && this.state === "running") this.reply(this.schema.response, value);
   }
 
+  /** A handler that stops when its call is cancelled has not failed. */
+  override wasEndedBy(error: unknown): boolean {
+    return isCausedBy(error, this.controller?.signal.reason);
+  }
+
   /** The handler returned without a response. It may still send one later, so the call stays open until its deadline. */
   override settled(): void {
     if (this.state === "running") {
@@ -272,7 +278,10 @@ export class InboundCall extends InboundEvent implements CallInFlight {
       );
     } else if (clock.now() >= this.idleAt) {
       this.cancel(
-        new WsError("INTERNAL", `${this.type} had no progress for ${options.rpcIdleTimeoutMs} ms.`),
+        new WsError(
+          "INTERNAL",
+          `${this.type} had no progress for ${options.rpcIdleTimeoutMs} ms (rpcIdleTimeoutMs).`,
+        ),
       );
     } else {
       this.wait(this.timer);

@@ -8,7 +8,7 @@ import { checkOutbound, readProgress } from "../schema/validate.ts";
 import type { Timeout } from "../time/timers.ts";
 import type { RpcContext, SendOptions } from "./context.ts";
 import type { Connection } from "./contracts.ts";
-import { fail } from "./failure.ts";
+import { fail, isCausedBy } from "./failure.ts";
 import { checkFrameSize } from "./frame-size.ts";
 import { InboundCall } from "./inbound-call.ts";
 
@@ -161,9 +161,7 @@ export class StreamCall extends InboundCall {
   }
 
   override wasEndedBy(error: unknown): boolean {
-    const ending = this.#ending;
-    // Platform functions that take the abort signal throw an error with its reason as cause.
-    return ending !== undefined && (error === ending || (error as Error | undefined)?.cause === ending);
+    return isCausedBy(error, this.#ending);
   }
 
   // --- end ---
@@ -286,7 +284,10 @@ export class StreamCall extends InboundCall {
           "DEADLINE_EXCEEDED",
           `${this.type} sent no progress and no response within ${this.timeoutMs} ms (timeoutMs).`,
         )
-      : new WsError("INTERNAL", `${this.type} had no progress for ${rpcIdleTimeoutMs} ms.`);
+      : new WsError(
+          "INTERNAL",
+          `${this.type} had no progress for ${rpcIdleTimeoutMs} ms (rpcIdleTimeoutMs).`,
+        );
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { RpcContext } from "../../src/index.ts";
 import { createTestServer } from "../../src/testing/index.ts";
@@ -100,6 +101,34 @@ describe.each(libraries)("guide/rpc: How a request ends ($name)", ({ createRoute
     call.reply(Call.response, { n: 1 });
     expect(outcomeOf(peer, "1")).toBe("CANCELLED");
   });
+
+  test.each([
+    ["the reason of its abortSignal", ({ abortSignal }: RpcContext<Call>) => abortSignal.throwIfAborted()],
+    [
+      "an error caused by that reason",
+      ({ abortSignal }: RpcContext<Call>) => sleep(1, undefined, { signal: abortSignal }),
+    ],
+  ])(
+    "a cancelled handler that throws %s has not failed, and any other error is reported",
+    async (_, stop) => {
+      const reported: string[] = [];
+      const ended = Promise.withResolvers<void>();
+      const router = createRouter()
+        .onError((error) => void reported.push(error.message))
+        .rpc(Call, async (ctx) => {
+          await ended.promise;
+          if (ctx.payload.n === 2) throw new Error("lost");
+          await stop(ctx);
+          return { n: 1 };
+        });
+      const peer = await createTestServer(router).connect();
+      for (const n of [1, 2]) await peer.send(Call, { n }, { correlationId: `${n}` });
+      for (const id of ["1", "2"]) await sendFrame(peer, { type: "$ws:abort", meta: { correlationId: id } });
+      ended.resolve();
+      await vi.waitFor(() => expect(reported).toEqual(["lost"]));
+      expect(outcomeOf(peer, "1")).toBe("CANCELLED");
+    },
+  );
 
   test("a closed connection cancels the request and fires onCancel and abortSignal once", async () => {
     const { peer, log } = await inProgress();
