@@ -12,25 +12,9 @@ export {
   WsError,
   type WsErrorOptions,
 } from "./protocol/error.ts";
-export type {
-  AppendFailure,
-  AppendOptions,
-  AppendResult,
-  History,
-  HistoryItem,
-  HistoryPage,
-  HistoryPosition,
-  HistoryReadOptions,
-} from "./pubsub/history.ts";
+export type * from "./pubsub/history.ts";
 export { MemoryPubSub, type MemoryPubSubOptions } from "./pubsub/memory.ts";
-export type {
-  CarryOptions,
-  PublishFailure,
-  PublishResult,
-  PubSub,
-  PubSubStatus,
-  Subscriber,
-} from "./pubsub/pubsub.ts";
+export type * from "./pubsub/pubsub.ts";
 export type { AbsentMember, AbsentMembers } from "./router/absent-members.ts";
 export type {
   CloseContext,
@@ -80,43 +64,12 @@ export type {
 export { createRouter, type Router } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
 export { createPublisher, type PublisherOptions, type TopicPublisher } from "./router/topic-publisher.ts";
+export type { MessageArguments } from "./schema/arguments.ts";
 export { live } from "./schema/build-channel.ts";
 export { type BytesOptions, bytes } from "./schema/bytes.ts";
-export type {
-  AnyChannel,
-  AnyMember,
-  Channel,
-  ChannelHistory,
-  Member,
-  MemberPage,
-  MemberPageOptions,
-  ParamNames,
-  ParamsInput,
-  ParamsOutput,
-  PresenceInput,
-  PresenceOutput,
-} from "./schema/channel.ts";
+export type * from "./schema/channel.ts";
 export type * from "./schema/declared-errors.ts";
-export type {
-  AnyMessageSchema,
-  DurableConfig,
-  DurableSchema,
-  MessageArguments,
-  MessageSchema,
-  MetaInput,
-  MetaOutput,
-  PayloadInput,
-  PayloadOutput,
-  ProgressInput,
-  ProgressOutput,
-  ReceivedMessage,
-  RpcOptions,
-  RpcOptionsOf,
-  RpcSchema,
-  StandardMeta,
-  StreamOrDurable,
-  StreamSchema,
-} from "./schema/message.ts";
+export type * from "./schema/message.ts";
 export {
   channel,
   message,

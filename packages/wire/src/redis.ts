@@ -8,22 +8,6 @@ export {
 } from "./middleware/redis-rate-limiter.ts";
 export type { RedisScriptClient } from "./middleware/redis-script.ts";
 export { type BrokerOptions, BrokerPubSub } from "./pubsub/broker.ts";
-export type {
-  AppendFailure,
-  AppendOptions,
-  AppendResult,
-  History,
-  HistoryItem,
-  HistoryPage,
-  HistoryPosition,
-  HistoryReadOptions,
-} from "./pubsub/history.ts";
-export type {
-  CarryOptions,
-  PublishFailure,
-  PublishResult,
-  PubSub,
-  PubSubStatus,
-  Subscriber,
-} from "./pubsub/pubsub.ts";
+export type * from "./pubsub/history.ts";
+export type * from "./pubsub/pubsub.ts";
 export { type RedisClient, type RedisPubSubOptions, redisPubSub } from "./pubsub/redis/pubsub.ts";

@@ -1,7 +1,7 @@
 /** History within one process, and which pub/subs keep none. */
 import { expect, test } from "vitest";
 import { memoryPubSub } from "../src/memory.ts";
-import { requireHistory } from "../src/pubsub/history.ts";
+import { requireHistory } from "../src/pubsub/history-rules.ts";
 import { LocalTopics } from "../src/pubsub/local-topics.ts";
 import { MemoryHistory } from "../src/pubsub/memory-history.ts";
 import { FakeClock } from "../src/testing/fake-clock.ts";

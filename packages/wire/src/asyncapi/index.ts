@@ -1,14 +1,5 @@
 /** Entry point `@halyard/wire/asyncapi`. */
 export type { Declarations } from "../router/observer.ts";
 export { type AsyncApiOptions, type AsyncApiTopic, asyncApi } from "./async-api.ts";
-export type {
-  AsyncApiChannel,
-  AsyncApiDocument,
-  AsyncApiInfo,
-  AsyncApiMessage,
-  AsyncApiOperation,
-  AsyncApiParameter,
-  AsyncApiServer,
-  Reference,
-} from "./document.ts";
+export type * from "./document.ts";
 export type { JsonSchema } from "./json-schema.ts";

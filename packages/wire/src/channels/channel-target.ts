@@ -1,7 +1,8 @@
 /** The interface of `router.to(Room, params)` and `ctx.to(Room, params)`. */
 import type { PublishResult } from "../pubsub/pubsub.ts";
+import type { MessageArguments } from "../schema/arguments.ts";
 import type { AnyChannel, Member, MemberPage, MemberPageOptions } from "../schema/channel.ts";
-import type { AnyMessageSchema, MessageArguments, MetaInput } from "../schema/message.ts";
+import type { AnyMessageSchema, MetaInput } from "../schema/message.ts";
 
 /** Options of a publish on a channel. */
 export interface ChannelPublishOptions<S extends AnyMessageSchema = AnyMessageSchema> {

@@ -1,5 +1,5 @@
 /** The topics with history that connections of one server use. */
-import { requireHistory } from "../pubsub/history.ts";
+import { requireHistory } from "../pubsub/history-rules.ts";
 import type { Server } from "../router/contracts.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import { HistoryTopic } from "./history-topic.ts";

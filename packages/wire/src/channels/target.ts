@@ -1,6 +1,7 @@
 /** Publishing on a channel: `router.to(Room, params)` and `ctx.to(Room, params)`. */
 import { WsError } from "../protocol/error.ts";
-import { type AppendFailure, type AppendResult, requireHistory } from "../pubsub/history.ts";
+import type { AppendFailure, AppendResult } from "../pubsub/history.ts";
+import { requireHistory } from "../pubsub/history-rules.ts";
 import type { PublishFailure, PublishResult } from "../pubsub/pubsub.ts";
 import { encodeAndSend } from "../router/publish.ts";
 import type { Publisher } from "../router/publisher.ts";

@@ -1,13 +1,8 @@
 /** `startCall()` and `attachCall()`: calls that outlive their connection, and readers of them. */
 import type { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
-import type {
-  AnyMessageSchema,
-  DurableSchema,
-  MessageArguments,
-  ProgressOutput,
-  ReceivedMessage,
-} from "../schema/message.ts";
+import type { MessageArguments } from "../schema/arguments.ts";
+import type { AnyMessageSchema, DurableSchema, ProgressOutput, ReceivedMessage } from "../schema/message.ts";
 import { coreOf } from "./core.ts";
 import { later } from "./environment.ts";
 import type { RequestOptions } from "./options.ts";

@@ -8,6 +8,7 @@ export type {
   WsError,
   WsErrorOptions,
 } from "../protocol/error.ts";
+export type { MessageArguments } from "../schema/arguments.ts";
 export type {
   AnyChannel,
   AnyMember,
@@ -22,26 +23,7 @@ export type {
   PresenceOutput,
 } from "../schema/channel.ts";
 export type * from "../schema/declared-errors.ts";
-export type {
-  AnyMessageSchema,
-  DurableConfig,
-  DurableSchema,
-  MessageArguments,
-  MessageSchema,
-  MetaInput,
-  MetaOutput,
-  PayloadInput,
-  PayloadOutput,
-  ProgressInput,
-  ProgressOutput,
-  ReceivedMessage,
-  RpcOptions,
-  RpcOptionsOf,
-  RpcSchema,
-  StandardMeta,
-  StreamOrDurable,
-  StreamSchema,
-} from "../schema/message.ts";
+export type * from "../schema/message.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "../schema/standard-schema.ts";
 export type { OpenStream, Stream, StreamCall, StreamHost, StreamOutcome } from "../schema/stream.ts";
 export { attachCall, type CallOptions, type DurableCall, startCall } from "./calls.ts";
@@ -53,14 +35,6 @@ export type { SocketLike } from "./environment.ts";
 export type { ClientErrorContext, StateInfo } from "./failures.ts";
 export { type HandleContext, handle } from "./handle.ts";
 export type { Inbound as UnhandledMessage } from "./inbound.ts";
-export type {
-  AuthOptions,
-  ClientOptions,
-  CloseOptions,
-  ConnectOptions,
-  ReconnectOptions,
-  RequestOptions,
-  SendOptions,
-} from "./options.ts";
+export type * from "./options.ts";
 export type { RequestPromise } from "./progress.ts";
 export type { SessionState, WsClient } from "./ws-client.ts";

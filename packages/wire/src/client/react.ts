@@ -14,12 +14,12 @@ import {
 } from "react";
 import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
+import type { MessageArguments } from "../schema/arguments.ts";
 import type { AnyChannel, Member, ParamsInput } from "../schema/channel.ts";
 import type { RequestError } from "../schema/declared-errors.ts";
 import type {
   AnyMessageSchema,
   DurableSchema,
-  MessageArguments,
   PayloadOutput,
   ProgressOutput,
   ReceivedMessage,

@@ -1,10 +1,9 @@
 /** The public interface of a client. */
 import type { Gap } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
+import type { MessageArguments, MetaOption } from "../schema/arguments.ts";
 import type {
   AnyMessageSchema,
-  MessageArguments,
-  MetaOption,
   PayloadInput,
   PayloadOutput,
   ProgressOutput,

@@ -1,14 +1,14 @@
 /** The history of a pub/sub with a broker: appends are numbered and limited as publishes are. */
 import { encodeAppendedHeader } from "./broker-message.ts";
-import {
-  type AppendOptions,
-  type AppendResult,
-  type History,
-  type HistoryPage,
-  type HistoryPosition,
-  type HistoryReadOptions,
-  invalidAppend,
+import type {
+  AppendOptions,
+  AppendResult,
+  History,
+  HistoryPage,
+  HistoryPosition,
+  HistoryReadOptions,
 } from "./history.ts";
+import { invalidAppend } from "./history-rules.ts";
 import { topicProblem } from "./message-checks.ts";
 import type { PublishResult } from "./pubsub.ts";
 import type { TransportLogs } from "./transport.ts";

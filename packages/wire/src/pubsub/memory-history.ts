@@ -2,19 +2,16 @@
 import { byteLength } from "../protocol/bytes.ts";
 import { copyText } from "../protocol/copy-text.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
-import {
-  type AppendOptions,
-  type AppendResult,
-  epochIds,
-  type History,
-  type HistoryItem,
-  type HistoryPage,
-  type HistoryPosition,
-  type HistoryReadOptions,
-  invalidAppend,
-  MIN_KEPT_IDS,
-  offsetOf,
+import type {
+  AppendOptions,
+  AppendResult,
+  History,
+  HistoryItem,
+  HistoryPage,
+  HistoryPosition,
+  HistoryReadOptions,
 } from "./history.ts";
+import { epochIds, invalidAppend, MIN_KEPT_IDS, offsetOf } from "./history-rules.ts";
 import { Largest, type Sized } from "./largest.ts";
 import type { LocalTopics } from "./local-topics.ts";
 

@@ -3,14 +3,13 @@
 import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
+import type { MessageArguments, MetaOption } from "../schema/arguments.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type { Fail } from "../schema/declared-errors.ts";
 import type {
   AnyMessageSchema,
   DurableConfig,
-  MessageArguments,
   MetaInput,
-  MetaOption,
   MetaOutput,
   PayloadInput,
   PayloadOutput,

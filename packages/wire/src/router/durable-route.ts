@@ -2,7 +2,8 @@
 import { type CallKey, isAttach } from "../protocol/call-terms.ts";
 import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
-import { type HistoryPosition, requireHistory } from "../pubsub/history.ts";
+import type { HistoryPosition } from "../pubsub/history.ts";
+import { requireHistory } from "../pubsub/history-rules.ts";
 import type { PubSub } from "../pubsub/pubsub.ts";
 import type { DurableConfig, RpcSchema } from "../schema/message.ts";
 import { CallLog, isCallId, unreachable } from "./call-log.ts";

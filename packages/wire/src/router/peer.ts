@@ -1,5 +1,6 @@
 /** The interfaces of a connection towards the application (`Peer`) and towards the platform adapter (`Socket`). */
-import type { MessageArguments, ReceivedMessage, RpcSchema } from "../schema/message.ts";
+import type { MessageArguments } from "../schema/arguments.ts";
+import type { ReceivedMessage, RpcSchema } from "../schema/message.ts";
 
 /**
  * The fields of every connection's data. Declare your own once, for all routers:

@@ -7,7 +7,7 @@ import { createTarget } from "../channels/target.ts";
 import { checkParams, topicOf } from "../channels/topic.ts";
 import { CLOSE } from "../protocol/control.ts";
 import type { WsError } from "../protocol/error.ts";
-import { requireHistory } from "../pubsub/history.ts";
+import { requireHistory } from "../pubsub/history-rules.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";

@@ -2,7 +2,7 @@
 /** `createPublisher()`: publishes from a process without a server, such as a script or a queue worker. */
 import type { ChannelTarget } from "../channels/channel-target.ts";
 import { checkOptionNames } from "../protocol/option-names.ts";
-import { requireHistory } from "../pubsub/history.ts";
+import { requireHistory } from "../pubsub/history-rules.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";

@@ -1,19 +1,21 @@
 /** The logs of topics in the SQLite storage of a Durable Object. Expired frames are removed by an alarm. */
 import { byteLength } from "../../protocol/bytes.ts";
+import type {
+  AppendOptions,
+  AppendResult,
+  History,
+  HistoryItem,
+  HistoryPage,
+  HistoryPosition,
+  HistoryReadOptions,
+} from "../../pubsub/history.ts";
 import {
-  type AppendOptions,
-  type AppendResult,
   EPOCH_KEPT_MS,
   epochIds,
-  type History,
-  type HistoryItem,
-  type HistoryPage,
-  type HistoryPosition,
-  type HistoryReadOptions,
   invalidAppend,
   MIN_KEPT_IDS,
   offsetOf,
-} from "../../pubsub/history.ts";
+} from "../../pubsub/history-rules.ts";
 import type { LocalTopics } from "../../pubsub/local-topics.ts";
 import type { Clock } from "../../time/clock.ts";
 import { Timeout, type Timers } from "../../time/timers.ts";

@@ -1,14 +1,7 @@
 /** The logs of topics in Redis: a stream for the frames, a hash for the epoch, a hash for the ids of appends. */
 import { messageOf } from "../../protocol/error.ts";
-import {
-  EPOCH_KEPT_MS,
-  epochIds,
-  type HistoryItem,
-  type HistoryPage,
-  type HistoryReadOptions,
-  MIN_KEPT_IDS,
-  offsetOf,
-} from "../history.ts";
+import type { HistoryItem, HistoryPage, HistoryReadOptions } from "../history.ts";
+import { EPOCH_KEPT_MS, epochIds, MIN_KEPT_IDS, offsetOf } from "../history-rules.ts";
 import type { LogEntry, LogReply, TransportLogs } from "../transport.ts";
 import { slotOf } from "./channel-slot.ts";
 import { logKeys, topicChannel } from "./channels.ts";
