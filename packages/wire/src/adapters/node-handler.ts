@@ -10,6 +10,7 @@ import type { Server } from "../router/contracts.ts";
 import { type DrainResult, drain } from "../router/drain.ts";
 import type { ConnectionData } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
+import { ignore } from "../time/waits.ts";
 import type { Upgrade, Verdict } from "./admission.ts";
 import { type Health, healthOf } from "./endpoints.ts";
 import { FanOut } from "./fan-out.ts";
@@ -251,5 +252,3 @@ function respond(socket: Duplex, status: number, headers: Readonly<Record<string
   socket.once("finish", () => socket.destroy());
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n`);
 }
-
-function ignore(): void {}

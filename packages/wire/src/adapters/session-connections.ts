@@ -12,6 +12,7 @@ import { CLOSE } from "../protocol/control.ts";
 import type { OpenContext } from "../router/context.ts";
 import type { ConnectionFollower, FollowedConnection, FollowedServer } from "../router/following.ts";
 import type { AnyData } from "../router/peer.ts";
+import { ignore } from "../time/waits.ts";
 import { createPubSubBus } from "./pubsub-bus.ts";
 
 export interface SessionConnectionsOptions {
@@ -141,5 +142,3 @@ function busOf({ pubsub }: FollowedServer, bus: SessionBus | false | undefined):
   if (bus !== undefined) return bus || undefined;
   return pubsub.spansProcesses ? createPubSubBus(pubsub) : undefined;
 }
-
-function ignore(): void {}

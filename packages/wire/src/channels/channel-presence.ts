@@ -4,7 +4,7 @@ import { CONTROL, type MembersPage } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 import type { OpenContext } from "../router/context.ts";
 import type { Connection, ControlCall, Server } from "../router/contracts.ts";
-import { ConnectionScope } from "../router/inbound-event.ts";
+import { contextOf } from "../router/inbound-event.ts";
 import type { Membership } from "../router/membership.ts";
 import type { AnyData } from "../router/peer.ts";
 import { DONE, ignoreRejection } from "../router/pending.ts";
@@ -168,8 +168,4 @@ export class ChannelPresence {
   #optionsOf(pattern: string): PresenceOptions {
     return presenceOptionsOf(this.#registry.get(pattern)?.handlers);
   }
-}
-
-function contextOf(connection: Connection): OpenContext<AnyData> {
-  return new ConnectionScope(connection) as unknown as OpenContext<AnyData>;
 }

@@ -9,6 +9,7 @@ import type { History, HistoryPage, HistoryPosition } from "../pubsub/history.ts
 import type { Connection, Server, TopicWatcher } from "../router/contracts.ts";
 import type { Membership } from "../router/membership.ts";
 import { pendingOf } from "../router/pending.ts";
+import { ignore, pause } from "../time/waits.ts";
 import { readInTurn } from "./history-reads.ts";
 import { stamp } from "./stamp.ts";
 import { follows, Tail, type TailFrame } from "./tail.ts";
@@ -116,7 +117,7 @@ export class HistoryTopic implements TopicWatcher {
         const drops = this.#drops;
         const page = await this.#read({ position: this.#position, last: 0 }).catch(() => undefined);
         if (page === undefined) {
-          await this.#pause(Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures++));
+          await this.#pauseAfter(failures++);
           continue;
         }
         failures = 0;
@@ -132,17 +133,13 @@ export class HistoryTopic implements TopicWatcher {
 
   /** Sends a page to the live members, after the gap before it. */
   #apply(page: HistoryPage, after: HistoryPosition): void {
-    const { epoch, items } = page;
     if (page.isMissing) {
       const position = startOf(page);
       this.#position = position;
       const gap: Gap = { topic: this.topic, reason: reasonOf(page, after), position };
       this.#server.sendToMembers(this.topic, CONTROL.gap, gap);
     }
-    for (const { offset, frame, excludeClientId } of items) {
-      const position = { epoch, offset };
-      this.#send({ position, text: stamp(frame, position, excludeClientId) });
-    }
+    for (const frame of framesOf(page)) this.#send(frame);
   }
 
   /** Sends what arrived during the read. False when it does not follow, so that the store has to be read again. */
@@ -231,7 +228,7 @@ export class HistoryTopic implements TopicWatcher {
         await replay.whenDrained();
         drops = this.#drops;
         page = await this.#nextPage(replay).catch(() => undefined);
-        if (page === undefined) await this.#pause(Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures++));
+        if (page === undefined) await this.#pauseAfter(failures++);
         else failures = 0;
       }
     } finally {
@@ -281,14 +278,12 @@ export class HistoryTopic implements TopicWatcher {
     return this.#history.read(this.topic, position ? { ...PAGE, after: position } : { ...PAGE, last });
   }
 
-  #endRead(): void {
-    if (--this.#readers === 0) this.#tail.clear();
+  #pauseAfter(failures: number): Promise<void> {
+    return pause(this.#server.clock, Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures));
   }
 
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.clock.setTimeout(resolve, delayMs);
-    });
+  #endRead(): void {
+    if (--this.#readers === 0) this.#tail.clear();
   }
 }
 
@@ -379,5 +374,3 @@ function isBehind(position: HistoryPosition, other: HistoryPosition): boolean {
 function isWanted({ isOpen, memberships }: Connection, membership: Membership): boolean {
   return isOpen && memberships?.get(membership.topic) === membership && !membership.isLive;
 }
-
-function ignore(): void {}

@@ -5,7 +5,7 @@ import { WsError } from "../protocol/error.ts";
 import type { OpenContext } from "../router/context.ts";
 import type { Channels, Connection, ControlCall, ControlRoute, Server } from "../router/contracts.ts";
 import { inTime } from "../router/in-time.ts";
-import { ConnectionScope } from "../router/inbound-event.ts";
+import { contextOf } from "../router/inbound-event.ts";
 import type { Membership } from "../router/membership.ts";
 import type { AnyData } from "../router/peer.ts";
 import { attempt, pendingOf } from "../router/pending.ts";
@@ -390,8 +390,4 @@ function route(
   const none = { payload: undefined, meta: undefined, response: undefined };
   const schema: RpcSchema = { ...none, type, response: { ...none, type: response } };
   return { kind: "control", schema, waitsForJoins, handler };
-}
-
-function contextOf(connection: Connection): OpenContext<AnyData> {
-  return new ConnectionScope(connection) as unknown as OpenContext<AnyData>;
 }

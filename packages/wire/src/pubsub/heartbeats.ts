@@ -3,6 +3,7 @@
  * shows. A process receives its own too, which proves that it would have received those of others.
  */
 import type { Clock } from "../time/clock.ts";
+import { ignore } from "../time/waits.ts";
 import type { Publishers } from "./publishers.ts";
 import { sequenceAt } from "./sequence-time.ts";
 import { HEARTBEATS, type Transport } from "./transport.ts";
@@ -80,5 +81,3 @@ export class Heartbeats {
     });
   }
 }
-
-function ignore(): void {}

@@ -19,7 +19,7 @@ import type { Connection } from "./contracts.ts";
 import { declaredFailure } from "./declared-failure.ts";
 import { fail, isCausedBy } from "./failure.ts";
 import { InboundEvent } from "./inbound-event.ts";
-import { attempt, pendingOf } from "./pending.ts";
+import { attempt, guard } from "./pending.ts";
 
 /** Items that are being appended, per call. */
 const MAX_WAITING = 64;
@@ -285,12 +285,7 @@ export class CallRun extends InboundEvent {
   }
 
   #run(callback: () => unknown): void {
-    const report = (error: unknown): void => void this.ws.server.report(error, this);
-    try {
-      pendingOf(callback())?.catch(report);
-    } catch (error) {
-      report(error);
-    }
+    guard(callback, (error) => this.ws.server.report(error, this));
   }
 
   // --- time ---
@@ -350,8 +345,6 @@ export function lost(): WsError {
     "UNAVAILABLE",
     "The process that ran this call has stopped. Start the call again.",
     undefined,
-    {
-      retryable: false,
-    },
+    { retryable: false },
   );
 }

@@ -1,9 +1,7 @@
 /** Starts the follower of a server, if its adapter has one. */
-import type { OpenContext } from "./context.ts";
 import type { Connection, Server } from "./contracts.ts";
 import type { ConnectionFollower } from "./following.ts";
-import { ConnectionScope } from "./inbound-event.ts";
-import type { AnyData } from "./peer.ts";
+import { ConnectionScope, contextOf } from "./inbound-event.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { reauthorize } from "./topics.ts";
 
@@ -18,8 +16,7 @@ export function createFollower(
     },
     recheckTopics: (connection) =>
       reauthorize(connection as Connection, new ConnectionScope(connection as Connection)),
-    contextOf: (connection) =>
-      new ConnectionScope(connection as Connection) as unknown as OpenContext<AnyData>,
+    contextOf: (connection) => contextOf(connection as Connection),
     reportOutside: (thrown, clientId) => server.reportOutside(thrown, clientId),
   });
 }

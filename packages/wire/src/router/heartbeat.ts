@@ -3,7 +3,7 @@ import { CLOSE } from "../protocol/control.ts";
 import { Timeout } from "../time/timers.ts";
 import type { Connection, Server } from "./contracts.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pendingOf } from "./pending.ts";
+import { guard } from "./pending.ts";
 
 const MAX_SWEEP_MS = 500;
 /** Pings per turn of the event loop: thousands of writes in one turn would delay every other peer. */
@@ -105,12 +105,10 @@ export class Heartbeat {
 
   #closeStale(connection: Connection): void {
     if (!connection.isOpen) return;
-    const report = (error: unknown): void => this.#server.reportOutside(error);
-    try {
-      pendingOf(this.#settings.onStaleConnection?.(connection.clientId, connection))?.catch(report);
-    } catch (error) {
-      report(error);
-    }
+    guard(
+      () => this.#settings.onStaleConnection?.(connection.clientId, connection),
+      (error) => this.#server.reportOutside(error),
+    );
     connection.close(CLOSE.heartbeatLost, NO_LIFE);
     // A dead peer does not answer the close frame.
     connection.closed(CLOSE.heartbeatLost, NO_LIFE);

@@ -12,7 +12,7 @@ import type {
   RpcContext,
 } from "./context.ts";
 import type { AnyData, ConnectionData, Peer } from "./peer.ts";
-import { pendingOf } from "./pending.ts";
+import { guard } from "./pending.ts";
 
 /** Runs when a connection opens. */
 export type OpenHook<Data extends ConnectionData = ConnectionData> = (ctx: OpenContext<Data>) => unknown;
@@ -100,13 +100,12 @@ export function runErrorHooks({ error: hooks }: Hooks, error: WsError, ctx: Erro
   if (hooks.length === 0 && isFault) logError(error, ctx.type);
   let suppressed = false;
   for (const hook of hooks) {
-    try {
+    const run = (): unknown => {
       const verdict: unknown = hook(error, ctx as never);
       if (verdict === false) suppressed = true;
-      pendingOf(verdict)?.catch((failure: unknown) => logError(failure));
-    } catch (failure) {
-      logError(failure);
-    }
+      return verdict;
+    };
+    guard(run, (failure) => logError(failure));
   }
   return suppressed;
 }

@@ -8,7 +8,7 @@ import type { CallInFlight, Connection } from "./contracts.ts";
 import { declaredFailure } from "./declared-failure.ts";
 import { isCausedBy } from "./failure.ts";
 import { InboundEvent } from "./inbound-event.ts";
-import { pendingOf } from "./pending.ts";
+import { guard } from "./pending.ts";
 
 /** The longest deadline that a caller may set, unless `rpcTimeoutMs` is longer. */
 const MAX_CALLER_TIMEOUT_MS = 300_000;
@@ -52,9 +52,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
       throw new WsError(
         "ALREADY_EXISTS",
         "A request with this correlation id is already in flight. Use a new id.",
-        {
-          correlationId: id,
-        },
+        { correlationId: id },
       );
     }
     if (calls.size >= limit) {
@@ -62,9 +60,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
         "RESOURCE_EXHAUSTED",
         `This connection already has ${limit} requests in flight, which is the limit. Wait for a response first.`,
         undefined,
-        {
-          retryAfterMs: RETRY_AFTER_MS,
-        },
+        { retryAfterMs: RETRY_AFTER_MS },
       );
     }
   }
@@ -308,12 +304,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
   }
 
   private run(callback: () => unknown): void {
-    const report = (error: unknown): void => void this.ws.server.report(error, this);
-    try {
-      pendingOf(callback())?.catch(report);
-    } catch (error) {
-      report(error);
-    }
+    guard(callback, (error) => this.ws.server.report(error, this));
   }
 }
 

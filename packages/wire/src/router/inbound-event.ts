@@ -14,6 +14,7 @@ import type {
   ConnectionContext,
   ErrorOptions,
   MessageMeta,
+  OpenContext,
   PublishOptions,
   SendOptions,
   Topics,
@@ -141,6 +142,11 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
       ? this.ws.whenAcknowledged(options.signal)
       : this.ws.whenDrained(options.signal);
   }
+}
+
+/** The context for a hook of the application. */
+export function contextOf(connection: Connection): OpenContext<AnyData> {
+  return new ConnectionScope(connection) as unknown as OpenContext<AnyData>;
 }
 
 /** The meta of an outbound frame, without the keys that are reserved for inbound messages. */

@@ -22,6 +22,15 @@ export function attempt(call: () => unknown): unknown {
   }
 }
 
+/** Runs the function. What it throws, or its promise rejects with, is passed to `failed`. */
+export function guard(run: () => unknown, failed: (error: unknown) => unknown): void {
+  try {
+    pendingOf(run())?.catch(failed);
+  } catch (error) {
+    failed(error);
+  }
+}
+
 /**
  * For the result of a schema that is not awaited: an unhandled rejection would end the process. Also a synchronous schema
  * of Zod gives a promise when a check in it throws.

@@ -7,6 +7,7 @@ import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import type { PublishResult, PubSub, Subscriber } from "../pubsub/pubsub.ts";
 import type { Clock } from "../time/clock.ts";
+import { ignore, pause } from "../time/waits.ts";
 import { isCloseCode } from "./close-code.ts";
 import { type DisconnectMatch, type DisconnectOptions, isPlainMatch } from "./disconnect.ts";
 
@@ -90,7 +91,7 @@ export class RemoteDisconnects implements Subscriber {
     let result = await this.#publishDisconnect(kept);
     if (result.ok && this.#mayBeMissed) {
       // Other processes may still be reconnecting to the broker, so the disconnect is published again after that time.
-      await this.#pause(RECONNECT_MS);
+      await pause(this.#clock, RECONNECT_MS);
       result = await this.#publishDisconnect(kept);
     }
     if (result.ok) return;
@@ -153,7 +154,7 @@ export class RemoteDisconnects implements Subscriber {
     this.#requestedAt = this.#clock.now();
     if (this.#isReplying) return;
     this.#isReplying = true;
-    await this.#pause(Math.random() * MAX_REPLY_DELAY_MS);
+    await pause(this.#clock, Math.random() * MAX_REPLY_DELAY_MS);
     for (let requestedAt = -1; requestedAt < this.#requestedAt; ) {
       requestedAt = this.#requestedAt;
       for (const kept of [...this.#kept.values()]) {
@@ -183,7 +184,7 @@ export class RemoteDisconnects implements Subscriber {
       if (result.ok || !result.retryable) return result;
       this.#unavailableAt = this.#clock.now();
       if (this.#unavailableAt >= stopAt) return result;
-      await this.#pause();
+      await pause(this.#clock, RETRY_EVERY_MS);
     }
   }
 
@@ -205,7 +206,7 @@ export class RemoteDisconnects implements Subscriber {
         this.#catchUp();
         return;
       } catch {
-        await this.#pause();
+        await pause(this.#clock, RETRY_EVERY_MS);
       }
     }
   }
@@ -213,12 +214,6 @@ export class RemoteDisconnects implements Subscriber {
   /** Whether other processes may not have reconnected to the broker yet. */
   get #mayBeMissed(): boolean {
     return this.#pubsub.status?.connected === false || this.#clock.now() - this.#unavailableAt < RECONNECT_MS;
-  }
-
-  #pause(delayMs = RETRY_EVERY_MS): Promise<void> {
-    return new Promise((resolve) => {
-      this.#clock.setTimeout(resolve, delayMs);
-    });
   }
 
   #keep(disconnect: Disconnect, ageMs: number): KeptDisconnect {
@@ -264,5 +259,3 @@ function isMatch(match: unknown): match is DisconnectMatch {
   const { clientId, topic, data } = match;
   return clientId !== undefined || topic !== undefined || (isObject(data) && Object.keys(data).length > 0);
 }
-
-function ignore(): void {}

@@ -24,7 +24,7 @@ import { figuresOf, type Metrics } from "./metrics.ts";
 import { NativeTopics } from "./native-topics.ts";
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, isDevelopment, type ResolvedOptions } from "./options.ts";
 import type { AnyData, Peer, ServerContext, SharedFrame, Socket } from "./peer.ts";
-import { pendingOf } from "./pending.ts";
+import { guard, pendingOf } from "./pending.ts";
 import { publish } from "./publish.ts";
 import type { Publisher } from "./publisher.ts";
 import type { Routes } from "./routes.ts";
@@ -285,13 +285,10 @@ export class RouterServer implements Server {
   reportOutside(thrown: unknown, clientId?: string): void {
     const error = WsError.wrap(thrown, "INTERNAL");
     if (this.#adapter.onError === undefined) return logError(error);
-    try {
-      pendingOf(this.#adapter.onError(error, clientId === undefined ? {} : { clientId }))?.catch(
-        (failure: unknown) => logError(failure),
-      );
-    } catch (failure) {
-      logError(failure);
-    }
+    guard(
+      () => this.#adapter.onError?.(error, clientId === undefined ? {} : { clientId }),
+      (failure) => logError(failure),
+    );
   }
 
   limitExceeded(info: LimitExceededInfo<AnyData>): void {
@@ -316,15 +313,10 @@ export class RouterServer implements Server {
 
   /** Runs a hook and reports its errors, so that they cannot stop the server. */
   #guard(hook: () => unknown, ctx: ErrorContext<AnyData> | undefined): void {
-    const report = (error: unknown) => {
+    guard(hook, (error) => {
       if (ctx === undefined) this.reportOutside(error);
       else this.#reportHook(error, ctx);
-    };
-    try {
-      pendingOf(hook())?.catch(report);
-    } catch (error) {
-      report(error);
-    }
+    });
   }
 
   // --- end ---

@@ -29,6 +29,9 @@ export function within<T>(
   });
 }
 
+/** For a rejection that needs no answer. */
+export function ignore(): void {}
+
 export function pause(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     clock.setTimeout(resolve, delayMs);

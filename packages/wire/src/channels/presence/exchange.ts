@@ -2,7 +2,7 @@
 import { uuidv7 } from "../../protocol/uuid.ts";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
 import type { Clock } from "../../time/clock.ts";
-import { pause, within } from "../../time/waits.ts";
+import { ignore, pause, within } from "../../time/waits.ts";
 import type { Batch, States } from "./own-members.ts";
 import {
   decodePresence,
@@ -182,5 +182,3 @@ export class PresenceExchange implements Subscriber, PresenceOutput {
     }, delayMs);
   }
 }
-
-function ignore(): void {}

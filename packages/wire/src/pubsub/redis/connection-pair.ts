@@ -1,7 +1,7 @@
 /** The two connections to one Redis server, one for subscriptions and one for publishing. Reconnects, tests and resubscribes them. */
 import { messageOf } from "../../protocol/error.ts";
 import type { Clock } from "../../time/clock.ts";
-import { within } from "../../time/waits.ts";
+import { ignore, within } from "../../time/waits.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { Reconnector } from "../reconnector.ts";
 import { SelfPing } from "../self-ping.ts";
@@ -268,5 +268,3 @@ export function isMoved(error: unknown): boolean {
 function destroy(connection: RedisConnection): void {
   connection.destroy();
 }
-
-function ignore(): void {}
