@@ -1,5 +1,5 @@
 /** What every history checks, and how long it keeps its state. */
-import type { AppendOptions, History, HistoryPosition } from "./history.ts";
+import type { AppendOptions, History, HistoryPage, HistoryPosition, HistoryReadOptions } from "./history.ts";
 
 /** How long an epoch is kept after the last append, in ms: 30 days. */
 export const EPOCH_KEPT_MS: number = 30 * 24 * 60 * 60_000;
@@ -35,6 +35,11 @@ export function epochIds(): () => string {
   const prefix = [...random].map((part) => part.toString(36)).join("");
   let count = 0;
   return () => `${prefix}.${(count++).toString(36)}`;
+}
+
+/** The page of a topic without an epoch. */
+export function emptyPage({ after }: HistoryReadOptions): HistoryPage {
+  return { epoch: "", top: 0, items: [], isMissing: after !== undefined, hasMore: false, hasEnded: false };
 }
 
 /** The offset of a position that a peer sent; beyond every log when it is not one. */

@@ -11,7 +11,7 @@ import type {
   HistoryPosition,
   HistoryReadOptions,
 } from "./history.ts";
-import { epochIds, invalidAppend, MIN_KEPT_IDS, offsetOf } from "./history-rules.ts";
+import { emptyPage, epochIds, invalidAppend, MIN_KEPT_IDS, offsetOf } from "./history-rules.ts";
 import { Largest, type Sized } from "./largest.ts";
 import type { LocalTopics } from "./local-topics.ts";
 
@@ -123,15 +123,7 @@ export class MemoryHistory implements History {
   read(topic: string, options: HistoryReadOptions): HistoryPage {
     const { after, last = 0, maxItems, maxBytes, create = true } = options;
     const log = this.#find(topic, this.#clock.now()) ?? (create ? this.#create(topic) : undefined);
-    if (log === undefined)
-      return {
-        epoch: "",
-        top: 0,
-        items: [],
-        isMissing: after !== undefined,
-        hasMore: false,
-        hasEnded: false,
-      };
+    if (log === undefined) return emptyPage(options);
     const { epoch, top, items: kept, hasEnded } = log;
     const oldest = top - kept.length + 1;
     const isSame = after?.epoch === epoch && offsetOf(after) <= top;

@@ -9,6 +9,18 @@ import type { AppendOptions, HistoryPage, HistoryPosition, HistoryReadOptions } 
  */
 export const HEARTBEATS = "\uD800";
 
+/** What every transport needs. */
+export interface TransportSettings {
+  /** What every name at the broker begins with. */
+  readonly prefix: string;
+  /** Identifies this process on the broker. */
+  readonly id: string;
+  readonly clock: Clock;
+  readonly replyTimeoutMs: number;
+  /** Whether nothing is subscribed. */
+  readonly onlyPublishes?: boolean;
+}
+
 /** Carries messages by topic over a broker. Connects at the first call and reconnects by itself. */
 export interface Transport {
   /** Whether publishes can be sent and all subscriptions are active, as far as this process knows. */

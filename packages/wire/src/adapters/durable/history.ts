@@ -11,6 +11,7 @@ import type {
 } from "../../pubsub/history.ts";
 import {
   EPOCH_KEPT_MS,
+  emptyPage,
   epochIds,
   invalidAppend,
   MIN_KEPT_IDS,
@@ -118,10 +119,7 @@ export class DurableHistory implements History {
   #read(topic: string, options: HistoryReadOptions): HistoryPage {
     const { after, last = 0, maxItems, maxBytes, create = true } = options;
     const log = this.#find(topic, this.#clock.now()) ?? (create ? this.#create(topic) : undefined);
-    if (log === undefined) {
-      const isMissing = after !== undefined;
-      return { epoch: "", top: 0, items: [], isMissing, hasMore: false, hasEnded: false };
-    }
+    if (log === undefined) return emptyPage(options);
     const { epoch, top, hasEnded } = log;
     const isSame = after?.epoch === epoch && offsetOf(after) <= top;
     const first = after === undefined ? Math.max(1, top - last + 1) : isSame ? after.offset + 1 : 1;

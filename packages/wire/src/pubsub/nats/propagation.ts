@@ -3,8 +3,8 @@
  * the others learn of it over their routes, in order. So this process publishes a probe after the subscription, and the
  * processes at other servers reply: a reply proves that the replying process's server knows the subscription.
  */
-import type { Clock } from "../../time/clock.ts";
 import { pause } from "../../time/waits.ts";
+import type { TransportSettings } from "../transport.ts";
 import { type NatsConnection, type NatsSubscription, publishUnlessDraining } from "./connection.ts";
 
 /** How often a process announces the server it is connected to. */
@@ -21,12 +21,8 @@ const PROBE_EVERY_MS = 5;
 const NOTICE = /^([0-9a-z-]{1,40}) (\S{1,100}) ([0-9]{1,15})$/;
 const MAX_SERVERS = 1_000;
 
-export interface NatsPropagationOptions {
+export interface NatsPropagationOptions extends Pick<TransportSettings, "prefix" | "id" | "clock"> {
   readonly connection: NatsConnection;
-  readonly prefix: string;
-  /** Identifies this process on the broker. */
-  readonly id: string;
-  readonly clock: Clock;
 }
 
 export class NatsPropagation {

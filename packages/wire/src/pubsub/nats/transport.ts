@@ -1,8 +1,7 @@
 /** The transport over a NATS connection that the application opened and owns. */
-import type { Clock } from "../../time/clock.ts";
-import { within } from "../../time/waits.ts";
+import { ignore, within } from "../../time/waits.ts";
 import { SelfPing } from "../self-ping.ts";
-import { HEARTBEATS, type Transport, type TransportEvents } from "../transport.ts";
+import { HEARTBEATS, type Transport, type TransportEvents, type TransportSettings } from "../transport.ts";
 import { type NatsConnection, type NatsSubscription, publishUnlessDraining } from "./connection.ts";
 import { NatsPropagation } from "./propagation.ts";
 
@@ -12,15 +11,8 @@ interface TopicSubscription {
   refusal: Error | undefined;
 }
 
-export interface NatsTransportOptions {
+export interface NatsTransportOptions extends TransportSettings {
   readonly connection: NatsConnection;
-  readonly prefix: string;
-  /** Identifies this process on the broker. */
-  readonly id: string;
-  readonly clock: Clock;
-  readonly replyTimeoutMs: number;
-  /** Whether nothing is subscribed. */
-  readonly onlyPublishes?: boolean;
 }
 
 export class NatsTransport implements Transport {
@@ -196,5 +188,3 @@ export class NatsTransport implements Transport {
     this.#events.resumed(this.#lostAt);
   }
 }
-
-function ignore(): void {}

@@ -1,8 +1,7 @@
 /** The transport over a Redis Cluster: connects to each node that holds a channel in use, and follows channels when their slots move. */
-import type { Clock } from "../../time/clock.ts";
 import { pause, within } from "../../time/waits.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import type { Transport, TransportEvents } from "../transport.ts";
+import type { Transport, TransportEvents, TransportSettings } from "../transport.ts";
 import { slotOf } from "./channel-slot.ts";
 import { topicChannel, topicOf, topicsOf } from "./channels.ts";
 import type { RedisAddress, RedisSource } from "./connection.ts";
@@ -20,18 +19,11 @@ const MAX_NAMES = 100_000;
 /** The pause before a script is sent again while the keys of its slot are being moved. */
 const TRY_AGAIN_AFTER_MS = 25;
 
-export interface RedisClusterOptions {
+export interface RedisClusterOptions extends TransportSettings {
   readonly subscriberSource: RedisSource;
   readonly publisherSource: RedisSource;
-  readonly prefix: string;
-  /** Identifies this process on the broker. */
-  readonly id: string;
-  readonly clock: Clock;
-  readonly replyTimeoutMs: number;
   /** Whether a restarted node has every frame of the history. */
   readonly durable: boolean;
-  /** Whether no connection subscribes. */
-  readonly onlyPublishes?: boolean;
 }
 
 /** Where a channel is subscribed. */

@@ -1,23 +1,15 @@
 /** The transport over a single Redis server, with or without Sentinels. */
-import type { Clock } from "../../time/clock.ts";
-import type { Transport, TransportEvents } from "../transport.ts";
+import type { Transport, TransportEvents, TransportSettings } from "../transport.ts";
 import { topicChannel, topicOf, topicsOf } from "./channels.ts";
 import type { MessageListener, RedisConnection } from "./connection.ts";
 import { RedisConnectionPair } from "./connection-pair.ts";
 import { RedisLogs } from "./logs.ts";
 
-export interface RedisTransportOptions {
+export interface RedisTransportOptions extends TransportSettings {
   readonly openSubscriber: (listener: MessageListener) => Promise<RedisConnection>;
   readonly openPublisher: (listener: MessageListener) => Promise<RedisConnection>;
-  readonly prefix: string;
-  /** Identifies this process on the broker. */
-  readonly id: string;
-  readonly clock: Clock;
-  readonly replyTimeoutMs: number;
   /** Whether a restarted server has every frame of the history. */
   readonly durable: boolean;
-  /** Whether no connection subscribes. */
-  readonly onlyPublishes?: boolean;
 }
 
 export class RedisTransport implements Transport {
