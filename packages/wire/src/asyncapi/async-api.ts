@@ -2,7 +2,7 @@
 import type { ConnectionData } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { AnyChannel } from "../schema/channel.ts";
-import type { AnyMessageSchema } from "../schema/message.ts";
+import type { AnyMessageSchema, DurableConfig } from "../schema/message.ts";
 import { isMessageSchema, notASchema } from "../schema/message-schema.ts";
 import type { StandardSchema } from "../schema/standard-schema.ts";
 import type {
@@ -126,27 +126,20 @@ class Parts {
 
   receive(schema: AnyMessageSchema): void {
     const { type, response, durable } = schema;
-    if (response === undefined) {
-      const key = this.#messages.event(schema);
-      return this.#add(`receive.${key}`, { action: "receive", messages: [key] });
-    }
-    const key = this.#messages.request(schema);
+    if (response === undefined) return this.#add("receive", this.#messages.add(schema, "event"));
+    const key = this.#messages.add(schema, "request");
     const reply = [
-      this.#messages.response(response),
+      this.#messages.add(response, "response"),
       this.#messages.progress(type, schema.progress),
       this.#messages.error(schema),
     ];
-    this.#add(`receive.${key}`, { action: "receive", messages: [key], reply, durable });
+    this.#add("receive", key, reply, durable);
   }
 
   send(schema: AnyMessageSchema): void {
-    if (schema.response === undefined) {
-      const key = this.#messages.event(schema);
-      return this.#add(`send.${key}`, { action: "send", messages: [key] });
-    }
-    const key = this.#messages.ask(schema);
-    const reply = [this.#messages.answer(schema.response)];
-    this.#add(`send.${key}`, { action: "send", messages: [key], reply });
+    if (schema.response === undefined) return this.#add("send", this.#messages.add(schema, "event"));
+    const key = this.#messages.add(schema, "ask");
+    this.#add("send", key, [this.#messages.add(schema.response, "answer")]);
   }
 
   addChannel({ pattern, params, paramNames, events, presence, history }: AnyChannel): void {
@@ -180,7 +173,7 @@ class Parts {
       throw new TypeError(
         `Two channels or topics have the key "${key}" in the document, the last one is "${address}". Rename one of them.`,
       );
-    const keys = events.map((event) => this.#messages.event(event));
+    const keys = events.map((event) => this.#messages.add(event, "event"));
     const messages = Object.fromEntries(keys.map((name) => [name, component(name)]));
     this.channels[key] = { address, ...rest, messages };
     this.operations[`send.${key}`] = {
@@ -190,23 +183,15 @@ class Parts {
     };
   }
 
-  #add(
-    name: string,
-    operation: {
-      readonly action: "receive" | "send";
-      readonly messages: readonly string[];
-      readonly reply?: readonly string[];
-      readonly durable?: { readonly keepMs: number } | undefined;
-    },
-  ): void {
-    const { action, messages, reply, durable } = operation;
-    for (const key of [...messages, ...(reply ?? [])]) this.#onConnection[key] = component(key);
+  /** `reply`: the keys of the frames that answer the message. */
+  #add(action: "receive" | "send", key: string, reply?: readonly string[], durable?: DurableConfig): void {
+    for (const each of [key, ...(reply ?? [])]) this.#onConnection[each] = component(each);
     const channel = { $ref: `#/channels/${CONNECTION}` };
-    const refs = (keys: readonly string[]): Reference[] => keys.map((key) => inChannel(CONNECTION, key));
-    this.operations[name] = {
+    const refs = (keys: readonly string[]): Reference[] => keys.map((each) => inChannel(CONNECTION, each));
+    this.operations[`${action}.${key}`] = {
       action,
       channel,
-      messages: refs(messages),
+      messages: refs([key]),
       ...(reply && { reply: { channel, messages: refs(reply) } }),
       ...(durable && { "x-halyard-durable": { keepMs: durable.keepMs } }),
     };

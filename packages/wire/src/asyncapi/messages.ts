@@ -42,26 +42,6 @@ export class Messages {
     return this.#schemas.place(this.#convert(schema, where), name);
   }
 
-  event(schema: AnyMessageSchema): string {
-    return this.#add(schema, "event");
-  }
-
-  request(schema: AnyMessageSchema): string {
-    return this.#add(schema, "request");
-  }
-
-  response(schema: AnyMessageSchema): string {
-    return this.#add(schema, "response");
-  }
-
-  ask(schema: AnyMessageSchema): string {
-    return this.#add(schema, "ask");
-  }
-
-  answer(schema: AnyMessageSchema): string {
-    return this.#add(schema, "answer");
-  }
-
   progress(type: string, schema: StandardSchema | undefined): string {
     const key = this.#freeKey(`${type}.progress`);
     const payload =
@@ -101,7 +81,8 @@ export class Messages {
     return declared.length === 0 ? ERROR_PAYLOAD : { anyOf: [...declared, ERROR_PAYLOAD] };
   }
 
-  #add(schema: AnyMessageSchema, role: Role): string {
+  /** Adds the message unless it has this role already. Returns its key. */
+  add(schema: AnyMessageSchema, role: Role): string {
     const roles = this.#keys.get(schema) ?? new Map<Role, string>();
     this.#keys.set(schema, roles);
     const known = roles.get(role);
