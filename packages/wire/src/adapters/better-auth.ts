@@ -136,7 +136,9 @@ export function betterAuthSession(
     { token }: { readonly token: string | undefined },
   ): Promise<object | undefined> {
     if (!isFollowed) throw notFollowed();
-    const caller = await find(auth, headers, token);
+    const caller = await findCaller(auth, { headers, token }).catch((cause: unknown) => {
+      throw new WsError("UNAVAILABLE", "The session could not be read.", undefined, { cause });
+    });
     // A caller with a token means to be identified, and is never taken for an anonymous visitor.
     if (caller === undefined) return anonymous && token === undefined ? {} : undefined;
     const extra = await extraOf?.(caller);
@@ -162,18 +164,6 @@ export function betterAuthSession(
     });
   };
   return Object.assign(authenticate, { follow });
-}
-
-async function find(
-  auth: AuthInstance,
-  headers: Headers,
-  token: string | undefined,
-): Promise<SessionCaller | undefined> {
-  try {
-    return await findCaller(auth, { headers, token });
-  } catch (error) {
-    throw new WsError("UNAVAILABLE", "The session could not be read.", undefined, { cause: error });
-  }
 }
 
 function notInDurableObjects(): TypeError {

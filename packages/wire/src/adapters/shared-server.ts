@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 type Listener = (...args: never[]) => unknown;
 
 /** `others`: another listener may handle it, so nothing may be written to its socket. `unclear`: there is no `path` to tell. */
-export type Claim = "ours" | "others" | "unknown-path" | "unclear";
+export type Claim = "ours" | "others" | "unclear";
 
 /** The paths of the upgrade listeners of this package. Undefined: every path. */
 const paths = new WeakMap<Listener, string | undefined>();
@@ -33,11 +33,10 @@ export function claimOf(
     if (!isShared) return "ours";
     return isTakenBy(listeners, listener, pathname) ? "others" : "unclear";
   }
-  if (pathname === path) return "ours";
-  if (!isShared) return "unknown-path";
+  if (pathname === path || !isShared) return "ours";
   // Only listeners of this package: their paths are known, so the first one may answer for all of them.
   const isAnswerable = listeners[0] === listener && listeners.every((each) => paths.has(each));
-  return isAnswerable && !isTakenBy(listeners, listener, pathname) ? "unknown-path" : "others";
+  return isAnswerable && !isTakenBy(listeners, listener, pathname) ? "ours" : "others";
 }
 
 /** Whether another listener of this package handles the path. */

@@ -57,12 +57,7 @@ export function createTarget(
 function resultOf(result: AppendResult): PublishResult {
   if (!result.ok) {
     const { error, retryable, details } = result;
-    return {
-      ok: false,
-      error: failureOf(error),
-      retryable,
-      ...(details && { details }),
-    };
+    return { ok: false, error: failureOf(error), retryable, ...(details && { details }) };
   }
   return { ok: true, ...(result.matchedLocal !== undefined && { matchedLocal: result.matchedLocal }) };
 }

@@ -1,6 +1,3 @@
 /** Entry point `@halyard/wire/client/zod`: the same names as `@halyard/wire/client`. */
-export { attachCall, startCall } from "./calls.ts";
-export { joinChannel } from "./channels.ts";
-export { wsClient } from "./client.ts";
-export { handle } from "./handle.ts";
 export type * from "./index.ts";
+export { attachCall, handle, joinChannel, startCall, wsClient } from "./index.ts";

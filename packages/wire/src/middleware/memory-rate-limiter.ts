@@ -32,13 +32,9 @@ export class MemoryRateLimiter implements RateLimiter {
     if (++this.#calls % SWEEP_EVERY === 0) this.#sweep(now);
     const bucket = this.#buckets.get(key) ?? { tokens: this.capacity, filledAt: now };
     const tokens = tokensAt(bucket, this.#size, now);
-    if (cost > this.capacity) return { allowed: false, remaining: Math.floor(tokens), retryAfterMs: null };
     if (cost > tokens) {
-      return {
-        allowed: false,
-        remaining: Math.floor(tokens),
-        retryAfterMs: waitFor(bucket, this.#size, cost, now),
-      };
+      const retryAfterMs = cost > this.capacity ? null : waitFor(bucket, this.#size, cost, now);
+      return { allowed: false, remaining: Math.floor(tokens), retryAfterMs };
     }
     bucket.tokens = tokens - cost;
     bucket.filledAt = now;

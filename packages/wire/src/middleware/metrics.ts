@@ -89,6 +89,8 @@ export class ServerMetrics implements Metrics {
     });
     const total = (name: keyof ServerCounters): number =>
       [...this.#servers].reduce((sum, { counters }) => sum + counters[name], this.#past[name]);
+    const totals = (name: string, help: string, of: keyof ServerCounters): Figure =>
+      counter(name, help, () => [{ value: total(of) }]);
     return [
       gauge("connections", "Open connections", ({ connections }) => connections),
       gauge("topics", "Topics with a subscriber on this process", ({ topics }) => topics),
@@ -105,25 +107,23 @@ export class ServerMetrics implements Metrics {
       counter("closed", "Connections closed, by code", () =>
         [...this.#closed].map(([code, value]) => ({ labels: { code: String(code) }, value })),
       ),
-      counter("refused_upgrades", "Upgrades refused because of a connection or rate limit", () => [
-        { value: total("refusedUpgrades") },
-      ]),
-      counter("refused_inbound", "Messages refused because too many bytes of earlier ones were held", () => [
-        { value: total("refusedInbound") },
-      ]),
-      counter("shed", "Published frames dropped because a peer read too slowly", () => [
-        { value: total("shed") },
-      ]),
+      totals("refused_upgrades", "Upgrades refused because of a connection or rate limit", "refusedUpgrades"),
+      totals(
+        "refused_inbound",
+        "Messages refused because too many bytes of earlier ones were held",
+        "refusedInbound",
+      ),
+      totals("shed", "Published frames dropped because a peer read too slowly", "shed"),
       counter("gaps", "Gaps reported to peers, by reason", () => [
         { labels: { reason: "shed" }, value: total("shedGaps") },
         { labels: { reason: "bus" }, value: total("busGaps") },
       ]),
-      counter("dropped_progress", "Progress frames dropped because a peer read too slowly", () => [
-        { value: total("droppedProgress") },
-      ]),
-      counter("over_budget", "Connections closed because the process exceeded its buffer budget", () => [
-        { value: total("overBudget") },
-      ]),
+      totals("dropped_progress", "Progress frames dropped because a peer read too slowly", "droppedProgress"),
+      totals(
+        "over_budget",
+        "Connections closed because the process exceeded its buffer budget",
+        "overBudget",
+      ),
       {
         name: "halyard.wire.bus.connected",
         help: "Whether the broker is connected: 1 or 0",

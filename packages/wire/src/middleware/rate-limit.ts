@@ -55,13 +55,9 @@ function pass<Data extends ConnectionData>(
       "RESOURCE_EXHAUSTED",
       "The cost of this message exceeds the capacity of the rate limit.",
       undefined,
-      {
-        retryable: false,
-      },
+      { retryable: false },
     );
-  } else {
-    ctx.error("RESOURCE_EXHAUSTED", "Too many messages.", undefined, { retryAfterMs });
-  }
+  } else ctx.error("RESOURCE_EXHAUSTED", "Too many messages.", undefined, { retryAfterMs });
   return undefined;
 }
 

@@ -80,16 +80,14 @@ export class RedisRateLimiter implements RateLimiter {
   async consume(key: string, cost: number): Promise<RateLimitVerdict> {
     checkCost(cost);
     const args = [this.capacity, this.#tokensPerSecond, cost, this.#now?.() ?? ""].map(String);
-    let reply: unknown;
     try {
       if (this.#pending >= MAX_PENDING) throw new Error(`Redis has not replied to ${MAX_PENDING} commands.`);
-      reply = await this.#inTime(this.#run(this.#prefix + key, args));
+      return toVerdict(await this.#inTime(this.#run(this.#prefix + key, args)));
     } catch (cause) {
       throw new WsError("UNAVAILABLE", "The rate limit could not be checked. Retry later.", undefined, {
         cause,
       });
     }
-    return toVerdict(reply);
   }
 
   #inTime(reply: Promise<unknown>): Promise<unknown> {
@@ -110,11 +108,8 @@ export class RedisRateLimiter implements RateLimiter {
 
 function toVerdict(reply: unknown): RateLimitVerdict {
   const [allowed, remaining, waitMs] = Array.isArray(reply) ? reply.map(Number) : [];
-  if (remaining === undefined || waitMs === undefined) {
-    throw new WsError("UNAVAILABLE", "The rate limit could not be checked. Retry later.", undefined, {
-      cause: new Error("The reply of Redis is not that of the rate limit script."),
-    });
-  }
+  if (remaining === undefined || waitMs === undefined)
+    throw new Error("The reply of Redis is not that of the rate limit script.");
   return { allowed: allowed === 1, remaining, retryAfterMs: waitMs === -1 ? null : waitMs };
 }
 

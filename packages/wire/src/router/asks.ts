@@ -47,10 +47,7 @@ export class Asks {
         this.#connection.send(CONTROL.abort, undefined, id);
         ask.settle(error);
       };
-      const cancel = (): void =>
-        giveUp(
-          new WsError("CANCELLED", "The server cancelled its request.", undefined, { cause: signal?.reason }),
-        );
+      const cancel = (): void => giveUp(cancelled(signal));
       const timeout = new Timeout(() =>
         giveUp(
           new WsError(
@@ -95,10 +92,7 @@ export class Asks {
   #check(type: string, signal: AbortSignal | undefined): void {
     const { greets, isOpen, server } = this.#connection;
     const limit = server.options.maxInflightRpcsPerSocket;
-    if (signal?.aborted)
-      throw new WsError("CANCELLED", "The server cancelled its request.", undefined, {
-        cause: signal.reason,
-      });
+    if (signal?.aborted) throw cancelled(signal);
     if (!isOpen) throw left(type);
     if (!greets)
       throw new WsError(
@@ -142,6 +136,10 @@ export class Asks {
   end(): void {
     for (const ask of [...this.#pending.values()]) ask.settle(left(ask.type));
   }
+}
+
+function cancelled(signal: AbortSignal | undefined): WsError {
+  return new WsError("CANCELLED", "The server cancelled its request.", undefined, { cause: signal?.reason });
 }
 
 function left(type: string): WsError {

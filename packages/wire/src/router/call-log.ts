@@ -1,7 +1,6 @@
 /** The log of one durable call in the history of the pub/sub: a header, its items, and its end. */
 import { isObject } from "../protocol/checks.ts";
-import type { ErrorPayload } from "../protocol/error.ts";
-import { WsError } from "../protocol/error.ts";
+import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type {
   AppendOptions,
   AppendResult,

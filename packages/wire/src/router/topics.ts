@@ -123,9 +123,7 @@ function admit(connection: Connection, topic: string, allowed: boolean): void | 
       "RESOURCE_EXHAUSTED",
       `This connection already has ${limit} topics, which is the limit. Unsubscribe from one first.`,
       undefined,
-      {
-        retryable: false,
-      },
+      { retryable: false },
     );
   }
   connection.topics.add(topic);

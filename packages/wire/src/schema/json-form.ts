@@ -40,19 +40,12 @@ export function findNonJson(
   const node = nodeOf(schema);
   if (node === undefined) return findIn(valuesOf(schema), path, seen);
   if (REMEDIES[node.type] !== undefined) return { path, type: node.type };
-  return (
-    findIn(valuesOf(node.fields), path, seen) ??
-    findIn(
-      node.elements.map((element) => ["[]", element]),
-      path,
-      seen,
-    ) ??
-    findIn(
-      node.same.map((inner) => ["", inner]),
-      path,
-      seen,
-    )
-  );
+  const children = [
+    ...valuesOf(node.fields),
+    ...node.elements.map((element) => ["[]", element] as const),
+    ...node.same.map((inner) => ["", inner] as const),
+  ];
+  return findIn(children, path, seen);
 }
 
 function findIn(

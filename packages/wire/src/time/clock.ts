@@ -22,13 +22,7 @@ export const systemClock: Clock = {
   setTimeout(callback, delayMs) {
     const handle: unknown = setTimeout(callback, delayMs);
     // On Node and Bun, a timer must not keep the process alive.
-    if (
-      typeof handle === "object" &&
-      handle !== null &&
-      "unref" in handle &&
-      typeof handle.unref === "function"
-    )
-      handle.unref();
+    (handle as { unref?: () => void }).unref?.();
     return handle;
   },
   clearTimeout: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
