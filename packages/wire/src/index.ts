@@ -65,7 +65,7 @@ export { createRouter, type Router } from "./router/router.ts";
 export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
 export { createPublisher, type PublisherOptions, type TopicPublisher } from "./router/topic-publisher.ts";
 export type { MessageArguments } from "./schema/arguments.ts";
-export { live } from "./schema/build-channel.ts";
+export { live, type ParamNames } from "./schema/build-channel.ts";
 export { type BytesOptions, bytes } from "./schema/bytes.ts";
 export type * from "./schema/channel.ts";
 export type * from "./schema/declared-errors.ts";

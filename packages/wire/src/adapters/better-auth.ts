@@ -21,12 +21,7 @@ export type {
   UserRow,
 } from "@halyard/sessions";
 export type { OpenContext } from "../router/context.ts";
-export type {
-  ConnectionFollower,
-  FollowConnections,
-  FollowedConnection,
-  FollowedServer,
-} from "../router/following.ts";
+export type * from "../router/following.ts";
 export type { ConnectionData } from "../router/peer.ts";
 
 /** The fields of `ctx.data` that come from the session. */

@@ -9,19 +9,7 @@ export type {
   WsErrorOptions,
 } from "../protocol/error.ts";
 export type { MessageArguments } from "../schema/arguments.ts";
-export type {
-  AnyChannel,
-  AnyMember,
-  Channel,
-  ChannelHistory,
-  Member,
-  MemberPage,
-  MemberPageOptions,
-  ParamsInput,
-  ParamsOutput,
-  PresenceInput,
-  PresenceOutput,
-} from "../schema/channel.ts";
+export type * from "../schema/channel.ts";
 export type * from "../schema/declared-errors.ts";
 export type * from "../schema/message.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "../schema/standard-schema.ts";

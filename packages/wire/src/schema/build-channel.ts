@@ -5,6 +5,11 @@ import type { AnyMessageSchema } from "./message.ts";
 import { isMessageSchema, notASchema } from "./message-schema.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 
+/** The names of the parameters of a pattern. */
+export type ParamNames<Pattern extends string> = Pattern extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamNames<Rest>
+  : never;
+
 interface ChannelConfig {
   readonly params?: unknown;
   readonly events?: unknown;

@@ -42,11 +42,6 @@ export interface Channel<
   readonly presence: Presence;
 }
 
-/** The names of the parameters of a pattern. */
-export type ParamNames<Pattern extends string> = Pattern extends `${string}{${infer Name}}${infer Rest}`
-  ? Name | ParamNames<Rest>
-  : never;
-
 /** The parameters as a caller passes them; an empty object when the channel has none. */
 export type ParamsInput<C extends AnyChannel> = C["params"] extends StandardSchema
   ? InferInput<C["params"]>

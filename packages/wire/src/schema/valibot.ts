@@ -1,9 +1,9 @@
 /** `message()`, `rpc()` and `channel()` with Valibot. Object schemas and raw shapes become strict. */
 import * as v from "valibot";
 import { buildMessage, buildRpc, type Library } from "./build.ts";
-import { buildChannel } from "./build-channel.ts";
+import { buildChannel, type ParamNames } from "./build-channel.ts";
 import { type BytesOptions, describeBytes, isBytes, NOT_BYTES, toBytes } from "./bytes.ts";
-import type { AnyChannel, Channel, ChannelHistory, ParamNames } from "./channel.ts";
+import type { AnyChannel, Channel, ChannelHistory } from "./channel.ts";
 import type { ErrorConfigs, ErrorsJson, ErrorsKey, ErrorsOf, OptionsJson } from "./declared-errors.ts";
 import type { Json, OnlyRefused, RefuseNonJson } from "./json-type.ts";
 import type { AnyMessageSchema, MessageSchema, RpcOptionsOf, RpcSchema, StreamOrDurable } from "./message.ts";
