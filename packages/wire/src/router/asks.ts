@@ -4,7 +4,7 @@ import { type Envelope, encode } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema, ReceivedMessage, RpcSchema } from "../schema/message.ts";
 import { notASchema } from "../schema/message-schema.ts";
-import { checkOutbound, readPayload } from "../schema/validate.ts";
+import { checkOutbound, readPart } from "../schema/validate.ts";
 import { Timeout } from "../time/timers.ts";
 import type { Connection } from "./contracts.ts";
 import { checkFrameSize } from "./frame-size.ts";
@@ -127,8 +127,7 @@ export class Asks {
       return new WsError("INTERNAL", `The client's response to ${type} is not ${response.type}.`);
     const { meta } = envelope;
     const { validator } = this.#connection.server.options;
-    const received = { ...envelope, payload: answer.payload };
-    const payload = readPayload(validator, response, received, "INTERNAL");
+    const payload = readPart(validator, response, "payload", answer.payload, "INTERNAL");
     return { type: response.type, meta, payload } as ReceivedMessage<AnyMessageSchema>;
   }
 

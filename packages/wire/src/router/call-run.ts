@@ -2,7 +2,7 @@
 import { byteLength } from "../protocol/bytes.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
-import { checkOutbound, readProgress } from "../schema/validate.ts";
+import { checkOutbound, readPart } from "../schema/validate.ts";
 import { Timeout } from "../time/timers.ts";
 import { pause } from "../time/waits.ts";
 import {
@@ -19,7 +19,7 @@ import type { Connection } from "./contracts.ts";
 import { declaredFailure } from "./declared-failure.ts";
 import { fail, isCausedBy } from "./failure.ts";
 import { InboundEvent } from "./inbound-event.ts";
-import { attempt, guard } from "./pending.ts";
+import { attempt, guard, handled } from "./pending.ts";
 
 /** Items that are being appended, per call. */
 const MAX_WAITING = 64;
@@ -105,7 +105,7 @@ export class CallRun extends InboundEvent {
 
   progress(item?: unknown): Promise<void> {
     if (!this.isRunning) return this.#refused();
-    readProgress(this.ws.server.options.validator, this.#schema, item, "INTERNAL");
+    readPart(this.ws.server.options.validator, this.#schema, "progress", item, "INTERNAL");
     const frame = itemFrame(item);
     this.#check(frame);
     this.#activeAt = this.ws.server.clock.now();
@@ -154,8 +154,7 @@ export class CallRun extends InboundEvent {
       },
     );
     this.#appended = done;
-    done.catch(() => undefined);
-    return done;
+    return handled(done);
   }
 
   #lose(error: unknown): void {
@@ -164,11 +163,8 @@ export class CallRun extends InboundEvent {
   }
 
   #refused(): Promise<void> {
-    const refused = Promise.reject(
-      this.#ending ?? new WsError("INTERNAL", `${this.type} has its response already.`),
-    );
-    refused.catch(() => undefined);
-    return refused;
+    const error = this.#ending ?? new WsError("INTERNAL", `${this.type} has its response already.`);
+    return handled(Promise.reject(error));
   }
 
   override wasEndedBy(error: unknown): boolean {

@@ -8,7 +8,7 @@ import { decode, type Envelope } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
 import { withIssue } from "../schema/issues.ts";
-import { readMeta, readPayload } from "../schema/validate.ts";
+import { readMeta, readPart } from "../schema/validate.ts";
 import { Timeout } from "../time/timers.ts";
 import type { MessageMeta, RpcContext } from "./context.ts";
 import type { Connection, ControlRoute, WaitingMessage } from "./contracts.ts";
@@ -84,7 +84,7 @@ function read(connection: Connection, route: Route, envelope: Envelope, received
   // A request that attaches to a durable call has no payload.
   const isWhole = route.schema.durable === undefined || !isAttach(termsOf(envelope.meta)?.key);
   const payload = isWhole
-    ? readPayload(options.validator, route.schema, envelope, "INVALID_ARGUMENT")
+    ? readPart(options.validator, route.schema, "payload", envelope.payload, "INVALID_ARGUMENT")
     : undefined;
   const { schema } = route;
   const meta =

@@ -22,6 +22,12 @@ export function attempt(call: () => unknown): unknown {
   }
 }
 
+/** Marks a rejection as handled: the handler may not await the promise, and an unhandled one would end the process. */
+export function handled(promise: Promise<void>): Promise<void> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
 /** Runs the function. What it throws, or its promise rejects with, is passed to `failed`. */
 export function guard(run: () => unknown, failed: (error: unknown) => unknown): void {
   try {

@@ -4,13 +4,14 @@ import { CONTROL } from "../protocol/control.ts";
 import { encodeShort } from "../protocol/encode-short.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
-import { checkOutbound, readProgress } from "../schema/validate.ts";
+import { checkOutbound, readPart } from "../schema/validate.ts";
 import type { Timeout } from "../time/timers.ts";
 import type { RpcContext, SendOptions } from "./context.ts";
 import type { Connection } from "./contracts.ts";
 import { fail, isCausedBy } from "./failure.ts";
 import { checkFrameSize } from "./frame-size.ts";
 import { InboundCall } from "./inbound-call.ts";
+import { handled } from "./pending.ts";
 
 /** Items that wait to be sent, per call. */
 const MAX_WAITING = 64;
@@ -83,7 +84,7 @@ export class StreamCall extends InboundCall {
   override progress(item?: unknown): Promise<void> {
     if (!this.isRunning || this.#reply !== undefined) return this.#refused();
     const { clock, options } = this.ws.server;
-    readProgress(options.validator, this.schema, item, "INTERNAL");
+    readPart(options.validator, this.schema, "progress", item, "INTERNAL");
     return this.forward(encodeShort(CONTROL.progress, clock.wall(), this.id, item));
   }
 
@@ -289,10 +290,4 @@ export class StreamCall extends InboundCall {
           `${this.type} had no progress for ${rpcIdleTimeoutMs} ms (rpcIdleTimeoutMs).`,
         );
   }
-}
-
-/** Marks a rejection as handled: the handler may not await the promise, and an unhandled one would end the process. */
-function handled(promise: Promise<void>): Promise<void> {
-  promise.catch(() => undefined);
-  return promise;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { bytes as standardBytes, message as standardMessage } from "../index.ts";
 import * as valibot from "../valibot.ts";
 import * as zod from "../zod.ts";
-import { checkOutbound, readPayload, standardValidator } from "./validate.ts";
+import { checkOutbound, readPart, standardValidator } from "./validate.ts";
 
 const { v } = valibot;
 const { z } = zod;
@@ -20,8 +20,7 @@ function send(schema: (typeof schemas)[keyof typeof schemas], payload: unknown) 
 }
 
 function receive(schema: (typeof schemas)[keyof typeof schemas], payload: unknown) {
-  const envelope = { problem: undefined, type: "CHUNK", meta: {}, payload, hasCustom: false } as const;
-  return readPayload(standardValidator, schema, envelope, "INVALID_ARGUMENT");
+  return readPart(standardValidator, schema, "payload", payload, "INVALID_ARGUMENT");
 }
 
 describe.each(Object.entries(schemas))("bytes() with %s", (_, schema) => {

@@ -6,7 +6,7 @@ import { INITIAL_CREDIT } from "../protocol/call-terms.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "./message.ts";
 import type { Stream, StreamCall, StreamHost } from "./stream.ts";
-import { pick, readProgress, standardValidator } from "./validate.ts";
+import { pick, readPart, standardValidator } from "./validate.ts";
 
 /** Credit is returned for this many items at once. */
 const BATCH = INITIAL_CREDIT / 2;
@@ -162,7 +162,7 @@ export class StreamReader {
       throw new WsError("INTERNAL", "The server sent more progress than it was allowed to.");
     const { progress } = this.#schema;
     const item = this.#strips && progress ? pick(progress, payload) : payload;
-    return readProgress(standardValidator, this.#schema, item, "INTERNAL");
+    return readPart(standardValidator, this.#schema, "progress", item, "INTERNAL");
   }
 
   #control(type: "$ws:credit" | "$ws:abort", payload?: object): void {

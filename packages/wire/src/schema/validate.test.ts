@@ -1,15 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { message, z } from "../zod.ts";
 import { withIssue } from "./issues.ts";
-import { readPayload, standardValidator } from "./validate.ts";
+import { readPart, standardValidator } from "./validate.ts";
 
 const News = message("NEWS", { title: z.string() });
 const payload = { title: "t", extra: 1 };
-const envelope = { problem: undefined, type: "NEWS", meta: {}, payload, hasCustom: false } as const;
 
 describe("a payload that does not match its schema", () => {
   test("names no field in the message, because a peer may read it, but in the details", () => {
-    expect(() => readPayload(standardValidator, News, envelope, "INTERNAL")).toThrow(
+    expect(() => readPart(standardValidator, News, "payload", payload, "INTERNAL")).toThrow(
       expect.objectContaining({
         message: "The payload of NEWS does not match its schema.",
         details: { issues: [{ path: "", message: 'Unrecognized key: "extra"' }] },
@@ -20,7 +19,7 @@ describe("a payload that does not match its schema", () => {
   test("names the field when the peer itself sent it", () => {
     const read = (): void => {
       try {
-        readPayload(standardValidator, News, envelope, "INVALID_ARGUMENT");
+        readPart(standardValidator, News, "payload", payload, "INVALID_ARGUMENT");
       } catch (error) {
         throw withIssue(error);
       }

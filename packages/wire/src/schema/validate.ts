@@ -16,16 +16,6 @@ export type Validator = (
 
 export const standardValidator: Validator = (schema, value) => schema["~standard"].validate(value);
 
-/** The payload of an inbound message after validation; throws a `WsError` with the given code when it is invalid. */
-export function readPayload(
-  validator: Validator,
-  schema: AnyMessageSchema,
-  { payload }: Envelope,
-  code: AnyErrorCode,
-): unknown {
-  return readPart(validator, schema, "payload", payload, code);
-}
-
 /** The meta of an inbound message after validation: the standard keys and those the schema declares. */
 export function readMeta(
   validator: Validator,
@@ -52,16 +42,6 @@ export function checkOutbound(
   if (meta === undefined && schema.meta === undefined) return;
   const declared = declaredPart(schema, meta ?? {}, code);
   readPart(validator, schema, "meta", schema.meta && declared, code);
-}
-
-/** A progress item after validation; throws a `WsError` with the given code when it is invalid. */
-export function readProgress(
-  validator: Validator,
-  schema: AnyMessageSchema,
-  item: unknown,
-  code: AnyErrorCode,
-): unknown {
-  return readPart(validator, schema, "progress", item, code);
 }
 
 /** The meta without its standard keys; throws when the schema declares no meta. */
