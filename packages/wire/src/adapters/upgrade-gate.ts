@@ -1,4 +1,5 @@
 /** Limits upgrades: connections in total, upgrades per second, and upgrades being authenticated. */
+import { type Bucket, bucketAt } from "../time/bucket.ts";
 
 /** How many upgrades and connections a server accepts. */
 export interface UpgradeLimits {
@@ -27,8 +28,7 @@ export class UpgradeGate {
   readonly #now: () => number;
   readonly #random: () => number;
   #pending = 0;
-  #tokens: number;
-  #filledAt: number;
+  #bucket: Bucket;
   /** Upgrades refused in the current second, which began at `#refusedFrom`. */
   #refused = 0;
   #refusedFrom: number;
@@ -41,22 +41,16 @@ export class UpgradeGate {
     random: () => number = Math.random,
   ) {
     this.#limits = {
-      maxPendingUpgrades: positive(
-        "maxPendingUpgrades",
-        limits.maxPendingUpgrades ?? DEFAULT_MAX_PENDING_UPGRADES,
-      ),
-      maxConnections: positive("maxConnections", limits.maxConnections ?? Number.POSITIVE_INFINITY),
-      maxUpgradesPerSecond: positive(
-        "maxUpgradesPerSecond",
-        limits.maxUpgradesPerSecond ?? Number.POSITIVE_INFINITY,
-      ),
+      maxPendingUpgrades: limits.maxPendingUpgrades ?? DEFAULT_MAX_PENDING_UPGRADES,
+      maxConnections: limits.maxConnections ?? Number.POSITIVE_INFINITY,
+      maxUpgradesPerSecond: limits.maxUpgradesPerSecond ?? Number.POSITIVE_INFINITY,
     };
+    for (const [name, value] of Object.entries(this.#limits)) checkPositive(name, value);
     this.#connections = connections;
     this.#now = now;
     this.#random = random;
-    this.#tokens = this.#limits.maxUpgradesPerSecond;
-    this.#filledAt = now();
-    this.#refusedFrom = this.#filledAt;
+    this.#refusedFrom = now();
+    this.#bucket = { tokens: this.#limits.maxUpgradesPerSecond, filledAt: this.#refusedFrom };
   }
 
   /** Admits an upgrade, and `leave` must follow; or returns the refusal. */
@@ -74,14 +68,12 @@ export class UpgradeGate {
   }
 
   #takeToken(): boolean {
-    const { maxUpgradesPerSecond } = this.#limits;
-    if (maxUpgradesPerSecond === Number.POSITIVE_INFINITY) return true;
-    const now = this.#now();
-    const filled = ((now - this.#filledAt) * maxUpgradesPerSecond) / 1_000;
-    this.#tokens = Math.min(Math.max(1, maxUpgradesPerSecond), this.#tokens + filled);
-    this.#filledAt = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
+    const { maxUpgradesPerSecond: tokensPerSecond } = this.#limits;
+    if (tokensPerSecond === Number.POSITIVE_INFINITY) return true;
+    const size = { capacity: Math.max(1, tokensPerSecond), tokensPerSecond };
+    this.#bucket = bucketAt(this.#bucket, size, this.#now());
+    if (this.#bucket.tokens < 1) return false;
+    this.#bucket.tokens--;
     return true;
   }
 
@@ -99,7 +91,7 @@ export class UpgradeGate {
   }
 }
 
-function positive(name: string, value: number): number {
-  if (value > 0) return value;
+function checkPositive(name: string, value: number): void {
+  if (value > 0) return;
   throw new TypeError(`The option ${name} is ${String(value)}, but it must be a number above 0.`);
 }

@@ -3,7 +3,7 @@ import { WsError } from "../protocol/error.ts";
 import type { Server } from "../router/contracts.ts";
 import type { ConnectionData } from "../router/peer.ts";
 import { Admission, overloaded, RETRY_AFTER_MS, timedOut, type Upgrade, type Verdict } from "./admission.ts";
-import { RefusalLog, type RefusalReason } from "./refusal-log.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import type { HandlerOptions } from "./serve-options.ts";
 import { UpgradeGate } from "./upgrade-gate.ts";
 
@@ -27,7 +27,7 @@ export class Upgrades<Data extends ConnectionData> {
     this.#gate = new UpgradeGate(options, () => server.connections.size);
     this.#admission = new Admission(options, {
       error: (error) => this.#reportThrown(error),
-      refused: (reason, text) => this.#refused(reason, text),
+      refused: (reason, text) => this.#log.refused(reason, text),
     });
   }
 
@@ -90,7 +90,7 @@ export class Upgrades<Data extends ConnectionData> {
 
   #reportTimeout(): void {
     const text = `A login was refused (1013): authenticate did not settle within ${this.#timeoutMs} ms (handshakeTimeoutMs). Give the calls it makes a shorter timeout.`;
-    this.#refused("timeout", text);
+    this.#log.refused("timeout", text);
     if (this.#options.onError !== undefined)
       this.#server.reportOutside(new WsError("DEADLINE_EXCEEDED", text));
   }
@@ -99,9 +99,5 @@ export class Upgrades<Data extends ConnectionData> {
   #reportThrown(error: unknown): void {
     if (this.#options.onError !== undefined)
       this.#server.reportOutside(WsError.wrap(error, "UNAUTHENTICATED"));
-  }
-
-  #refused(reason: RefusalReason, text: string): void {
-    this.#log.refused(reason, text);
   }
 }

@@ -1,6 +1,6 @@
 /** The rate of joins of one connection. A refused join reserves its token, so that one retry at its time is enough. */
 import type { ControlCall } from "../router/contracts.ts";
-import { type Bucket, type BucketSize, tokensAt, waitFor } from "../time/bucket.ts";
+import { type Bucket, type BucketSize, bucketAt, waitFor } from "../time/bucket.ts";
 
 /** A client's timer may fire up to this much early. */
 const EARLY_MS = 50;
@@ -40,11 +40,11 @@ export class JoinRate {
 
   /** How long the join has to wait; 0 when it has its token. */
   #waitMs(topic: string, isRepeat: boolean, size: BucketSize, now: number): number {
-    const bucket = filled(this.#bucket, size, now);
+    const bucket = bucketAt(this.#bucket, size, now);
     this.#bucket = bucket;
     if (isRepeat) {
       const repeats = { capacity: size.capacity * REPEATS, tokensPerSecond: size.tokensPerSecond * REPEATS };
-      this.#repeats = filled(this.#repeats, repeats, now);
+      this.#repeats = bucketAt(this.#repeats, repeats, now);
       if (this.#repeats.tokens >= 1) {
         this.#repeats.tokens--;
         return 0;
@@ -65,8 +65,4 @@ export class JoinRate {
     bucket.tokens--;
     return waitMs;
   }
-}
-
-function filled(bucket: Bucket | undefined, size: BucketSize, now: number): Bucket {
-  return { tokens: bucket ? tokensAt(bucket, size, now) : size.capacity, filledAt: now };
 }
