@@ -49,19 +49,13 @@ export class ServerChannels implements Channels {
     this.#registry = registry;
     this.#histories = new Histories(server);
     this.#presence = new ChannelPresence(server, registry, adapter);
-    this.#routes = new Map<string, ControlRoute>([
-      [CONTROL.join, route(CONTROL.join, CONTROL.joined, (call) => this.#join(call))],
-      [CONTROL.leave, route(CONTROL.leave, CONTROL.left, (call) => this.#leave(call))],
-      [
-        CONTROL.members,
-        route(
-          CONTROL.members,
-          CONTROL.members,
-          (call) => this.#presence.answer(call, this.#find(call.payload)),
-          true,
-        ),
-      ],
-    ]);
+    const answer = (call: ControlCall): void => this.#presence.answer(call, this.#find(call.payload));
+    const routes = [
+      route(CONTROL.join, CONTROL.joined, (call) => this.#join(call)),
+      route(CONTROL.leave, CONTROL.left, (call) => this.#leave(call)),
+      route(CONTROL.members, CONTROL.members, answer, true),
+    ];
+    this.#routes = new Map(routes.map((each) => [each.schema.type, each]));
   }
 
   routeOf(type: string): ControlRoute | undefined {

@@ -17,11 +17,6 @@ interface Numbered {
   readonly previous: number;
 }
 
-interface Accepted {
-  readonly topic: string;
-  readonly accepted: number;
-}
-
 /** Numbers the messages that this process publishes. The numbers of all topics are kept in columns, to save memory. */
 export class PublishedPositions {
   readonly #places = new Map<string, number>();
@@ -67,7 +62,7 @@ export class PublishedPositions {
   }
 
   /** Every topic, with the last accepted message; 0 when none was. */
-  *[Symbol.iterator](): Iterator<Accepted> {
+  *[Symbol.iterator](): Iterator<{ readonly topic: string; readonly accepted: number }> {
     for (const [topic, place] of this.#places) yield { topic, accepted: this.#accepted[place] ?? 0 };
   }
 

@@ -8,7 +8,7 @@ import type { PubSub, Subscriber } from "../pubsub/pubsub.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { type CallLog, errorFrame, existing, isEnd, outOfMemory } from "./call-log.ts";
 import { type CallRun, cancelled } from "./call-run.ts";
-import { FollowedProcesses, type Following, HEARTBEATS } from "./followed-processes.ts";
+import { FollowedProcesses, type Follower, HEARTBEATS } from "./followed-processes.ts";
 
 const HEARTBEAT_MS = 1_000;
 /** Published on the topic of a call: a process that reads it asks whether it still runs, and the one that runs it answers. */
@@ -23,7 +23,7 @@ export type Wake = (failure?: WsError) => void;
 interface Watched {
   readonly subscriber: Subscriber;
   readonly wakes: Set<Wake>;
-  readonly followings: Set<Following>;
+  readonly followings: Set<Follower>;
   readonly confirmed: Promise<void>;
 }
 
@@ -142,7 +142,7 @@ export class CallRegistry {
 
   #subscribe(topic: string, id: string): Watched {
     const wakes = new Set<Wake>();
-    const followings = new Set<Following>();
+    const followings = new Set<Follower>();
     const wakeAll = (): void => {
       for (const wake of [...wakes]) wake();
     };
@@ -191,7 +191,7 @@ export class CallRegistry {
   }
 
   /** Follows the process that runs a watched call, and wakes the reader when it does not run it any more. */
-  follow(process: string, id: string, topic: string, wake: Wake): Pick<Following, "isDead" | "stop"> {
+  follow(process: string, id: string, topic: string, wake: Wake): Pick<Follower, "isDead" | "stop"> {
     if (process !== this.process && this.pubsub.spansProcesses)
       return this.#followOther(process, topic, wake);
     const isRunning = (): boolean => this.#isRunning(id);
@@ -203,7 +203,7 @@ export class CallRegistry {
     };
   }
 
-  #followOther(process: string, topic: string, wake: Wake): Pick<Following, "isDead" | "stop"> {
+  #followOther(process: string, topic: string, wake: Wake): Pick<Follower, "isDead" | "stop"> {
     const followings = this.#watched.get(topic)?.followings;
     const ask = (): void => this.#ignore(() => this.pubsub.publish(topic, ASK, {}));
     const following = this.#processes.follow(process, ask, wake);

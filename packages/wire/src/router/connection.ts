@@ -27,8 +27,8 @@ export class ServerConnection implements Connection {
   readonly socket: Socket;
   readonly #outbox: Outbox;
   #state: "open" | "closing" | "closed" = "open";
-  #closeCode: number | undefined;
-  #closeReason = "";
+  /** The close frame that the server sent. */
+  #closing: { readonly code: number; readonly reason: string } | undefined;
   calls: Map<string, CallInFlight> | undefined;
   topics: Set<string> | undefined;
   memberships: Map<string, Membership> | undefined;
@@ -213,16 +213,14 @@ export class ServerConnection implements Connection {
   /** The close frame was sent: the connection ends when the peer answers it, or after `CLOSE_GRACE_MS`. */
   awaitClose(code: number, reason: string): void {
     this.#state = "closing";
-    this.#closeCode = code;
-    this.#closeReason = reason;
+    this.#closing = { code, reason };
     this.#grace = new Timeout(() => this.closed(code, reason));
     this.server.timers.add(this.#grace, CLOSE_GRACE_MS);
     this.socket.changed?.("state");
   }
 
   get closing(): { readonly code: number; readonly reason: string } | undefined {
-    if (this.#state !== "closing" || this.#closeCode === undefined) return undefined;
-    return { code: this.#closeCode, reason: this.#closeReason };
+    return this.#state === "closing" ? this.#closing : undefined;
   }
 
   /** The connection is gone: ends its calls, its timers and its subscriptions, once. */
@@ -237,7 +235,7 @@ export class ServerConnection implements Connection {
     for (const message of this.waiting?.splice(0) ?? []) message.drop();
     this.waiting = undefined;
     this.#held?.close();
-    const byServer = this.#closeCode !== undefined;
-    this.server.forget(this, this.#closeCode ?? code, byServer ? this.#closeReason : reason);
+    const end = this.#closing ?? { code, reason };
+    this.server.forget(this, end.code, end.reason);
   }
 }

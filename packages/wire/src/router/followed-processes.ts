@@ -16,17 +16,7 @@ const ASK_EVERY_MS = 500;
 const CHECK_MS = 250;
 
 /** One reader's view of a call in another process. */
-export interface Following {
-  /** Whether the process does not run the call any more. */
-  readonly isDead: boolean;
-  /** The process has shown that it runs the call. */
-  confirm(): void;
-  /** Messages of the broker may be missing: the process is asked again. */
-  doubt(): void;
-  stop(): void;
-}
-
-class Follower implements Following {
+export class Follower {
   readonly stop: () => void;
   readonly #clock: Clock;
   readonly #ask: () => void;
@@ -46,17 +36,22 @@ class Follower implements Following {
     this.#seenAt = clock.now();
   }
 
+  /** Whether the process does not run the call any more. */
   get isDead(): boolean {
     return this.#state === "dead";
   }
 
+  /** The process has shown that it runs the call. */
   confirm(): void {
     this.#isConfirmed = true;
     this.#limitMs = DEAD_AFTER_MS;
     this.restart();
   }
 
-  /** After a failure of the broker, the other process may be connected later than this one. */
+  /**
+   * Messages of the broker may be missing: the process is asked again. After a failure of the broker, it may be connected
+   * later than this one.
+   */
   doubt(): void {
     this.#isConfirmed = false;
     this.#limitMs = DEAD_AFTER_MS;
@@ -110,7 +105,7 @@ export class FollowedProcesses {
   }
 
   /** `ask` asks whether the process runs the call; `died` is called when it does not. */
-  follow(process: string, ask: () => void, died: () => void): Following {
+  follow(process: string, ask: () => void, died: () => void): Follower {
     const all = this.#followers.get(process) ?? new Set<Follower>();
     const follower = new Follower(this.#clock, ask, died, () => {
       all.delete(follower);

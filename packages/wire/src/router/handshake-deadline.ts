@@ -1,21 +1,17 @@
 /** The deadline of the hooks of a handshake: `onUpgrade` of the adapter, and `onAuth`. */
 import { CLOSE } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
-import { Timeout, type Timers } from "../time/timers.ts";
+import { Timeout } from "../time/timers.ts";
+import type { Server } from "./contracts.ts";
 
 export const DEFAULT_HANDSHAKE_TIMEOUT_MS = 10_000;
-
-interface Deadline {
-  readonly timers: Timers;
-  readonly handshakeTimeoutMs: number;
-}
 
 /**
  * The result of a hook, or `late` when it does not settle in time: the connection is then closed with 1013, so that its
  * client tries again, and `report` gets the error.
  */
 export function inHandshakeTime<T>(
-  { timers, handshakeTimeoutMs }: Deadline,
+  { timers, handshakeTimeoutMs }: Pick<Server, "timers" | "handshakeTimeoutMs">,
   hook: string,
   pending: Promise<T>,
   late: T,

@@ -1,18 +1,11 @@
-/** A text that changes when a value changes, and an estimate of the value's size when it is cloned. */
-
-export interface Fingerprint {
-  /** Equal for equal values. */
-  readonly text: string;
-  /** An upper bound of the size in the platform's format. */
-  readonly bytes: number;
-}
+/** A text that changes when a value changes, and an upper bound of the value's size in the platform's format. */
 
 /** Upper bound for one number, tag or length in the platform's format. */
 const UNIT_BYTES = 10;
 const LATIN = /^[\0-\xff]*$/;
 
 /** For any value that can be cloned; for other values, the later clone throws. */
-export function fingerprint(value: unknown): Fingerprint {
+export function fingerprint(value: unknown): { readonly text: string; readonly bytes: number } {
   let bytes = UNIT_BYTES;
   const seen = new Map<object, number>();
   const buffers = new Set<ArrayBufferLike>();

@@ -27,12 +27,6 @@ const MAX_LIST_LENGTH = 1_000_000;
 /** Of UTF-8 for each UTF-16 unit, and the other fields of a frame. */
 const MAX_BYTES_PER_UNIT = 4;
 
-/** The part of a server that presence uses. */
-export interface PresenceServer {
-  readonly clock: Clock;
-  readonly timers: Timers;
-}
-
 /** Options of presence. */
 export interface ServerPresenceOptions {
   /** A longer list is sent as a count. Default 16 MiB. */
@@ -58,7 +52,7 @@ export class ServerPresence {
 
   /** Without a pub/sub, this server is alone. */
   constructor(
-    { clock, timers }: PresenceServer,
+    { clock, timers }: { readonly clock: Clock; readonly timers: Timers },
     pubsub: PubSub | undefined,
     { maxFrameBytes = Number.POSITIVE_INFINITY, absentMembers }: ServerPresenceOptions = {},
   ) {

@@ -17,18 +17,12 @@ export function* topicsOf(prefix: string, channels: Iterable<string>): Iterable<
   for (const channel of channels) yield topicOf(prefix, channel);
 }
 
-/** The keys of a topic's log. */
-export interface LogKeys {
-  /** A hash: the epoch, the newest offset, and the server that wrote last. */
-  readonly epoch: string;
-  /** A stream: the frames. */
-  readonly log: string;
-  /** A hash: the ids of appends. */
-  readonly ids: string;
-}
-
-/** In a cluster, the keys are in the slot of the topic's channel, so that one script can use all of them. */
-export function logKeys(prefix: string, topic: string): LogKeys {
+/**
+ * The keys of a topic's log: a hash with the epoch, the newest offset, and the server that wrote last; a stream with the
+ * frames; a hash with the ids of appends. In a cluster, they are in the slot of the topic's channel, so that one script can
+ * use all of them.
+ */
+export function logKeys(prefix: string, topic: string): Readonly<Record<"epoch" | "log" | "ids", string>> {
   const channel = topicChannel(prefix, topic);
   const tag = hashTag(channel);
   const name = tag === channel ? `{${channel}}` : `{${tag}}:${topic}`;
