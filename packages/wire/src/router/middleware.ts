@@ -4,7 +4,7 @@ import type { ErrorOptions, MessageMeta, Middleware, MiddlewareContext } from ".
 import type { Connection } from "./contracts.ts";
 import type { InboundEvent } from "./inbound-event.ts";
 import type { AnyData, ServerContext } from "./peer.ts";
-import { attempt, DONE, pendingOf } from "./pending.ts";
+import { attempt, DONE, pendingOf, WatchedPromise, whenRejected } from "./pending.ts";
 
 /** What a chain of middleware runs around. */
 export interface ChainEnd {
@@ -44,7 +44,8 @@ function step(chain: readonly Middleware[], at: number, ctx: MiddlewareContext, 
   if (pending === undefined) return rest ?? result;
   return pending.then(() => {
     hasReturned = true;
-    return rest instanceof Rest && !rest.isUsed ? rest : undefined;
+    // The router awaits the promise of `next()` if the middleware does not.
+    return rest instanceof WatchedPromise && !rest.isAwaited ? rest : undefined;
   });
 }
 
@@ -58,36 +59,12 @@ function restOf(
   const pending = pendingOf(result);
   if (pending === undefined) return DONE;
   const isHandler = at === chain.length;
-  const rest = new Rest((resolve, reject) => {
+  const rest = new WatchedPromise((resolve, reject) => {
     pending.then((value) => (isHandler ? end.resolved(value) : undefined)).then(resolve, reject);
   });
   // The middleware may ignore the promise; an unhandled rejection would end the process.
   whenRejected(rest, () => undefined);
   return rest;
-}
-
-/** The promise of `next()`: the router awaits it if the middleware does not. `await` calls the `then` of a subclass. */
-class Rest extends Promise<void> {
-  /** What `then` returns is an ordinary promise. */
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise;
-  }
-
-  isUsed = false;
-
-  // biome-ignore lint/suspicious/noThenProperty: it is a promise
-  override then<A = void, B = never>(
-    fulfilled?: ((value: void) => A | PromiseLike<A>) | null,
-    rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    this.isUsed = true;
-    return super.then(fulfilled, rejected);
-  }
-}
-
-/** Not a use of the promise. */
-function whenRejected(promise: Promise<void>, callback: (error: unknown) => void): void {
-  void Promise.prototype.then.call(promise, undefined, callback);
 }
 
 function nextTwice(ctx: MiddlewareContext, end: ChainEnd): Promise<void> {

@@ -13,6 +13,30 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
+/** A promise that knows whether a caller waits for it. `await`, `then`, `catch` and `Promise.all` all call `then`. */
+export class WatchedPromise extends Promise<void> {
+  /** Promises made by `then` are plain ones. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  isAwaited = false;
+
+  // biome-ignore lint/suspicious/noThenProperty: a promise has it, and calls of it are what is watched.
+  override then<A = void, B = never>(
+    fulfilled?: ((value: void) => A | PromiseLike<A>) | null,
+    rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.isAwaited = true;
+    return super.then(fulfilled, rejected);
+  }
+}
+
+/** Does not count as waiting for a `WatchedPromise`. */
+export function whenRejected(promise: Promise<void>, callback: (error: unknown) => unknown): void {
+  void Promise.prototype.then.call(promise, undefined, callback);
+}
+
 /** The result of a call, or a rejection with the error it throws. */
 export function attempt(call: () => unknown): unknown {
   try {

@@ -1,27 +1,8 @@
 /** The promise that `ctx.subscribe` returns: when it fails and no code waits for it, the failure is reported. */
 import { WsError } from "../protocol/error.ts";
-import { DONE } from "./pending.ts";
+import { DONE, WatchedPromise, whenRejected } from "./pending.ts";
 
 const MAX_QUOTED_LENGTH = 64;
-
-/** A promise that knows whether a caller waits for it. `await`, `then`, `catch` and `Promise.all` all call `then`. */
-class WatchedPromise extends Promise<void> {
-  /** Promises made by `then` are plain ones. */
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise;
-  }
-
-  isAwaited = false;
-
-  // biome-ignore lint/suspicious/noThenProperty: a promise has it, and calls of it are what is watched.
-  override then<A = void, B = never>(
-    fulfilled?: ((value: void) => A | PromiseLike<A>) | null,
-    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    this.isAwaited = true;
-    return super.then(fulfilled, rejected);
-  }
-}
 
 /** The same result. `report` is called when it is a failure that no caller waits for. */
 export function watch(pending: Promise<void>, report: (error: unknown) => void): Promise<void> {
@@ -32,8 +13,8 @@ export function watch(pending: Promise<void>, report: (error: unknown) => void):
     await DONE;
     if (!watched.isAwaited) report(error);
   };
-  // Not `watched.then`, which counts as waiting. Without a callback, a rejection would end the process.
-  void Promise.prototype.then.call(watched, undefined, check);
+  // Without a callback, a rejection would end the process.
+  whenRejected(watched, check);
   return watched;
 }
 
