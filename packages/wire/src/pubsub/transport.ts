@@ -18,7 +18,7 @@ export interface TransportSettings {
   readonly clock: Clock;
   readonly replyTimeoutMs: number;
   /** Whether nothing is subscribed. */
-  readonly onlyPublishes?: boolean;
+  readonly onlyPublishes?: boolean | undefined;
 }
 
 /** Carries messages by topic over a broker. Connects at the first call and reconnects by itself. */

@@ -1,26 +1,23 @@
 /** The two connections to one Redis server, one for subscriptions and one for publishing. Reconnects, tests and resubscribes them. */
 import { messageOf } from "../../protocol/error.ts";
-import type { Clock } from "../../time/clock.ts";
 import { ignore, within } from "../../time/waits.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { Reconnector } from "../reconnector.ts";
 import { SelfPing } from "../self-ping.ts";
+import type { TransportSettings } from "../transport.ts";
 import type { MessageListener, RedisConnection } from "./connection.ts";
 import { runAsking, runScript, type ScriptCall } from "./script.ts";
 
 /** How many channels are subscribed per reply, so that each reply arrives within the timeout. */
 const CHANNELS_PER_BATCH = 500;
 
-export interface ConnectionPairOptions {
+export interface ConnectionPairOptions
+  extends Pick<TransportSettings, "clock" | "replyTimeoutMs" | "onlyPublishes"> {
   readonly openSubscriber: (listener: MessageListener) => Promise<RedisConnection>;
   readonly openPublisher: (listener: MessageListener) => Promise<RedisConnection>;
   readonly isSharded: boolean;
   /** A channel of this process alone, in a slot of this server; undefined when the server has no slot. */
   pingChannel(): string | undefined;
-  readonly clock: Clock;
-  readonly replyTimeoutMs: number;
-  /** Whether the connection for subscriptions is not opened. */
-  readonly onlyPublishes?: boolean | undefined;
 }
 
 export interface ConnectionPairEvents {

@@ -1,13 +1,12 @@
 /** The transport over a single Redis server, with or without Sentinels. */
 import type { Transport, TransportEvents, TransportSettings } from "../transport.ts";
 import { topicChannel, topicOf, topicsOf } from "./channels.ts";
-import type { MessageListener, RedisConnection } from "./connection.ts";
-import { RedisConnectionPair } from "./connection-pair.ts";
+import { type ConnectionPairOptions, RedisConnectionPair } from "./connection-pair.ts";
 import { RedisLogs } from "./logs.ts";
 
-export interface RedisTransportOptions extends TransportSettings {
-  readonly openSubscriber: (listener: MessageListener) => Promise<RedisConnection>;
-  readonly openPublisher: (listener: MessageListener) => Promise<RedisConnection>;
+export interface RedisTransportOptions
+  extends TransportSettings,
+    Pick<ConnectionPairOptions, "openSubscriber" | "openPublisher"> {
   /** Whether a restarted server has every frame of the history. */
   readonly durable: boolean;
 }
