@@ -77,9 +77,7 @@ export class ChannelPresence {
     throw new WsError(
       "INTERNAL",
       `What presence returned for channel "${pattern}" does not match its schema.`,
-      {
-        issues: describeIssues(result.issues),
-      },
+      { issues: describeIssues(result.issues) },
     );
   }
 

@@ -225,7 +225,7 @@ export class HistoryTopic implements TopicWatcher {
         }
         // Not kept while the connection drains.
         page = undefined;
-        await replay.whenDrained();
+        await connection.whenDrained(undefined);
         drops = this.#drops;
         page = await this.#nextPage(replay).catch(() => undefined);
         if (page === undefined) await this.#pauseAfter(failures++);
@@ -330,12 +330,6 @@ class Replay {
 
   #deliver(text: string): boolean {
     return this.#connection.deliver({ topic: this.#topic, text, encoded: undefined, fallBehind: ignore });
-  }
-
-  async whenDrained(): Promise<void> {
-    const connection = this.#connection;
-    if (connection.socket.hidesBuffer) await connection.whenAcknowledged(undefined);
-    else if (connection.isSlow) await connection.whenDrained(undefined);
   }
 
   skipTo(position: HistoryPosition, reason: Gap["reason"]): void {

@@ -77,13 +77,7 @@ function parse(frame: string): Envelope | Unreadable {
   const terms = isPlain ? undefined : readTerms(meta);
   const hasCustom = !isPlain && tidyMeta(meta);
   if (terms !== undefined) keepTerms(meta, terms);
-  return {
-    problem: undefined,
-    type: type as string,
-    meta,
-    payload,
-    hasCustom,
-  };
+  return { problem: undefined, type: type as string, meta, payload, hasCustom };
 }
 
 function problemOf(root: Record<string, unknown>): string | undefined {

@@ -187,9 +187,7 @@ export class CallLog {
           "UNAVAILABLE",
           `The call could not be kept: ${result.error}. Retry later.`,
           undefined,
-          {
-            cause: new Error(JSON.stringify(result.details ?? result.error)),
-          },
+          { cause: new Error(JSON.stringify(result.details ?? result.error)) },
         );
       await pause(this.#clock, isFull && full !== undefined ? RETRY_END_FULL_EVERY_MS : RETRY_EVERY_MS);
       result = await append();

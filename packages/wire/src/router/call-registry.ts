@@ -192,18 +192,15 @@ export class CallRegistry {
 
   /** Follows the process that runs a watched call, and wakes the reader when it does not run it any more. */
   follow(process: string, id: string, topic: string, wake: Wake): Pick<Follower, "isDead" | "stop"> {
-    if (process !== this.process && this.pubsub.spansProcesses)
-      return this.#followOther(process, topic, wake);
-    const isRunning = (): boolean => this.#isRunning(id);
-    return {
-      get isDead() {
-        return !isRunning();
-      },
-      stop: () => undefined,
-    };
-  }
-
-  #followOther(process: string, topic: string, wake: Wake): Pick<Follower, "isDead" | "stop"> {
+    if (process === this.process || !this.pubsub.spansProcesses) {
+      const isRunning = (): boolean => this.#isRunning(id);
+      return {
+        get isDead() {
+          return !isRunning();
+        },
+        stop: () => undefined,
+      };
+    }
     const followings = this.#watched.get(topic)?.followings;
     const ask = (): void => this.#ignore(() => this.pubsub.publish(topic, ASK, {}));
     const following = this.#processes.follow(process, ask, wake);

@@ -84,10 +84,7 @@ export class RedisLogs implements TransportLogs {
     if (offset === undefined) return epoch === undefined ? "ENDED" : "EPOCH";
     const position = { epoch: String(epoch), offset: toNumber(offset) };
     this.#lastAppends.set(topic, position);
-    return {
-      position,
-      isRepeated: toNumber(repeated) === 1,
-    };
+    return { position, isRepeated: toNumber(repeated) === 1 };
   }
 
   async read(topic: string, options: HistoryReadOptions): Promise<HistoryPage> {
