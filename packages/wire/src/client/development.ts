@@ -9,17 +9,6 @@ import type { WsClient } from "./ws-client.ts";
 // Bundlers replace it. A page without a bundler has none.
 declare const process: { readonly env: { readonly NODE_ENV?: string } };
 
-interface Development {
-  /** Called by each provider with a list of its own; warns when its client changes again and again. */
-  provided(own: Provided[], client: WsClient): void;
-  /** Tells that the request of a component ended with it. */
-  unmounted(type: string): void;
-  /** Throws a `TypeError` for options that do not exist. */
-  options(options: ClientOptions): void;
-  /** Throws a `TypeError` for a message that the channel does not declare. */
-  event(channel: AnyChannel, schema: AnyMessageSchema): void;
-}
-
 /** When a provider received a client. */
 export interface Provided {
   readonly client: WsClient;
@@ -37,8 +26,9 @@ function warnOnce(text: string): void {
   warned.add(text);
 }
 
-const checks: Development = {
-  provided(own, client) {
+const checks = {
+  /** Called by each provider with a list of its own; warns when its client changes again and again. */
+  provided(own: Provided[], client: WsClient): void {
     if (own.at(-1)?.client === client) return;
     const at = Date.now();
     own.push({ client, at });
@@ -48,11 +38,13 @@ const checks: Development = {
         `WireProvider received ${MANY_CLIENTS} different clients within ${SHORT_TIME_MS / 1_000} s. A component creates the client while it renders, and each new one connects again. Create it once, outside of components.`,
       );
   },
-  unmounted: (type) =>
+  /** Tells that the request of a component ended with it. */
+  unmounted: (type: string): void =>
     warnOnce(
       `${type} was cancelled, because its component unmounted. Leave out cancelOnUnmount to let such a request finish.`,
     ),
-  options: (options) =>
+  /** Throws a `TypeError` for options that do not exist. */
+  options: (options: ClientOptions): void =>
     checkOptionNames<ClientOptions>("wsClient()", options, {
       url: true,
       protocols: true,
@@ -65,7 +57,8 @@ const checks: Development = {
       unknownKeys: true,
       wsFactory: true,
     }),
-  event({ pattern, events }, schema) {
+  /** Throws a `TypeError` for a message that the channel does not declare. */
+  event({ pattern, events }: AnyChannel, schema: AnyMessageSchema): void {
     const type = typeOf(schema);
     if (!events.some((event) => event.type === type))
       throw new TypeError(
@@ -75,7 +68,7 @@ const checks: Development = {
 };
 
 /** Undefined in a production build, which does not contain the checks. */
-let development: Development | undefined;
+let development: typeof checks | undefined;
 try {
   // A bundler that replaces `process.env.NODE_ENV` with `"production"` removes the checks.
   if (process.env.NODE_ENV !== "production") development = checks;
