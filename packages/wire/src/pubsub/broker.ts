@@ -223,12 +223,7 @@ export class BrokerPubSub implements PubSub, TransportEvents {
       return { ok: true, reply };
     } catch (error) {
       this.#published.failed(place, sequence);
-      return {
-        ok: false,
-        error: "DISCONNECTED",
-        retryable: true,
-        details: { reason: messageOf(error) },
-      };
+      return { ok: false, error: "DISCONNECTED", retryable: true, details: { reason: messageOf(error) } };
     }
   }
 
