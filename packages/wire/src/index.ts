@@ -15,7 +15,19 @@ export {
 export type * from "./pubsub/history.ts";
 export { MemoryPubSub, type MemoryPubSubOptions } from "./pubsub/memory.ts";
 export type * from "./pubsub/pubsub.ts";
-export type { AbsentMember, AbsentMembers } from "./router/absent-members.ts";
+export type { DurableRouteOptions } from "./router/calls/durable-route.ts";
+export type { DisconnectMatch, DisconnectOptions } from "./router/connections/disconnect.ts";
+export type {
+  AskOptions,
+  ConnectionData,
+  Peer,
+  SendOutcome,
+  ServerContext,
+  SharedFrame,
+  SharedWriter,
+  Socket,
+  SocketEvents,
+} from "./router/connections/peer.ts";
 export type {
   CloseContext,
   ConnectionContext,
@@ -34,9 +46,6 @@ export type {
   Topics,
 } from "./router/context.ts";
 export type { Server } from "./router/contracts.ts";
-export type { ServerCounters } from "./router/counters.ts";
-export type { DisconnectMatch, DisconnectOptions } from "./router/disconnect.ts";
-export type { DurableRouteOptions } from "./router/durable-route.ts";
 export type { EventHandler, RouteBuilder, RpcHandler, RpcResult } from "./router/handlers.ts";
 export type {
   AuthHook,
@@ -47,23 +56,18 @@ export type {
   LimitHook,
   OpenHook,
 } from "./router/hooks.ts";
-export type { Metrics, ObservedBus, ServerFigures } from "./router/metrics.ts";
 export type { Declarations, ServerObserver } from "./router/observer.ts";
 export type { HeartbeatOptions, Platform, RouterOptions } from "./router/options.ts";
-export type {
-  AskOptions,
-  ConnectionData,
-  Peer,
-  SendOutcome,
-  ServerContext,
-  SharedFrame,
-  SharedWriter,
-  Socket,
-  SocketEvents,
-} from "./router/peer.ts";
 export { createRouter, type Router } from "./router/router.ts";
-export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server-options.ts";
-export { createPublisher, type PublisherOptions, type TopicPublisher } from "./router/topic-publisher.ts";
+export type { ServerCounters } from "./router/server/counters.ts";
+export type { Metrics, ObservedBus, ServerFigures } from "./router/server/metrics.ts";
+export type { AcceptOptions, BroadcastMessage, ServerOptions } from "./router/server/server-options.ts";
+export type { AbsentMember, AbsentMembers } from "./router/topics/absent-members.ts";
+export {
+  createPublisher,
+  type PublisherOptions,
+  type TopicPublisher,
+} from "./router/topics/topic-publisher.ts";
 export type { MessageArguments } from "./schema/arguments.ts";
 export { live, type ParamNames } from "./schema/build-channel.ts";
 export { type BytesOptions, bytes } from "./schema/bytes.ts";

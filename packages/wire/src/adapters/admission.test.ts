@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { WsError } from "../protocol/error.ts";
-import type { ConnectionData } from "../router/peer.ts";
+import type { ConnectionData } from "../router/connections/peer.ts";
 import { Admission, type AdmissionOptions, overloaded, type Upgrade, type Verdict } from "./admission.ts";
 
 const HALYARD = "halyard.v1.json";

@@ -2,8 +2,8 @@
 import { CLOSE, SUBPROTOCOL } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 import { negotiate, offeredProtocols, tokenIn } from "../protocol/handshake.ts";
-import { shortReason } from "../router/close-code.ts";
-import type { ConnectionData } from "../router/peer.ts";
+import { shortReason } from "../router/connections/close-code.ts";
+import type { ConnectionData } from "../router/connections/peer.ts";
 import { type AllowedOrigins, createHostCheck, isAllowedOrigin, parseHost } from "./origin.ts";
 import { describeError, quoted, type RefusalReason } from "./refusal-log.ts";
 

@@ -7,9 +7,13 @@ import {
   type SessionChange,
 } from "@halyard/sessions";
 import { WsError } from "../protocol/error.ts";
+import type {
+  ConnectionFollower,
+  FollowConnections,
+  FollowedServer,
+} from "../router/connections/following.ts";
+import type { AnyData, ConnectionData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
-import type { ConnectionFollower, FollowConnections, FollowedServer } from "../router/following.ts";
-import type { AnyData, ConnectionData } from "../router/peer.ts";
 import { SessionConnections, sessionFields } from "./session-connections.ts";
 
 export type {
@@ -20,9 +24,9 @@ export type {
   SessionRow,
   UserRow,
 } from "@halyard/sessions";
+export type * from "../router/connections/following.ts";
+export type { ConnectionData } from "../router/connections/peer.ts";
 export type { OpenContext } from "../router/context.ts";
-export type * from "../router/following.ts";
-export type { ConnectionData } from "../router/peer.ts";
 
 /** The fields of `ctx.data` that come from the session. */
 export interface SessionFields {

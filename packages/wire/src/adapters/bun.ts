@@ -2,10 +2,10 @@
 import { CLOSE } from "../protocol/control.ts";
 import { checkOptionNames } from "../protocol/option-names.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
+import type { ConnectionData, SendOutcome, Socket, SocketEvents } from "../router/connections/peer.ts";
 import type { Server } from "../router/contracts.ts";
-import { type DrainResult, drain } from "../router/drain.ts";
-import type { ConnectionData, SendOutcome, Socket, SocketEvents } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
+import { type DrainResult, drain } from "../router/server/drain.ts";
 import type { AllowedOrigins, AuthenticatedData, Authentication, Verdict } from "./admission.ts";
 import { type BunPublisher, BunPubSub, bunPubSub } from "./bun-pubsub.ts";
 import { createEndpoints, type EndpointOptions, type Health, healthOf } from "./endpoints.ts";
@@ -32,10 +32,10 @@ import { Upgrades, type WhenPeerLeaves } from "./upgrades.ts";
 
 export type { WsError } from "../protocol/error.ts";
 export type { CarryOptions, PublishResult, PubSub } from "../pubsub/pubsub.ts";
-export type { ServerCounters } from "../router/counters.ts";
-export type { Peer, ServerContext } from "../router/peer.ts";
+export type { Peer, ServerContext } from "../router/connections/peer.ts";
 export type { Router } from "../router/router.ts";
-export type { BroadcastMessage } from "../router/server-options.ts";
+export type { ServerCounters } from "../router/server/counters.ts";
+export type { BroadcastMessage } from "../router/server/server-options.ts";
 export type {
   AllowedOrigins,
   AuthenticatedData,

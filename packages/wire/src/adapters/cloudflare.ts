@@ -2,9 +2,9 @@
 import type { ChannelPublishOptions, ChannelTarget } from "../channels/channel-target.ts";
 import { checkOptionNames } from "../protocol/option-names.ts";
 import type { PublishResult } from "../pubsub/pubsub.ts";
+import type { DisconnectMatch, DisconnectOptions } from "../router/connections/disconnect.ts";
+import type { ConnectionData, ServerContext } from "../router/connections/peer.ts";
 import type { PublishOptions, SendArguments } from "../router/context.ts";
-import type { DisconnectMatch, DisconnectOptions } from "../router/disconnect.ts";
-import type { ConnectionData, ServerContext } from "../router/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { AnyChannel, Member, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
@@ -23,7 +23,7 @@ export {
 // --- types ---
 
 export type { WsError } from "../protocol/error.ts";
-export type { Peer } from "../router/peer.ts";
+export type { Peer } from "../router/connections/peer.ts";
 export type {
   AllowedOrigins,
   AnyChannel,

@@ -3,7 +3,7 @@
  * joined once, and each subscriber gets them in one write, directly to the TCP socket of the upgrade.
  */
 import type { Duplex } from "node:stream";
-import type { SharedFrame, SharedWriter } from "../router/peer.ts";
+import type { SharedFrame, SharedWriter } from "../router/connections/peer.ts";
 import { atEndOfTurn } from "./turn.ts";
 
 /** A batch of this size is written at once; held back longer, its bytes would count as unsent. */

@@ -1,7 +1,7 @@
 /** The handler for a `node:http` server as applications see it, without the types of `ws`. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { DrainResult } from "../router/drain.ts";
+import type { DrainResult } from "../router/server/drain.ts";
 import type { Health } from "./endpoints.ts";
 
 /** For your own `node:http` server: pass its `upgrade` events here. */

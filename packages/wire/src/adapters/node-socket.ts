@@ -2,7 +2,7 @@
 import type { Duplex } from "node:stream";
 import { type RawData, WebSocket } from "ws";
 import { CLOSE } from "../protocol/control.ts";
-import type { SendOutcome, SharedFrame, Socket, SocketEvents } from "../router/peer.ts";
+import type { SendOutcome, SharedFrame, Socket, SocketEvents } from "../router/connections/peer.ts";
 import type { Batch, BatchMember, FanOut } from "./fan-out.ts";
 import { cork, uncork } from "./turn.ts";
 import { UnfinishedMessages } from "./unfinished-message.ts";

@@ -2,7 +2,7 @@
 import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo, Socket as TcpSocket } from "node:net";
 import { checkOptionNames } from "../protocol/option-names.ts";
-import type { ConnectionData } from "../router/peer.ts";
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { AllowedOrigins, AuthenticatedData, Authentication } from "./admission.ts";
 import { createEndpoints, type Health } from "./endpoints.ts";
@@ -24,11 +24,11 @@ import {
 import { drainOnSignal } from "./signals.ts";
 
 export type { WsError } from "../protocol/error.ts";
-export type { ServerCounters } from "../router/counters.ts";
-export type { DrainResult } from "../router/drain.ts";
-export type { Peer, ServerContext } from "../router/peer.ts";
+export type { Peer, ServerContext } from "../router/connections/peer.ts";
 export type { Router } from "../router/router.ts";
-export type { BroadcastMessage } from "../router/server-options.ts";
+export type { ServerCounters } from "../router/server/counters.ts";
+export type { DrainResult } from "../router/server/drain.ts";
+export type { BroadcastMessage } from "../router/server/server-options.ts";
 export type {
   AllowedOrigins,
   AuthenticatedData,

@@ -1,11 +1,11 @@
 /** The options of `serve` on every platform, and the handle it returns. */
 import type { WsError } from "../protocol/error.ts";
 import type { OptionNames } from "../protocol/option-names.ts";
-import type { ServerCounters } from "../router/counters.ts";
-import type { DrainResult } from "../router/drain.ts";
-import type { FollowConnections } from "../router/following.ts";
-import type { AnyData, ConnectionData, Peer, ServerContext } from "../router/peer.ts";
-import type { BroadcastMessage, ServerOptions } from "../router/server-options.ts";
+import type { FollowConnections } from "../router/connections/following.ts";
+import type { AnyData, ConnectionData, Peer, ServerContext } from "../router/connections/peer.ts";
+import type { ServerCounters } from "../router/server/counters.ts";
+import type { DrainResult } from "../router/server/drain.ts";
+import type { BroadcastMessage, ServerOptions } from "../router/server/server-options.ts";
 import type { AdmissionOptions, AuthenticatedData, Authentication } from "./admission.ts";
 import type { EndpointOptions, Health } from "./endpoints.ts";
 import type { UpgradeLimits } from "./upgrade-gate.ts";

@@ -9,9 +9,13 @@ import {
   type SessionChange,
 } from "@halyard/sessions";
 import { CLOSE } from "../protocol/control.ts";
+import type {
+  ConnectionFollower,
+  FollowedConnection,
+  FollowedServer,
+} from "../router/connections/following.ts";
+import type { AnyData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
-import type { ConnectionFollower, FollowedConnection, FollowedServer } from "../router/following.ts";
-import type { AnyData } from "../router/peer.ts";
 import { ignore } from "../time/waits.ts";
 import { createPubSubBus } from "./pubsub-bus.ts";
 

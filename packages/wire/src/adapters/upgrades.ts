@@ -1,7 +1,7 @@
 /** The upgrades of one server, on any platform: limits, admission within its deadline, and reports of refusals. */
 import { WsError } from "../protocol/error.ts";
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Server } from "../router/contracts.ts";
-import type { ConnectionData } from "../router/peer.ts";
 import { Admission, overloaded, RETRY_AFTER_MS, timedOut, type Upgrade, type Verdict } from "./admission.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import type { HandlerOptions } from "./serve-options.ts";

@@ -1,5 +1,5 @@
 /** Writes the AsyncAPI document of a router. The document describes the server: it receives what clients send. */
-import type { ConnectionData } from "../router/peer.ts";
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema, DurableConfig } from "../schema/message.ts";

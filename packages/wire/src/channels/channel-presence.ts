@@ -2,13 +2,13 @@
 import { isObject } from "../protocol/checks.ts";
 import { CONTROL, type MembersPage } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
+import type { AnyData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
 import type { Connection, ControlCall, Server } from "../router/contracts.ts";
 import { contextOf } from "../router/inbound-event.ts";
-import type { Membership } from "../router/membership.ts";
-import type { AnyData } from "../router/peer.ts";
 import { DONE, ignoreRejection } from "../router/pending.ts";
-import type { ServerOptions } from "../router/server-options.ts";
+import type { ServerOptions } from "../router/server/server-options.ts";
+import type { Membership } from "../router/topics/membership.ts";
 import type { AnyChannel, AnyMember, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import { describeIssues } from "../schema/validate.ts";
 import type { PresenceOptions } from "./presence/room.ts";

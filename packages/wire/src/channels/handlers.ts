@@ -1,6 +1,6 @@
 /** What an application registers for a channel with `router.channel()`. */
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
-import type { ConnectionData } from "../router/peer.ts";
 import type { AnyChannel, ParamsOutput, PresenceInput } from "../schema/channel.ts";
 import type { StandardSchema } from "../schema/standard-schema.ts";
 

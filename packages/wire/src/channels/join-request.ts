@@ -4,7 +4,7 @@ import { isObject } from "../protocol/checks.ts";
 import type { Position } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 import type { Connection, ControlCall } from "../router/contracts.ts";
-import type { Membership } from "../router/membership.ts";
+import type { Membership } from "../router/topics/membership.ts";
 import type { ChannelHistory } from "../schema/channel.ts";
 import type { ChannelVerdict } from "./handlers.ts";
 import type { JoinStart } from "./history-topic.ts";

@@ -2,14 +2,14 @@
 import { isObject } from "../protocol/checks.ts";
 import { CONTROL, type Gap, type Joined, type Left, type Position } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
+import type { AnyData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
 import type { Channels, Connection, ControlCall, ControlRoute, Server } from "../router/contracts.ts";
-import { inTime } from "../router/in-time.ts";
 import { contextOf } from "../router/inbound-event.ts";
-import type { Membership } from "../router/membership.ts";
-import type { AnyData } from "../router/peer.ts";
 import { attempt, pendingOf } from "../router/pending.ts";
-import type { ServerOptions } from "../router/server-options.ts";
+import type { ServerOptions } from "../router/server/server-options.ts";
+import { inTime } from "../router/topics/in-time.ts";
+import type { Membership } from "../router/topics/membership.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";

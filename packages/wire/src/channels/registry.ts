@@ -1,7 +1,7 @@
 /** The channels of a router. */
 import { positiveOption } from "../protocol/checks.ts";
+import type { AnyData } from "../router/connections/peer.ts";
 import { isDevelopment } from "../router/options.ts";
-import type { AnyData } from "../router/peer.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import type { ChannelHooks, PresenceHooks } from "./handlers.ts";
 import type { PresenceOptions } from "./presence/room.ts";

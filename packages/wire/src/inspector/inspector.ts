@@ -1,7 +1,7 @@
 /** The inspector of a router: records its frames, and serves the page that shows them. */
 import type { Server as HttpServer } from "node:http";
 import { positiveOption } from "../protocol/checks.ts";
-import type { ConnectionData } from "../router/peer.ts";
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Router } from "../router/router.ts";
 import {
   type Authorize,

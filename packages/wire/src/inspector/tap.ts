@@ -3,11 +3,11 @@
  * that routers without an inspector run exactly the same code as before.
  */
 import { CONTROL } from "../protocol/control.ts";
+import type { Peer, Socket } from "../router/connections/peer.ts";
 import type { Connection, Server } from "../router/contracts.ts";
 import type { ServerObserver } from "../router/observer.ts";
-import type { Peer, Socket } from "../router/peer.ts";
-import type { BroadcastMessage, ServerOptions } from "../router/server-options.ts";
-import { topicsOf } from "../router/topics.ts";
+import type { BroadcastMessage, ServerOptions } from "../router/server/server-options.ts";
+import { topicsOf } from "../router/topics/topics.ts";
 import type { RecordedFrame, Recorder } from "./recorder.ts";
 
 /** The text for the list: redacted, unless the options show it. */

@@ -1,7 +1,7 @@
 /** Entry point `@halyard/wire/middleware`. */
+export type { ConnectionData, Peer, ServerContext } from "../router/connections/peer.ts";
 export type { Middleware, MiddlewareContext } from "../router/context.ts";
-export type { Metrics } from "../router/metrics.ts";
-export type { ConnectionData, Peer, ServerContext } from "../router/peer.ts";
+export type { Metrics } from "../router/server/metrics.ts";
 export { type LogEntry, type LoggerOptions, logger } from "./logger.ts";
 export { createMetrics, type MetricsOptions, type ServerMetrics } from "./metrics.ts";
 export { type RateLimitOptions, rateLimit } from "./rate-limit.ts";

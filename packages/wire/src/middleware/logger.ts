@@ -1,6 +1,6 @@
 /** Logs one entry per message: type, connection, outcome and duration. Never a payload or a token. */
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Middleware } from "../router/context.ts";
-import type { ConnectionData } from "../router/peer.ts";
 
 /** What `logger()` logs of one message. */
 export interface LogEntry {

@@ -1,7 +1,7 @@
 /** Metrics of a router's servers, as Prometheus text and, optionally, in OpenTelemetry. */
 import { ERROR_CODES } from "../protocol/error.ts";
-import { createCounters, type ServerCounters } from "../router/counters.ts";
-import type { Metrics, ObservedBus, ServerFigures } from "../router/metrics.ts";
+import { createCounters, type ServerCounters } from "../router/server/counters.ts";
+import type { Metrics, ObservedBus, ServerFigures } from "../router/server/metrics.ts";
 import type { Figure, Sample } from "./figure.ts";
 import { Histogram } from "./histogram.ts";
 import { exportTo, loadMeter } from "./metrics-export.ts";

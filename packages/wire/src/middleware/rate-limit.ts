@@ -1,6 +1,6 @@
 /** Middleware that refuses messages above a rate limit with `RESOURCE_EXHAUSTED`. */
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Middleware, MiddlewareContext } from "../router/context.ts";
-import type { ConnectionData } from "../router/peer.ts";
 import type { RateLimiter, RateLimitVerdict } from "./rate-limiter.ts";
 
 /** The options of `rateLimit()`. */

@@ -1,6 +1,6 @@
 /** Middleware that refuses messages of unauthenticated callers with `UNAUTHENTICATED`. */
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Middleware, MiddlewareContext } from "../router/context.ts";
-import type { ConnectionData } from "../router/peer.ts";
 
 /** Connection data with a user. */
 export type SignedIn<Data extends ConnectionData> = Data & {

@@ -1,6 +1,6 @@
 /** Middleware that records a span and two metrics per message, with the OpenTelemetry API when it is installed. */
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Middleware } from "../router/context.ts";
-import type { ConnectionData } from "../router/peer.ts";
 
 type OpenTelemetry = typeof import("@opentelemetry/api");
 

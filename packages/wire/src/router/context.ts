@@ -18,7 +18,7 @@ import type {
   StandardMeta,
 } from "../schema/message.ts";
 import type { StandardSchema } from "../schema/standard-schema.ts";
-import type { ConnectionData, Peer, ServerContext } from "./peer.ts";
+import type { ConnectionData, Peer, ServerContext } from "./connections/peer.ts";
 
 /** The meta of a message as its handler sees it. */
 export type MessageMeta<S extends AnyMessageSchema = AnyMessageSchema> = Readonly<

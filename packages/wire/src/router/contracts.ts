@@ -1,6 +1,7 @@
 /**
  * The contracts between the router's files: a running server, its connections, and the messages they hold. The classes
- * behind them are in `server.ts`, `connection.ts`, `inbound-call.ts` and `dispatch.ts`; only their owners import those.
+ * behind them are in `server/server.ts`, `connections/connection.ts`, `calls/inbound-call.ts` and `dispatch.ts`; only
+ * their owners import those.
  */
 
 import type { ChannelTarget } from "../channels/channel-target.ts";
@@ -13,18 +14,26 @@ import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channe
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
+import type { HeldMessage, InboundMemory } from "./connections/inbound-memory.ts";
+import type {
+  AnyData,
+  Peer,
+  SendOutcome,
+  ServerContext,
+  SharedFrame,
+  Socket,
+  SocketEvents,
+} from "./connections/peer.ts";
+import type { PendingJoins } from "./connections/pending-joins.ts";
 import type { ErrorContext, PublishOptions } from "./context.ts";
-import type { ServerCounters } from "./counters.ts";
 import type { LimitExceededInfo } from "./hooks.ts";
-import type { HeldMessage, InboundMemory } from "./inbound-memory.ts";
-import type { Membership } from "./membership.ts";
-import type { Metrics } from "./metrics.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { AnyData, Peer, SendOutcome, ServerContext, SharedFrame, Socket, SocketEvents } from "./peer.ts";
-import type { PendingJoins } from "./pending-joins.ts";
-import type { Publisher } from "./publisher.ts";
 import type { Routes } from "./routes.ts";
-import type { AcceptOptions, ServerOptions } from "./server-options.ts";
+import type { ServerCounters } from "./server/counters.ts";
+import type { Metrics } from "./server/metrics.ts";
+import type { AcceptOptions, ServerOptions } from "./server/server-options.ts";
+import type { Membership } from "./topics/membership.ts";
+import type { Publisher } from "./topics/publisher.ts";
 
 /** A request that outlived the turn of the event loop in which it arrived. */
 export interface CallInFlight {

@@ -6,7 +6,7 @@ import { WsError } from "../protocol/error.ts";
 import type { Connection } from "./contracts.ts";
 import { quoteType } from "./failure.ts";
 import { ConnectionScope } from "./inbound-event.ts";
-import { reauthorize } from "./topics.ts";
+import { reauthorize } from "./topics/topics.ts";
 
 /** The control types that only the server sends. A new control type is added here or handled below. */
 type ServerControlType = (typeof CONTROL)[

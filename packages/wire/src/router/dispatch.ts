@@ -10,18 +10,18 @@ import { uuidv7 } from "../protocol/uuid.ts";
 import { withIssue } from "../schema/issues.ts";
 import { readMeta, readPart } from "../schema/validate.ts";
 import { Timeout } from "../time/timers.ts";
+import { InboundCall } from "./calls/inbound-call.ts";
+import { StreamCall } from "./calls/stream-call.ts";
+import { addJoin } from "./connections/pending-joins.ts";
 import type { MessageMeta, RpcContext } from "./context.ts";
 import type { Connection, ControlRoute, WaitingMessage } from "./contracts.ts";
 import { handleControl } from "./control-frames.ts";
 import { fail, quoteType, refuse } from "./failure.ts";
-import { InboundCall } from "./inbound-call.ts";
 import { InboundEvent } from "./inbound-event.ts";
 import { type ChainEnd, MiddlewareScope, runChain } from "./middleware.ts";
 import { isDevelopment } from "./options.ts";
 import { pendingOf } from "./pending.ts";
-import { addJoin } from "./pending-joins.ts";
 import type { Route as MessageRoute } from "./routes.ts";
-import { StreamCall } from "./stream-call.ts";
 
 type Route = MessageRoute | ControlRoute;
 

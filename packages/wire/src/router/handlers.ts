@@ -7,9 +7,9 @@ import type {
   PayloadOutput,
   RpcSchema,
 } from "../schema/message.ts";
+import type { DurableRouteOptions } from "./calls/durable-route.ts";
+import type { ConnectionData } from "./connections/peer.ts";
 import type { EventContext, Middleware, Narrowed, RpcContext } from "./context.ts";
-import type { DurableRouteOptions } from "./durable-route.ts";
-import type { ConnectionData } from "./peer.ts";
 
 /** The handler of a message without a response. */
 export type EventHandler<S extends AnyMessageSchema, Data extends ConnectionData> = (

@@ -3,6 +3,7 @@ import { DeclaredFailure } from "../protocol/declared-failure.ts";
 import { WsError } from "../protocol/error.ts";
 import { summarizeIssues } from "../schema/issues.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
+import type { AnyData, ConnectionData, Peer } from "./connections/peer.ts";
 import type {
   CloseContext,
   ConnectionContext,
@@ -11,7 +12,6 @@ import type {
   OpenContext,
   RpcContext,
 } from "./context.ts";
-import type { AnyData, ConnectionData, Peer } from "./peer.ts";
 import { guard } from "./pending.ts";
 
 /** Runs when a connection opens. */

@@ -10,6 +10,9 @@ import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { notASchema } from "../schema/message-schema.ts";
 import { checkOutbound } from "../schema/validate.ts";
+import type { HeldMessage } from "./connections/inbound-memory.ts";
+import type { AnyData, ServerContext } from "./connections/peer.ts";
+import { sharedFrame } from "./connections/shared-message.ts";
 import type {
   ConnectionContext,
   ErrorOptions,
@@ -20,10 +23,7 @@ import type {
   Topics,
 } from "./context.ts";
 import type { Connection } from "./contracts.ts";
-import type { HeldMessage } from "./inbound-memory.ts";
-import type { AnyData, ServerContext } from "./peer.ts";
-import { sharedFrame } from "./shared-message.ts";
-import { ConnectionTopics, subscribe, unsubscribe } from "./topics.ts";
+import { ConnectionTopics, subscribe, unsubscribe } from "./topics/topics.ts";
 
 /** The members of every context that concern its connection; also the context of `onOpen`. */
 export class ConnectionScope implements ConnectionContext<AnyData> {

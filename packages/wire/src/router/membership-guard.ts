@@ -2,10 +2,10 @@
 import { isAttach } from "../protocol/call-terms.ts";
 import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
+import { StreamCall } from "./calls/stream-call.ts";
 import type { Middleware } from "./context.ts";
 import type { InboundEvent } from "./inbound-event.ts";
 import type { MiddlewareScope } from "./middleware.ts";
-import { StreamCall } from "./stream-call.ts";
 
 /** `paramsOf` gets the validated payload. */
 export function requireMember(

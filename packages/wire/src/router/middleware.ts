@@ -1,9 +1,9 @@
 /** Runs middleware around a handler; synchronous until a middleware returns a promise. */
 import type { AnyErrorCode, ErrorDetails } from "../protocol/error.ts";
+import type { AnyData, ServerContext } from "./connections/peer.ts";
 import type { ErrorOptions, MessageMeta, Middleware, MiddlewareContext } from "./context.ts";
 import type { Connection } from "./contracts.ts";
 import type { InboundEvent } from "./inbound-event.ts";
-import type { AnyData, ServerContext } from "./peer.ts";
 import { attempt, DONE, pendingOf, WatchedPromise, whenRejected } from "./pending.ts";
 
 /** What a chain of middleware runs around. */

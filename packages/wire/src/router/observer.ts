@@ -2,7 +2,7 @@
 import type { AnyChannel } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import type { Server } from "./contracts.ts";
-import type { ServerOptions } from "./server-options.ts";
+import type { ServerOptions } from "./server/server-options.ts";
 
 /** The messages and channels of a router, in the order of their registration. */
 export interface Declarations {

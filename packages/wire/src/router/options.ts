@@ -3,6 +3,7 @@ import { positiveOption } from "../protocol/checks.ts";
 import { checkOptionNames, type OptionNames } from "../protocol/option-names.ts";
 import type { PubSub } from "../pubsub/pubsub.ts";
 import { standardValidator, type Validator } from "../schema/validate.ts";
+import type { AnyData, ConnectionData, Peer } from "./connections/peer.ts";
 import {
   type AuthHook,
   type AuthorizeTopic,
@@ -11,8 +12,7 @@ import {
   Hooks,
   type OpenHook,
 } from "./hooks.ts";
-import type { Metrics } from "./metrics.ts";
-import type { AnyData, ConnectionData, Peer } from "./peer.ts";
+import type { Metrics } from "./server/metrics.ts";
 
 /** How the server detects dead peers. */
 export interface HeartbeatOptions {

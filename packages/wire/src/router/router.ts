@@ -14,11 +14,18 @@ import type { AnyChannel, MemberPage, MemberPageOptions, ParamsInput } from "../
 import type { AnyMessageSchema, DurableSchema, RpcSchema } from "../schema/message.ts";
 import { isMessageSchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
-import { checkCloseCode } from "./close-code.ts";
+import { type DurableRouteOptions, durableHandler } from "./calls/durable-route.ts";
+import { checkCloseCode } from "./connections/close-code.ts";
+import {
+  createMatcher,
+  type DisconnectMatch,
+  type DisconnectOptions,
+  isOlder,
+} from "./connections/disconnect.ts";
+import type { AnyData, ConnectionData, Peer, Socket, SocketEvents } from "./connections/peer.ts";
+import { RemoteDisconnects, type RemoteOptions } from "./connections/remote-disconnects.ts";
 import type { Middleware, Narrowed, PublishOptions, SendArguments } from "./context.ts";
 import type { Server } from "./contracts.ts";
-import { createMatcher, type DisconnectMatch, type DisconnectOptions, isOlder } from "./disconnect.ts";
-import { type DurableRouteOptions, durableHandler } from "./durable-route.ts";
 import type { EventHandler, MergeableInto, RouteBuilder, RpcHandler } from "./handlers.ts";
 import {
   type AuthHook,
@@ -32,16 +39,14 @@ import {
 import { requireMember } from "./membership-guard.ts";
 import { checkObservable, type Declarations, type ServerObserver } from "./observer.ts";
 import { hooksOf, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
-import type { AnyData, ConnectionData, Peer, Socket, SocketEvents } from "./peer.ts";
-import { publish } from "./publish.ts";
-import type { Publisher } from "./publisher.ts";
 import { checkRegistration } from "./registration.ts";
-import { RemoteDisconnects, type RemoteOptions } from "./remote-disconnects.ts";
 import { Routes } from "./routes.ts";
-import { checkServed, noteConnection, noteServer, noteStop } from "./served.ts";
-import { RouterServer } from "./server.ts";
-import type { AcceptOptions, ServerOptions } from "./server-options.ts";
-import { UNREACHABLE } from "./unreachable.ts";
+import { RouterServer } from "./server/server.ts";
+import type { AcceptOptions, ServerOptions } from "./server/server-options.ts";
+import { publish } from "./topics/publish.ts";
+import type { Publisher } from "./topics/publisher.ts";
+import { checkServed, noteConnection, noteServer, noteStop } from "./topics/served.ts";
+import { UNREACHABLE } from "./topics/unreachable.ts";
 
 /** A request that ends with its connection. */
 type NotDurable = { readonly durable?: undefined };

@@ -1,7 +1,7 @@
 /** The routing table: the handler and middleware of each message type. */
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
+import type { AnyData } from "./connections/peer.ts";
 import type { EventContext, Middleware, RpcContext } from "./context.ts";
-import type { AnyData } from "./peer.ts";
 
 /** `isRpc` is a boolean here, because the class of requests extends the class of events. */
 type AnyEventContext = Omit<EventContext<AnyMessageSchema, AnyData>, "isRpc"> & { readonly isRpc: boolean };

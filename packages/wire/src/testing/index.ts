@@ -1,5 +1,5 @@
 /** Entry point `@halyard/wire/testing`. */
-export type { ConnectionData } from "../router/peer.ts";
+export type { ConnectionData } from "../router/connections/peer.ts";
 export type { FakeClock } from "./fake-clock.ts";
 export type { TestClose, TestConnection, TestFrame } from "./test-connection.ts";
 export {

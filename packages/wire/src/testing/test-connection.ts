@@ -3,7 +3,7 @@ import { CONTROL } from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
 import { uuidv7 } from "../protocol/uuid.ts";
-import type { SendOutcome, Socket, SocketEvents } from "../router/peer.ts";
+import type { SendOutcome, Socket, SocketEvents } from "../router/connections/peer.ts";
 import type { AnyMessageSchema, PayloadInput, PayloadOutput, RpcSchema } from "../schema/message.ts";
 import { settle } from "./fake-clock.ts";
 

@@ -1,8 +1,8 @@
 /** A server in memory for tests of handlers: no network, and a clock under the test's control. */
 import { uuidv7 } from "../protocol/uuid.ts";
-import type { ConnectionData } from "../router/peer.ts";
+import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Router } from "../router/router.ts";
-import type { ServerOptions } from "../router/server-options.ts";
+import type { ServerOptions } from "../router/server/server-options.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { TestConnection } from "./test-connection.ts";
 

@@ -1,7 +1,7 @@
 /** Keeps members whose connection was lost in the storage of the object, until they return or leave. */
 import { isObject } from "../../protocol/checks.ts";
 import { uuidv7 } from "../../protocol/uuid.ts";
-import type { AbsentMember, AbsentMembers } from "../../router/absent-members.ts";
+import type { AbsentMember, AbsentMembers } from "../../router/topics/absent-members.ts";
 import type { DurableKeyValues } from "./platform.ts";
 
 const KEY_PREFIX = "halyard:absent:";

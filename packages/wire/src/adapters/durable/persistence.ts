@@ -2,9 +2,9 @@
  * Persists connections while a Durable Object hibernates: in the socket's attachment, and in the object's storage what is
  * too large for it. Writes only what has changed.
  */
+import type { AnyData, ConnectionPart } from "../../router/connections/peer.ts";
 import type { Connection } from "../../router/contracts.ts";
-import type { Membership } from "../../router/membership.ts";
-import type { AnyData, ConnectionPart } from "../../router/peer.ts";
+import type { Membership } from "../../router/topics/membership.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { DurableKeyValues, DurableSocket } from "./platform.ts";
 

@@ -5,13 +5,17 @@ import { CLOSE, CONTROL } from "../../protocol/control.ts";
 import { WsError } from "../../protocol/error.ts";
 import { uuidv7 } from "../../protocol/uuid.ts";
 import type { PublishResult } from "../../pubsub/pubsub.ts";
-import { checkCloseCode, isCloseCode } from "../../router/close-code.ts";
+import { checkCloseCode, isCloseCode } from "../../router/connections/close-code.ts";
+import {
+  createMatcher,
+  type DisconnectMatch,
+  type DisconnectOptions,
+} from "../../router/connections/disconnect.ts";
+import type { AnyData, ConnectionData, ConnectionPart } from "../../router/connections/peer.ts";
 import type { PublishOptions } from "../../router/context.ts";
 import type { Connection, Server } from "../../router/contracts.ts";
-import { createMatcher, type DisconnectMatch, type DisconnectOptions } from "../../router/disconnect.ts";
-import type { AnyData, ConnectionData, ConnectionPart } from "../../router/peer.ts";
 import type { Router } from "../../router/router.ts";
-import type { AcceptOptions } from "../../router/server-options.ts";
+import type { AcceptOptions } from "../../router/server/server-options.ts";
 import type { AnyChannel } from "../../schema/channel.ts";
 import type { AnyMessageSchema } from "../../schema/message.ts";
 import { type Clock, systemClock } from "../../time/clock.ts";

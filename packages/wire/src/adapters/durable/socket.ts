@@ -1,5 +1,5 @@
 /** The router's `Socket` over a Durable Object's WebSocket. */
-import type { ConnectionPart, SendOutcome, Socket } from "../../router/peer.ts";
+import type { ConnectionPart, SendOutcome, Socket } from "../../router/connections/peer.ts";
 import type { DurableSocket } from "./platform.ts";
 
 export class HibernatingSocket implements Socket {

@@ -3,7 +3,7 @@
  * changes of the lists they have joined.
  */
 import type { PubSub } from "../../pubsub/pubsub.ts";
-import type { AbsentMember, AbsentMembers } from "../../router/absent-members.ts";
+import type { AbsentMember, AbsentMembers } from "../../router/topics/absent-members.ts";
 import type { AnyMember, MemberPage, MemberPageOptions } from "../../schema/channel.ts";
 import type { Clock } from "../../time/clock.ts";
 import { Timeout, type Timers } from "../../time/timers.ts";

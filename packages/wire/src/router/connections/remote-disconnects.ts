@@ -1,0 +1,261 @@
+/**
+ * Disconnects across processes: publishes them to the other processes of the router over its pub/sub. A process that was
+ * cut off requests the disconnects it may have missed; every process keeps them, so the original publisher may be gone.
+ */
+import { isObject } from "../../protocol/checks.ts";
+import { WsError } from "../../protocol/error.ts";
+import { uuidv7 } from "../../protocol/uuid.ts";
+import type { PublishResult, PubSub, Subscriber } from "../../pubsub/pubsub.ts";
+import type { Clock } from "../../time/clock.ts";
+import { ignore, pause } from "../../time/waits.ts";
+import { isCloseCode } from "./close-code.ts";
+import { type DisconnectMatch, type DisconnectOptions, isPlainMatch } from "./disconnect.ts";
+
+/** Reserved for routers: applications cannot use the empty topic. */
+const TOPIC = "";
+const DISCONNECT = "$ws:disconnect";
+/** Requests the recent disconnects from the other processes. */
+const REQUEST = "$ws:disconnects";
+const RETRY_EVERY_MS = 250;
+/** After this, `disconnect()` rejects, so that the caller knows that connections may still be open. */
+const PUBLISH_TIMEOUT_MS = 5_000;
+/** All processes reconnect to a restored broker within this time: NATS clients retry every 2 s. */
+const RECONNECT_MS = 2_500;
+const KEEP_MS = 5 * 60_000;
+const MAX_KEPT = 10_000;
+/** A process waits a random time up to this before it replies, and does not reply if another process has. */
+const MAX_REPLY_DELAY_MS = 200;
+
+interface Disconnect {
+  readonly id: string;
+  readonly match: DisconnectMatch;
+  readonly code: number;
+  readonly reason: string;
+  /** The topic of a channel: ends memberships in it instead of connections. */
+  readonly leave?: string | undefined;
+}
+
+/** What happens to the matching connections: they are closed, or leave the channel with this topic. */
+export interface RemoteOptions extends DisconnectOptions {
+  readonly leave?: string | undefined;
+}
+
+interface KeptDisconnect {
+  readonly disconnect: Disconnect;
+  /** Monotonic time of the first publish, in ms. */
+  readonly at: number;
+  /** Monotonic time of the last publish by any process, in ms. */
+  publishedAt: number;
+}
+
+/** Closes the matching connections of this process, or ends memberships, except those opened in the last `ageMs`. */
+export type CloseMatching = (match: DisconnectMatch, options: RemoteOptions, ageMs: number) => void;
+
+export class RemoteDisconnects implements Subscriber {
+  readonly #id = uuidv7();
+  readonly #pubsub: PubSub;
+  readonly #close: CloseMatching;
+  readonly #clock: Clock;
+  /** Disconnects of all processes, by id, oldest first. Those in this map are done in this process. */
+  readonly #kept = new Map<string, KeptDisconnect>();
+  #isSubscribed = false;
+  /** Monotonic time at which the broker was last unavailable, in ms. */
+  #unavailableAt = Number.NEGATIVE_INFINITY;
+  /** How often this process had to request disconnects. */
+  #requests = 0;
+  #isRequesting = false;
+  /** Monotonic time of the last request of another process, in ms. */
+  #requestedAt = 0;
+  #isReplying = false;
+
+  constructor(pubsub: PubSub, close: CloseMatching, clock: Clock) {
+    this.#pubsub = pubsub;
+    this.#close = close;
+    this.#clock = clock;
+  }
+
+  start(): void {
+    if (this.#isSubscribed) return;
+    this.#isSubscribed = true;
+    void this.#subscribe();
+  }
+
+  stop(): void {
+    this.#isSubscribed = false;
+    void Promise.resolve(this.#pubsub.unsubscribe(TOPIC, this)).catch(ignore);
+  }
+
+  /** Resolves once the pub/sub has accepted the disconnect; rejects when it does not. */
+  async publish(match: DisconnectMatch, code: number, reason: string, leave?: string): Promise<void> {
+    const kept = this.#keep({ id: uuidv7(), match, code, reason, leave }, 0);
+    let result = await this.#publishDisconnect(kept);
+    if (result.ok && this.#mayBeMissed) {
+      // Other processes may still be reconnecting to the broker, so the disconnect is published again after that time.
+      await pause(this.#clock, RECONNECT_MS);
+      result = await this.#publishDisconnect(kept);
+    }
+    if (result.ok) return;
+    throw new WsError(
+      "UNAVAILABLE",
+      leave === undefined
+        ? "The connections of this process are closed, but the pub/sub did not accept the disconnect for the other processes. Call disconnect() again."
+        : "The memberships in this process have ended, but the pub/sub did not accept this for the other processes. Call leave() again.",
+      { ...result.details, error: result.error },
+    );
+  }
+
+  // --- as a subscriber ---
+
+  deliver(_topic: string, frame: string): number {
+    const message = parse(frame);
+    if (message === undefined || message["from"] === this.#id) return 0;
+    if (message["type"] === REQUEST) void this.#reply();
+    else if (isDisconnect(message)) this.#apply(message, ageOf(message));
+    return 0;
+  }
+
+  missed(): void {
+    this.#unavailableAt = this.#clock.now();
+    this.#catchUp();
+  }
+
+  /** Requests the disconnects missed by this process, and replies to requests it may have missed. */
+  #catchUp(): void {
+    void this.#request();
+    void this.#reply();
+  }
+
+  /** Retries without a time limit: revoked connections would stay open without the missed disconnects. */
+  async #request(): Promise<void> {
+    this.#requests++;
+    if (this.#isRequesting) return;
+    this.#isRequesting = true;
+    for (let done = 0; done < this.#requests && this.#isSubscribed; ) {
+      const current = this.#requests;
+      const result = await this.#publishMessage(() => ({ type: REQUEST }));
+      // A failure that is not retryable means that the pub/sub is closed.
+      if (result.ok || !result.retryable) done = current;
+    }
+    this.#isRequesting = false;
+  }
+
+  #apply({ id, match, code, reason, leave }: Disconnect, ageMs: number): void {
+    const kept = this.#kept.get(id);
+    if (kept !== undefined) {
+      kept.publishedAt = this.#clock.now();
+      return;
+    }
+    this.#keep({ id, match, code, reason, leave }, ageMs);
+    this.#close(match, { code, reason, leave }, ageMs);
+  }
+
+  /** One reply covers all requests in the meantime, and skips what another process has already published. */
+  async #reply(): Promise<void> {
+    this.#requestedAt = this.#clock.now();
+    if (this.#isReplying) return;
+    this.#isReplying = true;
+    await pause(this.#clock, Math.random() * MAX_REPLY_DELAY_MS);
+    for (let requestedAt = -1; requestedAt < this.#requestedAt; ) {
+      requestedAt = this.#requestedAt;
+      for (const kept of [...this.#kept.values()]) {
+        if (kept.publishedAt >= requestedAt || this.#clock.now() - kept.at >= KEEP_MS) continue;
+        await this.#publishDisconnect(kept);
+      }
+    }
+    this.#isReplying = false;
+  }
+
+  // --- over the pub/sub ---
+
+  #publishDisconnect(kept: KeptDisconnect): Promise<PublishResult> {
+    kept.publishedAt = this.#clock.now();
+    return this.#publishMessage(() => {
+      // Rounded down, so that connections opened in the same millisecond are closed too.
+      const ageMs = Math.max(0, Math.floor(this.#clock.now() - kept.at) - 1);
+      return { type: DISCONNECT, ...kept.disconnect, ageMs };
+    });
+  }
+
+  /** Retries until the pub/sub accepts the message, for up to `PUBLISH_TIMEOUT_MS`. */
+  async #publishMessage(createMessage: () => object): Promise<PublishResult> {
+    const stopAt = this.#clock.now() + PUBLISH_TIMEOUT_MS;
+    for (;;) {
+      const result = await this.#attempt({ ...createMessage(), from: this.#id });
+      if (result.ok || !result.retryable) return result;
+      this.#unavailableAt = this.#clock.now();
+      if (this.#unavailableAt >= stopAt) return result;
+      await pause(this.#clock, RETRY_EVERY_MS);
+    }
+  }
+
+  async #attempt(message: object): Promise<PublishResult> {
+    try {
+      return await this.#pubsub.publish(TOPIC, JSON.stringify(message), {});
+    } catch {
+      return { ok: false, error: "DISCONNECTED", retryable: true };
+    }
+  }
+
+  async #subscribe(): Promise<void> {
+    while (this.#isSubscribed) {
+      try {
+        const confirmed = this.#pubsub.subscribe(TOPIC, this);
+        if (confirmed === undefined) return;
+        await confirmed;
+        // The server may have accepted connections before the subscription was confirmed.
+        this.#catchUp();
+        return;
+      } catch {
+        await pause(this.#clock, RETRY_EVERY_MS);
+      }
+    }
+  }
+
+  /** Whether other processes may not have reconnected to the broker yet. */
+  get #mayBeMissed(): boolean {
+    return this.#pubsub.status?.connected === false || this.#clock.now() - this.#unavailableAt < RECONNECT_MS;
+  }
+
+  #keep(disconnect: Disconnect, ageMs: number): KeptDisconnect {
+    const now = this.#clock.now();
+    if (this.#kept.size >= MAX_KEPT)
+      for (const oldest of this.#kept.keys()) if (this.#kept.delete(oldest)) break;
+    const kept = { disconnect, at: now - ageMs, publishedAt: now };
+    this.#kept.set(disconnect.id, kept);
+    return kept;
+  }
+}
+
+function parse(frame: string): Record<string, unknown> | undefined {
+  try {
+    const message: unknown = JSON.parse(frame);
+    return isObject(message) ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How long ago the disconnect was first published, in ms. */
+function ageOf({ ageMs }: Record<string, unknown>): number {
+  return typeof ageMs === "number" && ageMs > 0 ? ageMs : 0;
+}
+
+/** Checks every field, because any process with access to the broker can publish. */
+function isDisconnect(message: Record<string, unknown>): message is Record<string, unknown> & Disconnect {
+  const { type, id, match, code, reason, leave } = message;
+  return (
+    type === DISCONNECT &&
+    typeof id === "string" &&
+    typeof code === "number" &&
+    isCloseCode(code) &&
+    typeof reason === "string" &&
+    (leave === undefined || typeof leave === "string") &&
+    isMatch(match)
+  );
+}
+
+function isMatch(match: unknown): match is DisconnectMatch {
+  if (!isObject(match) || !isPlainMatch(match)) return false;
+  const { clientId, topic, data } = match;
+  return clientId !== undefined || topic !== undefined || (isObject(data) && Object.keys(data).length > 0);
+}
