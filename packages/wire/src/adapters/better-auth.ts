@@ -11,7 +11,7 @@ import type {
   ConnectionFollower,
   FollowConnections,
   FollowedServer,
-} from "../router/connections/following.ts";
+} from "../router/connections/connection-follower.ts";
 import type { AnyData, ConnectionData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
 import { SessionConnections, sessionFields } from "./session-connections.ts";
@@ -24,7 +24,7 @@ export type {
   SessionRow,
   UserRow,
 } from "@halyard/sessions";
-export type * from "../router/connections/following.ts";
+export type * from "../router/connections/connection-follower.ts";
 export type { ConnectionData } from "../router/connections/peer.ts";
 export type { OpenContext } from "../router/context.ts";
 

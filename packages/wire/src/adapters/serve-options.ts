@@ -1,7 +1,7 @@
 /** The options of `serve` on every platform, and the handle it returns. */
 import type { WsError } from "../protocol/error.ts";
 import type { OptionNames } from "../protocol/option-names.ts";
-import type { FollowConnections } from "../router/connections/following.ts";
+import type { FollowConnections } from "../router/connections/connection-follower.ts";
 import type { AnyData, ConnectionData, Peer, ServerContext } from "../router/connections/peer.ts";
 import type { ServerCounters } from "../router/server/counters.ts";
 import type { DrainResult } from "../router/server/drain.ts";

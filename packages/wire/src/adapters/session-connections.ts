@@ -13,7 +13,7 @@ import type {
   ConnectionFollower,
   FollowedConnection,
   FollowedServer,
-} from "../router/connections/following.ts";
+} from "../router/connections/connection-follower.ts";
 import type { AnyData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
 import { ignore } from "../time/waits.ts";

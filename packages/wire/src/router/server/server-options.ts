@@ -3,7 +3,7 @@ import type { WsError } from "../../protocol/error.ts";
 import type { PubSub } from "../../pubsub/pubsub.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { Timers } from "../../time/timers.ts";
-import type { FollowConnections } from "../connections/following.ts";
+import type { FollowConnections } from "../connections/connection-follower.ts";
 import type { AnyData, Peer, ServerContext, SharedWriter } from "../connections/peer.ts";
 import type { AbsentMembers } from "../topics/absent-members.ts";
 import type { Membership } from "../topics/membership.ts";

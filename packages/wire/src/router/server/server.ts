@@ -10,8 +10,8 @@ import { type Timers, TimerWheel } from "../../time/timers.ts";
 import { knownRegistryOf } from "../calls/call-registry.ts";
 import { Buffers } from "../connections/buffers.ts";
 import { ServerConnection } from "../connections/connection.ts";
-import { createFollower } from "../connections/follower.ts";
-import type { ConnectionFollower } from "../connections/following.ts";
+import type { ConnectionFollower } from "../connections/connection-follower.ts";
+import { startFollower } from "../connections/followed-server.ts";
 import { DEFAULT_HANDSHAKE_TIMEOUT_MS, inHandshakeTime } from "../connections/handshake-deadline.ts";
 import { Heartbeat } from "../connections/heartbeat.ts";
 import { InboundMemory } from "../connections/inbound-memory.ts";
@@ -95,7 +95,7 @@ export class RouterServer implements Server {
         figuresOf(this.connections, this.#topics.members, this.counters, this.inbound),
         this.options.pubsub,
       );
-    this.#follower = createFollower(this, adapter);
+    this.#follower = startFollower(this, adapter);
   }
 
   get brokerStatus(): PubSubStatus | undefined {

@@ -1,11 +1,11 @@
-/** Starts the follower of a server, if its adapter has one. */
+/** A running server as the code that follows its connections sees it. Starts that code, if the adapter has any. */
 import type { Connection, Server } from "../contracts.ts";
 import { ConnectionScope, contextOf } from "../inbound-event.ts";
 import type { ServerOptions } from "../server/server-options.ts";
 import { reauthorize } from "../topics/topics.ts";
-import type { ConnectionFollower } from "./following.ts";
+import type { ConnectionFollower } from "./connection-follower.ts";
 
-export function createFollower(
+export function startFollower(
   server: Server,
   { follow, isolated = false }: ServerOptions,
 ): ConnectionFollower | undefined {
