@@ -67,7 +67,7 @@ export {
   createPublisher,
   type PublisherOptions,
   type TopicPublisher,
-} from "./router/topics/topic-publisher.ts";
+} from "./router/topics/standalone-publisher.ts";
 export type { MessageArguments } from "./schema/arguments.ts";
 export { live, type ParamNames } from "./schema/build-channel.ts";
 export { type BytesOptions, bytes } from "./schema/bytes.ts";

@@ -3,7 +3,7 @@
 // A package that exports messages or routers names these types in its declaration files.
 export type * from "./index.ts";
 export { createRouter } from "./router/router.ts";
-export { createPublisher } from "./router/topics/topic-publisher.ts";
+export { createPublisher } from "./router/topics/standalone-publisher.ts";
 export { live } from "./schema/build-channel.ts";
 export {
   bytes,

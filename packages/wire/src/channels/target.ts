@@ -3,7 +3,7 @@ import { WsError } from "../protocol/error.ts";
 import type { AppendFailure, AppendResult } from "../pubsub/history.ts";
 import { requireHistory } from "../pubsub/history-rules.ts";
 import type { PublishFailure, PublishResult } from "../pubsub/pubsub.ts";
-import { encodeAndSend } from "../router/topics/publish.ts";
+import { encodeAndSend } from "../router/topics/publication.ts";
 import type { Publisher } from "../router/topics/publisher.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";

@@ -13,11 +13,11 @@ import { type BrokerMessage, decodeBrokerMessage, encodeBrokerMessage } from "./
 import { GapAnnouncements } from "./gap-announcements.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import type { History } from "./history.ts";
+import { type KnownPublisher, KnownPublishers } from "./known-publishers.ts";
 import { type Mark, Marks } from "./marks.ts";
 import { isLarger, topicProblem } from "./message-checks.ts";
 import { PendingPublishes } from "./pending-publishes.ts";
 import { PublishedPositions } from "./positions.ts";
-import { type Publisher, Publishers } from "./publishers.ts";
 import type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub.ts";
 import { isTimed } from "./sequence-time.ts";
 import { Topic } from "./topic.ts";
@@ -65,7 +65,7 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   readonly #topics = new Map<string, Topic>();
   readonly #published = new PublishedPositions();
   readonly #pendingPublishes: PendingPublishes;
-  readonly #publishers = new Publishers((numbers) => this.#removePositions(numbers));
+  readonly #publishers = new KnownPublishers((numbers) => this.#removePositions(numbers));
   readonly #gaps: GapAnnouncements<Topic>;
   readonly #marks: Marks;
   readonly #heartbeats: Heartbeats;
@@ -281,7 +281,7 @@ export class BrokerPubSub implements PubSub, TransportEvents {
    * Whether this process should have received the previous message, but did not: it was published after the subscription
    * became complete. An earlier one was either not for this process, or is part of an outage that was announced.
    */
-  #isGap(topic: Topic, publisher: Publisher, message: BrokerMessage, order: "first" | "gap"): boolean {
+  #isGap(topic: Topic, publisher: KnownPublisher, message: BrokerMessage, order: "first" | "gap"): boolean {
     const { previous, sequence, acceptedAgoMs } = message;
     if (previous === 0) return false;
     const known = isTimed(previous) ? publisher.publishedAt(previous) : undefined;

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../time/clock.ts";
 import { ignore } from "../time/waits.ts";
-import type { Publishers } from "./publishers.ts";
+import type { KnownPublishers } from "./known-publishers.ts";
 import { sequenceAt } from "./sequence-time.ts";
 import { HEARTBEATS, type Transport } from "./transport.ts";
 
@@ -17,7 +17,7 @@ const MAX_LENGTH = 60;
 export class Heartbeats {
   readonly #clock: Clock;
   readonly #id: string;
-  readonly #publishers: Publishers;
+  readonly #publishers: KnownPublishers;
   readonly #transport: Transport;
   #isSending = false;
   #listening: "no" | "wanted" | "yes" = "no";
@@ -25,7 +25,7 @@ export class Heartbeats {
   /** Monotonic time of the last own heartbeat that was received, in ms. */
   #receivedAt = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock, id: string, publishers: Publishers, transport: Transport) {
+  constructor(clock: Clock, id: string, publishers: KnownPublishers, transport: Transport) {
     this.#clock = clock;
     this.#id = id;
     this.#publishers = publishers;

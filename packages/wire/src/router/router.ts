@@ -43,7 +43,7 @@ import { checkRegistration } from "./registration.ts";
 import { Routes } from "./routes.ts";
 import { RouterServer } from "./server/server.ts";
 import type { AcceptOptions, ServerOptions } from "./server/server-options.ts";
-import { publish } from "./topics/publish.ts";
+import { publish } from "./topics/publication.ts";
 import type { Publisher } from "./topics/publisher.ts";
 import { checkServed, noteConnection, noteServer, noteStop } from "./topics/served.ts";
 import { UNREACHABLE } from "./topics/unreachable.ts";

@@ -24,7 +24,7 @@ import { DEFAULT_HEARTBEAT_TIMEOUT_MS, isDevelopment, type ResolvedOptions } fro
 import { guard, pendingOf } from "../pending.ts";
 import type { Routes } from "../routes.ts";
 import { NativeTopics } from "../topics/native-topics.ts";
-import { publish } from "../topics/publish.ts";
+import { publish } from "../topics/publication.ts";
 import type { Publisher } from "../topics/publisher.ts";
 import { ServerTopics } from "../topics/server-topics.ts";
 import { enroll } from "../topics/topics.ts";

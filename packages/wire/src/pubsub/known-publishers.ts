@@ -11,7 +11,7 @@ const MAX_PUBLISHERS = 10_000;
 /** Clocks of two machines drift apart, so the difference between them is measured again after this time. */
 const OFFSET_WINDOW_MS = 5 * 60_000;
 
-export class Publisher {
+export class KnownPublisher {
   /** From 1. A number is never used again. */
   readonly number: number;
   silentMs = 0;
@@ -44,8 +44,8 @@ export class Publisher {
   }
 }
 
-export class Publishers {
-  readonly #known = new Map<string, Publisher>();
+export class KnownPublishers {
+  readonly #known = new Map<string, KnownPublisher>();
   readonly #dropped: (numbers: ReadonlySet<number>) => void;
   #lastNumber = 0;
 
@@ -55,14 +55,14 @@ export class Publishers {
   }
 
   /** The publisher with this id, which just gave a sign of life. */
-  heard(id: string): Publisher {
+  heard(id: string): KnownPublisher {
     const known = this.#known.get(id);
     if (known !== undefined) {
       known.silentMs = 0;
       return known;
     }
     if (this.#known.size >= MAX_PUBLISHERS) this.#dropMostSilent();
-    const added = new Publisher(++this.#lastNumber);
+    const added = new KnownPublisher(++this.#lastNumber);
     this.#known.set(copyText(id), added);
     return added;
   }
@@ -80,7 +80,7 @@ export class Publishers {
   }
 
   #dropMostSilent(): void {
-    let found: [string, Publisher] | undefined;
+    let found: [string, KnownPublisher] | undefined;
     for (const entry of this.#known) if (entry[1].silentMs > (found?.[1].silentMs ?? -1)) found = entry;
     if (found === undefined) return;
     this.#known.delete(found[0]);
