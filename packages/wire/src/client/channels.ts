@@ -13,8 +13,8 @@ import { only } from "./failures.ts";
 import { createHeld } from "./held.ts";
 import type { Handlers } from "./inbox.ts";
 import { listeners } from "./listeners.ts";
-import { createMembers } from "./members.ts";
 import { enqueue } from "./queue.ts";
+import { createRoomMembers } from "./room-members.ts";
 import { text } from "./texts.ts";
 import type { WsClient } from "./ws-client.ts";
 
@@ -119,7 +119,7 @@ export function joinChannel<C extends AnyChannel>(
   const handlers: Handlers = new Map();
   const states = listeners<[state: RoomState]>(thrown);
   const gaps = listeners<[gap: Gap]>(thrown);
-  const members = createMembers(core, place, hub.nextId);
+  const members = createRoomMembers(core, place, hub.nextId);
   const held = createHeld(
     channel,
     handlers,

@@ -15,6 +15,7 @@ import type { AnyMessageSchema, DurableSchema, RpcSchema } from "../schema/messa
 import { isMessageSchema } from "../schema/message-schema.ts";
 import { systemClock } from "../time/clock.ts";
 import { type DurableRouteOptions, durableHandler } from "./calls/durable-route.ts";
+import { requireMember } from "./channel-guard.ts";
 import { checkCloseCode } from "./connections/close-code.ts";
 import {
   createMatcher,
@@ -36,7 +37,6 @@ import {
   type OpenHook,
   runErrorHooks,
 } from "./hooks.ts";
-import { requireMember } from "./membership-guard.ts";
 import { checkObservable, type Declarations, type ServerObserver } from "./observer.ts";
 import { hooksOf, type ResolvedOptions, type RouterOptions, resolveOptions } from "./options.ts";
 import { checkRegistration } from "./registration.ts";

@@ -24,7 +24,7 @@ import type { Verdict } from "../admission.ts";
 import { RefusalLog } from "../refusal-log.ts";
 import { DEFAULT_CLIENT_ID_HEADER, type HandlerOptions, toServerOptions } from "../serve-options.ts";
 import { Upgrades } from "../upgrades.ts";
-import { StoredAbsentMembers } from "./absent-members.ts";
+import { AbsenceStore } from "./absence-store.ts";
 import {
   ConnectionPersistence,
   deleteOrphans,
@@ -94,7 +94,7 @@ export class DurableServer<Data extends ConnectionData> {
       clock,
       timers: this.#timers,
       heartbeat: false,
-      absentMembers: new StoredAbsentMembers(this.#storage),
+      absentMembers: new AbsenceStore(this.#storage),
       onClose: (ws, code, reason) => this.#ended(ws as unknown as Connection, code, reason),
     });
     const { maxConnections = DEFAULT_MAX_CONNECTIONS } = options;

@@ -9,9 +9,9 @@ import type { Clock } from "../../time/clock.ts";
 import { Timeout, type Timers } from "../../time/timers.ts";
 import { checkEntry, createEntry, isSame, memberOf } from "./entry.ts";
 import { PresenceExchange } from "./exchange.ts";
-import { encodeMembers, type MembersUpdate } from "./member-frames.ts";
 import type { MemberLists } from "./member-lists.ts";
 import { pageOf, sortKeys } from "./pages.ts";
+import { encodeMembers, type MembersUpdate } from "./presence-frames.ts";
 import { type PresenceOptions, Room, type Viewer } from "./room.ts";
 
 /** Changes within this time are sent together. */

@@ -1,6 +1,6 @@
 /** A running server of a router: `Server` of `contracts.ts`. It owns connections and topics, so that one router may have several servers. */
-import { ServerChannels } from "../../channels/memberships.ts";
 import type { ChannelRegistry } from "../../channels/registry.ts";
+import { ServerChannels } from "../../channels/server-channels.ts";
 import { CLOSE, CONTROL, type ControlType, type Hello } from "../../protocol/control.ts";
 import { WsError } from "../../protocol/error.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../../pubsub/pubsub.ts";

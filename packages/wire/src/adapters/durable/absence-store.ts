@@ -6,7 +6,7 @@ import type { DurableKeyValues } from "./platform.ts";
 
 const KEY_PREFIX = "halyard:absent:";
 
-export class StoredAbsentMembers implements AbsentMembers {
+export class AbsenceStore implements AbsentMembers {
   readonly #storage: DurableKeyValues;
   /** The storage key of each member, by topic and key. Their names may be longer than a storage key. */
   readonly #keys = new Map<string, string>();

@@ -10,7 +10,7 @@ import { text } from "./texts.ts";
 
 type Fields = Record<string, unknown>;
 
-export interface Members {
+export interface RoomMembers {
   readonly list: readonly AnyMember[];
   readonly count: number;
   readonly isPartial: boolean;
@@ -24,7 +24,7 @@ export interface Members {
   lost(): void;
 }
 
-export function createMembers(core: ClientCore, place: object, nextId: () => string): Members {
+export function createRoomMembers(core: ClientCore, place: object, nextId: () => string): RoomMembers {
   const changes = listeners<[members: readonly AnyMember[]]>(core.thrown);
   const pages = new Map<string, (fields: Fields | undefined, isError?: boolean) => void>();
   const byKey = new Map<string, AnyMember>();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Envelope, Meta } from "../protocol/envelope.ts";
 import type { ClientCore } from "./core.ts";
 import { errorIn, failure } from "./failures.ts";
-import { createMembers } from "./members.ts";
+import { createRoomMembers } from "./room-members.ts";
 
 function start({ isOpen = true } = {}) {
   const sent: { type: string; payload: unknown; meta: Meta }[] = [];
@@ -19,7 +19,7 @@ function start({ isOpen = true } = {}) {
     },
   } as unknown as ClientCore;
   let last = 0;
-  const members = createMembers(core, { channel: "room", params: {} }, () => `id${++last}`);
+  const members = createRoomMembers(core, { channel: "room", params: {} }, () => `id${++last}`);
   const keys = () => members.list.map(({ key }) => key);
   return { members, sent, keys };
 }
