@@ -8,8 +8,8 @@ import type { Channels, Connection, ControlCall, ControlRoute, Server } from "..
 import { contextOf } from "../router/inbound-event.ts";
 import { attempt, pendingOf } from "../router/pending.ts";
 import type { ServerOptions } from "../router/server/server-options.ts";
-import { inTime } from "../router/topics/in-time.ts";
 import type { Membership } from "../router/topics/membership.ts";
+import { inTime } from "../router/topics/time-limit.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";

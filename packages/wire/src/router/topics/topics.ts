@@ -4,9 +4,9 @@ import type { AnyData } from "../connections/peer.ts";
 import type { ConnectionContext, Topics } from "../context.ts";
 import type { Connection } from "../contracts.ts";
 import { pendingOf } from "../pending.ts";
-import { inTime } from "./in-time.ts";
-import { endJoin, overtakeJoins, startJoin } from "./joins.ts";
-import { unawaited, watch } from "./subscribing.ts";
+import { endAttempt, overtakeAttempts, startAttempt } from "./subscription-attempts.ts";
+import { unawaited, watch } from "./subscription-promise.ts";
+import { inTime } from "./time-limit.ts";
 
 const MAX_TOPIC_LENGTH = 256;
 /** How long a topic may stay subscribed while it is being authorized again. */
@@ -61,7 +61,7 @@ async function authorized(
   allowed: Promise<boolean>,
   ask: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const join = startJoin(connection, topic);
+  const attempts = startAttempt(connection, topic);
   try {
     let { authorization } = connection;
     let verdict = await allowed;
@@ -71,9 +71,9 @@ async function authorized(
       verdict = await ask();
     }
     // The connection has left the topic since: the later call wins.
-    if (!join.hasLeft) await admit(connection, topic, verdict);
+    if (!attempts.hasLeft) await admit(connection, topic, verdict);
   } finally {
-    endJoin(connection, topic, join);
+    endAttempt(connection, topic, attempts);
   }
 }
 
@@ -135,20 +135,20 @@ function admit(connection: Connection, topic: string, allowed: boolean): void | 
 export function enroll(connection: Connection, topic: string): void | Promise<void> {
   const confirmed = connection.server.subscribe(connection, topic);
   if (confirmed === undefined) return;
-  const join = startJoin(connection, topic);
+  const attempts = startAttempt(connection, topic);
   return confirmed.then(
-    () => endJoin(connection, topic, join),
+    () => endAttempt(connection, topic, attempts),
     (error: unknown) => {
-      endJoin(connection, topic, join);
+      endAttempt(connection, topic, attempts);
       // After leaving, the connection may have joined again: that call has its own result.
-      if (!join.hasLeft) void remove(connection, topic);
+      if (!attempts.hasLeft) void remove(connection, topic);
       throw error;
     },
   );
 }
 
 export function unsubscribe(connection: Connection, topic: string): void | Promise<void> {
-  overtakeJoins(connection, topic);
+  overtakeAttempts(connection, topic);
   return remove(connection, topic);
 }
 
