@@ -36,6 +36,13 @@ const BREAKS: readonly Break[] = [
     names: ["packages/wire/src/pubsub/redis/broken.ts:1", "pubsub/ may import protocol/ and time/ only"],
   },
   {
+    title: "an import from another room in a folder of router/",
+    step: "format and lint",
+    file: "packages/wire/src/router/calls/broken.ts",
+    text: 'import { serve } from "../../adapters/node.ts";\n\nexport const run: unknown = serve;\n',
+    names: ["packages/wire/src/router/calls/broken.ts:1", "router/ may import protocol/, time/"],
+  },
+  {
     title: "an import from another room in a folder of adapters/",
     step: "format and lint",
     file: "packages/wire/src/adapters/durable/broken.ts",
