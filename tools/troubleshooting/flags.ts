@@ -102,12 +102,12 @@ const LOGS: readonly LogEntry[] = [
   },
   {
     text: "The PostgreSQL notification bus is down.",
-    why: "The connection for notifications was lost. Changes of other processes arrive by polling (`pollMs`, default 500 ms).",
+    why: "The connection for notifications was lost. Changes of other processes arrive by polling, within 500 ms.",
     todo: "Check the connection limit and the network of PostgreSQL. The bus reconnects by itself.",
   },
   {
     text: "The bus did not accept a message.",
-    why: "The server behind the option `bus` did not take an announcement. Changes of other processes arrive by polling (`pollMs`, default 500 ms).",
+    why: "The server behind the option `bus` did not take an announcement. Changes of other processes arrive by polling, within 500 ms.",
     todo: "Check the server and the network of the bus. Announcements continue by themselves.",
   },
   {

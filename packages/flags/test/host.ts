@@ -3,11 +3,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { apiKey } from "@better-auth/api-key";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
-import { closeFeatureFlags, type FeatureFlagsOptions, featureFlags } from "@halyard/flags";
+import { closeFeatureFlags, type FeatureFlagsOptions } from "@halyard/flags";
 import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { toNodeHandler } from "better-auth/node";
 import { admin, bearer, type OrganizationOptions, organization } from "better-auth/plugins";
+import { type Bounds, createPlugin } from "../src/server/plugin.ts";
 
 type AdminOptions = Parameters<typeof admin>[0];
 
@@ -20,6 +21,8 @@ export interface HostOptions {
   readonly admin?: AdminOptions;
   readonly organization?: OrganizationOptions;
   readonly flags?: FeatureFlagsOptions;
+  /** Bounds of the plugin that are no options. */
+  readonly bounds?: Bounds;
   /** Caches the session in the cookie, which Better Auth trusts for five minutes. */
   readonly cookieCache?: boolean;
   /** Lets an API key act as a session of its owner (`enableSessionForAPIKeys`). */
@@ -103,7 +106,7 @@ function createAuth(baseURL: string, options: HostOptions) {
         { ...keys, configId: "default" },
         { ...keys, configId: "organization", references: "organization", enableSessionForAPIKeys: false },
       ]),
-      featureFlags(options.flags),
+      createPlugin(options.flags ?? {}, options.bounds),
       // The type of `auth.api` does not depend on them.
       ...((options.plugins ?? []) as []),
     ],

@@ -31,7 +31,7 @@ describe.each([
     };
     // The host has been in use before the plugin was added.
     await (await getMigrations(base)).runMigrations();
-    const auth = betterAuth({ ...base, plugins: [featureFlags({ pollMs: 0 })] });
+    const auth = betterAuth({ ...base, plugins: [featureFlags({ poll: false })] });
     return { auth, logged };
   }
 

@@ -67,7 +67,7 @@ test("idempotency, statistics and waiting deliveries continue", { timeout: 90_00
     return figures;
   };
   // A process that writes no event only reads what the first one has written.
-  const reader = await startHost({ database: before.database, migrate: false, flags: { pollMs: 0 } });
+  const reader = await startHost({ database: before.database, migrate: false, flags: { poll: false } });
   const figures = await stats(reader);
   expect(figures).toMatchObject({ evaluations: 3, uniqueUsers: 2 });
   await reader.close();

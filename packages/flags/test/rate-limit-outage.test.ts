@@ -25,7 +25,7 @@ test.each(Object.entries(outages))(
     const host = await memoryHost({
       rateLimit: { enabled: true },
       log: (message) => messages.push(message),
-      flags: { rateLimit: { store: redisRateLimitStore(client, { prefix }), maxWaitMs: 2000 } },
+      flags: { rateLimit: { store: redisRateLimitStore(client, { prefix }) } },
     });
     const warnings = () =>
       messages.filter((message) => /The rate limit store does not respond/.test(message));

@@ -250,7 +250,7 @@ describe("an API key", () => {
 });
 
 test("health names the problem that prevents a refresh, to callers who may read flags", async () => {
-  const { auth, person, call, evaluate, db } = await memoryHost({ flags: { pollMs: 20 } });
+  const { auth, person, call, evaluate, db } = await memoryHost({ bounds: { pollMs: 20 } });
   const [root, user] = [await person("root", "admin"), await person("user")];
   await auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
   await evaluate({ flagKey: "k" });

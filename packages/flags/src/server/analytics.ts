@@ -33,13 +33,12 @@ export interface AnalyticsContext {
   readonly transactions: Transactions;
   readonly meter: Meter;
   readonly warn: (message: string, error: unknown) => void;
+  /** Events that may wait to be written. Default 10,000. */
+  readonly maxQueued?: number | undefined;
 }
 
 /** Throws for invalid settings of `events`. */
-export function checkEventOptions({ maxQueued = 1, retentionDays = 1 }: EventOptions = {}): void {
-  if (!Number.isSafeInteger(maxQueued) || maxQueued < 1) {
-    throw mistake(`events.maxQueued is ${maxQueued}. Set it to a whole number from 1.`);
-  }
+export function checkEventOptions({ retentionDays = 1 }: EventOptions = {}): void {
   if (!Number.isFinite(retentionDays) || retentionDays <= 0) {
     throw mistake(`events.retentionDays is ${retentionDays}. Set it to a number above 0.`);
   }
@@ -47,8 +46,8 @@ export function checkEventOptions({ maxQueued = 1, retentionDays = 1 }: EventOpt
 
 export function createAnalytics(
   adapter: DBAdapter,
-  { postgres, events: { maxQueued, retentionDays, sinks = [] } = {} }: FeatureFlagsOptions,
-  { host, transactions, meter, warn }: AnalyticsContext,
+  { postgres, events: { retentionDays, sinks = [] } = {} }: FeatureFlagsOptions,
+  { host, transactions, meter, warn, maxQueued }: AnalyticsContext,
 ): Analytics {
   const outbox = sinks.map(({ name }) => name);
   const settings = { maxQueued, retentionDays, outbox, warn };

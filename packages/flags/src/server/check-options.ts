@@ -11,7 +11,7 @@ import { DEFAULT_QUOTAS } from "./limits/rules.ts";
 import { nearestName } from "./nearest-name.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
 
-/** Checks the value of an option. `path` is its whole name, such as `events.maxQueued`. */
+/** Checks the value of an option. `path` is its whole name, such as `events.retentionDays`. */
 type Check = (path: string, value: unknown) => void;
 
 /** One check per option. An option without one does not compile. */
@@ -24,8 +24,8 @@ const OPTIONS: Readonly<Record<keyof FeatureFlagsOptions, Check>> = {
   defaultVisibility: oneOf("public", "server"),
   context: group({ collect: oneOf(true, false) }),
   permission: checkFunction,
-  events: group({ retentionDays: checkedByItsOwner, maxQueued: checkedByItsOwner, sinks: checkList }),
-  pollMs: checkInterval,
+  events: group({ retentionDays: checkedByItsOwner, sinks: checkList }),
+  poll: oneOf(true, false),
   postgres: checkedByItsOwner,
   bus: checkBus,
   rateLimit: checkRateLimit,
@@ -119,23 +119,10 @@ function checkFunction(path: string, value: unknown): void {
   if (typeof value !== "function") throw impossible(path, value, "a function");
 }
 
-/** The longest delay of a timer: a longer one would fire at once. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
-
-function checkInterval(path: string, value: unknown): void {
-  if (typeof value === "number" && value >= 0 && value <= MAX_DELAY_MS) return;
-  throw impossible(path, value, `a number of milliseconds from 0 to ${MAX_DELAY_MS}`);
-}
-
 function checkRateLimit(path: string, value: unknown): void {
   if (value === false) return;
   if (typeof value !== "object") throw impossible(path, value, "an object, or false");
-  checkGroup(path, value, {
-    rules: checkRules,
-    keys: checkQuota,
-    store: checkStore,
-    maxWaitMs: checkedByItsOwner,
-  });
+  checkGroup(path, value, { rules: checkRules, keys: checkQuota, store: checkStore });
 }
 
 function checkRules(path: string, value: unknown): void {

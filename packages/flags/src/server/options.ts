@@ -98,17 +98,15 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
     | {
         /** Days until events and exposures are deleted. Default 90. Hourly counts are kept for 400 days. */
         retentionDays?: number | undefined;
-        /** Most events that may wait to be written; further events are answered with 429. Default 10,000. */
-        maxQueued?: number | undefined;
         /** Destinations that get every event at least once and in order, such as `webhookSink()`. Default: none. */
         sinks?: readonly EventSink[] | undefined;
       }
     | undefined;
   /**
-   * How often this process checks the database for changes by other processes, in ms. Default 500. With 0, an evaluation
-   * checks if the last check is more than 1 s ago.
+   * Whether this process checks the database every 500 ms for changes by other processes. Default `true`. With `false`,
+   * an evaluation checks if the last check is more than 1 s ago.
    */
-  pollMs?: number | undefined;
+  poll?: boolean | undefined;
   /**
    * A `Pool` of the package `pg` for the database with the flags. Events are then written in groups, which raises the
    * throughput about twentyfold, and other processes are notified of changes immediately. Needs the tables of

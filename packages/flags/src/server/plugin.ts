@@ -60,6 +60,16 @@ export type FeatureFlagsPlugin<Flags extends FlagDeclarations = FlagDeclarations
   $ERROR_CODES: FeatureFlagErrorCodes;
 };
 
+/** What is no option, and tests set. */
+export interface Bounds {
+  /** Interval of the check for changes by other processes. Default 500 ms. */
+  readonly pollMs?: number | undefined;
+  /** Events that may wait to be written. Default 10,000. */
+  readonly maxQueued?: number | undefined;
+  /** How long a request waits for the shared store of the rate limits. Default 2 s. */
+  readonly maxWaitMs?: number | undefined;
+}
+
 /** The services of each plugin object, by the adapter of the auth instance. */
 const services = new WeakMap<object, WeakMap<object, Service>>();
 /** Adapters for which `closeFeatureFlags` was called, possibly before the first request. */
@@ -88,6 +98,13 @@ export function findService(plugin: object): ServiceFinder | undefined {
 export function featureFlags<const Flags extends FlagDeclarations = FlagDeclarations>(
   options: FeatureFlagsOptions<Flags> = {},
 ): FeatureFlagsPlugin<Flags> {
+  return createPlugin(options);
+}
+
+export function createPlugin<Flags extends FlagDeclarations>(
+  options: FeatureFlagsOptions<Flags>,
+  bounds: Bounds = {},
+): FeatureFlagsPlugin<Flags> {
   // One plugin object may serve several auth instances; each has its own adapter, and so its own service.
   const byAdapter = new WeakMap<object, Service>();
   checkOptions(options);
@@ -95,12 +112,12 @@ export function featureFlags<const Flags extends FlagDeclarations = FlagDeclarat
   checkSinks(options.events?.sinks ?? []);
   if (options.trusted !== undefined) checkTrustedOptions(options.trusted);
   if (options.postgres !== undefined) assertPostgresPool(options.postgres);
-  const createLimits = prepareLimits(options.rateLimit);
+  const createLimits = prepareLimits(options.rateLimit, bounds.maxWaitMs);
 
   const serviceOf: ServiceFinder = ({ context }) => {
     const existing = byAdapter.get(context.adapter);
     if (existing !== undefined) return existing;
-    const service = createService(context, options, createLimits);
+    const service = createService(context, options, bounds, createLimits);
     byAdapter.set(context.adapter, service);
     if (options.flags !== undefined) checkDeclaredFlags(service, options.flags);
     return service;
@@ -131,6 +148,7 @@ export function featureFlags<const Flags extends FlagDeclarations = FlagDeclarat
 function createService(
   context: HostContext,
   options: FeatureFlagsOptions,
+  { pollMs, maxQueued }: Bounds,
   createLimits: LimitsFactory,
 ): Service {
   const { adapter, logger } = context;
@@ -145,14 +163,20 @@ function createService(
   const warn = (message: string, error: unknown) => logger.warn(withHelp(message), loggable(error));
   const transactions = createTransactions(adapter);
   if (postgres !== undefined) guardPool(postgres, warn);
-  const analytics = createAnalytics(adapter, options, { host: context, transactions, meter, warn });
+  const analytics = createAnalytics(adapter, options, {
+    host: context,
+    transactions,
+    meter,
+    warn,
+    maxQueued,
+  });
   const startedAt = new Date().toISOString();
   const processes = createProcesses(async () => {
     const { revision, snapshotAgeMs, stale } = await store.health(NO_TENANT);
     return { startedAt, version: VERSION, revision, snapshotAgeMs, stale, fastPath: service.fastPath.state };
   });
   const store = createFlagStore(adapter, {
-    pollMs: options.pollMs,
+    pollMs: options.poll === false ? 0 : pollMs,
     transactions,
     tables: HostTables.on(context, postgres),
     onAuditHead: options.onAuditHead,
@@ -186,11 +210,11 @@ function createService(
 }
 
 function busOf(
-  { bus, postgres, pollMs }: FeatureFlagsOptions,
+  { bus, postgres, poll }: FeatureFlagsOptions,
   processes: Processes,
   warn: (message: string, error: unknown) => void,
 ): ConnectBus | undefined {
-  const common = { listens: pollMs !== 0, received: processes.received, warn };
+  const common = { listens: poll !== false, received: processes.received, warn };
   if (bus !== undefined)
     return (listener) => processes.connect(createMessageBus({ ...common, bus, listener }));
   return (

@@ -6,11 +6,11 @@ import { BOOTSTRAP, createClient, gate } from "./kit.ts";
 
 /** Two processes on one database. The second one learns of changes only when it must. */
 async function twoProcesses(options: { multiTenant?: boolean } = {}) {
-  const first = await memoryHost({ flags: { ...options, pollMs: 0 } });
+  const first = await memoryHost({ flags: { ...options, poll: false } });
   const second = await startHost({
     database: first.db,
     migrate: false,
-    flags: { ...options, pollMs: 0 },
+    flags: { ...options, poll: false },
   });
   const { close } = second;
   return { first, second, close };

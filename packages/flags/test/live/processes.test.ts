@@ -16,15 +16,17 @@ describe.each(BUSES)("two processes with $name between them", ({ prepare }) => {
       for (const { close } of connected) await close();
     });
     // Much longer than the test.
-    const pollMs = 600_000;
+    const bounds = { pollMs: 600_000 };
     const host = await startLive({
       database: connected[0].database,
-      flags: { bus: await openBus(), pollMs },
+      flags: { bus: await openBus() },
+      bounds,
     });
     const other = await startHost({
       database: connected[1].database,
       migrate: false,
-      flags: { bus: await openBus(), pollMs },
+      flags: { bus: await openBus() },
+      bounds,
     });
     onTestFinished(other.close);
     const flag = await other.auth.api.createFeatureFlag({

@@ -90,7 +90,7 @@ describe("the event stream of OFREP", () => {
   });
 
   test("is not offered without background work", async () => {
-    const own = await memoryHost({ flags: { pollMs: 0 } });
+    const own = await memoryHost({ flags: { poll: false } });
     const { json } = await own.call("POST", "/ofrep/v1/evaluate/flags", { body: {} });
     expect(json.eventStreams).toBeUndefined();
   });

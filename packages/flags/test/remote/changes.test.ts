@@ -19,8 +19,8 @@ describe.each([
   beforeAll(async () => {
     database = await freshDatabase();
     const connections = [database.connect(), database.connect()] as const;
-    host = await startHost({ database: connections[0].database, flags: { pollMs: 50 } });
-    other = await startHost({ database: connections[1].database, flags: { pollMs: 50 }, migrate: false });
+    host = await startHost({ database: connections[0].database, bounds: { pollMs: 50 } });
+    other = await startHost({ database: connections[1].database, bounds: { pollMs: 50 }, migrate: false });
     closers.push(host.close, other.close, ...connections.map(({ close }) => close));
     key = (await newApiKey(host, { userId: (await newAdmin(host)).id })).key;
   });
@@ -65,7 +65,7 @@ describe.each([
     const late = await startHost({
       database: connected.database,
       // It reads a change only when it must.
-      flags: { pollMs: 600_000 },
+      bounds: { pollMs: 600_000 },
       migrate: false,
     });
     onTestFinished(async () => {

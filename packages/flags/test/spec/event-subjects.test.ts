@@ -175,7 +175,7 @@ describe("guide/flags-http: Limits", () => {
   });
 
   test("an event is 429 with Retry-After while the queue is full, and no accepted event is lost", async () => {
-    const small = await memoryHost({ flags: { events: { maxQueued: 3 } } });
+    const small = await memoryHost({ bounds: { maxQueued: 3 } });
     const way = WAYS[1]?.[1]({ host: small, admin });
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => way?.event({ flagKey: "full", event: "e" })),

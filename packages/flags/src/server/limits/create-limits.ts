@@ -1,7 +1,6 @@
 /** Creates the limits of an auth instance from the option `rateLimit` and the settings of Better Auth. */
 import type { AuthContext } from "@better-auth/core";
 import { isProduction } from "@better-auth/core/env";
-import { mistake } from "../help.ts";
 import type { Meter } from "../metrics/meter.ts";
 import { type HostRateLimit, withoutPluginPaths } from "./host.ts";
 import type { Limits } from "./limits.ts";
@@ -29,13 +28,13 @@ export interface LimitsHost {
 export type LimitsFactory = (host: LimitsHost) => Limits | undefined;
 
 /** Validates the option immediately. */
-export function prepareLimits(option: FeatureFlagsRateLimit | undefined): LimitsFactory {
+export function prepareLimits(
+  option: FeatureFlagsRateLimit | undefined,
+  maxWaitMs: number = MAX_WAIT_MS,
+): LimitsFactory {
   if (option === false) return () => undefined;
-  const { rules, keys, maxWaitMs = MAX_WAIT_MS } = option ?? {};
+  const { rules, keys } = option ?? {};
   const quotaOf = createQuotas({ rules, keys });
-  if (!(maxWaitMs >= 1)) {
-    throw mistake(`rateLimit.maxWaitMs is ${maxWaitMs}. Set it to a number from 1.`);
-  }
   return ({ context, meter, warn, warnOnce }) => {
     if (!context.rateLimit.enabled) return undefined;
     const store = storeOf(option, context);

@@ -19,9 +19,4 @@ export type FeatureFlagsRateLimit =
        * has one, else the memory of each process.
        */
       store?: RateLimitStore | undefined;
-      /**
-       * How long a request waits for the store before the store counts as failed and this process counts alone, in ms.
-       * Default 2,000.
-       */
-      maxWaitMs?: number | undefined;
     };

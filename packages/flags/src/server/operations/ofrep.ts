@@ -164,7 +164,7 @@ const STREAM_HEADERS = {
 
 /** Without background work, this process does not notice changes by itself. */
 function canStream({ service }: Call): boolean {
-  return service.options.pollMs !== 0 && !areRequestsIsolated() && !service.isClosed();
+  return service.options.poll !== false && !areRequestsIsolated() && !service.isClosed();
 }
 
 /** Better Auth gives operations the whole request. */
