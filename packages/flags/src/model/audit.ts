@@ -117,7 +117,6 @@ export function auditText(entry: AuditRecord): string {
     entry.ip,
     entry.userAgent,
     entry.requestId,
-    // Left out where it is absent, so that entries from before this field keep their hash.
-    ...(entry.impersonatedBy === null ? [] : [entry.impersonatedBy]),
+    entry.impersonatedBy,
   ]);
 }

@@ -74,6 +74,7 @@ export function describeAudit(host: () => StoreHost): void {
           entry.ip,
           entry.userAgent,
           entry.requestId,
+          entry.impersonatedBy,
         ]);
         prevHash = createHash("sha256").update(text).digest("hex");
         expect(entry.hash).toBe(prevHash);

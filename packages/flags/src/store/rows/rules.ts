@@ -160,13 +160,9 @@ export function toAudited({ rule, salt, position }: StoredRule): AuditedRule {
   return { ...rule, salt, position };
 }
 
-/** Decodes a rule from the audit log. Entries of earlier versions have neither salt nor position, and `known` has them. */
-export function reviveRule(text: string | null, known: Partial<StoredRule> = {}): StoredRule {
-  const {
-    salt = known.salt,
-    position = known.position,
-    ...rule
-  } = reviveEntity<FlagRule & Partial<AuditedRule>>(text, ["createdAt"]);
+/** Decodes a rule from the audit log. */
+export function reviveRule(text: string | null): StoredRule {
+  const { salt, position, ...rule } = reviveEntity<FlagRule & Partial<AuditedRule>>(text, ["createdAt"]);
   if (typeof salt !== "string" || typeof position !== "number") {
     throw new Error(`The audit entry of the rule ${rule.id} has no salt or no position.`);
   }

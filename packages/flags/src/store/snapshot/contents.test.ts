@@ -129,15 +129,13 @@ describe("the contents of a snapshot", () => {
     expect(view(follow(follow(undefined, ...ALL), unknown))).toEqual(FULL);
   });
 
-  test("have the salt and the position of a rule whose entry has neither", () => {
-    const { salt: _salt, position: _position, ...old } = RULE;
-    const created = follow(undefined, entry("rule.created", "r", old, 7));
-    expect(created.rules.get("f")?.get("r")).toMatchObject({ salt: "r", position: 7 });
-    const updated = follow(follow(undefined, ...ALL), entry("rule.updated", "r", { ...old, value: 2 }, 9));
-    expect(updated.rules.get("f")?.get("r")).toMatchObject({ salt: "s", position: 1, rule: { value: 2 } });
-    expect(() => follow(undefined, entry("rule.updated", "r", old, 9))).toThrow(
-      new BadSnapshot("The stored data of revision 9 is invalid."),
-    );
+  test.each(["salt", "position"] as const)("are refused if the entry of a rule lacks its %s", (field) => {
+    const { [field]: _, ...damaged } = RULE;
+    for (const action of ["rule.created", "rule.updated"] as const) {
+      expect(() => follow(follow(undefined, ...ALL), entry(action, "r", damaged, 9))).toThrow(
+        new BadSnapshot("The stored data of revision 9 is invalid."),
+      );
+    }
   });
 
   test("have no override that is turned off, and the variant and the expiry of the others", () => {

@@ -56,7 +56,7 @@ export class ContentsBuilder implements Contents {
     decodeStored(`revision ${change.revision}`, () => this.#apply(change));
   }
 
-  #apply({ action, flagId, entityId, revision, after }: Omit<ChangeRow, "prevHash" | "hash">): void {
+  #apply({ action, flagId, entityId, after }: Omit<ChangeRow, "prevHash" | "hash">): void {
     switch (action) {
       case "flag.created":
       case "flag.updated":
@@ -69,10 +69,8 @@ export class ContentsBuilder implements Contents {
         this.#removed.delete(flagId);
         break;
       case "rule.created":
-        this.#setRule(reviveRule(after, { salt: entityId, position: revision }));
-        break;
       case "rule.updated":
-        this.#setRule(reviveRule(after, this.rules.get(flagId)?.get(entityId)));
+        this.#setRule(reviveRule(after));
         break;
       case "rule.deleted":
         if (this.rules.get(flagId)?.has(entityId)) this.#writableMap(this.rules, flagId).delete(entityId);

@@ -85,7 +85,7 @@ function deletedIn(before: string | null): Deleted {
   }
 }
 
-/** Entries of earlier versions, and those of damaged rows. */
+/** The entry of a flag whose rows were damaged. */
 function unreadable() {
   return conflict(
     "The entry does not hold the whole flag, so it cannot be brought back. Create the flag again by hand.",

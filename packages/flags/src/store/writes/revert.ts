@@ -59,7 +59,7 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
       return restoreFlag(context, row.before, maxOverrides);
     case "rule.created": {
       const { rule } = await readRule(context.tx, context.tenant, row.flagId, row.entityId);
-      requireUntouched(rule, reviveRule(row.after, NO_ORDER).rule);
+      requireUntouched(rule, reviveRule(row.after).rule);
       return deleteRule(context, row.flagId, row.entityId, undefined);
     }
     case "rule.updated":
@@ -67,7 +67,7 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
     case "rule.deleted": {
       await requireAbsent(context, RULE_MODEL, { ruleId: row.entityId });
       const flag = await readFlag(context.tx, context.tenant, row.flagId);
-      const { rule, ...order } = reviveRule(row.before, { salt: row.entityId, position: row.revision });
+      const { rule, ...order } = reviveRule(row.before);
       return addRule(context, flag, { ...order, rule: { ...rule, version: rule.version + 1 } });
     }
     case "override.created":
@@ -91,9 +91,6 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
       });
   }
 }
-
-/** Entries of earlier versions have neither salt nor position; comparing rules needs none. */
-const NO_ORDER = { salt: "", position: 0 };
 
 async function removeFlag(context: WriteContext, row: AuditRow): Promise<Inverse> {
   const { tx, tenant } = context;
@@ -120,8 +117,7 @@ async function changeRuleBack(context: WriteContext, row: AuditRow): Promise<Inv
   const { tx, tenant } = context;
   const flag = await readFlag(tx, tenant, row.flagId);
   const current = await readRule(tx, tenant, row.flagId, row.entityId);
-  const [before, after] = [row.before, row.after].map((text) => reviveRule(text, current).rule);
-  if (before === undefined || after === undefined) throw notFound("rule");
+  const [before, after] = [reviveRule(row.before).rule, reviveRule(row.after).rule];
   return changeRule(context, flag, current, withFieldsBack(current.rule, before, after));
 }
 

@@ -53,6 +53,8 @@ const ruleOf = (flagId: string, id: string, conditions: object) => ({
     conditions,
     value: 1,
     enabled: true,
+    salt: id,
+    position: 1,
     version: 1,
     createdAt: AT,
   }),
@@ -72,7 +74,7 @@ describe("a tenant", () => {
     expect(refused).toMatchObject({ status: 400, code: "VALIDATION_ERROR", details: { limit: 10_000 } });
     expect(await refusal(full, changeOf("flag.updated", flagOf("f1", { enabled: false })))).toBeUndefined();
     expect(await refusal(contentsOf(flags.slice(1)), changeOf("flag.created", flagOf("f0")))).toBeUndefined();
-    const over = contentsOf([...flags, flagOf("of an earlier version")]);
+    const over = contentsOf([...flags, flagOf("imported")]);
     expect(await refusal(over, changeOf("flag.updated", flagOf("f1", { enabled: false })))).toBeUndefined();
   });
 
