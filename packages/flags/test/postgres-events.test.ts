@@ -272,47 +272,6 @@ describe("the tables of the option postgres", () => {
     }
   });
 
-  test("of version 0.2 are converted, and their counts of usage stay", async () => {
-    const tenant = fresh("tenant");
-    await host.pool().query("create schema earlier");
-    const pool = host.pool({ options: "-c search_path=earlier" });
-    const text = 'text collate "C" not null';
-    await pool.query(`
-      create table halyard_flag_event (
-        id uuid not null, tenant ${text}, flag_key ${text}, event ${text}, variant ${text}, user_id text,
-        organization_id text, value float8, properties json, at timestamptz not null,
-        received_at timestamptz not null, sample_rate float8 not null, idempotency_key text,
-        primary key (received_at, id)
-      );
-      create table halyard_flag_event_hour (
-        tenant ${text}, flag_key ${text}, hour timestamptz not null, variant ${text}, event ${text},
-        shard smallint not null, count float8 not null, sum numeric not null, valued float8 not null,
-        primary key (tenant, flag_key, hour, variant, event, shard)
-      );
-      create table halyard_flag_evaluation_hour (
-        tenant ${text}, flag_key ${text}, hour timestamptz not null, reason ${text}, shard smallint not null,
-        count float8 not null, primary key (tenant, flag_key, hour, reason, shard)
-      );
-      create table halyard_flag_exposure (
-        tenant ${text}, flag_key ${text}, day date not null, variant ${text}, user_id ${text},
-        at timestamptz not null, primary key (tenant, flag_key, day, variant, user_id)
-      );
-      insert into halyard_flag_exposure values ('${tenant}', 'flag', '2030-05-15', 'a', 'ann', '2030-05-15T12:00:00Z');
-      insert into halyard_flag_evaluation_hour values ('${tenant}', 'flag', '2030-05-15T12:00:00Z', 'default', 0, 5);
-    `);
-    for (let times = 0; times < 2; times++) await pool.query(featureFlagsPostgresMigration);
-    const node = await host.open({ pool });
-    await node.record(entryOf({ tenant, userId: "ann" }));
-    const hour = "2030-05-15T12:00:00.000Z";
-    const flagId = flagIdOf(tenant);
-    await node.count([{ tenant, flagId, hour, reason: "default", count: 2 }]);
-    const shown = { tenant, flagId, arm: "a", byChance: true, subject: "ann" };
-    await node.expose([{ ...shown, firstMs: NOON, lastMs: NOON }]);
-    const { byReason, uniqueUsers, events } = await node.flagFigures({ id: flagId, unit: "userId" }, DAY);
-    expect([byReason.get("default"), uniqueUsers, events.get("a")?.size]).toEqual([2, 1, 1]);
-    expect((await node.usageFigures(tenant, DAY)).evaluations).toBe(7);
-  });
-
   test("are created in the schema of the connection, also repeatedly and concurrently", async () => {
     const tenant = fresh("tenant");
     await host.pool().query("create schema elsewhere");

@@ -177,7 +177,7 @@ export function createFlagValues(options: FlagValuesOptions): ControlledFlagValu
     return current !== undefined && !isKept && isOlder(positionOf(bootstrap), seen);
   }
 
-  /** Older servers and other pages supply none. */
+  /** A page may supply none. */
   function positionOf({ position }: FlagsBootstrap): FlagsPosition {
     return typeof position === "string" ? position : seen;
   }

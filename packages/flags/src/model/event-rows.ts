@@ -6,7 +6,7 @@ export type EventRow = {
   eventId: string;
   tenant: string;
   flagKey: string;
-  /** Null if the flag does not exist, and in rows from before this column. */
+  /** Null if the flag does not exist. */
   flagId: string | null;
   event: string;
   /** Text, because a number may have a fraction. */
@@ -41,22 +41,19 @@ export type ExposureRow = {
   /** The SHA-256 of the fields that identify an exposure. */
   exposureHash: string;
   tenant: string;
-  /** Empty: statistics are by the flag's id. */
-  flagKey: string;
-  /** Null in rows from before this column, as the other columns that may be null. */
-  flagId: string | null;
+  flagId: string;
   /** The arm. */
   variant: string;
   /** Whether chance decided the arm. */
-  byChance: boolean | null;
+  byChance: boolean;
   /** The id of the flag's bucketing unit. Null if the context lacks it; empty if the caller cannot be a subject. */
   subject: string | null;
   /** Empty if there is none. */
   userId: string;
   anonymousId: string | null;
   /** The first and the last time of this exposure in its hour, ISO 8601. */
-  firstAt: string | null;
-  lastAt: string | null;
+  firstAt: string;
+  lastAt: string;
 };
 
 /** The user who signed in first in the browser with this anonymous id. */
@@ -80,10 +77,8 @@ export type EventCountRow = {
   id: string;
   rollupId: string;
   tenant: string;
-  /** Empty: statistics are by the flag's id. */
-  flagKey: string;
   /** Empty if the flag does not exist. */
-  flagId: string | null;
+  flagId: string;
   variant: string;
   event: string;
   count: number;
@@ -99,9 +94,7 @@ export type EvaluationCountRow = {
   id: string;
   rollupId: string;
   tenant: string;
-  /** Empty: statistics are by the flag's id. */
-  flagKey: string;
-  flagId: string | null;
+  flagId: string;
   ruleMatch: number;
   override: number;
   percentageRollout: number;

@@ -8,15 +8,7 @@ import type {
   ExposureRow,
   LinkRow,
 } from "./event-rows.ts";
-import {
-  bigInteger,
-  line,
-  optionalBoolean,
-  optionalLine,
-  optionalText,
-  text,
-  uniqueLine,
-} from "./table-fields.ts";
+import { bigInteger, boolean, line, optionalLine, optionalText, text, uniqueLine } from "./table-fields.ts";
 
 interface Table<Row> {
   fields: Record<Exclude<keyof Row, "id">, DBFieldAttribute>;
@@ -69,15 +61,14 @@ export function createEventTables(): EventTables {
         exposureId: { ...uniqueLine },
         exposureHash: { ...uniqueLine },
         tenant: { ...line },
-        flagKey: { ...line },
-        flagId: { ...optionalLine },
+        flagId: { ...line },
         variant: { ...text },
-        byChance: { ...optionalBoolean },
+        byChance: { ...boolean },
         subject: { ...optionalText },
         userId: { ...text },
         anonymousId: { ...optionalText },
-        firstAt: { ...optionalLine },
-        lastAt: { ...optionalLine },
+        firstAt: { ...line },
+        lastAt: { ...line },
       },
       indexes: [{ fields: ["flagId", "exposureId"] }],
     },
@@ -94,8 +85,7 @@ export function createEventTables(): EventTables {
       fields: {
         rollupId: { ...uniqueLine },
         tenant: { ...line },
-        flagKey: { ...line },
-        flagId: { ...optionalLine },
+        flagId: { ...line },
         variant: { ...text },
         event: { ...line },
         count: { ...bigInteger },
@@ -109,8 +99,7 @@ export function createEventTables(): EventTables {
       fields: {
         rollupId: { ...uniqueLine },
         tenant: { ...line },
-        flagKey: { ...line },
-        flagId: { ...optionalLine },
+        flagId: { ...line },
         ruleMatch: { ...bigInteger },
         override: { ...bigInteger },
         percentageRollout: { ...bigInteger },

@@ -52,7 +52,6 @@ export type FlagRow = {
   salt: string | null;
   bucketBy: string | null;
   visibility: string;
-  /** Null in rows from before this column. */
   tenantOverridable: boolean | null;
   algo: number;
   metadata: string | null;
@@ -120,9 +119,9 @@ export type RevisionRow = {
   tenant: string;
   revision: number;
   auditHash: string;
-  /** ISO 8601. Null before the first entry, and in rows from before this column. */
+  /** ISO 8601. Null before the first entry. */
   auditAt: string | null;
-  /** The value of the change counter at the last change. Null before the first change, and in rows from before this column. */
+  /** The value of the change counter at the last change. Null before the first change. */
   seq: number | null;
 };
 

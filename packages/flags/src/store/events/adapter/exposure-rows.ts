@@ -43,7 +43,6 @@ async function insert(tx: Adapter, exposureHash: string, exposure: Exposure): Pr
       exposureId: uuidV7(hourStart(firstMs)),
       exposureHash,
       tenant,
-      flagKey: "",
       flagId,
       variant: arm,
       byChance,
@@ -61,11 +60,11 @@ async function widen(tx: Adapter, row: ExposureRow, { firstMs, lastMs }: Exposur
   const where = { field: "exposureHash", value: row.exposureHash };
   const firstAt = new Date(firstMs).toISOString();
   const lastAt = new Date(lastMs).toISOString();
-  if (row.firstAt !== null && firstAt < row.firstAt) {
+  if (firstAt < row.firstAt) {
     const later = { field: "firstAt", operator: "gt" as const, value: firstAt };
     await tx.updateMany({ model: EXPOSURES, where: [where, later], update: { firstAt } });
   }
-  if (row.lastAt !== null && lastAt > row.lastAt) {
+  if (lastAt > row.lastAt) {
     const earlier = { field: "lastAt", operator: "lt" as const, value: lastAt };
     await tx.updateMany({ model: EXPOSURES, where: [where, earlier], update: { lastAt } });
   }

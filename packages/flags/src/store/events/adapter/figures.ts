@@ -54,8 +54,8 @@ export async function readFlagFigures(
       who: userOf(row, subject),
       isSubject: Boolean(row.subject),
       arm: row.variant,
-      byChance: row.byChance === true,
-      atMs: Math.max(Date.parse(row.firstAt ?? ""), window.startMs),
+      byChance: row.byChance,
+      atMs: Math.max(Date.parse(row.firstAt), window.startMs),
     });
   }
   for await (const [row, subject] of withSubjects(adapter, unit, scanEvents(adapter, flagId, window))) {
@@ -77,7 +77,7 @@ export async function readSummaries(
   const summaries = new Map(flags.map(({ id }) => [id, { evaluations: 0, users: new DistinctCounter() }]));
   if (flags.length === 0) return new Map();
   for await (const row of scanEvaluations(adapter, {}, window, among([...summaries.keys()]))) {
-    const summary = summaries.get(row.flagId ?? "");
+    const summary = summaries.get(row.flagId);
     if (summary !== undefined) summary.evaluations += evaluationsIn(row);
   }
   for (const unit of ["userId", "anonymousId", "other"] as const) {
@@ -85,7 +85,7 @@ export async function readSummaries(
     if (ids.length === 0) continue;
     const exposures = scanExposures(adapter, {}, window, among(ids));
     for await (const [row, subject] of withSubjects(adapter, unit, exposures)) {
-      summaries.get(row.flagId ?? "")?.users.add(userOf(row, subject));
+      summaries.get(row.flagId)?.users.add(userOf(row, subject));
     }
   }
   return new Map(
@@ -105,9 +105,8 @@ export async function readHourlyEvaluations(
   const byFlag = new Map<string, Map<string, number>>();
   if (flagIds.length === 0) return byFlag;
   for await (const row of scanEvaluations(adapter, { tenant }, window, among(flagIds))) {
-    const flagId = row.flagId ?? "";
-    const byHour = byFlag.get(flagId) ?? new Map<string, number>();
-    byFlag.set(flagId, byHour);
+    const byHour = byFlag.get(row.flagId) ?? new Map<string, number>();
+    byFlag.set(row.flagId, byHour);
     addTo(byHour, hourOfRollup(row.rollupId), evaluationsIn(row));
   }
   return byFlag;
@@ -124,7 +123,7 @@ export async function readUsageFigures(
   let evaluations = 0;
   for await (const row of scanEvaluations(adapter, match, window)) {
     const count = evaluationsIn(row);
-    addTo(byFlag, row.flagId ?? "", count);
+    addTo(byFlag, row.flagId, count);
     evaluations += count;
     addTo(byHour, hourOfRollup(row.rollupId), count);
   }
@@ -163,7 +162,7 @@ export async function readArmActivity(
 ): Promise<readonly HourlyArm[]> {
   const counts = new Map<string, HourlyArm>();
   for await (const { firstAt, variant: arm } of scanExposures(adapter, { flagId }, window)) {
-    const hour = hourOf(Date.parse(firstAt ?? ""));
+    const hour = hourOf(Date.parse(firstAt));
     const key = `${hour} ${arm}`;
     counts.set(key, { hour, arm, count: (counts.get(key)?.count ?? 0) + 1 });
   }
@@ -198,10 +197,7 @@ async function* scanExposures(
   const rows = scanRows<ExposureRow>(adapter, EXPOSURES, "exposureId", match, {
     also: [...between("exposureId", [idFloor(hourStart(startMs)), idFloor(endMs)]), ...also],
   });
-  for await (const row of rows) {
-    const { firstAt, lastAt } = row;
-    if (firstAt !== null && lastAt !== null && firstAt < end && lastAt >= start) yield row;
-  }
+  for await (const row of rows) if (row.firstAt < end && row.lastAt >= start) yield row;
 }
 
 /** Ids have the time of receipt, so the range is wider than the window. */

@@ -147,7 +147,7 @@ async function increaseAll<Row extends EventCountRow | EvaluationCountRow>(
     const where = [{ field: "rollupId", value: id }];
     const row = await tx.incrementOne<Figures>({ model, where, increment: figures });
     if (row === null) {
-      const data = { rollupId: id, flagKey: "", ...columns, ...figures };
+      const data = { rollupId: id, ...columns, ...figures };
       await tx.create<Record<string, unknown>>({ model, data });
       continue;
     }

@@ -70,7 +70,6 @@ export function createMoveBack(tables: HostTables): Move {
     ${insert(eventCount, {
       rollupId: rollupId(["tenant", "flag_id", "variant", "event"]),
       tenant: "tenant",
-      flagKey: "''",
       flagId: "flag_id",
       variant: "variant",
       event: "event",
@@ -86,7 +85,6 @@ export function createMoveBack(tables: HostTables): Move {
     ${insert(evaluationCount, {
       rollupId: rollupId(["tenant", "flag_id"]),
       tenant: "tenant",
-      flagKey: "''",
       flagId: "flag_id",
       ruleMatch: ofReason("rule_match"),
       override: ofReason("override"),
@@ -113,7 +111,6 @@ export function createMoveBack(tables: HostTables): Move {
         "anonymous_id",
       ]),
       tenant: "tenant",
-      flagKey: "''",
       flagId: "flag_id",
       variant: "arm",
       byChance: "by_chance",

@@ -50,7 +50,7 @@ export function createMove(tables: HostTables): Move {
     `${moved(MODELS.eventCount, ["rollupId", "tenant", "flagId", "variant", "event", "count", "valued", "sumUnits", "sumMillionths"])}
     insert into halyard_flag_event_hour as known (tenant, flag_id, hour, variant, event, shard, count, sum, valued)
     select
-      tenant, coalesce("flagId", ''), ${HOUR}, variant, event, 0, sum(count)::float8 / 1e6,
+      tenant, "flagId", ${HOUR}, variant, event, 0, sum(count)::float8 / 1e6,
       sum("sumUnits"::numeric) + sum("sumMillionths"::numeric) / 1000000, sum(valued)::float8 / 1e6
     from moved group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
     on conflict (tenant, flag_id, hour, variant, event, shard) do update set
@@ -58,7 +58,7 @@ export function createMove(tables: HostTables): Move {
 
     `${moved(MODELS.evaluationCount, ["rollupId", "tenant", "flagId", "ruleMatch", "override", "percentageRollout", "byDefault", "disabled"])}
     insert into halyard_flag_evaluation_hour as known (tenant, flag_id, hour, reason, shard, count)
-    select tenant, coalesce("flagId", ''), ${HOUR}, counts.reason, 0, sum(counts.count)::float8
+    select tenant, "flagId", ${HOUR}, counts.reason, 0, sum(counts.count)::float8
     from moved cross join lateral (values
       ('rule_match', "ruleMatch"), ('override', "override"), ('percentage_rollout', "percentageRollout"),
       ('default', "byDefault"), ('disabled', "disabled")
@@ -66,14 +66,13 @@ export function createMove(tables: HostTables): Move {
     where counts.count > 0 group by 1, 2, 3, 4 order by 1, 2, 3, 4
     on conflict (tenant, flag_id, hour, reason, shard) do update set count = known.count + excluded.count`,
 
-    // Exposures from before flag ids were stored belong to no flag.
     `${moved(MODELS.exposure, ["tenant", "flagId", "variant", "byChance", "subject", "userId", "anonymousId", "firstAt", "lastAt"])},
     shown as (
       select
         tenant, "flagId" as flag_id, date_trunc('hour', "firstAt"::timestamptz, 'UTC') as hour, variant as arm,
         "byChance" as by_chance, subject, nullif("userId", '') as user_id, "anonymousId" as anonymous_id,
         "firstAt"::timestamptz as first_at, "lastAt"::timestamptz as last_at
-      from moved where "flagId" is not null
+      from moved
     )
     insert into halyard_flag_exposure as known (
       tenant, flag_id, hour, arm, by_chance, subject, user_id, anonymous_id, row_hash, first_at, last_at

@@ -16,18 +16,6 @@
 export const featureFlagsPostgresMigration: string = `-- Concurrent deploys wait for each other.
 select pg_advisory_xact_lock(hashtext('halyard_flag'));
 
--- Statistics of version 0.2 are by the flag's key, which another flag may use later. Their exposures cannot be converted.
-do $$ begin
-  if exists (
-    select from information_schema.columns
-    where table_schema = current_schema() and table_name = 'halyard_flag_exposure' and column_name = 'flag_key'
-  ) then
-    drop table halyard_flag_exposure;
-    alter table halyard_flag_event_hour rename column flag_key to flag_id;
-    alter table halyard_flag_evaluation_hour rename column flag_key to flag_id;
-  end if;
-end $$;
-
 -- Idempotency keys: 128 bits each of the SHA-256 of the key in its scope, and of the body it was sent with.
 create table if not exists halyard_flag_key (
   key_hash uuid primary key,
@@ -53,13 +41,13 @@ create table if not exists halyard_flag_event (
   received_at timestamptz not null,
   sample_rate float8 not null,
   idempotency_key text,
+  -- Null if the flag does not exist.
+  flag_id text collate "C",
+  anonymous_id text collate "C",
+  -- The id of the flag's bucketing unit: null if the event lacks it, empty if the sender is not a subject.
+  subject text collate "C",
   primary key (received_at, id)
 );
-alter table halyard_flag_event
-  add column if not exists flag_id text collate "C",
-  add column if not exists anonymous_id text collate "C",
-  -- The id of the flag's bucketing unit: null if the event lacks it, empty if the sender is not a subject.
-  add column if not exists subject text collate "C";
 create index if not exists halyard_flag_event_flag on halyard_flag_event (flag_id, received_at);
 
 -- Roll-ups have shards, so that concurrent writers do not wait for each other's rows.
