@@ -20,7 +20,7 @@ export type FeatureFlagUsageQuery = FeatureFlagStatsQuery & {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const DEFAULT_DAYS = 7;
 /** The retention of roll-ups. */
-const MAX_DAYS = 400;
+export const MAX_STATS_DAYS: number = 400;
 
 export function parseWindow(query: unknown, nowMs: number): StatsWindow {
   const read = readerOf(query);
@@ -29,8 +29,12 @@ export function parseWindow(query: unknown, nowMs: number): StatsWindow {
   const start = read.time("start") ?? new Date(Date.parse(end) - DEFAULT_DAYS * DAY_MS).toISOString();
   const lengthMs = Date.parse(end) - Date.parse(start);
   if (lengthMs <= 0) throw invalid([{ path: "end", message: "must be later than start" }]);
-  if (lengthMs > MAX_DAYS * DAY_MS) {
-    throw overLimit("The time from start to end has too many days.", MAX_DAYS, "Request a shorter time.");
+  if (lengthMs > MAX_STATS_DAYS * DAY_MS) {
+    throw overLimit(
+      "The time from start to end has too many days.",
+      MAX_STATS_DAYS,
+      "Request a shorter time.",
+    );
   }
   return { start, end };
 }

@@ -2,6 +2,7 @@
 import type { SessionBus } from "@halyard/sessions";
 import { type PostgresPool as ListeningPool, postgresSessionBus } from "@halyard/sessions/postgres";
 import type { Bus, BusListener, BusState } from "../store/bus.ts";
+import { RETRY_MS } from "../store/wait.ts";
 import { mistake } from "./help.ts";
 
 /** The members of a pub/sub of `@halyard/wire` that are used, such as `redisPubSub()` or `natsPubSub()`. */
@@ -68,7 +69,6 @@ const MAX_MESSAGE_LENGTH = 6000;
 const MAX_PENDING = 10_000;
 /** In characters. Polling covers tenants with longer ids. */
 const MAX_TENANT_LENGTH = 1000;
-const RETRY_MS = 250;
 
 export interface MessageBusOptions {
   readonly bus: FeatureFlagsBus;

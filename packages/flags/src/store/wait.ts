@@ -1,5 +1,8 @@
 /** Timers that do not keep a process alive, deadlines, and a concurrency limit. */
 
+/** Pause between a failure and the next attempt, where the other end usually answers again within a second. */
+export const RETRY_MS: number = 250;
+
 /** Settles like `work`, or rejects after `timeoutMs`. The work is not cancelled. */
 export function within<Result>(work: Promise<Result>, timeoutMs: number, message: string): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -11,7 +11,7 @@ export interface Membership {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** What a text column of every supported database holds, in characters. */
-const MAX_ID_LENGTH = 255;
+export const MAX_ID_LENGTH = 255;
 /** PostgreSQL refuses NUL, and half a surrogate pair is not UTF-8. */
 const WELL_FORMED = /^[^\0\p{Surrogate}]*$/u;
 

@@ -13,8 +13,8 @@ export interface SessionChanges {
   changedMembers(memberIds: ReadonlySet<string>, role: string): Promise<ReadonlySet<string>>;
 }
 
-/** Deadline of each query. */
-const TIMEOUT_MS = 1000;
+/** Deadline of each query that compares verified sessions. */
+export const COMPARISON_TIMEOUT_MS = 1000;
 /** Users are counted by role for so many roles at most: each of them takes a query. */
 const MAX_ROLES = 4;
 const NONE: ReadonlySet<string> = new Set();
@@ -73,5 +73,9 @@ function usersByRole(sessions: readonly SessionRows[]): Map<string | undefined, 
 }
 
 function inTime<Result>(query: Promise<Result>): Promise<Result> {
-  return within(query, TIMEOUT_MS, `The session store did not respond within ${TIMEOUT_MS} ms.`);
+  return within(
+    query,
+    COMPARISON_TIMEOUT_MS,
+    `The session store did not respond within ${COMPARISON_TIMEOUT_MS} ms.`,
+  );
 }

@@ -2,6 +2,7 @@
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
 import type { CachedPrincipal } from "./cached-principal.ts";
 import { within } from "./deadline.ts";
+import { COMPARISON_TIMEOUT_MS } from "./session-changes.ts";
 
 /** Gives those of the principals whose rows are gone or hold other values. */
 export type FindDifferent = (principals: readonly CachedPrincipal[]) => Promise<CachedPrincipal[]>;
@@ -13,8 +14,6 @@ export interface SessionFields {
 }
 
 type Row = Readonly<Record<string, unknown>>;
-
-const TIMEOUT_MS = 1000;
 
 export function createValueComparison(
   adapter: Pick<DBAdapter, "findMany">,
@@ -28,8 +27,8 @@ export function createValueComparison(
   ): Promise<Map<unknown, Row>> {
     const where: Where[] = [{ field: key, operator: "in", value: [...values] }];
     const reading = adapter.findMany<Row>({ model, where, select: [key, ...columns], limit: values.size });
-    const message = `The session store did not respond within ${TIMEOUT_MS} ms.`;
-    const rows = await within(reading, TIMEOUT_MS, message);
+    const message = `The session store did not respond within ${COMPARISON_TIMEOUT_MS} ms.`;
+    const rows = await within(reading, COMPARISON_TIMEOUT_MS, message);
     return new Map(rows.map((row) => [row[key], row]));
   }
 

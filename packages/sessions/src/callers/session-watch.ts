@@ -28,8 +28,8 @@ export interface SessionWatchOptions {
   readonly intervalMs?: number | undefined;
 }
 
-/** Below the time a verification counts, with room for the queries. */
-const INTERVAL_MS = 4000;
+/** Interval of comparisons with the session store. With the time of a query, a change is found within 5 s. */
+export const COMPARISON_MS = 4000;
 /** Principals unused for this long are not checked in the background. */
 const IN_USE_MS = 60_000;
 /** Sessions in one query: a query costs as much as hundreds of its rows. */
@@ -51,7 +51,7 @@ export function createSessionWatch({
   findDifferent,
   monotonicMs = () => performance.now(),
   nowMs = Date.now,
-  intervalMs = INTERVAL_MS,
+  intervalMs = COMPARISON_MS,
 }: SessionWatchOptions): SessionWatch {
   let maxBlock = MAX_BLOCK;
   let failedAtMs: number | undefined;

@@ -1,14 +1,13 @@
 /** Announces the changes of this process to others, and applies theirs. */
 import type { SessionBus } from "../bus/bus.ts";
-import { later } from "../callers/deadline.ts";
+import { later, RETRY_MS } from "../callers/deadline.ts";
+import { MAX_ID_LENGTH } from "../callers/organizations.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import type { IdentityChange } from "./identity-change.ts";
 import { sessionPrint } from "./session-print.ts";
 
 /** In characters. A notification of PostgreSQL has less than 8,000 bytes. */
 const MAX_MESSAGE_LENGTH = 6000;
-const MAX_ID_LENGTH = 255;
-const RETRY_MS = 250;
 /** After this time, the comparison in the other processes has found the change. */
 const MAX_TRIES_MS = 10_000;
 const KINDS: ReadonlySet<unknown> = new Set([

@@ -4,6 +4,7 @@
  */
 import { later } from "../callers/deadline.ts";
 import type { SessionChanges } from "../callers/session-changes.ts";
+import { COMPARISON_MS } from "../callers/session-watch.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { RowVersions } from "./row-versions.ts";
@@ -26,8 +27,6 @@ export interface Floor {
   stop(): void;
 }
 
-/** With the time of a reading, a change is found within 5 s. */
-const INTERVAL_MS = 4000;
 /** Sessions in one count. Some databases allow some 2,000 parameters in a query. */
 const MAX_BLOCK = 1000;
 /** Rows changed later than this are read by value: the clocks of the nodes may differ by half of it. */
@@ -48,7 +47,7 @@ export function createFloor({
   versions,
   changes,
   report,
-  intervalMs = INTERVAL_MS,
+  intervalMs = COMPARISON_MS,
 }: FloorOptions): Floor {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isRunning = false;

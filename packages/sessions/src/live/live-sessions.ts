@@ -2,7 +2,7 @@
  * The sessions that this process follows. A change only marks sessions; one reader at a time then reads the marked ones
  * by value. A reading that began before a change is never the last one.
  */
-import { later } from "../callers/deadline.ts";
+import { later, RETRY_MS } from "../callers/deadline.ts";
 import { unavailable } from "../callers/errors.ts";
 import type { ChangeFeed } from "../changes/change-feed.ts";
 import { type IdentityChange, isIdentityChange } from "../changes/identity-change.ts";
@@ -20,7 +20,6 @@ export interface LiveSessionsOptions {
 
 /** Sessions in one reading. */
 const MAX_BATCH = 500;
-const RETRY_MS = 250;
 /** Longer than the handshake of a connection. */
 const ENDED_MS = 60_000;
 const MAX_ENDED = 10_000;

@@ -5,6 +5,7 @@
 import { within } from "../callers/deadline.ts";
 import { hasOrganizations } from "../callers/organizations.ts";
 import type { HostContext } from "../callers/request.ts";
+import { READING_TIMEOUT_MS } from "./session-reader.ts";
 
 /** A session with the version of its rows that is known. */
 export interface VersionedSession {
@@ -27,7 +28,6 @@ interface Pool {
 
 type Row = { readonly at?: unknown; readonly version?: unknown };
 
-const TIMEOUT_MS = 5000;
 /** Sessions in one query. */
 const MAX_BLOCK = 5000;
 /** Errors of PostgreSQL for names and types that it does not know, and for what it does not support. */
@@ -49,8 +49,8 @@ export function createRowVersions<Session extends VersionedSession>(
   let blocks: Block<Session>[] = [];
 
   async function compare({ tokens, versions }: Block<Session>): Promise<readonly Row[]> {
-    const message = `The session store did not respond within ${TIMEOUT_MS} ms.`;
-    return (await within(pool.query(text, [tokens, versions]), TIMEOUT_MS, message)).rows;
+    const message = `The session store did not respond within ${READING_TIMEOUT_MS} ms.`;
+    return (await within(pool.query(text, [tokens, versions]), READING_TIMEOUT_MS, message)).rows;
   }
 
   return {

@@ -33,7 +33,8 @@ export interface SessionReader {
 
 type Stored = { readonly session: Row; readonly user: Row };
 
-const TIMEOUT_MS = 5000;
+/** Deadline of each query about followed sessions. */
+export const READING_TIMEOUT_MS = 5000;
 /** Reads of secondary storage at the same time. */
 const CONCURRENCY = 32;
 
@@ -43,7 +44,11 @@ export function createSessionReader(context: HostContext): SessionReader {
 
   async function findRows(model: string, where: Where[], limit: number): Promise<Row[]> {
     const reading = adapter.findMany<Row>({ model, where, limit });
-    return within(reading, TIMEOUT_MS, `The session store did not respond within ${TIMEOUT_MS} ms.`);
+    return within(
+      reading,
+      READING_TIMEOUT_MS,
+      `The session store did not respond within ${READING_TIMEOUT_MS} ms.`,
+    );
   }
 
   async function findByField(model: string, field: string, values: readonly string[]): Promise<Row[]> {
@@ -81,7 +86,11 @@ export function createSessionReader(context: HostContext): SessionReader {
     };
     const readers = Array.from({ length: Math.min(CONCURRENCY, names.length) }, readNext);
     const all = Promise.all(readers).then(() => found);
-    return within(all, TIMEOUT_MS, `The session store did not respond within ${TIMEOUT_MS} ms.`);
+    return within(
+      all,
+      READING_TIMEOUT_MS,
+      `The session store did not respond within ${READING_TIMEOUT_MS} ms.`,
+    );
   }
 
   /** By user and organization. */

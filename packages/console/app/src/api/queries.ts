@@ -116,6 +116,8 @@ export interface EntryFilters {
   readonly end?: string | undefined;
 }
 
+/** How long statistics, the newest entries and plans are shown again without a request. */
+export const REPORT_KEPT_MS = 30_000;
 const ENTRIES_PER_PAGE = 50;
 /** The largest page of the log. */
 const NEWEST = 200;
@@ -134,7 +136,7 @@ export const newestEntriesQuery = () =>
   queryOptions({
     queryKey: ["entries", currentOrganization(), "newest"],
     queryFn: ({ signal }) => readEntries({ limit: NEWEST }, signal),
-    staleTime: 30_000,
+    staleTime: REPORT_KEPT_MS,
   });
 
 export const entriesQuery = (filters: EntryFilters) =>
@@ -167,7 +169,7 @@ export const statsQuery = (key: string, days: number) =>
         query: scoped(windowOf(days)),
         signal,
       }),
-    staleTime: 30_000,
+    staleTime: REPORT_KEPT_MS,
   });
 
 /** The largest number of flags of one request. */
@@ -196,7 +198,7 @@ export const usageQuery = (days: number) =>
     queryKey: ["usage", currentOrganization(), days],
     queryFn: ({ signal }) =>
       request<FlagUsage>("GET", `${ADMIN}/metrics/usage`, { query: scoped(windowOf(days)), signal }),
-    staleTime: 30_000,
+    staleTime: REPORT_KEPT_MS,
   });
 
 /** The start is a full hour, so that the same window has the same key for a while. */
@@ -250,7 +252,7 @@ export const activityQuery = (days: number, flagId?: string) =>
         body: scoped({ ...windowOf(days), ...(flagId !== undefined && { flagId }) }),
         signal,
       }),
-    staleTime: 30_000,
+    staleTime: REPORT_KEPT_MS,
   });
 
 /** How new the flags are; with a token for the socket, where the application has one. */

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { CircleHelp, Users } from "lucide-react";
 import type { ReactNode } from "react";
-import { ADMIN } from "../api/queries.ts";
+import { ADMIN, REPORT_KEPT_MS } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import type { FeatureFlagPatch, FeatureFlagPlan, Flag, FlagImpact } from "../api/types.ts";
 import { texts } from "../texts.ts";
@@ -22,7 +22,7 @@ export function usePlan(flag: Flag, fields: FeatureFlagPatch | undefined) {
         signal,
       }),
     enabled: fields !== undefined,
-    staleTime: 30_000,
+    staleTime: REPORT_KEPT_MS,
     gcTime: 60_000,
     retry: false,
   });

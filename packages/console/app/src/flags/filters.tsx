@@ -3,13 +3,12 @@ import { getRouteApi } from "@tanstack/react-router";
 import { SearchIcon } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { texts } from "../texts.ts";
+import { TYPING_PAUSE_MS } from "../ui/typing.ts";
 import { DEFAULT_SORT, type FlagsSearch } from "./search.ts";
 
 const route = getRouteApi("/");
 const TYPES = ["boolean", "string", "number", "json"] as const;
 const SORTS = ["-updatedAt", "name", "key", "-createdAt", "-enabled", "type"] as const;
-/** The pause after the last key before the server is asked. */
-const PAUSE_MS = 150;
 
 export function Filters(): ReactNode {
   const search = route.useSearch();
@@ -55,7 +54,7 @@ function SearchInput({ q, onChange }: { q: string; onChange: (q: string) => void
     const timer = setTimeout(() => {
       sent.current = typed.trim();
       onChange(sent.current);
-    }, PAUSE_MS);
+    }, TYPING_PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
   useEffect(() => {

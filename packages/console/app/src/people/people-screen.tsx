@@ -7,9 +7,9 @@ import { peopleQuery } from "../api/queries.ts";
 import { texts } from "../texts.ts";
 import { Avatar } from "../ui/avatar.tsx";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
+import { TYPING_PAUSE_MS } from "../ui/typing.ts";
 
 const route = getRouteApi("/people");
-const PAUSE_MS = 150;
 
 export function PeopleScreen(): ReactNode {
   const { q = "" } = route.useSearch();
@@ -19,7 +19,7 @@ export function PeopleScreen(): ReactNode {
     const timer = setTimeout(() => {
       const next = typed.trim();
       void navigate({ search: next === "" ? {} : { q: next }, replace: true });
-    }, PAUSE_MS);
+    }, TYPING_PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed, navigate]);
   const list = useInfiniteQuery(peopleQuery(q));

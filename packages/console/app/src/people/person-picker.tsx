@@ -6,6 +6,7 @@ import { peopleQuery } from "../api/queries.ts";
 import type { Person } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { Avatar } from "../ui/avatar.tsx";
+import { TYPING_PAUSE_MS } from "../ui/typing.ts";
 
 interface PersonPickerProps {
   readonly person: Person | undefined;
@@ -13,7 +14,6 @@ interface PersonPickerProps {
 }
 
 const SHOWN = 6;
-const PAUSE_MS = 150;
 
 /** A combobox with a list: arrow keys choose, Enter takes, Escape closes. */
 export function PersonPicker({ person, onChange }: PersonPickerProps): ReactNode {
@@ -23,7 +23,7 @@ export function PersonPicker({ person, onChange }: PersonPickerProps): ReactNode
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(0);
   useEffect(() => {
-    const timer = setTimeout(() => setAsked(typed.trim()), PAUSE_MS);
+    const timer = setTimeout(() => setAsked(typed.trim()), TYPING_PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
   const { data } = useInfiniteQuery({ ...peopleQuery(asked), enabled: isOpen && person === undefined });

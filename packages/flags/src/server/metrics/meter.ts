@@ -1,5 +1,6 @@
 /** Counts requests, evaluations, events and losses for the metrics of this process. */
 import type { EvaluationReason, TrustedRoot } from "../../engine/definition.ts";
+import { WARNING_INTERVAL_MS } from "./rarely.ts";
 
 /** Data that can be lost without failing a request. Every loss is counted and logged. */
 export type Loss = "exposure" | "identity-link" | "evaluation-count" | "sink-event";
@@ -100,9 +101,6 @@ export interface MeterOptions {
 export const DURATION_BOUNDS_MS: readonly number[] = [
   0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1000, 2500, 10_000,
 ];
-
-/** Minimum interval between warnings about one kind of loss. */
-const WARNING_INTERVAL_MS = 60_000;
 
 const LOST: Readonly<Record<Loss, string>> = {
   exposure: "exposures could not be recorded",

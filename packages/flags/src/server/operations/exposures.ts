@@ -7,6 +7,7 @@ import {
   type FeatureFlagExposuresResult,
   parseExposuresInput,
 } from "../../model/exposure-input.ts";
+import { QUEUE_RETRY_SECONDS } from "../../store/events/event-queue.ts";
 import { storableId } from "../../store/events/ids.ts";
 import type { Snapshot } from "../../store/flag-store.ts";
 import { within } from "../../store/wait.ts";
@@ -18,7 +19,6 @@ import type { Post, PublicOperation } from "./definition.ts";
 
 /** The longest wait for the database. What is not written by then is written in the background. */
 const WRITE_WAIT_MS = 5000;
-const RETRY_AFTER_SECONDS = 1;
 
 /**
  * Records that flags were shown, by up to 1,000 tokens from evaluations with `exposures: true`. A token counts once,
@@ -92,7 +92,7 @@ function idsOf(snapshot: Snapshot): ReadonlySet<string> {
 function queueFull(): FeatureFlagError {
   return new FeatureFlagError(
     "RATE_LIMIT_EXCEEDED",
-    `Too many exposures are waiting to be written. Send the request again in ${RETRY_AFTER_SECONDS} s.`,
-    { details: { retryAfter: RETRY_AFTER_SECONDS } },
+    `Too many exposures are waiting to be written. Send the request again in ${QUEUE_RETRY_SECONDS} s.`,
+    { details: { retryAfter: QUEUE_RETRY_SECONDS } },
   );
 }

@@ -1,5 +1,6 @@
 /** Whether this process should receive requests: `GET /feature-flags/ready`, for load balancers and rolling deploys. */
 import { NO_TENANT } from "../../model/flag.ts";
+import { COLD_RETRY_SECONDS } from "../../store/snapshot/errors.ts";
 import { within } from "../../store/wait.ts";
 import type { HostRequest } from "../http/host-request.ts";
 import { boolean, objectOf, string } from "../http/openapi.ts";
@@ -12,7 +13,6 @@ export type FeatureFlagsReadiness =
 
 /** A load balancer does not wait long, and asks again. */
 const WAIT_MS = 1000;
-const RETRY_AFTER_SECONDS = 1;
 
 /**
  * Gives whether this process can evaluate flags: 200, or 503 with the reason. A process is ready when it can evaluate
@@ -42,6 +42,6 @@ export const getFeatureFlagsReadiness: PublicOperation<
 
 function refuse(request: HostRequest, reason: "closing" | "no flags yet"): FeatureFlagsReadiness {
   request.setStatus(503);
-  request.setHeader("retry-after", String(RETRY_AFTER_SECONDS));
+  request.setHeader("retry-after", String(COLD_RETRY_SECONDS));
   return { ready: false, reason };
 }

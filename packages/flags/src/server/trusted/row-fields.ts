@@ -6,6 +6,7 @@
 import type { JsonObject } from "../../engine/json.ts";
 import type { RowVersions } from "../../store/postgres/row-versions.ts";
 import { within } from "../../store/wait.ts";
+import { VALUES_RETRY_MS, VALUES_STALE_MS, VALUES_TIMEOUT_MS } from "./patience.ts";
 
 /** `undefined`: there is no such row. `null`: the database does not respond, and no recent value is known. */
 export type RowFields = JsonObject | undefined | null;
@@ -29,11 +30,6 @@ export interface RowFieldsOptions {
 const REFRESH_MS = 3500;
 /** Up to this age a value is used. */
 const FRESH_MS = 4800;
-/** How long the last value is used while the database does not respond. */
-const MAX_STALE_MS = 10 * 60_000;
-const TIMEOUT_MS = 1000;
-/** Minimum interval between two attempts while the database does not respond. */
-const RETRY_MS = 1000;
 /** Rows that one query reads. */
 const MAX_BATCH = 200;
 /** Rows whose versions one query compares. Preparing it for more would delay other requests by several milliseconds. */
@@ -95,7 +91,7 @@ export class RowFieldsCache {
     const age = row === undefined ? Number.POSITIVE_INFINITY : now - row.checkedAtMs;
     if (row !== undefined) row.usedAtMs = now;
     if (row !== undefined && age <= REFRESH_MS) return row.fields;
-    const isDown = this.#failedAtMs !== undefined && now - this.#failedAtMs < RETRY_MS;
+    const isDown = this.#failedAtMs !== undefined && now - this.#failedAtMs < VALUES_RETRY_MS;
     if (row !== undefined && age <= FRESH_MS) {
       if (!isDown && !this.#options.isIsolated) this.#refresh(id, now);
       return row.fields;
@@ -208,8 +204,8 @@ export class RowFieldsCache {
     this.#readings.add(reading);
     let found: ReadonlyMap<string, Found> | undefined;
     try {
-      const message = `The database did not respond within ${TIMEOUT_MS} ms.`;
-      found = await within(this.#find([...batch.keys()]), TIMEOUT_MS, message);
+      const message = `The database did not respond within ${VALUES_TIMEOUT_MS} ms.`;
+      found = await within(this.#find([...batch.keys()]), VALUES_TIMEOUT_MS, message);
       this.#responded();
     } catch (error) {
       this.#failed(error);
@@ -268,7 +264,7 @@ export class RowFieldsCache {
 
   #lastKnown(id: string, now: number): RowFields {
     const row = this.#rows.get(id);
-    return row !== undefined && now - row.checkedAtMs <= MAX_STALE_MS ? row.fields : null;
+    return row !== undefined && now - row.checkedAtMs <= VALUES_STALE_MS ? row.fields : null;
   }
 }
 

@@ -32,7 +32,7 @@ export interface EventQueueOptions<Item extends QueueItem> {
 /** The longest that a row waits for others while another group could be written. */
 const GROUP_WAIT_MS = 20;
 /** By then some groups are written, so a caller who retries usually finds room. */
-const RETRY_AFTER_SECONDS = 1;
+export const QUEUE_RETRY_SECONDS: number = 1;
 
 /** Workers have no `setImmediate` without the flag `nodejs_compat`. Taken now, before a test can replace it. */
 const { setImmediate: immediate } = globalThis;
@@ -148,7 +148,7 @@ function createSignal(): { readonly done: Promise<void>; readonly resolve: () =>
 function queueFull(maxRows: number): FeatureFlagError {
   return new FeatureFlagError(
     "RATE_LIMIT_EXCEEDED",
-    `More than ${maxRows} events are waiting to be written. Send the request again in ${RETRY_AFTER_SECONDS} s.`,
-    { details: { retryAfter: RETRY_AFTER_SECONDS } },
+    `More than ${maxRows} events are waiting to be written. Send the request again in ${QUEUE_RETRY_SECONDS} s.`,
+    { details: { retryAfter: QUEUE_RETRY_SECONDS } },
   );
 }

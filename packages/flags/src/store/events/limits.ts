@@ -1,4 +1,5 @@
-/** How long both event logs keep what, and how much may wait to be written. */
+/** How long both event logs keep what, how often they delete the rest, and how much may wait to be written. */
+import { MAX_STATS_DAYS } from "../../model/stats-query.ts";
 import { HOUR_MS } from "./hour.ts";
 
 export interface Retention {
@@ -9,7 +10,11 @@ export interface Retention {
 }
 
 export const EVENT_RETENTION_DAYS: number = 90;
-export const ROLLUP_RETENTION_DAYS: number = 400;
+export const ROLLUP_RETENTION_DAYS: number = MAX_STATS_DAYS;
+/** Interval of the sweeps that delete old rows. */
+export const SWEEP_MS: number = HOUR_MS;
+/** Delay after a sweep that could not delete everything. */
+export const SWEEP_AGAIN_MS: number = 60_000;
 /** How long an idempotency key is remembered. */
 export const KEY_LIFE_MS: number = 48 * HOUR_MS;
 /** How far the time of an event may be before and after its receipt, with a margin for slow requests. */

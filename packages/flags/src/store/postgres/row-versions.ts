@@ -1,6 +1,6 @@
 /** Checks by their versions whether rows of Better Auth's own tables have changed, many in one query. */
 import { PostgresArray } from "./array.ts";
-import type { HostTables } from "./host-tables.ts";
+import { COMPARISON_TIMEOUT_MS, type HostTables } from "./host-tables.ts";
 import { isUnstorable, type PostgresRow } from "./pool.ts";
 
 /**
@@ -14,9 +14,6 @@ export interface RowVersions {
   areCurrent(rows: ReadonlyMap<string, number>): Promise<boolean | undefined>;
 }
 
-/** Deadline of each query. A connection that takes longer is not used again. */
-const TIMEOUT_MS = 1000;
-
 export function createRowVersions(host: HostTables, model: string, key: string): RowVersions {
   const column = host.column(model, key);
   // `xmin` is the transaction that wrote the row. The parameter takes the type of the column.
@@ -28,7 +25,7 @@ export function createRowVersions(host: HostTables, model: string, key: string):
     const array = new PostgresArray();
     for (const one of keys) array.addText(one);
     try {
-      return await host.query(TIMEOUT_MS, text, [array.literal() ?? "{}"]);
+      return await host.query(COMPARISON_TIMEOUT_MS, text, [array.literal() ?? "{}"]);
     } catch (error) {
       if (isUnstorable(error)) return undefined;
       throw error;

@@ -1,6 +1,6 @@
 /** Finds changed sessions and memberships in Better Auth's own tables, by one query for thousands of them. */
 import { PostgresArray } from "./array.ts";
-import type { HostTables } from "./host-tables.ts";
+import { COMPARISON_TIMEOUT_MS, type HostTables } from "./host-tables.ts";
 
 export interface SessionRowsQuery {
   /**
@@ -14,9 +14,6 @@ export interface SessionRowsQuery {
   /** The ids of the members whose row is gone or has another role than `role`. */
   changedMembers(memberIds: ReadonlySet<string>, role: string): Promise<ReadonlySet<string>>;
 }
-
-/** Deadline of each query. A connection that takes longer is not used again. */
-const TIMEOUT_MS = 1000;
 
 /** `byAdapter` takes over when PostgreSQL does not know the host's tables by their names. */
 export function createSessionRowsQuery(
@@ -70,16 +67,24 @@ function queryTables(host: HostTables): SessionRowsQuery {
   return {
     async changedSessions(sessions, since) {
       const tokens = linesOf(sessions);
-      const rows = await host.query(TIMEOUT_MS, changedTokens, [tokens, since, since]);
+      const rows = await host.query(COMPARISON_TIMEOUT_MS, changedTokens, [tokens, since, since]);
       return new Set(rows.map(({ token }) => String(token)));
     },
     async changedMembers(memberIds, role) {
       const ids = new PostgresArray();
       for (const id of memberIds) ids.addText(id);
       const values = [ids.literal() ?? "{}", role];
-      const [row] = await host.query(TIMEOUT_MS, `select count(*)::int as "count" ${withRole}`, values);
+      const [row] = await host.query(
+        COMPARISON_TIMEOUT_MS,
+        `select count(*)::int as "count" ${withRole}`,
+        values,
+      );
       if (Number(row?.["count"]) === memberIds.size) return new Set();
-      const rows = await host.query(TIMEOUT_MS, `select ${memberId}::text as id ${withRole}`, values);
+      const rows = await host.query(
+        COMPARISON_TIMEOUT_MS,
+        `select ${memberId}::text as id ${withRole}`,
+        values,
+      );
       const unchanged = new Set(rows.map(({ id }) => String(id)));
       return new Set([...memberIds].filter((id) => !unchanged.has(id)));
     },

@@ -14,7 +14,7 @@ const ALL = 2 ** 31 - 1;
 const CHUNK = 1000;
 
 /** Values in one `in` list. Every database accepts this number of parameters, and each may match several rows. */
-const MAX_LIST = 500;
+export const MAX_LIST: number = 500;
 
 export function where(match: Match): Where[] {
   return Object.entries(match).map(([field, value]) => ({ field, value }));

@@ -12,8 +12,8 @@ export class LoadFailure extends Error {
   override readonly name = "LoadFailure";
 }
 
-/** Seconds after which a caller should try again. */
-const RETRY_AFTER_S = 1;
+/** Seconds after which a caller should try again while there are no flags yet. */
+export const COLD_RETRY_SECONDS: number = 1;
 
 /** The error of an evaluation without a snapshot. Invalid flags stay invalid; anything else may end soon. */
 export function notLoaded(error: unknown): unknown {
@@ -21,7 +21,7 @@ export function notLoaded(error: unknown): unknown {
   const advice = missingTable(error)?.advice;
   return new FeatureFlagError("STORAGE_ERROR", "The flags are not loaded yet. Try again later.", {
     status: 503,
-    details: { retryAfter: RETRY_AFTER_S },
+    details: { retryAfter: COLD_RETRY_SECONDS },
     cause: error,
     ...(advice !== undefined && { advice }),
   });

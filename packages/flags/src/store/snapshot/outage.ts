@@ -1,4 +1,5 @@
 /** Tracks an outage of the database: one caller at a time retries, and the others fail immediately. */
+import { RETRY_MS } from "../wait.ts";
 import { BadSnapshot, LoadFailure } from "./errors.ts";
 
 export interface Outage {
@@ -8,10 +9,11 @@ export interface Outage {
   message(): string | undefined;
 }
 
-/** Pause between a failure and the next attempt. */
-const RETRY_MS = 250;
-/** After this time an attempt has failed, or its request was ended, as on Workers. */
-const MAX_TRY_MS = 10_000;
+/**
+ * The timeout of every read, and of an evaluation that waits for its first snapshot. After this time an attempt has failed,
+ * or its request was ended, as on Workers.
+ */
+export const GIVE_UP_MS: number = 10_000;
 
 export function createOutage({
   warn,
@@ -49,7 +51,7 @@ export function createOutage({
       if (failure === undefined || force) return run(work);
       const nowMs = monotonicMs();
       if (nowMs < triedUntilMs || nowMs - failure.atMs < RETRY_MS) throw failure.error;
-      triedUntilMs = nowMs + MAX_TRY_MS;
+      triedUntilMs = nowMs + GIVE_UP_MS;
       try {
         return await run(work);
       } finally {

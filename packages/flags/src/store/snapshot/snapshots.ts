@@ -1,7 +1,7 @@
 /** Holds one snapshot per tenant in memory, decides when a snapshot is checked, and never replaces it with a bad one. */
 import type { Snapshot, SnapshotReading } from "../flag-store.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
-import { createLimit, repeat, within } from "../wait.ts";
+import { createLimit, RETRY_MS, repeat, within } from "../wait.ts";
 import { type ChainEnd, isSameEnd } from "../writes/revision.ts";
 import { createChangeCursor } from "./change-cursor.ts";
 import type { SnapshotSource, Snapshots, SnapshotsOptions } from "./contract.ts";
@@ -9,7 +9,7 @@ import { confirmUnless, type Entry } from "./entry.ts";
 import { BadSnapshot, LoadFailure, notLoaded } from "./errors.ts";
 import { Followers } from "./followers.ts";
 import { figuresOf } from "./health.ts";
-import { createOutage } from "./outage.ts";
+import { createOutage, GIVE_UP_MS } from "./outage.ts";
 
 /** A snapshot that was confirmed longer ago is served, and checked in the background. */
 export const MAX_AGE_MS: number = 1000;
@@ -18,14 +18,10 @@ export const CHECK_FIRST_MS: number = 30_000;
 export const STALE_AFTER_MS: number = 2000;
 /** The longest that an evaluation with a snapshot waits for a newer one. */
 export const WAIT_MS: number = 1000;
-/** The timeout of every read, and of an evaluation that waits for its first snapshot. */
-const GIVE_UP_MS = 10_000;
 /** A tenant that was not used for this time is not polled. Its next use checks it first. */
 const IDLE_AFTER_MS = 60_000;
 /** A bad snapshot is read again after this time, because an operator may have repaired the rows. */
 const RETRY_BAD_MS = 10_000;
-/** Pause before a tenant whose flags could not be read is tried again. */
-const RETRY_LOAD_MS = 250;
 /**
  * Tenants whose flags are read for the first time at the same time, and as many whose flags are updated: after a start
  * or an outage all of them must be read, and a change must not wait for first reads.
@@ -181,7 +177,7 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
   function isFinal({ error, revision, atMs }: Refusal, end: ChainEnd, force: boolean): boolean {
     const ageMs = monotonicMs() - atMs;
     if (error instanceof BadSnapshot) return revision === end.revision && ageMs < RETRY_BAD_MS;
-    return !force && ageMs < RETRY_LOAD_MS;
+    return !force && ageMs < RETRY_MS;
   }
 
   function isOlder(tenant: string, { revision }: ChainEnd): boolean {

@@ -7,7 +7,7 @@ import type { DBAdapter } from "@better-auth/core/db/adapter";
 import type { RevisionRow } from "../../model/tables.ts";
 import type { HostTables } from "../postgres/host-tables.ts";
 import { type Adapter, findRow } from "../rows/queries.ts";
-import { type ChainEnd, ensureRevision } from "./revision.ts";
+import { type ChainEnd, ensureRevision, REVISION_TIMEOUT_MS } from "./revision.ts";
 
 const model = "featureFlagRevision";
 
@@ -16,7 +16,6 @@ export const COUNTER = "$changes";
 
 /** With more changed tenants than this, all tenants in use are read. */
 const MAX_TENANTS = 1000;
-const TIMEOUT_MS = 10_000;
 
 /** The changes after a number. */
 export interface CountedChanges {
@@ -77,7 +76,7 @@ export async function readCountedDirectly(
     `where ${column("tenant")} = $1 or ${column("seq")} > $2 ` +
     `order by ${column("tenant")} = $1 desc limit ${MAX_TENANTS + 2}`;
   // Without a number, no row has a larger one.
-  const rows = await tables.query(TIMEOUT_MS, text, [COUNTER, since ?? LARGEST]);
+  const rows = await tables.query(REVISION_TIMEOUT_MS, text, [COUNTER, since ?? LARGEST]);
   const read = rows.map(({ tenant, revision, auditHash }) => ({
     tenant: String(tenant),
     revision: Number(revision),

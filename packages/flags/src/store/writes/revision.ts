@@ -8,7 +8,8 @@ const model = "featureFlagRevision";
 
 /** Tenants per query. */
 const MAX_TENANTS = 1000;
-const TIMEOUT_MS = 10_000;
+/** Timeout of a query for revisions. */
+export const REVISION_TIMEOUT_MS: number = 10_000;
 
 /** The end of a tenant's audit log. Two databases with the same end have the same history. */
 export interface ChainEnd {
@@ -55,7 +56,7 @@ export async function readRevisionsDirectly(
   const text =
     `select ${column("tenant")} as "tenant", ${column("revision")} as "revision", ` +
     `${column("auditHash")} as "auditHash" from ${tables.table(model)} where ${column("tenant")} = any ($1)`;
-  for (const { tenant, revision, auditHash } of await tables.query(TIMEOUT_MS, text, [
+  for (const { tenant, revision, auditHash } of await tables.query(REVISION_TIMEOUT_MS, text, [
     storable.literal() ?? "{}",
   ]))
     ends.set(String(tenant), { revision: Number(revision), auditHash: String(auditHash) });

@@ -11,13 +11,14 @@ import { repeat, sleep } from "../../wait.ts";
 import type { Transactions } from "../../writes/transaction.ts";
 import type { EventLog } from "../event-log.ts";
 import { createEventQueue } from "../event-queue.ts";
-import { HOUR_MS } from "../hour.ts";
 import {
   EVENT_RETENTION_DAYS,
   KEY_LIFE_MS,
   MAX_QUEUED_EVENTS,
   type Retention,
   ROLLUP_RETENTION_DAYS,
+  SWEEP_AGAIN_MS,
+  SWEEP_MS,
 } from "../limits.ts";
 import { createMover, type Move } from "../mover.ts";
 import {
@@ -64,9 +65,6 @@ export interface AdapterEventLogOptions {
 const MAX_GROUP_ROWS = 100;
 /** Attempts to write a group when another process inserts the same key or roll-up first. */
 const MAX_ATTEMPTS = 20;
-const SWEEP_MS = HOUR_MS;
-/** Delay after a sweep that could not delete everything. */
-const SWEEP_AGAIN_MS = 60_000;
 
 const REFUSAL = "Events cannot be recorded";
 

@@ -1,13 +1,10 @@
 /** The outbox in a table of the host's database, through the adapter. */
 import type { StoredFlagEvent } from "../../../model/event.ts";
 import type { OutboxRow } from "../../../model/tables.ts";
-import { type Adapter, findRows, where } from "../../rows/queries.ts";
+import { type Adapter, findRows, MAX_LIST, where } from "../../rows/queries.ts";
 import { type Outbox, outboxText } from "../sinks/outbox.ts";
 
 const model = "featureFlagOutbox";
-
-/** Values in one `in` list. Every database accepts this number of parameters. */
-const MAX_LIST = 500;
 
 export function createAdapterOutbox(adapter: Adapter): Outbox {
   async function removeRows(ids: readonly string[]): Promise<void> {

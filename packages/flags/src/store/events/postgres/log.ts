@@ -7,21 +7,31 @@ import {
   runQuery,
   storageError,
 } from "../../postgres/pool.ts";
-import { repeat, sleep } from "../../wait.ts";
+import { RETRY_MS, repeat, sleep } from "../../wait.ts";
 import type { EventLog } from "../event-log.ts";
 import { createEventQueue } from "../event-queue.ts";
-import { HOUR_MS } from "../hour.ts";
 import {
   EVENT_RETENTION_DAYS,
   KEY_LIFE_MS,
   MAX_QUEUED_EVENTS,
   type Retention,
   ROLLUP_RETENTION_DAYS,
+  SWEEP_AGAIN_MS,
+  SWEEP_MS,
 } from "../limits.ts";
 import { createMover, type Move } from "../mover.ts";
 import { createPostgresFigures } from "./figures.ts";
 import { type Group, gather, Outcomes, type Request, type StoredKey } from "./group.ts";
-import { COUNT, EXPOSE, KEEP_ANSWERS, LINK, LOOK_UP, recordStatement, type Statement } from "./statements.ts";
+import {
+  COUNT,
+  EXPOSE,
+  KEEP_ANSWERS,
+  LINK,
+  LOOK_UP,
+  recordStatement,
+  STATEMENT_TIMEOUT_MS,
+  type Statement,
+} from "./statements.ts";
 import { forgetFlag, sweepPostgres } from "./sweep.ts";
 
 export interface PostgresEventLogOptions {
@@ -44,17 +54,10 @@ export interface PostgresEventLogOptions {
 /** Groups that are written at the same time. More would only wait for each other's locks. */
 const MAX_PARALLEL = 4;
 const MAX_GROUP_ROWS = 1000;
-/** Timeout of a statement. */
-const TIMEOUT_MS = 10_000;
 /** Attempts after broken connections, and after rollbacks because of concurrent statements. */
 const MAX_BROKEN = 3;
 const MAX_ROLLED_BACK = 20;
-/** Pause after a broken connection before any request opens a new one. */
-const REST_MS = 250;
 const RETRY_STEP_MS = 5;
-const SWEEP_MS = HOUR_MS;
-/** Delay after a sweep that could not delete everything. */
-const SWEEP_AGAIN_MS = 60_000;
 
 export function createPostgresEventLog({
   pool,
@@ -88,7 +91,7 @@ export function createPostgresEventLog({
   const mover = createMover(move, warn);
 
   const ask = (statement: Statement, values: unknown[]) =>
-    runQuery(pool, TIMEOUT_MS, { ...statement, values });
+    runQuery(pool, STATEMENT_TIMEOUT_MS, { ...statement, values });
 
   /** Retries after rollbacks because of concurrent statements, and after broken connections, whose outcome is unknown. */
   async function persist<Result>(work: (isRepeated: boolean) => Promise<Result>): Promise<Result> {
@@ -100,7 +103,8 @@ export function createPostgresEventLog({
         return await work(broken > 0);
       } catch (error) {
         if (isBroken(error)) {
-          restUntilMs = monotonicMs() + REST_MS;
+          // No request opens another connection before.
+          restUntilMs = monotonicMs() + RETRY_MS;
           broken += 1;
           if (broken === MAX_BROKEN) throw error;
         } else {

@@ -1,15 +1,15 @@
 /** The outbox in a PostgreSQL table of the option `postgres`. */
 import { type PostgresPool, runQuery, storageError } from "../../postgres/pool.ts";
 import type { Outbox } from "../sinks/outbox.ts";
+import { STATEMENT_TIMEOUT_MS } from "./statements.ts";
 
-const TIMEOUT_MS = 10_000;
 /** Entries of other sinks that one call removes. */
 const MAX_REMOVED = 1000;
 
 export function createPostgresOutbox(pool: PostgresPool): Outbox {
   async function ask(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
     try {
-      return await runQuery(pool, TIMEOUT_MS, { text, values });
+      return await runQuery(pool, STATEMENT_TIMEOUT_MS, { text, values });
     } catch (error) {
       throw storageError(error);
     }

@@ -1,5 +1,8 @@
 /** The SQL statements that record events. Each is atomic and takes its locks in the order of the keys, to avoid deadlocks. */
 
+/** Timeout of a statement that writes, or that serves a delivery. Statistics and sweeps take longer. */
+export const STATEMENT_TIMEOUT_MS: number = 10_000;
+
 /** A statement and the name under which connections prepare it. */
 export interface Statement {
   readonly name: string;

@@ -1,13 +1,14 @@
 /** Builds delivery batches and computes retry delays. Pure. */
 import type { StoredFlagEvent } from "../../../model/event.ts";
 import { sha256 } from "../../sha256.ts";
+import { HOUR_MS } from "../hour.ts";
 import type { OutboxEntry } from "./outbox.ts";
 
 export const MAX_EVENTS: number = 500;
 /** In characters of JSON. A larger event is a batch of its own. */
 const MAX_TEXT = 1_000_000;
 /** Events that could not be delivered for this time are dropped. */
-export const MAX_AGE_MS: number = 48 * 3_600_000;
+export const MAX_AGE_MS: number = 48 * HOUR_MS;
 
 const FIRST_DELAY_MS = 1000;
 const MAX_DELAY_MS = 300_000;

@@ -1,6 +1,7 @@
 /** All sinks of a service: one delivery per sink, and the removal of entries for sinks that are no longer configured. */
 import type { Adapter } from "../../rows/queries.ts";
 import { repeat, sleep } from "../../wait.ts";
+import { SWEEP_MS } from "../limits.ts";
 import { MAX_AGE_MS } from "./batch.ts";
 import { createDelivery, type Delivery, type DeliveryMeter } from "./delivery.ts";
 import { createLease } from "./lease.ts";
@@ -24,7 +25,6 @@ export interface SinksOptions {
   readonly monotonicMs?: (() => number) | undefined;
 }
 
-const SWEEP_MS = 3_600_000;
 /** Calls of `removeOthers` per sweep. */
 const MAX_ROUNDS = 200;
 
