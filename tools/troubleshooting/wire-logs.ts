@@ -9,6 +9,11 @@ export const LOGS: readonly LogEntry[] = [
     todo: "Set `heartbeat` on the router, as in [Production](wire-operations.md).",
   },
   {
+    text: "A message that its peer does not finish has no limit of …",
+    why: "The limits rely on parts of `ws` that the installed version does not have. The first server of a process tries them. Only `maxPayloadBytes` and the limits of `ws` itself apply.",
+    todo: "Install the version of `ws` that the line names, or a newer version of `@halyard/wire`.",
+  },
+  {
     text: "… Refusals for this reason are logged at most once per minute.",
     why: "This ends every line about a refused upgrade, so that an attacker cannot fill the log.",
     todo: "Read the beginning of the line; each has an entry on this page.",

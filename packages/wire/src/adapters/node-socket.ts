@@ -6,9 +6,15 @@ import type { SendOutcome, SharedFrame, Socket, SocketEvents } from "../router/c
 import type { Batch, BatchMember, FanOut } from "./fan-out.ts";
 import { cork, uncork } from "./turn.ts";
 import { UnfinishedMessages } from "./unfinished-message.ts";
+import { checkLimits } from "./unfinished-message-check.ts";
 
 const MAX_HEADER_BYTES = 10;
 const unfinishedMessages = new UnfinishedMessages((websocket) => socketOf(websocket)?.expire());
+
+/** Every server calls this before its first connection. */
+export function checkUnfinishedMessages(): void {
+  checkLimits(unfinishedMessages);
+}
 
 /** Node's own handle of a stream. Node uses the same figures to detect progress within a write. */
 interface StreamHandle {

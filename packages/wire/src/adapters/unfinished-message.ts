@@ -6,11 +6,11 @@ import type { WebSocket } from "ws";
 import { type Clock, systemClock } from "../time/clock.ts";
 
 /** How long a peer may take to send one message, and how often that is checked, in ms. */
-const MAX_MESSAGE_MS = 30_000;
-const CHECK_MS = 1_000;
-const MAX_CONTROL_FRAMES = 16;
+export const MAX_MESSAGE_MS = 30_000;
+export const CHECK_MS = 1_000;
+export const MAX_CONTROL_FRAMES = 16;
 /** Above this many, the parts of an unfinished frame are joined: each read costs some hundred bytes beside its content. */
-const MAX_PARTS = 64;
+export const MAX_PARTS = 64;
 const MIN_CAPACITY = 1_024;
 const CLOSE_FRAME = 8;
 /** The state of the receiver between two frames. */
@@ -18,8 +18,8 @@ const BETWEEN_FRAMES = 0;
 
 type Done = (error?: Error) => void;
 
-/** The members of the receiver of `ws` 8 that this file uses. */
-interface Receiver {
+/** The members of the receiver of `ws` 8 that this file uses. They are private: `unfinished-message-check.ts` tries them. */
+export interface Receiver {
   readonly _maxPayload: number;
   readonly _state: number;
   readonly _opcode: number;
@@ -45,7 +45,7 @@ interface Receiver {
 type ReceiverClass = new () => Receiver;
 
 /** A receiver that is watched. */
-interface WatchedReceiver extends Receiver {
+export interface WatchedReceiver extends Receiver {
   websocket: WebSocket;
   /** Created with the first message that does not arrive in one read. */
   message: UnfinishedMessage | undefined;
@@ -54,14 +54,19 @@ interface WatchedReceiver extends Receiver {
 /** Closes peers that do not finish a message; all servers of the process share one timer. */
 export class UnfinishedMessages {
   readonly #expired: (websocket: WebSocket) => void;
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, "now" | "setTimeout">;
   readonly #messages = new Set<UnfinishedMessage>();
   /** By the receiver's class: an application may have several copies of `ws`. */
   readonly #watched = new WeakMap<ReceiverClass, WatchedReceiver>();
   #isChecking = false;
+  /** False when the installed `ws` would not pass messages on unchanged: its own limits apply. Undefined: not tried yet. */
+  isOn: boolean | undefined;
 
   /** `expired` is called when a peer takes too long for a message. */
-  constructor(expired: (websocket: WebSocket) => void, clock: Clock = systemClock) {
+  constructor(
+    expired: (websocket: WebSocket) => void,
+    clock: Pick<Clock, "now" | "setTimeout"> = systemClock,
+  ) {
     this.#expired = expired;
     this.#clock = clock;
   }
@@ -69,8 +74,7 @@ export class UnfinishedMessages {
   /** Watches the receiver of a WebSocket, until `closed`. */
   watch(websocket: WebSocket): void {
     const receiver = receiverOf(websocket);
-    // Another major version of `ws`; its own limits apply.
-    if (typeof receiver?.dataMessage !== "function" || !Array.isArray(receiver._fragments)) return;
+    if (this.isOn === false || receiver === undefined) return;
     const base = receiver.constructor as ReceiverClass;
     let watched = this.#watched.get(base);
     if (watched === undefined) {
@@ -158,7 +162,7 @@ export class UnfinishedMessages {
   }
 }
 
-function receiverOf(websocket: WebSocket): WatchedReceiver | undefined {
+export function receiverOf(websocket: WebSocket): WatchedReceiver | undefined {
   return (websocket as unknown as { _receiver?: WatchedReceiver })._receiver;
 }
 

@@ -14,7 +14,10 @@ export interface WsLibrary {
 export async function loadWs(): Promise<WsLibrary> {
   try {
     const { WebSocketServer } = await import("ws");
-    const { FlushingWebSocket, listen, NodeSocket } = await import("./node-socket.ts");
+    const { checkUnfinishedMessages, FlushingWebSocket, listen, NodeSocket } = await import(
+      "./node-socket.ts"
+    );
+    checkUnfinishedMessages();
     return { WebSocketServer, FlushingWebSocket, listen, NodeSocket };
   } catch (error) {
     if (!isMissing(error)) throw error;
