@@ -144,6 +144,9 @@ test("the slot of a channel is the one that Redis computes, for any name", async
 test("clients that are ambiguous or do not match throw when the pub/sub is created", () => {
   for (const stranger of [{}, { duplicate() {}, publish() {} }, null, "redis://localhost"])
     expect(() => redisPubSub(stranger as never)).toThrow("does not support this client");
+  const methods = ["duplicate", "connect", "destroy", "sSubscribe", "sPublish", "getMasterNode"];
+  const sentinel = Object.fromEntries(methods.map((name) => [name, () => undefined]));
+  expect(() => redisPubSub(sentinel as never)).toThrow("cannot use Sentinels with this version of redis");
   const single = createClient({ url: "redis://localhost:1" });
   const many = createCluster({ rootNodes: [{ url: "redis://localhost:1" }] });
   expect(() => redisPubSub(single, { subscriber: many })).toThrow("of the same kind");

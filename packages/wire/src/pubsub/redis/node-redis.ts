@@ -34,8 +34,8 @@ interface NodeRedisCluster extends Omit<NodeRedis, "duplicate" | "sendCommand"> 
 
 interface NodeRedisSentinel extends Omit<NodeRedis, "duplicate" | "sendCommand"> {
   duplicate(overrides: object): NodeRedisSentinel;
-  acquire(): unknown;
-  /** The only way to the client of the master. */
+  getMasterNode(): { readonly host: string; readonly port: number } | undefined;
+  /** Not documented, but the only way to the settings of the nodes: `getMasterNode` returns an address without them. */
   _execute<T>(isReadonly: false, use: (node: NodeRedis) => Promise<T>): Promise<T>;
 }
 
@@ -46,7 +46,7 @@ export function nodeRedisSource(client: unknown): RedisSource | undefined {
   if (!hasMethods<NodeRedis>(client, "duplicate", "connect", "destroy", "sSubscribe", "sPublish"))
     return undefined;
   if (hasMethods<NodeRedisCluster>(client, "nodeClient")) return clusterSource(client);
-  if (hasMethods<NodeRedisSentinel>(client, "acquire", "_execute")) return sentinelSource(client);
+  if (hasMethods<NodeRedisSentinel>(client, "getMasterNode")) return sentinelSource(client);
   return clientSource(client);
 }
 
@@ -63,6 +63,11 @@ function clientSource(client: NodeRedis): RedisSource {
  * there is no master, and once closed it does so without yielding to the event loop.
  */
 function sentinelSource(client: NodeRedisSentinel): RedisSource {
+  if (!hasMethods<NodeRedisSentinel>(client, "_execute")) {
+    throw new TypeError(
+      "redisPubSub() cannot use Sentinels with this version of redis, because it does not give access to the master's client. Install redis 6.3, or pass a client of ioredis.",
+    );
+  }
   return {
     isCluster: false,
     async open(listener) {
