@@ -19,7 +19,7 @@ import { isLarger, topicProblem } from "./message-checks.ts";
 import { PendingPublishes } from "./pending-publishes.ts";
 import { PublishedPositions } from "./positions.ts";
 import type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub.ts";
-import { isTimed } from "./sequence-time.ts";
+import { timeOf } from "./sequence-time.ts";
 import { Topic } from "./topic.ts";
 import { type Connect, HEARTBEATS, type Transport, type TransportEvents } from "./transport.ts";
 
@@ -284,13 +284,11 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   #isGap(topic: Topic, publisher: KnownPublisher, message: BrokerMessage, order: "first" | "gap"): boolean {
     const { previous, sequence, acceptedAgoMs } = message;
     if (previous === 0) return false;
-    const known = isTimed(previous) ? publisher.publishedAt(previous) : undefined;
+    const known = publisher.publishedAt(previous);
     if (acceptedAgoMs !== undefined)
       return (known ?? this.#clock.now() - acceptedAgoMs) > topic.completeSince;
-    // A publisher of an older version: nothing is known about the time of the previous message.
-    if (!isTimed(previous)) return order === "gap" && topic.confirming === undefined;
     // This message was published before now, and the previous one that much earlier.
-    const latest = this.#clock.now() - (sequence - previous) / 1_000;
+    const latest = this.#clock.now() - timeOf(sequence - previous);
     if (order === "gap") return Math.min(latest, known ?? latest) > topic.completeSince;
     const delayMs = known === undefined ? UNKNOWN_DELAY_MS : DELAY_MS;
     return Math.min(latest, known ?? latest) - delayMs > topic.completeSince;

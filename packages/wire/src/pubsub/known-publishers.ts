@@ -35,7 +35,7 @@ export class KnownPublisher {
   }
 
   /**
-   * When the message with this timed number was published, in this process's monotonic time: at most the shortest time
+   * When the message with this number was published, in this process's monotonic time: at most the shortest time
    * that a heartbeat took too late, never too early. Undefined before the first heartbeat.
    */
   publishedAt(sequence: number): number | undefined {

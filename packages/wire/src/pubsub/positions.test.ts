@@ -27,9 +27,7 @@ describe("positions", () => {
 
   test("number messages by the publisher's clock in µs, and upwards when many are sent at the same time", () => {
     const published = new PublishedPositions();
-    expect([0, 0, 1.5, 1.5].map((now) => published.next("t", now).sequence - 1e14)).toEqual([
-      0, 1, 1_500, 1_501,
-    ]);
+    expect([0, 0, 1.5, 1.5].map((now) => published.next("t", now).sequence)).toEqual([1, 2, 1_500, 1_501]);
   });
 
   test("name the last accepted message of each topic for marks", () => {
@@ -44,8 +42,8 @@ describe("positions", () => {
       else published.accepted(place, sequence);
     }
     expect([...published]).toEqual([
-      { topic: "old", accepted: 1e14 + 100_000 },
-      { topic: "new", accepted: 1e14 + 900_000 },
+      { topic: "old", accepted: 100_000 },
+      { topic: "new", accepted: 900_000 },
       { topic: "failed", accepted: 0 },
     ]);
   });

@@ -221,8 +221,7 @@ export function restore(socket: DurableSocket, storage: DurableKeyValues): Resto
   const calls = stored.includes("calls") ? storedCalls(clientId, storage) : (attachment.calls ?? []);
   const data = section("data");
   const topics = section("topics");
-  // An attachment of an earlier version has no channels.
-  const channels = section("channels") ?? (stored.includes("channels") ? undefined : []);
+  const channels = section("channels");
   return {
     greets,
     admitted,
