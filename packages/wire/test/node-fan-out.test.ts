@@ -13,6 +13,8 @@ const MAX_CALLS_PER_TURN = 25;
 const TOPICS = ["a", "b", "c"] as const;
 const Note = message("NOTE", { id: z.number(), padding: z.string() });
 const End = message("END");
+/** As live flags send. */
+const shared: object = { [Symbol.for("@halyard/wire: shared")]: true };
 
 let server: ServerHandle | undefined;
 afterEach(async () => {
@@ -61,7 +63,7 @@ describe("everything published, sent and changed in one turn", () => {
       } else if (kind < 0.25) {
         // A message that many peers get without a topic: a new one, or the last one again.
         if (note === undefined || random.next() < 0.3) note = { id: ++id, padding: "" };
-        ctx.send(Note, note, { shared: true });
+        ctx.send(Note, note, shared);
         expected[at]?.push(note.id);
       } else {
         // Sometimes large enough to fill a batch before the turn is over.

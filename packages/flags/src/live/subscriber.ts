@@ -6,16 +6,11 @@ import type { ContextPair } from "../server/evaluation/trusted-subject.ts";
 import type { Snapshots } from "./layers.ts";
 import type { Deleted, DeletedMessage, Sync, SyncMessage, Updated, UpdatedMessage } from "./messages.ts";
 
-/** `shared`: other connections get the same object, which is encoded once. */
-export interface SendingOptions {
-  readonly shared: boolean;
-}
-
 /** Sends to one connection. A frame that cannot be sent closes the connection. */
 export interface Sender {
-  send(schema: typeof Sync, payload: SyncMessage, options?: SendingOptions): void;
-  send(schema: typeof Updated, payload: UpdatedMessage, options?: SendingOptions): void;
-  send(schema: typeof Deleted, payload: DeletedMessage, options?: SendingOptions): void;
+  send(schema: typeof Sync, payload: SyncMessage, options?: object): void;
+  send(schema: typeof Updated, payload: UpdatedMessage, options?: object): void;
+  send(schema: typeof Deleted, payload: DeletedMessage, options?: object): void;
 }
 
 /** Who is connected, as the session store last said. */

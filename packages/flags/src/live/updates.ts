@@ -17,7 +17,7 @@ import {
   type UpdatedMessage,
 } from "./messages.ts";
 import { type Candidate, type Step, stepBetween, type Target, targetOf } from "./step.ts";
-import type { Held, SendingOptions, Subscriber } from "./subscriber.ts";
+import type { Held, Subscriber } from "./subscriber.ts";
 
 /** More changes than this go out in one message. */
 const MAX_SINGLE = 8;
@@ -127,7 +127,8 @@ function sendChanges(
   told(subscriber);
 }
 
-const SHARED: SendingOptions = { shared: true };
+/** An option that wire keeps for this package: other connections get the same object, which is encoded once. */
+const SHARED: object = { [Symbol.for("@halyard/wire: shared")]: true };
 
 /** Whether other sessions get the same message. The result of an override belongs to one user. */
 function isShared(evaluation: Evaluation | undefined, { token }: UpdatedMessage): boolean {

@@ -18,6 +18,8 @@ import { follows, Tail, type TailFrame } from "./tail.ts";
 const PAGE = { maxItems: 500, maxBytes: 262_144 } as const;
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
+/** The most that one replay sends, in bytes. */
+const MAX_REPLAY_BYTES = 4 * 1024 * 1024;
 
 /** Where a join begins: after a position, or with the newest messages. */
 export interface JoinStart {
@@ -237,9 +239,9 @@ export class HistoryTopic implements TopicWatcher {
     }
   }
 
-  /** Over `maxReplayBytes`, or when the store no longer has the frames, the connection continues after a gap. */
+  /** Over `MAX_REPLAY_BYTES`, or when the store no longer has the frames, the connection continues after a gap. */
   async #nextPage(replay: Replay): Promise<HistoryPage> {
-    if (replay.sentBytes > this.#server.options.maxReplayBytes) {
+    if (replay.sentBytes > MAX_REPLAY_BYTES) {
       const { epoch, top } = await this.#read({ position: undefined, last: 0 });
       if (!isBehind({ epoch, offset: top }, replay.position))
         replay.skipTo({ epoch, offset: top }, "retention");

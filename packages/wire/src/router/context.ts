@@ -39,11 +39,6 @@ export interface SendOptions<S extends AnyMessageSchema = AnyMessageSchema> {
   /** Send the correlation id of the message being handled. Default false. */
   readonly inheritCorrelationId?: boolean;
   /**
-   * Encode the message once: later sends of the same payload object with this option use the frame of the first one, with
-   * its timestamp. Do not change the payload after the first send. No effect with `meta` or a correlation id. Default false.
-   */
-  readonly shared?: boolean;
-  /**
    * `drain`: resolves to true once the connection's unsent bytes are below `socketBufferLimitBytes`.
    * `ack`: resolves to true once the peer has confirmed the frame, to false after `rpcTimeoutMs`.
    */

@@ -12,7 +12,7 @@ import { notASchema } from "../schema/message-schema.ts";
 import { checkOutbound } from "../schema/validate.ts";
 import type { HeldMessage } from "./connections/inbound-memory.ts";
 import type { AnyData, ServerContext } from "./connections/peer.ts";
-import { sharedFrame } from "./connections/shared-message.ts";
+import { isShared, sharedFrame } from "./connections/shared-message.ts";
 import type {
   ConnectionContext,
   ErrorOptions,
@@ -120,7 +120,7 @@ export class ConnectionScope implements ConnectionContext<AnyData> {
       return;
     }
     const shared =
-      options.shared && options.meta === undefined && correlationId === undefined && isObject(payload)
+      isShared(options) && correlationId === undefined && isObject(payload)
         ? sharedFrame(this.ws.server, schema, payload)
         : undefined;
     if (shared === undefined)

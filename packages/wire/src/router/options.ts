@@ -99,8 +99,6 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
   readonly maxInboundBytesPerConnection?: number;
   /** The same for all connections in the process. Default 256 MiB. */
   readonly processInboundBudgetBytes?: number;
-  /** The most a connection gets from the history of a channel to catch up, in bytes; then it gets a gap. Default 4 MiB. */
-  readonly maxReplayBytes?: number;
 }
 
 export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
@@ -131,7 +129,6 @@ const OPTIONS = {
   maxOutboundFrameBytes: 16 * 1024 * 1024,
   maxInboundBytesPerConnection: 1_500_000,
   processInboundBudgetBytes: 256 * 1024 * 1024,
-  maxReplayBytes: 4 * 1024 * 1024,
 } as const satisfies OptionNames<RouterOptions>;
 
 type Numbers<Table> = {
@@ -162,7 +159,6 @@ export interface ResolvedOptions {
   readonly maxOutboundFrameBytes: number;
   readonly maxInboundBytesPerConnection: number;
   readonly processInboundBudgetBytes: number;
-  readonly maxReplayBytes: number;
   readonly metrics: Metrics | undefined;
 }
 
