@@ -1,7 +1,8 @@
 /**
  * The contracts between the router's files: a running server, its connections, and the messages they hold. The classes
  * behind them are in `server/server.ts`, `connections/connection.ts`, `calls/inbound-call.ts` and `dispatch.ts`; only
- * their owners import those.
+ * their owners import those. Each class uses files that use the contract, so an import of the class, even of its type,
+ * would close a cycle.
  */
 
 import type { ChannelTarget } from "../channels/channel-target.ts";
