@@ -12,6 +12,7 @@ import { createEndpoints, type EndpointOptions, type Health, healthOf } from "./
 import { explainListenError } from "./listen-error.ts";
 import { logHeartbeatIsOff } from "./notices.ts";
 import {
+  CLOSE_TIMEOUT_MS,
   createHandle,
   type DataSource,
   DEFAULT_CLIENT_ID_HEADER,
@@ -147,7 +148,6 @@ declare const Bun: {
   serve(options: Pick<BunHandler, "fetch" | "websocket"> & { port: number; hostname?: string }): RunningBun;
 };
 
-const CLOSE_TIMEOUT_MS = 1_000;
 /** `readyState` of an open socket. */
 const OPEN = 1;
 /** Bun's close reasons and the codes it sent to the peer; Bun itself reports 1006. */

@@ -18,6 +18,7 @@ import type { NodeHandler } from "./node-listener.ts";
 import type { FlushingWebSocket } from "./node-socket.ts";
 import { parseHost } from "./origin.ts";
 import {
+  CLOSE_TIMEOUT_MS,
   DEFAULT_CLIENT_ID_HEADER,
   DEFAULT_DRAIN_TIMEOUT_MS,
   type HandlerOptions,
@@ -31,7 +32,6 @@ type Sockets = WsLibrary & {
   readonly websockets: InstanceType<typeof WebSocketServer<typeof FlushingWebSocket>>;
 };
 
-const CLOSE_TIMEOUT_MS = 1_000;
 const MAX_FRAGMENTS = 1_024;
 
 export class Handler<Data extends ConnectionData> implements NodeHandler {

@@ -1,6 +1,7 @@
 /** The router's `Socket` over a WebSocket of the `ws` library; writes in batches, corked per turn of the event loop. */
 import type { Duplex } from "node:stream";
 import { type RawData, WebSocket } from "ws";
+import { MAX_BYTES_PER_UNIT } from "../protocol/bytes.ts";
 import { CLOSE } from "../protocol/control.ts";
 import type { SendOutcome, SharedFrame, Socket, SocketEvents } from "../router/connections/peer.ts";
 import type { Batch, BatchMember, FanOut } from "./fan-out.ts";
@@ -73,7 +74,7 @@ export class NodeSocket implements Socket, BatchMember {
     if (this.#websocket.readyState !== this.#websocket.OPEN) return "closed";
     this.writeNow();
     cork(this.#tcp);
-    this.#websocket.send(frame, this.#callbackFor(MAX_HEADER_BYTES + 3 * frame.length));
+    this.#websocket.send(frame, this.#callbackFor(MAX_HEADER_BYTES + MAX_BYTES_PER_UNIT * frame.length));
     return "queued";
   }
 

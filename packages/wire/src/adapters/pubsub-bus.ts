@@ -1,11 +1,11 @@
 /** Carries the changes of sessions over the router's pub/sub. */
 import type { SessionBus } from "@halyard/sessions";
 import type { PubSub, Subscriber } from "../pubsub/pubsub.ts";
+import { RETRY_MS } from "../time/waits.ts";
 
 /** Applications cannot use the empty topic. Routers exchange disconnects on it. */
 const TOPIC = "";
 const TYPE = "$ws:sessions";
-const RETRY_MS = 250;
 
 export function createPubSubBus(pubsub: PubSub): SessionBus {
   return {

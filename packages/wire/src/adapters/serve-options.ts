@@ -1,4 +1,5 @@
 /** The options of `serve` on every platform, and the handle it returns. */
+import { LONGEST_TIMER_MS } from "../protocol/checks.ts";
 import type { WsError } from "../protocol/error.ts";
 import type { OptionNames } from "../protocol/option-names.ts";
 import type { FollowConnections } from "../router/connections/connection-follower.ts";
@@ -125,8 +126,8 @@ export interface ServerHandle {
 export const DEFAULT_PORT = 3000;
 export const DEFAULT_CLIENT_ID_HEADER = "x-client-id";
 export const DEFAULT_DRAIN_TIMEOUT_MS = 10_000;
-/** The longest time of a system timer. */
-const MAX_TIMEOUT_MS = 2_147_483_647;
+/** How long a peer may take to answer a close frame. */
+export const CLOSE_TIMEOUT_MS = 1_000;
 
 /** The running server behind a handle, on any platform. */
 interface RunningServer {
@@ -182,8 +183,8 @@ export function toServerOptions<Data extends ConnectionData>(options: HandlerOpt
 }
 
 function checkTimeout(handshakeTimeoutMs: number): number {
-  if (handshakeTimeoutMs > 0 && handshakeTimeoutMs <= MAX_TIMEOUT_MS) return handshakeTimeoutMs;
+  if (handshakeTimeoutMs > 0 && handshakeTimeoutMs <= LONGEST_TIMER_MS) return handshakeTimeoutMs;
   throw new TypeError(
-    `The option handshakeTimeoutMs is ${String(handshakeTimeoutMs)}, but it must be a number of milliseconds above 0, at most ${MAX_TIMEOUT_MS}.`,
+    `The option handshakeTimeoutMs is ${String(handshakeTimeoutMs)}, but it must be a number of milliseconds above 0, at most ${LONGEST_TIMER_MS}.`,
   );
 }

@@ -9,14 +9,13 @@ import type { History, HistoryPage, HistoryPosition } from "../pubsub/history.ts
 import type { Connection, Server, TopicWatcher } from "../router/contracts.ts";
 import { pendingOf } from "../router/pending.ts";
 import type { Membership } from "../router/topics/membership.ts";
-import { ignore, pause } from "../time/waits.ts";
+import { ignore, pause, RETRY_MS } from "../time/waits.ts";
 import { readInTurn } from "./history-reads.ts";
 import { stamp } from "./stamp.ts";
 import { follows, Tail, type TailFrame } from "./tail.ts";
 
 /** How much is read from the store at once. A slow connection keeps no page: it reads again. */
 const PAGE = { maxItems: 500, maxBytes: 262_144 } as const;
-const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
 /** The most that one replay sends, in bytes. */
 const MAX_REPLAY_BYTES = 4 * 1024 * 1024;

@@ -9,7 +9,7 @@ import { contextOf } from "../router/inbound-event.ts";
 import { attempt, pendingOf } from "../router/pending.ts";
 import type { ServerOptions } from "../router/server/server-options.ts";
 import type { Membership } from "../router/topics/membership.ts";
-import { inTime } from "../router/topics/time-limit.ts";
+import { inTime, RECHECK_TIMEOUT_MS } from "../router/topics/time-limit.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { RpcSchema } from "../schema/message.ts";
 import { Timeout } from "../time/timers.ts";
@@ -30,9 +30,6 @@ import {
 import type { ChannelRegistry, Place } from "./registry.ts";
 import { createTarget } from "./target.ts";
 import { checkParams, type Params, topicOf } from "./topic.ts";
-
-/** How long a membership may continue while it is being authorized again, in ms. */
-const RECHECK_TIMEOUT_MS = 1_000;
 
 export class ServerChannels implements Channels {
   readonly #server: Server;

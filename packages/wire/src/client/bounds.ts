@@ -10,7 +10,6 @@ export const LONGEST_RETRY_AFTER_MS = 3_600_000;
 /** Minimum interval between two heartbeat checks. */
 export const SHORTEST_REST_MS = 10;
 export const DEFAULT_MAX_DELAY_MS = 10_000;
-export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
 export const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
 /** The fraction of a token's lifetime after which a new token is requested. */
 export const REFRESH_AT = 0.8;
@@ -19,8 +18,6 @@ export const EXPIRED_AT = 0.9;
 /** Minimum interval between token refreshes, however soon a token expires. */
 export const SHORTEST_REFRESH_MS = 100;
 export const SHORTEST_REFRESH_RETRY_MS = 1_000;
-/** A longer delay would make a timer fire immediately. */
-export const LONGEST_TIMER_MS = 2_147_483_647;
 /** Larger frames are refused. */
 export const MAX_FRAME_CHARACTERS = 16_777_216;
 /** Above this many unsent bytes in the socket, messages are dropped. */

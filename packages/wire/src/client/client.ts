@@ -1,13 +1,17 @@
 /** The client object: connects the parts of this folder and implements `WsClient`. */
 import { byteLength } from "../protocol/bytes.ts";
-import { CLOSE_RESTARTING, type ControlType, type Gap } from "../protocol/control.ts";
+import {
+  CLOSE_RESTARTING,
+  type ControlType,
+  DEFAULT_HEARTBEAT_TIMEOUT_MS,
+  type Gap,
+} from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "../schema/message.ts";
 import { tokenRefresh } from "./auth.ts";
 import {
   CLOSED_NOTICE_MS,
-  DEFAULT_HEARTBEAT_TIMEOUT_MS,
   DEFAULT_REQUEST_TIMEOUT_MS,
   EXPIRED_AT,
   MAX_PRINTED,

@@ -1,5 +1,5 @@
 /** The platform functions that the client uses, in browsers, workers and server runtimes. Tests provide their own. */
-import { LONGEST_TIMER_MS } from "./bounds.ts";
+import { LONGEST_TIMER_MS } from "../protocol/checks.ts";
 
 /** The members of a WebSocket that the client uses. The platform's WebSocket and libraries such as `ws` have them. */
 export interface SocketLike {

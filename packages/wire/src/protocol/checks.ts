@@ -1,5 +1,8 @@
 /** Checks of values from outside: parsed JSON, clients of other libraries, options. */
 
+/** The longest delay of a system timer, in ms. A longer one would make the timer fire immediately. */
+export const LONGEST_TIMER_MS = 2_147_483_647;
+
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -58,6 +58,9 @@ export const CONTROL = {
 /** Any control type. The client uses string literals checked by this type, so that it does not carry the whole table. */
 export type ControlType = (typeof CONTROL)[keyof typeof CONTROL];
 
+/** How long either end waits for a frame after its ping. */
+export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
+
 /** The payload of `$ws:hello`. */
 export interface Hello {
   readonly v: 1;

@@ -14,7 +14,7 @@ import { GapAnnouncements } from "./gap-announcements.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import type { History } from "./history.ts";
 import { type KnownPublisher, KnownPublishers } from "./known-publishers.ts";
-import { type Mark, Marks } from "./marks.ts";
+import { type Mark, Marks, TURN_EVERY_MS } from "./marks.ts";
 import { isLarger, topicProblem } from "./message-checks.ts";
 import { PendingPublishes } from "./pending-publishes.ts";
 import { PublishedPositions } from "./positions.ts";
@@ -36,7 +36,6 @@ const DELAY_MS = 100;
 const UNKNOWN_DELAY_MS = 1_000;
 /** How many topics are searched in one turn of the event loop for positions of publishers that are gone. */
 const TOPICS_PER_TURN = 2_000;
-const TURN_EVERY_MS = 5;
 const DEFAULT_MAX_MESSAGE_BYTES = 1_000_000;
 const DEFAULT_REPLY_TIMEOUT_MS = 2_000;
 

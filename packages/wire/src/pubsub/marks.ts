@@ -14,7 +14,7 @@ const FAILOVER_MS = 60_000;
 const EXAMINED_PER_TURN = 10_000;
 const UNSAFE_PER_TURN = 250;
 const OTHERS_PER_TURN = 50;
-const TURN_EVERY_MS = 5;
+export const TURN_EVERY_MS = 5;
 
 export interface Mark {
   readonly topic: string;

@@ -1,5 +1,6 @@
 /** The options of a router, their defaults, and the resolved form. */
 import { positiveOption } from "../protocol/checks.ts";
+import { DEFAULT_HEARTBEAT_TIMEOUT_MS } from "../protocol/control.ts";
 import { checkOptionNames, type OptionNames } from "../protocol/option-names.ts";
 import type { PubSub } from "../pubsub/pubsub.ts";
 import { standardValidator, type Validator } from "../schema/validate.ts";
@@ -100,8 +101,6 @@ export interface RouterOptions<Data extends ConnectionData = ConnectionData> {
   /** The same for all connections in the process. Default 256 MiB. */
   readonly processInboundBudgetBytes?: number;
 }
-
-export const DEFAULT_HEARTBEAT_TIMEOUT_MS = 5_000;
 
 /** Every option. A number is the default of an option that must be a number above 0. */
 const OPTIONS = {

@@ -3,6 +3,7 @@
  * send, so that no more than 64 wait for the application.
  */
 import { INITIAL_CREDIT } from "../protocol/call-terms.ts";
+import { LONGEST_TIMER_MS } from "../protocol/checks.ts";
 import { WsError } from "../protocol/error.ts";
 import type { AnyMessageSchema } from "./message.ts";
 import type { Stream, StreamCall, StreamHost } from "./stream.ts";
@@ -12,8 +13,6 @@ import { pick, readPart, standardValidator } from "./validate.ts";
 const BATCH = INITIAL_CREDIT / 2;
 /** A server that sends more than it may loses the call. */
 const MAX_UNREAD = 2 * INITIAL_CREDIT;
-/** A longer delay would make a timer fire immediately. */
-const LONGEST_TIMER_MS = 2_147_483_647;
 const NOTHING: readonly unknown[] = [];
 
 interface Reader {

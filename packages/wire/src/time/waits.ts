@@ -1,6 +1,9 @@
 /** Bounded waits: a promise of another library may never settle. */
 import type { Clock } from "./clock.ts";
 
+/** The pause before another attempt at what another process or a broker did not do. */
+export const RETRY_MS = 250;
+
 /** The promise, or a rejection after `timeoutMs` that names `what`. A value that arrives after that is passed to `tooLate`. */
 export function within<T>(
   clock: Clock,

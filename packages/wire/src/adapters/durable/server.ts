@@ -1,6 +1,7 @@
 /** A router's server inside one Durable Object: handles upgrades and events, and persists connections between them. */
 import type { ChannelTarget } from "../../channels/channel-target.ts";
 import { checkParams, topicOf } from "../../channels/topic.ts";
+import { MAX_BYTES_PER_UNIT } from "../../protocol/bytes.ts";
 import { CLOSE, CONTROL } from "../../protocol/control.ts";
 import { WsError } from "../../protocol/error.ts";
 import { uuidv7 } from "../../protocol/uuid.ts";
@@ -58,7 +59,6 @@ const PING = `{"type":"${CONTROL.ping}"}`;
 const PONG = `{"type":"${CONTROL.pong}","meta":{}}`;
 /** Handlers without I/O finish within this many microtask turns, so that their changes are written once. */
 const TURNS_BEFORE_SAVE = 16;
-const MAX_BYTES_PER_UNIT = 3;
 const MAX_REFUSED_SOCKETS = 1_000;
 const CLOSE_INTERNAL = 1011;
 const STATE_LOST = "the state of the connection was lost";

@@ -2,7 +2,7 @@
 import { uuidv7 } from "../../protocol/uuid.ts";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
 import type { Clock } from "../../time/clock.ts";
-import { ignore, pause, within } from "../../time/waits.ts";
+import { ignore, pause, RETRY_MS, within } from "../../time/waits.ts";
 import type { Batch, States } from "./own-members.ts";
 import {
   decodePresence,
@@ -20,7 +20,6 @@ import { type PresenceOutput, PresenceState } from "./presence-state.ts";
 /** Applications cannot use topics that begin with "$". */
 const ALL = "$presence";
 const TICK_MS = 100;
-const RETRY_MS = 250;
 /** Topics that are watched within this time are requested together. */
 const ASK_DELAY_MS = 5;
 const STOP_TIMEOUT_MS = 500;

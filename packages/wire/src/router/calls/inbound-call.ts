@@ -3,6 +3,7 @@ import { CONTROL, type ControlType } from "../../protocol/control.ts";
 import { type ErrorPayload, WsError } from "../../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../../schema/message.ts";
 import { Timeout } from "../../time/timers.ts";
+import { RETRY_AFTER_MS } from "../connections/inbound-memory.ts";
 import type { FailOptions, RpcContext, SendOptions } from "../context.ts";
 import type { CallInFlight, Connection } from "../contracts.ts";
 import { isCausedBy } from "../failure.ts";
@@ -12,7 +13,6 @@ import { declaredFailure } from "./declared-failure.ts";
 
 /** The longest deadline that a caller may set, unless `rpcTimeoutMs` is longer. */
 const MAX_CALLER_TIMEOUT_MS = 300_000;
-const RETRY_AFTER_MS = 100;
 
 /**
  * Created for every request, so its fields are assigned in the constructor and its members are not `#private`: on some

@@ -7,6 +7,7 @@ import type { AnyMessageSchema, RpcSchema } from "../../schema/message.ts";
 import { checkOutbound, readPart } from "../../schema/validate.ts";
 import type { Timeout } from "../../time/timers.ts";
 import { checkFrameSize } from "../connections/frame-size.ts";
+import { CHECKS_PER_TIMEOUT } from "../connections/outbox.ts";
 import type { RpcContext, SendOptions } from "../context.ts";
 import type { Connection } from "../contracts.ts";
 import { fail, isCausedBy } from "../failure.ts";
@@ -15,8 +16,6 @@ import { InboundCall } from "./inbound-call.ts";
 
 /** Items that wait to be sent, per call. */
 const MAX_WAITING = 64;
-/** How often a call checks its limits, as a share of `slowConsumerTimeoutMs`: they depend on what it waits for. */
-const CHECKS_PER_TIMEOUT = 4;
 /** Not `DONE` of `pending.ts`: a handler may return it, and it is not a response. */
 const SENT: Promise<void> = Promise.resolve();
 

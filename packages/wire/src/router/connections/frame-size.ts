@@ -1,10 +1,8 @@
 /** The limit on the size of frames that the application sends. */
-import { byteLength } from "../../protocol/bytes.ts";
+import { byteLength, MAX_BYTES_PER_UNIT } from "../../protocol/bytes.ts";
 import { CONTROL, isReservedType } from "../../protocol/control.ts";
 import { WsError } from "../../protocol/error.ts";
 
-/** The most bytes of UTF-8 per UTF-16 unit. */
-const MAX_BYTES_PER_UNIT = 3;
 /** What every encoded frame begins with. */
 const BEFORE_TYPE = '{"type":"';
 

@@ -3,7 +3,8 @@ import { WsError } from "../../protocol/error.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { ServerCounters } from "../server/counters.ts";
 
-const RETRY_AFTER_MS = 100;
+/** How long a peer that is over a limit should wait before it sends the message again. */
+export const RETRY_AFTER_MS = 100;
 /** At most one search for overdue messages per this time: every refused frame would cause one. */
 const SEARCH_EVERY_MS = 1_000;
 const NOT_HELD = -1;

@@ -1,4 +1,5 @@
 /** Frames on their way to one peer: limits unsent bytes, drops published frames of a slow peer, and reports the gap to it. */
+import { MAX_BYTES_PER_UNIT } from "../../protocol/bytes.ts";
 import { CLOSE, CONTROL, type Gap } from "../../protocol/control.ts";
 import { uuidv7 } from "../../protocol/uuid.ts";
 import { Timeout } from "../../time/timers.ts";
@@ -6,12 +7,11 @@ import type { Connection } from "../contracts.ts";
 import type { SendOutcome, SharedFrame, Socket } from "./peer.ts";
 
 const MAX_PENDING_ACKS = 1_000;
-/** Upper bounds: the header of a WebSocket frame, and UTF-8 bytes per UTF-16 unit. */
+/** Upper bound of the header of a WebSocket frame. */
 const MAX_HEADER_BYTES = 14;
-const MAX_BYTES_PER_UNIT = 3;
 const TOO_SLOW = "the peer reads too slowly";
 /** How often a slow peer is checked for progress, as a share of `slowConsumerTimeoutMs`. */
-const CHECKS_PER_TIMEOUT = 4;
+export const CHECKS_PER_TIMEOUT = 4;
 
 export class Outbox {
   readonly #connection: Connection;

@@ -7,7 +7,7 @@ import { WsError } from "../../protocol/error.ts";
 import { uuidv7 } from "../../protocol/uuid.ts";
 import type { PublishResult, PubSub, Subscriber } from "../../pubsub/pubsub.ts";
 import type { Clock } from "../../time/clock.ts";
-import { ignore, pause } from "../../time/waits.ts";
+import { ignore, pause, RETRY_MS } from "../../time/waits.ts";
 import { isCloseCode } from "./close-code.ts";
 import { type DisconnectMatch, type DisconnectOptions, isPlainMatch } from "./disconnect.ts";
 
@@ -16,7 +16,6 @@ const TOPIC = "";
 const DISCONNECT = "$ws:disconnect";
 /** Requests the recent disconnects from the other processes. */
 const REQUEST = "$ws:disconnects";
-const RETRY_EVERY_MS = 250;
 /** After this, `disconnect()` rejects, so that the caller knows that connections may still be open. */
 const PUBLISH_TIMEOUT_MS = 5_000;
 /** All processes reconnect to a restored broker within this time: NATS clients retry every 2 s. */
@@ -184,7 +183,7 @@ export class RemoteDisconnects implements Subscriber {
       if (result.ok || !result.retryable) return result;
       this.#unavailableAt = this.#clock.now();
       if (this.#unavailableAt >= stopAt) return result;
-      await pause(this.#clock, RETRY_EVERY_MS);
+      await pause(this.#clock, RETRY_MS);
     }
   }
 
@@ -206,7 +205,7 @@ export class RemoteDisconnects implements Subscriber {
         this.#catchUp();
         return;
       } catch {
-        await pause(this.#clock, RETRY_EVERY_MS);
+        await pause(this.#clock, RETRY_MS);
       }
     }
   }

@@ -1,7 +1,13 @@
 /** A running server of a router: `Server` of `contracts.ts`. It owns connections and topics, so that one router may have several servers. */
 import type { ChannelRegistry } from "../../channels/registry.ts";
 import { ServerChannels } from "../../channels/server-channels.ts";
-import { CLOSE, CONTROL, type ControlType, type Hello } from "../../protocol/control.ts";
+import {
+  CLOSE,
+  CONTROL,
+  type ControlType,
+  DEFAULT_HEARTBEAT_TIMEOUT_MS,
+  type Hello,
+} from "../../protocol/control.ts";
 import { WsError } from "../../protocol/error.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../../schema/message.ts";
@@ -20,7 +26,7 @@ import type { ErrorContext, PublishOptions } from "../context.ts";
 import type { Connection, Server, TopicWatcher } from "../contracts.ts";
 import { type Hooks, type LimitExceededInfo, logError, runErrorHooks } from "../hooks.ts";
 import { ConnectionScope } from "../inbound-event.ts";
-import { DEFAULT_HEARTBEAT_TIMEOUT_MS, isDevelopment, type ResolvedOptions } from "../options.ts";
+import { isDevelopment, type ResolvedOptions } from "../options.ts";
 import { guard, pendingOf } from "../pending.ts";
 import type { Routes } from "../routes.ts";
 import { NativeTopics } from "../topics/native-topics.ts";

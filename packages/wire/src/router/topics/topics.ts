@@ -6,11 +6,9 @@ import type { Connection } from "../contracts.ts";
 import { pendingOf } from "../pending.ts";
 import { endAttempt, overtakeAttempts, startAttempt } from "./subscription-attempts.ts";
 import { unawaited, watch } from "./subscription-promise.ts";
-import { inTime } from "./time-limit.ts";
+import { inTime, RECHECK_TIMEOUT_MS } from "./time-limit.ts";
 
 const MAX_TOPIC_LENGTH = 256;
-/** How long a topic may stay subscribed while it is being authorized again. */
-const RECHECK_TIMEOUT_MS = 1_000;
 
 /** Names beginning with "$" are reserved: a plain topic must not bypass the authorization of a channel. */
 export const TOPIC_RULE: string = `The topic must be a string of 1 to ${MAX_TOPIC_LENGTH} characters that does not begin with "$".`;
