@@ -24,6 +24,7 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } },
     setupFiles: [`${import.meta.dirname}/vitest.seed.ts`],
     projects: [
+      "packages/base",
       "packages/sessions",
       "packages/wire",
       "packages/flags",

@@ -5,7 +5,7 @@ const conditions = ["@halyard/source"];
 const packages = `${import.meta.dirname}/packages`;
 
 /** Stryker mutates a copy of the repository, but the links in node_modules lead to the original. */
-const alias = ["flags", "sessions"].flatMap((folder) => {
+const alias = ["base", "flags", "sessions"].flatMap((folder) => {
   const { exports } = JSON.parse(readFileSync(`${packages}/${folder}/package.json`, "utf8"));
   return Object.entries<{ "@halyard/source"?: string }>(exports).flatMap(
     ([name, { "@halyard/source": source }]) =>

@@ -15,7 +15,7 @@ import { findMissing, findUnverified, LOCK_FILES } from "./lock.ts";
 import { findBrokenLinks, findMissingNames } from "./names.ts";
 import { bin, run, runOxlint, runTsc } from "./process.ts";
 import { findHardText, isReadable } from "./readability.ts";
-import { cachePath, listEntrySources, listFiles, read, root } from "./repository.ts";
+import { cachePath, listEntrySources, listFiles, listPackages, read, root } from "./repository.ts";
 import { createTables } from "./scale/tables.ts";
 import { expectNone, type Outcome, readCommandLine, runChosenSteps, type Step } from "./steps.ts";
 import { findMissingCaptions, findStructureProblems, isCaptioned, isStructured } from "./structure.ts";
@@ -150,9 +150,7 @@ function checkFigures(): Outcome {
 const OPERATIONS = "packages/flags/src/server/operations/list.ts";
 
 function checkJsdoc(): Outcome {
-  const entries = ["packages/sessions", "packages/wire", "packages/flags", "packages/console"].flatMap(
-    listEntrySources,
-  );
+  const entries = listPackages().flatMap(({ path }) => listEntrySources(path));
   const problems = findUndocumented({ files: listFiles(), read }, [...entries, OPERATIONS]);
   return expectNone(
     problems.length === 0 ? [] : [`${problems.length} public names lack JSDoc:`, ...problems],

@@ -60,6 +60,13 @@ const BREAKS: readonly Break[] = [
     ],
   },
   {
+    title: "an import of another package in base",
+    step: "format and lint",
+    file: "packages/base/src/broken.ts",
+    text: 'import { WsError } from "@halyard/wire";\n\nexport const error: unknown = WsError;\n',
+    names: ["packages/base/src/broken.ts:1", "base imports nothing"],
+  },
+  {
     title: "an import of another package in sessions",
     step: "format and lint",
     file: "packages/sessions/src/callers/broken.ts",

@@ -37,7 +37,7 @@ import {
 const TYPESCRIPT = { oldest: "5.5.4", last5: "5.9.3" } as const;
 
 /** Packages whose consumers may set `skipLibCheck: false`. Better Auth's own declarations do not allow it. */
-const STRICT_DECLARATIONS: ReadonlySet<string> = new Set(["@halyard/wire"]);
+const STRICT_DECLARATIONS: ReadonlySet<string> = new Set(["@halyard/base", "@halyard/wire"]);
 
 /** Three steps keep two cores busy: the pages and the installation of the frameworks wait more than they compute. */
 const CONCURRENCY = 3;

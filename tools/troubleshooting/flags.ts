@@ -101,9 +101,9 @@ const LOGS: readonly LogEntry[] = [
     todo: "After a restore, restart the process.",
   },
   {
-    text: "The PostgreSQL notification bus is down.",
-    why: "The connection for notifications was lost. Changes of other processes arrive by polling, within 500 ms.",
-    todo: "Check the connection limit and the network of PostgreSQL. The bus reconnects by itself.",
+    text: "The bus is down.",
+    why: "The connection of the option `bus` or `postgres` for announcements was lost. Changes of other processes arrive by polling, within 500 ms.",
+    todo: "Check the server and the network of the bus, and the connection limit of PostgreSQL. The bus reconnects by itself.",
   },
   {
     text: "The bus did not accept a message.",

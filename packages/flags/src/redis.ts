@@ -1,11 +1,13 @@
 /** The public names of `@halyard/flags/redis`: rate limits and the bus, which several processes share in Redis. */
-import type { SessionBus } from "@halyard/sessions";
-import { redisSessionBus } from "@halyard/sessions/redis";
+import type { Bus } from "@halyard/base";
+import { redisBus as busOver } from "@halyard/base/redis";
 
+export type {
+  BunRedisScripts as BunRedisClient,
+  IoredisScripts as IoRedisClient,
+  NodeRedisScripts as NodeRedisClient,
+} from "@halyard/base/redis";
 export {
-  type BunRedisClient,
-  type IoRedisClient,
-  type NodeRedisClient,
   type RateLimitRedisClient,
   type RedisRateLimitOptions,
   redisRateLimitStore,
@@ -31,6 +33,6 @@ export interface RedisBusOptions {
  * featureFlags({ bus: redisBus(client) });
  * ```
  */
-export function redisBus(client: object, options: RedisBusOptions = {}): SessionBus {
-  return redisSessionBus(client, { channel: options.channel ?? "halyard:flags" });
+export function redisBus(client: object, options: RedisBusOptions = {}): Bus {
+  return busOver(client, options.channel ?? "halyard:flags");
 }

@@ -27,9 +27,13 @@ interface Sent {
 /** Starts a sender that is killed after a number of statements, and returns its answers. */
 function sendUntil(path: string, statements: number): Promise<Sent> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [SENDER, path, String(COUNT), String(statements)], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const child = spawn(
+      process.execPath,
+      ["--conditions=@halyard/source", SENDER, path, String(COUNT), String(statements)],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
     let text = "";
     child.stdout.on("data", (chunk: Buffer) => {
       text += chunk.toString();

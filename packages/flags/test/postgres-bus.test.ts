@@ -1,10 +1,39 @@
 /** The PostgreSQL notification bus between processes, and polling while the bus is down. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type BrittleServer, busSuite, outageSuite } from "../../base/test/contract/bus.ts";
+import { createAnnouncer } from "../src/server/bus.ts";
 import type { FlagStore } from "../src/store/flag-store.ts";
 import { createPostgresBus } from "../src/store/postgres/bus.ts";
 import { by, flagInput, fresh, openStoreHost, type StoreHost } from "./contract/store-host.ts";
 import { type FreshPostgres, freshPostgres } from "./databases.ts";
+
+/** No server listens on this port. */
+const NOWHERE = "postgres://127.0.0.1:1/none";
+
+async function startServer(): Promise<BrittleServer> {
+  const opened = await freshPostgres();
+  onTestFinished(opened.drop);
+  const open = (options: object) => {
+    const { database, close } = opened.connect({ max: 1, ...options });
+    onTestFinished(close);
+    return database;
+  };
+  const other = open({});
+  return {
+    tellsLoss: true,
+    connect: async () => createPostgresBus(open({})),
+    unreachable: async () => createPostgresBus(open({ connectionString: NOWHERE })),
+    async cut() {
+      await other.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'",
+      );
+    },
+  };
+}
+
+busSuite("PostgreSQL, as the option `postgres` has it", startServer);
+outageSuite("PostgreSQL, as the option `postgres` has it", startServer);
 
 let db: FreshPostgres;
 let host: StoreHost;
@@ -31,8 +60,7 @@ interface BusNode {
 async function openNode({ pollMs = 600_000, schema = "public", isCut = false } = {}): Promise<BusNode> {
   const name = fresh("bus");
   const { database: pool } = db.connect({
-    // No server listens on this port.
-    ...(isCut && { connectionString: "postgres://127.0.0.1:1/none" }),
+    ...(isCut && { connectionString: NOWHERE }),
     max: 2,
     application_name: name,
     options: `-c search_path=${schema}`,
@@ -42,8 +70,8 @@ async function openNode({ pollMs = 600_000, schema = "public", isCut = false } =
     pollMs,
     warn: (message) => warnings.push(message),
     connectBus: (listener) =>
-      createPostgresBus({
-        pool,
+      createAnnouncer({
+        bus: createPostgresBus(pool),
         listener,
         received: () => undefined,
         listens: pollMs !== 0,
@@ -120,7 +148,9 @@ describe("while the bus is up", () => {
     await writer.store.createFlag(by(tenant), flagInput());
     await revisionOf(reader, tenant);
     const { database, close } = db.connect();
-    for (const message of ["", ":", "x:y", `9007199254740991:${tenant}`, `-1:${tenant}`, `1e400:${tenant}`]) {
+    const impossible = [9007199254740991, -1, 1.5, "2", null].map((revision) => [[tenant, revision]]);
+    const strange = ["", "x", "[", "[]", "[[]]", "[null]", "{", '{"a":1}'];
+    for (const message of [...strange, ...impossible.map((changes) => JSON.stringify(changes))]) {
       await database.query("select pg_notify('halyard_flag_' || md5(current_schema()), $1)", [message]);
     }
     await close();

@@ -1,12 +1,12 @@
 /** Who is signed in to a Better Auth instance, and the moment that changes. */
-import type { SessionBus } from "./bus/bus.ts";
+import type { Bus as SessionBus } from "@halyard/base";
 import { connectFeed } from "./changes/announcements.ts";
 import type { AuthInstance, RequestCredentials } from "./live/auth-instance.ts";
 import type { SessionListener } from "./live/live-session.ts";
 import type { SessionCaller } from "./live/session-caller.ts";
 import { sessionsOf } from "./live/sessions.ts";
 
-export type { SessionBus, SessionBusListener } from "./bus/bus.ts";
+export type { Bus as SessionBus, BusListener as SessionBusListener } from "@halyard/base";
 export { IdentityError, type IdentityErrorOptions, type IdentityProblem } from "./callers/errors.ts";
 export type { AuthInstance, RequestCredentials } from "./live/auth-instance.ts";
 export type { EndReason, SessionListener } from "./live/live-session.ts";

@@ -4,9 +4,9 @@ export type { RateLimiter, RateLimitVerdict, TokenBucket } from "./middleware/ra
 export {
   RedisRateLimiter,
   type RedisRateLimiterOptions,
+  type RedisScriptClient,
   redisRateLimiter,
 } from "./middleware/redis-rate-limiter.ts";
-export type { RedisScriptClient } from "./middleware/redis-script.ts";
 export { type BrokerOptions, BrokerPubSub } from "./pubsub/broker.ts";
 export type * from "./pubsub/history.ts";
 export type * from "./pubsub/pubsub.ts";

@@ -16,7 +16,7 @@ test.runIf(ALLOWED > CLIENTS)(
   async () => {
     const program = await spawnProgram({
       command: process.execPath,
-      args: [new URL("fixtures/node.ts", import.meta.url).pathname],
+      args: ["--conditions=@halyard/source", new URL("fixtures/node.ts", import.meta.url).pathname],
       env: { SCENARIO: "open" },
     });
     onTestFinished(() => program.kill());

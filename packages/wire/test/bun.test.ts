@@ -7,7 +7,7 @@ import type { ScenarioName } from "./fixtures/scenarios.ts";
 async function start(scenario: ScenarioName) {
   const program = await spawnProgram({
     command: bunPath(),
-    args: [fixture("bun.ts")],
+    args: ["--conditions=@halyard/source", fixture("bun.ts")],
     env: { SCENARIO: scenario },
   });
   return { url: `ws://127.0.0.1:${program.port}`, stop: program.kill, process: program };

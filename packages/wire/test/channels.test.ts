@@ -29,7 +29,10 @@ const PLATFORMS = {
 
 async function start(platform: keyof typeof PLATFORMS, env: Record<string, string>): Promise<ChannelServers> {
   const { command, fixture } = PLATFORMS[platform];
-  const args = [new URL(`fixtures/channels/${fixture}`, import.meta.url).pathname];
+  const args = [
+    "--conditions=@halyard/source",
+    new URL(`fixtures/channels/${fixture}`, import.meta.url).pathname,
+  ];
   // Without a broker, one server stands for both.
   const programs = await Promise.all(
     Array.from({ length: env["BUS"] ? 2 : 1 }, () => spawnProgram({ command: command(), args, env })),

@@ -50,7 +50,7 @@ const contiguous = (items: readonly number[]) => items.every((i, at) => i === at
 const startServer = (own: string, port = 0) =>
   spawnProgram({
     command: process.execPath,
-    args: [new URL("fixtures/durable/server.ts", import.meta.url).pathname],
+    args: ["--conditions=@halyard/source", new URL("fixtures/durable/server.ts", import.meta.url).pathname],
     env: { REDIS_URL: url, PREFIX: own, PORT: String(port), NODE_ENV: "production" },
   });
 

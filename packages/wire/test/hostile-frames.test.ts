@@ -27,7 +27,11 @@ describe(`${FRAMES} hostile frames`, () => {
   beforeAll(async () => {
     program = await spawnProgram({
       command: process.execPath,
-      args: ["--expose-gc", new URL("fixtures/hostile/program.ts", import.meta.url).pathname],
+      args: [
+        "--expose-gc",
+        "--conditions=@halyard/source",
+        new URL("fixtures/hostile/program.ts", import.meta.url).pathname,
+      ],
       env: { NODE_ENV: "production" },
     });
     url = `ws://127.0.0.1:${program.port}`;

@@ -22,7 +22,7 @@ afterAll(async () => {
 async function startServer(options: PresenceServerOptions, command = process.execPath): Promise<Program> {
   const program = await spawnProgram({
     command,
-    args: [new URL("fixtures/presence-server.ts", import.meta.url).pathname],
+    args: ["--conditions=@halyard/source", new URL("fixtures/presence-server.ts", import.meta.url).pathname],
     env: { NODE_ENV: "production", OPTIONS: JSON.stringify(options) },
   });
   cleanups.push(() => program.kill());

@@ -101,7 +101,8 @@ describe("a publisher over Redis", () => {
   test("lets its script end within 1 s, without process.exit", async () => {
     const script = new URL("fixtures/publisher.ts", import.meta.url).pathname;
     const env = { ...process.env, BUS_URL: url, BUS_PREFIX: `${prefix}:script:` };
-    const { stdout } = await promisify(execFile)(process.execPath, [script], { env, timeout: 20_000 });
+    const args = ["--conditions=@halyard/source", script];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env, timeout: 20_000 });
     expect(stdout).toMatch(/^\{"ok":true\}\nended after \d{1,3} ms\n$/);
   });
 });

@@ -14,7 +14,9 @@ const source = new URL("../src", import.meta.url).pathname;
 /** Runs the program until it ends; resolves to its output. */
 function run(command: string, file: string): Promise<string> {
   return new Promise((resolve) => {
-    execFile(command, [file], (_error, stdout, stderr) => resolve(stdout + stderr));
+    execFile(command, ["--conditions=@halyard/source", file], (_error, stdout, stderr) =>
+      resolve(stdout + stderr),
+    );
   });
 }
 

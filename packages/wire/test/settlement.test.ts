@@ -16,7 +16,10 @@ describe("settlement", () => {
     const random = new Random(seedOf("settlement"));
     const program = await spawnProgram({
       command: process.execPath,
-      args: [new URL("fixtures/settlement/program.ts", import.meta.url).pathname],
+      args: [
+        "--conditions=@halyard/source",
+        new URL("fixtures/settlement/program.ts", import.meta.url).pathname,
+      ],
       env: { NODE_ENV: "production" },
     });
     const deadlineAt = performance.now() + DEADLINE_MS;

@@ -1,5 +1,6 @@
 /** Keeps the subscribed clients of one process current: which of them a change concerns, and when they are told. */
 
+import { later } from "@halyard/base";
 import type { FlagsBootstrap } from "../model/bootstrap.ts";
 import { canonicalJson } from "../model/canonical-json.ts";
 import { FeatureFlagError } from "../model/errors.ts";
@@ -9,7 +10,7 @@ import { resolveKnownContext } from "../server/evaluation/context.ts";
 import { bootstrapResult } from "../server/evaluation/results.ts";
 import { withTrusted } from "../server/evaluation/trusted-subject.ts";
 import type { Service } from "../server/service.ts";
-import { createLimit, later, pause, repeat } from "../store/wait.ts";
+import { createLimit, pause, repeat } from "../store/wait.ts";
 import { effectiveLayers, expiredIn, isSameSnapshots, markOf, positionOf } from "./layers.ts";
 import { type LivePosition, Sync } from "./messages.ts";
 import type { TagOf } from "./session-tag.ts";

@@ -1,10 +1,10 @@
 /** Tells consoles when the flags of a tenant change: only that they did, because the console reads them over HTTP. */
+import { later } from "@halyard/base";
 import type { ConnectionData, OpenContext, Router, RpcContext } from "@halyard/wire";
 import { createWatchTokens } from "../server/console/watch-token.ts";
 import { secretsOf } from "../server/evaluation/exposure-tokens.ts";
 import type { HostContext } from "../server/http/host-request.ts";
 import type { Service } from "../server/service.ts";
-import { later } from "../store/wait.ts";
 import { Changed, Watch, Watched } from "./watch-messages.ts";
 
 /** Of the auth instance. */

@@ -1,6 +1,8 @@
 /** Creates the event log, the queues in front of it, and the sinks behind it. */
+
 import { queueAfterTransactionHook } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { within } from "@halyard/base";
 import { createAdapterEventLog } from "../store/events/adapter/log.ts";
 import { createAdapterOutbox } from "../store/events/adapter/outbox.ts";
 import { createExposures } from "../store/events/exposures.ts";
@@ -14,7 +16,6 @@ import { createTally } from "../store/events/tally.ts";
 import type { FlagStore } from "../store/flag-store.ts";
 import { HostTables, type TableHost } from "../store/postgres/host-tables.ts";
 import { isPostgresPool } from "../store/postgres/pool.ts";
-import { within } from "../store/wait.ts";
 import type { Transactions } from "../store/writes/transaction.ts";
 import { mistake } from "./help.ts";
 import type { Meter } from "./metrics/meter.ts";

@@ -1,34 +1,13 @@
-/** Announces changes of flags on a bus of short texts: a bus of `@halyard/sessions`, or a pub/sub of `@halyard/wire`. */
-import type { SessionBus } from "@halyard/sessions";
-import { type PostgresPool as ListeningPool, postgresSessionBus } from "@halyard/sessions/postgres";
-import type { Bus, BusListener, BusState } from "../store/bus.ts";
-import { RETRY_MS } from "../store/wait.ts";
+/** Announces changes of flags on a bus of short texts. Losses and failures are allowed: polling finds what the bus misses. */
+import { type Bus, type BusPubSub, packMessages, pubSubBus } from "@halyard/base";
+import { postgresBus as busOver, type PostgresPool } from "@halyard/base/postgres";
+import type { AnnouncementListener, Announcer, BusState } from "../store/announcer.ts";
 import { mistake } from "./help.ts";
 
-/** The members of a pub/sub of `@halyard/wire` that are used, such as `redisPubSub()` or `natsPubSub()`. */
-export interface FlagsPubSub {
-  /** Adds a subscriber of a topic. */
-  subscribe(topic: string, subscriber: FlagsSubscriber): void | Promise<void>;
-  /** Removes a subscriber of a topic. */
-  unsubscribe(topic: string, subscriber: FlagsSubscriber): void | Promise<void>;
-  /** Carries a text to every subscriber of the topic. */
-  publish(
-    topic: string,
-    frame: string,
-    options: Record<string, never>,
-  ): { readonly ok: boolean } | Promise<{ readonly ok: boolean }>;
-}
-
-/** A subscriber of a pub/sub of `@halyard/wire`. */
-export interface FlagsSubscriber {
-  /** Receives a text. */
-  deliver(topic: string, frame: string): number;
-  /** Texts may have been lost. */
-  missed?(): void;
-}
+export type { BusPubSub as FlagsPubSub, BusSubscriber as FlagsSubscriber } from "@halyard/base";
 
 /** What carries announcements of changes between processes: `postgresBus()`, `redisBus()`, or a pub/sub of `@halyard/wire`. */
-export type FeatureFlagsBus = SessionBus | FlagsPubSub;
+export type FeatureFlagsBus = Bus | BusPubSub;
 
 /** The options of `postgresBus`. */
 export interface PostgresBusOptions {
@@ -48,8 +27,8 @@ export interface PostgresBusOptions {
  * featureFlags({ bus: postgresBus(new Pool()) });
  * ```
  */
-export function postgresBus(pool: ListeningPool, options: PostgresBusOptions = {}): SessionBus {
-  return postgresSessionBus(pool, { channel: options.channel ?? "halyard_flags" });
+export function postgresBus(pool: PostgresPool, options: PostgresBusOptions = {}): Bus {
+  return busOver(pool, options.channel ?? "halyard_flags");
 }
 
 /** Throws a `TypeError` for a value that is not a bus. */
@@ -63,16 +42,16 @@ export function checkBus(path: string, value: unknown): void {
 
 /** Applications cannot use topics that begin with `$`. */
 const TOPIC = "$halyard:flags";
-/** In characters, of one message. A notification of PostgreSQL has less than 8,000 bytes. */
-const MAX_MESSAGE_LENGTH = 6000;
+/** In characters, of a message that is read. */
+const MAX_MESSAGE_LENGTH = 12_000;
 /** Tenants whose announcement waits to be sent. Polling covers the others. */
 const MAX_PENDING = 10_000;
 /** In characters. Polling covers tenants with longer ids. */
 const MAX_TENANT_LENGTH = 1000;
 
-export interface MessageBusOptions {
+export interface AnnouncerOptions {
   readonly bus: FeatureFlagsBus;
-  readonly listener: BusListener;
+  readonly listener: AnnouncementListener;
   /** A process has sent a JSON object. */
   readonly received: (text: string) => void;
   /** False without background work: this process then only sends. */
@@ -81,11 +60,19 @@ export interface MessageBusOptions {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** The bus for the store. Losses and failures are allowed: polling finds what the bus misses. */
-export function createMessageBus({ bus: given, listener, received, listens, warn }: MessageBusOptions): Bus {
-  const bus = "unsubscribe" in given ? overPubSub(given) : given;
-  let state: BusState = listens ? "down" : "off";
-  let isFailing = false;
+export function createAnnouncer({
+  bus: given,
+  listener,
+  received,
+  listens,
+  warn,
+}: AnnouncerOptions): Announcer {
+  const bus = "unsubscribe" in given ? pubSubBus(given, TOPIC) : given;
+  let isConnected = false;
+  /** The bus has told that it is not connected. */
+  let isLost = false;
+  /** The bus did not accept the last message. */
+  let isRefusing = false;
   let isClosed = false;
   let pending = new Map<string, number>();
   let sending: Promise<void> | undefined;
@@ -99,8 +86,16 @@ export function createMessageBus({ bus: given, listener, received, listens, warn
         },
         missed() {
           if (isClosed) return;
-          state = "up";
+          isConnected = true;
+          isLost = false;
+          isRefusing = false;
           listener.connected();
+        },
+        lost(error) {
+          if (isClosed) return;
+          isConnected = false;
+          isLost = true;
+          warn("The bus is down. Changes of other processes arrive by polling until it reconnects.", error);
         },
       })
     : undefined;
@@ -111,7 +106,7 @@ export function createMessageBus({ bus: given, listener, received, listens, warn
     while (pending.size > 0) {
       const changes = [...pending];
       pending = new Map();
-      for (const message of toMessages(changes)) await publish(message);
+      for (const message of packMessages(changes, JSON.stringify)) await publish(message);
     }
     sending = undefined;
   }
@@ -119,18 +114,21 @@ export function createMessageBus({ bus: given, listener, received, listens, warn
   async function publish(message: string): Promise<void> {
     try {
       await bus.publish(message);
-      if (isFailing && listens) state = "up";
-      isFailing = false;
+      isRefusing = false;
     } catch (error) {
-      if (listens) state = "down";
-      if (!isFailing)
+      if (!isRefusing && !isLost)
         warn("The bus did not accept a message. Other processes find changes by polling.", error);
-      isFailing = true;
+      isRefusing = true;
     }
   }
 
+  function state(): BusState {
+    if (!listens || isClosed) return "off";
+    return isConnected && !isRefusing ? "up" : "down";
+  }
+
   return {
-    publish(tenant, revision) {
+    announce(tenant, revision) {
       if (isClosed || pending.size >= MAX_PENDING || tenant.length > MAX_TENANT_LENGTH) return;
       pending.set(tenant, Math.max(revision, pending.get(tenant) ?? 0));
       sending ??= send();
@@ -138,62 +136,20 @@ export function createMessageBus({ bus: given, listener, received, listens, warn
     send(text) {
       if (!isClosed) void publish(text);
     },
-    state: () => state,
+    state,
     async close() {
       isClosed = true;
-      state = "off";
       stop?.();
       await sending;
     },
   };
 }
 
-function overPubSub(pubsub: FlagsPubSub): SessionBus {
-  return {
-    async publish(message) {
-      const { ok } = await pubsub.publish(TOPIC, message, {});
-      if (!ok) throw new Error("The pub/sub did not accept the message.");
-    },
-    subscribe({ received, missed }) {
-      let isStopped = false;
-      const subscriber: FlagsSubscriber = {
-        deliver(_topic, frame) {
-          received(frame);
-          return 0;
-        },
-        missed: () => missed(),
-      };
-      const subscribe = async (): Promise<void> => {
-        while (!isStopped) {
-          try {
-            await pubsub.subscribe(TOPIC, subscriber);
-            return missed();
-          } catch {
-            await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-          }
-        }
-      };
-      void subscribe();
-      return () => {
-        isStopped = true;
-        void Promise.resolve(pubsub.unsubscribe(TOPIC, subscriber)).catch(() => undefined);
-      };
-    },
-  };
-}
-
 type Announced = readonly [tenant: string, revision: number];
-
-function toMessages(changes: readonly Announced[]): string[] {
-  const text = JSON.stringify(changes);
-  if (text.length <= MAX_MESSAGE_LENGTH || changes.length === 1) return [text];
-  const middle = Math.ceil(changes.length / 2);
-  return [...toMessages(changes.slice(0, middle)), ...toMessages(changes.slice(middle))];
-}
 
 /** Checks every field, because any process with access to the bus can publish. */
 function parse(message: string): Announced[] {
-  if (message.length > 2 * MAX_MESSAGE_LENGTH) return [];
+  if (message.length > MAX_MESSAGE_LENGTH) return [];
   try {
     const changes: unknown = JSON.parse(message);
     return Array.isArray(changes) ? changes.filter(isAnnounced) : [];

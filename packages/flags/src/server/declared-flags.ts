@@ -1,4 +1,5 @@
 /** Compares the flags declared in code with the stored flags, and logs the differences. */
+import { later } from "@halyard/base";
 import type { FlagDeclaration, FlagDeclarations } from "../model/declared.ts";
 import { findMisfit } from "../model/declared-shape.ts";
 import type { FeatureFlag } from "../model/flag.ts";
@@ -13,9 +14,7 @@ const DELAY_MS = 1_000;
 
 /** Compares in the background after a delay of 1 s. */
 export function checkDeclaredFlags(service: Service, declared: FlagDeclarations): void {
-  const timer = setTimeout(() => void check(service, declared), DELAY_MS);
-  // Only timers of Node and Bun keep the process alive and have `unref`.
-  if (typeof timer === "object") timer.unref();
+  later(() => void check(service, declared), DELAY_MS);
 }
 
 async function check(service: Service, declared: FlagDeclarations): Promise<void> {

@@ -1,7 +1,8 @@
 /** Streams of server-sent events that say when flags changed, and nothing about them: clients then evaluate again. */
+import { later } from "@halyard/base";
 import type { Identities, RowChange } from "@halyard/sessions/plugin";
 import type { FlagStore } from "../store/flag-store.ts";
-import { later, repeat } from "../store/wait.ts";
+import { repeat } from "../store/wait.ts";
 
 /** For whom a stream is open. */
 export interface StreamOwner {

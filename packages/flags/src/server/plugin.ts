@@ -7,7 +7,7 @@ import type { FlagDeclarations } from "../model/declared.ts";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
 import { NO_TENANT } from "../model/flag.ts";
 import { createTables, type FeatureFlagTables } from "../model/tables.ts";
-import type { ConnectBus } from "../store/bus.ts";
+import type { ConnectBus } from "../store/announcer.ts";
 import { checkSinks } from "../store/events/sinks/sink.ts";
 import { createPostgresBus } from "../store/postgres/bus.ts";
 import { HostTables } from "../store/postgres/host-tables.ts";
@@ -15,7 +15,7 @@ import { assertPostgresPool, guardPool } from "../store/postgres/pool.ts";
 import { createFlagStore } from "../store/store.ts";
 import { createTransactions } from "../store/writes/transaction.ts";
 import { checkEventOptions, closeAnalytics, createAnalytics, withoutStatistics } from "./analytics.ts";
-import { createMessageBus } from "./bus.ts";
+import { createAnnouncer } from "./bus.ts";
 import { checkOptions } from "./check-options.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
 import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
@@ -210,16 +210,12 @@ function createService(
 }
 
 function busOf(
-  { bus, postgres, poll }: FeatureFlagsOptions,
+  { postgres, bus = postgres && createPostgresBus(postgres), poll }: FeatureFlagsOptions,
   processes: Processes,
   warn: (message: string, error: unknown) => void,
 ): ConnectBus | undefined {
   const common = { listens: poll !== false, received: processes.received, warn };
-  if (bus !== undefined)
-    return (listener) => processes.connect(createMessageBus({ ...common, bus, listener }));
-  return (
-    postgres && ((listener) => processes.connect(createPostgresBus({ ...common, pool: postgres, listener })))
-  );
+  return bus && ((listener) => processes.connect(createAnnouncer({ ...common, bus, listener })));
 }
 
 /** The part of an auth instance that is needed to stop its flags. */

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { FlagsProcess } from "../model/console.ts";
-import type { BusState } from "../store/bus.ts";
+import type { BusState } from "../store/announcer.ts";
 import { createProcesses, type ProcessState } from "./processes.ts";
 
 const STATE: ProcessState = {
@@ -18,7 +18,7 @@ function onBus(state: BusState = "up") {
   const sent: { ask?: string; to?: string; process?: FlagsProcess }[] = [];
   const processes = createProcesses(async () => STATE);
   processes.connect({
-    publish: () => undefined,
+    announce: () => undefined,
     send: (text) => void sent.push(JSON.parse(text)),
     state: () => state,
     close: async () => undefined,

@@ -1,7 +1,7 @@
 /** Which processes serve the flags, and the state of each: asked on the notification bus when a person looks. */
 import * as z from "zod";
 import type { FlagsProcess } from "../model/console.ts";
-import type { Bus } from "../store/bus.ts";
+import type { Announcer } from "../store/announcer.ts";
 import { areRequestsIsolated } from "../store/isolated-requests.ts";
 import { sleep } from "../store/wait.ts";
 
@@ -15,7 +15,7 @@ export type ProcessState = Omit<FlagsProcess, "id">;
 
 export interface Processes {
   /** The bus to ask on. Returns it. */
-  connect(bus: Bus): Bus;
+  connect(bus: Announcer): Announcer;
   /** A text from the bus: a question of a process, or an answer. */
   received(text: string): void;
   /** This process first, then those that answer within 1.5 s; alone while no bus is up. */
@@ -44,7 +44,7 @@ export function createProcesses(state: () => Promise<ProcessState>): Processes {
   const id = crypto.randomUUID();
   /** What was answered so far, by question. */
   const open = new Map<string, Map<string, FlagsProcess>>();
-  let bus: Bus | undefined;
+  let bus: Announcer | undefined;
   let asking: Promise<readonly FlagsProcess[]> | undefined;
 
   async function self(): Promise<FlagsProcess> {

@@ -9,7 +9,7 @@ import type { RevertedAuditEntry } from "../model/plan.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
 import type { WithWarnings } from "../model/warning.ts";
-import type { BusState } from "./bus.ts";
+import type { BusState } from "./announcer.ts";
 import type { EvaluationCounter } from "./events/evaluation-counter.ts";
 import type { Contents } from "./snapshot/entities.ts";
 import type { Follower } from "./snapshot/followers.ts";

@@ -1,11 +1,13 @@
 /** Builds the flag store: connects snapshots, writes, lists and the notification bus to the host's database adapter. */
+
 import { getCurrentAdapter } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { within } from "@halyard/base";
 import type { AuditHead } from "../model/audit.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import { type FeatureFlag, NO_TENANT } from "../model/flag.ts";
 import type { FlagListQuery } from "../model/page.ts";
-import type { ConnectBus } from "./bus.ts";
+import type { ConnectBus } from "./announcer.ts";
 import type { FlagStore, SnapshotReading, TenantFilter, WriteScope } from "./flag-store.ts";
 import { missingTable } from "./missing-table.ts";
 import type { HostTables } from "./postgres/host-tables.ts";
@@ -19,7 +21,6 @@ import { readSegment } from "./rows/segments.ts";
 import { createChangeChecks } from "./snapshot/change-checks.ts";
 import { createSnapshots } from "./snapshot/snapshots.ts";
 import { loadSnapshot, TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
-import { within } from "./wait.ts";
 import { findEntry, listAudit, readEntries } from "./writes/audit.ts";
 import { readCounted, readCountedDirectly } from "./writes/change-counter.ts";
 import { readChangedKeys } from "./writes/changed-keys.ts";
@@ -120,7 +121,7 @@ export function createFlagStore(
   };
 
   async function committed(tenant: string, end: ChainEnd): Promise<void> {
-    bus?.publish(tenant, end.revision);
+    bus?.announce(tenant, end.revision);
     await Promise.all([snapshots.refresh(tenant, end.revision), announceHead(tenant, end)]);
   }
 

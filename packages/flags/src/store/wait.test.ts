@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createLimit, later, pause, repeat, sleep, within } from "./wait.ts";
+import { createLimit, pause, repeat, sleep } from "./wait.ts";
 
 /** A promise that the test settles. */
 function promised<Result = void>() {
@@ -14,23 +14,6 @@ function promised<Result = void>() {
 describe("with timers", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
-
-  test("work that ends in time settles as it does, and leaves no timer behind", async () => {
-    const failure = new Error("of the work");
-    expect(await within(Promise.resolve(1), 1000, "too late")).toBe(1);
-    await expect(within(Promise.reject(failure), 1000, "too late")).rejects.toBe(failure);
-    await Promise.resolve();
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test("work that does not end in time is rejected with the message", async () => {
-    const outcome = vi.fn();
-    within(new Promise(() => {}), 1000, "too late").catch(outcome);
-    await vi.advanceTimersByTimeAsync(999);
-    expect(outcome).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
-    expect(outcome.mock.calls).toEqual([[new Error("too late")]]);
-  });
 
   test("sleep takes as long as it is told", async () => {
     const woken = vi.fn();
@@ -72,12 +55,6 @@ describe("with timers", () => {
     await vi.advanceTimersByTimeAsync(1000);
     expect([work.mock.calls.length, vi.getTimerCount()]).toEqual([1, 0]);
   });
-});
-
-test("a later run does not keep the process alive", () => {
-  const timer = later(() => {}, 10_000);
-  expect(timer.hasRef()).toBe(false);
-  clearTimeout(timer);
 });
 
 test.each([

@@ -1,15 +1,5 @@
-/** Timers that do not keep a process alive, deadlines, and a concurrency limit. */
-
-/** Pause between a failure and the next attempt, where the other end usually answers again within a second. */
-export const RETRY_MS: number = 250;
-
-/** Settles like `work`, or rejects after `timeoutMs`. The work is not cancelled. */
-export function within<Result>(work: Promise<Result>, timeoutMs: number, message: string): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const timer = later(() => reject(new Error(message)), timeoutMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
+/** Pauses, repeated work, and a concurrency limit. */
+import { later } from "@halyard/base";
 
 export function sleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -53,12 +43,4 @@ export function repeat(intervalMs: number, work: () => Promise<void>): { stop():
       clearTimeout(timer);
     },
   };
-}
-
-/** Runs `work` once, without keeping the process alive for it. */
-export function later(work: () => void, delayMs: number): ReturnType<typeof setTimeout> {
-  const timer = setTimeout(work, delayMs);
-  // Only Node and Bun have `unref`, and only there a timer keeps the process alive.
-  if (typeof timer === "object") timer.unref();
-  return timer;
 }

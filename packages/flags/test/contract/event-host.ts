@@ -1,5 +1,7 @@
 /** Opens an event log on a real database without the server, and builds events for it. */
+
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { uuidv7 } from "@halyard/base";
 import type { FeatureFlagEventBatchResult, StoredFlagEvent } from "../../src/model/event.ts";
 import type { EventRow } from "../../src/model/event-rows.ts";
 import { createAdapterEventLog } from "../../src/store/events/adapter/log.ts";
@@ -11,7 +13,6 @@ import type {
   EventLog,
   FigureFlag,
 } from "../../src/store/events/event-log.ts";
-import { uuidV7 } from "../../src/store/uuid.ts";
 import { createTransactions } from "../../src/store/writes/transaction.ts";
 import { type DatabaseKind, fresh, openStoreHost } from "./store-host.ts";
 
@@ -121,7 +122,7 @@ export function entryOf({
     flagId: flagIdOf(tenant, fields.flagKey),
     subject: subject ?? fields.userId,
     event: {
-      id: uuidV7(receivedAtMs),
+      id: uuidv7(receivedAtMs),
       flagKey: "flag",
       event: "click",
       sampleRate: 1,

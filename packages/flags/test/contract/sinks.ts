@@ -1,4 +1,5 @@
 /** The contract of sinks and the outbox on every database. */
+import { uuidv7 } from "@halyard/base";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { StoredFlagEvent } from "../../src/model/event.ts";
 import type { EventLog } from "../../src/store/events/event-log.ts";
@@ -8,7 +9,6 @@ import type { EventSink } from "../../src/store/events/sinks/sink.ts";
 import { createSinks, type Sinks } from "../../src/store/events/sinks/sinks.ts";
 import type { Adapter } from "../../src/store/rows/queries.ts";
 import { sha256 } from "../../src/store/sha256.ts";
-import { uuidV7 } from "../../src/store/uuid.ts";
 import { fresh } from "./store-host.ts";
 
 /** A process with its own connection and outbox. */
@@ -88,7 +88,7 @@ export function describeSinks(host: () => SinkHost): void {
 
   const storedEvent = (fields: Partial<StoredFlagEvent> = {}): StoredFlagEvent => {
     const at = new Date().toISOString();
-    const id = uuidV7(Date.now());
+    const id = uuidv7(Date.now());
     return { id, flagKey: "k", event: "clicked", at, receivedAt: at, sampleRate: 1, ...fields };
   };
 
@@ -98,7 +98,7 @@ export function describeSinks(host: () => SinkHost): void {
     for (const size of sizes) {
       const events = Array.from({ length: size }, () => storedEvent());
       const entries = events.map((event) => ({ tenant: "t", event, isKept: true }));
-      await log.recordBatch({ entries, failed: 0, batchId: uuidV7(Date.now()) });
+      await log.recordBatch({ entries, failed: 0, batchId: uuidv7(Date.now()) });
       ids.push(...events.map(({ id }) => id));
     }
     return ids;

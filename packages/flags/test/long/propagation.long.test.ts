@@ -1,7 +1,8 @@
 /** Measures how long a change takes to reach all nodes, with and without the bus. */
 import { recordEvidence } from "@halyard/services/evidence";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ConnectBus } from "../../src/store/bus.ts";
+import { createAnnouncer } from "../../src/server/bus.ts";
+import type { ConnectBus } from "../../src/store/announcer.ts";
 import { createPostgresBus } from "../../src/store/postgres/bus.ts";
 import { by, flagInput, type Node, openStoreHost } from "../contract/store-host.ts";
 import { freshPostgres } from "../databases.ts";
@@ -24,7 +25,13 @@ describe.each([
       const { database: pool, close } = db.connect({ max: 2 });
       closers.push(close);
       const connectBus: ConnectBus = (listener) =>
-        createPostgresBus({ pool, listener, received: () => undefined, listens: true, warn: () => {} });
+        createAnnouncer({
+          bus: createPostgresBus(pool),
+          listener,
+          received: () => undefined,
+          listens: true,
+          warn: () => {},
+        });
       nodes.push(await host.another({ pollMs: 500, ...(hasBus && { connectBus }) }));
     }
     try {

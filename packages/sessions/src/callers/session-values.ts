@@ -1,7 +1,8 @@
 /** Compares cached principals with their rows, for changes that leave `updatedAt` as it was. */
+
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
+import { within } from "@halyard/base";
 import type { CachedPrincipal } from "./cached-principal.ts";
-import { within } from "./deadline.ts";
 import { COMPARISON_TIMEOUT_MS } from "./session-changes.ts";
 
 /** Gives those of the principals whose rows are gone or hold other values. */

@@ -1,6 +1,6 @@
 /** The signed-in user of a request, read from the session store through Better Auth. */
+import { within } from "@halyard/base";
 import { getSession, isAPIError, isStateful } from "better-auth/api";
-import { within } from "./deadline.ts";
 import { unavailable } from "./errors.ts";
 import { type HostContext, headersOf, type IdentityRequest } from "./request.ts";
 

@@ -1,12 +1,11 @@
 /** Announces the changes of this process to others, and applies theirs. */
-import type { SessionBus } from "../bus/bus.ts";
-import { later, RETRY_MS } from "../callers/deadline.ts";
+import { type Bus, packMessages, pause, RETRY_MS, systemClock } from "@halyard/base";
 import { MAX_ID_LENGTH } from "../callers/organizations.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import type { IdentityChange } from "./identity-change.ts";
 import { sessionPrint } from "./session-print.ts";
 
-/** In characters. A notification of PostgreSQL has less than 8,000 bytes. */
+/** In characters, of a message that is read. */
 const MAX_MESSAGE_LENGTH = 6000;
 /** After this time, the comparison in the other processes has found the change. */
 const MAX_TRIES_MS = 10_000;
@@ -19,7 +18,7 @@ const KINDS: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Returns a function that stops. `report` is called when other processes cannot be told. */
-export function connectFeed(feed: ChangeFeed, bus: SessionBus, report: (error: unknown) => void): () => void {
+export function connectFeed(feed: ChangeFeed, bus: Bus, report: (error: unknown) => void): () => void {
   const from = crypto.randomUUID();
   let waiting = new Map<string, IdentityChange>();
   let isSending = false;
@@ -38,7 +37,8 @@ export function connectFeed(feed: ChangeFeed, bus: SessionBus, report: (error: u
     while (waiting.size > 0 && !isStopped) {
       const changes = [...waiting.values()];
       waiting = new Map();
-      for (const message of toMessages(from, changes)) await publish(message);
+      const toText = (some: readonly IdentityChange[]) => JSON.stringify({ from, changes: some });
+      for (const message of packMessages(changes, toText)) await publish(message);
     }
     isSending = false;
   }
@@ -51,7 +51,7 @@ export function connectFeed(feed: ChangeFeed, bus: SessionBus, report: (error: u
       } catch (error) {
         if (isStopped) return;
         if (performance.now() >= stopAtMs) return report(error);
-        await new Promise<void>((resolve) => later(resolve, RETRY_MS));
+        await pause(systemClock, RETRY_MS);
       }
     }
   }
@@ -70,17 +70,11 @@ export function connectFeed(feed: ChangeFeed, bus: SessionBus, report: (error: u
   };
 }
 
-/** A token must not leave the process. */
+/** A token must not leave the process, and a message has room for one change at least. */
 function toAnnounced(change: IdentityChange): IdentityChange {
-  return change.kind === "session" ? { kind: "session-print", id: sessionPrint(change.id) } : change;
-}
-
-function toMessages(from: string, changes: readonly IdentityChange[]): string[] {
-  const text = JSON.stringify({ from, changes });
-  if (text.length <= MAX_MESSAGE_LENGTH) return [text];
-  if (changes.length === 1) return [JSON.stringify({ from, changes: [{ kind: "unknown" }] })];
-  const middle = Math.ceil(changes.length / 2);
-  return [...toMessages(from, changes.slice(0, middle)), ...toMessages(from, changes.slice(middle))];
+  if (change.kind === "unknown") return change;
+  if (change.kind === "session") return { kind: "session-print", id: sessionPrint(change.id) };
+  return change.id.length > MAX_ID_LENGTH ? { kind: "unknown" } : change;
 }
 
 /** Checks every field, because any process with access to the bus can publish. */

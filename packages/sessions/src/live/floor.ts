@@ -2,7 +2,7 @@
  * The floor under all announcements: every few seconds, the followed sessions are compared with the session store, so that
  * a change that no process announced is found too.
  */
-import { later } from "../callers/deadline.ts";
+import { later } from "@halyard/base";
 import type { SessionChanges } from "../callers/session-changes.ts";
 import { COMPARISON_MS } from "../callers/session-watch.ts";
 import type { LiveSession } from "./live-session.ts";

@@ -2,7 +2,7 @@
  * The sessions that this process follows. A change only marks sessions; one reader at a time then reads the marked ones
  * by value. A reading that began before a change is never the last one.
  */
-import { later, RETRY_MS } from "../callers/deadline.ts";
+import { later, RETRY_MS } from "@halyard/base";
 import { unavailable } from "../callers/errors.ts";
 import type { ChangeFeed } from "../changes/change-feed.ts";
 import { type IdentityChange, isIdentityChange } from "../changes/identity-change.ts";

@@ -2,7 +2,7 @@
  * Finds changed sessions in PostgreSQL by the versions of their rows: one query for thousands of them, which returns only
  * those with a row that was written, inserted or deleted, whatever the column, by Better Auth or past it.
  */
-import { within } from "../callers/deadline.ts";
+import { within } from "@halyard/base";
 import { hasOrganizations } from "../callers/organizations.ts";
 import type { HostContext } from "../callers/request.ts";
 import { READING_TIMEOUT_MS } from "./session-reader.ts";

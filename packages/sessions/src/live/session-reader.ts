@@ -1,7 +1,8 @@
 /** Reads sessions with their users and memberships from the host's session store, many at once. */
+
 import type { Where } from "@better-auth/core/db/adapter";
+import { within } from "@halyard/base";
 import { parseSessionOutput, parseUserOutput } from "better-auth/db";
-import { within } from "../callers/deadline.ts";
 import { hasOrganizations, isPossibleId } from "../callers/organizations.ts";
 import type { HostContext } from "../callers/request.ts";
 import {

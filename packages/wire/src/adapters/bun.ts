@@ -1,7 +1,7 @@
 /** The Bun adapter: serves a router on `Bun.serve`. */
+import { later, uuidv7 } from "@halyard/base";
 import { CLOSE } from "../protocol/control.ts";
 import { checkOptionNames } from "../protocol/option-names.ts";
-import { uuidv7 } from "../protocol/uuid.ts";
 import type { ConnectionData, SendOutcome, Socket, SocketEvents } from "../router/connections/peer.ts";
 import type { Server } from "../router/contracts.ts";
 import type { Router } from "../router/router.ts";
@@ -362,7 +362,6 @@ class BunSocketAdapter implements Socket {
 
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
-    const timer = setTimeout(() => this.#socket.terminate(), CLOSE_TIMEOUT_MS);
-    (timer as { unref?: () => void }).unref?.();
+    later(() => this.#socket.terminate(), CLOSE_TIMEOUT_MS);
   }
 }

@@ -1,16 +1,16 @@
 /** The upgrades of a `node:http` server: takes those for the router, and opens their connections. */
+
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
+import { ignore, uuidv7 } from "@halyard/base";
 import type { WebSocketServer } from "ws";
 import { SUBPROTOCOL } from "../protocol/control.ts";
 import { WsError } from "../protocol/error.ts";
 import { offeredProtocols } from "../protocol/handshake.ts";
-import { uuidv7 } from "../protocol/uuid.ts";
 import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Server } from "../router/contracts.ts";
 import type { Router } from "../router/router.ts";
 import { type DrainResult, drain } from "../router/server/drain.ts";
-import { ignore } from "../time/waits.ts";
 import type { Upgrade, Verdict } from "./admission.ts";
 import { type Health, healthOf } from "./endpoints.ts";
 import { FanOut } from "./fan-out.ts";

@@ -1,4 +1,5 @@
 /** The connections of one server whose sessions are followed. */
+import { ignore, pubSubBus } from "@halyard/base";
 import {
   type AuthInstance,
   connectSessions,
@@ -16,8 +17,8 @@ import type {
 } from "../router/connections/connection-follower.ts";
 import type { AnyData } from "../router/connections/peer.ts";
 import type { OpenContext } from "../router/context.ts";
-import { ignore } from "../time/waits.ts";
-import { createPubSubBus } from "./pubsub-bus.ts";
+
+const TOPIC = "$halyard:sessions";
 
 export interface SessionConnectionsOptions {
   readonly auth: AuthInstance;
@@ -144,5 +145,5 @@ function close(connection: FollowedConnection, reason: EndReason): void {
 
 function busOf({ pubsub }: FollowedServer, bus: SessionBus | false | undefined): SessionBus | undefined {
   if (bus !== undefined) return bus || undefined;
-  return pubsub.spansProcesses ? createPubSubBus(pubsub) : undefined;
+  return pubsub.spansProcesses ? pubSubBus(pubsub, TOPIC) : undefined;
 }

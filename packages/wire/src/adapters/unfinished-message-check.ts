@@ -2,12 +2,13 @@
  * Tries the limits of `unfinished-message.ts` on WebSockets without a peer, because they rely on private members of `ws`,
  * which another version may not have.
  */
+
 import { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Socket } from "node:net";
 import { Duplex, type Writable } from "node:stream";
+import { ignore } from "@halyard/base";
 import { type WebSocket, WebSocketServer } from "ws";
-import { ignore } from "../time/waits.ts";
 import { logMissingLimits } from "./notices.ts";
 import {
   CHECK_MS,

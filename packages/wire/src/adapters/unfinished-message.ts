@@ -2,8 +2,8 @@
  * Limits what a peer of the Node adapter can keep in memory with a message that it does not finish. The receiver of `ws`
  * keeps fragments as views of the buffers they were read into, so a fragment of one byte may keep 64 KiB.
  */
+import { type Clock, systemClock } from "@halyard/base";
 import type { WebSocket } from "ws";
-import { type Clock, systemClock } from "../time/clock.ts";
 
 /** How long a peer may take to send one message, and how often that is checked, in ms. */
 export const MAX_MESSAGE_MS = 30_000;

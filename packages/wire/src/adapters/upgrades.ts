@@ -1,4 +1,5 @@
 /** The upgrades of one server, on any platform: limits, admission within its deadline, and reports of refusals. */
+import { later } from "@halyard/base";
 import { WsError } from "../protocol/error.ts";
 import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Server } from "../router/contracts.ts";
@@ -73,13 +74,12 @@ export class Upgrades<Data extends ConnectionData> {
         clearTimeout(timer);
         stopListening?.();
       };
-      const timer = setTimeout(() => {
+      // A pending login must not keep a process alive whose server has stopped.
+      const timer = later(() => {
         end();
         this.#reportTimeout();
         resolve(timedOut(upgrade));
       }, this.#timeoutMs);
-      // A pending login must not keep a process alive whose server has stopped.
-      (timer as { unref?: () => void }).unref?.();
       const stopListening = whenPeerLeaves?.(() => {
         end();
         resolve(undefined);

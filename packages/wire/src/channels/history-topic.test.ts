@@ -1,6 +1,6 @@
+import { uuidv7 } from "@halyard/base";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { uuidv7 } from "../protocol/uuid.ts";
 import { MemoryPubSub } from "../pubsub/memory.ts";
 import type { Subscriber } from "../pubsub/pubsub.ts";
 import type { RouterOptions } from "../router/options.ts";

@@ -3,13 +3,13 @@
  * missed is read from the store. A member that joins, or reads too slowly, gets frames from the store until its position is
  * that of the live members, and becomes one of them in the same turn of the event loop.
  */
+import { ignore, pause, RETRY_MS } from "@halyard/base";
 import { byteLength } from "../protocol/bytes.ts";
 import { CONTROL, type Gap, type Position } from "../protocol/control.ts";
 import type { History, HistoryPage, HistoryPosition } from "../pubsub/history.ts";
 import type { Connection, Server, TopicWatcher } from "../router/contracts.ts";
 import { pendingOf } from "../router/pending.ts";
 import type { Membership } from "../router/topics/membership.ts";
-import { ignore, pause, RETRY_MS } from "../time/waits.ts";
 import { readInTurn } from "./history-reads.ts";
 import { stamp } from "./stamp.ts";
 import { follows, Tail, type TailFrame } from "./tail.ts";

@@ -1,8 +1,8 @@
 /** Reads members in a process that runs no server of the router, such as a worker that only publishes. */
+import { systemClock } from "@halyard/base";
 import { WsError } from "../protocol/error.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
-import { systemClock } from "../time/clock.ts";
 import { TimerWheel } from "../time/timers.ts";
 import type { ChannelTarget } from "./channel-target.ts";
 import type { PresenceOptions } from "./presence/room.ts";

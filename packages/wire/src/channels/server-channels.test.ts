@@ -1,5 +1,5 @@
+import { uuidv7 } from "@halyard/base";
 import { describe, expect, test, vi } from "vitest";
-import { uuidv7 } from "../protocol/uuid.ts";
 import type { RouterOptions } from "../router/options.ts";
 import { settle } from "../testing/fake-clock.ts";
 import type { TestConnection, TestFrame } from "../testing/index.ts";

@@ -1,6 +1,6 @@
 /** `startCall()` and `attachCall()`: calls that outlive their connection, and readers of them. */
+import { uuidv7 } from "@halyard/base";
 import type { WsError } from "../protocol/error.ts";
-import { uuidv7 } from "../protocol/uuid.ts";
 import type { MessageArguments } from "../schema/arguments.ts";
 import type { AnyMessageSchema, DurableSchema, ProgressOutput, ReceivedMessage } from "../schema/message.ts";
 import { coreOf } from "./core.ts";

@@ -1,4 +1,6 @@
 /** A rate limiter with token buckets in Redis, shared by all processes. One script per call makes it atomic. */
+import { within } from "@halyard/base";
+import { type ScriptRunner, scriptRunner } from "@halyard/base/redis";
 import { WsError } from "../protocol/error.ts";
 import {
   checkBucket,
@@ -7,7 +9,12 @@ import {
   type RateLimitVerdict,
   type TokenBucket,
 } from "./rate-limiter.ts";
-import { type RedisScriptClient, scriptRunner } from "./redis-script.ts";
+
+/** A client of redis (node-redis), ioredis or Bun; with the first two also a cluster or Sentinel client. */
+export interface RedisScriptClient {
+  /** Runs a Lua script. */
+  eval(...args: never[]): unknown;
+}
 
 /** The options of `redisRateLimiter()`. */
 export interface RedisRateLimiterOptions {
@@ -56,7 +63,7 @@ export class RedisRateLimiter implements RateLimiter {
   readonly #tokensPerSecond: number;
   readonly #prefix: string;
   readonly #replyTimeoutMs: number;
-  readonly #run: (key: string, args: readonly string[]) => Promise<unknown>;
+  readonly #run: ScriptRunner;
   readonly #now: (() => number) | undefined;
   #pending = 0;
 
@@ -72,7 +79,7 @@ export class RedisRateLimiter implements RateLimiter {
     this.#tokensPerSecond = bucket.tokensPerSecond;
     this.#prefix = options.prefix ?? DEFAULT_PREFIX;
     this.#replyTimeoutMs = options.replyTimeoutMs ?? DEFAULT_REPLY_TIMEOUT_MS;
-    this.#run = scriptRunner(client, SCRIPT);
+    this.#run = runnerOf(client);
     this.#now = now;
   }
 
@@ -82,7 +89,7 @@ export class RedisRateLimiter implements RateLimiter {
     const args = [this.capacity, this.#tokensPerSecond, cost, this.#now?.() ?? ""].map(String);
     try {
       if (this.#pending >= MAX_PENDING) throw new Error(`Redis has not replied to ${MAX_PENDING} commands.`);
-      return toVerdict(await this.#inTime(this.#run(this.#prefix + key, args)));
+      return toVerdict(await this.#inTime(this.#run([this.#prefix + key], args)));
     } catch (cause) {
       throw new WsError("UNAVAILABLE", "The rate limit could not be checked. Retry later.", undefined, {
         cause,
@@ -92,18 +99,17 @@ export class RedisRateLimiter implements RateLimiter {
 
   #inTime(reply: Promise<unknown>): Promise<unknown> {
     this.#pending++;
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => reject(new Error(`Redis did not reply within ${this.#replyTimeoutMs} ms.`)),
-        this.#replyTimeoutMs,
-      );
-      (timer as { unref?: () => void }).unref?.();
-      reply.then(resolve, reject).finally(() => {
-        this.#pending--;
-        clearTimeout(timer);
-      });
-    });
+    const settled = reply.finally(() => this.#pending--);
+    return within(settled, this.#replyTimeoutMs, `Redis did not reply within ${this.#replyTimeoutMs} ms.`);
   }
+}
+
+function runnerOf(client: RedisScriptClient): ScriptRunner {
+  const run = scriptRunner(client, SCRIPT);
+  if (run !== undefined) return run;
+  throw new TypeError(
+    "redisRateLimiter() does not support this client. Pass one made by redis (createClient, createCluster, createSentinel), ioredis (Redis, Cluster) or Bun (RedisClient).",
+  );
 }
 
 function toVerdict(reply: unknown): RateLimitVerdict {

@@ -3,11 +3,9 @@
  * every gap. A process receives its own messages from the broker too, so that all processes see the messages of one
  * publisher in the same order.
  */
+import { type Clock, systemClock, uuidv7, within } from "@halyard/base";
 import { positiveOption } from "../protocol/checks.ts";
 import { messageOf } from "../protocol/error.ts";
-import { uuidv7 } from "../protocol/uuid.ts";
-import { type Clock, systemClock } from "../time/clock.ts";
-import { within } from "../time/waits.ts";
 import { BrokerHistory, type Carried, type Numbers, type Prepared } from "./broker-history.ts";
 import { type BrokerMessage, decodeBrokerMessage, encodeBrokerMessage } from "./broker-message.ts";
 import { GapAnnouncements } from "./gap-announcements.ts";
@@ -102,7 +100,7 @@ export class BrokerPubSub implements PubSub, TransportEvents {
       new BrokerHistory(logs, {
         id: this.#id,
         carry: (topic, prepare, isPublished) => this.#carry(topic, prepare, isPublished),
-        ask: (ask) => within(clock, replyTimeoutMs, "a reply of the broker", ask()),
+        ask: (ask) => this.#inTime(ask(), "a reply of the broker"),
         isClosed: () => this.#isClosed,
       });
   }
@@ -152,18 +150,19 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     topic.subscribers.add(subscriber);
     if (topic.confirming !== undefined) return topic.confirming;
     if (!topic.isLost) return;
-    if (!isNew)
-      return within(this.#clock, this.#replyTimeoutMs, "restoring the subscription", topic.whenRestored());
+    if (!isNew) return this.#inTime(topic.whenRestored(), "restoring the subscription");
     const join = topic.join(subscriber);
-    return within(this.#clock, this.#replyTimeoutMs, "restoring the subscription", join.over).then(
-      join.settled,
-      (error: unknown) => {
-        // Unless the subscriber left in the meantime, and perhaps joined again.
-        if (join.isCurrent() && this.#topics.get(topic.name) === topic)
-          void this.unsubscribe(topic.name, subscriber);
-        throw error;
-      },
-    );
+    return this.#inTime(join.over, "restoring the subscription").then(join.settled, (error: unknown) => {
+      // Unless the subscriber left in the meantime, and perhaps joined again.
+      if (join.isCurrent() && this.#topics.get(topic.name) === topic)
+        void this.unsubscribe(topic.name, subscriber);
+      throw error;
+    });
+  }
+
+  #inTime<Result>(work: Promise<Result>, what: string): Promise<Result> {
+    const message = `${what} took longer than ${this.#replyTimeoutMs} ms`;
+    return within(work, this.#replyTimeoutMs, message, { clock: this.#clock });
   }
 
   unsubscribe(name: string, subscriber: Subscriber): void | Promise<void> {

@@ -2,7 +2,7 @@
  * Announces the gaps of many topics spread over time: the subscribers reload then, and they must neither do that at the
  * same moment nor wait for an announcement of thousands of topics in one turn of the event loop.
  */
-import type { Clock } from "../time/clock.ts";
+import type { Clock } from "@halyard/base";
 
 const SPREAD_MS = 1_500;
 const STEP_MS = 50;

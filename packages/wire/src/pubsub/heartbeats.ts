@@ -2,8 +2,7 @@
  * Heartbeats between processes, on a channel of their own: each shows that its publisher lives, and what time its clock
  * shows. A process receives its own too, which proves that it would have received those of others.
  */
-import type { Clock } from "../time/clock.ts";
-import { ignore } from "../time/waits.ts";
+import { type Clock, ignore } from "@halyard/base";
 import type { KnownPublishers } from "./known-publishers.ts";
 import { sequenceAt } from "./sequence-time.ts";
 import { HEARTBEATS, type Transport } from "./transport.ts";

@@ -2,7 +2,7 @@
  * Marks: after a reconnection, a publisher names its last message on each topic, so that subscribers detect a gap although
  * no message follows. The broker may have lost what it accepted before, or was not the one that the subscribers use.
  */
-import type { Clock } from "../time/clock.ts";
+import type { Clock } from "@halyard/base";
 import type { PublishedPositions } from "./positions.ts";
 import { timeOf } from "./sequence-time.ts";
 

@@ -1,7 +1,7 @@
 /** The logs of topics within one process, bounded by frames, age and bytes. */
+import { type Clock, systemClock } from "@halyard/base";
 import { byteLength } from "../protocol/bytes.ts";
 import { copyText } from "../protocol/copy-text.ts";
-import { type Clock, systemClock } from "../time/clock.ts";
 import type {
   AppendOptions,
   AppendResult,

@@ -1,5 +1,5 @@
 /** Publishes that the broker has not confirmed yet: limited in bytes, each with a timeout, all on one timer. */
-import type { Clock } from "../time/clock.ts";
+import type { Clock } from "@halyard/base";
 
 const CHECK_EVERY_MS = 100;
 

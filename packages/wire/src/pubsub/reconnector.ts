@@ -1,7 +1,6 @@
 /** Keeps one connection to a broker open: replaces a lost connection, with a backoff that grows while attempts fail. */
+import { type Clock, pause } from "@halyard/base";
 import { messageOf } from "../protocol/error.ts";
-import type { Clock } from "../time/clock.ts";
-import { pause } from "../time/waits.ts";
 
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;

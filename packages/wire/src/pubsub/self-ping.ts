@@ -2,7 +2,7 @@
  * Detects a connection that failed silently: sends a ping to this process by way of the broker, and expects it back
  * within a second.
  */
-import type { Clock } from "../time/clock.ts";
+import type { Clock } from "@halyard/base";
 
 const EVERY_MS = 400;
 const TIMEOUT_MS = 1_000;

@@ -1,6 +1,6 @@
 /** The interface between the logic that all brokers share (`broker.ts`) and the connections to one broker. */
 
-import type { Clock } from "../time/clock.ts";
+import type { Clock } from "@halyard/base";
 import type { AppendOptions, HistoryPage, HistoryPosition, HistoryReadOptions } from "./history.ts";
 
 /**

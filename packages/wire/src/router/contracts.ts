@@ -5,6 +5,7 @@
  * would close a cycle.
  */
 
+import type { Clock } from "@halyard/base";
 import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { ControlType } from "../protocol/control.ts";
 import type { Envelope } from "../protocol/envelope.ts";
@@ -13,7 +14,6 @@ import type { HistoryPosition } from "../pubsub/history.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../pubsub/pubsub.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions } from "../schema/channel.ts";
 import type { AnyMessageSchema, RpcSchema } from "../schema/message.ts";
-import type { Clock } from "../time/clock.ts";
 import type { Timers } from "../time/timers.ts";
 import type { HeldMessage, InboundMemory } from "./connections/inbound-memory.ts";
 import type {

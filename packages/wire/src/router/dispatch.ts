@@ -2,11 +2,11 @@
  * Handles one frame: decode → control types → route → validate → context → turn → admission → middleware → handler.
  * Synchronous until a hook, middleware or handler returns a promise. Every failure ends in `failure.ts`.
  */
+import { uuidv7 } from "@halyard/base";
 import { isAttach, termsOf } from "../protocol/call-terms.ts";
 import { isReservedType } from "../protocol/control.ts";
 import { decode, type Envelope } from "../protocol/envelope.ts";
 import { WsError } from "../protocol/error.ts";
-import { uuidv7 } from "../protocol/uuid.ts";
 import { withIssue } from "../schema/issues.ts";
 import { readMeta, readPart } from "../schema/validate.ts";
 import { Timeout } from "../time/timers.ts";

@@ -1,4 +1,5 @@
 /** The router: registers handlers, middleware and hooks, and creates servers. It knows no platform; adapters provide the sockets. */
+import { systemClock } from "@halyard/base";
 import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { ChannelHandlers } from "../channels/handlers.ts";
 import { createUnreachableTarget, MemberObserver } from "../channels/observer.ts";
@@ -13,7 +14,6 @@ import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
 import type { AnyChannel, MemberPage, MemberPageOptions, ParamsInput } from "../schema/channel.ts";
 import type { AnyMessageSchema, DurableSchema, RpcSchema } from "../schema/message.ts";
 import { isMessageSchema } from "../schema/message-schema.ts";
-import { systemClock } from "../time/clock.ts";
 import { type DurableRouteOptions, durableHandler } from "./calls/durable-route.ts";
 import { requireMember } from "./channel-guard.ts";
 import { checkCloseCode } from "./connections/close-code.ts";

@@ -1,5 +1,5 @@
 /** A clock for tests: time moves only with `advance()`. */
-import type { Clock } from "../time/clock.ts";
+import type { Clock } from "@halyard/base";
 
 interface Scheduled {
   readonly at: number;
@@ -19,10 +19,12 @@ export class FakeClock implements Clock {
     this.#epoch = epoch;
   }
 
+  /** Monotonic time in ms: how far the clock has advanced. */
   now(): number {
     return this.#now;
   }
 
+  /** Wall time in ms since epoch. */
   wall(): number {
     return this.#epoch + this.#now;
   }

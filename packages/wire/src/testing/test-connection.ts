@@ -1,8 +1,8 @@
 /** A peer in memory: sends frames directly to the router and records the frames it receives. */
+import { uuidv7 } from "@halyard/base";
 import { CONTROL } from "../protocol/control.ts";
 import { encode, type Meta } from "../protocol/envelope.ts";
 import { type ErrorPayload, WsError } from "../protocol/error.ts";
-import { uuidv7 } from "../protocol/uuid.ts";
 import type { SendOutcome, Socket, SocketEvents } from "../router/connections/peer.ts";
 import type { AnyMessageSchema, PayloadInput, PayloadOutput, RpcSchema } from "../schema/message.ts";
 import { settle } from "./fake-clock.ts";

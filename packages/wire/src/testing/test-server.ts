@@ -1,5 +1,5 @@
 /** A server in memory for tests of handlers: no network, and a clock under the test's control. */
-import { uuidv7 } from "../protocol/uuid.ts";
+import { uuidv7 } from "@halyard/base";
 import type { ConnectionData } from "../router/connections/peer.ts";
 import type { Router } from "../router/router.ts";
 import type { ServerOptions } from "../router/server/server-options.ts";

@@ -1,5 +1,5 @@
 /** One timer wheel for all deadlines of a server: adding and removing an entry costs no allocation and no system timer. */
-import type { Clock } from "./clock.ts";
+import type { Clock } from "@halyard/base";
 
 const TICK_MS = 16;
 const SLOTS = 512;

@@ -10,7 +10,13 @@ test("the client passes its suite on Bun, with Zod and with Valibot", async () =
   const conductor = await startConductor();
   const program = new URL("../fixtures/client-suite.ts", import.meta.url).pathname;
   try {
-    const { stdout } = await promisify(execFile)(bunPath(), [program, conductor.url], { timeout: 110_000 });
+    const { stdout } = await promisify(execFile)(
+      bunPath(),
+      ["--conditions=@halyard/source", program, conductor.url],
+      {
+        timeout: 110_000,
+      },
+    );
     const { ran, failures } = JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
     expect(failures).toEqual({});
     expect(ran).toBe(suite.length * libraries.length);

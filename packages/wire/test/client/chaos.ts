@@ -35,7 +35,7 @@ export async function runChaos({
   durationMs,
   seed,
 }: Chaos): Promise<Record<string, number>> {
-  const server = await spawnProgram({ command, args: [SERVER] });
+  const server = await spawnProgram({ command, args: ["--conditions=@halyard/source", SERVER] });
   const random = new Random(seed);
   const proxy = await startChaosProxy(server.port, () => random.next());
   const reconnect = { initialDelayMs: 20, maxDelayMs: 300 };

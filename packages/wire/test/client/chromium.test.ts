@@ -30,6 +30,7 @@ beforeAll(async () => {
   const { outputFiles } = await build({
     entryPoints: [new URL("../fixtures/client-page.ts", import.meta.url).pathname],
     bundle: true,
+    conditions: ["@halyard/source"],
     write: false,
     format: "iife",
     target: "es2022",
@@ -83,7 +84,10 @@ test("the client passes its suite in Chromium, with Zod and with Valibot", async
 
 describe("the client in Chromium", () => {
   test("leaves a half-open connection within interval, timeout and a second", async () => {
-    const server = await spawnProgram({ command: process.execPath, args: [HEARTBEAT_SERVER] });
+    const server = await spawnProgram({
+      command: process.execPath,
+      args: ["--conditions=@halyard/source", HEARTBEAT_SERVER],
+    });
     const proxy = await startStallingProxy(server.port);
     const { connect, reached, now, context } = await openPage();
     try {
@@ -101,7 +105,10 @@ describe("the client in Chromium", () => {
   });
 
   test("leaves a suspended server within interval, timeout and a second", async () => {
-    const server = await spawnProgram({ command: process.execPath, args: [HEARTBEAT_SERVER] });
+    const server = await spawnProgram({
+      command: process.execPath,
+      args: ["--conditions=@halyard/source", HEARTBEAT_SERVER],
+    });
     const { connect, reached, now, context } = await openPage();
     try {
       await connect({ url: `ws://127.0.0.1:${server.port}/` });

@@ -53,6 +53,7 @@ describe("React in a browser, under StrictMode", () => {
     const bundle = await build({
       entryPoints: [new URL("../fixtures/react-page.tsx", import.meta.url).pathname],
       bundle: true,
+      conditions: ["@halyard/source"],
       write: false,
       format: "iife",
       target: "es2022",

@@ -17,6 +17,7 @@ async function messageIn(
   const { outputFiles } = await build({
     entryPoints: [ENTRY],
     bundle: true,
+    conditions: ["@halyard/source"],
     write: false,
     minifySyntax: true,
     format: "iife",

@@ -1,4 +1,5 @@
 /** The feeds of all tenants that remote processes read. A feed outlives its last reader, who then gets only changes. */
+import { later } from "@halyard/base";
 import { type FeedReader, type FollowedStore, TenantFeed } from "./tenant-feed.ts";
 
 /** How long a feed without readers is kept. */
@@ -28,9 +29,10 @@ export class Feeds {
   leave(tenant: string, reader: FeedReader): void {
     const feed = this.#feeds.get(tenant);
     if (feed === undefined || feed.delete(reader)) return;
-    const timer = setTimeout(() => this.#drop(tenant), IDLE_MS);
-    if (typeof timer === "object") timer.unref();
-    this.#idle.set(tenant, timer);
+    this.#idle.set(
+      tenant,
+      later(() => this.#drop(tenant), IDLE_MS),
+    );
     const [longest] = this.#idle.keys();
     if (longest !== undefined && this.#idle.size > MAX_IDLE) this.#drop(longest);
   }

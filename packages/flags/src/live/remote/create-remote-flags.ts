@@ -1,4 +1,5 @@
 /** `createRemoteFlags`: connects the connection, the file and the reads. */
+import { later } from "@halyard/base";
 import { WsError } from "@halyard/wire";
 import type { JsonValue } from "../../engine/json.ts";
 import type { FlagDeclarations } from "../../model/declared.ts";
@@ -65,7 +66,7 @@ export function createRemoteFlags<const Flags extends FlagDeclarations = FlagDec
   });
   // Callers that never read `ready` must not end the process.
   ready.catch(() => undefined);
-  const readyTimer = setTimeout(() => {
+  const readyTimer = later(() => {
     settle?.reject(
       new WsError(
         "DEADLINE_EXCEEDED",
@@ -75,8 +76,7 @@ export function createRemoteFlags<const Flags extends FlagDeclarations = FlagDec
       ),
     );
   }, readyTimeoutMs);
-  const fileTimer = setTimeout(() => startFromFile(), FILE_AFTER_MS);
-  for (const timer of [readyTimer, fileTimer]) if (typeof timer === "object") timer.unref();
+  const fileTimer = later(() => startFromFile(), FILE_AFTER_MS);
 
   function report(failure: WsError): void {
     if (!errors.emit(failure)) warnOnce(failure.message);

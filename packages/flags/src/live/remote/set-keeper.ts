@@ -1,4 +1,5 @@
 /** Keeps the newest set in the file: written at most once per second, and never two writes at a time. */
+import { later } from "@halyard/base";
 import { WsError } from "@halyard/wire";
 import type { DefinitionSet } from "./definition-set.ts";
 import type { DefinitionsFile, DefinitionsFileOptions, StoredSet } from "./definitions-file.ts";
@@ -39,8 +40,7 @@ export class SetKeeper {
   keep(set: DefinitionSet, confirmedAtMs: number): void {
     this.#newest = { set, confirmedAtMs };
     if (this.#timer !== undefined || !this.#isDue()) return;
-    this.#timer = setTimeout(() => this.#write(), WRITE_AFTER_MS);
-    if (typeof this.#timer === "object") this.#timer.unref();
+    this.#timer = later(() => this.#write(), WRITE_AFTER_MS);
   }
 
   /** Writes what was not written yet. */

@@ -1,6 +1,6 @@
 /** How many of the users that a plan moves are online now. */
+import { within } from "@halyard/base";
 import type { OnlineSource } from "../../model/online.ts";
-import { within } from "../../store/wait.ts";
 import type { Service } from "../service.ts";
 
 /** Users per call. */

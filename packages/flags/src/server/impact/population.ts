@@ -1,4 +1,5 @@
 /** Evaluates something for every user that the host has, within a number of users and a time. */
+import { within } from "@halyard/base";
 import { hasOrganizations } from "@halyard/sessions/plugin";
 import type { Steps } from "../../engine/cost.ts";
 import type { EvaluationContext, TrustedRoot } from "../../engine/definition.ts";
@@ -6,7 +7,7 @@ import type { JsonObject } from "../../engine/json.ts";
 import type { Root } from "../../engine/path.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { PlannedUsers } from "../../model/plan.ts";
-import { pause, within } from "../../store/wait.ts";
+import { pause } from "../../store/wait.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { Service } from "../service.ts";
 import { pickFields } from "../trusted/row-values.ts";

@@ -1,28 +1,15 @@
 /** A rate limit store on Redis: one script on one key, with the clock of Redis. */
+import {
+  type BunRedisScripts,
+  type IoredisScripts,
+  type NodeRedisScripts,
+  type ScriptRunner,
+  scriptRunner,
+} from "@halyard/base/redis";
 import type { RateLimitStore } from "./store.ts";
 
-/** The part of ioredis that is used. Cluster clients have it as well. */
-export interface IoRedisClient {
-  /** Sends a command. */
-  call(command: string, ...args: string[]): Promise<unknown>;
-  /** Runs a script. */
-  eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
-}
-
-/** The part of node-redis that is used. Cluster clients have it as well. */
-export interface NodeRedisClient {
-  /** Runs a script. */
-  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
-}
-
-/** The part of Bun's client that is used. */
-export interface BunRedisClient {
-  /** Sends a command. */
-  send(command: string, args: string[]): Promise<unknown>;
-}
-
 /** A client of node-redis, ioredis or Bun. */
-export type RateLimitRedisClient = NodeRedisClient | IoRedisClient | BunRedisClient;
+export type RateLimitRedisClient = NodeRedisScripts | IoredisScripts | BunRedisScripts;
 
 /** The options of `redisRateLimitStore`. */
 export type RedisRateLimitOptions = {
@@ -63,7 +50,7 @@ export function redisRateLimitStore(
   const run = runnerOf(client);
   return {
     async take(bucket, tokens, { max, windowSeconds }) {
-      const reply = await run(`${prefix}${bucket}`, [tokens, max, windowSeconds * 1000].map(String));
+      const reply = await run([`${prefix}${bucket}`], [tokens, max, windowSeconds * 1000].map(String));
       const [granted, resetMs] = Array.isArray(reply) ? reply.map(Number) : [];
       if (granted === undefined || resetMs === undefined) {
         throw new TypeError(
@@ -75,13 +62,9 @@ export function redisRateLimitStore(
   };
 }
 
-type Runner = (key: string, args: string[]) => Promise<unknown>;
-
-function runnerOf(client: RateLimitRedisClient): Runner {
-  // All three clients have `eval` with different parameters. Only Bun's has `send`, and only ioredis has `call`.
-  if ("send" in client) return (key, args) => client.send("EVAL", [TAKE, "1", key, ...args]);
-  if ("call" in client) return (key, args) => client.eval(TAKE, 1, key, ...args);
-  if ("eval" in client) return (key, args) => client.eval(TAKE, { keys: [key], arguments: args });
+function runnerOf(client: RateLimitRedisClient): ScriptRunner {
+  const run = scriptRunner(client, TAKE);
+  if (run !== undefined) return run;
   throw new TypeError(
     "redisRateLimitStore: the client is not from node-redis, ioredis or Bun. Pass one of these, or implement RateLimitStore.",
   );

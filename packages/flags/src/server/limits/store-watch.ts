@@ -1,4 +1,5 @@
 /** Calls the shared store with a timeout, and tracks whether the store is down. */
+import { within } from "@halyard/base";
 import type { RateLimitGrant, RateLimitStore, RateLimitWindow } from "./store.ts";
 
 /** Interval between attempts while the store is down, in ms. */
@@ -36,7 +37,8 @@ export function createStoreWatch({ store, maxWaitMs, monotonicMs, warn }: StoreW
   return {
     async take(bucket, tokens, window) {
       try {
-        const grant = await within(maxWaitMs, () => store.take(bucket, tokens, window));
+        const taking = store.take(bucket, tokens, window);
+        const grant = await within(taking, maxWaitMs, `No response within ${maxWaitMs} ms.`);
         const { granted, resetMs = 0 } = grant;
         if (!(granted >= 0))
           throw new TypeError(`The rate limit store granted ${granted} tokens. It must grant 0 or more.`);
@@ -58,27 +60,4 @@ export function createStoreWatch({ store, maxWaitMs, monotonicMs, warn }: StoreW
       return true;
     },
   };
-}
-
-function within<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const giveUp = () => reject(new Error(`No response within ${timeoutMs} ms.`));
-    // A busy process runs overdue timers before responses that have arrived, so a second timer lets these go first.
-    let timer = unref(
-      setTimeout(() => {
-        timer = unref(setTimeout(giveUp, 1));
-      }, timeoutMs),
-    );
-    call()
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer));
-  });
-}
-
-type Timer = ReturnType<typeof setTimeout>;
-
-/** Lets the process exit while the store is called. Not every platform's timers have `unref`. */
-function unref(timer: Timer): Timer {
-  if (typeof timer === "object" && "unref" in timer) timer.unref();
-  return timer;
 }

@@ -1,4 +1,5 @@
 /** Operations that record events: `POST /feature-flags/events` and `POST /feature-flags/events/batch`. */
+import { uuidv7 } from "@halyard/base";
 import { murmur3 } from "../../engine/murmur.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
@@ -21,7 +22,6 @@ import {
 } from "../../model/event-input.ts";
 import type { Dedupe, EventEntry } from "../../store/events/event-log.ts";
 import { sha256Hex } from "../../store/sha256.ts";
-import { uuidV7 } from "../../store/uuid.ts";
 import {
   type EventScope,
   type EventSubject,
@@ -98,7 +98,7 @@ export const createFeatureFlagEventBatch: PublicOperation<
       const recorded = await call.service.events.recordBatch({
         entries,
         failed: input.events.length - entries.length,
-        batchId: idempotencyKey ?? uuidV7(receipt.ms),
+        batchId: idempotencyKey ?? uuidv7(receipt.ms),
         ...(idempotencyKey !== undefined && {
           dedupe: await dedupeOf("batch", sender.scope, idempotencyKey, body),
         }),
@@ -168,7 +168,7 @@ function entryOf(
   batchRate = 1,
 ): EventEntry {
   const { flagKey, event, value, properties, at, sampleRate = batchRate, idempotencyKey } = input;
-  const id = uuidV7(receipt.ms);
+  const id = uuidv7(receipt.ms);
   return {
     tenant,
     event: {

@@ -1,4 +1,5 @@
 /** The operation that records shown flags by their tokens: `POST /feature-flags/exposures`. */
+import { within } from "@halyard/base";
 import type { Caller } from "@halyard/sessions/plugin";
 import { FeatureFlagError } from "../../model/errors.ts";
 import {
@@ -10,7 +11,6 @@ import {
 import { QUEUE_RETRY_SECONDS } from "../../store/events/event-queue.ts";
 import { storableId } from "../../store/events/ids.ts";
 import type { Snapshot } from "../../store/flag-store.ts";
-import { within } from "../../store/wait.ts";
 import type { ShownFlag } from "../evaluation/exposure-tokens.ts";
 import { MAX_BATCH_BODY_BYTES, readBody } from "../http/body-limit.ts";
 import { integer, objectOf } from "../http/openapi.ts";

@@ -1,9 +1,9 @@
 /** The figures behind statistics: what `include=stats` adds to a list of flags, and what stats and usage share. */
+import { within } from "@halyard/base";
 import type { FeatureFlag, ListedFeatureFlag } from "../../model/flag.ts";
 import type { FlagStats, StatsWindow } from "../../model/stats.ts";
 import type { FigureWindow } from "../../store/events/event-log.ts";
 import { DAY_MS, HOUR_MS } from "../../store/events/hour.ts";
-import { within } from "../../store/wait.ts";
 import { figureFlag } from "../evaluation/assignment.ts";
 import type { Service } from "../service.ts";
 

@@ -1,7 +1,7 @@
 /** Lists the flags of organizations that evaluation ignores, for health. */
+import { within } from "@halyard/base";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { FlagStore, IgnoredFlag, Snapshot } from "../../store/flag-store.ts";
-import { within } from "../../store/wait.ts";
 import { ignoredKeys, reservedKeys } from "../evaluation/tenant-flags.ts";
 import type { Service } from "../service.ts";
 

@@ -1,7 +1,7 @@
 /** Whether this process should receive requests: `GET /feature-flags/ready`, for load balancers and rolling deploys. */
+import { within } from "@halyard/base";
 import { NO_TENANT } from "../../model/flag.ts";
 import { COLD_RETRY_SECONDS } from "../../store/snapshot/errors.ts";
-import { within } from "../../store/wait.ts";
 import type { HostRequest } from "../http/host-request.ts";
 import { boolean, objectOf, string } from "../http/openapi.ts";
 import type { Get, NoQuery, PublicOperation } from "./definition.ts";

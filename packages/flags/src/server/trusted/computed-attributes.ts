@@ -1,8 +1,8 @@
 /** Results of the host's `compute`, kept per user and organization. */
 
+import { within } from "@halyard/base";
 import type { JsonObject } from "../../engine/json.ts";
 import type { TrustedComputeInput, TrustedOptions } from "../../model/trusted.ts";
-import { within } from "../../store/wait.ts";
 import type { ComputeOutcome } from "../metrics/meter.ts";
 import { VALUES_RETRY_MS, VALUES_STALE_MS, VALUES_TIMEOUT_MS } from "./patience.ts";
 import { computedObject } from "./row-values.ts";

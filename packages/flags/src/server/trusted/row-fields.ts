@@ -3,9 +3,9 @@
  * process writes counts at once.
  */
 
+import { within } from "@halyard/base";
 import type { JsonObject } from "../../engine/json.ts";
 import type { RowVersions } from "../../store/postgres/row-versions.ts";
-import { within } from "../../store/wait.ts";
 import { VALUES_RETRY_MS, VALUES_STALE_MS, VALUES_TIMEOUT_MS } from "./patience.ts";
 
 /** `undefined`: there is no such row. `null`: the database does not respond, and no recent value is known. */

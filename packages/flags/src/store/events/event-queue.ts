@@ -1,6 +1,6 @@
 /** The queue in front of an event log: items wait here and are written in groups, so that one transaction serves many. */
+import { later } from "@halyard/base";
 import { FeatureFlagError } from "../../model/errors.ts";
-import { later } from "../wait.ts";
 
 export interface QueueItem {
   /** Rows that the item adds to its group. */

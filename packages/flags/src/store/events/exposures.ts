@@ -2,8 +2,8 @@
  * Queues exposures and identity links and writes them in the background. Repeated exposures of an hour are merged, so that
  * the log gets one row per user, flag, arm and hour, with its first and its last time.
  */
+import { later } from "@halyard/base";
 import { areRequestsIsolated } from "../isolated-requests.ts";
-import { later } from "../wait.ts";
 import type { EventLog, Exposure, IdentityLink } from "./event-log.ts";
 import { hourStart } from "./hour.ts";
 import { storableId } from "./ids.ts";

@@ -1,6 +1,7 @@
 /** Runs a move once before it is needed, again after a failure, and later for processes that run with the other setting. */
+import { within } from "@halyard/base";
 import { isMisunderstood } from "../postgres/pool.ts";
-import { sleep, within } from "../wait.ts";
+import { sleep } from "../wait.ts";
 
 /** Moves rows into the tables that the event log uses, after the option `postgres` was switched on or off. */
 export interface Move {

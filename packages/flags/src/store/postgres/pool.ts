@@ -1,6 +1,6 @@
 /** Runs queries on a `pg` pool and classifies its errors. The pool is typed by shape, because `pg` is not imported. */
+import { within } from "@halyard/base";
 import { FeatureFlagError } from "../../model/errors.ts";
-import { within } from "../wait.ts";
 
 /** A query, as `pg` takes it. */
 export type PostgresQuery = { name?: string; text: string; values?: unknown[]; rowMode?: "array" };

@@ -1,5 +1,5 @@
 /** Checks tenants after bus notifications. Notifications during a check are merged, and checks take at most half of the time. */
-import { later } from "../wait.ts";
+import { later } from "@halyard/base";
 
 export interface ChangeCheckOptions {
   /** Brings the tenant's flags to this revision. Never rejects. */

@@ -1,5 +1,5 @@
 /** Tracks an outage of the database: one caller at a time retries, and the others fail immediately. */
-import { RETRY_MS } from "../wait.ts";
+import { RETRY_MS } from "@halyard/base";
 import { BadSnapshot, LoadFailure } from "./errors.ts";
 
 export interface Outage {

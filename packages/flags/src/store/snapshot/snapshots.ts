@@ -1,7 +1,8 @@
 /** Holds one snapshot per tenant in memory, decides when a snapshot is checked, and never replaces it with a bad one. */
+import { RETRY_MS, within } from "@halyard/base";
 import type { Snapshot, SnapshotReading } from "../flag-store.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
-import { createLimit, RETRY_MS, repeat, within } from "../wait.ts";
+import { createLimit, repeat } from "../wait.ts";
 import { type ChainEnd, isSameEnd } from "../writes/revision.ts";
 import { createChangeCursor } from "./change-cursor.ts";
 import type { SnapshotSource, Snapshots, SnapshotsOptions } from "./contract.ts";

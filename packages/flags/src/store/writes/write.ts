@@ -1,6 +1,8 @@
 /** Runs a write: the change, its audit entry and the new revision in one transaction, then the refresh of the snapshot. */
+
 import { getCurrentAdapter, queueAfterTransactionHook } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { uuidv7 } from "@halyard/base";
 import { type Actor, type AuditRecord, type Origin, SYSTEM } from "../../model/audit.ts";
 import type { FlagOverride } from "../../model/override.ts";
 import type { FlagRow } from "../../model/tables.ts";
@@ -9,7 +11,6 @@ import { entityOrRow, entityText } from "../rows/entity.ts";
 import { FLAG_MODEL } from "../rows/flags.ts";
 import { findExpired, removeOverride, toOverride } from "../rows/overrides.ts";
 import { type Adapter, findRow } from "../rows/queries.ts";
-import { uuidV7 } from "../uuid.ts";
 import { appendAudit } from "./audit.ts";
 import { ensureCounter, takeSeq } from "./change-counter.ts";
 import { advanceRevision, type ChainEnd, ensureRevision, moveChainEnd } from "./revision.ts";
@@ -100,7 +101,7 @@ export async function write<Result>(
     const at = timeAfter(auditAt, now);
     let ids = 0;
     const lastAt = () => at.getTime() + Math.floor(ids / IDS_PER_MS);
-    const newId = () => uuidV7(lastAt(), ids++ % IDS_PER_MS);
+    const newId = () => uuidv7(lastAt(), ids++ % IDS_PER_MS);
 
     async function record(changed: AuditedChange, by: Actor, from: Origin): Promise<void> {
       const { action, flagId, flagKey, entityId, before, after } = changed;

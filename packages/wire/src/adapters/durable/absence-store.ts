@@ -1,6 +1,6 @@
 /** Keeps members whose connection was lost in the storage of the object, until they return or leave. */
+import { uuidv7 } from "@halyard/base";
 import { isObject } from "../../protocol/checks.ts";
-import { uuidv7 } from "../../protocol/uuid.ts";
 import type { AbsentMember, AbsentMembers } from "../../router/topics/absent-members.ts";
 import type { DurableKeyValues } from "./platform.ts";
 

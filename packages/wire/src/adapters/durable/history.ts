@@ -1,4 +1,5 @@
 /** The logs of topics in the SQLite storage of a Durable Object. Expired frames are removed by an alarm. */
+import type { Clock } from "@halyard/base";
 import { byteLength } from "../../protocol/bytes.ts";
 import type {
   AppendOptions,
@@ -18,7 +19,6 @@ import {
   offsetOf,
 } from "../../pubsub/history-rules.ts";
 import type { LocalTopics } from "../../pubsub/local-topics.ts";
-import type { Clock } from "../../time/clock.ts";
 import { Timeout, type Timers } from "../../time/timers.ts";
 import type { DurableRow, DurableStorage } from "./platform.ts";
 

@@ -1,7 +1,7 @@
 /** The pub/sub of one Durable Object: topics in memory, history in its SQLite storage. */
+import type { Clock } from "@halyard/base";
 import { LocalTopics } from "../../pubsub/local-topics.ts";
 import type { CarryOptions, PublishResult, PubSub } from "../../pubsub/pubsub.ts";
-import type { Clock } from "../../time/clock.ts";
 import type { Timers } from "../../time/timers.ts";
 import { DurableHistory } from "./history.ts";
 import type { DurableStorage } from "./platform.ts";

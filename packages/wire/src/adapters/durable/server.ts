@@ -1,10 +1,10 @@
 /** A router's server inside one Durable Object: handles upgrades and events, and persists connections between them. */
+import { type Clock, systemClock, uuidv7 } from "@halyard/base";
 import type { ChannelTarget } from "../../channels/channel-target.ts";
 import { checkParams, topicOf } from "../../channels/topic.ts";
 import { MAX_BYTES_PER_UNIT } from "../../protocol/bytes.ts";
 import { CLOSE, CONTROL } from "../../protocol/control.ts";
 import { WsError } from "../../protocol/error.ts";
-import { uuidv7 } from "../../protocol/uuid.ts";
 import type { PublishResult } from "../../pubsub/pubsub.ts";
 import { checkCloseCode, isCloseCode } from "../../router/connections/close-code.ts";
 import {
@@ -19,7 +19,6 @@ import type { Router } from "../../router/router.ts";
 import type { AcceptOptions } from "../../router/server/server-options.ts";
 import type { AnyChannel } from "../../schema/channel.ts";
 import type { AnyMessageSchema } from "../../schema/message.ts";
-import { type Clock, systemClock } from "../../time/clock.ts";
 import type { Timers } from "../../time/timers.ts";
 import type { Verdict } from "../admission.ts";
 import { RefusalLog } from "../refusal-log.ts";

@@ -2,7 +2,7 @@
  * Deadlines in a Durable Object. They use its one alarm, because a system timer would keep the object awake and be lost in
  * hibernation. Deadlines can be as late as the platform's alarms. Due ones also expire with every other event.
  */
-import type { Clock } from "../../time/clock.ts";
+import type { Clock } from "@halyard/base";
 import { expire, type Timed, type Timers } from "../../time/timers.ts";
 import type { DurableStorage } from "./platform.ts";
 

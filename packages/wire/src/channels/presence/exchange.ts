@@ -1,8 +1,6 @@
 /** Carries the messages of presence between the servers that share a pub/sub, and lets time pass in their state. */
-import { uuidv7 } from "../../protocol/uuid.ts";
+import { type Clock, ignore, pause, RETRY_MS, uuidv7, within } from "@halyard/base";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
-import type { Clock } from "../../time/clock.ts";
-import { ignore, pause, RETRY_MS, within } from "../../time/waits.ts";
 import type { Batch, States } from "./own-members.ts";
 import {
   decodePresence,
@@ -64,7 +62,7 @@ export class PresenceExchange implements Subscriber, PresenceOutput {
     this.#isRunning = false;
     this.#clock.clearTimeout(this.#timer);
     for (const topic of [ALL, this.#inboxOf(this.#id)]) void this.#unsubscribe(this.#pubsub, topic);
-    await within(this.#clock, STOP_TIMEOUT_MS, "telling that this server stops", told).catch(ignore);
+    await within(told, STOP_TIMEOUT_MS, "no reply", { clock: this.#clock }).catch(ignore);
   }
 
   /** Requests newly watched topics from the other servers. */

@@ -2,10 +2,10 @@
  * Presence of one running server: members join and leave, lost ones after a grace time, and connections are sent the
  * changes of the lists they have joined.
  */
+import type { Clock } from "@halyard/base";
 import type { PubSub } from "../../pubsub/pubsub.ts";
 import type { AbsentMember, AbsentMembers } from "../../router/topics/absent-members.ts";
 import type { AnyMember, MemberPage, MemberPageOptions } from "../../schema/channel.ts";
-import type { Clock } from "../../time/clock.ts";
 import { Timeout, type Timers } from "../../time/timers.ts";
 import { checkEntry, createEntry, isSame, memberOf } from "./entry.ts";
 import { PresenceExchange } from "./exchange.ts";

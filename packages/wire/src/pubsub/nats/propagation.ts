@@ -3,7 +3,7 @@
  * the others learn of it over their routes, in order. So this process publishes a probe after the subscription, and the
  * processes at other servers reply: a reply proves that the replying process's server knows the subscription.
  */
-import { pause } from "../../time/waits.ts";
+import { pause } from "@halyard/base";
 import type { TransportSettings } from "../transport.ts";
 import { type NatsConnection, type NatsSubscription, publishUnlessDraining } from "./connection.ts";
 

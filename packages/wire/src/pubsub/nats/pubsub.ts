@@ -1,5 +1,5 @@
 /** `natsPubSub()`: a pub/sub over NATS core. */
-import { uuidv7 } from "../../protocol/uuid.ts";
+import { uuidv7 } from "@halyard/base";
 import { type BrokerOptions, BrokerPubSub } from "../broker.ts";
 import type { NatsConnection } from "./connection.ts";
 import { NatsTransport } from "./transport.ts";

@@ -1,5 +1,5 @@
 /** The transport over a NATS connection that the application opened and owns. */
-import { ignore, within } from "../../time/waits.ts";
+import { ignore, within } from "@halyard/base";
 import { SelfPing } from "../self-ping.ts";
 import { HEARTBEATS, type Transport, type TransportEvents, type TransportSettings } from "../transport.ts";
 import { type NatsConnection, type NatsSubscription, publishUnlessDraining } from "./connection.ts";
@@ -125,7 +125,8 @@ export class NatsTransport implements Transport {
 
   #confirmed(): Promise<void> {
     const { clock, replyTimeoutMs } = this.#options;
-    return within(clock, replyTimeoutMs, "a reply from NATS", this.#flushed());
+    const message = `a reply from NATS took longer than ${replyTimeoutMs} ms`;
+    return within(this.#flushed(), replyTimeoutMs, message, { clock });
   }
 
   // --- the connection ---

@@ -1,5 +1,6 @@
 /** The transport over a Redis Cluster: connects to each node that holds a channel in use, and follows channels when their slots move. */
-import { pause, within } from "../../time/waits.ts";
+import { pause, within } from "@halyard/base";
+import type { ScriptCall } from "@halyard/base/redis";
 import { KeyedQueue } from "../keyed-queue.ts";
 import type { Transport, TransportEvents, TransportSettings } from "../transport.ts";
 import { slotOf } from "./channel-slot.ts";
@@ -7,7 +8,7 @@ import { topicChannel, topicOf, topicsOf } from "./channels.ts";
 import type { RedisAddress, RedisSource } from "./connection.ts";
 import { isMoved, RedisConnectionPair } from "./connection-pair.ts";
 import { RedisLogs } from "./logs.ts";
-import { askedAddress, isRefusal, type ScriptCall } from "./script.ts";
+import { askedAddress, isRefusal } from "./script.ts";
 import { addressName, type SlotRange, SlotTable } from "./slot-table.ts";
 
 const REFRESH_EVERY_MS = 1_000;
@@ -288,13 +289,13 @@ export class RedisClusterTransport implements Transport {
       }
     }
     const [reply] = await within(
-      clock,
-      replyTimeoutMs,
-      "reading the slots of the Redis Cluster",
       Promise.all([
         publisherSource.slots(),
         subscriberSource === publisherSource ? undefined : subscriberSource.slots(),
       ]),
+      replyTimeoutMs,
+      `reading the slots of the Redis Cluster took longer than ${replyTimeoutMs} ms`,
+      { clock },
     );
     return reply;
   }

@@ -1,12 +1,13 @@
 /** The two connections to one Redis server, one for subscriptions and one for publishing. Reconnects, tests and resubscribes them. */
+import { ignore, within } from "@halyard/base";
+import type { ScriptCall } from "@halyard/base/redis";
 import { messageOf } from "../../protocol/error.ts";
-import { ignore, within } from "../../time/waits.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { Reconnector } from "../reconnector.ts";
 import { SelfPing } from "../self-ping.ts";
 import type { TransportSettings } from "../transport.ts";
 import type { MessageListener, RedisConnection } from "./connection.ts";
-import { runAsking, runScript, type ScriptCall } from "./script.ts";
+import { runAsking, runScript } from "./script.ts";
 
 /** How many channels are subscribed per reply, so that each reply arrives within the timeout. */
 const CHANNELS_PER_BATCH = 500;
@@ -54,7 +55,7 @@ export class RedisConnectionPair {
     );
     let lostAt: number | undefined;
     this.#publisher = new Reconnector(
-      () => within(clock, options.replyTimeoutMs, "connecting", options.openPublisher(ignore), destroy),
+      () => this.#connectInTime(options.openPublisher(ignore)),
       {
         up: () => {
           if (lostAt !== undefined) events.resumed(lostAt);
@@ -164,14 +165,14 @@ export class RedisConnectionPair {
 
   /** Opens a connection and subscribes it to every wanted channel. */
   async #openSubscriber(): Promise<RedisConnection> {
-    const { clock, replyTimeoutMs, openSubscriber } = this.#options;
+    const { openSubscriber } = this.#options;
     // Read for each connection: the slot may have moved since the last one.
     const pingChannel = this.#options.pingChannel();
     const listener: MessageListener = (channel, message) => {
       if (channel === pingChannel) this.#ping.received(message);
       else this.#events.received(channel, message);
     };
-    const connection = await within(clock, replyTimeoutMs, "connecting", openSubscriber(listener), destroy);
+    const connection = await this.#connectInTime(openSubscriber(listener));
     try {
       const channels = [...this.#wanted.keys()];
       if (pingChannel !== undefined) await this.#subscribeChannels(connection, [pingChannel]);
@@ -207,8 +208,17 @@ export class RedisConnectionPair {
     return this.#replyInTime(connection.subscribe(channels, this.#options.isSharded));
   }
 
+  #connectInTime(connecting: Promise<RedisConnection>): Promise<RedisConnection> {
+    const { clock, replyTimeoutMs } = this.#options;
+    const message = `connecting took longer than ${replyTimeoutMs} ms`;
+    return within(connecting, replyTimeoutMs, message, { clock, tooLate: destroy });
+  }
+
   #replyInTime(reply: Promise<unknown>): Promise<unknown> {
-    return within(this.#options.clock, this.#options.replyTimeoutMs, "a reply from Redis", reply);
+    const { clock, replyTimeoutMs } = this.#options;
+    return within(reply, replyTimeoutMs, `a reply from Redis took longer than ${replyTimeoutMs} ms`, {
+      clock,
+    });
   }
 
   /** Subscribes or unsubscribes one channel on the server, whichever `#wanted` asks for. */

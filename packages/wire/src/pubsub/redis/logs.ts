@@ -1,4 +1,5 @@
 /** The logs of topics in Redis: a stream for the frames, a hash for the epoch, a hash for the ids of appends. */
+import type { ScriptCall } from "@halyard/base/redis";
 import { messageOf } from "../../protocol/error.ts";
 import type { HistoryItem, HistoryPage, HistoryReadOptions } from "../history.ts";
 import { EPOCH_KEPT_MS, epochIds, MIN_KEPT_IDS, offsetOf } from "../history-rules.ts";
@@ -7,7 +8,6 @@ import { slotOf } from "./channel-slot.ts";
 import { logKeys, topicChannel } from "./channels.ts";
 import { LastAppends } from "./last-appends.ts";
 import { APPEND, DELETE, READ } from "./log-scripts.ts";
-import type { ScriptCall } from "./script.ts";
 
 export interface RedisLogsOptions {
   readonly prefix: string;

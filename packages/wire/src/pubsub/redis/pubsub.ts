@@ -1,5 +1,5 @@
 /** `redisPubSub()`: picks the client library and the transport for a single server or a cluster. */
-import { uuidv7 } from "../../protocol/uuid.ts";
+import { uuidv7 } from "@halyard/base";
 import { type BrokerOptions, BrokerPubSub } from "../broker.ts";
 import { bunRedisSource } from "./bun.ts";
 import { RedisClusterTransport } from "./cluster-transport.ts";

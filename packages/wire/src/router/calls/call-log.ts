@@ -1,4 +1,5 @@
 /** The log of one durable call in the history of the pub/sub: a header, its items, and its end. */
+import { type Clock, pause, systemClock } from "@halyard/base";
 import { isObject } from "../../protocol/checks.ts";
 import { type ErrorPayload, WsError } from "../../protocol/error.ts";
 import type {
@@ -9,8 +10,6 @@ import type {
   HistoryPosition,
   HistoryReadOptions,
 } from "../../pubsub/history.ts";
-import { type Clock, systemClock } from "../../time/clock.ts";
-import { pause } from "../../time/waits.ts";
 
 /** Items per call; the history store keeps this many frames of a topic. */
 const MAX_FRAMES = 100_000;

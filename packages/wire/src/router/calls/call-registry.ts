@@ -2,10 +2,9 @@
  * The durable calls that one process knows: those it runs, and those its connections read. Processes that run calls send
  * a heartbeat, so that the end of a process is the end of its calls.
  */
+import { type Clock, systemClock, uuidv7 } from "@halyard/base";
 import { WsError } from "../../protocol/error.ts";
-import { uuidv7 } from "../../protocol/uuid.ts";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
-import { type Clock, systemClock } from "../../time/clock.ts";
 import { type CallLog, errorFrame, existing, isEnd, outOfMemory } from "./call-log.ts";
 import { type CallRun, cancelled } from "./call-run.ts";
 import { FollowedProcesses, type Follower, HEARTBEATS } from "./followed-processes.ts";

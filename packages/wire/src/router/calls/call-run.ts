@@ -1,10 +1,10 @@
 /** A running durable call: the context of its handler. Items go to the log, so that it needs no connection. */
+import { pause } from "@halyard/base";
 import { byteLength } from "../../protocol/bytes.ts";
 import { type ErrorPayload, WsError } from "../../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../../schema/message.ts";
 import { checkOutbound, readPart } from "../../schema/validate.ts";
 import { Timeout } from "../../time/timers.ts";
-import { pause } from "../../time/waits.ts";
 import type { FailOptions, RpcContext, SendOptions } from "../context.ts";
 import type { Connection } from "../contracts.ts";
 import { fail, isCausedBy } from "../failure.ts";

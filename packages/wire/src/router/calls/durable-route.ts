@@ -1,7 +1,7 @@
 /** Serves the requests of a durable type: each starts a call or attaches to one, and then reads the call's log. */
+import { uuidv7 } from "@halyard/base";
 import { type CallKey, isAttach } from "../../protocol/call-terms.ts";
 import { WsError } from "../../protocol/error.ts";
-import { uuidv7 } from "../../protocol/uuid.ts";
 import type { HistoryPosition } from "../../pubsub/history.ts";
 import { requireHistory } from "../../pubsub/history-rules.ts";
 import type { PubSub } from "../../pubsub/pubsub.ts";

@@ -3,8 +3,8 @@
  * the call; then its heartbeats count. A process without broker messages knows nothing about others, so time counts only
  * while the subscription is confirmed and the broker is there.
  */
+import type { Clock } from "@halyard/base";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
-import type { Clock } from "../../time/clock.ts";
 
 /** Carries heartbeats: the id of a process. Applications cannot use topics that begin with `$`. */
 export const HEARTBEATS = "$d";

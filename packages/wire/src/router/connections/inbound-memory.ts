@@ -1,6 +1,6 @@
 /** The bytes of messages that wait or are being handled: limited per connection and per process. */
+import type { Clock } from "@halyard/base";
 import { WsError } from "../../protocol/error.ts";
-import type { Clock } from "../../time/clock.ts";
 import type { ServerCounters } from "../server/counters.ts";
 
 /** How long a peer that is over a limit should wait before it sends the message again. */

@@ -1,7 +1,7 @@
 /** Frames on their way to one peer: limits unsent bytes, drops published frames of a slow peer, and reports the gap to it. */
+import { uuidv7 } from "@halyard/base";
 import { MAX_BYTES_PER_UNIT } from "../../protocol/bytes.ts";
 import { CLOSE, CONTROL, type Gap } from "../../protocol/control.ts";
-import { uuidv7 } from "../../protocol/uuid.ts";
 import { Timeout } from "../../time/timers.ts";
 import type { Connection } from "../contracts.ts";
 import type { SendOutcome, SharedFrame, Socket } from "./peer.ts";

@@ -1,5 +1,5 @@
+import { uuidv7 } from "@halyard/base";
 import { describe, expect, test } from "vitest";
-import { uuidv7 } from "../../protocol/uuid.ts";
 import { settle } from "../../testing/fake-clock.ts";
 import { createTestServer, type TestConnection } from "../../testing/index.ts";
 import { channel, createRouter, message, rpc, z } from "../../zod.ts";

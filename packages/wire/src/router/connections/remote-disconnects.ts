@@ -2,12 +2,10 @@
  * Disconnects across processes: publishes them to the other processes of the router over its pub/sub. A process that was
  * cut off requests the disconnects it may have missed; every process keeps them, so the original publisher may be gone.
  */
+import { type Clock, ignore, pause, RETRY_MS, uuidv7 } from "@halyard/base";
 import { isObject } from "../../protocol/checks.ts";
 import { WsError } from "../../protocol/error.ts";
-import { uuidv7 } from "../../protocol/uuid.ts";
 import type { PublishResult, PubSub, Subscriber } from "../../pubsub/pubsub.ts";
-import type { Clock } from "../../time/clock.ts";
-import { ignore, pause, RETRY_MS } from "../../time/waits.ts";
 import { isCloseCode } from "./close-code.ts";
 import { type DisconnectMatch, type DisconnectOptions, isPlainMatch } from "./disconnect.ts";
 

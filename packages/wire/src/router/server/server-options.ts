@@ -1,7 +1,7 @@
 /** The options an adapter passes to the server it creates, and to each connection it accepts. */
+import type { Clock } from "@halyard/base";
 import type { WsError } from "../../protocol/error.ts";
 import type { PubSub } from "../../pubsub/pubsub.ts";
-import type { Clock } from "../../time/clock.ts";
 import type { Timers } from "../../time/timers.ts";
 import type { FollowConnections } from "../connections/connection-follower.ts";
 import type { AnyData, Peer, ServerContext, SharedWriter } from "../connections/peer.ts";

@@ -1,4 +1,5 @@
 /** A running server of a router: `Server` of `contracts.ts`. It owns connections and topics, so that one router may have several servers. */
+import { type Clock, systemClock } from "@halyard/base";
 import type { ChannelRegistry } from "../../channels/registry.ts";
 import { ServerChannels } from "../../channels/server-channels.ts";
 import {
@@ -11,7 +12,6 @@ import {
 import { WsError } from "../../protocol/error.ts";
 import type { PublishResult, PubSub, PubSubStatus } from "../../pubsub/pubsub.ts";
 import type { AnyMessageSchema } from "../../schema/message.ts";
-import { type Clock, systemClock } from "../../time/clock.ts";
 import { type Timers, TimerWheel } from "../../time/timers.ts";
 import { knownRegistryOf } from "../calls/call-registry.ts";
 import { Buffers } from "../connections/buffers.ts";

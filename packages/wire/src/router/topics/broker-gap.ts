@@ -1,7 +1,7 @@
 /** Sends `$ws:gap` to peers whose published messages may be missing because of a broker outage. */
+import type { Clock } from "@halyard/base";
 import { CONTROL, type Gap } from "../../protocol/control.ts";
 import { encodeShort } from "../../protocol/encode-short.ts";
-import type { Clock } from "../../time/clock.ts";
 import { Timeout, type Timers } from "../../time/timers.ts";
 import type { Connection } from "../contracts.ts";
 

@@ -1,8 +1,8 @@
 /** What publishing a message needs: a router or a running server provides it. */
+import type { Clock } from "@halyard/base";
 import type { WsError } from "../../protocol/error.ts";
 import type { PublishResult, PubSub } from "../../pubsub/pubsub.ts";
 import type { Validator } from "../../schema/validate.ts";
-import type { Clock } from "../../time/clock.ts";
 
 export interface Publisher {
   readonly pubsub: PubSub;

@@ -1,8 +1,8 @@
 /** Stores exposures and identity links through the adapter: one row per user, flag, arm and hour. */
+import { uuidv7 } from "@halyard/base";
 import type { ExposureRow, LinkRow } from "../../../model/event-rows.ts";
 import { type Adapter, findRowsIn } from "../../rows/queries.ts";
 import { sha256 } from "../../sha256.ts";
-import { uuidV7 } from "../../uuid.ts";
 import type { Exposure, IdentityLink } from "../event-log.ts";
 import { keyOf } from "../exposures.ts";
 import { hourStart } from "../hour.ts";
@@ -40,7 +40,7 @@ async function insert(tx: Adapter, exposureHash: string, exposure: Exposure): Pr
     model: EXPOSURES,
     data: {
       // The hour, because an earlier time of the same hour may follow.
-      exposureId: uuidV7(hourStart(firstMs)),
+      exposureId: uuidv7(hourStart(firstMs)),
       exposureHash,
       tenant,
       flagId,

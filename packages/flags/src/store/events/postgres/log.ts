@@ -1,4 +1,5 @@
 /** The event log on PostgreSQL. One statement writes a group of queued events with their keys and roll-ups. */
+import { RETRY_MS } from "@halyard/base";
 import {
   isBroken,
   isUnstorable,
@@ -7,7 +8,7 @@ import {
   runQuery,
   storageError,
 } from "../../postgres/pool.ts";
-import { RETRY_MS, repeat, sleep } from "../../wait.ts";
+import { repeat, sleep } from "../../wait.ts";
 import type { EventLog } from "../event-log.ts";
 import { createEventQueue } from "../event-queue.ts";
 import {

@@ -1,6 +1,7 @@
 /** Delivers the outbox of one sink in order, in the process that holds the lease, and retries failed batches. */
+import { within } from "@halyard/base";
 import { areRequestsIsolated } from "../../isolated-requests.ts";
-import { repeat, within } from "../../wait.ts";
+import { repeat } from "../../wait.ts";
 import { type DeliveryBatch, MAX_AGE_MS, MAX_EVENTS, makeBatch, retryDelayMs } from "./batch.ts";
 import { LEASE_MS, type Lease } from "./lease.ts";
 import type { Outbox, OutboxEntry } from "./outbox.ts";

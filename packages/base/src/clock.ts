@@ -1,5 +1,6 @@
-/** The source of time and timers; tests provide their own. */
+/** Time and timers. */
 
+/** The source of time and timers; tests provide their own. */
 export interface Clock {
   /** Monotonic time in ms, for deadlines and intervals. */
   now(): number;
@@ -16,15 +17,19 @@ export interface Clock {
 /** Node and Bun: runs callbacks after the next poll for I/O, whereas a timer may run before it. */
 const { setImmediate: afterPoll } = globalThis as { setImmediate?: (callback: () => void) => unknown };
 
+/** The clock of the platform. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
-  setTimeout(callback, delayMs) {
-    const handle: unknown = setTimeout(callback, delayMs);
-    // On Node and Bun, a timer must not keep the process alive.
-    (handle as { unref?: () => void }).unref?.();
-    return handle;
-  },
+  setTimeout: later,
   clearTimeout: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
   ...(afterPoll && { afterReads: (callback) => void afterPoll(callback) }),
 };
+
+/** Calls back once, after this many ms, without keeping the process alive for it. */
+export function later(callback: () => void, delayMs: number): ReturnType<typeof setTimeout> {
+  const timer = setTimeout(callback, delayMs);
+  // Only Node and Bun return an object, and only there does a timer keep the process alive.
+  (timer as { unref?: () => void }).unref?.();
+  return timer;
+}

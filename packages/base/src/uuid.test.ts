@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { uuidV7 } from "./uuid.ts";
+import { uuidv7 } from "./uuid.ts";
 
 const MS = Date.parse("2026-03-04T05:06:07.089Z");
-const makeMany = () => Array.from({ length: 2_000 }, () => uuidV7(MS));
+const makeMany = () => Array.from({ length: 2_000 }, () => uuidv7(MS));
 
 test("a UUID has its time, its version and its variant in their places", () => {
   const time = MS.toString(16).padStart(12, "0");
@@ -27,13 +27,13 @@ test("every random digit takes every value it may, and no UUID ends in zeros onl
 });
 
 test("a later UUID sorts after an earlier one", () => {
-  expect(uuidV7(MS) < uuidV7(MS + 1)).toBe(true);
+  expect(uuidv7(MS) < uuidv7(MS + 1)).toBe(true);
 });
 
 test("UUIDs of one millisecond with a sequence sort by it, and are random besides", () => {
-  const ids = Array.from({ length: 4096 }, (_, sequence) => uuidV7(MS, sequence));
+  const ids = Array.from({ length: 4096 }, (_, sequence) => uuidv7(MS, sequence));
   expect([...ids].sort()).toEqual(ids);
-  expect(uuidV7(MS, 1)).not.toBe(uuidV7(MS, 1));
+  expect(uuidv7(MS, 1)).not.toBe(uuidv7(MS, 1));
   for (const id of ids) {
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   }
