@@ -1,8 +1,18 @@
 /** A project outside the repository: installs the published packages, compiles against them and imports them. */
 
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { bin, run, runTsc } from "./process.ts";
 import { scopeSetting } from "./release/registry.ts";
 import {
@@ -309,14 +319,24 @@ async function installNode(major: string): Promise<string> {
   const folder = join(cache, "halyard", `node-${major}`);
   const node = join(folder, "node_modules", ".bin", "node");
   if (existsSync(node)) return node;
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(dirname(folder), { recursive: true });
+  // Another rehearsal may install at the same time, so the folder gets its name when it is complete.
+  // Only an interrupted installation of an earlier version has the name without the program.
+  if (existsSync(folder) && !existsSync(node)) rmSync(folder, { recursive: true });
+  const unnamed = mkdtempSync(`${folder}.`);
   const { ok, output } = await run("npm", [
     "install",
     "--prefix",
-    folder,
+    unnamed,
     "--loglevel=error",
     `node@${major}`,
   ]);
   if (!ok) throw new Error(`Cannot install Node ${major}:\n${output}`);
+  try {
+    renameSync(unnamed, folder);
+  } catch (error) {
+    rmSync(unnamed, { recursive: true });
+    if (!existsSync(node)) throw error;
+  }
   return node;
 }
