@@ -32,17 +32,24 @@ function listPages(): Page[] {
     }));
 }
 
-/** Writes the pages into `folder`, where the packages are installed, one folder for each page. */
-function writePages(folder: string): Page[] {
+/**
+ * Writes the pages below `folder`, where the packages are installed, one folder for each page. Steps run side by side, so
+ * each has a copy of its own: a compiler must not read a file that another step is writing.
+ */
+function writePages(
+  folder: string,
+  step: string,
+): { readonly copy: string; readonly pages: readonly Page[] } {
+  const copy = join(folder, "guide", step);
   const pages = listPages();
   for (const { name, blocks } of pages) {
     for (const block of blocks) {
-      const file = join(folder, "guide", name, block.name);
+      const file = join(copy, name, block.name);
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, block.code);
     }
   }
-  return pages;
+  return { copy, pages };
 }
 
 /**
@@ -50,8 +57,8 @@ function writePages(folder: string): Page[] {
  * differently for all routers of a program.
  */
 export function compileGuide(folder: string, compiler: Compiler): Promise<Outcome> {
-  writePages(folder);
-  const project = join(folder, "guide", `tsconfig.${compiler}.json`);
+  const { copy } = writePages(folder, compiler);
+  const project = join(copy, "tsconfig.json");
   const compilerOptions = {
     target: "ES2022",
     lib: ["ES2022", "DOM", "DOM.Iterable", "ESNext.Disposable"],
@@ -77,11 +84,12 @@ export function compileGuide(folder: string, compiler: Compiler): Promise<Outcom
 
 /** Starts the first example of each page that Node can run. A server must listen; anything else must end with code 0. */
 export async function runGuide(folder: string): Promise<Outcome> {
-  for (const { name, blocks, isFollowed: isElsewhere } of writePages(folder)) {
+  const { copy, pages } = writePages(folder, "started");
+  for (const { name, blocks, isFollowed: isElsewhere } of pages) {
     const first = isElsewhere || ELSEWHERE.has(name) ? undefined : firstProgram(blocks);
     if (first === undefined) continue;
     const args = first.endsWith(".test.ts") ? ["--test"] : [];
-    const { ok, output } = await startsOrEnds(first, join(folder, "guide", name), [PORT], args);
+    const { ok, output } = await startsOrEnds(first, join(copy, name), [PORT], args);
     if (!ok) return { ok, output: `docs/guide/${name}.md: the first example does not run.\n${output}` };
   }
   return { ok: true, output: "" };
