@@ -1,4 +1,7 @@
-/** Finds what must not be committed: machine paths, registry hosts, muted tests, unfinished source. */
+/**
+ * Finds what must not be committed: machine paths, registry hosts, muted tests, connections whose errors end a run,
+ * unfinished source.
+ */
 
 interface Rule {
   readonly about: string;
@@ -7,6 +10,9 @@ interface Rule {
 }
 
 const isTest = (file: string): boolean => /\.test\.tsx?$|(?:^|\/)test\//.test(file);
+/** Runs only while the repository is tested or measured. Examples are whole applications, which listen themselves. */
+const isPrivate = (file: string): boolean =>
+  isTest(file) || (/^(?:bench|services|tools)\//.test(file) && file !== "services/postgres-pool.ts");
 const isSource = (file: string): boolean => /^packages\/[^/]+\/src\//.test(file);
 const isLock = (file: string): boolean => file.endsWith("package-lock.json");
 
@@ -30,6 +36,17 @@ const RULES: readonly Rule[] = [
     about: "a test that is muted, or that mutes all others",
     applies: isTest,
     pattern: /\.(?:only|skip|todo)(?=[.(])/,
+  },
+  {
+    about:
+      "a PostgreSQL pool whose errors end the process; open it with openPool() of services/postgres-pool.ts",
+    applies: isPrivate,
+    pattern: /\bnew (?:\w+\.)?(?:Postgres|Pg)?Pool\(/,
+  },
+  {
+    about: 'a Redis client whose errors end the process; add .on("error", …) before .connect()',
+    applies: isPrivate,
+    pattern: /\bawait create(?:Client|Cluster|Sentinel)\((?!.*\.on\("error").*\)\.connect\(/,
   },
   {
     about: "unfinished work; finish it or open an issue",

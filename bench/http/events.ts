@@ -1,5 +1,6 @@
 /** Measures the cost of an event over HTTP, in the server and in the database, against the same by hand. */
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
+import type { Pool } from "pg";
 import { z } from "zod";
 import { median, pairSamples, planRounds, type Sample } from "../judge.ts";
 import { type Effort, type Finding, isSmoke, type Measurement } from "../measurement.ts";
@@ -66,9 +67,7 @@ type Results = ReadonlyMap<string, readonly (EventSample | undefined)[]>;
 
 async function runAll(comparison: EventComparison, effort: Effort): Promise<Results> {
   const world = await createWorld(isSmoke(effort) ? FEW_PEOPLE : PEOPLE);
-  const pool = new Pool({ connectionString: world.databaseUrl, max: 1 });
-  // A connection that is still closing is terminated when the database is dropped.
-  pool.on("error", () => undefined);
+  const pool = openPool({ connectionString: world.databaseUrl, max: 1 });
   try {
     const contestants = contestantsOf(comparison, world);
     const rounds: Map<string, EventSample>[] = [];

@@ -1,5 +1,5 @@
 import { closeFeatureFlags, type EventSink } from "@halyard/flags";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { createWorld, type World } from "../http/world.ts";
 import { median } from "../judge.ts";
 import { type Effort, type Finding, isSmoke, type Measurement } from "../measurement.ts";
@@ -48,9 +48,7 @@ export const measurement: Measurement = {
 
 /** Bytes of a row of each table, with its indexes. */
 async function measure(world: World, effort: Effort): Promise<Map<string, number>> {
-  const pool = new Pool({ connectionString: world.databaseUrl, max: 1 });
-  // A connection that is still closing is terminated when the database is dropped.
-  pool.on("error", () => undefined);
+  const pool = openPool({ connectionString: world.databaseUrl, max: 1 });
   try {
     for (const [, table] of STORED) await pool.query(`truncate ${table}`);
     await store(world, isSmoke(effort) ? EVENTS / 100 : EVENTS);

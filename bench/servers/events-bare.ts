@@ -1,12 +1,12 @@
 /** Events by hand without HTTP: groups of 1,000, with the same concurrency as ours, for a number of seconds. */
 import { randomUUID } from "node:crypto";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { keys } from "./flags/flags.ts";
 import { type BareEvent, GROUP_ROWS, insertGroup, LANES } from "./flags/grouped-insert.ts";
 import { serveRuns } from "./shared/control.ts";
 
 const [databaseUrl = ""] = process.argv.slice(2);
-const pool = new Pool({ connectionString: databaseUrl, max: LANES });
+const pool = openPool({ connectionString: databaseUrl, max: LANES });
 
 function group(): BareEvent[] {
   const at = new Date().toISOString();

@@ -2,14 +2,14 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { type BareEvent, createGroups } from "./flags/grouped-insert.ts";
 import { USER_ID_LENGTH } from "./flags/people.ts";
 
 type Sent = Pick<BareEvent, "flagKey" | "event" | "value" | "properties">;
 
 const [databaseUrl = ""] = process.argv.slice(2);
-const write = createGroups(new Pool({ connectionString: databaseUrl, max: 10 }));
+const write = createGroups(openPool({ connectionString: databaseUrl, max: 10 }));
 
 async function answer(cookie: string, text: string, response: ServerResponse): Promise<void> {
   const from = cookie.indexOf("=") + 1;

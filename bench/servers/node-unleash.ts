@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { ADMIN_TOKEN, FRONTEND_TOKEN, setUpUnleash } from "./flags/unleash-setup.ts";
 
 type Unleash = { start(options: object): Promise<{ readonly server: Server }> };
@@ -18,7 +18,7 @@ const [folder = "", databaseUrl = ""] = process.argv.slice(2);
 const entry = createRequire(join(folder, "package.json")).resolve("unleash-server");
 const { start }: Unleash = await import(pathToFileURL(entry).href);
 
-const pool = new Pool({ connectionString: databaseUrl, max: 1 });
+const pool = openPool({ connectionString: databaseUrl, max: 1 });
 const { rows } = await pool.query("select 1 from pg_namespace where nspname = $1", [SCHEMA]);
 const isNew = rows.length === 0;
 if (isNew) await pool.query(`create schema ${SCHEMA}`);

@@ -79,7 +79,7 @@ async function fill(id: string, count: number): Promise<void> {
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const admin = createClient({ url });
+const admin = createClient({ url }).on("error", () => {});
 await admin.connect();
 const brokerBytes = async (): Promise<number> => {
   const stats = await admin.info("stats");

@@ -14,5 +14,8 @@ export function openDatabase(url: string | undefined): Database {
     return { driver, close: async () => driver.close() };
   }
   const driver = new Pool({ connectionString: url });
+  driver.on("error", (error) =>
+    console.error("An idle database connection was lost. The pool opens a new one.", error.message),
+  );
   return { driver, close: () => driver.end() };
 }

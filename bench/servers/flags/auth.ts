@@ -1,7 +1,7 @@
 /** An application with flags, set up as documented: Better Auth on PostgreSQL, limits off. */
 import { defineTrusted, type EventSink, featureFlags } from "@halyard/flags";
+import { openPool } from "@halyard/services/postgres-pool";
 import { betterAuth } from "better-auth";
-import { Pool } from "pg";
 
 /** The application's base URL. Requests name it on every port. */
 export const ORIGIN = "http://flags.example";
@@ -21,7 +21,7 @@ export function createAuth(
   databaseUrl: string,
   { isQuiet = false, sinks, isTrusting = false }: AuthOptions = {},
 ) {
-  const pool = new Pool({ connectionString: databaseUrl, max: 10 });
+  const pool = openPool({ connectionString: databaseUrl, max: 10 });
   const auth = betterAuth({
     baseURL: ORIGIN,
     secret: SECRET,

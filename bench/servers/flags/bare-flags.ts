@@ -1,6 +1,6 @@
 /** Our engine by hand: the same flags and bytes, without checks, counts and limits. */
 import { type CompiledFlag, compileFlag, type Evaluation } from "@halyard/flags/engine";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { flags, rule } from "./flags.ts";
 import { emailOf, USER_ID_LENGTH } from "./people.ts";
 
@@ -23,7 +23,7 @@ type Attributes = Readonly<Record<string, string | number>>;
 
 /** The service generates the salts of rules, so they are read from its tables. */
 export async function readBareFlags(databaseUrl: string): Promise<BareFlags> {
-  const pool = new Pool({ connectionString: databaseUrl, max: 1 });
+  const pool = openPool({ connectionString: databaseUrl, max: 1 });
   const salts = await pool.query<{ key: string; id: string; salt: string }>(
     `select flag.key, rule."ruleId" as id, rule.salt from "featureFlag" flag join "featureFlagRule" rule on rule."flagId" = flag."flagId"`,
   );

@@ -11,7 +11,9 @@ const SUBJECT = "room.general";
 const buses: Readonly<Record<string, (url: string, deliver: Deliver) => Promise<Publish>>> = {
   redis: async (url, deliver) => {
     const { createClient } = await import("redis");
-    const speaking = await createClient({ url }).connect();
+    const speaking = await createClient({ url })
+      .on("error", () => {})
+      .connect();
     const listening = await speaking.duplicate().connect();
     await listening.subscribe(CHANNEL, deliver);
     return (text) => speaking.publish(CHANNEL, text);

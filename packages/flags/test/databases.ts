@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createMariadbDatabase, createPostgresDatabase } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { createPool, type Pool as MysqlPool } from "mysql2/promise";
-import { type PoolConfig, Pool as PostgresPool } from "pg";
+import type { PoolConfig, Pool as PostgresPool } from "pg";
 
 export interface FreshDatabase<Driver> {
   /** Opens a separate connection or pool, as another process would have. */
@@ -29,14 +30,12 @@ export async function freshPostgres({ options }: PostgresOptions = {}): Promise<
   return {
     url,
     connect(config) {
-      const database = new PostgresPool({
+      const database = openPool({
         connectionString: url,
         max: 5,
         ...(options && { options }),
         ...config,
       });
-      // Sockets may close after the pool has ended. An error of such a socket when the database is dropped is harmless.
-      database.on("error", () => {});
       return { database, close: () => database.end() };
     },
     drop,

@@ -4,7 +4,8 @@ import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Program, spawnProgram } from "@halyard/services";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
+import type { Pool } from "pg";
 import { featureFlagsPostgresMigration } from "../src/store/events/postgres/tables.ts";
 import { createRandom, type Random } from "./engine/random.ts";
 import { startHost } from "./host.ts";
@@ -70,9 +71,7 @@ function eventOf(number: number): { flagKey: string; event: string; value: numbe
 
 export async function runStorm(options: StormOptions): Promise<StormResult> {
   const random = createRandom(options.seed);
-  const pool = new Pool({ connectionString: options.url, max: 4 });
-  pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const pool = openPool({ connectionString: options.url, max: 4 });
   const first = await startHost({ database: pool });
   for (let at = 0; at < FLAGS; at++) {
     await first.auth.api.createFeatureFlag({ body: { key: `flag-${at}`, name: "N", type: "boolean" } });

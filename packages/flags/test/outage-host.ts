@@ -1,6 +1,7 @@
 /** A host with the fast path whose connection to PostgreSQL the test can cut, and a second host that stays connected. */
 import { createPostgresDatabase } from "@halyard/services";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
+import type { Pool } from "pg";
 import { expect, onTestFinished } from "vitest";
 import { openTcpProxy, type TcpProxy } from "./contract/tcp-proxy.ts";
 import { type Host, type Person, startHost } from "./host.ts";
@@ -20,10 +21,7 @@ export interface OutageHost {
 }
 
 function poolOf(connectionString: string): Pool {
-  const pool = new Pool({ connectionString, max: 4 });
-  pool.on("error", () => {});
-  // Without a listener, `pg` ends the process if a connection is lost during a query.
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const pool = openPool({ connectionString, max: 4 });
   onTestFinished(() => pool.end());
   return pool;
 }

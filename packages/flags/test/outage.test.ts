@@ -1,9 +1,9 @@
 /** Checks that a node evaluates from its snapshot while the database is unreachable, and catches up afterwards. */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { createPostgresDatabase } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
-import { Pool } from "pg";
 import { afterEach, describe, expect, test } from "vitest";
 import { createTables } from "../src/model/tables.ts";
 import type { FlagStore } from "../src/store/flag-store.ts";
@@ -29,10 +29,7 @@ async function setUp(): Promise<{
   cleanUp.push(line.close);
   const warnings: string[] = [];
   const open = async (connectionString: string, warn: (message: string) => void) => {
-    const pool = new Pool({ connectionString, max: 3 });
-    pool.on("error", () => {});
-    // Without a listener, `pg` ends the process if a connection is lost during a query.
-    pool.on("connect", (client) => client.on("error", () => {}));
+    const pool = openPool({ connectionString, max: 3 });
     const options = {
       database: pool,
       secret: "a secret that is only good enough for tests, which is all it does",

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createPostgresDatabase, type Program, spawnProgram } from "@halyard/services";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { featureFlagsPostgresMigration } from "../src/store/events/postgres/tables.ts";
 import { startHost } from "./host.ts";
 
@@ -47,7 +47,7 @@ interface Shown {
 
 export async function runFlagSoak(soak: FlagSoak): Promise<FlagSoakResult> {
   const { url, drop } = await createPostgresDatabase();
-  const pool = new Pool({ connectionString: url, max: 2 });
+  const pool = openPool({ connectionString: url, max: 2 });
   const host = await startHost({ database: pool });
   await pool.query(featureFlagsPostgresMigration);
   const { id: userId } = await host.person("admin", "admin");

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { createPostgresDatabase } from "@halyard/services";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { createRandom } from "./engine/random.ts";
 import { compare, type Findings } from "./flag-lives.ts";
 import { startHost } from "./host.ts";
@@ -15,7 +15,7 @@ const MAX_STATEMENTS = 90;
 export async function runDeaths({ deaths, seed }: { deaths: number; seed: number }): Promise<Findings> {
   const random = createRandom(seed);
   const { url, drop } = await createPostgresDatabase();
-  const pool = new Pool({ connectionString: url, max: 4 });
+  const pool = openPool({ connectionString: url, max: 4 });
   const host = await startHost({ database: pool });
   try {
     const history = new Map<string, boolean>();

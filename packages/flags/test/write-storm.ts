@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type PrivateServer, spawnProgram, startPostgres } from "@halyard/services";
-import { Pool } from "pg";
+import { openPool } from "@halyard/services/postgres-pool";
 import { featureFlagsPostgresMigration } from "../src/store/events/postgres/tables.ts";
 import { createRandom } from "./engine/random.ts";
 import { type Attempt, compare, type Findings, type FlagApi, liveFlag } from "./flag-lives.ts";
@@ -37,9 +37,7 @@ const READ = "read-all-the-time";
 export async function runWriteStorm(options: WriteStormOptions): Promise<WriteStormResult> {
   const random = createRandom(options.seed);
   const server = await startPostgres();
-  const pool = new Pool({ connectionString: server.url, max: 4 });
-  pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const pool = openPool({ connectionString: server.url, max: 4 });
   const host = await startHost({ database: pool });
   await pool.query(featureFlagsPostgresMigration);
   const { id: userId } = await host.person("admin", "admin");

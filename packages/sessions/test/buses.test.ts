@@ -1,10 +1,10 @@
 /** Announcements between processes, on each bus. */
 import { createPostgresDatabase, createRedisPrefix } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { connectSessions, findCaller, followCaller, type SessionBus } from "@halyard/sessions";
 import { postgresSessionBus } from "@halyard/sessions/postgres";
 import { redisSessionBus } from "@halyard/sessions/redis";
 import { Redis } from "ioredis";
-import { Pool } from "pg";
 import { createClient } from "redis";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createStore, startAuth } from "./host.ts";
@@ -33,8 +33,7 @@ const BUSES: readonly { name: string; start(): Promise<BusUnderTest> }[] = [
       const { url, drop } = await createPostgresDatabase();
       onTestFinished(drop);
       const open = () => {
-        const pool = new Pool({ connectionString: url, max: 3 });
-        pool.on("error", () => {});
+        const pool = openPool({ connectionString: url, max: 3 });
         onTestFinished(() => pool.end());
         return pool;
       };

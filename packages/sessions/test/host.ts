@@ -1,10 +1,10 @@
 /** A Better Auth instance for tests: on SQLite or PostgreSQL, with or without Redis as secondary storage. */
 import { DatabaseSync } from "node:sqlite";
 import { createPostgresDatabase, createRedisPrefix } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { admin, bearer, multiSession, oneTimeToken, organization } from "better-auth/plugins";
-import { Pool } from "pg";
 import { createClient } from "redis";
 import { onTestFinished } from "vitest";
 
@@ -64,8 +64,7 @@ async function createSqlite(atEnd: AtEnd): Promise<[BetterAuthOptions["database"
 
 async function createPostgres(atEnd: AtEnd): Promise<[BetterAuthOptions["database"], Execute]> {
   const { url, drop } = await createPostgresDatabase();
-  const pool = new Pool({ connectionString: url, max: 5 });
-  pool.on("error", () => {});
+  const pool = openPool({ connectionString: url, max: 5 });
   atEnd(async () => {
     await pool.end();
     await drop();

@@ -1,12 +1,12 @@
 /** Callers whose credentials Better Auth has verified before: they are recognized, and what changed since counts. */
 
 import { createPostgresDatabase } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { findCaller } from "@halyard/sessions";
 import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from "better-auth";
 import { APIError, createAuthMiddleware } from "better-auth/api";
 import { getMigrations } from "better-auth/db/migration";
 import { bearer, customSession } from "better-auth/plugins";
-import { Pool } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createStore, type Host, STORES, startAuth } from "./host.ts";
 
@@ -85,7 +85,7 @@ describe.each(STORES.filter(({ storage }) => !storage))(
 /** An instance with rules of its own, and a user. */
 async function withRules(more: Pick<BetterAuthOptions, "hooks">, plugins: BetterAuthPlugin[]) {
   const { url, drop } = await createPostgresDatabase();
-  const pool = new Pool({ connectionString: url, max: 3 });
+  const pool = openPool({ connectionString: url, max: 3 });
   onTestFinished(async () => {
     await pool.end();
     await drop();

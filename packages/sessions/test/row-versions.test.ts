@@ -1,9 +1,9 @@
 /** Changed sessions, found by the versions of their rows in PostgreSQL. */
 import { createPostgresDatabase } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { admin, organization } from "better-auth/plugins";
-import { Pool } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createRowVersions, type VersionedSession } from "../src/live/row-versions.ts";
 
@@ -20,7 +20,7 @@ interface HostOptions {
 /** A host with users, each with a session and a membership in the active organization. */
 async function setUp({ more = {}, hasOrganizations = true }: HostOptions = {}) {
   const { url, drop } = await createPostgresDatabase();
-  const pool = new Pool({ connectionString: url, max: 2 });
+  const pool = openPool({ connectionString: url, max: 2 });
   onTestFinished(async () => {
     await pool.end();
     await drop();

@@ -52,7 +52,9 @@ brokerContract("Redis, by Bun's client", async () => {
   const server = await startRedis();
   const program = await start("bun-redis.ts", { REDIS: server.url, PREFIX: "halyard:" });
   const write = async (channel: string, text: string) => {
-    const client = await createClient({ url: server.url }).connect();
+    const client = await createClient({ url: server.url })
+      .on("error", () => {})
+      .connect();
     await client.publish(channel, text);
     client.destroy();
   };

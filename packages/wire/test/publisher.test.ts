@@ -21,7 +21,9 @@ const Kept = channel("kept:{id}", { params, events: [Said], history: { size: 10,
 const GENERAL = { id: "general" };
 
 const { url, prefix } = await createRedisPrefix();
-const admin = await createClient({ url }).connect();
+const admin = await createClient({ url })
+  .on("error", () => {})
+  .connect();
 afterAll(() => admin.destroy());
 
 /** A member of the channel in another process: its server has a pub/sub of its own. */

@@ -9,7 +9,9 @@ import { brokerContract } from "./contract/broker.ts";
 async function broker(connect: (url: string) => RedisClient) {
   const server = await startRedis();
   const write = async (channel: string, text: string) => {
-    const client = await createClient({ url: server.url }).connect();
+    const client = await createClient({ url: server.url })
+      .on("error", () => {})
+      .connect();
     await client.publish(channel, text);
     client.destroy();
   };
@@ -33,7 +35,9 @@ async function clusterBroker(connect: (url: string) => RedisClient) {
   };
   const server = { ...node, restart };
   const write = async (channel: string, text: string) => {
-    const client = await createClient({ url: server.url }).connect();
+    const client = await createClient({ url: server.url })
+      .on("error", () => {})
+      .connect();
     await client.sPublish(channel, text);
     client.destroy();
   };

@@ -30,7 +30,9 @@ pubsubContract("Redis, by ioredis", async () => bus(new Redis(url, { lazyConnect
 
 test("a process subscribes only to the topics for which it has subscribers", async () => {
   const { near, stop } = bus(createClient({ url }), `${prefix}:interest`);
-  const client = await createClient({ url }).connect();
+  const client = await createClient({ url })
+    .on("error", () => {})
+    .connect();
   const channels = async () =>
     (await client.pubSubChannels(`${prefix}:interest:*`))
       .filter((channel) => channel.includes(":t:"))

@@ -32,7 +32,9 @@ function limiter(client: Client, bucket: TokenBucket): TestLimiter {
   };
 }
 
-const nodeRedis = await createClient({ url }).connect();
+const nodeRedis = await createClient({ url })
+  .on("error", () => {})
+  .connect();
 const ioredis = new Redis(url);
 let cluster: PrivateCluster;
 let nodeRedisCluster: ReturnType<typeof createCluster>;
@@ -40,7 +42,7 @@ let ioredisCluster: Cluster;
 beforeAll(async () => {
   cluster = await startRedisCluster({ masters: 3 });
   nodeRedisCluster = createCluster({ rootNodes: cluster.urls.map((node) => ({ url: node })) });
-  await nodeRedisCluster.connect();
+  await nodeRedisCluster.on("error", () => {}).connect();
   ioredisCluster = new Cluster([...cluster.urls]);
 });
 afterAll(async () => {

@@ -17,6 +17,7 @@ import {
 } from "@halyard/flags";
 import { liveFlags } from "@halyard/flags/live";
 import { createPostgresDatabase } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { createRouter } from "@halyard/wire";
 import { betterAuthSession, type SessionData } from "@halyard/wire/better-auth";
 import { createNodeHandler } from "@halyard/wire/node";
@@ -26,7 +27,7 @@ import { toNodeHandler } from "better-auth/node";
 import { admin, organization } from "better-auth/plugins";
 import { createAccessControl } from "better-auth/plugins/access";
 import { adminAc, defaultStatements, userAc } from "better-auth/plugins/admin/access";
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import { build } from "vite";
 import { createConsoleFrom } from "../../src/server/create-console.ts";
 
@@ -126,9 +127,7 @@ export async function startApplication(
   fill?: (database: Pool) => Promise<void>,
 ): Promise<Application> {
   const [folder, { url: databaseUrl, drop }] = await Promise.all([buildApp(), createPostgresDatabase()]);
-  const pool = new Pool({ connectionString: databaseUrl, max: 5 });
-  // Sockets may close after the database is dropped.
-  pool.on("error", () => {});
+  const pool = openPool({ connectionString: databaseUrl, max: 5 });
   let isLost = false;
   let handle: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined;
   const server = createServer((request, response) => {

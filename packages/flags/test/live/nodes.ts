@@ -1,9 +1,9 @@
 /** Processes with live flags, with a Redis between them. Both can be killed and started again. */
 import type { FeatureFlagsBus } from "@halyard/flags";
 import { freePort, type Program, spawnProgram, startRedis } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { connectSessions } from "@halyard/sessions";
 import { redisSessionBus } from "@halyard/sessions/redis";
-import { Pool } from "pg";
 import type { Host } from "../host.ts";
 import { connectRedis } from "../redis-storage.ts";
 import { createNodeBus, type NodeBus } from "./node-bus.ts";
@@ -42,7 +42,7 @@ export async function createNodes(
   { bus = "Redis", pollMs = 500 }: NodeOptions = {},
 ): Promise<LiveNodes> {
   const redis = await startRedis();
-  const pool = new Pool({ connectionString: databaseUrl, max: 4 });
+  const pool = openPool({ connectionString: databaseUrl, max: 4 });
   const clients: Awaited<ReturnType<typeof connectRedis>>[] = [];
   const openClient = async () => {
     const client = await connectRedis(redis.url);
