@@ -64,7 +64,7 @@ export async function plantFor({ host }: OutageHost, person: Person): Promise<st
 }
 
 /** Evaluates repeatedly for the given time, and returns each response with the time since the start. */
-export async function keepAsking(
+async function keepAsking(
   { node }: OutageHost,
   key: string,
   person: Person,

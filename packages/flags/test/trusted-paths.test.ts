@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { freshPostgres } from "./databases.ts";
 import { type Host, type HostOptions, type Person, startHost } from "./host.ts";
 import { memoryHost } from "./memory-host.ts";
+import { moveClocks } from "./moved-clocks.ts";
 import { DATABASES, FIELDS, ruled, sessionOf, setFields, TRUSTED, when } from "./trusted-host.ts";
 import { wrapHost } from "./wrapped-host.ts";
 
@@ -132,6 +133,7 @@ describe.each(DATABASES)("a change by another process counts within 5 s (%s)", (
 });
 
 test("with the option `postgres`, rows in use are read again only after a change, and every change counts within 5 s", async () => {
+  const clocks = moveClocks();
   const { connect, drop } = await freshPostgres();
   onTestFinished(drop);
   const { database, close } = connect();
@@ -147,10 +149,6 @@ test("with the option `postgres`, rows in use are read again only after a change
   const { adapter } = await host.auth.$context;
   const findMany = vi.spyOn(adapter, "findMany");
   const reads = () => findMany.mock.calls.filter(([{ select }]) => select?.length === 2).length;
-  const realNow = performance.now.bind(performance);
-  let aheadMs = 0;
-  vi.spyOn(performance, "now").mockImplementation(() => realNow() + aheadMs);
-  onTestFinished(() => void vi.restoreAllMocks());
   const answers = async () => {
     const { json } = await host.call("POST", "/feature-flags/evaluate-batch", {
       as: user,
@@ -161,14 +159,14 @@ test("with the option `postgres`, rows in use are read again only after a change
   expect(await answers()).toEqual(["no", "no", "no"]);
   expect(reads()).toBe(3);
   for (let round = 0; round < 3; round++) {
-    aheadMs += 5000;
+    clocks.pass(5000);
     expect(await answers()).toEqual(["no", "no", "no"]);
   }
   expect(reads()).toBe(3);
   await database.query(`update "user" set plan = 'new' where id = $1`, [user.id]);
   await database.query(`update session set channel = 'new' where id = $1`, [sessionId]);
   await database.query(`update organization set tier = 'new' where id = $1`, [acme]);
-  aheadMs += 5000;
+  clocks.pass(5000);
   expect(await answers()).toEqual(["yes", "yes", "yes"]);
   expect(reads()).toBe(6);
 });
