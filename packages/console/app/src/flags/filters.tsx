@@ -1,9 +1,8 @@
 /** Search and filters of the list. They are in the address, so that a link shows the same list. */
 import { getRouteApi } from "@tanstack/react-router";
-import { SearchIcon } from "lucide-react";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
-import { TYPING_PAUSE_MS } from "../ui/typing.ts";
+import { SearchInput } from "../ui/search-input.tsx";
 import { DEFAULT_SORT, type FlagsSearch } from "./search.ts";
 
 const route = getRouteApi("/");
@@ -17,7 +16,12 @@ export function Filters(): ReactNode {
     void navigate({ search: (before) => defined({ ...before, ...change }), replace: true });
   return (
     <search className="filters">
-      <SearchInput q={search.q ?? ""} onChange={(q) => set({ q: q === "" ? undefined : q })} />
+      <SearchInput
+        label={texts.flags.search}
+        hint={texts.flags.searchHint}
+        q={search.q ?? ""}
+        onChange={(q) => set({ q: q === "" ? undefined : q })}
+      />
       <Choice
         label={texts.flags.state}
         value={search.state ?? ""}
@@ -41,40 +45,6 @@ export function Filters(): ReactNode {
         onChange={(sort) => set({ sort: sort === DEFAULT_SORT ? undefined : sort })}
       />
     </search>
-  );
-}
-
-function SearchInput({ q, onChange }: { q: string; onChange: (q: string) => void }): ReactNode {
-  const [typed, setTyped] = useState(q);
-  /** What the address has because of this field. Any other change of the address comes from elsewhere and wins. */
-  const sent = useRef(q);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the pause
-  useEffect(() => {
-    if (typed.trim() === sent.current) return;
-    const timer = setTimeout(() => {
-      sent.current = typed.trim();
-      onChange(sent.current);
-    }, TYPING_PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [typed]);
-  useEffect(() => {
-    if (q === sent.current) return;
-    sent.current = q;
-    setTyped(q);
-  }, [q]);
-  return (
-    <div className="search">
-      <SearchIcon aria-hidden size={16} />
-      <input
-        type="search"
-        aria-label={texts.flags.search}
-        placeholder={texts.flags.searchHint}
-        value={typed}
-        onChange={({ target }) => setTyped(target.value)}
-        onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}
-      />
-      <kbd>/</kbd>
-    </div>
   );
 }
 

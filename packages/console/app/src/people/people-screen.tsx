@@ -1,27 +1,19 @@
 /** Finds people, to see which flags they get and why. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { SearchIcon, Users } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { Users } from "lucide-react";
+import type { ReactNode } from "react";
 import { peopleQuery } from "../api/queries.ts";
 import { texts } from "../texts.ts";
 import { Avatar } from "../ui/avatar.tsx";
+import { SearchInput } from "../ui/search-input.tsx";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
-import { TYPING_PAUSE_MS } from "../ui/typing.ts";
 
 const route = getRouteApi("/people");
 
 export function PeopleScreen(): ReactNode {
   const { q = "" } = route.useSearch();
   const navigate = route.useNavigate();
-  const [typed, setTyped] = useState(q);
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      const next = typed.trim();
-      void navigate({ search: next === "" ? {} : { q: next }, replace: true });
-    }, TYPING_PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [typed, navigate]);
   const list = useInfiniteQuery(peopleQuery(q));
   const people = list.data?.pages.flatMap((page) => page.people) ?? [];
   return (
@@ -33,17 +25,12 @@ export function PeopleScreen(): ReactNode {
         </div>
       </header>
       <search className="filters">
-        <div className="search">
-          <SearchIcon aria-hidden size={16} />
-          <input
-            type="search"
-            aria-label={texts.people.search}
-            placeholder={texts.people.searchHint}
-            value={typed}
-            onChange={({ target }) => setTyped(target.value)}
-          />
-          <kbd>/</kbd>
-        </div>
+        <SearchInput
+          label={texts.people.search}
+          hint={texts.people.searchHint}
+          q={q}
+          onChange={(next) => void navigate({ search: next === "" ? {} : { q: next }, replace: true })}
+        />
       </search>
       {list.isPending ? (
         <Loading />

@@ -33,6 +33,31 @@ export function checkScreens(stage: Stage): void {
       expect(await stage.valueFor(key, stage.people[1].id)).toBe(true);
     });
 
+    it("a person who is chosen right after the search opens, however long that screen takes to load", async () => {
+      const { page } = await stage.enter("/people", { isAlone: true });
+      const person = page.getByRole("link", { name: /Cleo Park/ });
+      await person.waitFor();
+      const loading = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      await page.route(/person-screen[^/]*\.js/, async (route) => {
+        loading.resolve();
+        await released.promise;
+        await route.continue();
+      });
+      await page.clock.install();
+      // Both in one task of the page, so that the search still waits when the link is pressed.
+      await page.evaluate(() => {
+        const field = document.querySelector<HTMLInputElement>("input[type=search]");
+        Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set?.call(field, "Cleo");
+        field?.dispatchEvent(new Event("input", { bubbles: true }));
+        [...document.querySelectorAll("a")].find((link) => link.textContent.includes("Cleo Park"))?.click();
+      });
+      await loading.promise;
+      await page.clock.fastForward(1_000);
+      released.resolve();
+      await page.getByRole("heading", { name: "Cleo Park" }).waitFor();
+    });
+
     it("History shows the difference of a change, and reverts it", async () => {
       const { id, key } = await stage.createFlag({ rolloutPercentage: 10 });
       await stage.app.auth.api.updateFeatureFlag({ body: { id, rolloutPercentage: 90 } });
