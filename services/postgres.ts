@@ -97,15 +97,27 @@ function waitForClients(database: string): string {
   end $$`;
 }
 
+export interface PostgresDatabaseOptions {
+  /** Commits wait for the disk. Default false. */
+  readonly isMeasured?: boolean;
+  /** The URL of a database that no client uses, whose tables and rows the new one has. Default: none. */
+  readonly copyOf?: string;
+}
+
 /**
- * Creates an empty database on the shared PostgreSQL server. Its commits do not wait for the disk, unless they are measured
+ * Creates a database on the shared PostgreSQL server. Its commits do not wait for the disk, unless they are measured
  * (`isMeasured`): they survive a crash of a client, and that of the server is tested with private ones.
  */
-export async function createPostgresDatabase({ isMeasured = false } = {}): Promise<TestDatabase> {
+export async function createPostgresDatabase({
+  isMeasured = false,
+  copyOf,
+}: PostgresDatabaseOptions = {}): Promise<TestDatabase> {
   const server = await runningUrl(postgres);
   const name = uniqueName();
   // template0 never has connections, so files that start together do not disturb each other.
-  await queryOnce(server, `create database ${name} template template0 encoding 'UTF8'`);
+  const template = copyOf === undefined ? "template0" : new URL(copyOf).pathname.slice(1);
+  if (copyOf !== undefined) await queryOnce(server, waitForClients(template));
+  await queryOnce(server, `create database ${name} template ${template} encoding 'UTF8'`);
   if (!isMeasured) await queryOnce(server, `alter database ${name} set synchronous_commit = off`);
   const url = new URL(server);
   url.pathname = `/${name}`;

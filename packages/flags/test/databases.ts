@@ -27,6 +27,11 @@ export interface FreshPostgres extends FreshDatabase<PostgresPool> {
 
 export async function freshPostgres({ options }: PostgresOptions = {}): Promise<FreshPostgres> {
   const { url, drop } = await createPostgresDatabase();
+  return { ...existingPostgres(url, options), drop };
+}
+
+/** A database that another process creates and drops. */
+export function existingPostgres(url: string, options?: string): FreshPostgres {
   return {
     url,
     connect(config) {
@@ -38,7 +43,7 @@ export async function freshPostgres({ options }: PostgresOptions = {}): Promise<
       });
       return { database, close: () => database.end() };
     },
-    drop,
+    drop: async () => {},
   };
 }
 
@@ -60,12 +65,17 @@ export interface FreshSqlite extends FreshDatabase<DatabaseSync> {
 export async function freshSqlite(): Promise<FreshSqlite> {
   const directory = mkdtempSync(join(tmpdir(), "halyard-flags-"));
   const path = join(directory, "app.db");
+  return { ...existingSqlite(path), drop: async () => rmSync(directory, { recursive: true }) };
+}
+
+/** A file that another process creates and removes. */
+export function existingSqlite(path: string): FreshSqlite {
   return {
     path,
     connect() {
       const database = new DatabaseSync(path, { timeout: 5000 });
       return { database, close: async () => database.close() };
     },
-    drop: async () => rmSync(directory, { recursive: true }),
+    drop: async () => {},
   };
 }

@@ -1,14 +1,7 @@
 /** Checks that the fast path answers most requests itself, with the same bytes as Better Auth. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type BothPaths,
-  compare,
-  invite,
-  type PathsOptions,
-  type People,
-  plant,
-  startBothPaths,
-} from "./both-paths.ts";
+import { type BothPaths, compare, type PathsOptions, startBothPaths } from "./both-paths.ts";
+import { invite, type People, plant } from "./generated-requests.ts";
 import { HOOKED } from "./hook-plugins.ts";
 import { memoryHost } from "./memory-host.ts";
 import { plantInOrganization } from "./organization-flags.ts";

@@ -1,6 +1,6 @@
 /** Generates malformed requests: valid ones with one to three random changes, repeatable by seed. */
 import type { Host, Person } from "./host.ts";
-import { newKey } from "./memory-host.ts";
+import { newKey } from "./new-key.ts";
 
 export interface Tally {
   requests: number;
@@ -186,7 +186,7 @@ async function seedsOf(host: Host): Promise<Seed[]> {
 }
 
 /** The JSON text of the body with one to three changes. */
-function brokenBody(chance: Chance, body: object): string {
+export function brokenBody(chance: Chance, body: object): string {
   const marks = new Map<string, string>();
   const damages = 1 + Math.floor(chance() * 3);
   let tree: unknown = structuredClone(body);
@@ -253,7 +253,7 @@ const QUERIES = [
 ];
 const LISTS = ["flags", "overrides", "segments", "audit"];
 
-function brokenUrl(chance: Chance): string {
+export function brokenUrl(chance: Chance): string {
   const list = pick(chance, LISTS);
   const query = Array.from({ length: 1 + Math.floor(chance() * 3) }, () => {
     const value = pick(chance, JUNK).slice(0, 400).replaceAll(/^"|"$/g, "");

@@ -1,5 +1,6 @@
 /** Flags of an organization for the comparison of both paths. */
-import type { BothPaths, People } from "./both-paths.ts";
+import type { BothPaths } from "./both-paths.ts";
+import type { People } from "./generated-requests.ts";
 
 /** Creates flags of an organization that replace a global flag, and some that may not. For instances with `multiTenant`. */
 export async function plantInOrganization({ api }: BothPaths, { organizations }: People): Promise<string[]> {

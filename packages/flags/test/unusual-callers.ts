@@ -1,5 +1,6 @@
 /** Signs in the callers that plugins of Better Auth know beside ordinary users: impersonated, anonymous, several at once. */
-import type { BothPaths, People } from "./both-paths.ts";
+import type { BothPaths } from "./both-paths.ts";
+import type { People } from "./generated-requests.ts";
 import type { Host } from "./host.ts";
 
 type Headers = Record<string, string>;
@@ -25,7 +26,7 @@ export async function inviteUnusual(paths: BothPaths, people: People): Promise<P
       body: text,
       headers: { ...sent, ...headers },
     };
-    const answer = await paths.plain(request);
+    const answer = await paths.plain.fetch(request);
     if (answer.status !== 200) throw new Error(`${path} failed: ${answer.status} ${answer.text}`);
     return { origin, cookie: cookieOf(answer.headers.getSetCookie()) };
   };

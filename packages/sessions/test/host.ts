@@ -103,7 +103,9 @@ async function createStorage(atEnd: AtEnd): Promise<NonNullable<BetterAuthOption
   };
 }
 
-function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session" | "baseURL" | "user">) {
+type MoreOptions = Pick<BetterAuthOptions, "session" | "baseURL" | "user" | "plugins">;
+
+function optionsOf(store: Store, { plugins = [], ...more }: MoreOptions) {
   return {
     baseURL: BASE_URL,
     secret: "a secret for tests that is long enough 0123456789",
@@ -125,16 +127,21 @@ function optionsOf(store: Store, more: Pick<BetterAuthOptions, "session" | "base
     rateLimit: { enabled: false },
     logger: { disabled: true },
     telemetry: { enabled: false },
-    plugins: [admin(), organization({ teams: { enabled: true } }), bearer(), oneTimeToken(), multiSession()],
+    plugins: [
+      admin(),
+      organization({ teams: { enabled: true } }),
+      bearer(),
+      oneTimeToken(),
+      multiSession(),
+      // The type of `auth.api` does not depend on them.
+      ...(plugins as []),
+    ],
     ...more,
   } satisfies BetterAuthOptions;
 }
 
 /** One process of the application. */
-export async function startAuth(
-  store: Store,
-  more: Pick<BetterAuthOptions, "session" | "baseURL" | "user"> = {},
-) {
+export async function startAuth(store: Store, more: MoreOptions = {}) {
   const options = optionsOf(store, more);
   await (await getMigrations(options)).runMigrations();
   const auth = betterAuth(options);

@@ -1,7 +1,8 @@
 /** Checks the fast path with 50,000 requests to both paths, and with a minute without the session store. */
 import { recordEvidence } from "@halyard/services/evidence";
 import { expect, test } from "vitest";
-import { compare, invite, type PathsOptions, plant, startBothPaths } from "../both-paths.ts";
+import { compare, type PathsOptions, startBothPaths } from "../both-paths.ts";
+import { invite, plant } from "../generated-requests.ts";
 import { HOOKED } from "../hook-plugins.ts";
 import { plantInOrganization } from "../organization-flags.ts";
 import { expectAnswersThrough } from "../outage-host.ts";

@@ -1,9 +1,8 @@
 /** Checks that a remote process evaluates random flags as the server does, through random changes. */
-import type { CreateFeatureFlagInput } from "@halyard/flags";
 import { describe, expect, test } from "vitest";
-import type { EvaluationContext } from "../../src/engine/definition.ts";
 import { Generator } from "../engine/generate.ts";
 import { createRandom, seedOfRun } from "../engine/random.ts";
+import { claim, createFlags, type Made } from "../generated-flags.ts";
 import type { Host } from "../host.ts";
 import { memoryHost } from "../memory-host.ts";
 import { newAdmin, newApiKey, type Remote, serveDefinitions, startRemote } from "./kit.ts";
@@ -20,7 +19,7 @@ describe(`guide/flags-remote: Same answers (HALYARD_SEED=${seed})`, () => {
       const random = createRandom(seed);
       const generator = new Generator(random);
       const host = await memoryHost({});
-      const flags = await createFlags(host, generator);
+      const flags = await createFlags(host, generator, FLAGS);
       const { key } = await newApiKey(host, { userId: (await newAdmin(host)).id });
       const { url } = await serveDefinitions(host.auth);
       const remote = startRemote({ url, key, environment });
@@ -70,44 +69,6 @@ describe(`guide/flags-remote: Same answers (HALYARD_SEED=${seed})`, () => {
   );
 });
 
-interface Made {
-  readonly id: string;
-  readonly name: string;
-}
-
-async function createFlags({ auth: { api } }: Host, generator: Generator): Promise<Made[]> {
-  const made: Made[] = [];
-  // In reverse order, because a segment refers only to later ones.
-  for (const [key, conditions] of [...generator.flag().segments].reverse()) {
-    const usable = JSON.stringify(conditions).includes("\\ud800") ? { conditions: [] } : conditions;
-    await api.createFeatureFlagSegment({ body: { key, conditions: usable } });
-    const name = `uses-${key}`;
-    const { id } = await api.createFeatureFlag({ body: { key: name, name, type: "boolean", enabled: true } });
-    const rule = { priority: 1, conditions: { conditions: [{ segment: key }] }, value: true };
-    await api.createFeatureFlagRule({ body: { flagId: id, ...rule } });
-    made.push({ id, name });
-  }
-  while (made.length < FLAGS) {
-    const { flag } = generator.flag();
-    const { rules, ...fields } = flag;
-    const name = `flag-${made.length}`;
-    try {
-      // The type of a generated flag is not known at compile time.
-      const { id } = await api.createFeatureFlag({
-        body: { ...fields, key: name, name } as CreateFeatureFlagInput,
-      });
-      made.push({ id, name });
-      for (const [priority, { id: _id, salt: _salt, ...rule }] of rules.entries()) {
-        await api.createFeatureFlagRule({ body: { flagId: id, priority, ...rule } });
-      }
-    } catch (error) {
-      // Some generated flags are over a limit of writes.
-      if (!(error instanceof Error && "statusCode" in error && error.statusCode === 400)) throw error;
-    }
-  }
-  return made;
-}
-
 async function expectSame(
   { auth: { api } }: Host,
   { flags: remote }: Remote,
@@ -130,14 +91,4 @@ async function expectSame(
       Object.fromEntries(flags.map(({ name }) => [name, answer.flags[name]])),
     );
   }
-}
-
-/** A generated context whose text survives JSON. */
-function claim(generator: Generator): Omit<EvaluationContext, "environment"> {
-  const { environment: _environment, organizationId, ...others } = generator.context();
-  // Segments are changed to compare this attribute with such a number.
-  const a = [0, 1, 2, undefined][(JSON.stringify(others).length * 7) % 4];
-  const context = a === undefined ? others : { ...others, attributes: { ...others.attributes, a } };
-  const claimed = { ...context, ...(organizationId && { organizationId: organizationId.slice(0, 255) }) };
-  return JSON.stringify(claimed).includes("\\ud800") ? claim(generator) : claimed;
 }
