@@ -1,6 +1,6 @@
 /** What `serve` and `createNodeHandler` say about mistakes in the setup. */
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { serve } from "../src/adapters/node.ts";
 import { createRouter } from "../src/index.ts";
 
 const source = new URL("../src", import.meta.url).pathname;
+const base = new URL("../../base", import.meta.url).pathname;
 
 /** Runs the program until it ends; resolves to its output. */
 function run(command: string, file: string): Promise<string> {
@@ -71,9 +72,11 @@ describe("a missing package ws", () => {
   const message =
     'The package "ws" is not installed, but @halyard/wire/node uses it for WebSockets. Run: npm install ws';
 
-  /** A copy of the sources in a folder without any package. */
+  /** A copy of the sources in a folder without any package that wire does not bring. */
   async function withoutPackages(program: string): Promise<string> {
     const path = await folder();
+    await mkdir(join(path, "node_modules/@halyard"), { recursive: true });
+    await symlink(base, join(path, "node_modules/@halyard/base"));
     await cp(source, join(path, "src"), { recursive: true });
     const file = join(path, "server.mts");
     const imports = `import { createNodeHandler, serve } from "./src/adapters/node.ts"; import { createRouter } from "./src/index.ts";`;
