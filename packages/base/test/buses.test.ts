@@ -2,8 +2,8 @@
 import { postgresBus } from "@halyard/base/postgres";
 import { redisBus } from "@halyard/base/redis";
 import { createPostgresDatabase, createRedisPrefix } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { Redis } from "ioredis";
-import { Pool } from "pg";
 import { createClient } from "redis";
 import { expect, onTestFinished, test } from "vitest";
 import { type BrittleServer, busSuite, outageSuite } from "./contract/bus.ts";
@@ -15,8 +15,7 @@ async function startPostgres(): Promise<BrittleServer> {
   const { url, drop } = await createPostgresDatabase();
   onTestFinished(drop);
   const open = (connectionString: string) => {
-    const pool = new Pool({ connectionString, max: 4 });
-    pool.on("error", () => {});
+    const pool = openPool({ connectionString, max: 4 });
     onTestFinished(() => pool.end());
     return pool;
   };
@@ -98,7 +97,7 @@ outageSuite("Redis, with ioredis", startIoredis);
 
 test("a channel of PostgreSQL is a plain identifier", () => {
   for (const channel of ["", "Upper", "with space", 'quote"', "1st", "x".repeat(64)]) {
-    expect(() => postgresBus(new Pool(), channel)).toThrow(
+    expect(() => postgresBus(openPool({}), channel)).toThrow(
       `The channel "${channel}" is not a plain identifier`,
     );
   }
