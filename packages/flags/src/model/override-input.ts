@@ -1,17 +1,10 @@
 /** The request body that creates an override. */
-import * as z from "zod";
-import { isoTime, json, name, parse, text } from "./inputs.ts";
-import type { FlagOverrideInput } from "./override.ts";
+import type * as z from "zod";
+import { parse } from "./inputs.ts";
+import { inputOf } from "./kinds.ts";
+import { type FlagOverrideInput, OVERRIDE_FIELDS } from "./override.ts";
 
-export const createOverrideBody: z.ZodType<FlagOverrideInput> = z.strictObject({
-  flagId: name,
-  userId: name,
-  value: json,
-  enabled: z.boolean().optional(),
-  variant: name.optional(),
-  reason: text.optional(),
-  expiresAt: isoTime.optional(),
-});
+export const createOverrideBody: z.ZodType<FlagOverrideInput> = inputOf(OVERRIDE_FIELDS);
 
 /** Does not check that `expiresAt` is in the future: the store has the clock and checks it. */
 export function parseOverrideInput(body: unknown): FlagOverrideInput {

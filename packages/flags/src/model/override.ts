@@ -1,42 +1,30 @@
 /** The override: a flag's value for one user, which takes precedence over the rules. */
-import type { JsonValue } from "../engine/json.ts";
+import type { Entity, EntityInput } from "./fields.ts";
+
+/** The fields of an override. */
+export const OVERRIDE_FIELDS = {
+  /** UUID v7. */
+  id: { kind: "id", column: "overrideId" },
+  /** The id of the flag. In an input also `key:<key>`. */
+  flagId: { kind: "reference" },
+  /** The id of the user who gets the value, not the email. */
+  userId: { kind: "name" },
+  /** Must fit the type of the flag. */
+  value: { kind: "json" },
+  /** One of the flag's variants, returned with the value. */
+  variant: { kind: "name", optional: true },
+  /** A disabled override has no effect. Default `true`. */
+  enabled: { kind: "boolean", default: true },
+  /** For people. */
+  reason: { kind: "text", optional: true },
+  /** After this time the override has no effect. In an input: ISO 8601, in the future. */
+  expiresAt: { kind: "expiry", optional: true },
+  /** When the override was created. */
+  createdAt: { kind: "created" },
+} as const;
 
 /** A flag's value for one user. */
-export type FlagOverride = {
-  /** UUID v7. */
-  readonly id: string;
-  /** The flag that is overridden. */
-  readonly flagId: string;
-  /** The user who gets the value. */
-  readonly userId: string;
-  /** Fits the type of the flag. */
-  readonly value: JsonValue;
-  /** One of the flag's variants, returned with the value. */
-  readonly variant?: string;
-  /** A disabled override has no effect. */
-  readonly enabled: boolean;
-  /** For people. */
-  readonly reason?: string;
-  /** After this time the override has no effect. */
-  readonly expiresAt?: Date;
-  /** When the override was created. */
-  readonly createdAt: Date;
-};
+export type FlagOverride = Entity<typeof OVERRIDE_FIELDS>;
 
 /** The input that creates an override. */
-export type FlagOverrideInput = {
-  /** The id of the flag, or `key:<key>`. */
-  flagId: string;
-  /** The id of the user, not the email. */
-  userId: string;
-  /** Must fit the type of the flag. */
-  value: JsonValue;
-  /** Defaults to `true`. */
-  enabled?: boolean | undefined;
-  /** One of the flag's variants, returned with the value. */
-  variant?: string | undefined;
-  /** For people. */
-  reason?: string | undefined;
-  /** ISO 8601, in the future. */
-  expiresAt?: string | undefined;
-};
+export type FlagOverrideInput = EntityInput<typeof OVERRIDE_FIELDS>;

@@ -1,33 +1,17 @@
 /** Request bodies that create and update a targeting rule. */
-import * as z from "zod";
+import type * as z from "zod";
 import { checkConditions } from "../engine/conditions.ts";
 import type { RuleConditions } from "../engine/definition.ts";
 import { FeatureFlagError } from "./errors.ts";
-import { conditions, invalid, json, name, parse, percentage } from "./inputs.ts";
-import type { FlagRuleInput, FlagRulePatch } from "./rule.ts";
+import { invalid, parse } from "./inputs.ts";
+import { inputOf, patchOf } from "./kinds.ts";
+import { type FlagRuleInput, type FlagRulePatch, RULE_FIELDS } from "./rule.ts";
 
 /** The input of the server method that creates a rule. */
 export type CreateFeatureFlagRuleInput = FlagRuleInput & { flagId: string };
 
-const createFields = z.strictObject({
-  priority: z.number(),
-  conditions,
-  name: name.optional(),
-  value: json.optional(),
-  variant: name.optional(),
-  percentage: percentage.optional(),
-  enabled: z.boolean().optional(),
-});
-
-const patchFields = z.strictObject({
-  priority: z.number().optional(),
-  name: name.nullish(),
-  conditions: conditions.optional(),
-  value: json.optional(),
-  variant: name.nullish(),
-  percentage: percentage.nullish(),
-  enabled: z.boolean().optional(),
-});
+const createFields = inputOf(RULE_FIELDS);
+const patchFields = patchOf(RULE_FIELDS);
 
 export const createRuleBody: z.ZodType = createFields;
 export const rulePatchBody: z.ZodType = patchFields;

@@ -1,17 +1,12 @@
 /** Request bodies that create and update a segment. */
-import * as z from "zod";
-import { conditions, key, line, name, parse } from "./inputs.ts";
+import type * as z from "zod";
+import { parse } from "./inputs.ts";
+import { inputOf, patchOf } from "./kinds.ts";
 import { checkedConditions } from "./rule-input.ts";
-import type { FlagSegmentInput, FlagSegmentPatch } from "./segment.ts";
+import { type FlagSegmentInput, type FlagSegmentPatch, SEGMENT_FIELDS } from "./segment.ts";
 
-const createFields = z.strictObject({
-  key,
-  name: name.optional(),
-  conditions,
-  organizationId: line.optional(),
-});
-
-const patchFields = z.strictObject({ name: name.nullish(), conditions: conditions.optional() });
+const createFields = inputOf(SEGMENT_FIELDS);
+const patchFields = patchOf(SEGMENT_FIELDS);
 
 export const createSegmentBody: z.ZodType = createFields;
 export const segmentPatchBody: z.ZodType = patchFields;

@@ -11,5 +11,4 @@ export const integer: DBFieldAttribute = { type: "number", required: true };
 export const optionalInteger: DBFieldAttribute = { type: "number", required: false };
 export const bigInteger: DBFieldAttribute = { type: "number", bigint: true, required: true };
 export const boolean: DBFieldAttribute = { type: "boolean", required: true };
-export const optionalBoolean: DBFieldAttribute = { type: "boolean", required: false };
 export const date: DBFieldAttribute = { type: "date", required: true, defaultValue: () => new Date() };

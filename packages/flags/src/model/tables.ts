@@ -10,12 +10,15 @@ import type {
   LinkRow,
 } from "./event-rows.ts";
 import { createEventTables } from "./event-tables.ts";
+import type { EntityRow } from "./fields.ts";
+import { FLAG_FIELDS } from "./flag.ts";
+import { columnsOf } from "./kinds.ts";
+import { OVERRIDE_FIELDS } from "./override.ts";
+import { RULE_FIELDS } from "./rule.ts";
+import { SEGMENT_FIELDS } from "./segment.ts";
 import {
-  boolean,
-  date,
   integer,
   line,
-  optionalBoolean,
   optionalInteger,
   optionalLine,
   optionalText,
@@ -33,85 +36,24 @@ import {
  */
 
 /** A flag. */
-export type FlagRow = {
-  id: string;
-  flagId: string;
-  tenant: string;
-  /** A label, when `multiTenant` is off. */
-  organizationId: string | null;
-  key: string;
-  name: string;
-  description: string | null;
-  type: string;
-  enabled: boolean;
-  defaultValue: string | null;
-  offValue: string | null;
-  rolloutPercentage: number | null;
-  variants: string | null;
-  environments: string | null;
-  salt: string | null;
-  bucketBy: string | null;
-  visibility: string;
-  tenantOverridable: boolean | null;
-  algo: number;
-  metadata: string | null;
-  version: number;
-  createdAt: Date;
-  updatedAt: Date;
-};
+export type FlagRow = EntityRow<typeof FLAG_FIELDS>;
 
 /** A targeting rule of a flag. */
-export type RuleRow = {
-  id: string;
-  ruleId: string;
-  tenant: string;
-  flagId: string;
-  priority: string;
-  name: string | null;
-  conditions: string;
-  value: string | null;
-  variant: string | null;
-  percentage: string | null;
-  enabled: boolean;
+export type RuleRow = EntityRow<typeof RULE_FIELDS> & {
   /** Part of the hash input for `percentage`. */
   salt: string;
-  version: number;
   /** The revision that created the rule. It orders rules with the same priority. */
   position: number;
-  createdAt: Date;
 };
 
 /** A flag's value for one user. */
-export type OverrideRow = {
-  id: string;
-  overrideId: string;
-  tenant: string;
-  flagId: string;
-  userId: string;
+export type OverrideRow = EntityRow<typeof OVERRIDE_FIELDS> & {
   /** The SHA-256 of `userId`, because some collations treat `Ann` and `ann` as equal. */
   userHash: string;
-  value: string;
-  variant: string | null;
-  enabled: boolean;
-  reason: string | null;
-  /** ISO 8601 text, because MySQL's timestamps end in 2038. */
-  expiresAt: string | null;
-  createdAt: Date;
 };
 
 /** A segment. */
-export type SegmentRow = {
-  id: string;
-  segmentId: string;
-  tenant: string;
-  organizationId: string | null;
-  key: string;
-  name: string | null;
-  conditions: string;
-  version: number;
-  createdAt: Date;
-  updatedAt: Date;
-};
+export type SegmentRow = EntityRow<typeof SEGMENT_FIELDS>;
 
 /** The revision of a tenant's flags, and the hash and time of its last audit entry. */
 export type RevisionRow = {
@@ -193,65 +135,15 @@ export type FeatureFlagTableNames = {
 export function createTables(): FeatureFlagTables {
   return {
     featureFlag: {
-      fields: {
-        flagId: { ...uniqueLine },
-        tenant: { ...line },
-        organizationId: { ...optionalLine },
-        key: { ...line },
-        name: { ...text },
-        description: { ...optionalText },
-        type: { ...line },
-        enabled: { ...boolean },
-        defaultValue: { ...optionalText },
-        offValue: { ...optionalText },
-        rolloutPercentage: { ...optionalInteger },
-        variants: { ...optionalText },
-        environments: { ...optionalText },
-        salt: { ...optionalText },
-        bucketBy: { ...optionalText },
-        visibility: { ...line },
-        tenantOverridable: { ...optionalBoolean },
-        algo: { ...integer },
-        metadata: { ...optionalText },
-        version: { ...integer },
-        createdAt: { ...date },
-        updatedAt: { ...date },
-      },
+      fields: columnsOf(FLAG_FIELDS),
       indexes: [{ fields: ["tenant", "key"], unique: true }, { fields: ["key"] }],
     },
     featureFlagRule: {
-      fields: {
-        ruleId: { ...uniqueLine },
-        tenant: { ...line },
-        flagId: { ...line },
-        priority: { ...line },
-        name: { ...optionalText },
-        conditions: { ...text },
-        value: { ...optionalText },
-        variant: { ...optionalText },
-        percentage: { ...optionalLine },
-        enabled: { ...boolean },
-        salt: { ...line },
-        version: { ...integer },
-        position: { ...integer },
-        createdAt: { ...date },
-      },
+      fields: { ...columnsOf(RULE_FIELDS), salt: { ...line }, position: { ...integer } },
       indexes: [{ fields: ["flagId"] }, { fields: ["tenant", "ruleId"] }],
     },
     featureFlagOverride: {
-      fields: {
-        overrideId: { ...uniqueLine },
-        tenant: { ...line },
-        flagId: { ...line },
-        userId: { ...text },
-        userHash: { ...line },
-        value: { ...text },
-        variant: { ...optionalText },
-        enabled: { ...boolean },
-        reason: { ...optionalText },
-        expiresAt: { ...optionalLine },
-        createdAt: { ...date },
-      },
+      fields: { ...columnsOf(OVERRIDE_FIELDS), userHash: { ...line } },
       indexes: [
         { fields: ["flagId", "userHash"], unique: true },
         { fields: ["tenant", "overrideId"] },
@@ -259,17 +151,7 @@ export function createTables(): FeatureFlagTables {
       ],
     },
     featureFlagSegment: {
-      fields: {
-        segmentId: { ...uniqueLine },
-        tenant: { ...line },
-        organizationId: { ...optionalLine },
-        key: { ...line },
-        name: { ...optionalText },
-        conditions: { ...text },
-        version: { ...integer },
-        createdAt: { ...date },
-        updatedAt: { ...date },
-      },
+      fields: columnsOf(SEGMENT_FIELDS),
       indexes: [{ fields: ["tenant", "key"], unique: true }],
     },
     featureFlagRevision: {

@@ -1,5 +1,7 @@
 /** OpenAPI documentation of operations; Better Auth's OpenAPI plugin reads it from the endpoints. */
 import * as z from "zod";
+import { type Field, type Fields, isInput } from "../../model/fields.ts";
+import { inputOf } from "../../model/kinds.ts";
 
 export type JsonSchema = {
   type?: "string" | "number" | "boolean" | "array" | "object" | "null";
@@ -59,10 +61,22 @@ export function schemaOf(body: z.ZodType): ObjectSchema {
   return schema as ObjectSchema;
 }
 
-/** An entity as it is returned: the fields of the body that creates it, and those that the server adds. */
-export function entityOf(body: z.ZodType, added: Properties): ObjectSchema {
-  return objectOf({ ...schemaOf(body).properties, ...added });
+/** An entity as it is returned: the fields of the input that creates it, and those that the server adds. */
+export function entityOf(fields: Fields): ObjectSchema {
+  const added = Object.entries(fields).flatMap(([name, field]) => {
+    const schema = isInput(field) ? undefined : ADDED[field.kind];
+    return schema === undefined ? [] : [[name, schema] as const];
+  });
+  return objectOf({ ...schemaOf(inputOf(fields)).properties, ...Object.fromEntries(added) });
 }
+
+const ADDED: { readonly [Kind in Field["kind"]]?: JsonSchema } = {
+  id: string,
+  reference: string,
+  version: integer,
+  created: time,
+  updated: time,
+};
 
 export function documentationOf(
   name: string,

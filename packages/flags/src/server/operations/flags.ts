@@ -1,10 +1,11 @@
 /** Operations on flags: `/feature-flags/admin/flags`. */
 import { isPlainObject } from "../../engine/json.ts";
-import type {
-  CreateFeatureFlagInput,
-  FeatureFlag,
-  FeatureFlagPatch,
-  ListedFeatureFlag,
+import {
+  type CreateFeatureFlagInput,
+  type FeatureFlag,
+  type FeatureFlagPatch,
+  FLAG_FIELDS,
+  type ListedFeatureFlag,
 } from "../../model/flag.ts";
 import {
   createFlagBody,
@@ -20,7 +21,7 @@ import { admitToEntity, admitToList, admitToOrganization } from "../access/admis
 import { requireMultiTenant } from "../access/multi-tenant.ts";
 import { requireDeclaredFlag, requireDeclaredPatch } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
-import { entityOf, integer, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
+import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
 import type {
   Delete,
@@ -151,7 +152,7 @@ export const deleteFeatureFlag: Operation<Delete<FlagPath> & InBody<{ id: string
 };
 
 function flagSchema(): ObjectSchema {
-  return entityOf(createFlagBody, { id: string, version: integer, createdAt: time, updatedAt: time });
+  return entityOf(FLAG_FIELDS);
 }
 
 function writtenFlagSchema(): ObjectSchema {

@@ -1,12 +1,12 @@
 /** Operations on overrides: `/feature-flags/admin/overrides`. */
 import { type ListFeatureFlagOverridesQuery, parseOverrideListQuery } from "../../model/list-query.ts";
-import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
+import { type FlagOverride, type FlagOverrideInput, OVERRIDE_FIELDS } from "../../model/override.ts";
 import { createOverrideBody, parseOverrideInput } from "../../model/override-input.ts";
 import type { Page } from "../../model/page.ts";
 import { admitToEntity, admitToTenants, findListedFlag } from "../access/admission.ts";
 import { requireDeclaredValue } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
-import { entityOf, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
+import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { bodyId, entityId } from "../http/parameters.ts";
 import type { Delete, Get, InBody, Operation, Post } from "./definition.ts";
 import { requireUserId } from "./override-user.ts";
@@ -76,5 +76,5 @@ export const deleteFeatureFlagOverride: Operation<
 };
 
 function overrideSchema(): ObjectSchema {
-  return entityOf(createOverrideBody, { id: string, createdAt: time });
+  return entityOf(OVERRIDE_FIELDS);
 }

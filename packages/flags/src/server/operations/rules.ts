@@ -1,5 +1,5 @@
 /** Operations on a flag's rules: `/feature-flags/admin/flags/:flagId/rules`. */
-import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
+import { type FlagRule, type FlagRuleInput, type FlagRulePatch, RULE_FIELDS } from "../../model/rule.ts";
 import {
   type CreateFeatureFlagRuleInput,
   createRuleBody,
@@ -12,7 +12,7 @@ import { admitToEntity, possibleId } from "../access/admission.ts";
 import type { GuardedCall } from "../call.ts";
 import { requireDeclaredValue } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
-import { entityOf, integer, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
+import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
 import { withAttributeWarnings } from "../trusted/attribute-warnings.ts";
 import type {
@@ -128,7 +128,7 @@ function admitToFlag(call: GuardedCall): ReturnType<typeof admitToEntity> {
 }
 
 function ruleSchema(): ObjectSchema {
-  return entityOf(createRuleBody, { id: string, flagId: string, version: integer, createdAt: time });
+  return entityOf(RULE_FIELDS);
 }
 
 function writtenRuleSchema(): ObjectSchema {

@@ -2,7 +2,12 @@
 import { isPlainObject } from "../../engine/json.ts";
 import { type ListFeatureFlagSegmentsQuery, parseSegmentListQuery } from "../../model/list-query.ts";
 import type { Page } from "../../model/page.ts";
-import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../../model/segment.ts";
+import {
+  type FlagSegment,
+  type FlagSegmentInput,
+  type FlagSegmentPatch,
+  SEGMENT_FIELDS,
+} from "../../model/segment.ts";
 import {
   createSegmentBody,
   parseSegmentInput,
@@ -13,7 +18,7 @@ import type { WithWarnings } from "../../model/warning.ts";
 import { admitToEntity, admitToOrganization, admitToTenants } from "../access/admission.ts";
 import type { GuardedCall } from "../call.ts";
 import { readBody } from "../http/body-limit.ts";
-import { entityOf, integer, listOf, type ObjectSchema, objectOf, string, time } from "../http/openapi.ts";
+import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
 import { withAttributeWarnings } from "../trusted/attribute-warnings.ts";
 import type {
@@ -140,10 +145,5 @@ function admitToSegment(call: GuardedCall): ReturnType<typeof admitToEntity> {
 }
 
 function segmentSchema(): ObjectSchema {
-  return entityOf(createSegmentBody, {
-    id: string,
-    version: integer,
-    createdAt: time,
-    updatedAt: time,
-  });
+  return entityOf(SEGMENT_FIELDS);
 }

@@ -1,12 +1,14 @@
 /** Converts overrides to rows and back, and reads and writes those rows. */
-import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
+import { type FlagOverride, type FlagOverrideInput, OVERRIDE_FIELDS } from "../../model/override.ts";
 import type { OverrideRow } from "../../model/tables.ts";
 import { sha256 } from "../sha256.ts";
-import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
 import { conflict, invalid, notFound } from "./entity.ts";
+import { type Mapping, mappingOf } from "./mapping.ts";
 import { type Adapter, findRow, findRows, where } from "./queries.ts";
 
 export const OVERRIDE_MODEL = "featureFlagOverride";
+
+const OVERRIDES: Mapping<typeof OVERRIDE_FIELDS> = mappingOf(OVERRIDE_FIELDS);
 
 /** The last time with a year of four digits. Later times would sort before it as text. */
 const LAST_EXPIRY_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -56,17 +58,7 @@ export function newOverride(
   { at, now }: { readonly at: Date; readonly now: Date },
 ): FlagOverride {
   const expiresAt = input.expiresAt === undefined ? undefined : parseExpiry(input.expiresAt, now);
-  return {
-    id,
-    flagId: input.flagId,
-    userId: input.userId,
-    value: input.value,
-    ...(input.variant !== undefined && { variant: input.variant }),
-    enabled: input.enabled ?? true,
-    ...(input.reason !== undefined && { reason: input.reason }),
-    ...(expiresAt !== undefined && { expiresAt }),
-    createdAt: at,
-  };
+  return OVERRIDES.create(input, at, { id, expiresAt });
 }
 
 function parseExpiry(text: string, at: Date): Date {
@@ -91,19 +83,7 @@ export async function requireRoom(tx: Adapter, tenant: string, limit: number): P
 export async function insertOverride(tx: Adapter, tenant: string, override: FlagOverride): Promise<void> {
   await tx.create<OverrideRow>({
     model: OVERRIDE_MODEL,
-    data: {
-      tenant,
-      overrideId: override.id,
-      flagId: override.flagId,
-      userId: override.userId,
-      userHash: await sha256(override.userId),
-      value: encodeJson(override.value),
-      variant: override.variant ?? null,
-      enabled: override.enabled,
-      reason: override.reason ?? null,
-      expiresAt: override.expiresAt?.toISOString() ?? null,
-      createdAt: override.createdAt,
-    },
+    data: { tenant, userHash: await sha256(override.userId), ...OVERRIDES.toColumns(override) },
   });
 }
 
@@ -117,19 +97,9 @@ export async function removeOverridesOf(tx: Adapter, tenant: string, flagId: str
 
 /** Decodes an override from the audit log. */
 export function reviveOverride(text: string | null): FlagOverride {
-  return reviveEntity<FlagOverride>(text, ["expiresAt", "createdAt"]);
+  return OVERRIDES.revive(text);
 }
 
 export function toOverride(row: OverrideRow): FlagOverride {
-  return {
-    id: row.overrideId,
-    flagId: row.flagId,
-    userId: row.userId,
-    value: decodeJson(row.value),
-    ...(row.variant !== null && { variant: row.variant }),
-    enabled: row.enabled,
-    ...(row.reason !== null && { reason: row.reason }),
-    ...(row.expiresAt !== null && { expiresAt: new Date(row.expiresAt) }),
-    createdAt: row.createdAt,
-  };
+  return OVERRIDES.toEntity(row);
 }

@@ -1,15 +1,16 @@
 /** Converts rules to rows and back, and reads and writes those rows. */
-import type { RuleConditions, RuleDefinition } from "../../engine/definition.ts";
-import type { JsonValue } from "../../engine/json.ts";
+import type { RuleDefinition } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
-import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts";
+import { type FlagRule, type FlagRuleInput, type FlagRulePatch, RULE_FIELDS } from "../../model/rule.ts";
 import type { RuleRow } from "../../model/tables.ts";
-import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
 import { invalid, notFound, overtaken } from "./entity.ts";
+import { type Mapping, mappingOf } from "./mapping.ts";
 import { type Adapter, findRow, findRows, replaceRow, where } from "./queries.ts";
-import { patched, patchedValue, requireFit } from "./values.ts";
+import { requireFit } from "./values.ts";
 
 export const RULE_MODEL = "featureFlagRule";
+
+const RULES: Mapping<typeof RULE_FIELDS> = mappingOf(RULE_FIELDS);
 
 /** A rule with the columns that only evaluation needs. */
 export interface StoredRule {
@@ -51,39 +52,11 @@ export function groupByFlag(rules: Iterable<StoredRule>): Map<string, StoredRule
 }
 
 export function newRule(flag: FeatureFlag, input: FlagRuleInput, id: string, at: Date): FlagRule {
-  return {
-    id,
-    flagId: flag.id,
-    priority: input.priority,
-    ...(input.name !== undefined && { name: input.name }),
-    conditions: input.conditions,
-    ...(input.value !== undefined && { value: input.value }),
-    ...(input.variant !== undefined && { variant: input.variant }),
-    ...(input.percentage !== undefined && { percentage: input.percentage }),
-    enabled: input.enabled ?? true,
-    version: 1,
-    createdAt: at,
-  };
+  return RULES.create(input, at, { id, flagId: flag.id });
 }
 
-export function patchRule(flag: FeatureFlag, rule: FlagRule, patch: FlagRulePatch): FlagRule {
-  const name = patched(rule.name, patch.name);
-  const value = patchedValue(flag, rule.value, patch.value);
-  const variant = patched(rule.variant, patch.variant);
-  const percentage = patched(rule.percentage, patch.percentage);
-  return {
-    id: rule.id,
-    flagId: rule.flagId,
-    priority: patch.priority ?? rule.priority,
-    ...(name !== undefined && { name }),
-    conditions: patch.conditions ?? rule.conditions,
-    ...(value !== undefined && { value }),
-    ...(variant !== undefined && { variant }),
-    ...(percentage !== undefined && { percentage }),
-    enabled: patch.enabled ?? rule.enabled,
-    version: rule.version + 1,
-    createdAt: rule.createdAt,
-  };
+export function patchRule(flag: FeatureFlag, rule: FlagRule, patch: FlagRulePatch, at: Date): FlagRule {
+  return RULES.patch(rule, patch, at, flag.type);
 }
 
 /** What a rule owes to its flag: a value of its type, or one of its variants. */
@@ -107,13 +80,13 @@ export async function insertRule(tx: Adapter, tenant: string, stored: StoredRule
   const { salt, position, rule } = stored;
   await tx.create<RuleRow>({
     model: RULE_MODEL,
-    data: { tenant, salt, position, ...toColumns(rule) },
+    data: { tenant, salt, position, ...RULES.toColumns(rule) },
   });
 }
 
 export async function replaceRule(tx: Adapter, tenant: string, rule: FlagRule): Promise<void> {
   const match = { ruleId: rule.id, flagId: rule.flagId, tenant };
-  if (!(await replaceRow(tx, RULE_MODEL, match, toColumns(rule)))) throw overtaken("rule");
+  if (!(await replaceRow(tx, RULE_MODEL, match, RULES.toColumns(rule)))) throw overtaken("rule");
 }
 
 export async function removeRule(tx: Adapter, tenant: string, rule: FlagRule): Promise<void> {
@@ -137,22 +110,6 @@ export function toDefinition({ rule, salt }: StoredRule): RuleDefinition {
   };
 }
 
-function toColumns(rule: FlagRule): Omit<RuleRow, "id" | "tenant" | "salt" | "position"> {
-  return {
-    ruleId: rule.id,
-    flagId: rule.flagId,
-    priority: encodeJson(rule.priority),
-    name: rule.name ?? null,
-    conditions: encodeJson(rule.conditions as JsonValue),
-    value: rule.value === undefined ? null : encodeJson(rule.value),
-    variant: rule.variant ?? null,
-    percentage: rule.percentage === undefined ? null : encodeJson(rule.percentage),
-    enabled: rule.enabled,
-    version: rule.version,
-    createdAt: rule.createdAt,
-  };
-}
-
 /** A rule as the audit log keeps it: with all that evaluation needs. */
 export type AuditedRule = FlagRule & Pick<StoredRule, "salt" | "position">;
 
@@ -162,7 +119,7 @@ export function toAudited({ rule, salt, position }: StoredRule): AuditedRule {
 
 /** Decodes a rule from the audit log. */
 export function reviveRule(text: string | null): StoredRule {
-  const { salt, position, ...rule } = reviveEntity<FlagRule & Partial<AuditedRule>>(text, ["createdAt"]);
+  const { salt, position, ...rule }: FlagRule & Partial<AuditedRule> = RULES.revive(text);
   if (typeof salt !== "string" || typeof position !== "number") {
     throw new Error(`The audit entry of the rule ${rule.id} has no salt or no position.`);
   }
@@ -170,18 +127,5 @@ export function reviveRule(text: string | null): StoredRule {
 }
 
 export function toStoredRule(row: RuleRow): StoredRule {
-  const rule: FlagRule = {
-    id: row.ruleId,
-    flagId: row.flagId,
-    priority: decodeJson(row.priority) as number,
-    ...(row.name !== null && { name: row.name }),
-    conditions: decodeJson(row.conditions) as RuleConditions,
-    ...(row.value !== null && { value: decodeJson(row.value) }),
-    ...(row.variant !== null && { variant: row.variant }),
-    ...(row.percentage !== null && { percentage: decodeJson(row.percentage) as number }),
-    enabled: row.enabled,
-    version: row.version,
-    createdAt: row.createdAt,
-  };
-  return { rule, salt: row.salt, position: row.position };
+  return { rule: RULES.toEntity(row), salt: row.salt, position: row.position };
 }

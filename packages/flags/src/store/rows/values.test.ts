@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FeatureFlag } from "../../model/flag.ts";
-import { patched, patchedValue, requireFit, requireOwnFit } from "./values.ts";
+import { requireFit, requireOwnFit } from "./values.ts";
 
 const AT = new Date("2026-01-01T00:00:00Z");
 const flagOf = (fields: object): FeatureFlag => ({
@@ -48,19 +48,4 @@ describe("a flag", () => {
       expect.objectContaining({ details: { field: "type", ruleId: "r", type: "boolean" } }),
     );
   });
-});
-
-test("a patch keeps what it does not name, clears what it sets to null, and replaces the rest", () => {
-  expect([patched(1, undefined), patched(1, null), patched(1, 2), patched(1, 0)]).toEqual([
-    1,
-    undefined,
-    2,
-    0,
-  ]);
-});
-
-test("null is a value of JSON flags, and clears a value of the others", () => {
-  const [json, text] = [{ type: "json" }, { type: "string" }] as const;
-  expect([patchedValue(json, 1, null), patchedValue(text, "a", null)]).toEqual([null, undefined]);
-  expect([patchedValue(json, 1, undefined), patchedValue(json, 1, 2)]).toEqual([1, 2]);
 });

@@ -1,4 +1,4 @@
-/** Checks that values fit the type of their flag, and applies patches to optional fields. */
+/** Checks that values fit the type of their flag. */
 import type { JsonValue } from "../../engine/json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { type FeatureFlag, fitsType } from "../../model/flag.ts";
@@ -28,21 +28,4 @@ export function requireOwnFit(flag: FeatureFlag): void {
     requireFit(flag, defaultValue, { field: `environments.${name}.defaultValue` });
     requireFit(flag, offValue, { field: `environments.${name}.offValue` });
   }
-}
-
-/** The value of an optional field after a patch: undefined keeps it, `null` clears it. */
-export function patched<Value>(
-  current: Value | undefined,
-  change: Value | null | undefined,
-): Value | undefined {
-  return change === undefined ? current : (change ?? undefined);
-}
-
-/** The same for a value of the flag. `null` is an ordinary value of type `json`. */
-export function patchedValue(
-  { type }: Pick<FeatureFlag, "type">,
-  current: JsonValue | undefined,
-  change: JsonValue | undefined,
-): JsonValue | undefined {
-  return change === null && type === "json" ? null : patched(current, change);
 }

@@ -1,7 +1,11 @@
 /** Reverts an audit entry: makes the inverse change, with an audit entry of its own. */
 import { canonicalJson } from "../../model/canonical-json.ts";
+import { type Field, isInput } from "../../model/fields.ts";
+import { FLAG_FIELDS } from "../../model/flag.ts";
 import type { FlagOverride } from "../../model/override.ts";
 import type { RevertedAuditEntry } from "../../model/plan.ts";
+import { RULE_FIELDS } from "../../model/rule.ts";
+import { SEGMENT_FIELDS } from "../../model/segment.ts";
 import type { AuditRow, FlagRow, RuleRow, SegmentRow } from "../../model/tables.ts";
 import type { RevertingChange } from "../flag-store.ts";
 import { conflict, notFound } from "../rows/entity.ts";
@@ -9,7 +13,7 @@ import { FLAG_MODEL, readFlag, reviveFlag } from "../rows/flags.ts";
 import { OVERRIDE_MODEL, reviveOverride } from "../rows/overrides.ts";
 import { findRow, where } from "../rows/queries.ts";
 import { RULE_MODEL, readRule, readRules, reviveRule } from "../rows/rules.ts";
-import { readSegment, reviveSegment, SEGMENT_MODEL } from "../rows/segments.ts";
+import { readSegment, reviveSegment, SEGMENT_MODEL, segmentPatchTo } from "../rows/segments.ts";
 import { AUDIT_MODEL } from "./audit.ts";
 import { joinParts } from "./audit-parts.ts";
 import { restoreFlag } from "./restore-flag.ts";
@@ -123,15 +127,18 @@ async function changeRuleBack(context: WriteContext, row: AuditRow): Promise<Inv
 
 async function changeSegmentBack(context: WriteContext, row: AuditRow): Promise<Inverse> {
   const current = await readSegment(context.tx, context.tenant, row.entityId);
-  const { name, conditions } = withFieldsBack(current, reviveSegment(row.before), reviveSegment(row.after));
-  const patch = { name: name ?? null, conditions };
-  const change = await updateSegment(context, row.entityId, patch, undefined);
+  const back = withFieldsBack(current, reviveSegment(row.before), reviveSegment(row.after));
+  const change = await updateSegment(context, row.entityId, segmentPatchTo(back), undefined);
   if (change.action === null) throw nothingToRevert();
   return change;
 }
 
 /** Fields that follow from every change, or never change. */
-const FOLLOWING: ReadonlySet<string> = new Set(["id", "flagId", "version", "createdAt", "updatedAt", "algo"]);
+const FOLLOWING: ReadonlySet<string> = new Set(
+  [FLAG_FIELDS, RULE_FIELDS, SEGMENT_FIELDS].flatMap((fields) =>
+    Object.entries<Field>(fields).flatMap(([name, field]) => (isInput(field) ? [] : [name])),
+  ),
+);
 
 function differences(a: object, b: object): string[] {
   const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];

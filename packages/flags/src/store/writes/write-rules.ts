@@ -61,11 +61,11 @@ export async function updateRule(
   patch: FlagRulePatch,
   version: number | undefined,
 ): Promise<Change<WithWarnings<FlagRule>> | Unchanged<WithWarnings<FlagRule>>> {
-  const { tx, tenant } = context;
+  const { tx, tenant, at } = context;
   const flag = await readFlag(tx, tenant, flagId);
   const before = await readRule(tx, tenant, flagId, ruleId);
   requireVersion("rule", before.rule, version);
-  const rule = patchRule(flag, before.rule, patch);
+  const rule = patchRule(flag, before.rule, patch, at);
   if (isSame(before.rule, rule, patch)) {
     const rules = await readRules(tx, tenant, flagId);
     return { action: null, result: withWarnings(before.rule, flag, rules) };
