@@ -179,8 +179,11 @@ describe("types", () => {
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", colour: "red" } });
       // @ts-expect-error a rule needs a priority
       await api.createFeatureFlagRule({ body: { flagId: "f", conditions: { conditions: [] }, value: 1 } });
-      // @ts-expect-error the organization of a new flag is in its body
-      await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean" }, query: {} });
+      await api.createFeatureFlag({
+        body: { key: "k", name: "N", type: "boolean" },
+        // @ts-expect-error the organization of a new flag is in its body
+        query: { organizationId: "o" },
+      });
       await api.createFeatureFlagOverride({ body: overrideBody, query: { organizationId: "o" } });
       // @ts-expect-error the sort field does not exist
       await api.listFeatureFlags({ query: { sort: "secret" } });

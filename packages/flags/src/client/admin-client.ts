@@ -44,11 +44,18 @@ export type OrganizationOptions = {
   organizationId?: string | undefined;
 };
 
-/** The options of a change or deletion. */
-export type VersionOptions = OrganizationOptions & {
-  /** The expected version. If the stored version differs, the server responds 409 and changes nothing. */
-  version?: number | undefined;
+/** The options of a change. */
+export type ChangeOptions = {
+  /** Why, for the audit log. At most 255 characters. */
+  note?: string | undefined;
 };
+
+/** The options of a change or deletion of an entity that exists. */
+export type VersionOptions = OrganizationOptions &
+  ChangeOptions & {
+    /** The expected version. If the stored version differs, the server responds 409 and changes nothing. */
+    version?: number | undefined;
+  };
 
 type Series<Stats extends { series: unknown }> = Omit<Stats, "series"> & {
   series: { at: Date; evaluations: number }[];
@@ -94,7 +101,7 @@ export type SegmentPage = {
 /** Helpers for flags. Every `id` may be `key:<key>`. */
 export interface FlagHelpers {
   /** Creates a flag. `data.warnings` says whether turning it off changes nothing. Needs `create`. */
-  create(fields: CreateFeatureFlagInput): Result<WithWarnings<FeatureFlag>>;
+  create(fields: CreateFeatureFlagInput, options?: ChangeOptions): Result<WithWarnings<FeatureFlag>>;
   /** Lists flags, in pages. Needs `read`. */
   list(query?: ListFeatureFlagsQuery): Result<FlagPage>;
   /** Reads a flag. Needs `read`. */
@@ -119,7 +126,7 @@ export interface RuleHelpers {
   /** Creates a rule. Needs `update`. */
   create(
     rule: FlagRuleInput & { flagId: string },
-    options?: OrganizationOptions,
+    options?: OrganizationOptions & ChangeOptions,
   ): Result<WithWarnings<FlagRule>>;
   /** Lists a flag's rules in the order in which they are evaluated. Needs `read`. */
   list(flagId: string, options?: OrganizationOptions): Result<{ rules: FlagRule[] }>;
@@ -137,17 +144,17 @@ export interface RuleHelpers {
 /** Helpers for overrides. `flagId` may be `key:<key>`. */
 export interface OverrideHelpers {
   /** Sets a flag's value for one user. Needs `override`. */
-  create(override: FlagOverrideInput, options?: OrganizationOptions): Result<FlagOverride>;
+  create(override: FlagOverrideInput, options?: OrganizationOptions & ChangeOptions): Result<FlagOverride>;
   /** Lists overrides, in pages. Needs `read`. */
   list(query?: ListFeatureFlagOverridesQuery): Result<OverridePage>;
   /** Deletes an override. Needs `override`. */
-  delete(id: string): Result<null>;
+  delete(id: string, options?: ChangeOptions): Result<null>;
 }
 
 /** Helpers for segments. Every `id` may be `key:<key>`. */
 export interface SegmentHelpers {
   /** Creates a segment. Needs `update`. */
-  create(segment: FlagSegmentInput): Result<WithWarnings<FlagSegment>>;
+  create(segment: FlagSegmentInput, options?: ChangeOptions): Result<WithWarnings<FlagSegment>>;
   /** Lists segments, in pages. Needs `read`. */
   list(query?: ListFeatureFlagSegmentsQuery): Result<SegmentPage>;
   /** Reads a segment. Needs `read`. */
@@ -186,7 +193,7 @@ export interface AuditHelpers {
    * Makes the inverse change of an entry, with an entry of its own. 409 with the fields if later changes touched them.
    * Needs `audit`, and what the inverse change needs.
    */
-  revert(id: string): Result<RevertedAuditEntry>;
+  revert(id: string, options?: ChangeOptions): Result<RevertedAuditEntry>;
 }
 
 /** Helpers that show what changes do to users before they are made. */
@@ -194,7 +201,7 @@ export interface PlanHelpers {
   /** Evaluates the application's users before and after changes, without making them. Needs `update`. */
   create(input: PlanFeatureFlagsInput, options?: OrganizationOptions): Result<ClientFeatureFlagPlan>;
   /** Makes the changes of a plan. 409 if one of its flags was changed since. Needs `update`. */
-  apply(id: string): Result<AppliedFeatureFlagPlan>;
+  apply(id: string, options?: ChangeOptions): Result<AppliedFeatureFlagPlan>;
 }
 
 /** Every helper resolves to Better Auth's `{ data, error }` and never rejects. */
@@ -255,8 +262,11 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
         return { data: null, error: explainMissingMethod(method, result.error) };
       }
       const get = <Data>(path: string, query: object = {}): Result<Data> => call("GET", path, { query });
-      const post = <Data>(path: string, body: object, options?: OrganizationOptions): Result<Data> =>
-        call("POST", path, { body, ...requestOf(options) });
+      const post = <Data>(
+        path: string,
+        body: object,
+        options?: OrganizationOptions & ChangeOptions,
+      ): Result<Data> => call("POST", path, { body, ...requestOf(options) });
       const patch = <Data>(path: string, body: object, options?: VersionOptions): Result<Data> =>
         call("PATCH", path, { body, ...requestOf(options) });
       const remove = (path: string, options?: VersionOptions): Result<null> =>
@@ -264,7 +274,7 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
 
       const admin: FeatureFlagsAdminActions = {
         flags: {
-          create: (fields) => post("/flags", fields),
+          create: (fields, options) => post("/flags", fields, options),
           list: (query) => get("/flags", query),
           get: (id, options) => get(`/flags/${part(id)}`, options),
           update: (id, fields, options) => patch(`/flags/${part(id)}`, fields, options),
@@ -282,10 +292,10 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
         overrides: {
           create: (override, options) => post("/overrides", override, options),
           list: (query) => get("/overrides", query),
-          delete: (id) => remove(`/overrides/${part(id)}`),
+          delete: (id, options) => remove(`/overrides/${part(id)}`, options),
         },
         segments: {
-          create: (segment) => post("/segments", segment),
+          create: (segment, options) => post("/segments", segment, options),
           list: (query) => get("/segments", query),
           get: (id, options) => get(`/segments/${part(id)}`, options),
           update: (id, fields, options) => patch(`/segments/${part(id)}`, fields, options),
@@ -297,11 +307,11 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
         },
         audit: {
           list: (query) => get("/audit", query),
-          revert: (id) => post(`/audit/${part(id)}/revert`, {}),
+          revert: (id, options) => post(`/audit/${part(id)}/revert`, {}, options),
         },
         plans: {
           create: (input, options) => post("/plans", input, options),
-          apply: (id) => post(`/plans/${part(id)}/apply`, {}),
+          apply: (id, options) => post(`/plans/${part(id)}/apply`, {}, options),
         },
       };
       return { featureFlags: { admin } };
@@ -311,10 +321,14 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
 
 type Method = NonNullable<RequestOptions["method"]>;
 
-function requestOf({ version, organizationId }: VersionOptions = {}): RequestOptions {
+function requestOf({ version, organizationId, note }: VersionOptions = {}): RequestOptions {
+  const query = {
+    ...(organizationId !== undefined && { organizationId }),
+    ...(note !== undefined && { note }),
+  };
   return {
     ...(version !== undefined && { headers: { "if-match": `"${version}"` } }),
-    ...(organizationId !== undefined && { query: { organizationId } }),
+    ...(Object.keys(query).length > 0 && { query }),
   };
 }
 

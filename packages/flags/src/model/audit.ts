@@ -22,6 +22,8 @@ export type Origin = {
   readonly requestId?: string;
   /** The admin in whose impersonated session the request was made. */
   readonly impersonatedBy?: string;
+  /** Why, in the words of the caller. */
+  readonly note?: string;
 };
 
 /** An audit entry as the API returns it. */
@@ -56,6 +58,10 @@ export type AuditEntry = {
   readonly userAgent?: string;
   /** The header `x-request-id`. */
   readonly requestId?: string;
+  /** The same for all entries of one save, applied plan or revert. */
+  readonly changeId: string;
+  /** Why the change was made, in the words of who made it. */
+  readonly note?: string;
   /** The hash of the previous entry; empty for the first. */
   readonly prevHash: string;
   /** The hash of this entry and of `prevHash`. */
@@ -95,6 +101,8 @@ export interface AuditRecord {
   readonly userAgent: string | null;
   readonly requestId: string | null;
   readonly impersonatedBy: string | null;
+  readonly changeId: string;
+  readonly note: string | null;
   readonly prevHash: string;
 }
 
@@ -118,5 +126,7 @@ export function auditText(entry: AuditRecord): string {
     entry.userAgent,
     entry.requestId,
     entry.impersonatedBy,
+    entry.changeId,
+    entry.note,
   ]);
 }

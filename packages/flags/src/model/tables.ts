@@ -182,6 +182,8 @@ export function createTables(): FeatureFlagTables {
         userAgent: { ...optionalText },
         requestId: { ...optionalText },
         impersonatedBy: { ...optionalText },
+        changeId: { ...line },
+        note: { ...optionalText },
         prevHash: { ...line },
         hash: { ...line },
       },

@@ -22,6 +22,8 @@ export interface WriteScope {
   readonly tenant: string;
   readonly actor: Actor;
   readonly origin: Origin;
+  /** Of a change that several writes make. Default: the id of the first entry of each write. */
+  readonly changeId?: string;
 }
 
 /** The tenants that a list covers. */

@@ -75,6 +75,8 @@ export function describeAudit(host: () => StoreHost): void {
           entry.userAgent,
           entry.requestId,
           entry.impersonatedBy,
+          entry.changeId,
+          entry.note,
         ]);
         prevHash = createHash("sha256").update(text).digest("hex");
         expect(entry.hash).toBe(prevHash);

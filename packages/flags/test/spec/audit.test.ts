@@ -101,6 +101,42 @@ describe("guide/flags-audit: Audit entry", () => {
     expect(entries[1]).not.toHaveProperty("impersonatedBy");
   });
 
+  test("an entry says why the change was made, where the caller said so", async () => {
+    const { json: flag } = await host.call("POST", "/feature-flags/admin/flags?note=For+the+spring+sale", {
+      as: admin,
+      body: { key: newKey(), name: "N", type: "boolean" },
+    });
+    const params = { id: flag.id };
+    await host.auth.api.updateFeatureFlag({ params, body: { name: "M" }, query: { note: "Renamed" } });
+    await host.auth.api.updateFeatureFlag({ params, body: { name: "O" }, query: { note: "" } });
+    const { entries } = await host.auth.api.listFeatureFlagAuditEntries({ query: { flagId: flag.id } });
+    expect(entries.map(({ note }) => note)).toEqual([undefined, "Renamed", "For the spring sale"]);
+    const long = host.auth.api.updateFeatureFlag({ params, body: {}, query: { note: "a".repeat(256) } });
+    await expect(long).rejects.toMatchObject({ body: { code: "VALIDATION_ERROR" } });
+  });
+
+  test("the entries of one change have its changeId, and those of another have another", async () => {
+    const make = async () =>
+      host.auth.api.createFeatureFlag({ body: { key: newKey(), name: "N", type: "boolean" } });
+    const [one, other] = [await make(), await make()];
+    await host.auth.api.createFeatureFlagRule({
+      body: { flagId: one.id, priority: 1, conditions: { conditions: [] }, value: true },
+    });
+    await host.auth.api.deleteFeatureFlag({ params: { id: one.id } });
+    const [deleted] = (await host.auth.api.listFeatureFlagAuditEntries({ query: { flagId: one.id } }))
+      .entries;
+    await host.auth.api.revertFeatureFlagAuditEntry({ params: { id: String(deleted?.id) } });
+    const fields = { enabled: true };
+    const { id } = await host.auth.api.planFeatureFlags({
+      body: { changes: [one, other].map(({ id: flagId }) => ({ flagId, fields })) },
+    });
+    await host.auth.api.applyFeatureFlagPlan({ params: { id } });
+    const { entries } = await host.auth.api.listFeatureFlagAuditEntries({ query: { limit: 5 } });
+    const [second, first, created, rule, before] = entries.map(({ changeId }) => changeId);
+    expect([first, rule]).toEqual([second, created]);
+    expect(new Set([second, created, before]).size).toBe(3);
+  });
+
   test("a change in an impersonated session names the user and the admin who acts as that user", async () => {
     const other = await host.person("other-admin", "admin");
     const { headers } = await host.auth.api.impersonateUser({

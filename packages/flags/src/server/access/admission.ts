@@ -10,6 +10,7 @@ import type { TenantFilter, WriteScope } from "../../store/flag-store.ts";
 import { notFound } from "../../store/rows/entity.ts";
 import type { GuardedCall } from "../call.ts";
 import type { HostRequest } from "../http/host-request.ts";
+import { noteOf } from "../http/parameters.ts";
 import type { FlagAction } from "./actions.ts";
 import { judge } from "./permission.ts";
 
@@ -269,7 +270,8 @@ function actorOf(caller: Exclude<Caller, { kind: "anonymous" }>): Actor {
 
 /** Where a change came from, for the audit log. */
 function originOf(request: HostRequest, caller: Caller): Origin {
-  if (isServerCall(request)) return {};
+  const note = noteOf(request);
+  if (isServerCall(request)) return note === undefined ? {} : { note };
   const headers = headersOf(request);
   const ip = getIP(headers, request.context.options);
   const userAgent = headers.get("user-agent")?.slice(0, MAX_LINE);
@@ -280,5 +282,6 @@ function originOf(request: HostRequest, caller: Caller): Origin {
     ...(userAgent && { userAgent }),
     ...(requestId && { requestId }),
     ...(impersonatedBy && { impersonatedBy }),
+    ...(note !== undefined && { note }),
   };
 }

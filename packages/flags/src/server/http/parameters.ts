@@ -1,7 +1,8 @@
 /** What admin requests carry beside their fields: the id of the entity, and the version the caller has seen. */
 import { headersOf } from "@halyard/sessions/plugin";
+import * as z from "zod";
 import { isPlainObject } from "../../engine/json.ts";
-import { invalid } from "../../model/inputs.ts";
+import { invalid, line, parse } from "../../model/inputs.ts";
 import type { HostRequest } from "./host-request.ts";
 
 /** A parameter of the path. Better Auth's router leaves it percent-encoded. */
@@ -28,6 +29,13 @@ export function expectedVersion(request: HostRequest): number | undefined {
   const given = request.request === undefined ? bodyVersion(request) : undefined;
   return given ?? headerVersion(request);
 }
+
+/** Why the caller makes a change: the query `note`. An empty one counts as none. */
+export function noteOf({ query }: HostRequest): string | undefined {
+  return parse(noteQuery, query ?? {}).note || undefined;
+}
+
+const noteQuery = z.object({ note: line.optional() });
 
 /** An id in the body. */
 export function bodyId({ body }: HostRequest, name: string): string {

@@ -7,7 +7,8 @@ import { admitToAuditEntry, admitToTenants, findListedFlag } from "../access/adm
 import { requireDeclaredChange } from "../declared-values.ts";
 import { anyJson, integer, listOf, objectOf, oneOf, string, time } from "../http/openapi.ts";
 import { entityId } from "../http/parameters.ts";
-import type { Get, InBody, Operation, Post } from "./definition.ts";
+import type { Change, Get, InBody, Operation, Post } from "./definition.ts";
+import { CHANGE_QUERY } from "./schemas.ts";
 
 /** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
 export const listFeatureFlagAuditEntries: Operation<
@@ -34,6 +35,7 @@ export const listFeatureFlagAuditEntries: Operation<
  */
 export const revertFeatureFlagAuditEntry: Operation<
   Post<"/feature-flags/admin/audit/:id/revert", Record<string, never> | undefined, RevertedAuditEntry> &
+    Change &
     InBody<{ id: string }>
 > = {
   summary: "Revert an audit entry",
@@ -42,6 +44,7 @@ export const revertFeatureFlagAuditEntry: Operation<
   scope: "server",
   action: "audit",
   rateLimit: "admin",
+  query: CHANGE_QUERY,
   result: () =>
     objectOf({ id: string, action: string, flagId: string, entityId: string, missingOverrides: integer }),
   async run(call) {
@@ -86,6 +89,8 @@ const ENTRY = objectOf({
   ip: string,
   userAgent: string,
   requestId: string,
+  changeId: string,
+  note: string,
   prevHash: string,
   hash: string,
 });

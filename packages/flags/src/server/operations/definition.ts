@@ -80,6 +80,15 @@ export type EntityQuery = {
   organizationId?: string | undefined;
 };
 
+/** Adds to the shape of a `POST` that it makes a change, for which the caller may say why. */
+export type Change = { readonly changes: true };
+
+/** The query of an operation that makes a change. */
+export type ChangeQuery = {
+  /** Why, for the audit log. At most 255 characters. */
+  note?: string | undefined;
+};
+
 interface Definition<S extends Shape, Action extends OperationAction>
   extends OperationFacts<Action>,
     Documentation {

@@ -11,7 +11,7 @@ import type { HostRequest } from "../http/host-request.ts";
 import { documentationOf } from "../http/openapi.ts";
 import { admit } from "../limits/admit.ts";
 import type { Service } from "../service.ts";
-import type { AnyOperation, EntityQuery, InBody, Shape } from "./definition.ts";
+import type { AnyOperation, Change, ChangeQuery, EntityQuery, InBody, Shape } from "./definition.ts";
 import type { BatchMethod, BootstrapMethod, EvaluateMethod } from "./evaluation-calls.ts";
 import * as OPERATIONS from "./list.ts";
 import type { Method } from "./method-type.ts";
@@ -50,10 +50,15 @@ type FieldsOf<S extends Shape> = S extends { readonly method: "GET" }
 
 /** A write that names a flag or segment by its key may name the organization of the key. */
 type QueryOf<S extends Shape> = S extends { readonly namesFlag: true }
-  ? { query?: EntityQuery | undefined }
+  ? { query?: (EntityQuery & NoteOf<S>) | undefined }
   : [ParamName<S["path"]>] extends [never]
-    ? unknown
-    : { query?: EntityQuery | undefined };
+    ? S extends Change
+      ? { query?: ChangeQuery | undefined }
+      : unknown
+    : { query?: (EntityQuery & NoteOf<S>) | undefined };
+type NoteOf<S extends Shape> = S extends Change | { readonly method: "PATCH" | "DELETE" }
+  ? ChangeQuery
+  : unknown;
 
 /** The parameters of a path such as `/flags/:flagId/rules/:ruleId`. */
 type ParamsOf<Path extends string> = [ParamName<Path>] extends [never]

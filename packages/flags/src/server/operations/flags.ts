@@ -24,6 +24,7 @@ import { readBody } from "../http/body-limit.ts";
 import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
 import type {
+  Change,
   Delete,
   EntityQuery,
   ExpectedVersion,
@@ -34,7 +35,14 @@ import type {
   Post,
 } from "./definition.ts";
 import { withSummaries } from "./figures.ts";
-import { ENTITY_QUERY, PAGE_QUERY, PAGE_SCHEMA, withWarnings } from "./schemas.ts";
+import {
+  CHANGE_QUERY,
+  ENTITY_CHANGE_QUERY,
+  ENTITY_QUERY,
+  PAGE_QUERY,
+  PAGE_SCHEMA,
+  withWarnings,
+} from "./schemas.ts";
 
 type FlagPath = "/feature-flags/admin/flags/:id";
 
@@ -64,7 +72,7 @@ export const listFeatureFlags: Operation<
 
 /** Creates a flag. The result has `warnings` if turning the flag off would change nothing. Needs `create`. */
 export const createFeatureFlag: Operation<
-  Post<"/feature-flags/admin/flags", CreateFeatureFlagInput, WithWarnings<FeatureFlag>>
+  Post<"/feature-flags/admin/flags", CreateFeatureFlagInput, WithWarnings<FeatureFlag>> & Change
 > = {
   summary: "Create a flag",
   method: "POST",
@@ -72,6 +80,7 @@ export const createFeatureFlag: Operation<
   scope: "server",
   action: "create",
   rateLimit: "admin",
+  query: CHANGE_QUERY,
   body: createFlagBody,
   status: 201,
   result: writtenFlagSchema,
@@ -122,7 +131,7 @@ export const updateFeatureFlag: Operation<
   rateLimit: "admin",
   // Turning a flag off must stay possible after many other changes.
   mayUseReserve: (body) => isPlainObject(body) && body["enabled"] === false && Object.keys(body).length === 1,
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   body: flagPatchBody,
   result: writtenFlagSchema,
   async run(call) {
@@ -143,7 +152,7 @@ export const deleteFeatureFlag: Operation<Delete<FlagPath> & InBody<{ id: string
   scope: "server",
   action: "delete",
   rateLimit: "admin",
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   status: 204,
   async run(call) {
     const { scope, id } = await admitToEntity(call, "flag", () => entityId(call.request, "id"));

@@ -8,9 +8,9 @@ import { requireDeclaredValue } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { bodyId, entityId } from "../http/parameters.ts";
-import type { Delete, Get, InBody, Operation, Post } from "./definition.ts";
+import type { Change, Delete, Get, InBody, Operation, Post } from "./definition.ts";
 import { requireUserId } from "./override-user.ts";
-import { ENTITY_QUERY, PAGE_QUERY, PAGE_SCHEMA } from "./schemas.ts";
+import { CHANGE_QUERY, ENTITY_CHANGE_QUERY, PAGE_QUERY, PAGE_SCHEMA } from "./schemas.ts";
 
 /** Lists overrides. `flagId` may be `key:<key>`. Needs `read`. */
 export const listFeatureFlagOverrides: Operation<
@@ -37,7 +37,8 @@ export const listFeatureFlagOverrides: Operation<
 
 /** Sets a flag's value for one user. `flagId` may be `key:<key>`. Needs `override`. */
 export const createFeatureFlagOverride: Operation<
-  Post<"/feature-flags/admin/overrides", FlagOverrideInput, FlagOverride> & { readonly namesFlag: true }
+  Post<"/feature-flags/admin/overrides", FlagOverrideInput, FlagOverride> &
+    Change & { readonly namesFlag: true }
 > = {
   summary: "Create an override",
   method: "POST",
@@ -45,7 +46,7 @@ export const createFeatureFlagOverride: Operation<
   scope: "server",
   action: "override",
   rateLimit: "admin",
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   body: createOverrideBody,
   status: 201,
   result: overrideSchema,
@@ -68,6 +69,7 @@ export const deleteFeatureFlagOverride: Operation<
   scope: "server",
   action: "override",
   rateLimit: "admin",
+  query: CHANGE_QUERY,
   status: 204,
   async run(call) {
     const { scope, id } = await admitToEntity(call, "override", () => entityId(call.request, "id"));

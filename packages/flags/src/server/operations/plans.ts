@@ -30,8 +30,8 @@ import { ImpactCounter } from "../impact/flag-impact.ts";
 import { countOnline } from "../impact/online.ts";
 import { Population } from "../impact/population.ts";
 import { findPlan, forgetPlan, type StoredChange, storePlan } from "../impact/stored-plans.ts";
-import type { InBody, Operation, Post } from "./definition.ts";
-import { ENTITY_QUERY } from "./schemas.ts";
+import type { Change, InBody, Operation, Post } from "./definition.ts";
+import { CHANGE_QUERY, ENTITY_QUERY } from "./schemas.ts";
 
 /**
  * Evaluates the application's users before and after changes, and returns how many go from which value to which, without
@@ -88,6 +88,7 @@ export const planFeatureFlags: Operation<
 /** Makes the changes of a plan. Refused with 409 if one of the flags was changed since. Needs `update`. */
 export const applyFeatureFlagPlan: Operation<
   Post<"/feature-flags/admin/plans/:id/apply", Record<string, never> | undefined, AppliedFeatureFlagPlan> &
+    Change &
     InBody<{ id: string }>
 > = {
   summary: "Make the changes of a plan",
@@ -96,6 +97,7 @@ export const applyFeatureFlagPlan: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
+  query: CHANGE_QUERY,
   result: () => objectOf({ flags: listOf(anyObject) }),
   async run(call) {
     const { service, request } = call;
@@ -110,7 +112,7 @@ export const applyFeatureFlagPlan: Operation<
       // Another version of the application may have made the plan.
       requireMultiTenant(service, fields);
       await requireDeclaredPatch(service, scope.tenant, flagId, fields);
-      scopes.push(scope);
+      scopes.push({ ...scope, changeId: planId });
     }
     await refuseDrift(call, plan.tenant, plan.changes);
     const flags: AppliedFeatureFlagPlan["flags"][number][] = [];

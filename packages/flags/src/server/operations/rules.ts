@@ -16,6 +16,7 @@ import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.t
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
 import { withAttributeWarnings } from "../trusted/attribute-warnings.ts";
 import type {
+  Change,
   Delete,
   EntityQuery,
   ExpectedVersion,
@@ -25,7 +26,7 @@ import type {
   Patch,
   Post,
 } from "./definition.ts";
-import { ENTITY_QUERY, withWarnings } from "./schemas.ts";
+import { ENTITY_CHANGE_QUERY, ENTITY_QUERY, withWarnings } from "./schemas.ts";
 
 type RulesPath = "/feature-flags/admin/flags/:flagId/rules";
 type RulePath = "/feature-flags/admin/flags/:flagId/rules/:ruleId";
@@ -54,7 +55,7 @@ export const listFeatureFlagRules: Operation<Get<RulesPath, EntityQuery, { rules
  * the conditions read an attribute that is probably misspelt. Needs `update`.
  */
 export const createFeatureFlagRule: Operation<
-  Post<RulesPath, FlagRuleInput, WithWarnings<FlagRule>> & InBody<CreateFeatureFlagRuleInput>
+  Post<RulesPath, FlagRuleInput, WithWarnings<FlagRule>> & InBody<CreateFeatureFlagRuleInput> & Change
 > = {
   summary: "Create a rule",
   method: "POST",
@@ -62,7 +63,7 @@ export const createFeatureFlagRule: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   body: createRuleBody,
   status: 201,
   result: writtenRuleSchema,
@@ -87,7 +88,7 @@ export const updateFeatureFlagRule: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   body: rulePatchBody,
   result: writtenRuleSchema,
   async run(call) {
@@ -109,7 +110,7 @@ export const deleteFeatureFlagRule: Operation<Delete<RulePath> & InBody<RuleIds 
   scope: "server",
   action: "update",
   rateLimit: "admin",
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   status: 204,
   async run(call) {
     const { scope, id } = await admitToFlag(call);

@@ -21,6 +21,10 @@ export const ENTITY_QUERY: readonly string[] = ["organizationId"];
 
 export const PAGE_SCHEMA: ObjectSchema = objectOf({ nextCursor: string, limit: integer, hasMore: boolean });
 
+/** The query parameters of a change. */
+export const CHANGE_QUERY: readonly string[] = ["note"];
+export const ENTITY_CHANGE_QUERY: readonly string[] = [...ENTITY_QUERY, ...CHANGE_QUERY];
+
 /** An entity in the response to the write that created or changed it. */
 export function withWarnings({ properties, ...schema }: ObjectSchema): ObjectSchema {
   const warnings = listOf(

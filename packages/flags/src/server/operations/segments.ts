@@ -22,6 +22,7 @@ import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.t
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
 import { withAttributeWarnings } from "../trusted/attribute-warnings.ts";
 import type {
+  Change,
   Delete,
   EntityQuery,
   ExpectedVersion,
@@ -31,7 +32,14 @@ import type {
   Patch,
   Post,
 } from "./definition.ts";
-import { ENTITY_QUERY, PAGE_QUERY, PAGE_SCHEMA, withWarnings } from "./schemas.ts";
+import {
+  CHANGE_QUERY,
+  ENTITY_CHANGE_QUERY,
+  ENTITY_QUERY,
+  PAGE_QUERY,
+  PAGE_SCHEMA,
+  withWarnings,
+} from "./schemas.ts";
 
 type SegmentsPath = "/feature-flags/admin/segments";
 type SegmentPath = "/feature-flags/admin/segments/:id";
@@ -56,7 +64,7 @@ export const listFeatureFlagSegments: Operation<
 
 /** Creates a segment. Needs `update`. */
 export const createFeatureFlagSegment: Operation<
-  Post<SegmentsPath, FlagSegmentInput, WithWarnings<FlagSegment>>
+  Post<SegmentsPath, FlagSegmentInput, WithWarnings<FlagSegment>> & Change
 > = {
   summary: "Create a segment",
   method: "POST",
@@ -64,6 +72,7 @@ export const createFeatureFlagSegment: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
+  query: CHANGE_QUERY,
   body: createSegmentBody,
   status: 201,
   result: () => withWarnings(segmentSchema()),
@@ -105,7 +114,7 @@ export const updateFeatureFlagSegment: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   body: segmentPatchBody,
   result: () => withWarnings(segmentSchema()),
   async run(call) {
@@ -127,7 +136,7 @@ export const deleteFeatureFlagSegment: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
-  query: ENTITY_QUERY,
+  query: ENTITY_CHANGE_QUERY,
   status: 204,
   async run(call) {
     const { scope, id } = await admitToSegment(call);

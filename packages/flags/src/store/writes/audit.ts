@@ -110,7 +110,7 @@ export async function* readChanges(
 
 function toEntry(row: AuditRow): AuditEntry {
   const { entryId, tenant, actorType, actorId, impersonatedBy, before, after } = row;
-  const { ip, userAgent, requestId } = row;
+  const { ip, userAgent, requestId, changeId, note } = row;
   return {
     id: entryId,
     revision: row.revision,
@@ -127,6 +127,8 @@ function toEntry(row: AuditRow): AuditEntry {
     ...(ip !== null && { ip }),
     ...(userAgent !== null && { userAgent }),
     ...(requestId !== null && { requestId }),
+    changeId,
+    ...(note !== null && { note }),
     prevHash: row.prevHash,
     hash: row.hash,
   };

@@ -79,7 +79,7 @@ const MAX_ORIGIN_LENGTH = 512;
 
 export async function write<Result>(
   { adapter, transactions, nowMs, snapshot, peek, committed }: Writer,
-  { tenant, actor, origin }: WriteScope,
+  { tenant, actor, origin, changeId: given }: WriteScope,
   change: (context: WriteContext) => Promise<Change<Result> | Unchanged<Result>>,
 ): Promise<Result> {
   await transactions.prove();
@@ -103,10 +103,15 @@ export async function write<Result>(
     const lastAt = () => at.getTime() + Math.floor(ids / IDS_PER_MS);
     const newId = () => uuidv7(lastAt(), ids++ % IDS_PER_MS);
 
+    let changeId = given;
     async function record(changed: AuditedChange, by: Actor, from: Origin): Promise<void> {
       const { action, flagId, flagKey, entityId, before, after } = changed;
+      const id = newId();
+      // What the system does on this occasion is a change of its own.
+      const isOccasion = from !== origin;
+      if (!isOccasion) changeId ??= id;
       auditHash = await appendAudit(tx, {
-        id: newId(),
+        id,
         tenant,
         revision,
         at: at.toISOString(),
@@ -122,6 +127,8 @@ export async function write<Result>(
         userAgent: from.userAgent?.slice(0, MAX_ORIGIN_LENGTH) ?? null,
         requestId: from.requestId?.slice(0, MAX_ORIGIN_LENGTH) ?? null,
         impersonatedBy: from.impersonatedBy ?? null,
+        changeId: isOccasion ? id : (changeId ?? id),
+        note: from.note ?? null,
         prevHash: auditHash,
       });
     }
