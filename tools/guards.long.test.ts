@@ -69,9 +69,9 @@ const BREAKS: readonly Break[] = [
   {
     title: "an import of another package in sessions",
     step: "format and lint",
-    file: "packages/sessions/src/callers/broken.ts",
+    file: "packages/sessions/src/identify/broken.ts",
     text: 'import { WsError } from "@halyard/wire";\n\nexport const error: unknown = WsError;\n',
-    names: ["packages/sessions/src/callers/broken.ts:1", "sessions imports no other package"],
+    names: ["packages/sessions/src/identify/broken.ts:1", "sessions imports no other package"],
   },
   {
     title: "an import of wire outside flags/live",

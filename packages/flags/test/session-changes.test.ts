@@ -3,7 +3,7 @@ import { betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { organization } from "better-auth/plugins";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createSessionChanges, type SessionChanges } from "../../sessions/src/callers/session-changes.ts";
+import { createSessionChanges, type SessionChanges } from "../../sessions/src/watched/session-changes.ts";
 import { HostTables, type TableHost } from "../src/store/postgres/host-tables.ts";
 import type { PostgresPool } from "../src/store/postgres/pool.ts";
 import { createSessionRowsQuery } from "../src/store/postgres/session-rows.ts";

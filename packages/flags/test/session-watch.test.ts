@@ -2,10 +2,10 @@
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { Pool } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { PrincipalCache } from "../../sessions/src/callers/principal-cache.ts";
-import { createSessionChanges } from "../../sessions/src/callers/session-changes.ts";
-import { createValueComparison } from "../../sessions/src/callers/session-values.ts";
-import { createSessionWatch } from "../../sessions/src/callers/session-watch.ts";
+import { PrincipalCache } from "../../sessions/src/identify/principal-cache.ts";
+import { createSessionChanges } from "../../sessions/src/watched/session-changes.ts";
+import { createValueComparison } from "../../sessions/src/watched/session-values.ts";
+import { createSessionWatch } from "../../sessions/src/watched/session-watch.ts";
 import { HostTables } from "../src/store/postgres/host-tables.ts";
 import { createSessionRowsQuery } from "../src/store/postgres/session-rows.ts";
 import { freshMariadb, freshPostgres, freshSqlite } from "./databases.ts";

@@ -1,15 +1,14 @@
 /** Who is signed in to a Better Auth instance, and the moment that changes. */
 import type { Bus as SessionBus } from "@halyard/base";
 import { connectFeed } from "./changes/announcements.ts";
-import type { AuthInstance, RequestCredentials } from "./live/auth-instance.ts";
-import type { SessionListener } from "./live/live-session.ts";
-import type { SessionCaller } from "./live/session-caller.ts";
-import { sessionsOf } from "./live/sessions.ts";
+import type { AuthInstance, RequestCredentials } from "./identify/auth-instance.ts";
+import type { SessionCaller } from "./identify/session-caller.ts";
+import { sessionsOf } from "./identify/sessions.ts";
+import type { SessionListener } from "./watched/live-session.ts";
 
 export type { Bus as SessionBus, BusListener as SessionBusListener } from "@halyard/base";
-export { IdentityError, type IdentityErrorOptions, type IdentityProblem } from "./callers/errors.ts";
-export type { AuthInstance, RequestCredentials } from "./live/auth-instance.ts";
-export type { EndReason, SessionListener } from "./live/live-session.ts";
+export type { AuthInstance, RequestCredentials } from "./identify/auth-instance.ts";
+export { IdentityError, type IdentityErrorOptions, type IdentityProblem } from "./identify/errors.ts";
 export type {
   ChangedPart,
   Row,
@@ -17,7 +16,8 @@ export type {
   SessionChange,
   SessionRow,
   UserRow,
-} from "./live/session-caller.ts";
+} from "./identify/session-caller.ts";
+export type { EndReason, SessionListener } from "./watched/live-session.ts";
 
 /**
  * The caller of a request: from its session cookie, or from a bearer or one-time token. Undefined without a session that

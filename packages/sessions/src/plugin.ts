@@ -1,18 +1,18 @@
 /** For plugins of Better Auth that identify the callers of their own endpoints. */
 
-export type { Caller, Principal } from "./callers/caller.ts";
-export type { ReadHeader } from "./callers/credentials.ts";
-export { IdentityError, type IdentityProblem } from "./callers/errors.ts";
-export { isHarmlessPlugin } from "./callers/harmless-plugins.ts";
-export { createIdentities, type Identities, type IdentityOptions } from "./callers/identities.ts";
-export { KEY_HEADER, type ServerKey } from "./callers/keys.ts";
-export { type KnownCaller, type KnownTies, recallCaller } from "./callers/known-caller.ts";
-export type { LookupGuard } from "./callers/lookup-guard.ts";
-export { hasOrganizations, isPossibleId, organizationsUnavailable } from "./callers/organizations.ts";
-export { type HostContext, headersOf, type IdentityRequest, isServerCall } from "./callers/request.ts";
-export { RequestIdentity } from "./callers/request-identity.ts";
-export type { SessionUser } from "./callers/session.ts";
 export { type ChangeHooks, changeHooks } from "./changes/change-hooks.ts";
 export type { RowChange } from "./changes/identity-change.ts";
 export { watchIdentityWrites } from "./changes/watched-writes.ts";
-export { followedTokenOf } from "./live/followed-token.ts";
+export type { Caller, Principal } from "./identify/caller.ts";
+export type { ReadHeader } from "./identify/credentials.ts";
+export { IdentityError, type IdentityProblem } from "./identify/errors.ts";
+export { isHarmlessPlugin } from "./identify/harmless-plugins.ts";
+export { createIdentities, type Identities, type IdentityOptions } from "./identify/identities.ts";
+export { KEY_HEADER, type ServerKey } from "./identify/keys.ts";
+export { type KnownCaller, type KnownTies, recallCaller } from "./identify/known-caller.ts";
+export type { LookupGuard } from "./identify/lookup-guard.ts";
+export { hasOrganizations, isPossibleId, organizationsUnavailable } from "./identify/organizations.ts";
+export { type HostContext, headersOf, type IdentityRequest, isServerCall } from "./identify/request.ts";
+export { RequestIdentity } from "./identify/request-identity.ts";
+export type { SessionUser } from "./identify/session.ts";
+export { followedTokenOf } from "./watched/followed-token.ts";

@@ -7,7 +7,7 @@ import { redisSessionBus } from "@halyard/sessions/redis";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { sessionsOf } from "../src/live/sessions.ts";
+import { sessionsOf } from "../src/identify/sessions.ts";
 import { createStore, startAuth } from "./host.ts";
 
 /** Ends a test that hangs. Without the comparison, only the bus can tell what is found. */

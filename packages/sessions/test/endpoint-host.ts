@@ -4,9 +4,9 @@ import { memoryAdapter } from "better-auth/adapters/memory";
 import { createAuthEndpoint } from "better-auth/api";
 import { admin, bearer, organization } from "better-auth/plugins";
 import { vi } from "vitest";
-import { createIdentities } from "../src/callers/identities.ts";
-import type { HostContext, IdentityRequest } from "../src/callers/request.ts";
-import { RequestIdentity } from "../src/callers/request-identity.ts";
+import { createIdentities } from "../src/identify/identities.ts";
+import type { HostContext, IdentityRequest } from "../src/identify/request.ts";
+import { RequestIdentity } from "../src/identify/request-identity.ts";
 
 type Row = Record<string, unknown>;
 type Use<Result> = (identity: RequestIdentity, request: IdentityRequest) => Promise<Result>;

@@ -1,7 +1,7 @@
 /** Each way a session can change reaches those who follow it, on every session store. */
 import { findCaller, followCaller, forgetCaller } from "@halyard/sessions";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { sessionsOf } from "../src/live/sessions.ts";
+import { sessionsOf } from "../src/identify/sessions.ts";
 import { CHANGES, type Scene } from "./changes.ts";
 import { createStore, type Host, type Person, STORES, type Store, startAuth } from "./host.ts";
 

@@ -3,11 +3,11 @@
  * order. Each schedule runs on the real cache and the real feed.
  */
 import { afterEach, expect, test, vi } from "vitest";
-import { PrincipalCache } from "../src/callers/principal-cache.ts";
 import { ChangeFeed } from "../src/changes/change-feed.ts";
 import { type IdentityChange, RecentChanges } from "../src/changes/identity-change.ts";
-import { LiveSessions } from "../src/live/live-sessions.ts";
-import { toReading } from "../src/live/session-caller.ts";
+import { PrincipalCache } from "../src/identify/principal-cache.ts";
+import { toReading } from "../src/identify/session-caller.ts";
+import { LiveSessions } from "../src/watched/live-sessions.ts";
 
 type Operation = "remember" | "change" | "forget";
 const OPERATIONS: readonly Operation[] = ["remember", "change", "forget"];

@@ -5,7 +5,7 @@ import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { admin, organization } from "better-auth/plugins";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRowVersions, type VersionedSession } from "../src/live/row-versions.ts";
+import { createRowVersions, type VersionedSession } from "../src/watched/row-versions.ts";
 
 const NAMES = ["plain", "a'quote", "back\\slash", "com,ma", "NULL"];
 const DAY_MS = 86_400_000;

@@ -14,7 +14,7 @@ import { channel, createRouter, message, rpc, z } from "@halyard/wire/zod";
 import { createClient } from "redis";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { sessionsOf } from "../../sessions/src/live/sessions.ts";
+import { sessionsOf } from "../../sessions/src/identify/sessions.ts";
 import { createStore, type Host, type Person, type Store, startAuth } from "../../sessions/test/host.ts";
 import type { PubSub } from "../src/pubsub/pubsub.ts";
 

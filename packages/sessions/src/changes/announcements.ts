@@ -1,6 +1,6 @@
 /** Announces the changes of this process to others, and applies theirs. */
 import { type Bus, packMessages, pause, RETRY_MS, systemClock } from "@halyard/base";
-import { MAX_ID_LENGTH } from "../callers/organizations.ts";
+import { MAX_ID_LENGTH } from "../identify/organizations.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import type { IdentityChange } from "./identity-change.ts";
 import { sessionPrint } from "./session-print.ts";

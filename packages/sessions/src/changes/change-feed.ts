@@ -1,5 +1,5 @@
 /** The changes of one auth instance's callers: made by this process, or announced by another one. */
-import type { HostContext } from "../callers/request.ts";
+import type { HostContext } from "../identify/request.ts";
 import { type IdentityChange, isIdentityChange, RecentChanges, type RowChange } from "./identity-change.ts";
 
 export type ChangeListener = (change: RowChange) => void;

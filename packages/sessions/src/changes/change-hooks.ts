@@ -1,6 +1,6 @@
 /** The database hook for sessions that are stored outside the database, where `watched-writes.ts` sees no update. */
 import type { BetterAuthOptions } from "@better-auth/core";
-import type { HostContext } from "../callers/request.ts";
+import type { HostContext } from "../identify/request.ts";
 import { applyChange } from "./change-feed.ts";
 
 /** Database hooks of Better Auth for sessions. */

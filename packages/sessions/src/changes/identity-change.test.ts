@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PrincipalCache } from "../callers/principal-cache.ts";
+import { PrincipalCache } from "../identify/principal-cache.ts";
 import type { IdentityChange } from "./identity-change.ts";
 
 function setUp() {

@@ -1,6 +1,6 @@
 /** Reports which callers are concerned by what this process writes through Better Auth, whatever code writes it. */
 import type { DBAdapter, DBTransactionAdapter, Where } from "@better-auth/core/db/adapter";
-import type { HostContext } from "../callers/request.ts";
+import type { HostContext } from "../identify/request.ts";
 import { applyChange } from "./change-feed.ts";
 import type { IdentityChange, RowChange } from "./identity-change.ts";
 

@@ -1,10 +1,9 @@
 /** Reads sessions with their users and memberships from the host's session store, many at once. */
-
 import type { Where } from "@better-auth/core/db/adapter";
 import { within } from "@halyard/base";
 import { parseSessionOutput, parseUserOutput } from "better-auth/db";
-import { hasOrganizations, isPossibleId } from "../callers/organizations.ts";
-import type { HostContext } from "../callers/request.ts";
+import { hasOrganizations, isPossibleId } from "../identify/organizations.ts";
+import type { HostContext } from "../identify/request.ts";
 import {
   isBanned,
   isUnchanged,
@@ -12,7 +11,7 @@ import {
   type Row,
   type SessionReading,
   toReading,
-} from "./session-caller.ts";
+} from "../identify/session-caller.ts";
 
 /** A session that is looked for. Without its token it is found by its id, which needs sessions in the database. */
 export interface SessionName {

@@ -2,10 +2,10 @@
 import { describe, expect, test, vi } from "vitest";
 import type { IdentityChange } from "../changes/identity-change.ts";
 import { sessionPrint } from "../changes/session-print.ts";
+import type { Confirmation, SessionWatch } from "../watched/session-watch.ts";
 import type { CachedPrincipal } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
 import { PrincipalCache } from "./principal-cache.ts";
-import type { Confirmation, SessionWatch } from "./session-watch.ts";
 
 const START = Date.parse("2026-06-01T12:00:00Z");
 /** How long the machine has run at the start, by the monotonic clock. */

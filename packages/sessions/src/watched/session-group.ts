@@ -1,6 +1,6 @@
 /** Sessions that one query can confirm, because one time separates their last known changes from later ones. */
-import type { CachedPrincipal, CheckTime } from "./cached-principal.ts";
-import type { SessionRows } from "./session.ts";
+import type { CachedPrincipal, CheckTime } from "../identify/cached-principal.ts";
+import type { SessionRows } from "../identify/session.ts";
 
 /** Tolerated clock skew between nodes. */
 const CLOCK_SKEW_MS = 10_000;

@@ -3,11 +3,11 @@
  * a change that no process announced is found too.
  */
 import { later } from "@halyard/base";
-import type { SessionChanges } from "../callers/session-changes.ts";
-import { COMPARISON_MS } from "../callers/session-watch.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { RowVersions } from "./row-versions.ts";
+import type { SessionChanges } from "./session-changes.ts";
+import { COMPARISON_MS } from "./session-watch.ts";
 
 export interface FloorOptions {
   readonly sessions: LiveSessions;

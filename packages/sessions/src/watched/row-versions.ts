@@ -3,8 +3,8 @@
  * those with a row that was written, inserted or deleted, whatever the column, by Better Auth or past it.
  */
 import { within } from "@halyard/base";
-import { hasOrganizations } from "../callers/organizations.ts";
-import type { HostContext } from "../callers/request.ts";
+import { hasOrganizations } from "../identify/organizations.ts";
+import type { HostContext } from "../identify/request.ts";
 import { READING_TIMEOUT_MS } from "./session-reader.ts";
 
 /** A session with the version of its rows that is known. */

@@ -1,17 +1,17 @@
 /** The sessions of one auth instance: found once, and followed from then on. */
 import { isAPIError } from "better-auth/api";
-import { IdentityError, unavailable } from "../callers/errors.ts";
-import { sessionChangesOf } from "../callers/identities.ts";
-import type { HostContext } from "../callers/request.ts";
-import { hasSessionStore } from "../callers/session.ts";
 import { type ChangeFeed, changeFeedOf } from "../changes/change-feed.ts";
 import { watchIdentityWrites } from "../changes/watched-writes.ts";
+import { createFloor, type Floor } from "../watched/floor.ts";
+import { LiveSessions } from "../watched/live-sessions.ts";
+import { createRowVersions } from "../watched/row-versions.ts";
+import { createSessionReader, type SessionName } from "../watched/session-reader.ts";
 import type { AuthInstance, RequestCredentials } from "./auth-instance.ts";
-import { createFloor, type Floor } from "./floor.ts";
-import { LiveSessions } from "./live-sessions.ts";
-import { createRowVersions } from "./row-versions.ts";
+import { IdentityError, unavailable } from "./errors.ts";
+import { sessionChangesOf } from "./identities.ts";
+import type { HostContext } from "./request.ts";
+import { hasSessionStore } from "./session.ts";
 import type { SessionCaller } from "./session-caller.ts";
-import { createSessionReader, type SessionName } from "./session-reader.ts";
 import { VerifiedCredentials } from "./verified-credentials.ts";
 
 export interface Sessions {

@@ -1,7 +1,7 @@
 import type { Where } from "@better-auth/core/db/adapter";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { CachedPrincipal } from "./cached-principal.ts";
-import type { Principal } from "./caller.ts";
+import { CachedPrincipal } from "../identify/cached-principal.ts";
+import type { Principal } from "../identify/caller.ts";
 import { createValueComparison } from "./session-values.ts";
 
 type Row = Record<string, unknown>;

@@ -1,9 +1,9 @@
 import type { Where } from "@better-auth/core/db/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createSessionChanges } from "../watched/session-changes.ts";
+import { createValueComparison } from "../watched/session-values.ts";
+import { createSessionWatch } from "../watched/session-watch.ts";
 import { PrincipalCache } from "./principal-cache.ts";
-import { createSessionChanges } from "./session-changes.ts";
-import { createValueComparison } from "./session-values.ts";
-import { createSessionWatch } from "./session-watch.ts";
 
 type Row = Record<string, unknown>;
 

@@ -1,10 +1,11 @@
 /** Credentials that Better Auth has verified, so that a connection that comes back needs only the rows of its session. */
-import { type CredentialNames, credentialNames, readCredentials } from "../callers/credentials.ts";
-import { isHarmlessPlugin } from "../callers/harmless-plugins.ts";
-import { KEY_HEADER } from "../callers/keys.ts";
-import type { HostContext } from "../callers/request.ts";
+
+import type { SessionName } from "../watched/session-reader.ts";
 import type { RequestCredentials } from "./auth-instance.ts";
-import type { SessionName } from "./session-reader.ts";
+import { type CredentialNames, credentialNames, readCredentials } from "./credentials.ts";
+import { isHarmlessPlugin } from "./harmless-plugins.ts";
+import { KEY_HEADER } from "./keys.ts";
+import type { HostContext } from "./request.ts";
 
 /** The endpoint that verifies, which a plugin may replace. */
 const PATH = "/get-session";

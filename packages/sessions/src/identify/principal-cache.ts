@@ -2,6 +2,7 @@
 
 import { type IdentityChange, RecentChanges } from "../changes/identity-change.ts";
 import { sessionPrint } from "../changes/session-print.ts";
+import type { SessionWatch } from "../watched/session-watch.ts";
 import {
   type CachedMembership,
   CachedPrincipal,
@@ -9,7 +10,6 @@ import {
   type PrincipalFacts,
 } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
-import type { SessionWatch } from "./session-watch.ts";
 
 export interface RecalledPrincipal {
   readonly principal: CachedPrincipal;

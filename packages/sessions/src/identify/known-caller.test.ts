@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import type { Confirmation } from "../watched/session-watch.ts";
 import type { CachedPrincipal } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
 import type { Identities } from "./identities.ts";
 import { recallCaller } from "./known-caller.ts";
 import { PrincipalCache } from "./principal-cache.ts";
-import type { Confirmation } from "./session-watch.ts";
 
 const START = Date.parse("2026-06-01T12:00:00Z");
 const COOKIE = "better-auth.session_token=abc.def";

@@ -1,6 +1,6 @@
 /** A session that this process follows. */
-import type { AuthInstance } from "./auth-instance.ts";
-import type { SessionCaller, SessionChange, SessionReading } from "./session-caller.ts";
+import type { AuthInstance } from "../identify/auth-instance.ts";
+import type { SessionCaller, SessionChange, SessionReading } from "../identify/session-caller.ts";
 
 /**
  * Why a session no longer counts. `ended`: it was deleted or has expired, or its user is gone or banned. `unavailable`: it

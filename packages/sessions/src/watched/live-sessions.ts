@@ -3,11 +3,11 @@
  * by value. A reading that began before a change is never the last one.
  */
 import { later, RETRY_MS } from "@halyard/base";
-import { unavailable } from "../callers/errors.ts";
 import type { ChangeFeed } from "../changes/change-feed.ts";
 import { type IdentityChange, isIdentityChange } from "../changes/identity-change.ts";
+import { unavailable } from "../identify/errors.ts";
+import { changedParts, type SessionCaller, type SessionReading } from "../identify/session-caller.ts";
 import { type EndReason, LiveSession, type SessionListener, type Waiter } from "./live-session.ts";
-import { changedParts, type SessionCaller, type SessionReading } from "./session-caller.ts";
 import { SessionIndex, subjectsOf } from "./session-index.ts";
 import type { SessionName, SessionReader } from "./session-reader.ts";
 

@@ -1,8 +1,7 @@
 /** Finds the sessions and memberships whose rows are gone or have changed. */
-
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
 import { within } from "@halyard/base";
-import type { SessionRows } from "./session.ts";
+import type { SessionRows } from "../identify/session.ts";
 
 export interface SessionChanges {
   /**

@@ -1,4 +1,5 @@
 /** The signed-in user of a request, read from the session store through Better Auth. */
+
 import { within } from "@halyard/base";
 import { getSession, isAPIError, isStateful } from "better-auth/api";
 import { unavailable } from "./errors.ts";

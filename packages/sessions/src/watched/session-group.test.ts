@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CachedPrincipal } from "./cached-principal.ts";
+import { CachedPrincipal } from "../identify/cached-principal.ts";
 import { groupSessions, SessionGroup } from "./session-group.ts";
 
 const START = Date.parse("2026-06-01T12:00:00Z");

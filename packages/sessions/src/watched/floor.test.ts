@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ChangeFeed } from "../changes/change-feed.ts";
+import { toReading } from "../identify/session-caller.ts";
 import { createFloor } from "./floor.ts";
 import type { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import type { RowVersions } from "./row-versions.ts";
-import { toReading } from "./session-caller.ts";
 
 const HOUR = 3_600_000;
 

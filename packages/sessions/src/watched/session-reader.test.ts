@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { HostContext } from "../callers/request.ts";
+import type { HostContext } from "../identify/request.ts";
 import { createSessionReader } from "./session-reader.ts";
 
 /** A store with one session, whose rows a test may change. */

@@ -1,6 +1,7 @@
 /** Checks in batches whether cached sessions still hold: every few seconds for those in use, and on demand. */
+
 import { later } from "@halyard/base";
-import type { CachedPrincipal, CheckTime } from "./cached-principal.ts";
+import type { CachedPrincipal, CheckTime } from "../identify/cached-principal.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import { canShowChange, groupSessions, rowsOf, type SessionGroup } from "./session-group.ts";
 import type { FindDifferent } from "./session-values.ts";

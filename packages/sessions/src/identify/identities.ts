@@ -2,13 +2,13 @@
 
 import { changeFeedOf } from "../changes/change-feed.ts";
 import { isIdentityChange, type RowChange } from "../changes/identity-change.ts";
+import { createSessionChanges, type SessionChanges } from "../watched/session-changes.ts";
+import { createValueComparison } from "../watched/session-values.ts";
+import { createSessionWatch, type SessionWatch } from "../watched/session-watch.ts";
 import { type CredentialNames, credentialNames } from "./credentials.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 import type { HostContext } from "./request.ts";
 import { hasSessionStore } from "./session.ts";
-import { createSessionChanges, type SessionChanges } from "./session-changes.ts";
-import { createValueComparison } from "./session-values.ts";
-import { createSessionWatch, type SessionWatch } from "./session-watch.ts";
 
 /** The options of `createIdentities`. */
 export interface IdentityOptions {

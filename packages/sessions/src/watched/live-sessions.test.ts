@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ChangeFeed } from "../changes/change-feed.ts";
+import { type SessionReading, toReading } from "../identify/session-caller.ts";
 import { LiveSessions } from "./live-sessions.ts";
-import { type SessionReading, toReading } from "./session-caller.ts";
 
 /** Sessions of one user, whose readings end when the test says so. */
 function setUp() {

@@ -1,8 +1,7 @@
 /** Compares cached principals with their rows, for changes that leave `updatedAt` as it was. */
-
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
 import { within } from "@halyard/base";
-import type { CachedPrincipal } from "./cached-principal.ts";
+import type { CachedPrincipal } from "../identify/cached-principal.ts";
 import { COMPARISON_TIMEOUT_MS } from "./session-changes.ts";
 
 /** Gives those of the principals whose rows are gone or hold other values. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { CachedPrincipal } from "./cached-principal.ts";
+import { CachedPrincipal } from "../identify/cached-principal.ts";
 import { createSessionWatch } from "./session-watch.ts";
 
 const HOUR = 3_600_000;
