@@ -104,7 +104,7 @@ export async function forgetCaller(
   if (userId !== undefined) feed.apply({ kind: "user", id: userId });
   if (sessionId !== undefined) feed.apply({ kind: "session-id", id: sessionId });
   if (organizationId !== undefined) feed.apply({ kind: "organization", id: organizationId });
-  await live.settled();
+  await live.rows.settled();
 }
 
 /**

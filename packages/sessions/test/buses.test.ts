@@ -110,7 +110,7 @@ describe.each(BUSES)("over $name", ({ start }) => {
           ended: (reason) => seen.push(reason),
         }),
       );
-      (await sessionsOf(there.auth)).floor.stop();
+      (await sessionsOf(there.auth)).reconciliation.stop();
       return { person, seen };
     };
     return { bus, here, follow };

@@ -58,7 +58,7 @@ describe.each(STORES)("on $name", (options) => {
     if (isActive) await host.call("/organization/set-active", { as: ann, body: { organizationId } });
     await prepare?.(scene);
     const { seen } = await follow(host, ann);
-    (await sessionsOf(host.auth)).floor.stop();
+    (await sessionsOf(host.auth)).reconciliation.stop();
     await run(scene);
     await forgetCaller(host.auth, { sessionId: "none" });
     const last = () => (effect === "ended" ? seen.at(-1) : [...new Set(seen.flat())].sort());
@@ -124,7 +124,7 @@ test("one comparison on PostgreSQL finds every change by SQL, among thousands of
     `insert into "session" ("id", "token", "userId", "expiresAt", "createdAt", "updatedAt")
      select 's' || i, 't' || i, 'u' || i, now() + interval '1 day', ${dayOld}, ${dayOld} from generate_series(1, ${count}) i`,
   );
-  const { live, floor } = await sessionsOf(host.auth);
+  const { live, reconciliation } = await sessionsOf(host.auth);
   const seen = new Map<string, unknown[]>();
   const note = (sessionId: string, what: unknown) =>
     seen.set(sessionId, [...(seen.get(sessionId) ?? []), what]);
@@ -134,13 +134,13 @@ test("one comparison on PostgreSQL finds every change by SQL, among thousands of
       ended: (reason) => note(sessionId, reason),
     });
   await Promise.all(Array.from({ length: count }, (_, at) => follow(`s${at + 1}`)));
-  await floor.run();
+  await reconciliation.run();
   // The sessions that were read last are the last to be read again by value.
   await store.sql(`update "user" set name = 'Other' where id = 'u1500'`);
   await store.sql(`update "session" set "activeOrganizationId" = ? where id = 's1499'`, organizationId);
   await store.sql(`update "user" set banned = true where id = 'u1498'`);
   await store.sql(`delete from "session" where id = 's1497'`);
-  await floor.run();
+  await reconciliation.run();
   expect(Object.fromEntries(seen)).toEqual({
     s1500: [["user"]],
     s1498: ["ended"],
@@ -148,6 +148,6 @@ test("one comparison on PostgreSQL finds every change by SQL, among thousands of
   });
   // A membership in the organization that is active already.
   await store.sql(`update "member" set "userId" = 'u1499' where id = ?`, memberId);
-  await floor.run();
+  await reconciliation.run();
   expect(seen.get("s1499")).toEqual([["organizationId", "organizationRole"]]);
 });

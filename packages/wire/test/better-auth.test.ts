@@ -78,7 +78,7 @@ async function startWorld({ store, host, pubsub, session, authorizeTopic }: Worl
     async connect(person: Pick<Person, "cookie">) {
       const opened = open({ cookie: person.cookie });
       await opened.client.connect();
-      (await sessionsOf(app.auth)).floor.stop();
+      (await sessionsOf(app.auth)).reconciliation.stop();
       return {
         ...opened,
         who: async () => JSON.parse((await opened.client.request(Who)).payload.json),

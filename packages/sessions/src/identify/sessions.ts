@@ -2,8 +2,10 @@
 import { isAPIError } from "better-auth/api";
 import { type ChangeFeed, changeFeedOf } from "../changes/change-feed.ts";
 import { watchIdentityWrites } from "../changes/watched-writes.ts";
-import { createFloor, type Floor } from "../watched/floor.ts";
+import type { LiveSession } from "../watched/live-session.ts";
 import { LiveSessions } from "../watched/live-sessions.ts";
+import { createReconciliation, type Reconciliation } from "../watched/reconciliation.ts";
+import { createRowCounts } from "../watched/row-counts.ts";
 import { createRowVersions } from "../watched/row-versions.ts";
 import { createSessionReader, type SessionName } from "../watched/session-reader.ts";
 import type { AuthInstance, RequestCredentials } from "./auth-instance.ts";
@@ -17,7 +19,7 @@ import { VerifiedCredentials } from "./verified-credentials.ts";
 export interface Sessions {
   readonly feed: ChangeFeed;
   readonly live: LiveSessions;
-  readonly floor: Floor;
+  readonly reconciliation: Reconciliation;
   /** Logs that other processes could not be told about a change. */
   readonly reportUnannounced: (error: unknown) => void;
   /** Undefined when the credentials belong to no session that holds. Rejects when the session store fails. */
@@ -51,16 +53,18 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
   };
   const feed = changeFeedOf(context);
   const reader = createSessionReader(context);
-  const live = new LiveSessions({ feed, reader, report });
+  const versions = createRowVersions<LiveSession>(context);
   // A plugin may choose its queries after this.
-  const changes = reader.isBatched ? () => sessionChangesOf(context) : undefined;
-  const floor = createFloor({ sessions: live, versions: createRowVersions(context), changes, report });
-  live.onAdded = () => floor.start();
+  const counts = reader.isBatched ? createRowCounts(() => sessionChangesOf(context)) : undefined;
+  const comparisons = [versions, counts].filter((comparison) => comparison !== undefined);
+  const live = new LiveSessions({ feed, reader, comparisons, report });
+  const reconciliation = createReconciliation({ sessions: live, report });
+  live.onAdded = () => reconciliation.start();
   const verified = new VerifiedCredentials(context);
   return {
     feed,
     live,
-    floor,
+    reconciliation,
     reportUnannounced: (error) =>
       context.logger.error(
         "[halyard] The bus did not accept the change of a session for 10 s; other processes find it within 5 s by comparison. Check the bus:",

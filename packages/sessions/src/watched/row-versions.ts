@@ -19,6 +19,9 @@ export interface RowVersions<Session extends VersionedSession> {
    * database does not have them.
    */
   findChanged(sessions: readonly Session[]): Promise<ReadonlyMap<Session, string> | undefined>;
+  /** In this time, each session is read by value too: for tables with versions that do not tell of every change. */
+  readonly byValueMs: number;
+  readonly minByValue: number;
 }
 
 /** The members of a pool of `pg` that are used. */
@@ -54,6 +57,8 @@ export function createRowVersions<Session extends VersionedSession>(
   }
 
   return {
+    byValueMs: 600_000,
+    minByValue: 0,
     async findChanged(sessions) {
       const changed = new Map<Session, string>();
       const kept = blocks;
