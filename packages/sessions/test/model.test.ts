@@ -103,7 +103,7 @@ class World {
       credentialId: TOKEN,
       validUntilMs: Number.POSITIVE_INFINITY,
     };
-    this.caches[process]?.remember(KEY, facts, { monotonicMs: atMs, wallMs: atMs });
+    this.caches[process]?.remember(KEY, facts, atMs);
   }
 }
 

@@ -1,7 +1,12 @@
 /** The Better Auth plugin: its tables, its endpoints, and the one service behind them per auth instance. */
 
 import type { AuthContext } from "@better-auth/core";
-import { type ChangeHooks, changeHooks, watchIdentityWrites } from "@halyard/sessions/plugin";
+import {
+  type ChangeHooks,
+  changeHooks,
+  createIdentities,
+  watchIdentityWrites,
+} from "@halyard/sessions/plugin";
 import { mergeSchema } from "better-auth/db";
 import type { FlagDeclarations } from "../model/declared.ts";
 import { FEATURE_FLAG_ERROR_CODES, type FeatureFlagErrorCodes } from "../model/errors.ts";
@@ -20,7 +25,6 @@ import { checkOptions } from "./check-options.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
 import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
 import { createEventStreams } from "./event-streams.ts";
-import { createFlagIdentities } from "./flag-identities.ts";
 import { withHelp } from "./help.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
@@ -184,7 +188,7 @@ function createService(
     warn,
   });
   const limits = createLimits({ context, meter, warn, warnOnce });
-  const identities = createFlagIdentities(context, postgres);
+  const identities = createIdentities(context, { keyResource: "featureFlag" });
   const service: Service = {
     options,
     meter,

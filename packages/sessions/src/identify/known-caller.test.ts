@@ -1,30 +1,30 @@
-import { describe, expect, test } from "vitest";
-import type { Confirmation } from "../watched/session-watch.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createMemoryStore } from "../../test/memory-store.ts";
 import type { CachedPrincipal } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
 import type { Identities } from "./identities.ts";
 import { recallCaller } from "./known-caller.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 
-const START = Date.parse("2026-06-01T12:00:00Z");
 const COOKIE = "better-auth.session_token=abc.def";
 
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "Date"] }));
+afterEach(() => void vi.useRealTimers());
+
 /** A cache with one caller, whose session the session store confirms or not. */
-function setUp(caller: Principal, confirmation: Confirmation = "confirmed") {
-  let passedMs = 0;
-  const watch = {
-    canConfirm: () => true,
-    confirm: async () => confirmation,
-    isDown: () => false,
-    start: () => {},
-    stop: () => {},
+function setUp(caller: Principal, confirmation: "confirmed" | "changed" | "unknown" = "confirmed") {
+  const { store, sessions } = createMemoryStore();
+  const principals = new PrincipalCache({ sessions });
+  const updatedAt = new Date();
+  store.sign("ann", updatedAt);
+  if (confirmation === "changed") store.end("ann");
+  store.isDown = confirmation === "unknown";
+  const facts = {
+    caller,
+    credentialId: "token-ann",
+    changedAtMs: updatedAt.getTime(),
+    validUntilMs: Date.now() + 3_600_000,
   };
-  const principals = new PrincipalCache({
-    watch,
-    monotonicMs: () => passedMs,
-    nowMs: () => START + passedMs,
-  });
-  const facts = { caller, credentialId: "token", validUntilMs: START + 3_600_000 };
   const principal = principals.remember(COOKIE, facts, principals.now()) as CachedPrincipal;
   const credentials = {
     sessionToken: "better-auth.session_token",
@@ -48,15 +48,18 @@ function setUp(caller: Principal, confirmation: Confirmation = "confirmed") {
       const ties = (await this.recall())?.ties;
       return [ties?.home, ...organizationIds.map((id) => ties?.tieTo(id))];
     },
-    pass: (ms: number) => {
-      passedMs += ms;
-    },
+    pass: (ms: number) => void vi.advanceTimersByTime(ms),
   };
 }
 
 const user = (activeOrganizationId?: string): Principal => ({
   kind: "user",
-  user: { id: "ann", email: "ann@example.com", ...(activeOrganizationId && { activeOrganizationId }) },
+  user: {
+    id: "ann",
+    email: "ann@example.com",
+    sessionId: "session-ann",
+    ...(activeOrganizationId && { activeOrganizationId }),
+  },
 });
 const key: Principal = { kind: "key", key: { id: "k1", actions: ["read"], ownerId: "owner" } };
 

@@ -1,51 +1,58 @@
 /** What ends the entry of a verified caller, and what does not. */
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createMemoryStore } from "../../test/memory-store.ts";
 import type { IdentityChange } from "../changes/identity-change.ts";
 import { sessionPrint } from "../changes/session-print.ts";
-import type { Confirmation, SessionWatch } from "../watched/session-watch.ts";
 import type { CachedPrincipal } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 
-const START = Date.parse("2026-06-01T12:00:00Z");
-/** How long the machine has run at the start, by the monotonic clock. */
-const UPTIME_MS = 1_000_000_000;
 const HOUR = 3_600_000;
 const STALE_MS = 10 * 60_000;
 
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+const pass = (ms: number) => void vi.advanceTimersByTime(ms);
+
 /** A cache whose clocks and session store the test controls. */
-function setUp({ hasWatch = true, maxPrincipals }: { hasWatch?: boolean; maxPrincipals?: number } = {}) {
-  let passedMs = 0;
-  const store = { outcome: "confirmed" as Confirmation, isDown: false, canConfirm: true };
-  const watch = {
-    canConfirm: () => store.canConfirm,
-    confirm: vi.fn(async () => store.outcome),
-    isDown: () => store.isDown,
-    start: vi.fn<SessionWatch["start"]>(),
-    stop: vi.fn(),
+function setUp({ isWatched = true, maxPrincipals }: { isWatched?: boolean; maxPrincipals?: number } = {}) {
+  const { store, sessions } = createMemoryStore();
+  const confirm = vi.spyOn(sessions.rows, "confirm");
+  const principals = new PrincipalCache({ ...(isWatched && { sessions }), maxPrincipals });
+  const changedAtMs = Date.now() - HOUR;
+  const validUntilMs = Date.now() + HOUR;
+  const verify = (
+    cacheKey: string,
+    caller: Principal,
+    credentialId: string,
+    startedAtMs = principals.now(),
+    hasTimes = false,
+  ) => {
+    return principals.remember(
+      cacheKey,
+      { caller, credentialId, validUntilMs, ...(hasTimes && { changedAtMs }) },
+      startedAtMs,
+    );
   };
-  const principals = new PrincipalCache({
-    ...(hasWatch && { watch }),
-    maxPrincipals,
-    monotonicMs: () => UPTIME_MS + passedMs,
-    nowMs: () => START + passedMs,
-  });
-  const verify = (cacheKey: string, caller: Principal, credentialId: string, startedAt = principals.now()) =>
-    principals.remember(cacheKey, { caller, credentialId, validUntilMs: START + HOUR }, startedAt);
   return {
     principals,
     store,
-    watch,
+    confirm,
     verify,
-    signIn: (name: string, cacheKey = name, startedAt = principals.now()) => {
-      const user = { id: name, email: "", sessionId: `session-${name}` };
-      return verify(cacheKey, { kind: "user", user }, `token-${name}`, startedAt) as CachedPrincipal;
+    signIn: (name: string, cacheKey = name, startedAtMs = principals.now(), hasTimes = true) => {
+      const user = { id: name, email: `${name}@example.com`, sessionId: `session-${name}` };
+      store.sign(name, new Date(changedAtMs));
+      return verify(
+        cacheKey,
+        { kind: "user", user },
+        `token-${name}`,
+        startedAtMs,
+        hasTimes,
+      ) as CachedPrincipal;
     },
     useKey: (id: string, ownerId: string) =>
       verify(id, { kind: "key", key: { id, actions: [], ownerId } }, id) as CachedPrincipal,
-    pass: (ms: number) => {
-      passedMs += ms;
-    },
     /** Those of the callers that are recalled. */
     recalled: async (...names: string[]) => {
       const found = await Promise.all(names.map((name) => principals.recall(name)));
@@ -103,25 +110,25 @@ describe("a change", () => {
   test.each([...CHANGES, ["rows that are not known", { kind: "unknown" }]] as const)(
     "of %s makes a verification that began before it count for nothing",
     async (_what, change) => {
-      const { principals, signIn, recalled, pass } = setUp();
-      const startedAt = principals.now();
+      const { principals, signIn, recalled } = setUp();
+      const startedAtMs = principals.now();
       pass(10);
       principals.apply(change);
       pass(10);
-      expect(signIn("ann", "ann", startedAt)).toBeUndefined();
+      expect(signIn("ann", "ann", startedAtMs)).toBeUndefined();
       expect([await recalled("ann"), principals.size]).toEqual([[], 0]);
-      if (change.kind !== "unknown") expect(signIn("bob", "bob", startedAt)).toBeDefined();
+      if (change.kind !== "unknown") expect(signIn("bob", "bob", startedAtMs)).toBeDefined();
       expect(signIn("ann")).toBeDefined();
     },
   );
 
   test("of the organization that owns an API key counts for a verification that began before it", () => {
-    const { principals, verify, pass } = setUp();
-    const startedAt = principals.now();
+    const { principals, verify } = setUp();
+    const startedAtMs = principals.now();
     pass(10);
     principals.apply({ kind: "organization", id: "acme" });
     const key: Principal = { kind: "key", key: { id: "k1", actions: [], ownerId: "acme" } };
-    expect(verify("k1", key, "k1", startedAt)).toBeUndefined();
+    expect(verify("k1", key, "k1", startedAtMs)).toBeUndefined();
   });
 
   test.each([
@@ -131,21 +138,22 @@ describe("a change", () => {
   ] as const)(
     "of %s decides whether a membership that was read before is added",
     (_what, change, isAdded) => {
-      const { principals, signIn, pass } = setUp();
+      const { principals, signIn } = setUp();
       const ann = signIn("ann");
-      const startedAt = principals.now();
+      const startedAtMs = principals.now();
       pass(10);
       principals.apply(change);
-      principals.addMembership(ann, "acme", { id: "m1", role: "owner" }, startedAt);
+      principals.addMembership(ann, "acme", { id: "m1", role: "owner" }, startedAtMs);
       expect(ann.memberships?.has("acme") ?? false).toBe(isAdded);
     },
   );
 
   test("while the session store is asked makes its answer count for nothing", async () => {
     for (const outcome of ["confirmed", "changed", "unknown"] as const) {
-      const { principals, signIn, pass, store } = setUp();
-      store.outcome = outcome;
+      const { principals, signIn, store } = setUp();
       signIn("ann");
+      if (outcome === "changed") store.end("ann");
+      store.isDown = outcome === "unknown";
       pass(5000);
       const recalling = principals.recall("ann");
       principals.apply({ kind: "user", id: "ann" });
@@ -156,25 +164,25 @@ describe("a change", () => {
 
 describe("a verification", () => {
   test("counts for exactly 4.8 s without a question to the session store", async () => {
-    const { principals, signIn, pass, watch } = setUp();
+    const { principals, signIn, confirm } = setUp();
     const ann = signIn("ann");
     pass(4800);
     expect(principals.recall("ann")).toEqual({ principal: ann, isStale: false });
     pass(1);
     expect(principals.recall("ann")).toBeInstanceOf(Promise);
-    expect(watch.confirm).toHaveBeenCalledWith(ann);
+    expect(confirm).toHaveBeenCalledWith(ann.session);
   });
 
   test("is forgotten when the session store shows a change", async () => {
-    const { principals, signIn, pass, store } = setUp();
+    const { principals, signIn, store } = setUp();
     signIn("ann");
     pass(4801);
-    store.outcome = "changed";
+    store.end("ann");
     expect([await principals.recall("ann"), principals.size]).toEqual([undefined, 0]);
   });
 
   test("is forgotten when the session or the API key expires", () => {
-    const { principals, signIn, pass } = setUp();
+    const { principals, signIn } = setUp();
     signIn("ann");
     pass(HOUR - 1);
     signIn("bob");
@@ -185,41 +193,37 @@ describe("a verification", () => {
   });
 
   test("is not renewed where the session store cannot be asked", () => {
-    const { principals, signIn, pass } = setUp({ hasWatch: false });
+    const { principals, signIn } = setUp({ isWatched: false });
     signIn("ann");
-    principals.startWatch();
     pass(4801);
     expect(principals.recall("ann")).toBeUndefined();
-    principals.close();
     const other = setUp();
-    other.signIn("ann");
-    other.store.canConfirm = false;
-    other.pass(4801);
+    other.signIn("ann", "ann", other.principals.now(), false);
+    pass(4801);
     expect(other.principals.recall("ann")).toBeUndefined();
-    expect(other.watch.confirm).not.toHaveBeenCalled();
+    expect(other.confirm).not.toHaveBeenCalled();
   });
 
   test("counts for ten minutes at most while the session store is down", async () => {
-    const { principals, signIn, pass, store } = setUp();
+    const { principals, signIn, store } = setUp();
     const ann = signIn("ann");
-    store.outcome = "unknown";
+    store.isDown = true;
     pass(STALE_MS);
     expect(await principals.recall("ann")).toEqual({ principal: ann, isStale: true });
-    store.isDown = true;
     expect(principals.recall("ann")).toEqual({ principal: ann, isStale: true });
     expect(principals.recallStale("ann")).toBe(ann);
     pass(1);
     expect(await principals.recall("ann")).toBeUndefined();
     expect(principals.recallStale("ann")).toBeUndefined();
-    store.outcome = "confirmed";
+    store.isDown = false;
     expect(await principals.recall("ann")).toEqual({ principal: ann, isStale: false });
   });
 
   test("replaces the earlier one of the same credentials, which no longer counts", async () => {
-    const { principals, signIn, pass, store, recalled } = setUp();
+    const { principals, signIn, store, recalled } = setUp();
     const first = signIn("ann");
     pass(5000);
-    store.outcome = "changed";
+    store.end("ann");
     const recalling = principals.recall("ann");
     const second = signIn("ann");
     expect([first.isRemoved, second.isRemoved, principals.size]).toEqual([true, false, 1]);
@@ -247,7 +251,7 @@ describe("a verification", () => {
       [999, "bob"],
       [1000, "ann"],
     ] as const) {
-      const { principals, signIn, pass, recalled } = setUp({ maxPrincipals: 2 });
+      const { principals, signIn, recalled } = setUp({ maxPrincipals: 2 });
       signIn("ann");
       signIn("bob");
       pass(afterMs);
@@ -256,30 +260,4 @@ describe("a verification", () => {
       expect(await recalled("ann", "bob", "cat")).toEqual([left, "cat"]);
     }
   });
-
-  test("is looked at in the background only while the watch runs", () => {
-    const { principals, signIn, watch } = setUp();
-    const ann = signIn("ann");
-    principals.startWatch();
-    const [list, remove] = watch.start.mock.calls[0] ?? [];
-    expect([...(list?.() ?? [])]).toEqual([ann]);
-    remove?.(ann);
-    expect([principals.size, ann.isRemoved]).toEqual([0, true]);
-    expect(watch.stop).not.toHaveBeenCalled();
-    principals.close();
-    expect(watch.stop).toHaveBeenCalledTimes(1);
-  });
-});
-
-test("by default the clocks are those of the machine", () => {
-  vi.useFakeTimers({ toFake: ["performance", "Date"] });
-  try {
-    const principals = new PrincipalCache();
-    const { monotonicMs, wallMs } = principals.now();
-    vi.advanceTimersByTime(7);
-    expect(principals.now()).toEqual({ monotonicMs: monotonicMs + 7, wallMs: wallMs + 7 });
-    expect(wallMs).toBe(Date.now() - 7);
-  } finally {
-    vi.useRealTimers();
-  }
 });

@@ -2,13 +2,9 @@
 
 import { type IdentityChange, RecentChanges } from "../changes/identity-change.ts";
 import { sessionPrint } from "../changes/session-print.ts";
-import type { SessionWatch } from "../watched/session-watch.ts";
-import {
-  type CachedMembership,
-  CachedPrincipal,
-  type CheckTime,
-  type PrincipalFacts,
-} from "./cached-principal.ts";
+import type { LiveSession } from "../watched/live-session.ts";
+import type { LiveSessions } from "../watched/live-sessions.ts";
+import { type CachedMembership, CachedPrincipal, type PrincipalFacts } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
 
 export interface RecalledPrincipal {
@@ -19,7 +15,7 @@ export interface RecalledPrincipal {
 
 export interface PrincipalCacheOptions {
   /** Absent where changes of sessions cannot be queried: verifications then expire without being renewed. */
-  readonly watch?: SessionWatch | undefined;
+  readonly sessions?: LiveSessions | undefined;
   readonly monotonicMs?: (() => number) | undefined;
   readonly nowMs?: (() => number) | undefined;
   readonly maxPrincipals?: number | undefined;
@@ -32,6 +28,8 @@ const MAX_STALE_MS = 10 * 60_000;
 const MAX_PRINCIPALS = 20_000;
 /** Cookies and headers that Better Auth ignores make further entries of one session or API key. */
 const MAX_PER_CREDENTIAL = 8;
+/** A session is compared in the background for so long after its last use. */
+const IN_USE_MS = 60_000;
 /** Minimum interval between two updates of the eviction order for one principal. */
 const TOUCH_INTERVAL_MS = 1000;
 
@@ -43,13 +41,13 @@ export class PrincipalCache {
   /** By the id of the user, or of the API key's owner. */
   readonly #byOwner = new Map<string, Set<CachedPrincipal>>();
   readonly #recent = new RecentChanges();
-  readonly #watch: SessionWatch | undefined;
+  #sessions: LiveSessions | undefined;
   readonly #monotonicMs: () => number;
   readonly #nowMs: () => number;
   readonly #maxPrincipals: number;
 
-  constructor({ watch, monotonicMs, nowMs, maxPrincipals = MAX_PRINCIPALS }: PrincipalCacheOptions = {}) {
-    this.#watch = watch;
+  constructor({ sessions, monotonicMs, nowMs, maxPrincipals = MAX_PRINCIPALS }: PrincipalCacheOptions = {}) {
+    this.#sessions = sessions;
     this.#monotonicMs = monotonicMs ?? (() => performance.now());
     this.#nowMs = nowMs ?? Date.now;
     this.#maxPrincipals = maxPrincipals;
@@ -59,24 +57,25 @@ export class PrincipalCache {
     return this.#byKey.size;
   }
 
-  now(): CheckTime {
-    return { monotonicMs: this.#monotonicMs(), wallMs: this.#nowMs() };
+  /** By the monotonic clock. */
+  now(): number {
+    return this.#monotonicMs();
   }
 
-  /** Stores the result of a verification that began at `startedAt`. Undefined when this process has changed it since. */
-  remember(cacheKey: string, facts: PrincipalFacts, startedAt: CheckTime): CachedPrincipal | undefined {
+  /** Stores the result of a verification that began at `startedAtMs`. Undefined when this process has changed it since. */
+  remember(cacheKey: string, facts: PrincipalFacts, startedAtMs: number): CachedPrincipal | undefined {
     const previous = this.#byKey.get(cacheKey);
     if (previous !== undefined) this.#remove(previous);
     const { caller, credentialId } = facts;
     const ownerId = ownerOf(caller);
-    const isOutdated = this.#hasChanged(startedAt, [
+    const isOutdated = this.#hasChanged(startedAtMs, [
       { kind: "session", id: credentialId },
       { kind: "user", id: ownerId },
       { kind: "organization", id: ownerId },
       ...sessionIdsOf(caller),
     ]);
     if (isOutdated) return undefined;
-    const principal = new CachedPrincipal(cacheKey, facts, startedAt);
+    const principal = new CachedPrincipal(cacheKey, facts, startedAtMs);
     this.#byKey.set(cacheKey, principal);
     const { credentialPrint } = principal;
     addTo(this.#byCredential, credentialPrint, principal);
@@ -98,11 +97,14 @@ export class PrincipalCache {
     if (principal === undefined) return undefined;
     const now = this.#monotonicMs();
     this.#touch(principal, now);
-    if (now - principal.confirmedAt.monotonicMs <= TRUSTED_MS) return { principal, isStale: false };
-    const watch = this.#watch;
-    if (watch === undefined || !watch.canConfirm(principal)) return undefined;
-    if (isRecent(principal, now) && watch.isDown(principal)) return { principal, isStale: true };
-    return this.#confirm(watch, principal);
+    const session = this.#sessionOf(principal);
+    const { confirmedAtMs } = principal;
+    if (confirmedAtMs === undefined) return this.#remove(principal);
+    if (now - confirmedAtMs <= TRUSTED_MS) return { principal, isStale: false };
+    if (session === undefined) return undefined;
+    if (isRecent(principal, now) && this.#sessions?.rows.isDownFor(session))
+      return { principal, isStale: true };
+    return this.#confirm(principal, session);
   }
 
   /** The last verified caller, for while the session store does not respond. */
@@ -111,18 +113,21 @@ export class PrincipalCache {
     return principal !== undefined && isRecent(principal, this.#monotonicMs()) ? principal : undefined;
   }
 
-  /** Adds what a query that began at `startedAt` found, unless this process has changed it since. */
+  /** Adds what a query that began at `startedAtMs` found, unless this process has changed it since. */
   addMembership(
     principal: CachedPrincipal,
     organizationId: string,
     membership: CachedMembership,
-    startedAt: CheckTime,
+    startedAtMs: number,
   ): void {
-    const isOutdated = this.#hasChanged(startedAt, [
+    const isOutdated = this.#hasChanged(startedAtMs, [
       { kind: "member", id: membership.id },
       { kind: "organization", id: organizationId },
     ]);
-    if (!isOutdated) principal.addMembership(organizationId, membership);
+    if (isOutdated) return;
+    principal.addMembership(organizationId, membership);
+    const { session } = principal;
+    if (session?.addOrganization(organizationId)) this.#sessions?.rows.mark([session]);
   }
 
   /** Removes the principals that a change concerns: it counts at once. */
@@ -131,24 +136,31 @@ export class PrincipalCache {
     for (const principal of this.#concernedBy(change)) this.#remove(principal);
   }
 
-  /** Starts the background check of the sessions in use, so that their next requests need not wait for it. */
-  startWatch(): void {
-    this.#watch?.start(
-      () => this.#byKey.values(),
-      (principal) => this.#remove(principal),
-    );
-  }
-
+  /** Sessions are not compared for this cache any more. */
   close(): void {
-    this.#watch?.stop();
+    const sessions = this.#sessions;
+    this.#sessions = undefined;
+    for (const { session } of this.#byKey.values()) if (session !== undefined) sessions?.release(session);
   }
 
-  async #confirm(watch: SessionWatch, principal: CachedPrincipal): Promise<RecalledPrincipal | undefined> {
-    const outcome = await watch.confirm(principal);
-    if (outcome === "changed") this.#remove(principal);
+  /** The session of a caller in use, which is compared in the background so that the next request need not wait. */
+  #sessionOf(principal: CachedPrincipal): LiveSession | undefined {
+    const { sessionId, credentialId: token, session } = principal;
+    if (session?.isDropped === false || sessionId === undefined) return session;
+    principal.session = this.#sessions?.keep({ sessionId, token }, IN_USE_MS);
+    for (const organizationId of principal.memberships?.keys() ?? [])
+      principal.session?.addOrganization(organizationId);
+    return principal.session;
+  }
+
+  async #confirm(principal: CachedPrincipal, session: LiveSession): Promise<RecalledPrincipal | undefined> {
+    const isAnswered = await this.#sessions?.rows.confirm(session);
     if (principal.isRemoved) return undefined;
-    if (outcome === "confirmed") return { principal, isStale: false };
-    return isRecent(principal, this.#monotonicMs()) ? { principal, isStale: true } : undefined;
+    const now = this.#monotonicMs();
+    if (!isAnswered) return isRecent(principal, now) ? { principal, isStale: true } : undefined;
+    const { confirmedAtMs = Number.NEGATIVE_INFINITY } = principal;
+    if (!session.isDropped && now - confirmedAtMs <= TRUSTED_MS) return { principal, isStale: false };
+    return this.#remove(principal);
   }
 
   #find(cacheKey: string): CachedPrincipal | undefined {
@@ -161,11 +173,12 @@ export class PrincipalCache {
   #touch(principal: CachedPrincipal, now: number): void {
     if (now - principal.usedAtMs < TOUCH_INTERVAL_MS) return;
     principal.usedAtMs = now;
+    principal.session?.keepFor(IN_USE_MS);
     this.#byKey.delete(principal.cacheKey);
     this.#byKey.set(principal.cacheKey, principal);
   }
 
-  #remove(principal: CachedPrincipal): void {
+  #remove(principal: CachedPrincipal): undefined {
     principal.isRemoved = true;
     const { cacheKey, credentialPrint, caller } = principal;
     if (this.#byKey.get(cacheKey) === principal) this.#byKey.delete(cacheKey);
@@ -173,8 +186,8 @@ export class PrincipalCache {
     removeFrom(this.#byOwner, ownerOf(caller), principal);
   }
 
-  #hasChanged({ monotonicMs }: CheckTime, subjects: readonly IdentityChange[]): boolean {
-    return this.#recent.includes(subjects, monotonicMs, this.#monotonicMs());
+  #hasChanged(startedAtMs: number, subjects: readonly IdentityChange[]): boolean {
+    return this.#recent.includes(subjects, startedAtMs, this.#monotonicMs());
   }
 
   #concernedBy(change: IdentityChange): CachedPrincipal[] {
@@ -212,8 +225,8 @@ function sessionIdsOf(caller: Principal): IdentityChange[] {
   return [{ kind: "session-id", id: caller.user.sessionId }];
 }
 
-function isRecent({ confirmedAt }: CachedPrincipal, now: number): boolean {
-  return now - confirmedAt.monotonicMs <= MAX_STALE_MS;
+function isRecent({ confirmedAtMs }: CachedPrincipal, now: number): boolean {
+  return confirmedAtMs !== undefined && now - confirmedAtMs <= MAX_STALE_MS;
 }
 
 function addTo(index: Map<string, Set<CachedPrincipal>>, key: string, principal: CachedPrincipal): void {

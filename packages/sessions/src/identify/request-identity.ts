@@ -1,5 +1,5 @@
 /** Who makes one request: found out once, for its rate limit, its operation and its response. */
-import type { CachedPrincipal, CheckTime, KeyOwner, PrincipalFacts } from "./cached-principal.ts";
+import type { CachedPrincipal, KeyOwner, PrincipalFacts } from "./cached-principal.ts";
 import type { Caller, Client, Principal } from "./caller.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
 import { IdentityError } from "./errors.ts";
@@ -164,14 +164,14 @@ export class RequestIdentity {
   }
 
   async #readKey(isAuthoritative: boolean): Promise<Principal | undefined> {
-    const startedAt = this.#identities.principals.now();
+    const startedAtMs = this.#identities.principals.now();
     try {
       const verified = await readKey(this.#request, this.#identities.keyResource);
       if (verified === undefined) return undefined;
       const { key, validUntilMs } = verified;
       const caller: Principal = { kind: "key", key };
       if (validUntilMs !== undefined) {
-        this.#remember({ caller, credentialId: key.id, validUntilMs }, startedAt);
+        this.#remember({ caller, credentialId: key.id, validUntilMs }, startedAtMs);
       }
       return caller;
     } catch (error) {
@@ -181,7 +181,7 @@ export class RequestIdentity {
 
   async #readUser(isAuthoritative: boolean): Promise<Principal | undefined> {
     const { principals, credentials } = this.#identities;
-    const startedAt = principals.now();
+    const startedAtMs = principals.now();
     try {
       const session = await readSession(this.#request, {
         isAuthoritative,
@@ -191,8 +191,8 @@ export class RequestIdentity {
       if (session === undefined) return undefined;
       const caller: Principal = { kind: "user", user: session.user };
       if (session.validity !== undefined) {
-        const { token: credentialId, rows, validUntilMs } = session.validity;
-        this.#remember({ caller, credentialId, rows, validUntilMs }, startedAt);
+        const { token: credentialId, changedAtMs, validUntilMs } = session.validity;
+        this.#remember({ caller, credentialId, changedAtMs, validUntilMs }, startedAtMs);
       }
       return caller;
     } catch (error) {
@@ -210,11 +210,11 @@ export class RequestIdentity {
     return principal.caller;
   }
 
-  #remember(facts: PrincipalFacts, startedAt: CheckTime): void {
+  #remember(facts: PrincipalFacts, startedAtMs: number): void {
     const cacheKey = this.#cacheKey();
     if (cacheKey === undefined) return;
     this.#rememberVerified = () => {
-      this.#principal = this.#identities.principals.remember(cacheKey, facts, startedAt);
+      this.#principal = this.#identities.principals.remember(cacheKey, facts, startedAtMs);
     };
     if (this.#isCounted) this.#rememberVerified();
   }
@@ -245,12 +245,12 @@ export class RequestIdentity {
     // The store that could not confirm the caller is the one that holds the organizations.
     if (this.#isStale) throw organizationsUnavailable(new Error("The session store does not respond."));
     const { principals } = this.#identities;
-    const startedAt = principals.now();
+    const startedAtMs = principals.now();
     const membership = await readMembership(context, userId, organizationId);
     if (membership === undefined) return undefined;
     const { id, role } = membership;
     if (id !== undefined && principal !== undefined) {
-      principals.addMembership(principal, organizationId, { id, role }, startedAt);
+      principals.addMembership(principal, organizationId, { id, role }, startedAtMs);
     }
     return role;
   }

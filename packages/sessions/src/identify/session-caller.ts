@@ -59,6 +59,10 @@ export interface SessionReading {
   readonly caller: SessionCaller;
   readonly token: string;
   readonly memberId: string | undefined;
+  /** The organization that was chosen, of which the user may not be a member yet. */
+  readonly activeOrganizationId: string | undefined;
+  /** Memberships in other organizations, which requests of this session have named. */
+  readonly others?: readonly OtherMembership[] | undefined;
   /** The later `updatedAt` of the session's row and the user's row; undefined when a row has none. */
   readonly changedAtMs: number | undefined;
 }
@@ -68,14 +72,25 @@ export interface Membership {
   readonly role: string;
 }
 
+export interface OtherMembership extends Membership {
+  readonly organizationId: string;
+}
+
 /** The membership is that in the active organization. */
-export function toReading(session: Row, user: Row, membership: Membership | undefined): SessionReading {
+export function toReading(
+  session: Row,
+  user: Row,
+  membership: Membership | undefined,
+  others?: readonly OtherMembership[],
+): SessionReading {
   const { token, ...fields } = session;
   const role = textOf(user["role"]);
   const impersonatedBy = textOf(session["impersonatedBy"]);
   return {
     token: String(token),
     memberId: membership?.id,
+    activeOrganizationId: textOf(session["activeOrganizationId"]),
+    ...(others && { others }),
     changedAtMs: laterOf(msOf(session["updatedAt"]), msOf(user["updatedAt"])),
     caller: {
       userId: String(user["id"]),
@@ -132,15 +147,17 @@ function isSame(one: unknown, other: unknown): boolean {
 
 /** Whether these rows, as they are stored, certainly give the same reading. */
 export function isUnchanged(
-  { caller, token, memberId }: SessionReading,
+  { caller, token, memberId, others: known }: SessionReading,
   session: Row,
   user: Row,
   membership: Membership | undefined,
+  others?: readonly OtherMembership[],
 ): boolean {
   return (
     token === session["token"] &&
     memberId === membership?.id &&
     caller.organizationRole === membership?.role &&
+    isSame(known, others) &&
     isSameRow(session, caller.session) &&
     isSameRow(user, caller.user)
   );

@@ -23,20 +23,10 @@ export interface SessionUser {
   readonly sessionToken?: string;
 }
 
-/** The database rows of a session, by which its changes are found. */
-export interface SessionRows {
-  readonly token: string;
-  readonly userId: string;
-  /** The later `updatedAt` of the session's row and the user's row. Wall-clock time. */
-  readonly changedAtMs: number;
-  /** The user's role, if the comparison is to find another one, whatever `updatedAt` says. */
-  readonly role?: string | undefined;
-}
-
 export interface SessionValidity {
   readonly token: string;
-  /** Undefined when the rows have no times of their last change. */
-  readonly rows: SessionRows | undefined;
+  /** The later `updatedAt` of the session's row and the user's row. Undefined when the rows have no times of their last change. */
+  readonly changedAtMs: number | undefined;
   /** Wall-clock time at which Better Auth must renew or end the session. */
   readonly validUntilMs: number;
 }
@@ -157,8 +147,7 @@ function validityOf(
   const isRenewed = isRenewable && !disableSessionRefresh && !deferSessionRefresh;
   const renewAtMs = isRenewed ? expiresAtMs - (expiresIn - updateAge) * 1000 : expiresAtMs;
   const changedAtMs = laterOf(msOf(updatedAt), msOf(user["updatedAt"]));
-  const rows = changedAtMs === undefined ? undefined : { token, userId: user.id, changedAtMs };
-  return { token, rows, validUntilMs: Math.min(expiresAtMs, renewAtMs) };
+  return { token, changedAtMs, validUntilMs: Math.min(expiresAtMs, renewAtMs) };
 }
 
 function laterOf(one: number | undefined, other: number | undefined): number | undefined {

@@ -2,32 +2,22 @@
 import { isAPIError } from "better-auth/api";
 import { type ChangeFeed, changeFeedOf } from "../changes/change-feed.ts";
 import { watchIdentityWrites } from "../changes/watched-writes.ts";
-import type { LiveSession } from "../watched/live-session.ts";
-import { LiveSessions } from "../watched/live-sessions.ts";
-import { createReconciliation, type Reconciliation } from "../watched/reconciliation.ts";
-import { createRowCounts } from "../watched/row-counts.ts";
-import { createRowVersions } from "../watched/row-versions.ts";
-import { createSessionReader, type SessionName } from "../watched/session-reader.ts";
+import type { SessionName } from "../watched/session-reader.ts";
+import { type WatchedSessions, watchedSessionsOf } from "../watched/watched-sessions.ts";
 import type { AuthInstance, RequestCredentials } from "./auth-instance.ts";
 import { IdentityError, unavailable } from "./errors.ts";
-import { sessionChangesOf } from "./identities.ts";
 import type { HostContext } from "./request.ts";
 import { hasSessionStore } from "./session.ts";
 import type { SessionCaller } from "./session-caller.ts";
 import { VerifiedCredentials } from "./verified-credentials.ts";
 
-export interface Sessions {
+export interface Sessions extends WatchedSessions {
   readonly feed: ChangeFeed;
-  readonly live: LiveSessions;
-  readonly reconciliation: Reconciliation;
   /** Logs that other processes could not be told about a change. */
   readonly reportUnannounced: (error: unknown) => void;
   /** Undefined when the credentials belong to no session that holds. Rejects when the session store fails. */
   findCaller(credentials: RequestCredentials): Promise<SessionCaller | undefined>;
 }
-
-/** Minimum interval between two log entries: the store is read again every few seconds. */
-const REPORT_INTERVAL_MS = 60_000;
 
 /** By the adapter, which is the same object for every request to an auth instance. */
 const instances = new WeakMap<object, Sessions>();
@@ -42,24 +32,8 @@ export async function sessionsOf(auth: AuthInstance): Promise<Sessions> {
 function createSessions(auth: AuthInstance, context: HostContext): Sessions {
   if (!hasSessionStore(context)) throw withoutStore();
   watchIdentityWrites(context);
-  let reportedAtMs = Number.NEGATIVE_INFINITY;
-  const report = (error: unknown) => {
-    if (performance.now() - reportedAtMs < REPORT_INTERVAL_MS) return;
-    reportedAtMs = performance.now();
-    context.logger.error(
-      "[halyard] The followed sessions could not be checked. They are checked again:",
-      error,
-    );
-  };
   const feed = changeFeedOf(context);
-  const reader = createSessionReader(context);
-  const versions = createRowVersions<LiveSession>(context);
-  // A plugin may choose its queries after this.
-  const counts = reader.isBatched ? createRowCounts(() => sessionChangesOf(context)) : undefined;
-  const comparisons = [versions, counts].filter((comparison) => comparison !== undefined);
-  const live = new LiveSessions({ feed, reader, comparisons, report });
-  const reconciliation = createReconciliation({ sessions: live, report });
-  live.onAdded = () => reconciliation.start();
+  const { live, reconciliation } = watchedSessionsOf(context);
   const verified = new VerifiedCredentials(context);
   return {
     feed,

@@ -30,6 +30,10 @@ export class LiveSession extends WatchedRow {
   /** Undefined for a session that was restored by its id, until it is read. */
   token: string | undefined;
   reading: SessionReading | undefined;
+  /** Organizations beside the active one in which callers have named their membership. */
+  organizations: readonly string[] | undefined;
+  /** Without listeners, it is kept until then. Monotonic time. */
+  keptUntilMs = 0;
 
   constructor(sessionId: string, token: string | undefined) {
     super(sessionId);
@@ -38,6 +42,18 @@ export class LiveSession extends WatchedRow {
 
   get sessionId(): string {
     return this.key;
+  }
+
+  keepFor(ms: number): void {
+    this.keptUntilMs = Math.max(this.keptUntilMs, performance.now() + ms);
+  }
+
+  /** False if its membership in this organization is read already. */
+  addOrganization(organizationId: string): boolean {
+    if (this.organizations?.includes(organizationId) === true) return false;
+    this.organizations = [...(this.organizations ?? []), organizationId];
+    this.version = undefined;
+    return true;
   }
 
   addListener(listener: SessionListener): void {

@@ -16,6 +16,8 @@ export interface LiveSessionsOptions {
   readonly report: (error: unknown) => void;
 }
 
+/** How long a session without listeners is kept for a connection that is being opened. */
+const OPENING_MS = 30_000;
 /** Longer than the handshake of a connection. */
 const ENDED_MS = 60_000;
 const MAX_ENDED = 10_000;
@@ -58,16 +60,38 @@ export class LiveSessions {
     return this.#index.all();
   }
 
-  /** The caller of a session, read after this call. Undefined when the session does not hold. Rejects when the store fails. */
-  async identify({ sessionId, token }: SessionName): Promise<SessionCaller | undefined> {
+  /** The sessions in use. Drops the others. */
+  inUse(): LiveSession[] {
+    const nowMs = performance.now();
+    const used: LiveSession[] = [];
+    for (const live of this.#index.all()) {
+      if (live.keptUntilMs <= nowMs) this.release(live);
+      if (!live.isDropped) used.push(live);
+    }
+    return used;
+  }
+
+  /** Whether the session has ended a moment ago. */
+  hasEnded(sessionId: string): boolean {
+    return this.#endedAtMs.has(sessionId);
+  }
+
+  /** A session that is kept for so long at least. It is read when it is compared first. */
+  keep({ sessionId, token }: SessionName, keptMs: number): LiveSession {
     const existing = this.#index.get(sessionId);
     const live = existing ?? new LiveSession(sessionId, token);
     live.token ??= token;
-    live.usedAtMs = performance.now();
+    live.keepFor(keptMs);
     if (existing === undefined) {
       this.#index.add(live);
       this.onAdded?.();
     }
+    return live;
+  }
+
+  /** The caller of a session, read after this call. Undefined when the session does not hold. Rejects when the store fails. */
+  async identify(name: SessionName): Promise<SessionCaller | undefined> {
+    const live = this.keep(name, OPENING_MS);
     return (await this.rows.read(live)) ? live.reading?.caller : undefined;
   }
 
@@ -84,7 +108,7 @@ export class LiveSessions {
     let live = this.#index.get(sessionId);
     if (live === undefined && !this.#reader.isBatched) {
       // Without its token, the session cannot be read.
-      listener.ended(this.#endedAtMs.has(sessionId) ? "ended" : "unavailable");
+      listener.ended(this.hasEnded(sessionId) ? "ended" : "unavailable");
       return () => undefined;
     }
     if (live?.reading === undefined) {
@@ -98,7 +122,7 @@ export class LiveSessions {
     live.addListener(listener);
     listener.current?.(live.reading.caller);
     return () => {
-      live.usedAtMs = performance.now();
+      live.keepFor(OPENING_MS);
       live.removeListener(listener);
     };
   }
@@ -119,6 +143,11 @@ export class LiveSessions {
       if (expiresAt <= wallMs) expired.push(live);
     }
     return expired;
+  }
+
+  /** Drops a session without listeners. */
+  release(live: LiveSession): void {
+    if (live.listeners.length === 0 && live.waiters === undefined) this.drop(live);
   }
 
   /** Stops following, without calling listeners. */

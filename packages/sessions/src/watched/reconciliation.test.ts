@@ -31,7 +31,7 @@ function setUp(versions?: RowVersions<LiveSession>) {
   const sessions = new LiveSessions({
     feed: new ChangeFeed(),
     report,
-    comparisons: [...(versions ? [versions] : []), createRowCounts(() => changes)],
+    comparisons: [...(versions ? [versions] : []), createRowCounts(changes)],
     reader: {
       isBatched: true,
       async read(names) {

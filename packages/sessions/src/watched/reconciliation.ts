@@ -5,7 +5,6 @@
 import { later } from "@halyard/base";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
-import { COMPARISON_MS } from "./session-watch.ts";
 
 export interface ReconciliationOptions {
   readonly sessions: LiveSessions;
@@ -21,13 +20,15 @@ export interface Reconciliation {
   stop(): void;
 }
 
-/** A session that no listener follows any more is kept for a connection that is being opened. */
-const UNUSED_MS = 30_000;
+/** With the time of a reading, a change is found within 5 s. */
+const INTERVAL_MS = 4000;
+/** The same while the store does not respond. */
+const RETRY_DOWN_MS = 1000;
 
 export function createReconciliation({
   sessions,
   report,
-  intervalMs = COMPARISON_MS,
+  intervalMs = INTERVAL_MS,
 }: ReconciliationOptions): Reconciliation {
   const { rows } = sessions;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -36,27 +37,16 @@ export function createReconciliation({
 
   /** Resolves when the changed sessions are marked. They are read later: with many of them, that may take several rounds. */
   async function compare(): Promise<void> {
-    const followed = dropUnused();
+    const used = sessions.inUse();
     const { comparison } = rows;
-    if (comparison === undefined || followed.length <= comparison.minByValue) rows.mark(followed);
+    if (comparison === undefined || used.length <= comparison.minByValue) rows.mark(used);
     else {
-      const marked = new Set(await rows.compare(followed));
-      const share = Math.ceil((followed.length * intervalMs) / comparison.byValueMs);
+      const marked = new Set(await rows.compare(used));
+      const share = Math.ceil((used.length * intervalMs) / comparison.byValueMs);
       const byValue = takeByValue(Math.max(comparison.minByValue, share));
       rows.mark(byValue.filter((live) => !marked.has(live)));
     }
     rows.mark(sessions.takeExpired(Date.now()));
-  }
-
-  /** Returns the sessions with listeners. */
-  function dropUnused(): LiveSession[] {
-    const nowMs = performance.now();
-    const followed: LiveSession[] = [];
-    for (const live of sessions.all()) {
-      if (live.listeners.length > 0) followed.push(live);
-      else if (nowMs - live.usedAtMs >= UNUSED_MS && live.waiters === undefined) sessions.drop(live);
-    }
-    return followed;
   }
 
   /** Sessions in turn: each is taken once before one is taken again. */
@@ -68,7 +58,7 @@ export function createReconciliation({
         nextByValue = sessions.all();
         break;
       }
-      if (value.listeners.length > 0) taken.push(value);
+      taken.push(value);
     }
     return taken;
   }
@@ -78,7 +68,10 @@ export function createReconciliation({
     // The next round tries again; sessions keep their last state while the store does not respond.
     await compare().catch(report);
     if (sessions.size === 0) isRunning = false;
-    else schedule(Math.max(0, startedAtMs + intervalMs - performance.now()));
+    else {
+      const waitMs = rows.isDown ? RETRY_DOWN_MS : intervalMs;
+      schedule(Math.max(0, startedAtMs + waitMs - performance.now()));
+    }
   }
 
   function schedule(delayMs: number): void {

@@ -2,6 +2,7 @@
  * Where rows have no versions, counts those that have not changed. A change shows in `updatedAt`, in the role of a user or
  * in that of a member. A count costs a tenth of reading the rows.
  */
+import type { Membership, SessionReading } from "../identify/session-caller.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import type { Comparison } from "./watched-rows.ts";
@@ -11,10 +12,11 @@ const MAX_BLOCK = 1000;
 /** Tolerated clock skew between nodes. */
 const CLOCK_SKEW_MS = 10_000;
 
-/** `changes` is called for each comparison. */
-export function createRowCounts(changes: () => SessionChanges): Comparison<LiveSession> {
+export function createRowCounts({
+  changedSessions,
+  changedMembers,
+}: SessionChanges): Comparison<LiveSession> {
   async function countBlock(block: readonly LiveSession[], changed: Map<LiveSession, undefined>) {
-    const { changedSessions, changedMembers } = changes();
     const rows = block.flatMap(({ reading }) =>
       reading?.changedAtMs === undefined
         ? []
@@ -35,8 +37,12 @@ export function createRowCounts(changes: () => SessionChanges): Comparison<LiveS
       for (const id of await changedMembers(ids, role)) members.add(id);
     }
     for (const live of block) {
-      const { token, memberId } = live.reading ?? {};
-      if (token === undefined || tokens.has(token) || (memberId !== undefined && members.has(memberId)))
+      const { reading } = live;
+      if (
+        reading === undefined ||
+        tokens.has(reading.token) ||
+        membershipsOf(reading).some(({ id }) => members.has(id))
+      )
         changed.set(live, undefined);
     }
   }
@@ -72,10 +78,18 @@ function canShowChange({ reading, comparedAtMs }: LiveSession, nowMs: number, wa
 function membersByRole(block: readonly LiveSession[]): Map<string, Set<string>> {
   const byRole = new Map<string, Set<string>>();
   for (const { reading } of block) {
-    const { memberId, caller } = reading ?? {};
-    if (memberId === undefined || caller?.organizationRole === undefined) continue;
-    const ids = byRole.get(caller.organizationRole) ?? new Set();
-    byRole.set(caller.organizationRole, ids.add(memberId));
+    if (reading === undefined) continue;
+    for (const { id, role } of membershipsOf(reading))
+      byRole.set(role, (byRole.get(role) ?? new Set()).add(id));
   }
   return byRole;
+}
+
+const NONE: readonly Membership[] = [];
+
+function membershipsOf({ memberId, caller, others }: SessionReading): readonly Membership[] {
+  const { organizationRole } = caller;
+  const further: readonly Membership[] = others ?? NONE;
+  if (memberId === undefined || organizationRole === undefined) return further;
+  return [{ id: memberId, role: organizationRole }, ...further];
 }

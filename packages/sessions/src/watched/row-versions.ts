@@ -11,6 +11,8 @@ import { READING_TIMEOUT_MS } from "./session-reader.ts";
 export interface VersionedSession {
   readonly token: string | undefined;
   readonly version: string | undefined;
+  /** Organizations beside the active one, whose memberships count too. */
+  readonly organizations?: readonly string[] | undefined;
 }
 
 export interface RowVersions<Session extends VersionedSession> {
@@ -47,13 +49,18 @@ export function createRowVersions<Session extends VersionedSession>(
   const { database, secondaryStorage } = context.options;
   if (secondaryStorage !== undefined || !isPool(database)) return undefined;
   const pool = database;
-  const text = queryOf(context);
+  const text = queryOf(context, false);
+  const textWithOthers = queryOf(context, true);
   let isSupported = true;
   let blocks: Block<Session>[] = [];
 
-  async function compare({ tokens, versions }: Block<Session>): Promise<readonly Row[]> {
+  async function compare({ tokens, versions, organizations }: Block<Session>): Promise<readonly Row[]> {
     const message = `The session store did not respond within ${READING_TIMEOUT_MS} ms.`;
-    return (await within(pool.query(text, [tokens, versions]), READING_TIMEOUT_MS, message)).rows;
+    const query =
+      organizations === undefined
+        ? pool.query(text, [tokens, versions])
+        : pool.query(textWithOthers, [tokens, versions, organizations]);
+    return (await within(query, READING_TIMEOUT_MS, message)).rows;
   }
 
   return {
@@ -93,6 +100,8 @@ interface Block<Session> {
   readonly unlisted: readonly Session[];
   readonly tokens: string;
   readonly versions: string;
+  /** Undefined if no session has any beside its active one. */
+  readonly organizations: string | undefined;
 }
 
 /** The block from the last comparison, if nothing has changed since: at rest, its texts are made once. */
@@ -113,6 +122,9 @@ function blockOf<Session extends VersionedSession>(
     unlisted: listed.length === block.length ? [] : block.filter((session) => !isLine(session)),
     tokens: listed.map(({ token }) => token).join("\n"),
     versions: listed.map(({ version = UNKNOWN }) => version).join("\n"),
+    organizations: listed.some(({ organizations }) => organizations !== undefined)
+      ? listed.map(({ organizations = [] }) => organizations.join(" ")).join("\n")
+      : undefined,
   };
 }
 
@@ -133,27 +145,33 @@ function isSame<Session extends VersionedSession>(
 
 /**
  * A row's version is the number of the transaction that wrote it, `xmin`: no later version of the row has the same. Of a
- * session these are the rows of the session, of its user, and of the user's membership in the active organization.
+ * session these are the rows of the session, of its user, and of the user's membership in the active organization. With
+ * others, the memberships in the organizations of a third parameter count too.
  */
-function queryOf(context: HostContext): string {
+function queryOf(context: HostContext, hasOthers: boolean): string {
   const { tables } = context;
   const table = (model: string) => quoted(tables[model]?.modelName ?? model);
   const column = (alias: string, model: string, field: string) =>
     `${alias}.${quoted(tables[model]?.fields[field]?.fieldName ?? field)}`;
   const hasMembers = hasOrganizations(context);
   // The id of the active organization is a text in every host, that of a member's may be a number or a UUID.
-  const members = hasMembers
-    ? `left join ${table("member")} m on ${column("m", "member", "userId")} = ${column("u", "user", "id")} ` +
-      `and ${column("m", "member", "organizationId")}::text = ${column("s", "session", "activeOrganizationId")}::text `
-    : "";
-  const version = `concat_ws(',', s.xmin, u.xmin${hasMembers ? ", m.xmin" : ""})`;
+  const ofUser = `${column("m", "member", "userId")} = ${column("u", "user", "id")}`;
+  const active = `${column("s", "session", "activeOrganizationId")}::text`;
+  const organization = `${column("m", "member", "organizationId")}::text`;
+  const member = `left join ${table("member")} m on ${ofUser} and ${organization} = ${active} `;
+  const members =
+    `left join lateral (select string_agg(m.xmin::text, '.' order by ${column("m", "member", "id")}) as xmins ` +
+    `from ${table("member")} m where ${ofUser} ` +
+    `and ${organization} = any (string_to_array(known.organizations, ' ') || ${active})) m on true `;
+  const version = `concat_ws(',', s.xmin, u.xmin${hasMembers ? (hasOthers ? ", m.xmins" : ", m.xmin") : ""})`;
+  const lines = (parameter: number) => `string_to_array($${parameter}, E'\\n')`;
   return (
     `select known.at, ${version} as version ` +
-    `from unnest(string_to_array($1, E'\\n'), string_to_array($2, E'\\n')) ` +
-    `with ordinality as known (token, version, at) ` +
+    `from unnest(${lines(1)}, ${lines(2)}${hasOthers ? `, ${lines(3)}` : ""}) ` +
+    `with ordinality as known (token, version${hasOthers ? ", organizations" : ""}, at) ` +
     `left join ${table("session")} s on ${column("s", "session", "token")} = known.token ` +
     `left join ${table("user")} u on ${column("u", "user", "id")} = ${column("s", "session", "userId")} ` +
-    members +
+    (hasMembers ? (hasOthers ? members : member) : "") +
     `where known.version is distinct from ${version}`
   );
 }

@@ -1,7 +1,16 @@
 /** Finds the sessions and memberships whose rows are gone or have changed. */
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
 import { within } from "@halyard/base";
-import type { SessionRows } from "../identify/session.ts";
+
+/** The database rows of a session, by which its changes are found. */
+export interface SessionRows {
+  readonly token: string;
+  readonly userId: string;
+  /** The later `updatedAt` of the session's row and the user's row. Wall-clock time. */
+  readonly changedAtMs: number;
+  /** The user's role, if the comparison is to find another one, whatever `updatedAt` says. */
+  readonly role?: string | undefined;
+}
 
 export interface SessionChanges {
   /**
@@ -14,7 +23,7 @@ export interface SessionChanges {
 }
 
 /** Deadline of each query that compares verified sessions. */
-export const COMPARISON_TIMEOUT_MS = 1000;
+const COMPARISON_TIMEOUT_MS = 1000;
 /** Users are counted by role for so many roles at most: each of them takes a query. */
 const MAX_ROLES = 4;
 const NONE: ReadonlySet<string> = new Set();

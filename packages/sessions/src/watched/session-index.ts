@@ -73,12 +73,12 @@ export function subjectsOf({ sessionId, token, reading }: LiveSession): readonly
   const subjects: Subject[] = [{ kind: "session-id", id: sessionId }];
   if (token !== undefined) subjects.push({ kind: "session", id: token });
   if (reading === undefined) return subjects;
-  const { caller, memberId } = reading;
+  const { caller, memberId, activeOrganizationId, others = [] } = reading;
   subjects.push({ kind: "user", id: caller.userId });
   if (memberId !== undefined) subjects.push({ kind: "member", id: memberId });
-  // The organization that was chosen, which the user may not be a member of yet.
-  const active = caller.session["activeOrganizationId"];
-  if (typeof active === "string") subjects.push({ kind: "organization", id: active });
+  if (activeOrganizationId !== undefined) subjects.push({ kind: "organization", id: activeOrganizationId });
+  for (const { id, organizationId } of others)
+    subjects.push({ kind: "member", id }, { kind: "organization", id: organizationId });
   return subjects;
 }
 

@@ -19,6 +19,8 @@ export interface SessionName {
   readonly token: string | undefined;
   /** The last reading of it. */
   readonly reading?: SessionReading | undefined;
+  /** Organizations beside the active one, whose memberships are read too. */
+  readonly organizations?: readonly string[] | undefined;
 }
 
 export interface SessionReader {
@@ -94,16 +96,21 @@ export function createSessionReader(context: HostContext): SessionReader {
   }
 
   /** By user and organization. */
-  async function readMemberships(stored: readonly Stored[]): Promise<Map<string, Membership>> {
+  async function readMemberships(
+    stored: readonly Stored[],
+    names: ReadonlyMap<string, SessionName>,
+  ): Promise<Map<string, Membership>> {
     const memberships = new Map<string, Membership>();
     if (!hasOrganizations(context)) return memberships;
     const userIds = new Set<string>();
     const organizationIds = new Set<string>();
     for (const { session, user } of stored) {
-      const active = session["activeOrganizationId"];
-      if (typeof active !== "string" || active === "" || !isPossibleId(context, active)) continue;
-      userIds.add(String(user["id"]));
-      organizationIds.add(active);
+      const { organizations = [] } = names.get(String(session["id"])) ?? {};
+      for (const id of [session["activeOrganizationId"], ...organizations]) {
+        if (typeof id !== "string" || id === "" || !isPossibleId(context, id)) continue;
+        userIds.add(String(user["id"]));
+        organizationIds.add(id);
+      }
     }
     if (userIds.size === 0) return memberships;
     const where: Where[] = [
@@ -120,23 +127,29 @@ export function createSessionReader(context: HostContext): SessionReader {
   return {
     isBatched: isInDatabase,
     async read(names) {
+      const known = new Map(names.map((name) => [name.sessionId, name]));
       const stored = await (isInDatabase ? readDatabase(names) : readStorage(names));
-      const memberships = await readMemberships(stored);
+      const memberships = await readMemberships(stored, known);
       const nowMs = Date.now();
-      const known = new Map(names.map(({ sessionId, reading }) => [sessionId, reading]));
       const readings = new Map<string, SessionReading>();
       for (const { session, user } of stored) {
         if (isBanned(user, nowMs)) continue;
-        const membership = memberships.get(membershipKey(user["id"], session["activeOrganizationId"]));
-        const last = known.get(String(session["id"]));
+        const active = session["activeOrganizationId"];
+        const membership = memberships.get(membershipKey(user["id"], active));
+        const { reading: last, organizations } = known.get(String(session["id"])) ?? {};
+        const others = organizations?.flatMap((organizationId) => {
+          const other = memberships.get(membershipKey(user["id"], organizationId));
+          return other === undefined || organizationId === active ? [] : [{ organizationId, ...other }];
+        });
         // Better Auth copies rows for its output, which costs more than the comparison.
         const reading =
-          last !== undefined && isUnchanged(last, session, user, membership)
+          last !== undefined && isUnchanged(last, session, user, membership, others)
             ? last
             : toReading(
                 parseSessionOutput(options, session as Parameters<typeof parseSessionOutput>[1]),
                 parseUserOutput(options, user as Parameters<typeof parseUserOutput>[1]),
                 membership,
+                others,
               );
         if (reading.caller.expiresAt > nowMs) readings.set(reading.caller.sessionId, reading);
       }

@@ -2,7 +2,7 @@
  * The rows that this process relies on. A change only marks rows; one reader at a time then reads the marked ones by
  * value. A reading that began before a change is never the last one.
  */
-import { later, RETRY_MS } from "@halyard/base";
+import { later, RETRY_MS, within } from "@halyard/base";
 import type { ChangeFeed } from "../changes/change-feed.ts";
 import type { IdentityChange } from "../changes/identity-change.ts";
 import { unavailable } from "../identify/errors.ts";
@@ -24,8 +24,6 @@ export class WatchedRow {
   isDropped = false;
   /** Monotonic time of the first change that no reading has answered. */
   changedAtMs: number | undefined;
-  /** Monotonic time of its last use. */
-  usedAtMs = 0;
   /** Monotonic time at which the last successful reading or comparison began. */
   comparedAtMs: number = Number.NEGATIVE_INFINITY;
   /** The version of what was read last, or an older one. Undefined until a comparison has found one. */
@@ -85,6 +83,10 @@ export interface WatchedRowsOptions<Row extends WatchedRow, Value> {
 
 /** Rows in one reading. */
 const MAX_BATCH = 500;
+/** How long a request waits for a comparison. */
+const CONFIRM_MS = 1000;
+/** Minimum interval between two attempts while the store does not respond. */
+const RETRY_DOWN_MS = 1000;
 /** A row that has changed and cannot be read is given up after this time. */
 const MAX_UNREAD_MS = 5000;
 
@@ -95,6 +97,11 @@ export class WatchedRows<Row extends WatchedRow, Value> {
   #comparisons: readonly Comparison<Row>[];
   #marked = new Set<Row>();
   #reading: Promise<void> | undefined;
+  #unconfirmed = new Map<Row, (isAnswered: boolean) => void>();
+  readonly #confirming = new Map<Row, Promise<boolean>>();
+  #isConfirming = false;
+  /** When the last query failed. Undefined after one that did not. Monotonic time. */
+  #failedAtMs: number | undefined;
 
   constructor({ kind, feed, report }: WatchedRowsOptions<Row, Value>) {
     this.#kind = kind;
@@ -114,6 +121,33 @@ export class WatchedRows<Row extends WatchedRow, Value> {
       row.wait({ resolve, reject });
       this.mark([row]);
     });
+  }
+
+  /**
+   * Compares a row that a request waits for, together with the others that wait, and reads it if it may have changed. False
+   * while the store does not respond. Never rejects.
+   */
+  confirm(row: Row): Promise<boolean> {
+    const current = this.#confirming.get(row);
+    if (current !== undefined) return current;
+    const confirming = new Promise<boolean>((resolve) => {
+      this.#unconfirmed.set(row, resolve);
+    }).finally(() => this.#confirming.delete(row));
+    this.#confirming.set(row, confirming);
+    void this.#confirmAll();
+    return confirming;
+  }
+
+  /** Whether the last query failed. */
+  get isDown(): boolean {
+    return this.#failedAtMs !== undefined;
+  }
+
+  /** The same. Starts the next attempt, with this row, without waiting for it. */
+  isDownFor(row: Row): boolean {
+    if (this.#failedAtMs === undefined) return false;
+    if (performance.now() - this.#failedAtMs >= RETRY_DOWN_MS) void this.confirm(row);
+    return true;
   }
 
   /** Rows to read by value. */
@@ -149,11 +183,17 @@ export class WatchedRows<Row extends WatchedRow, Value> {
   /** Those that may have changed; the others are as they were. */
   async #findUnconfirmed(rows: readonly Row[]): Promise<readonly Row[]> {
     const startedAtMs = performance.now();
-    const changed = await this.#findChanged(rows);
-    if (changed === undefined) return rows;
-    for (const [row, version] of changed) row.foundVersion = version;
-    for (const row of rows) if (!changed.has(row)) row.comparedAtMs = startedAtMs;
-    return [...changed.keys()];
+    try {
+      const changed = await this.#findChanged(rows);
+      if (changed === undefined) return rows;
+      this.#failedAtMs = undefined;
+      for (const [row, version] of changed) row.foundVersion = version;
+      for (const row of rows) if (!changed.has(row)) row.comparedAtMs = startedAtMs;
+      return [...changed.keys()];
+    } catch (error) {
+      this.#failedAtMs = performance.now();
+      throw error;
+    }
   }
 
   async #findChanged(rows: readonly Row[]): Promise<ReadonlyMap<Row, string | undefined> | undefined> {
@@ -163,6 +203,28 @@ export class WatchedRows<Row extends WatchedRow, Value> {
       this.#comparisons = this.#comparisons.filter((other) => other !== comparison);
     }
     return undefined;
+  }
+
+  /** Rows that arrive during a comparison are in the next one. */
+  async #confirmAll(): Promise<void> {
+    if (this.#isConfirming) return;
+    this.#isConfirming = true;
+    while (this.#unconfirmed.size > 0) {
+      const waiting = this.#unconfirmed;
+      this.#unconfirmed = new Map();
+      const isAnswered = await within(this.#confirmBatch([...waiting.keys()]), CONFIRM_MS, "").then(
+        () => true,
+        () => false,
+      );
+      if (!isAnswered) this.#failedAtMs = performance.now();
+      for (const settle of waiting.values()) settle(isAnswered);
+    }
+    this.#isConfirming = false;
+  }
+
+  async #confirmBatch(batch: readonly Row[]): Promise<void> {
+    const unconfirmed = await this.#findUnconfirmed(batch);
+    await Promise.all(unconfirmed.map((row) => this.read(row)));
   }
 
   async #readMarked(): Promise<void> {
@@ -185,6 +247,7 @@ export class WatchedRows<Row extends WatchedRow, Value> {
     const startedAtMs = performance.now();
     try {
       const values = await this.#kind.read(batch);
+      this.#failedAtMs = undefined;
       for (const [at, row] of batch.entries()) {
         row.comparedAtMs = startedAtMs;
         // Found before these rows were read: they are of this version, or of a later one that differs from it.
@@ -192,6 +255,7 @@ export class WatchedRows<Row extends WatchedRow, Value> {
         this.#apply(row, values.get(row.key), startedAtMs, waiting[at] ?? []);
       }
     } catch (error) {
+      this.#failedAtMs = performance.now();
       this.#report(error);
       for (const [at, row] of batch.entries()) this.#fail(row, waiting[at] ?? [], error);
     }

@@ -91,7 +91,6 @@ export function createFastPath(
   const { identities } = service;
   const prefix = basePathOf(context);
   const routes = new Map(operations.map((name) => [prefix + FAST_OPERATIONS[name].path, routeOf(name)]));
-  identities.principals.startWatch();
 
   function routeOf(name: FastOperation): FastRoute {
     const { path, maxBodyBytes = MAX_BODY_BYTES } = FAST_OPERATIONS[name];
