@@ -47,8 +47,8 @@ export async function findCaller<Auth extends AuthInstance>(
 
 /**
  * Tells what happens to the session of a caller. Changes that Better Auth makes
- * in this process, or in one that is connected, arrive within milliseconds; all others within 5 s. Resolves to a function
- * that stops.
+ * in this process, or in one that is connected, arrive within milliseconds; all others within 5 s, or later in a process with
+ * thousands of sessions, see `ConnectSessionsOptions`. Resolves to a function that stops.
  *
  * @example
  * ```ts
@@ -107,6 +107,15 @@ export async function forgetCaller(
   await live.rows.settled();
 }
 
+/** The options of `connectSessions`. */
+export interface ConnectSessionsOptions {
+  /**
+   * How many sessions a second this process compares with the session store in the background, while the bus delivers. With
+   * more sessions than four times that, a change that no process announces is found later than after 5 s. Default 500.
+   */
+  readonly lookupsPerSecond?: number | undefined;
+}
+
 /**
  * Exchanges changes with the other processes of the application. Every process that serves Better Auth or follows its
  * sessions connects to the same bus. Resolves to a function that disconnects.
@@ -121,7 +130,14 @@ export async function forgetCaller(
  * await connectSessions(auth, bus);
  * ```
  */
-export async function connectSessions(auth: AuthInstance, bus: SessionBus): Promise<() => void> {
-  const { feed, reportUnannounced } = await sessionsOf(auth);
+export async function connectSessions(
+  auth: AuthInstance,
+  bus: SessionBus,
+  { lookupsPerSecond }: ConnectSessionsOptions = {},
+): Promise<() => void> {
+  if (lookupsPerSecond !== undefined && !(lookupsPerSecond >= 1))
+    throw new TypeError("lookupsPerSecond must be a number from 1 on.");
+  const { feed, reconciliation, reportUnannounced } = await sessionsOf(auth);
+  if (lookupsPerSecond !== undefined) reconciliation.lookupsPerSecond = lookupsPerSecond;
   return connectFeed(feed, bus, reportUnannounced);
 }

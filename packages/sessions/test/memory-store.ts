@@ -2,7 +2,7 @@
 import { ChangeFeed } from "../src/changes/change-feed.ts";
 import { type Row, toReading } from "../src/identify/session-caller.ts";
 import { LiveSessions } from "../src/watched/live-sessions.ts";
-import { createReconciliation } from "../src/watched/reconciliation.ts";
+import { Reconciliation } from "../src/watched/reconciliation.ts";
 
 interface Stored {
   session: Record<string, unknown>;
@@ -54,8 +54,9 @@ export function createMemoryStore({ hasVersions = false } = {}) {
       );
     },
   };
+  const feed = new ChangeFeed();
   const sessions = new LiveSessions({
-    feed: new ChangeFeed(),
+    feed,
     comparisons: hasVersions ? [versions] : [],
     report: () => undefined,
     reader: {
@@ -80,6 +81,6 @@ export function createMemoryStore({ hasVersions = false } = {}) {
       },
     },
   });
-  const reconciliation = createReconciliation({ sessions, report: () => undefined });
+  const reconciliation = new Reconciliation({ sessions, feed, report: () => undefined });
   return { store, sessions, reconciliation };
 }

@@ -1,5 +1,5 @@
 /** Announces the changes of this process to others, and applies theirs. */
-import { type Bus, packMessages, pause, RETRY_MS, systemClock } from "@halyard/base";
+import { type Bus, packMessages, pause, RETRY_MS, systemClock, within } from "@halyard/base";
 import { MAX_ID_LENGTH } from "../identify/organizations.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import type { IdentityChange } from "./identity-change.ts";
@@ -7,8 +7,12 @@ import { sessionPrint } from "./session-print.ts";
 
 /** In characters, of a message that is read. */
 const MAX_MESSAGE_LENGTH = 6000;
-/** After this time, the comparison in the other processes has found the change. */
+/** After this time, the change is reported, and others are told later that they have missed something. */
 const MAX_TRIES_MS = 10_000;
+/** A message that is not older than this tells that the bus delivers. */
+const HEARD_MS = 1000;
+/** How long a message to oneself may take. */
+const ECHO_MS = 250;
 const KINDS: ReadonlySet<unknown> = new Set([
   "session-print",
   "session-id",
@@ -23,6 +27,11 @@ export function connectFeed(feed: ChangeFeed, bus: Bus, report: (error: unknown)
   let waiting = new Map<string, IdentityChange>();
   let isSending = false;
   let isStopped = false;
+  /** Monotonic time of the last message. */
+  let heardAtMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic time of the first message after the last gap. */
+  let unbrokenSinceMs: number | undefined;
+  let onHeard: () => void = () => undefined;
 
   const announce = (change: IdentityChange): void => {
     const announced = toAnnounced(change);
@@ -50,22 +59,52 @@ export function connectFeed(feed: ChangeFeed, bus: Bus, report: (error: unknown)
         return await bus.publish(message);
       } catch (error) {
         if (isStopped) return;
-        if (performance.now() >= stopAtMs) return report(error);
+        if (performance.now() >= stopAtMs) {
+          waiting.set("unknown", { kind: "unknown" });
+          return report(error);
+        }
         await pause(systemClock, RETRY_MS);
       }
     }
   }
 
+  /** While no process announces anything, a message to oneself tells whether the bus delivers. */
+  async function unbroken(): Promise<number | undefined> {
+    if (performance.now() - heardAtMs > HEARD_MS) {
+      const heard = new Promise<void>((resolve) => {
+        onHeard = resolve;
+      });
+      bus.publish(JSON.stringify({ from, changes: [] })).catch(() => undefined);
+      await within(heard, ECHO_MS, "").catch(() => {
+        unbrokenSinceMs = undefined;
+      });
+    }
+    return unbrokenSinceMs;
+  }
+
   const stop = bus.subscribe({
     received(message) {
+      heardAtMs = performance.now();
+      unbrokenSinceMs ??= heardAtMs;
+      onHeard();
       for (const change of parseMessage(message, from)) feed.receive(change);
     },
-    missed: () => feed.receive({ kind: "unknown" }),
+    missed() {
+      heardAtMs = Number.NEGATIVE_INFINITY;
+      unbrokenSinceMs = undefined;
+      feed.receive({ kind: "unknown" });
+    },
+    lost() {
+      heardAtMs = Number.NEGATIVE_INFINITY;
+      unbrokenSinceMs = undefined;
+    },
   });
   feed.announcers.add(announce);
+  feed.links.add(unbroken);
   return () => {
     isStopped = true;
     feed.announcers.delete(announce);
+    feed.links.delete(unbroken);
     stop();
   };
 }

@@ -41,7 +41,7 @@ function createSessions(auth: AuthInstance, context: HostContext): Sessions {
     reconciliation,
     reportUnannounced: (error) =>
       context.logger.error(
-        "[halyard] The bus did not accept the change of a session for 10 s; other processes find it within 5 s by comparison. Check the bus:",
+        "[halyard] The bus did not accept the change of a session for 10 s. Other processes read all sessions again once it does; until then they find the change by comparison. Check the bus:",
         error,
       ),
     async findCaller(credentials) {

@@ -3,7 +3,7 @@ import { ChangeFeed } from "../changes/change-feed.ts";
 import { toReading } from "../identify/session-caller.ts";
 import type { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
-import { createReconciliation } from "./reconciliation.ts";
+import { Reconciliation } from "./reconciliation.ts";
 import { createRowCounts } from "./row-counts.ts";
 import type { RowVersions } from "./row-versions.ts";
 
@@ -28,8 +28,9 @@ function setUp(versions?: RowVersions<LiveSession>) {
     }),
     changedMembers: async () => new Set<string>(),
   };
+  const feed = new ChangeFeed();
   const sessions = new LiveSessions({
-    feed: new ChangeFeed(),
+    feed,
     report,
     comparisons: [...(versions ? [versions] : []), createRowCounts(changes)],
     reader: {
@@ -54,7 +55,7 @@ function setUp(versions?: RowVersions<LiveSession>) {
       },
     },
   });
-  const reconciliation = createReconciliation({ sessions, report });
+  const reconciliation = new Reconciliation({ sessions, feed, report });
   const add = async (count: number, isFollowed: boolean) => {
     const names = Array.from({ length: count }, (_, index) => ({
       sessionId: `s${index}`,
@@ -68,7 +69,7 @@ function setUp(versions?: RowVersions<LiveSession>) {
     read.length = 0;
     return ended;
   };
-  return { sessions, reconciliation, changes, changedAt, read, counted, report, add, beforeReading };
+  return { sessions, feed, reconciliation, changes, changedAt, read, counted, report, add, beforeReading };
 }
 
 test("a session that no listener follows is dropped after 30 s", async () => {
@@ -180,6 +181,72 @@ describe("with the versions of rows", () => {
     vi.advanceTimersByTime(4000);
     await reconciliation.run();
     expect(counted).toEqual([1000, 200]);
+  });
+});
+
+describe("more sessions than the budget of a round", () => {
+  const ROUNDS = 5;
+
+  /** 3,000 sessions and a budget of 1,000 a round, with the number that each round compares. */
+  async function setUpMany(unbrokenSinceMs: () => number | undefined) {
+    const made = setUpVersions();
+    const { add, database, feed, reconciliation } = made;
+    await add(3000, true);
+    reconciliation.lookupsPerSecond = 250;
+    feed.links.add(async () => unbrokenSinceMs());
+    await reconciliation.run();
+    const rounds = async () => {
+      database.compared.length = 0;
+      for (let round = 0; round < ROUNDS; round += 1) {
+        vi.advanceTimersByTime(4000);
+        await reconciliation.run();
+      }
+      return [...database.compared];
+    };
+    return { ...made, rounds };
+  }
+
+  test("are compared in turn while a bus announces every change", async () => {
+    const { rounds, sessions } = await setUpMany(() => 0);
+    // Reading by value each session once in ten minutes is within the budget too.
+    expect(await rounds()).toEqual(Array(ROUNDS).fill(980));
+    const oldestMs = Math.min(...[...sessions.all()].map(({ comparedAtMs }) => comparedAtMs));
+    expect(performance.now() - oldestMs).toBeLessThanOrEqual(16_000);
+  });
+
+  test("that were compared a moment ago give their turn to others", async () => {
+    const { reconciliation, database, sessions } = await setUpMany(() => 0);
+    vi.advanceTimersByTime(4000);
+    const recent = [...sessions.all()].slice(0, 500);
+    for (const live of recent) live.comparedAtMs = performance.now();
+    database.compared.length = 0;
+    await reconciliation.run();
+    vi.advanceTimersByTime(3000);
+    await reconciliation.run();
+    vi.advanceTimersByTime(500);
+    await reconciliation.run();
+    expect(database.compared).toEqual([980, 980, 540]);
+  });
+
+  test.each([
+    ["without a bus that is connected", undefined],
+    ["after a gap, until a round has compared all", 4001],
+  ])("are all compared %s", async (_what, since) => {
+    let unbrokenSinceMs: number | undefined = 0;
+    const { rounds } = await setUpMany(() => unbrokenSinceMs);
+    unbrokenSinceMs = since && performance.now() + since;
+    const [first, second, ...others] = await rounds();
+    expect([first, second]).toEqual([3000, 3000]);
+    expect(new Set(others)).toEqual(new Set([since === undefined ? 3000 : 980]));
+  });
+
+  test("are all compared if one of two buses is not connected", async () => {
+    const { reconciliation, database, feed } = await setUpMany(() => 0);
+    feed.links.add(async () => undefined);
+    database.compared.length = 0;
+    vi.advanceTimersByTime(4000);
+    await reconciliation.run();
+    expect(database.compared).toEqual([3000]);
   });
 });
 

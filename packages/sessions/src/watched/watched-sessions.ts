@@ -3,7 +3,7 @@ import { changeFeedOf } from "../changes/change-feed.ts";
 import type { HostContext } from "../identify/request.ts";
 import type { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
-import { createReconciliation, type Reconciliation } from "./reconciliation.ts";
+import { Reconciliation } from "./reconciliation.ts";
 import { createRowCounts } from "./row-counts.ts";
 import { createRowVersions } from "./row-versions.ts";
 import { createSessionChanges } from "./session-changes.ts";
@@ -36,16 +36,17 @@ function createWatchedSessions(context: HostContext): WatchedSessions {
       error,
     );
   };
+  const feed = changeFeedOf(context);
   const reader = createSessionReader(context);
   const versions = createRowVersions<LiveSession>(context);
   const counts = reader.isBatched ? createRowCounts(createSessionChanges(context.adapter)) : undefined;
   const live = new LiveSessions({
-    feed: changeFeedOf(context),
+    feed,
     reader,
     comparisons: [versions, counts].filter((comparison) => comparison !== undefined),
     report,
   });
-  const reconciliation = createReconciliation({ sessions: live, report });
+  const reconciliation = new Reconciliation({ sessions: live, feed, report });
   live.onAdded = () => reconciliation.start();
   return { live, reconciliation };
 }

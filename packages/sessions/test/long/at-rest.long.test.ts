@@ -1,9 +1,15 @@
-/** What followed sessions cost a process while nothing happens, beside what the principal cache takes for the same sessions. */
-import { execFile } from "node:child_process";
+/** What followed sessions cost while nothing happens: a process, beside what the principal cache takes, and PostgreSQL. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createPostgresDatabase, sized } from "@halyard/services";
 import { recordEvidence } from "@halyard/services/evidence";
+import { getMigrations } from "better-auth/db/migration";
+import { Pool } from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { fleetOptions } from "../fleet-options.ts";
 
 const SESSIONS = sized(10_000, 100);
 const SECONDS = sized(60, 5);
@@ -47,3 +53,95 @@ test("10,000 followed sessions at rest take at most 1 KB more than cached ones, 
     },
   });
 });
+
+const FLEET_SESSIONS = sized(100_000, 300);
+const FLEET_PROCESSES = sized(6, 2);
+const FLEET_SECONDS = sized(120, 5);
+/** Ticks of the kernel's clock in `/proc`. */
+const TICKS_PER_SECOND = 100;
+const PROGRAM = new URL("../fixtures/fleet.ts", import.meta.url).pathname;
+
+/** Sessions of as many users, some of them members of the organization that is active. */
+async function createFleet(hasOrganizations: boolean): Promise<{ url: string; pool: Pool }> {
+  const { url, drop } = await createPostgresDatabase();
+  const pool = new Pool({ connectionString: url, max: 1 });
+  pool.on("error", () => {});
+  onTestFinished(async () => {
+    await pool.end();
+    await drop();
+  });
+  await (await getMigrations(fleetOptions(pool))).runMigrations();
+  const day = "now() - interval '1 day'";
+  await pool.query(
+    `insert into "user" ("id", "name", "email", "emailVerified", "createdAt", "updatedAt")
+     select 'user-' || i, 'User ' || i, 'user-' || i || '@example.com', true, ${day}, ${day} from generate_series(1, $1::int) i`,
+    [FLEET_SESSIONS],
+  );
+  await pool.query(
+    `insert into "session" ("id", "token", "userId", "expiresAt", "activeOrganizationId", "createdAt", "updatedAt")
+     select 'session-' || i, 'token-' || lpad(i::text, 26, '0'), 'user-' || i, now() + interval '7 days', $2, ${day}, ${day} from generate_series(1, $1::int) i`,
+    [FLEET_SESSIONS, hasOrganizations ? "org" : null],
+  );
+  if (hasOrganizations) {
+    await pool.query(
+      `insert into "organization" ("id", "name", "slug", "createdAt") values ('org', 'Org', 'org', ${day})`,
+    );
+    await pool.query(
+      `insert into "member" ("id", "userId", "organizationId", "role", "createdAt")
+       select 'member-' || i, 'user-' || i, 'org', 'member', ${day} from generate_series(1, $1::int) i`,
+      [FLEET_SESSIONS],
+    );
+  }
+  await pool.query("vacuum analyze");
+  return { url, pool };
+}
+
+/** CPU time of the database's backends, by process id, in seconds. */
+async function backendTimes(pool: Pool): Promise<Map<number, number>> {
+  const { rows } = await pool.query("select pid from pg_stat_activity where datname = current_database()");
+  return new Map(
+    rows.map(({ pid }): [number, number] => {
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+      return [Number(pid), (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND];
+    }),
+  );
+}
+
+async function start(url: string, first: number, last: number): Promise<ChildProcess> {
+  const input = ["--conditions=@halyard/source", PROGRAM, url, String(first), String(last)];
+  const child = spawn(process.execPath, input, { stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill());
+  const [line] = await once(child.stdout, "data");
+  expect(String(line)).toContain("at rest");
+  return child;
+}
+
+test.each([
+  ["without organizations", false, 0.1],
+  ["with organizations", true, 0.15],
+])(
+  "100,000 followed sessions of 6 processes at rest take little of a core of PostgreSQL, %s",
+  async (name, hasOrganizations, maxCores) => {
+    const { url, pool } = await createFleet(hasOrganizations);
+    const share = Math.ceil(FLEET_SESSIONS / FLEET_PROCESSES);
+    await Promise.all(
+      Array.from({ length: FLEET_PROCESSES }, (_, at) =>
+        start(url, at * share + 1, Math.min((at + 1) * share, FLEET_SESSIONS)),
+      ),
+    );
+    const before = await backendTimes(pool);
+    await setTimeout(FLEET_SECONDS * 1000);
+    let seconds = 0;
+    for (const [pid, time] of await backendTimes(pool)) seconds += time - (before.get(pid) ?? 0);
+    const cores = seconds / FLEET_SECONDS;
+    console.log(`${FLEET_SESSIONS} sessions ${name}: ${cores.toFixed(3)} cores of PostgreSQL at rest.`);
+    if (FLEET_SESSIONS >= 100_000) expect(cores).toBeLessThanOrEqual(maxCores);
+    recordEvidence(`sessions-in-postgres-${name.replaceAll(" ", "-")}`, {
+      what: `Several processes follow sessions of a Better Auth instance on PostgreSQL, ${name}, with a bus, and then do nothing.`,
+      size: `${FLEET_SESSIONS} sessions, ${FLEET_PROCESSES} processes, ${FLEET_SECONDS} s.`,
+      checked: `CPU time of the backends of the database, as /proc shows it: at most ${maxCores} cores.`,
+      suite: "packages/sessions/test/long/at-rest.long.test.ts",
+      figures: { "at rest": { "cores of PostgreSQL": cores.toFixed(3) } },
+    });
+  },
+);

@@ -25,6 +25,7 @@ export interface SessionConnectionsOptions {
   /** The callers from whom the data of new connections was computed, by session. */
   readonly admitted: Map<string, SessionCaller>;
   readonly bus: SessionBus | false | undefined;
+  readonly lookupsPerSecond: number | undefined;
   readonly extraOf: ((caller: SessionCaller) => object | Promise<object>) | undefined;
   readonly onSessionChange: ((ctx: OpenContext<AnyData>, change: SessionChange) => unknown) | undefined;
 }
@@ -42,7 +43,8 @@ export class SessionConnections implements ConnectionFollower {
     this.#server = server;
     this.#options = options;
     const bus = busOf(server, options.bus);
-    this.#bus = bus && connectSessions(options.auth, bus);
+    const { auth, lookupsPerSecond } = options;
+    this.#bus = bus && connectSessions(auth, bus, { lookupsPerSecond });
     this.#bus?.catch((error: unknown) => server.reportOutside(error));
   }
 
