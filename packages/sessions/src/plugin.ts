@@ -15,4 +15,7 @@ export { hasOrganizations, isPossibleId, organizationsUnavailable } from "./iden
 export { type HostContext, headersOf, type IdentityRequest, isServerCall } from "./identify/request.ts";
 export { RequestIdentity } from "./identify/request-identity.ts";
 export type { SessionUser } from "./identify/session.ts";
+export { isOtherForm, mayExist } from "./watched/field-reader.ts";
 export { followedTokenOf } from "./watched/followed-token.ts";
+export type { RowFields, WatchedFields, WatchedModel } from "./watched/watched-fields.ts";
+export { type FieldsOptions, watchFields } from "./watched/watched-sessions.ts";

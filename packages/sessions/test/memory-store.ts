@@ -81,6 +81,7 @@ export function createMemoryStore({ hasVersions = false } = {}) {
       },
     },
   });
-  const reconciliation = new Reconciliation({ sessions, feed, report: () => undefined });
+  const reconciliation = new Reconciliation({ feed, report: () => undefined });
+  reconciliation.add(sessions);
   return { store, sessions, reconciliation };
 }

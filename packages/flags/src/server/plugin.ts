@@ -203,8 +203,7 @@ function createService(
     streams: createEventStreams(store, identities),
     live: { subscribers: 0, waiting: 0 },
     processes,
-    trusted:
-      options.trusted && createTrusted(options.trusted, { context, postgres, identities, meter, warn }),
+    trusted: options.trusted && createTrusted(options.trusted, { context, meter, warn }),
     online: options.online,
     isClosed: () => closed.has(adapter),
     warnOnce,
@@ -253,6 +252,7 @@ export async function closeFeatureFlags(auth: AuthWithFlags): Promise<void> {
     await service.limits?.close();
     service.telemetry.close();
     service.identities.principals.close();
+    service.trusted?.close();
     await service.store.close();
   }
 }

@@ -55,7 +55,8 @@ function setUp(versions?: RowVersions<LiveSession>) {
       },
     },
   });
-  const reconciliation = new Reconciliation({ sessions, feed, report });
+  const reconciliation = new Reconciliation({ feed, report });
+  reconciliation.add(sessions);
   const add = async (count: number, isFollowed: boolean) => {
     const names = Array.from({ length: count }, (_, index) => ({
       sessionId: `s${index}`,

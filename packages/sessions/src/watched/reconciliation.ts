@@ -4,11 +4,23 @@
  */
 import { later } from "@halyard/base";
 import type { ChangeFeed } from "../changes/change-feed.ts";
-import type { LiveSession } from "./live-session.ts";
-import type { LiveSessions } from "./live-sessions.ts";
+import type { WatchedRow, WatchedRows } from "./watched-rows.ts";
+
+/** The rows of one kind. */
+export interface ReconciledRows<Row extends WatchedRow> {
+  readonly rows: Pick<WatchedRows<Row, unknown>, "mark" | "compare" | "comparison" | "isDown" | "settled">;
+  readonly size: number;
+  /** Rows that are added later come last, also in an iteration that has begun. */
+  all(): IterableIterator<Row>;
+  /** The rows to compare in the background. May drop the others. */
+  inUse(): readonly Row[];
+  /** Rows to read, whatever a comparison says. */
+  takeExpired?(wallMs: number): readonly Row[];
+  /** Called when a row is added. */
+  onAdded: (() => void) | undefined;
+}
 
 export interface ReconciliationOptions {
-  readonly sessions: LiveSessions;
   readonly feed: Pick<ChangeFeed, "unbrokenSince">;
   readonly report: (error: unknown) => void;
   readonly intervalMs?: number | undefined;
@@ -21,26 +33,27 @@ const RETRY_DOWN_MS = 1000;
 const LOOKUPS_PER_SECOND = 500;
 
 export class Reconciliation {
-  /** Lookups of the background, while a bus is connected. A lookup is a session with its user and membership. */
+  /** Lookups of the background, while a bus is connected. */
   lookupsPerSecond: number = LOOKUPS_PER_SECOND;
-  readonly #sessions: LiveSessions;
   readonly #feed: Pick<ChangeFeed, "unbrokenSince">;
   readonly #report: (error: unknown) => void;
   readonly #intervalMs: number;
+  readonly #kinds: Turns[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isRunning = false;
-  #nextCompared: IterableIterator<LiveSession>;
-  #nextByValue: IterableIterator<LiveSession>;
   /** Monotonic time at which the last round began that compared all. */
   #comparedAllAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ sessions, feed, report, intervalMs = INTERVAL_MS }: ReconciliationOptions) {
-    this.#sessions = sessions;
+  constructor({ feed, report, intervalMs = INTERVAL_MS }: ReconciliationOptions) {
     this.#feed = feed;
     this.#report = report;
     this.#intervalMs = intervalMs;
-    this.#nextCompared = sessions.all();
-    this.#nextByValue = sessions.all();
+  }
+
+  /** The rounds run from the first row on. */
+  add<Row extends WatchedRow>(kind: ReconciledRows<Row>): void {
+    this.#kinds.push(new RowsInTurn(kind, this.#intervalMs));
+    kind.onAdded = () => this.start();
   }
 
   /** Starts the rounds, if they do not run. */
@@ -50,10 +63,10 @@ export class Reconciliation {
     this.#schedule(this.#intervalMs);
   }
 
-  /** Compares now, and resolves when the changed sessions were read. */
+  /** Compares now, and resolves when the changed rows were read. */
   async run(): Promise<void> {
     await this.#compare();
-    await this.#sessions.rows.settled();
+    for (const kind of this.#kinds) await kind.settled();
   }
 
   stop(): void {
@@ -67,40 +80,27 @@ export class Reconciliation {
 
   async #round(): Promise<void> {
     const startedAtMs = performance.now();
-    // The next round tries again; sessions keep their last state while the store does not respond.
+    // The next round tries again; rows keep their last state while the store does not respond.
     await this.#compare().catch(this.#report);
-    if (this.#sessions.size === 0) this.#isRunning = false;
+    if (this.#kinds.every(({ size }) => size === 0)) this.#isRunning = false;
     else {
-      const waitMs = this.#sessions.rows.isDown ? RETRY_DOWN_MS : this.#intervalMs;
+      const waitMs = this.#kinds.some(({ isDown }) => isDown) ? RETRY_DOWN_MS : this.#intervalMs;
       this.#schedule(Math.max(0, startedAtMs + waitMs - performance.now()));
     }
   }
 
-  /** Resolves when the changed sessions are marked. They are read later: with many of them, that may take several rounds. */
+  /** Resolves when the changed rows are marked. They are read later: with many of them, that may take several rounds. */
   async #compare(): Promise<void> {
     const startedAtMs = performance.now();
-    const used = this.#sessions.inUse();
-    const { rows } = this.#sessions;
-    const { minByValue = 0, byValueMs = this.#intervalMs } = rows.comparison ?? {};
-    const byValue = Math.max(minByValue, Math.ceil((used.length * this.#intervalMs) / byValueMs));
-    const budget = Math.floor((this.lookupsPerSecond * this.#intervalMs) / 1000);
-    if (used.length > budget && (await this.#mayTakeTurns())) {
-      const share = Math.min(byValue, Math.ceil(budget / 2));
-      await this.#compareRows(this.#takeTurns(budget - share, startedAtMs - this.#intervalMs), share);
-    } else {
-      await this.#compareRows(used, byValue);
-      this.#comparedAllAtMs = startedAtMs;
-    }
-  }
-
-  async #compareRows(compared: readonly LiveSession[], byValue: number): Promise<void> {
-    const { rows } = this.#sessions;
-    if (rows.comparison === undefined || compared.length <= rows.comparison.minByValue) rows.mark(compared);
-    else {
-      const marked = new Set(await rows.compare(compared));
-      rows.mark(this.#takeByValue(byValue).filter((live) => !marked.has(live)));
-    }
-    rows.mark(this.#sessions.takeExpired(Date.now()));
+    const counts = this.#kinds.map((kind) => kind.begin());
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    const budget = (this.lookupsPerSecond * this.#intervalMs) / 1000;
+    const isWithin = total <= budget || !(await this.#mayTakeTurns());
+    for (const [at, kind] of this.#kinds.entries())
+      await (isWithin
+        ? kind.compareAll()
+        : kind.compareInTurn(Math.ceil((budget * (counts[at] ?? 0)) / total)));
+    if (isWithin) this.#comparedAllAtMs = startedAtMs;
   }
 
   /** Whether every change since a round that compared all was announced, but those made past Better Auth or without a bus. */
@@ -108,31 +108,101 @@ export class Reconciliation {
     const unbrokenSinceMs = await this.#feed.unbrokenSince();
     return unbrokenSinceMs !== undefined && unbrokenSinceMs <= this.#comparedAllAtMs;
   }
+}
 
-  /** Sessions in turn, without those that were compared after this time. */
-  #takeTurns(count: number, comparedAtMs: number): LiveSession[] {
-    const taken: LiveSession[] = [];
-    for (let passed = 0; taken.length < count && passed < this.#sessions.size; passed += 1) {
+interface Turns {
+  readonly size: number;
+  readonly isDown: boolean;
+  settled(): Promise<void>;
+  /** Begins a round. Returns the number of rows in use. */
+  begin(): number;
+  compareAll(): Promise<void>;
+  compareInTurn(budget: number): Promise<void>;
+}
+
+/** Rows of one kind, of which each is taken once before one is taken again. */
+class RowsInTurn<Row extends WatchedRow> implements Turns {
+  readonly #kind: ReconciledRows<Row>;
+  readonly #intervalMs: number;
+  #used: readonly Row[] = [];
+  #nextCompared: IterableIterator<Row>;
+  #nextByValue: IterableIterator<Row>;
+
+  constructor(kind: ReconciledRows<Row>, intervalMs: number) {
+    this.#kind = kind;
+    this.#intervalMs = intervalMs;
+    this.#nextCompared = kind.all();
+    this.#nextByValue = kind.all();
+  }
+
+  get size(): number {
+    return this.#kind.size;
+  }
+
+  get isDown(): boolean {
+    return this.#kind.rows.isDown;
+  }
+
+  settled(): Promise<void> {
+    return this.#kind.rows.settled();
+  }
+
+  begin(): number {
+    this.#used = this.#kind.inUse();
+    return this.#used.length;
+  }
+
+  compareAll(): Promise<void> {
+    return this.#compare(this.#used, this.#shareByValue());
+  }
+
+  compareInTurn(budget: number): Promise<void> {
+    const byValue = Math.min(this.#shareByValue(), Math.ceil(budget / 2));
+    return this.#compare(this.#takeTurns(budget - byValue), byValue);
+  }
+
+  async #compare(compared: readonly Row[], byValue: number): Promise<void> {
+    const { rows } = this.#kind;
+    if (rows.comparison === undefined || compared.length <= rows.comparison.minByValue) rows.mark(compared);
+    else {
+      const marked = new Set(await rows.compare(compared));
+      rows.mark(this.#takeByValue(byValue).filter((row) => !marked.has(row)));
+    }
+    rows.mark(this.#kind.takeExpired?.(Date.now()) ?? []);
+  }
+
+  #shareByValue(): number {
+    const { minByValue = 0, byValueMs = this.#intervalMs } = this.#kind.rows.comparison ?? {};
+    return Math.max(minByValue, Math.ceil((this.#used.length * this.#intervalMs) / byValueMs));
+  }
+
+  /** Without those that were compared a moment ago. */
+  #takeTurns(count: number): Row[] {
+    const used = new Set(this.#used);
+    const comparedAtMs = performance.now() - this.#intervalMs;
+    const taken: Row[] = [];
+    for (let passed = 0; taken.length < count && passed < this.#kind.size; passed += 1) {
       let next = this.#nextCompared.next();
       if (next.done) {
-        this.#nextCompared = this.#sessions.all();
+        this.#nextCompared = this.#kind.all();
         next = this.#nextCompared.next();
       }
-      if (next.value !== undefined && next.value.comparedAtMs <= comparedAtMs) taken.push(next.value);
+      const row = next.value;
+      if (row !== undefined && row.comparedAtMs <= comparedAtMs && used.has(row)) taken.push(row);
     }
     return taken;
   }
 
-  /** Sessions in turn: each is taken once before one is taken again. */
-  #takeByValue(count: number): LiveSession[] {
-    const taken: LiveSession[] = [];
+  #takeByValue(count: number): Row[] {
+    const used = new Set(this.#used);
+    const taken: Row[] = [];
     while (taken.length < count) {
       const { value, done } = this.#nextByValue.next();
       if (done) {
-        this.#nextByValue = this.#sessions.all();
+        this.#nextByValue = this.#kind.all();
         break;
       }
-      taken.push(value);
+      if (used.has(value)) taken.push(value);
     }
     return taken;
   }

@@ -2,10 +2,9 @@
  * Finds changed sessions in PostgreSQL by the versions of their rows: one query for thousands of them, which returns only
  * those with a row that was written, inserted or deleted, whatever the column, by Better Auth or past it.
  */
-import { within } from "@halyard/base";
 import { hasOrganizations } from "../identify/organizations.ts";
 import type { HostContext } from "../identify/request.ts";
-import { READING_TIMEOUT_MS } from "./session-reader.ts";
+import { HostPool, isNotSupported, isVersion, type PoolRow } from "./host-pool.ts";
 
 /** A session with the version of its rows that is known. */
 export interface VersionedSession {
@@ -26,42 +25,25 @@ export interface RowVersions<Session extends VersionedSession> {
   readonly minByValue: number;
 }
 
-/** The members of a pool of `pg` that are used. */
-interface Pool {
-  query(text: string, values: unknown[]): Promise<{ readonly rows: readonly Row[] }>;
-}
-
-type Row = { readonly at?: unknown; readonly version?: unknown };
-
 /** Sessions in one query. */
 const MAX_BLOCK = 5000;
-/** Errors of PostgreSQL for names and types that it does not know, and for what it does not support. */
-const NOT_SUPPORTED = /^(42|0A)/;
 /** Differs from every version, also from that of a session without rows. */
 const UNKNOWN = "?";
-/** No transaction has this number: the table is not one of PostgreSQL's own. */
-const NO_VERSION = /(^|,)0(,|$)/;
-
 /** Undefined where the sessions are not in PostgreSQL, or not reached by a pool of `pg`. */
 export function createRowVersions<Session extends VersionedSession>(
   context: HostContext,
 ): RowVersions<Session> | undefined {
-  const { database, secondaryStorage } = context.options;
-  if (secondaryStorage !== undefined || !isPool(database)) return undefined;
-  const pool = database;
-  const text = queryOf(context, false);
-  const textWithOthers = queryOf(context, true);
+  const pool = context.options.secondaryStorage === undefined ? HostPool.of(context) : undefined;
+  if (pool === undefined) return undefined;
+  const text = queryOf(context, pool, false);
+  const textWithOthers = queryOf(context, pool, true);
   let isSupported = true;
-  let blocks: Block<Session>[] = [];
+  let blocks: readonly Block<Session>[] = [];
 
-  async function compare({ tokens, versions, organizations }: Block<Session>): Promise<readonly Row[]> {
-    const message = `The session store did not respond within ${READING_TIMEOUT_MS} ms.`;
-    const query =
-      organizations === undefined
-        ? pool.query(text, [tokens, versions])
-        : pool.query(textWithOthers, [tokens, versions, organizations]);
-    return (await within(query, READING_TIMEOUT_MS, message)).rows;
-  }
+  const compare = ({ tokens, versions, organizations }: Block<Session>): Promise<readonly PoolRow[]> =>
+    organizations === undefined
+      ? pool.query(text, [tokens, versions])
+      : pool.query(textWithOthers, [tokens, versions, organizations]);
 
   return {
     byValueMs: 600_000,
@@ -69,16 +51,16 @@ export function createRowVersions<Session extends VersionedSession>(
     async findChanged(sessions) {
       const changed = new Map<Session, string>();
       const kept = blocks;
-      blocks = [];
+      const made: Block<Session>[] = [];
       try {
         for (let start = 0; isSupported && start < sessions.length; start += MAX_BLOCK) {
-          const block = blockOf(sessions, start, kept[blocks.length]);
-          blocks.push(block);
+          const block = blockOf(sessions, start, kept[made.length]);
+          made.push(block);
           for (const session of block.unlisted) changed.set(session, UNKNOWN);
           for (const { at, version } of await compare(block)) {
             const session = block.listed[Number(at) - 1];
             const found = String(version);
-            if (NO_VERSION.test(found)) isSupported = false;
+            if (!isVersion(found)) isSupported = false;
             if (session !== undefined) changed.set(session, found);
           }
         }
@@ -86,6 +68,9 @@ export function createRowVersions<Session extends VersionedSession>(
         if (!isNotSupported(error)) throw error;
         isSupported = false;
       }
+      // Those of a few sessions, for requests that wait, are made each time.
+      const keptCount = kept.reduce((sum, block) => sum + block.sessions.length, 0);
+      if (2 * sessions.length >= keptCount) blocks = made;
       return isSupported ? changed : undefined;
     },
   };
@@ -148,11 +133,9 @@ function isSame<Session extends VersionedSession>(
  * session these are the rows of the session, of its user, and of the user's membership in the active organization. With
  * others, the memberships in the organizations of a third parameter count too.
  */
-function queryOf(context: HostContext, hasOthers: boolean): string {
-  const { tables } = context;
-  const table = (model: string) => quoted(tables[model]?.modelName ?? model);
-  const column = (alias: string, model: string, field: string) =>
-    `${alias}.${quoted(tables[model]?.fields[field]?.fieldName ?? field)}`;
+function queryOf(context: HostContext, pool: HostPool, hasOthers: boolean): string {
+  const table = (model: string) => pool.table(model);
+  const column = (alias: string, model: string, field: string) => pool.column(alias, model, field);
   const hasMembers = hasOrganizations(context);
   // The id of the active organization is a text in every host, that of a member's may be a number or a UUID.
   const ofUser = `${column("m", "member", "userId")} = ${column("u", "user", "id")}`;
@@ -174,24 +157,4 @@ function queryOf(context: HostContext, hasOthers: boolean): string {
     (hasMembers ? (hasOthers ? members : member) : "") +
     `where known.version is distinct from ${version}`
   );
-}
-
-function isPool(database: unknown): database is Pool {
-  if (typeof database !== "object" || database === null) return false;
-  const { query, connect, options, Client } = database as Partial<Record<string, unknown>>;
-  return (
-    typeof query === "function" &&
-    typeof connect === "function" &&
-    typeof options === "object" &&
-    typeof Client === "function"
-  );
-}
-
-function isNotSupported(error: unknown): boolean {
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "string" && NOT_SUPPORTED.test(code) && code.length === 5;
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

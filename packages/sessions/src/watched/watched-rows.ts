@@ -66,8 +66,8 @@ export interface RowKind<Row extends WatchedRow, Value> {
   read(rows: readonly Row[]): Promise<ReadonlyMap<string, Value>>;
   /** The first one that the database supports is used. Without any, rows are read. */
   readonly comparisons: readonly Comparison<Row>[];
-  /** The changes that concern a row. */
-  subjectsOf(row: Row): readonly IdentityChange[];
+  /** The changes that concern a row. Absent if rows that a change concerns are dropped, with what is being read of them. */
+  subjectsOf?(row: Row): readonly IdentityChange[];
   /** Takes what was read. Drops a row that does not exist. */
   apply(row: Row, value: Value | undefined): void;
   /** The row has changed, and could not be read for 5 s. Drops it. */
@@ -79,6 +79,8 @@ export interface WatchedRowsOptions<Row extends WatchedRow, Value> {
   readonly feed: ChangeFeed;
   /** Called with the errors of the store. */
   readonly report: (error: unknown) => void;
+  /** Whether a request must not wait for work that another request has started. */
+  readonly isIsolated?: boolean | undefined;
 }
 
 /** Rows in one reading. */
@@ -94,6 +96,7 @@ export class WatchedRows<Row extends WatchedRow, Value> {
   readonly #kind: RowKind<Row, Value>;
   readonly #feed: ChangeFeed;
   readonly #report: (error: unknown) => void;
+  readonly #isIsolated: boolean;
   #comparisons: readonly Comparison<Row>[];
   #marked = new Set<Row>();
   #reading: Promise<void> | undefined;
@@ -103,8 +106,9 @@ export class WatchedRows<Row extends WatchedRow, Value> {
   /** When the last query failed. Undefined after one that did not. Monotonic time. */
   #failedAtMs: number | undefined;
 
-  constructor({ kind, feed, report }: WatchedRowsOptions<Row, Value>) {
+  constructor({ kind, feed, report, isIsolated = false }: WatchedRowsOptions<Row, Value>) {
     this.#kind = kind;
+    this.#isIsolated = isIsolated;
     this.#feed = feed;
     this.#report = report;
     this.#comparisons = kind.comparisons;
@@ -128,6 +132,7 @@ export class WatchedRows<Row extends WatchedRow, Value> {
    * while the store does not respond. Never rejects.
    */
   confirm(row: Row): Promise<boolean> {
+    if (this.#isIsolated) return this.#isAnswered(this.#readBatch([row]));
     const current = this.#confirming.get(row);
     if (current !== undefined) return current;
     const confirming = new Promise<boolean>((resolve) => {
@@ -212,19 +217,27 @@ export class WatchedRows<Row extends WatchedRow, Value> {
     while (this.#unconfirmed.size > 0) {
       const waiting = this.#unconfirmed;
       this.#unconfirmed = new Map();
-      const isAnswered = await within(this.#confirmBatch([...waiting.keys()]), CONFIRM_MS, "").then(
-        () => true,
-        () => false,
-      );
-      if (!isAnswered) this.#failedAtMs = performance.now();
+      const isAnswered = await this.#isAnswered(this.#confirmBatch([...waiting.keys()]));
       for (const settle of waiting.values()) settle(isAnswered);
     }
     this.#isConfirming = false;
   }
 
-  async #confirmBatch(batch: readonly Row[]): Promise<void> {
+  /** Never rejects. */
+  async #isAnswered(work: Promise<boolean>): Promise<boolean> {
+    try {
+      return await within(work, CONFIRM_MS, `The database did not respond within ${CONFIRM_MS} ms.`);
+    } catch (error) {
+      this.#failedAtMs = performance.now();
+      this.#report(error);
+      return false;
+    }
+  }
+
+  async #confirmBatch(batch: readonly Row[]): Promise<boolean> {
     const unconfirmed = await this.#findUnconfirmed(batch);
     await Promise.all(unconfirmed.map((row) => this.read(row)));
+    return true;
   }
 
   async #readMarked(): Promise<void> {
@@ -241,7 +254,8 @@ export class WatchedRows<Row extends WatchedRow, Value> {
     this.#reading = undefined;
   }
 
-  async #readBatch(batch: readonly Row[]): Promise<void> {
+  /** False while the store does not respond. Never rejects. */
+  async #readBatch(batch: readonly Row[]): Promise<boolean> {
     const waiting = batch.map((row) => row.takeWaiters());
     const versions = batch.map(({ foundVersion }) => foundVersion);
     const startedAtMs = performance.now();
@@ -254,10 +268,12 @@ export class WatchedRows<Row extends WatchedRow, Value> {
         row.version = versions[at] ?? row.version;
         this.#apply(row, values.get(row.key), startedAtMs, waiting[at] ?? []);
       }
+      return true;
     } catch (error) {
       this.#failedAtMs = performance.now();
       this.#report(error);
       for (const [at, row] of batch.entries()) this.#fail(row, waiting[at] ?? [], error);
+      return false;
     }
   }
 
@@ -269,7 +285,8 @@ export class WatchedRows<Row extends WatchedRow, Value> {
       return;
     }
     // It may have been read before a change.
-    if (this.#feed.hasChanged(this.#kind.subjectsOf(row), startedAtMs)) {
+    const subjects = this.#kind.subjectsOf?.(row);
+    if (subjects !== undefined && this.#feed.hasChanged(subjects, startedAtMs)) {
       if (waiters.length > 0) row.waiters = [...waiters, ...row.takeWaiters()];
       this.#marked.add(row);
       return;

@@ -7,7 +7,7 @@ import { nearestName } from "../nearest-name.ts";
 
 /** The models whose fields can be trusted. */
 export type TrustedModel = "user" | "session" | "organization";
-export const TRUSTED_MODELS: readonly TrustedModel[] = ["user", "session", "organization"];
+const TRUSTED_MODELS: readonly TrustedModel[] = ["user", "session", "organization"];
 
 const OPTIONS: readonly (keyof TrustedOptions)[] = [...TRUSTED_MODELS, "selfDeclared", "compute", "ttlMs"];
 

@@ -4,7 +4,6 @@ import { within } from "@halyard/base";
 import type { JsonObject } from "../../engine/json.ts";
 import type { TrustedComputeInput, TrustedOptions } from "../../model/trusted.ts";
 import type { ComputeOutcome } from "../metrics/meter.ts";
-import { VALUES_RETRY_MS, VALUES_STALE_MS, VALUES_TIMEOUT_MS } from "./patience.ts";
 import { computedObject } from "./row-values.ts";
 
 /** `null`: there is no result that may still be used. */
@@ -21,6 +20,12 @@ export interface ComputedOptions {
   readonly maxResults?: number | undefined;
 }
 
+/** How long a request waits for a result. */
+const TIMEOUT_MS = 1000;
+/** How long the last result is used after its time, while `compute` fails. */
+const MAX_STALE_MS = 10 * 60_000;
+/** Minimum interval between two calls for the same user and organization while they fail. */
+const RETRY_MS = 1000;
 /** A call that has not settled after this time is given up. Until then it is not repeated. */
 const ABANDON_MS = 10_000;
 /** From this share of `ttlMs` on, a result in use is computed again in the background. */
@@ -58,14 +63,14 @@ export class ComputedAttributes {
     const { ttlMs, isIsolated } = this.#options;
     const result = this.#resultOf(key);
     const age = now - result.computedAtMs;
-    const mayStart = now - result.failedAtMs >= VALUES_RETRY_MS && (isIsolated || !isRunning(result, now));
+    const mayStart = now - result.failedAtMs >= RETRY_MS && (isIsolated || !isRunning(result, now));
     if (age < ttlMs && result.value !== undefined) {
       if (age >= ttlMs * REFRESH_SHARE && mayStart && !isIsolated) void this.#start(result, input, now);
       return result.value;
     }
     if (mayStart) return this.#start(result, input, now).then(() => this.#usable(result));
     // The first request that waits for a call waits for its whole deadline; later ones for what is left of it.
-    const left = result.startedAtMs + VALUES_TIMEOUT_MS - now;
+    const left = result.startedAtMs + TIMEOUT_MS - now;
     if (result.running === undefined || left <= 0 || isIsolated) return this.#usable(result);
     return withinOrNothing(result.running, left).then(() => this.#usable(result));
   }
@@ -106,8 +111,8 @@ export class ComputedAttributes {
     }, settle);
     result.running = running;
     try {
-      const message = `trusted.compute did not return within ${VALUES_TIMEOUT_MS} ms.`;
-      await within(calling, VALUES_TIMEOUT_MS, message);
+      const message = `trusted.compute did not return within ${TIMEOUT_MS} ms.`;
+      await within(calling, TIMEOUT_MS, message);
       this.#options.onCompute("computed");
     } catch (error) {
       result.failedAtMs = this.#monotonicMs();
@@ -129,7 +134,7 @@ export class ComputedAttributes {
   }
 
   #usable({ value, computedAtMs }: Result): Computed {
-    const maxAgeMs = this.#options.ttlMs + VALUES_STALE_MS;
+    const maxAgeMs = this.#options.ttlMs + MAX_STALE_MS;
     return value === undefined || this.#monotonicMs() - computedAtMs > maxAgeMs ? null : value;
   }
 }

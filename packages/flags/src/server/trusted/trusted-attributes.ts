@@ -1,5 +1,6 @@
 /** The trusted attributes of one auth instance: which there are, and their values for the subject of an evaluation. */
 
+import type { RowFields as FieldsOfRow, WatchedFields } from "@halyard/sessions/plugin";
 import type { TrustedRoot } from "../../engine/definition.ts";
 import type { JsonObject } from "../../engine/json.ts";
 import { TRUSTED_ROOTS } from "../../engine/path.ts";
@@ -8,7 +9,6 @@ import type { ComputeOutcome } from "../metrics/meter.ts";
 import type { TrustedModel } from "./check-options.ts";
 import { type Computed, ComputedAttributes } from "./computed-attributes.ts";
 import type { HostRows } from "./host-rows.ts";
-import { type RowFields, RowFieldsCache } from "./row-fields.ts";
 
 /** Values that the caller claims, which it may. */
 export type TrustedClaims = { readonly [Root in TrustedRoot]?: JsonObject | undefined };
@@ -36,8 +36,11 @@ export interface TrustedAttributesOptions {
   readonly onCompute: (outcome: ComputeOutcome, error?: unknown) => void;
   /** Called when values could not be read, with the root. */
   readonly onUnreadable: (root: TrustedRoot) => void;
-  readonly onRead: (model: TrustedModel, error: unknown) => void;
+  /** Called when rows could not be read or compared. */
+  readonly onUnread: (model: TrustedModel, error: unknown) => void;
 }
+
+type RowFields = FieldsOfRow<JsonObject>;
 
 const DEFAULT_TTL_MS = 60_000;
 /** Longer ids belong to no row. Bounds the memory that one entry takes. */
@@ -46,24 +49,17 @@ const MAX_ID_LENGTH = 255;
 export class TrustedAttributes {
   readonly options: TrustedOptions;
   readonly #rows: HostRows;
-  readonly #fields: Readonly<Record<TrustedModel, RowFieldsCache | undefined>>;
+  readonly #fields: Readonly<Record<TrustedModel, WatchedFields<JsonObject> | undefined>>;
   readonly #computed: ComputedAttributes | undefined;
   readonly #onUnreadable: (root: TrustedRoot) => void;
 
-  constructor({ options, rows, isIsolated, onCompute, onUnreadable, onRead }: TrustedAttributesOptions) {
+  constructor({ options, rows, isIsolated, onCompute, onUnreadable, onUnread }: TrustedAttributesOptions) {
     this.options = options;
     this.#rows = rows;
     this.#onUnreadable = onUnreadable;
-    const fieldsOf = (model: TrustedModel): RowFieldsCache | undefined => {
+    const fieldsOf = (model: TrustedModel): WatchedFields<JsonObject> | undefined => {
       const names = options[model] ?? [];
-      if (names.length === 0) return undefined;
-      return new RowFieldsCache({
-        read: (ids) => rows.readFields(model, ids, names),
-        // An isolated request reads for itself: a second query would not save the first.
-        versions: isIsolated ? undefined : rows.versionsOf(model),
-        onRead: (error) => onRead(model, error),
-        isIsolated,
-      });
+      return names.length === 0 ? undefined : rows.watch(model, names, (error) => onUnread(model, error));
     };
     this.#fields = {
       user: fieldsOf("user"),
@@ -81,9 +77,9 @@ export class TrustedAttributes {
     return [user, session, organization, this.#computed].reduce((sum, cache) => sum + (cache?.size ?? 0), 0);
   }
 
-  /** A change of rows by this process. Without an id, any row of the model may have changed. */
-  changed(model: TrustedModel, id?: string): void {
-    this.#fields[model]?.changed(id);
+  /** Rows are not compared any more. */
+  close(): void {
+    for (const fields of Object.values(this.#fields)) fields?.close();
   }
 
   /** The values of the roots that rules read. Synchronous while they are in memory. Never rejects. */
@@ -108,9 +104,9 @@ export class TrustedAttributes {
   }
 
   #row(model: TrustedModel, id: string | undefined): RowFields | Promise<RowFields> {
-    const cache = this.#fields[model];
-    if (cache === undefined || id === undefined || id.length > MAX_ID_LENGTH) return undefined;
-    return cache.get(id);
+    const fields = this.#fields[model];
+    if (fields === undefined || id === undefined || id.length > MAX_ID_LENGTH) return undefined;
+    return fields.get(id);
   }
 
   #compute(subject: TrustedSubject): Computed | undefined | Promise<Computed> {

@@ -4,9 +4,6 @@
  */
 import { isMisunderstood, type PostgresPool, type PostgresRow, runQuery } from "./pool.ts";
 
-/** Timeout of a query that compares rows in use. A connection that takes longer is not used again. */
-export const COMPARISON_TIMEOUT_MS: number = 1000;
-
 /** The part of Better Auth's context that is used. */
 export interface TableHost {
   readonly options: { readonly database?: unknown };
