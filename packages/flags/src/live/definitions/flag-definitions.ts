@@ -5,7 +5,7 @@ import { findService } from "../../server/plugin.ts";
 import { type DefinitionsData, DefinitionsReader, type ReaderParts } from "./definitions-reader.ts";
 import { Feeds } from "./feeds.ts";
 import { admitKey } from "./key-admission.ts";
-import { isStoredKey, KeyWatch } from "./key-watch.ts";
+import { KeyWatch } from "./key-watch.ts";
 import { CLOSE_TRY_LATER, GetDefinitions } from "./protocol.ts";
 
 /** The part of an auth instance with `featureFlags()` that is used. */
@@ -94,12 +94,12 @@ export function flagDefinitions(auth: AuthWithDefinitions): FlagDefinitions {
         throw new WsError("PERMISSION_DENIED", "Browsers may not read flag definitions.");
       }
       if (token === undefined) throw new WsError("UNAUTHENTICATED", "An API key is required.");
-      const { host } = await starting.catch((cause: unknown) => {
+      const { host, watch } = await starting.catch((cause: unknown) => {
         throw new WsError("UNAVAILABLE", "Better Auth did not start.", undefined, { cause });
       });
       const organizationId = new URL(url).searchParams.get("organizationId") ?? undefined;
       const { key, tenant } = await admitKey(host, { headers, key: token, organizationId });
-      if (!(await isStoredKey(host, key.id))) {
+      if (!(await watch.isStored(key.id))) {
         throw new WsError(
           "PERMISSION_DENIED",
           "Only API keys that are stored in the database can be used here.",

@@ -1,12 +1,8 @@
 /** Compares the keys of open connections with the database, so that a revoked key loses its connection. */
-import type { ServerKey } from "@halyard/sessions/plugin";
+import { type ServerKey, type WatchedFields, watchFields } from "@halyard/sessions/plugin";
 import { admitAgain, type DefinitionsHost } from "./key-admission.ts";
 
-/** The model of `@better-auth/api-key`. */
-const KEY_MODEL = "apikey";
 const CHECK_MS = 2_000;
-/** Keys per query. */
-const MAX_KEYS = 100;
 
 /** A connection whose key is watched. */
 export interface KeyHolder {
@@ -24,19 +20,30 @@ interface KeyRow {
   readonly expiresAt?: unknown;
 }
 
-/** Whether the database has the key. A key in another storage could be revoked without being noticed here. */
-export async function isStoredKey(host: DefinitionsHost, keyId: string): Promise<boolean> {
-  return (await readRows(host, [keyId])).length > 0;
-}
+/** The key plugin writes a key at each use, so only these fields count. */
+const FIELDS = ["id", "referenceId", "enabled", "permissions", "expiresAt"] as const;
 
 export class KeyWatch {
   readonly #host: DefinitionsHost;
   readonly #holders = new Set<KeyHolder>();
+  readonly #keys: WatchedFields<KeyRow>;
   #timer: ReturnType<typeof setInterval> | undefined;
   #isChecking = false;
 
   constructor(host: DefinitionsHost) {
     this.#host = host;
+    this.#keys = watchFields<KeyRow>(host.context, "apikey", {
+      names: FIELDS,
+      pick: (row) => ({ ...row, id: String(row["id"]) }),
+      // While the database does not respond, no caller can revoke a key either. The next check tries again.
+      report: () => undefined,
+      isReconciled: false,
+    });
+  }
+
+  /** Whether the database has the key. A key in another storage could be revoked without being noticed here. */
+  async isStored(keyId: string): Promise<boolean> {
+    return (await this.#keys.refresh([keyId])).has(keyId);
   }
 
   add(holder: KeyHolder): void {
@@ -56,19 +63,16 @@ export class KeyWatch {
     if (this.#isChecking) return;
     this.#isChecking = true;
     try {
-      const ids = [...new Set([...this.#holders].map(({ keyId }) => keyId))];
-      for (let start = 0; start < ids.length; start += MAX_KEYS) {
-        await this.#checkKeys(ids.slice(start, start + MAX_KEYS));
-      }
+      await this.#checkKeys([...new Set([...this.#holders].map(({ keyId }) => keyId))]);
     } catch {
-      // While the database does not respond, no caller can revoke a key either. The next check tries again.
+      // The next check tries again.
     } finally {
       this.#isChecking = false;
     }
   }
 
   async #checkKeys(ids: readonly string[]): Promise<void> {
-    const rows = new Map((await readRows(this.#host, ids)).map((row) => [row.id, row]));
+    const rows = await this.#keys.refresh(ids);
     /** By key and tenant: processes usually share one key. */
     const verdicts = new Map<string, Promise<"granted" | "revoked">>();
     for (const holder of [...this.#holders].filter(({ keyId }) => ids.includes(keyId))) {
@@ -85,11 +89,6 @@ export class KeyWatch {
     const key = row && validKey(row, this.#host.service.identities.keyResource);
     return key === undefined ? "revoked" : admitAgain(this.#host, key, tenant);
   }
-}
-
-function readRows({ context }: DefinitionsHost, ids: readonly string[]): Promise<KeyRow[]> {
-  const where = [{ field: "id", operator: "in" as const, value: [...ids] }];
-  return context.adapter.findMany<KeyRow>({ model: KEY_MODEL, where, limit: ids.length });
 }
 
 /** Undefined for a key that is disabled, expired or without permissions on flags. */
