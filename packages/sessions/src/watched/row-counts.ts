@@ -1,67 +1,102 @@
 /**
- * Where rows have no versions, counts those that have not changed. A change shows in `updatedAt`, in the role of a user or
- * in that of a member. A count costs a tenth of reading the rows.
+ * Where rows have no versions, counts those that have not changed, which costs a tenth of reading them. A change shows in
+ * `updatedAt`, in the role of a user or in that of a member. Works on every database of Better Auth's.
  */
+import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
+import { within } from "@halyard/base";
 import type { Membership, SessionReading } from "../identify/session-caller.ts";
 import type { LiveSession } from "./live-session.ts";
-import type { SessionChanges } from "./session-changes.ts";
 import type { Comparison } from "./watched-rows.ts";
 
 /** Sessions in one count. Some databases allow some 2,000 parameters in a query. */
 const MAX_BLOCK = 1000;
 /** Tolerated clock skew between nodes. */
 const CLOCK_SKEW_MS = 10_000;
+/** Deadline of each query. */
+const TIMEOUT_MS = 1000;
+/** Rows are counted by role for so many roles at most: each of them takes a query. */
+const MAX_ROLES = 4;
+const NONE: ReadonlySet<string> = new Set();
 
-export function createRowCounts({
-  changedSessions,
-  changedMembers,
-}: SessionChanges): Comparison<LiveSession> {
-  async function countBlock(block: readonly LiveSession[], changed: Map<LiveSession, undefined>) {
-    const rows = block.flatMap(({ reading }) =>
-      reading?.changedAtMs === undefined
-        ? []
-        : [
-            {
-              token: reading.token,
-              userId: reading.caller.userId,
-              changedAtMs: reading.changedAtMs,
-              role: reading.caller.role,
-            },
-          ],
-    );
+export function createRowCounts(adapter: Pick<DBAdapter, "count" | "findMany">): Comparison<LiveSession> {
+  /** Reads the keys of the rows that have not changed only when their count shows a change. */
+  async function findChanged(
+    model: string,
+    key: string,
+    values: ReadonlySet<string>,
+    conditions: readonly Where[],
+  ): Promise<ReadonlySet<string>> {
+    const where: Where[] = [{ field: key, operator: "in", value: [...values] }, ...conditions];
+    const count = await inTime(adapter.count({ model, where }));
+    if (count === values.size) return NONE;
+    const reading = adapter.findMany<Record<string, unknown>>({
+      model,
+      where,
+      select: [key],
+      limit: values.size,
+    });
+    const unchanged = new Set((await inTime(reading)).map((row) => String(row[key])));
+    return new Set([...values].filter((value) => !unchanged.has(value)));
+  }
+
+  /** Those whose row is gone, or has another role. */
+  async function findChangedByRole(
+    model: string,
+    ids: Iterable<readonly [id: string, role: string | undefined]>,
+    conditions: readonly Where[] = [],
+  ): Promise<ReadonlySet<string>> {
+    const byRole = new Map<string | undefined, Set<string>>();
+    for (const [id, role] of ids) byRole.set(role, (byRole.get(role) ?? new Set()).add(id));
+    const changed = new Set<string>();
+    for (const [role, some] of byRole) {
+      const ofRole: Where[] = role === undefined ? [] : [{ field: "role", value: role }];
+      for (const id of await findChanged(model, "id", some, [...conditions, ...ofRole])) changed.add(id);
+    }
+    return changed;
+  }
+
+  async function compareBlock(block: readonly LiveSession[]): Promise<LiveSession[]> {
+    const readings = block.flatMap(({ reading }) => reading ?? []);
+    const latestMs = readings.reduce((latest, { changedAtMs = 0 }) => Math.max(latest, changedAtMs), 0);
     // Databases may store fractions of a millisecond, which a `Date` does not hold.
-    const since = new Date(rows.reduce((latest, row) => Math.max(latest, row.changedAtMs), 0) + 1);
-    const tokens = await changedSessions(rows, since);
-    const members = new Set<string>();
-    for (const [role, ids] of membersByRole(block)) {
-      for (const id of await changedMembers(ids, role)) members.add(id);
-    }
-    for (const live of block) {
-      const { reading } = live;
-      if (
+    const unchanged: Where[] = [{ field: "updatedAt", operator: "lt", value: new Date(latestMs + 1) }];
+    const tokens = new Set(readings.map(({ token }) => token));
+    const changedTokens = await findChanged("session", "token", tokens, unchanged);
+    const named = new Set([...new Set(readings.map(({ caller }) => caller.role))].slice(0, MAX_ROLES));
+    const changedUsers = await findChangedByRole(
+      "user",
+      readings.map(({ caller: { userId, role } }) => [userId, named.has(role) ? role : undefined]),
+      unchanged,
+    );
+    const changedMembers = await findChangedByRole(
+      "member",
+      readings.flatMap(membershipsOf).map(({ id, role }) => [id, role]),
+    );
+    return block.filter(
+      ({ reading }) =>
         reading === undefined ||
-        tokens.has(reading.token) ||
-        membershipsOf(reading).some(({ id }) => members.has(id))
-      )
-        changed.set(live, undefined);
-    }
+        changedTokens.has(reading.token) ||
+        changedUsers.has(reading.caller.userId) ||
+        membershipsOf(reading).some(({ id }) => changedMembers.has(id)),
+    );
   }
 
   return {
     byValueMs: 60_000,
     minByValue: 500,
     async findChanged(sessions) {
-      const changed = new Map<LiveSession, undefined>();
-      const counted: LiveSession[] = [];
       const nowMs = performance.now();
       const wallMs = Date.now();
+      const changed = new Map<LiveSession, undefined>();
+      const counted: LiveSession[] = [];
       for (const live of sessions) {
         if (canShowChange(live, nowMs, wallMs)) counted.push(live);
         else changed.set(live, undefined);
       }
       for (let at = 0; at < counted.length; at += MAX_BLOCK) {
         const block = counted.slice(at, at + MAX_BLOCK).filter(({ isDropped }) => !isDropped);
-        if (block.length > 0) await countBlock(block, changed);
+        if (block.length === 0) continue;
+        for (const live of await compareBlock(block)) changed.set(live, undefined);
       }
       return changed;
     },
@@ -75,21 +110,12 @@ function canShowChange({ reading, comparedAtMs }: LiveSession, nowMs: number, wa
   return changedAtMs <= wallMs - (nowMs - comparedAtMs) - CLOCK_SKEW_MS;
 }
 
-function membersByRole(block: readonly LiveSession[]): Map<string, Set<string>> {
-  const byRole = new Map<string, Set<string>>();
-  for (const { reading } of block) {
-    if (reading === undefined) continue;
-    for (const { id, role } of membershipsOf(reading))
-      byRole.set(role, (byRole.get(role) ?? new Set()).add(id));
-  }
-  return byRole;
+function membershipsOf({ memberId, caller, others }: SessionReading): readonly Membership[] {
+  const { organizationRole: role } = caller;
+  const active = memberId === undefined || role === undefined ? [] : [{ id: memberId, role }];
+  return [...active, ...(others ?? [])];
 }
 
-const NONE: readonly Membership[] = [];
-
-function membershipsOf({ memberId, caller, others }: SessionReading): readonly Membership[] {
-  const { organizationRole } = caller;
-  const further: readonly Membership[] = others ?? NONE;
-  if (memberId === undefined || organizationRole === undefined) return further;
-  return [{ id: memberId, role: organizationRole }, ...further];
+function inTime<Result>(query: Promise<Result>): Promise<Result> {
+  return within(query, TIMEOUT_MS, `The session store did not respond within ${TIMEOUT_MS} ms.`);
 }

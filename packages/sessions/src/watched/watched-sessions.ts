@@ -8,7 +8,6 @@ import { LiveSessions } from "./live-sessions.ts";
 import { Reconciliation } from "./reconciliation.ts";
 import { createRowCounts } from "./row-counts.ts";
 import { createRowVersions } from "./row-versions.ts";
-import { createSessionChanges } from "./session-changes.ts";
 import { createSessionReader } from "./session-reader.ts";
 import { createTableVersions } from "./table-versions.ts";
 import { WatchedFields, type WatchedFieldsOptions, type WatchedModel } from "./watched-fields.ts";
@@ -43,7 +42,7 @@ function createWatchedSessions(context: HostContext): WatchedSessions {
   const feed = changeFeedOf(context);
   const reader = createSessionReader(context);
   const versions = createRowVersions<LiveSession>(context);
-  const counts = reader.isBatched ? createRowCounts(createSessionChanges(context.adapter)) : undefined;
+  const counts = reader.isBatched ? createRowCounts(context.adapter) : undefined;
   const live = new LiveSessions({
     feed,
     reader,
