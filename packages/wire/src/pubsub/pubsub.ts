@@ -65,7 +65,7 @@ export interface PubSub {
   publish(topic: string, frame: string, options: CarryOptions): PublishResult | Promise<PublishResult>;
   /** Ends every connection of the pub/sub. */
   close(): void | Promise<void>;
-  /** True when other processes share it. Routers then exchange disconnects over it, on the empty topic. */
+  /** True when other processes share it. Routers then exchange disconnects and signs of life over it, on the empty topic. */
   readonly spansProcesses?: boolean;
   /** The frames that are kept for readers which come back; absent when the pub/sub keeps none. */
   readonly history?: History | undefined;

@@ -91,8 +91,7 @@ export class Router<
       const openedBefore = systemClock.wall() - ageMs;
       this.disconnectLocal((ws) => matches(ws) && (ageMs === 0 || isOlder(ws.clientId, openedBefore)), how);
     };
-    if (this.#pubsub?.spansProcesses)
-      this.#remote = new RemoteDisconnects(this.#pubsub, closeMatching, systemClock);
+    if (this.#pubsub?.spansProcesses) this.#remote = new RemoteDisconnects(this.#pubsub, closeMatching);
   }
 
   /** Registers the handler of a message without a response. Registering a type again replaces its handler. */

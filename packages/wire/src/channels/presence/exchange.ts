@@ -1,15 +1,15 @@
 /** Carries the messages of presence between the servers that share a pub/sub, and lets time pass in their state. */
-import { type Clock, ignore, pause, RETRY_MS, uuidv7, within } from "@halyard/base";
+import { type Clock, pause, RETRY_MS, uuidv7 } from "@halyard/base";
+import { claimPeers, type PeerReader, type Peers } from "../../peers/peers.ts";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
 import type { Batch, States } from "./own-members.ts";
 import {
   decodePresence,
-  encodeAlive,
   encodeAnswer,
   encodeAsk,
-  encodeBye,
   encodeChanges,
   encodeSince,
+  isCount,
   isOwnEcho,
   splitTopics,
 } from "./presence-message.ts";
@@ -17,32 +17,36 @@ import { type PresenceOutput, PresenceState } from "./presence-state.ts";
 
 /** Applications cannot use topics that begin with "$". */
 const ALL = "$presence";
-const TICK_MS = 100;
 /** Topics that are watched within this time are requested together. */
 const ASK_DELAY_MS = 5;
-const STOP_TIMEOUT_MS = 500;
 
-export class PresenceExchange implements Subscriber, PresenceOutput {
+/** A server without a pub/sub is alone. */
+const ALONE = { isCutOff: false, isSettled: true } as const;
+
+export class PresenceExchange implements Subscriber, PresenceOutput, PeerReader {
   readonly state: PresenceState;
-  /** Whether the other servers may be in other processes. */
-  readonly isRemote: boolean;
   readonly split: PresenceOutput["split"] = splitTopics;
   readonly #id: string;
   readonly #pubsub: PubSub | undefined;
+  readonly #peers: Peers | undefined;
   readonly #clock: Clock;
-  readonly #changed: (topic: string | undefined) => void;
+  readonly #listChanged: (topic: string | undefined) => void;
   #isRunning = false;
   #isAsking = false;
-  #timer: unknown;
 
   /** Without a pub/sub, as in a Durable Object, this server is alone. */
-  constructor(pubsub: PubSub | undefined, clock: Clock, changed: (topic: string | undefined) => void) {
-    this.isRemote = pubsub?.spansProcesses === true;
-    this.#id = uuidv7(clock.wall());
+  constructor(pubsub: PubSub | undefined, clock: Clock, listChanged: (topic: string | undefined) => void) {
+    this.#peers = pubsub && claimPeers(pubsub, clock);
+    this.#id = this.#peers?.id ?? uuidv7(clock.wall());
     this.#pubsub = pubsub;
     this.#clock = clock;
-    this.#changed = changed;
-    this.state = new PresenceState(this.#id, this, this.isRemote);
+    this.#listChanged = listChanged;
+    this.state = new PresenceState(this.#id, this, this.#peers?.state ?? ALONE, this.isRemote);
+  }
+
+  /** Whether the other servers may be in other processes. */
+  get isRemote(): boolean {
+    return this.#peers?.isRemote === true;
   }
 
   start(): void {
@@ -58,11 +62,11 @@ export class PresenceExchange implements Subscriber, PresenceOutput {
   async stop(graceMs: number): Promise<void> {
     if (!this.#isRunning || this.#pubsub === undefined) return;
     this.state.flush();
-    const told = this.#send(encodeBye(this.#id, this.state.lists.own.version, graceMs));
+    const told = this.#peers?.goodbye(graceMs);
     this.#isRunning = false;
-    this.#clock.clearTimeout(this.#timer);
-    for (const topic of [ALL, this.#inboxOf(this.#id)]) void this.#unsubscribe(this.#pubsub, topic);
-    await within(told, STOP_TIMEOUT_MS, "no reply", { clock: this.#clock }).catch(ignore);
+    this.#peers?.leave(this);
+    void this.#unsubscribe(this.#pubsub);
+    await told;
   }
 
   /** Requests newly watched topics from the other servers. */
@@ -80,22 +84,51 @@ export class PresenceExchange implements Subscriber, PresenceOutput {
   // --- as a subscriber ---
 
   deliver(_topic: string, frame: string): number {
-    if (!this.#isRunning || isOwnEcho(frame, this.#id)) return 0;
-    const message = decodePresence(frame, (topic) => this.state.lists.isWatched(topic));
-    if (message !== undefined) this.state.receive(message, this.#clock.now());
-    if (message?.is === "bye" && !this.isRemote) this.#tickLater(message.graceMs);
+    this.received(frame);
     return 0;
   }
 
-  missed(): void {
-    this.state.missed();
+  // --- as a reader of peers ---
+
+  received(frame: string): void {
+    if (!this.#isRunning || isOwnEcho(frame, this.#id)) return;
+    const message = decodePresence(frame, (topic) => this.state.lists.isWatched(topic));
+    if (message === undefined) return;
+    const now = this.#clock.now();
+    this.#peers?.state.expect(message.from, now);
+    this.state.receive(message, now);
+  }
+
+  note(): number {
+    return this.state.lists.own.version;
+  }
+
+  told(peer: string, note: unknown): void {
+    if (isCount(note)) this.state.told(peer, note, this.#clock.now());
+  }
+
+  leaving(peer: string, graceMs: number): void {
+    this.state.leaving(peer, this.#clock.now() + graceMs);
+    if (this.isRemote) return;
+    // In one process, time matters only for the members of a server that has stopped.
+    this.#clock.setTimeout(() => {
+      if (this.#isRunning) this.state.tick(this.#clock.now());
+    }, graceMs);
+  }
+
+  gone(peer: string): void {
+    this.state.gone(peer);
+  }
+
+  changed(): void {
+    this.state.connectionChanged(this.#clock.now());
+  }
+
+  tick(now: number): void {
+    this.state.tick(now);
   }
 
   // --- as the output of the state ---
-
-  alive(version: number, hello: boolean, to?: string): void {
-    void this.#send(encodeAlive(this.#id, version, hello), to);
-  }
 
   changes(batch: Batch): void {
     for (const message of encodeChanges(this.#id, batch)) void this.#send(message);
@@ -113,69 +146,42 @@ export class PresenceExchange implements Subscriber, PresenceOutput {
     for (const message of encodeAnswer(this.#id, id, states)) void this.#send(message, to);
   }
 
-  changed(topic: string | undefined): void {
-    this.#changed(topic);
+  listChanged(topic: string | undefined): void {
+    this.#listChanged(topic);
   }
 
   /** Never rejects: a message that is lost is requested again. */
   async #send(message: string, to?: string): Promise<void> {
     if (!this.#isRunning) return;
     try {
-      await this.#pubsub?.publish(to === undefined ? ALL : this.#inboxOf(to), message, {});
+      if (to === undefined) await this.#pubsub?.publish(ALL, message, {});
+      else await this.#peers?.tell(message, to);
     } catch {
       // As a lost message.
     }
   }
 
-  #inboxOf(id: string): string {
-    return `${ALL}/${id}`;
-  }
-
-  // --- subscriptions and time ---
-
-  async #subscribe(pubsub: PubSub): Promise<void> {
-    for (const topic of [this.#inboxOf(this.#id), ALL]) {
-      const pending = this.#attempt(pubsub, topic);
-      if (pending !== undefined) await pending;
-    }
-    if (!this.#isRunning) return;
-    this.state.start(this.#clock.now());
-    if (this.isRemote) this.#tick();
-  }
+  // --- subscriptions ---
 
   /** Synchronous when the pub/sub is, so that servers of one process know each other at once. */
-  #attempt(pubsub: PubSub, topic: string): Promise<void> | undefined {
-    try {
-      const pending = pubsub.subscribe(topic, this);
-      return pending === undefined ? undefined : pending.catch(() => this.#retry(pubsub, topic));
-    } catch {
-      return this.#retry(pubsub, topic);
+  async #subscribe(pubsub: PubSub): Promise<void> {
+    while (this.#isRunning) {
+      try {
+        const pending = pubsub.subscribe(ALL, this);
+        if (pending !== undefined) await pending;
+        if (this.#isRunning) this.#peers?.join(this, true);
+        return;
+      } catch {
+        await pause(this.#clock, RETRY_MS);
+      }
     }
   }
 
-  async #retry(pubsub: PubSub, topic: string): Promise<void> {
-    await pause(this.#clock, RETRY_MS);
-    if (this.#isRunning) await this.#attempt(pubsub, topic);
-  }
-
-  async #unsubscribe(pubsub: PubSub, topic: string): Promise<void> {
+  async #unsubscribe(pubsub: PubSub): Promise<void> {
     try {
-      await pubsub.unsubscribe(topic, this);
+      await pubsub.unsubscribe(ALL, this);
     } catch {
       // The pub/sub is closed.
     }
-  }
-
-  #tick(): void {
-    if (!this.#isRunning) return;
-    this.#timer = this.#clock.setTimeout(() => this.#tick(), TICK_MS);
-    this.state.tick(this.#clock.now());
-  }
-
-  /** In one process, time matters only for the members of a server that has stopped. */
-  #tickLater(delayMs: number): void {
-    this.#clock.setTimeout(() => {
-      if (this.#isRunning) this.state.tick(this.#clock.now());
-    }, delayMs);
   }
 }

@@ -1,4 +1,4 @@
-/** Another process, as this process knows it: when it was last heard, and its members of the topics that are watched here. */
+/** The members of another process, of the topics that are watched here. */
 import type { Entry } from "./entry.ts";
 
 /** The members of one topic in the other process, complete up to `version`. */
@@ -17,8 +17,6 @@ export class PeerProcess {
   readonly id: string;
   /** All changes up to this version have been received. */
   version: number;
-  /** Monotonic time in ms. */
-  heardAt: number;
   /** Whether changes may have been missed while this process was cut off from the broker. */
   isStale = false;
   /** The request for missed changes that has no answer yet, and when it was sent. */
@@ -32,10 +30,9 @@ export class PeerProcess {
   readonly #held = new Map<string, Held>();
   readonly #answers = new Map<number, Collected>();
 
-  constructor(id: string, version: number, now: number) {
+  constructor(id: string, version: number) {
     this.id = id;
     this.version = version;
-    this.heardAt = now;
   }
 
   get(topic: string, key: string): Entry | undefined {

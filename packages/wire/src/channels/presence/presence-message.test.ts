@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { createEntry, type Entry } from "./entry.ts";
 import {
   decodePresence,
-  encodeAlive,
   encodeAnswer,
   encodeAsk,
   encodeChanges,
@@ -76,10 +75,9 @@ describe("messages of presence", () => {
     for (const part of parts) expect(encodeAsk("p1", 1, 2, part).length).toBeLessThan(MAX_BYTES);
   });
 
-  test("of this process are recognized without parsing, except its heartbeats", () => {
+  test("of this process are recognized without parsing", () => {
     expect(isOwnEcho(encodeAsk("p1", 1, 2, ["$c/a"]), "p1")).toBe(true);
     expect(isOwnEcho(encodeAsk("p2", 1, 2, ["$c/a"]), "p1")).toBe(false);
-    expect(isOwnEcho(encodeAlive("p1", 1, true), "p1")).toBe(false);
   });
 
   test.each([
@@ -87,9 +85,9 @@ describe("messages of presence", () => {
     "null",
     "[]",
     '{"type":"$ws:presence"',
-    '{"type":"$ws:presence","is":"alive","version":1}',
-    '{"type":"$ws:presence","is":"alive","from":"p","version":-1}',
-    '{"type":"$ws:presence","is":"alive","from":"p","version":"1"}',
+    '{"type":"$ws:presence","is":"since","version":1,"id":1,"since":0}',
+    '{"type":"$ws:presence","is":"since","from":"p","version":-1,"id":1,"since":0}',
+    '{"type":"$ws:presence","is":"since","from":"p","version":"1","id":1,"since":0}',
     '{"type":"$ws:presence","is":"changes","from":"p","version":1,"previous":0,"changes":[["$c/a",1]]}',
     '{"type":"$ws:presence","is":"changes","from":"p","version":1,"previous":0,"changes":[["$c/a",1,[[1,{}]],[]]]}',
     `{"type":"$ws:presence","is":"changes","from":"p","version":1,"previous":0,"changes":[["$c/a",1,[[1,{"key":"k","n":"${"x".repeat(3_000)}"}]],[]]]}`,
@@ -97,7 +95,7 @@ describe("messages of presence", () => {
     '{"type":"$ws:presence","is":"answer","from":"p","version":1,"id":1,"part":3,"parts":3,"topics":[]}',
     '{"type":"$ws:presence","is":"answer","from":"p","version":1,"id":1,"part":0,"parts":1e9,"topics":[]}',
     '{"type":"$ws:presence","is":"unknown","from":"p","version":1,"id":1}',
-    `{"type":"$ws:presence","is":"alive","from":"${"p".repeat(100)}","version":1}`,
+    `{"type":"$ws:presence","is":"since","from":"${"p".repeat(100)}","version":1,"id":1,"since":0}`,
   ])("that another program forged are ignored: %s", (text) => {
     expect(decodePresence(text)).toBeUndefined();
   });

@@ -6,7 +6,6 @@ import type { Batch, States, TopicChange } from "./own-members.ts";
 
 /** Something a process says about its members. `version` is the newest version that it has published. */
 export type PresenceMessage = { readonly from: string; readonly version: number } & (
-  | { readonly is: "alive"; readonly hello: boolean }
   | { readonly is: "changes"; readonly previous: number; readonly changes: readonly TopicChange[] }
   | { readonly is: "ask"; readonly id: number; readonly topics: readonly string[] }
   | { readonly is: "since"; readonly id: number; readonly since: number }
@@ -14,7 +13,6 @@ export type PresenceMessage = { readonly from: string; readonly version: number 
       States,
       "topics" | "isComplete"
     >)
-  | { readonly is: "bye"; readonly graceMs: number }
 );
 
 /** A message is split above this many characters; one member or topic name may exceed it. */
@@ -32,14 +30,6 @@ function encode(fields: string): string {
 }
 
 const textOf = (value: unknown): string => JSON.stringify(value);
-
-export function encodeAlive(from: string, version: number, hello: boolean): string {
-  return encode(`"is":"alive","from":${textOf(from)},"version":${version},"hello":${hello}`);
-}
-
-export function encodeBye(from: string, version: number, graceMs: number): string {
-  return encode(`"is":"bye","from":${textOf(from)},"version":${version},"graceMs":${Math.ceil(graceMs)}`);
-}
 
 export function encodeSince(from: string, version: number, id: number, since: number): string {
   return encode(`"is":"since","from":${textOf(from)},"version":${version},"id":${id},"since":${since}`);
@@ -130,10 +120,9 @@ function split<T>(items: readonly T[], lengthOf: (item: T) => number): T[][] {
 
 // --- decoding ---
 
-/** Whether this process sent the message, and learns nothing from it. Its heartbeats show that the broker works. */
+/** Whether this process sent the message, and learns nothing from it. */
 export function isOwnEcho(text: string, id: string): boolean {
-  const head = text.slice(0, MAX_HEAD_LENGTH);
-  return head.includes(id) && !head.startsWith(`${PREFIX},"is":"alive"`);
+  return text.slice(0, MAX_HEAD_LENGTH).includes(id);
 }
 
 /**
@@ -153,12 +142,10 @@ export function decodePresence(text: string, isWatched: IsWatched = () => true):
 type IsWatched = (topic: string) => boolean;
 
 function messageOf(message: Record<string, unknown>, isWatched: IsWatched): PresenceMessage | undefined {
-  const { is, from, version, id, previous, since, part, parts, graceMs } = message;
+  const { is, from, version, id, previous, since, part, parts } = message;
   if (typeof from !== "string" || from === "" || from.length > MAX_ID_LENGTH || !isCount(version))
     return undefined;
   const sender = { from: copyText(from), version };
-  if (is === "alive") return { ...sender, is, hello: message["hello"] === true };
-  if (is === "bye") return isCount(graceMs) ? { ...sender, is, graceMs } : undefined;
   if (is === "changes") {
     const changes = listOf(message["changes"], (change) => changeOf(change, isWatched));
     return changes && isCount(previous) ? { ...sender, is, previous, changes } : undefined;
@@ -232,6 +219,6 @@ function listOf<T>(value: unknown, itemOf: (item: unknown) => T | undefined): T[
   return items;
 }
 
-function isCount(value: unknown): value is number {
+export function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }

@@ -1,30 +1,18 @@
 /**
  * The presence protocol of one process, without I/O, clock or randomness: what it learns from the messages of other
- * processes, which messages follow, and which processes live.
+ * processes, and which messages follow.
  */
+import type { PeerState } from "../../peers/peer-state.ts";
 import type { Entry } from "./entry.ts";
 import { MemberLists } from "./member-lists.ts";
 import type { Batch, States, TopicChange } from "./own-members.ts";
 import { PeerProcess } from "./peer-process.ts";
 import type { PresenceMessage } from "./presence-message.ts";
 
-/** Interval of the messages that tell other processes that this one lives. */
-const HEARTBEAT_MS = 500;
-/**
- * A process that was silent for this long is dead, and its members leave. Peers are promised 5 s after the last sign of
- * life; the rest is for the tick, the coalescing of changes, and a busy event loop.
- */
-const DEAD_AFTER_MS = 3_000;
-/** The same after an outage of the broker: the other processes may take longer to reconnect. */
-const DEAD_AFTER_OUTAGE_MS = 4_000;
-/** Without its own heartbeats for this long, this process is cut off from the broker. */
-const ECHO_TIMEOUT_MS = 2_000;
 /** An unanswered request is repeated after this time. */
 const ASK_AGAIN_MS = 1_000;
 /** How long answers to a request count. */
 const KEEP_ASKS_MS = 5_000;
-/** How long the other processes may take to answer the first message, before this process counts them as known. */
-const SETTLE_MS = 300;
 /** How long the other processes may take to announce themselves after an outage of the broker. */
 const RECONNECT_MS = 2_500;
 /** Any process with access to the broker can invent ids. */
@@ -32,13 +20,12 @@ const MAX_PEERS = 1_000;
 
 /** Sends messages of this process, to all or to one other, and learns which lists may have changed. */
 export interface PresenceOutput {
-  alive(version: number, hello: boolean, to?: string): void;
   changes(batch: Batch): void;
   ask(version: number, id: number, topics: readonly string[], to?: string): void;
   since(version: number, id: number, since: number, to: string): void;
   answer(id: number, states: States, to: string): void;
   /** The list of this topic, or whether it is complete, may have changed. Undefined: of all topics. */
-  changed(topic: string | undefined): void;
+  listChanged(topic: string | undefined): void;
   /** Splits the topics of a request into messages. */
   split(topics: Iterable<string>): readonly (readonly string[])[];
 }
@@ -48,6 +35,7 @@ export class PresenceState {
   readonly lists: MemberLists;
   readonly #id: string;
   readonly #output: PresenceOutput;
+  readonly #connection: Pick<PeerState, "isCutOff" | "isSettled">;
   /** False when all servers are in this process: they answer within the call, and none dies without a message. */
   readonly #isRemote: boolean;
   /** Topics that are requested with the next message. */
@@ -57,19 +45,20 @@ export class PresenceState {
   /** Processes that have stopped; late messages of them do not count. */
   readonly #stopped = new Set<string>();
   #lastId = 0;
-  #beatAt: number = Number.NEGATIVE_INFINITY;
-  #echoAt: number = Number.NEGATIVE_INFINITY;
-  #settlesAt: number = Number.POSITIVE_INFINITY;
-  #isCutOff: boolean;
-  #isSettled: boolean;
+  #wasCutOff: boolean;
 
-  constructor(id: string, output: PresenceOutput, isRemote: boolean) {
-    this.lists = new MemberLists(id, (topic) => output.changed(topic));
+  constructor(
+    id: string,
+    output: PresenceOutput,
+    connection: Pick<PeerState, "isCutOff" | "isSettled">,
+    isRemote: boolean,
+  ) {
+    this.lists = new MemberLists(id, (topic) => output.listChanged(topic));
     this.#id = id;
     this.#output = output;
+    this.#connection = connection;
     this.#isRemote = isRemote;
-    this.#isCutOff = isRemote;
-    this.#isSettled = !isRemote;
+    this.#wasCutOff = connection.isCutOff;
   }
 
   get #version(): number {
@@ -84,7 +73,7 @@ export class PresenceState {
 
   /** Whether the list of the topic covers every live process. */
   isComplete(topic: string): boolean {
-    if (this.#isCutOff || !this.#isSettled) return false;
+    if (this.#connection.isCutOff || !this.#connection.isSettled) return false;
     for (const peer of this.#peers.values())
       if (peer.isStale || peer.catchUp !== undefined || peer.unknown.has(topic)) return false;
     return true;
@@ -126,32 +115,21 @@ export class PresenceState {
     if (batch !== undefined && this.#peers.size > 0) this.#output.changes(batch);
   }
 
-  /** The subscriptions are active: announces this process, so that the others tell their versions. */
-  start(now: number): void {
-    this.#beatAt = now;
-    this.#output.alive(this.#version, true);
-  }
-
-  /** Messages may be missing: asks the other processes for their versions. */
-  missed(): void {
-    if (this.#isRemote) this.#output.alive(this.#version, true);
-  }
-
   // --- messages ---
 
+  /** A sign of life, with the version up to which the process has published. */
+  told(id: string, version: number, now: number): void {
+    const peer = this.#heard(id, version, now);
+    if (peer !== undefined) this.#verify(peer, version, now);
+  }
+
   receive(message: PresenceMessage, now: number): void {
-    if (message.from === this.#id) {
-      if (message.is === "alive") this.#echo(now);
-      return;
-    }
-    const peer = this.#heard(message, now);
+    if (message.from === this.#id) return;
+    const known = message.is === "changes" ? message.previous : message.version;
+    const peer = this.#heard(message.from, known, now);
     if (peer === undefined) return;
-    if (message.is === "alive") {
-      if (message.hello) this.#output.alive(this.#version, false, peer.id);
-      this.#verify(peer, message.version, now);
-    } else if (message.is === "changes") this.#receiveChanges(peer, message, now);
+    if (message.is === "changes") this.#receiveChanges(peer, message, now);
     else if (message.is === "answer") this.#receiveAnswer(peer, message, now);
-    else if (message.is === "bye") this.#stop(peer, now + message.graceMs);
     else {
       this.flush();
       const { own } = this.lists;
@@ -160,22 +138,18 @@ export class PresenceState {
     }
   }
 
-  /** The process that sent the message; undefined when it does not count. */
-  #heard(message: PresenceMessage, now: number): PeerProcess | undefined {
-    if (this.#stopped.has(message.from)) return undefined;
-    const known = this.#peers.get(message.from);
-    if (known !== undefined) {
-      known.heardAt = Math.max(known.heardAt, now);
-      return known;
-    }
+  /** The process that says something; undefined when it does not count. */
+  #heard(id: string, version: number, now: number): PeerProcess | undefined {
+    if (this.#stopped.has(id)) return undefined;
+    const known = this.#peers.get(id);
+    if (known !== undefined) return known;
     if (this.#peers.size >= MAX_PEERS) return undefined;
-    const version = message.is === "changes" ? message.previous : message.version;
-    const peer = new PeerProcess(message.from, version, now);
+    const peer = new PeerProcess(id, version);
     this.#peers.set(peer.id, peer);
     if (version > 0) {
       for (const topic of this.lists.topics) peer.needs(topic);
       this.#askAll(peer, now);
-      this.#output.changed(undefined);
+      this.#output.listChanged(undefined);
     }
     return peer;
   }
@@ -185,7 +159,7 @@ export class PresenceState {
     if (version > peer.version) this.#catchUp(peer, now);
     else if (version === peer.version && peer.isStale && peer.catchUp === undefined) {
       peer.isStale = false;
-      this.#output.changed(undefined);
+      this.#output.listChanged(undefined);
     }
   }
 
@@ -193,7 +167,7 @@ export class PresenceState {
     if (peer.catchUp !== undefined && now - peer.catchUp.at < ASK_AGAIN_MS) return;
     peer.catchUp = { id: ++this.#lastId, at: now };
     this.#output.since(this.#version, peer.catchUp.id, peer.version, peer.id);
-    this.#output.changed(undefined);
+    this.#output.listChanged(undefined);
   }
 
   #receiveChanges(peer: PeerProcess, message: PresenceMessage & { is: "changes" }, now: number): void {
@@ -226,7 +200,7 @@ export class PresenceState {
     if (topics === undefined) return;
     for (const topic of asked ?? topics.keys()) {
       this.#replace(peer, topic, topics.get(topic) ?? [], version);
-      this.#output.changed(topic);
+      this.#output.listChanged(topic);
     }
     if (!isCatchUp) return;
     if (isComplete)
@@ -235,7 +209,7 @@ export class PresenceState {
     peer.catchUp = undefined;
     peer.version = Math.max(peer.version, version);
     this.#verify(peer, peer.version, now);
-    this.#output.changed(undefined);
+    this.#output.listChanged(undefined);
   }
 
   #replace(peer: PeerProcess, topic: string, entries: readonly Entry[], version: number): void {
@@ -275,63 +249,53 @@ export class PresenceState {
     }
   }
 
-  // --- time ---
+  // --- other processes, and time ---
 
-  /** Call it several times a second. Removes dead processes, repeats requests, publishes changes and heartbeats. */
+  /** Call it several times a second. Removes the members of processes that have stopped, repeats requests, publishes changes. */
   tick(now: number): void {
-    if (this.#isRemote) this.#setCutOff(now - this.#echoAt >= ECHO_TIMEOUT_MS, now);
-    if (!this.#isSettled && now >= this.#settlesAt) {
-      this.#isSettled = true;
-      this.#output.changed(undefined);
-    }
-    // A silent process is not dead while this one cannot receive.
-    if (!this.#isCutOff)
-      for (const peer of [...this.#peers.values()]) if (this.#hasEnded(peer, now)) this.#remove(peer);
+    if (!this.#connection.isCutOff)
+      for (const peer of [...this.#peers.values()])
+        if (peer.leavesAt !== undefined && now >= peer.leavesAt) this.#remove(peer);
     this.#repeatRequests(now);
     this.flush();
-    if (!this.#isRemote || now - this.#beatAt < HEARTBEAT_MS) return;
-    this.#beatAt = now;
-    this.#output.alive(this.#version, false);
   }
 
-  #hasEnded({ leavesAt, heardAt }: PeerProcess, now: number): boolean {
-    if (leavesAt !== undefined) return now >= leavesAt;
-    return this.#isRemote && now - heardAt >= DEAD_AFTER_MS;
+  /** The process is dead. One that has stopped told until when its members stay. */
+  gone(id: string): void {
+    const peer = this.#peers.get(id);
+    if (peer !== undefined && peer.leavesAt === undefined) this.#remove(peer);
   }
 
   #remove(peer: PeerProcess): void {
     this.lists.remove(peer);
-    this.#output.changed(undefined);
+    this.#output.listChanged(undefined);
   }
 
-  /** A heartbeat of this process came back from the broker: it can send and receive. */
-  #echo(now: number): void {
-    this.#echoAt = now;
-    if (this.#settlesAt === Number.POSITIVE_INFINITY) this.#settlesAt = now + SETTLE_MS;
-    this.#setCutOff(false, now);
-  }
-
-  #setCutOff(isCutOff: boolean, now: number): void {
-    if (isCutOff === this.#isCutOff) return;
-    this.#isCutOff = isCutOff;
-    for (const peer of this.#peers.values()) {
-      // The time without a broker is no silence, but changes may have been missed in it.
-      if (!isCutOff) peer.heardAt = now + DEAD_AFTER_OUTAGE_MS - DEAD_AFTER_MS;
-      if (peer.leavesAt === undefined) peer.isStale = true;
-      else if (!isCutOff) peer.leavesAt = Math.max(peer.leavesAt, now + RECONNECT_MS);
+  /** Whether this process is cut off, or knows the others, may not be what it was. */
+  connectionChanged(now: number): void {
+    const { isCutOff } = this.#connection;
+    if (isCutOff !== this.#wasCutOff) {
+      this.#wasCutOff = isCutOff;
+      for (const peer of this.#peers.values()) {
+        // Changes may have been missed.
+        if (peer.leavesAt === undefined) peer.isStale = true;
+        else if (!isCutOff) peer.leavesAt = Math.max(peer.leavesAt, now + RECONNECT_MS);
+      }
     }
-    this.#output.changed(undefined);
+    this.#output.listChanged(undefined);
   }
 
   /** The process stops. Its members leave at `leavesAt`, unless they have joined another process until then. */
-  #stop(peer: PeerProcess, leavesAt: number): void {
-    this.#stopped.add(peer.id);
+  leaving(id: string, leavesAt: number): void {
+    const peer = this.#peers.get(id);
+    if (peer === undefined || this.#stopped.has(id)) return;
+    this.#stopped.add(id);
     if (this.#stopped.size > MAX_PEERS)
       for (const oldest of this.#stopped) if (this.#stopped.delete(oldest)) break;
     peer.leavesAt = leavesAt;
     peer.catchUp = undefined;
     peer.unknown.clear();
     peer.isStale = false;
-    this.#output.changed(undefined);
+    this.#output.listChanged(undefined);
   }
 }

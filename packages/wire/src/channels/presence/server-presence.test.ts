@@ -334,10 +334,11 @@ describe("a list over several servers", () => {
     await server.join("ann");
     const forge = (fields: object) =>
       other.forge("$presence", JSON.stringify({ type: "$ws:presence", ...fields }));
+    const forgePeer = (fields: object) => other.forge("", JSON.stringify({ type: "$ws:peer", ...fields }));
     const before = line.messages;
-    for (let i = 0; i < 2_000; i++) forge({ is: "alive", from: `forged ${i}`, version: 9 });
+    for (let i = 0; i < 2_000; i++) forgePeer({ is: "alive", from: `forged ${i}`, everyMs: 500, note: 9 });
     expect(line.messages - before).toBe(1_000);
-    forge({ is: "bye", from: "forged 1", version: 9, graceMs: 1e12 });
+    forgePeer({ is: "bye", from: "forged 1", graceMs: 4_000 });
     forge({
       is: "changes",
       from: "x",

@@ -1,20 +1,22 @@
 /**
- * The durable calls that one process knows: those it runs, and those its connections read. Processes that run calls send
- * a heartbeat, so that the end of a process is the end of its calls.
+ * The durable calls that one process knows: those it runs, and those its connections read. While there are any, it
+ * watches its peers, so that the end of a process is the end of its calls.
  */
-import { type Clock, systemClock, uuidv7 } from "@halyard/base";
+import { type PeerReader, type Peers, peersOf } from "../../peers/peers.ts";
 import { WsError } from "../../protocol/error.ts";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
 import { type CallLog, errorFrame, existing, isEnd, outOfMemory } from "./call-log.ts";
 import { type CallRun, cancelled } from "./call-run.ts";
-import { FollowedProcesses, type Follower, HEARTBEATS } from "./followed-processes.ts";
+import { FollowedCall } from "./followed-call.ts";
 
-const HEARTBEAT_MS = 1_000;
 /** Published on the topic of a call: a process that reads it asks whether it still runs, and the one that runs it answers. */
 const ASK = "?";
 const RUNNING = "!";
 /** The same: the broker has no memory left for the end of the call. */
 const FULL = "~";
+
+/** Peers are watched for this long after the last call, so that short calls do not begin it again and again. */
+const IDLE_MS = 10_000;
 
 /** Called when the log of a call may have grown, or its process is dead; with the reason when no end can be read for now. */
 export type Wake = (failure?: WsError) => void;
@@ -22,15 +24,13 @@ export type Wake = (failure?: WsError) => void;
 interface Watched {
   readonly subscriber: Subscriber;
   readonly wakes: Set<Wake>;
-  readonly followings: Set<Follower>;
+  readonly followings: Set<FollowedCall>;
   readonly confirmed: Promise<void>;
 }
 
-export class CallRegistry {
-  /** Identifies this process in the headers of its calls. */
-  readonly process: string = uuidv7();
+export class CallRegistry implements PeerReader {
   readonly pubsub: PubSub;
-  readonly #clock: Clock;
+  readonly #peers: Peers;
   readonly #runs = new Map<string, CallRun>();
   /** The ids of calls that are being started. */
   readonly #starting = new Set<string>();
@@ -39,14 +39,19 @@ export class CallRegistry {
   /** How many calls of each owner run, or are being started. */
   readonly #running = new Map<string, number>();
   readonly #watched = new Map<string, Watched>();
-  /** Processes whose calls are read here. */
-  readonly #processes: FollowedProcesses;
-  #isSending = false;
+  /** Calls of other processes that are read here. */
+  readonly #followed = new Set<FollowedCall>();
+  /** Monotonic time in ms when a call was last run or read here. */
+  #usedAt = 0;
 
-  constructor(pubsub: PubSub, clock: Clock = systemClock) {
+  constructor(pubsub: PubSub) {
     this.pubsub = pubsub;
-    this.#clock = clock;
-    this.#processes = new FollowedProcesses(pubsub, clock);
+    this.#peers = peersOf(pubsub);
+  }
+
+  /** Identifies this process in the headers of its calls. */
+  get process(): string {
+    return this.#peers.id;
   }
 
   // --- runs ---
@@ -88,7 +93,7 @@ export class CallRegistry {
 
   add(run: CallRun): void {
     this.#runs.set(run.callId, run);
-    this.#sendHeartbeats();
+    this.#watchPeers();
   }
 
   remove(run: CallRun, topic: string): void {
@@ -141,7 +146,7 @@ export class CallRegistry {
 
   #subscribe(topic: string, id: string): Watched {
     const wakes = new Set<Wake>();
-    const followings = new Set<Follower>();
+    const followings = new Set<FollowedCall>();
     const wakeAll = (): void => {
       for (const wake of [...wakes]) wake();
     };
@@ -154,7 +159,7 @@ export class CallRegistry {
         return wakes.size;
       },
       missed: () => {
-        for (const following of followings) following.doubt();
+        for (const following of followings) following.doubt(this.#peers.clock.now());
         void this.#runs.get(id)?.check();
         wakeAll();
       },
@@ -173,25 +178,21 @@ export class CallRegistry {
     } else if (isEnd(frame)) this.#runs.get(id)?.wasEnded(frame);
   }
 
-  // --- heartbeats ---
+  // --- peers ---
 
-  #sendHeartbeats(): void {
-    if (this.#isSending || !this.pubsub.spansProcesses) return;
-    this.#isSending = true;
-    const beat = (): void => {
-      if (this.#runs.size === 0) {
-        this.#isSending = false;
-        return;
-      }
-      this.#ignore(() => this.pubsub.publish(HEARTBEATS, this.process, {}));
-      this.#clock.setTimeout(beat, HEARTBEAT_MS);
-    };
-    beat();
+  #watchPeers(): void {
+    this.#usedAt = this.#peers.clock.now();
+    if (this.#peers.isRemote) this.#peers.join(this, true);
   }
 
   /** Follows the process that runs a watched call, and wakes the reader when it does not run it any more. */
-  follow(process: string, id: string, topic: string, wake: Wake): Pick<Follower, "isDead" | "stop"> {
-    if (process === this.process || !this.pubsub.spansProcesses) {
+  follow(
+    process: string,
+    id: string,
+    topic: string,
+    wake: Wake,
+  ): Pick<FollowedCall, "isDead"> & { stop(): void } {
+    if (process === this.process || !this.#peers.isRemote) {
       const isRunning = (): boolean => this.#isRunning(id);
       return {
         get isDead() {
@@ -202,17 +203,45 @@ export class CallRegistry {
     }
     const followings = this.#watched.get(topic)?.followings;
     const ask = (): void => this.#ignore(() => this.pubsub.publish(topic, ASK, {}));
-    const following = this.#processes.follow(process, ask, wake);
-    followings?.add(following);
+    const followed = new FollowedCall(process, ask, wake, this.#peers.clock.now());
+    followings?.add(followed);
+    this.#followed.add(followed);
+    this.#watchPeers();
     return {
       get isDead() {
-        return following.isDead;
+        return followed.isDead;
       },
       stop: () => {
-        followings?.delete(following);
-        following.stop();
+        followings?.delete(followed);
+        this.#followed.delete(followed);
       },
     };
+  }
+
+  missed(): void {
+    for (const followed of this.#followed) followed.doubt(this.#peers.clock.now());
+  }
+
+  changed(): void {
+    if (this.#peers.state.isCutOff) this.missed();
+  }
+
+  gone(peer: string): void {
+    for (const followed of [...this.#followed]) if (followed.process === peer) followed.gone();
+  }
+
+  tick(now: number): void {
+    const { state } = this.#peers;
+    for (const followed of [...this.#followed]) {
+      if (state.isCutOff) followed.restart(now);
+      else if (!followed.isDead) {
+        // One that is silent from the beginning is noticed too.
+        state.expect(followed.process, now);
+        followed.check(now);
+      }
+    }
+    if (this.#runs.size + this.#followed.size > 0) this.#usedAt = now;
+    else if (now - this.#usedAt >= IDLE_MS) this.#peers.leave(this);
   }
 
   #ignore(act: () => unknown): void {

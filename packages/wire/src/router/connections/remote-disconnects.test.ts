@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Peers } from "../../peers/peers.ts";
 import type { PublishResult, PubSub, PubSubStatus, Subscriber } from "../../pubsub/pubsub.ts";
 import { FakeClock } from "../../testing/fake-clock.ts";
 import { RemoteDisconnects } from "./remote-disconnects.ts";
@@ -57,7 +58,7 @@ function startProcess(connections: Set<BrokerConnection>, clock: FakeClock): Pro
   const disconnects = new RemoteDisconnects(
     connection,
     (_match, _how, ageMs) => void closed.push(ageMs),
-    clock,
+    new Peers(connection, clock),
   );
   disconnects.start();
   return { connection, closed, tell: () => disconnects.publish({ clientId: "ann" }, 4403, "") };

@@ -1,19 +1,16 @@
 /**
- * Disconnects across processes: publishes them to the other processes of the router over its pub/sub. A process that was
- * cut off requests the disconnects it may have missed; every process keeps them, so the original publisher may be gone.
+ * Disconnects across processes: tells them to the other processes of the router. A process that was cut off asks for the
+ * disconnects it may have missed; every process keeps them, so the one that told them first may be gone.
  */
-import { type Clock, ignore, pause, RETRY_MS, uuidv7 } from "@halyard/base";
+import { type Clock, pause, RETRY_MS, uuidv7 } from "@halyard/base";
+import { type PeerReader, type Peers, peersOf } from "../../peers/peers.ts";
 import { isObject } from "../../protocol/checks.ts";
 import { WsError } from "../../protocol/error.ts";
-import type { PublishResult, PubSub, Subscriber } from "../../pubsub/pubsub.ts";
+import type { PublishResult, PubSub } from "../../pubsub/pubsub.ts";
 import { isCloseCode } from "./close-code.ts";
 import { type DisconnectMatch, type DisconnectOptions, isPlainMatch } from "./disconnect.ts";
 
-/** Reserved for routers: applications cannot use the empty topic. */
-const TOPIC = "";
 const DISCONNECT = "$ws:disconnect";
-/** Requests the recent disconnects from the other processes. */
-const REQUEST = "$ws:disconnects";
 /** After this, `disconnect()` rejects, so that the caller knows that connections may still be open. */
 const PUBLISH_TIMEOUT_MS = 5_000;
 /** All processes reconnect to a restored broker within this time: NATS clients retry every 2 s. */
@@ -48,38 +45,33 @@ interface KeptDisconnect {
 /** Closes the matching connections of this process, or ends memberships, except those opened in the last `ageMs`. */
 export type CloseMatching = (match: DisconnectMatch, options: RemoteOptions, ageMs: number) => void;
 
-export class RemoteDisconnects implements Subscriber {
+export class RemoteDisconnects implements PeerReader {
   readonly #id = uuidv7();
+  readonly #peers: Peers;
   readonly #pubsub: PubSub;
   readonly #close: CloseMatching;
   readonly #clock: Clock;
   /** Disconnects of all processes, by id, oldest first. Those in this map are done in this process. */
   readonly #kept = new Map<string, KeptDisconnect>();
-  #isSubscribed = false;
   /** Monotonic time at which the broker was last unavailable, in ms. */
   #unavailableAt = Number.NEGATIVE_INFINITY;
-  /** How often this process had to request disconnects. */
-  #requests = 0;
-  #isRequesting = false;
-  /** Monotonic time of the last request of another process, in ms. */
-  #requestedAt = 0;
+  /** Monotonic time of the last question of another process, in ms. */
+  #askedAt = 0;
   #isReplying = false;
 
-  constructor(pubsub: PubSub, close: CloseMatching, clock: Clock) {
+  constructor(pubsub: PubSub, close: CloseMatching, peers: Peers = peersOf(pubsub)) {
+    this.#peers = peers;
     this.#pubsub = pubsub;
     this.#close = close;
-    this.#clock = clock;
+    this.#clock = peers.clock;
   }
 
   start(): void {
-    if (this.#isSubscribed) return;
-    this.#isSubscribed = true;
-    void this.#subscribe();
+    this.#peers.join(this, false);
   }
 
   stop(): void {
-    this.#isSubscribed = false;
-    void Promise.resolve(this.#pubsub.unsubscribe(TOPIC, this)).catch(ignore);
+    this.#peers.leave(this);
   }
 
   /** Resolves once the pub/sub has accepted the disconnect; rejects when it does not. */
@@ -101,39 +93,22 @@ export class RemoteDisconnects implements Subscriber {
     );
   }
 
-  // --- as a subscriber ---
+  // --- as a reader of peers ---
 
-  deliver(_topic: string, frame: string): number {
+  received(frame: string): void {
     const message = parse(frame);
-    if (message === undefined || message["from"] === this.#id) return 0;
-    if (message["type"] === REQUEST) void this.#reply();
-    else if (isDisconnect(message)) this.#apply(message, ageOf(message));
-    return 0;
+    if (message === undefined || message["from"] === this.#id) return;
+    if (isDisconnect(message)) this.#apply(message, ageOf(message));
   }
 
+  /** Others may have asked too, and not been heard. */
   missed(): void {
     this.#unavailableAt = this.#clock.now();
-    this.#catchUp();
+    this.asked();
   }
 
-  /** Requests the disconnects missed by this process, and replies to requests it may have missed. */
-  #catchUp(): void {
-    void this.#request();
+  asked(): void {
     void this.#reply();
-  }
-
-  /** Retries without a time limit: revoked connections would stay open without the missed disconnects. */
-  async #request(): Promise<void> {
-    this.#requests++;
-    if (this.#isRequesting) return;
-    this.#isRequesting = true;
-    for (let done = 0; done < this.#requests && this.#isSubscribed; ) {
-      const current = this.#requests;
-      const result = await this.#publishMessage(() => ({ type: REQUEST }));
-      // A failure that is not retryable means that the pub/sub is closed.
-      if (result.ok || !result.retryable) done = current;
-    }
-    this.#isRequesting = false;
   }
 
   #apply({ id, match, code, reason, leave }: Disconnect, ageMs: number): void {
@@ -146,16 +121,16 @@ export class RemoteDisconnects implements Subscriber {
     this.#close(match, { code, reason, leave }, ageMs);
   }
 
-  /** One reply covers all requests in the meantime, and skips what another process has already published. */
+  /** One reply covers all questions in the meantime, and skips what another process has already published. */
   async #reply(): Promise<void> {
-    this.#requestedAt = this.#clock.now();
+    this.#askedAt = this.#clock.now();
     if (this.#isReplying) return;
     this.#isReplying = true;
     await pause(this.#clock, Math.random() * MAX_REPLY_DELAY_MS);
-    for (let requestedAt = -1; requestedAt < this.#requestedAt; ) {
-      requestedAt = this.#requestedAt;
+    for (let askedAt = -1; askedAt < this.#askedAt; ) {
+      askedAt = this.#askedAt;
       for (const kept of [...this.#kept.values()]) {
-        if (kept.publishedAt >= requestedAt || this.#clock.now() - kept.at >= KEEP_MS) continue;
+        if (kept.publishedAt >= askedAt || this.#clock.now() - kept.at >= KEEP_MS) continue;
         await this.#publishDisconnect(kept);
       }
     }
@@ -177,34 +152,11 @@ export class RemoteDisconnects implements Subscriber {
   async #publishMessage(createMessage: () => object): Promise<PublishResult> {
     const stopAt = this.#clock.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
-      const result = await this.#attempt({ ...createMessage(), from: this.#id });
+      const result = await this.#peers.tell(JSON.stringify({ ...createMessage(), from: this.#id }));
       if (result.ok || !result.retryable) return result;
       this.#unavailableAt = this.#clock.now();
       if (this.#unavailableAt >= stopAt) return result;
       await pause(this.#clock, RETRY_MS);
-    }
-  }
-
-  async #attempt(message: object): Promise<PublishResult> {
-    try {
-      return await this.#pubsub.publish(TOPIC, JSON.stringify(message), {});
-    } catch {
-      return { ok: false, error: "DISCONNECTED", retryable: true };
-    }
-  }
-
-  async #subscribe(): Promise<void> {
-    while (this.#isSubscribed) {
-      try {
-        const confirmed = this.#pubsub.subscribe(TOPIC, this);
-        if (confirmed === undefined) return;
-        await confirmed;
-        // The server may have accepted connections before the subscription was confirmed.
-        this.#catchUp();
-        return;
-      } catch {
-        await pause(this.#clock, RETRY_MS);
-      }
     }
   }
 
