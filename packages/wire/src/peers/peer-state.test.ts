@@ -132,7 +132,7 @@ describe("signs of life", () => {
     world.pass(10_000);
     expect([world.deliveries, other.asked]).toEqual([2, 1]);
     other.state.live(world.now);
-    expect(asking.state.isAlive(other.id)).toBe(false);
+    expect(asking.state.ids.has(other.id)).toBe(false);
     other.state.rest();
     world.deliveries = 0;
     world.pass(10_000);

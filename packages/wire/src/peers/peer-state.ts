@@ -82,11 +82,6 @@ export class PeerState {
     return new Set(this.#peers.keys());
   }
 
-  /** Whether the process is known to live. */
-  isAlive(peer: string): boolean {
-    return this.#peers.has(peer);
-  }
-
   /** Signs of life begin. */
   live(now: number): void {
     this.#isLive = true;
@@ -108,10 +103,12 @@ export class PeerState {
     this.#say(true, now);
   }
 
-  /** Waits for signs of life of a process that has shown otherwise that it lives. */
-  expect(peer: string, now: number): void {
-    if (!this.#peers.has(peer) && this.#peers.size < MAX_PEERS)
-      this.#peers.set(peer, { heardAt: now, everyMs: MIN_EVERY_MS });
+  /** Waits for signs of life of a process that has shown otherwise that it lives. False: there are too many. */
+  expect(peer: string, now: number): boolean {
+    if (this.#peers.has(peer)) return true;
+    if (this.#peers.size >= MAX_PEERS) return false;
+    this.#peers.set(peer, { heardAt: now, everyMs: MIN_EVERY_MS });
+    return true;
   }
 
   receive(message: PeerMessage, now: number): void {
@@ -154,7 +151,7 @@ export class PeerState {
     if (!this.#isCutOff)
       for (const [id, { heardAt, everyMs }] of this.#peers)
         if (now - heardAt >= Math.max(DEAD_AFTER_MS, DEAD_AFTER_BEATS * everyMs)) this.#remove(id);
-    if (now - this.#saidAt >= this.#everyMs) this.#say(false, now);
+    if (now - this.#saidAt >= Math.min(this.#everyMs, this.#fairMs)) this.#say(false, now);
   }
 
   #remove(id: string): void {
@@ -162,10 +159,14 @@ export class PeerState {
     this.#output.gone(id);
   }
 
+  get #fairMs(): number {
+    const deliveries = (this.#peers.size + 1) ** 2;
+    const fairMs = (deliveries * 1_000) / MAX_DELIVERIES_PER_SECOND;
+    return Math.min(Math.max(MIN_EVERY_MS, fairMs), MAX_EVERY_MS);
+  }
+
   #say(hello: boolean, now: number): void {
-    const processes = this.#peers.size + 1;
-    const fairMs = (processes ** 2 * 1_000) / MAX_DELIVERIES_PER_SECOND;
-    this.#everyMs = Math.min(Math.max(MIN_EVERY_MS, fairMs), MAX_EVERY_MS);
+    this.#everyMs = this.#fairMs;
     this.#saidAt = now;
     this.#output.say({ everyMs: this.#isLive ? this.#everyMs : 0, hello });
   }

@@ -7,17 +7,17 @@ import { type Clock, systemClock, uuidv7, within } from "@halyard/base";
 import { positiveOption } from "../protocol/checks.ts";
 import { messageOf } from "../protocol/error.ts";
 import { BrokerHistory, type Carried, type Numbers, type Prepared } from "./broker-history.ts";
-import { type BrokerMessage, decodeBrokerMessage, encodeBrokerMessage } from "./broker-message.ts";
+import { decodeBrokerMessage, encodeBrokerMessage } from "./broker-message.ts";
+import { isGap } from "./gap.ts";
 import { GapAnnouncements } from "./gap-announcements.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import type { History } from "./history.ts";
-import { type KnownPublisher, KnownPublishers } from "./known-publishers.ts";
+import { KnownPublishers } from "./known-publishers.ts";
 import { type Mark, Marks, TURN_EVERY_MS } from "./marks.ts";
 import { isLarger, topicProblem } from "./message-checks.ts";
 import { PendingPublishes } from "./pending-publishes.ts";
 import { PublishedPositions } from "./positions.ts";
 import type { CarryOptions, PublishResult, PubSub, PubSubStatus, Subscriber } from "./pubsub.ts";
-import { timeOf } from "./sequence-time.ts";
 import { Topic } from "./topic.ts";
 import { type Connect, HEARTBEATS, type Transport, type TransportEvents } from "./transport.ts";
 
@@ -25,13 +25,6 @@ import { type Connect, HEARTBEATS, type Transport, type TransportEvents } from "
 const GRACE_MS = 300;
 /** Above this many unconfirmed bytes, publishes are refused with `BACKPRESSURE`. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
-/**
- * How long the first message of a publisher on a topic may take. A busy process reads it late, and then the previous one
- * seems to be published later than it was.
- */
-const DELAY_MS = 100;
-/** The same while the publisher's clock is not known yet. */
-const UNKNOWN_DELAY_MS = 1_000;
 /** How many topics are searched in one turn of the event loop for positions of publishers that are gone. */
 const TOPICS_PER_TURN = 2_000;
 const DEFAULT_MAX_MESSAGE_BYTES = 1_000_000;
@@ -144,6 +137,22 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     return added.confirming;
   }
 
+  async enter(name: string, subscriber: Subscriber, frame: string): Promise<boolean | undefined> {
+    const probe = this.#transport.probe?.bind(this.#transport);
+    const isFirst = !this.#topics.has(name);
+    // Sent before the subscription: the broker then knows of others only.
+    const probing = probe && isFirst ? this.#carryFrame(name, frame, probe) : undefined;
+    await this.subscribe(name, subscriber);
+    const probed = await probing;
+    if (probed?.ok && probed.reply) return true;
+    // Others may enter at the same time: each must receive the frame of one that came later.
+    const carried = await this.#carryFrame(name, frame, this.#transport.publish.bind(this.#transport));
+    if ((this.#topics.get(name)?.subscribers.size ?? 0) > 1) return true;
+    if (!carried.ok) return undefined;
+    if (typeof carried.reply === "number") return carried.reply > 1;
+    return probed?.ok ? false : undefined;
+  }
+
   /** During an outage, waits until the topic is restored, and takes the subscriber out again if that takes too long. */
   #join(topic: Topic, subscriber: Subscriber): void | Promise<void> {
     const isNew = !topic.subscribers.has(subscriber);
@@ -176,12 +185,21 @@ export class BrokerPubSub implements PubSub, TransportEvents {
   // --- publishing ---
 
   async publish(topic: string, frame: string, options: CarryOptions): Promise<PublishResult> {
-    const { excludeClientId } = options;
-    const carried = await this.#carry(topic, (numbers) => {
-      const message = encodeBrokerMessage({ publisher: this.#id, ...numbers, excludeClientId, frame });
-      return { text: message, send: () => this.#transport.publish(topic, message) };
-    });
+    const publish = this.#transport.publish.bind(this.#transport);
+    const carried = await this.#carryFrame(topic, frame, publish, options.excludeClientId);
     return carried.ok ? { ok: true } : carried;
+  }
+
+  #carryFrame<Reply>(
+    topic: string,
+    frame: string,
+    send: (topic: string, message: string) => Promise<Reply>,
+    excludeClientId?: string,
+  ): Promise<Carried<Reply>> {
+    return this.#carry(topic, (numbers) => {
+      const message = encodeBrokerMessage({ publisher: this.#id, ...numbers, excludeClientId, frame });
+      return { text: message, send: () => send(topic, message) };
+    });
   }
 
   /** Numbers a message of the topic, and sends it if the limits allow it. */
@@ -262,7 +280,8 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     if (order === "repeated" && message.position === undefined) return;
     // A gap is announced before the message that follows it. An outage is a gap, even if one connection works again.
     const isComplete = order === "next" || order === "repeated";
-    if (topic.isLost || (!isComplete && this.#isGap(topic, publisher, message, order))) this.#missed(topic);
+    if (topic.isLost || (!isComplete && isGap(topic, publisher, message, order, this.#clock.now())))
+      this.#missed(topic);
     else this.#gaps.flush(topic);
     const { frame } = message;
     if (frame === undefined) return;
@@ -273,23 +292,6 @@ export class BrokerPubSub implements PubSub, TransportEvents {
       }
       subscriber.deliver(name, frame, message.excludeClientId, message.position);
     }
-  }
-
-  /**
-   * Whether this process should have received the previous message, but did not: it was published after the subscription
-   * became complete. An earlier one was either not for this process, or is part of an outage that was announced.
-   */
-  #isGap(topic: Topic, publisher: KnownPublisher, message: BrokerMessage, order: "first" | "gap"): boolean {
-    const { previous, sequence, acceptedAgoMs } = message;
-    if (previous === 0) return false;
-    const known = publisher.publishedAt(previous);
-    if (acceptedAgoMs !== undefined)
-      return (known ?? this.#clock.now() - acceptedAgoMs) > topic.completeSince;
-    // This message was published before now, and the previous one that much earlier.
-    const latest = this.#clock.now() - timeOf(sequence - previous);
-    if (order === "gap") return Math.min(latest, known ?? latest) > topic.completeSince;
-    const delayMs = known === undefined ? UNKNOWN_DELAY_MS : DELAY_MS;
-    return Math.min(latest, known ?? latest) - delayMs > topic.completeSince;
   }
 
   /** Removes the positions of publishers that are gone, a few topics per turn. */

@@ -31,8 +31,16 @@ export interface Transport {
   subscribe(topic: string): Promise<void>;
   /** May be called while `subscribe` is pending: the later call wins. */
   unsubscribe(topic: string): Promise<void>;
-  /** Resolves once the broker has accepted the message. Messages are sent in order. Rejects at once while disconnected. */
+  /**
+   * Resolves once the broker has accepted the message: to the number of subscribers that receive it, where the broker
+   * tells. Messages are sent in order. Rejects at once while disconnected.
+   */
   publish(topic: string, message: string): Promise<unknown>;
+  /**
+   * Publishes to a topic that this process is about to subscribe, and resolves to whether it has a subscriber. Where
+   * `publish` does not resolve to a number.
+   */
+  probe?(topic: string, message: string): Promise<boolean>;
   close(): Promise<void>;
   /** The logs of topics at the broker; absent when it keeps none. */
   readonly logs?: TransportLogs | undefined;

@@ -209,5 +209,38 @@ export function pubsubContract(
       expect(listener.frames).toEqual([]);
       await near.close();
     });
+
+    test("who enters a topic reaches those that are there, and learns whether there are any", async () => {
+      const ends = await open();
+      const [first, second] = [new Listener(), new Listener()];
+      const topic = "$with/$c/a room {with} braces";
+      // A pub/sub that has no broker, or cannot tell, has no such method.
+      if (ends.near.enter === undefined) return;
+      expect(await ends.near.enter(topic, first, "first")).toBe(false);
+      expect(await ends.far.enter?.(topic, second, "second")).toBe(true);
+      await expect.poll(() => first.frames, POLL).toContain("second");
+      await ends.near.publish(topic, "both", {});
+      for (const listener of [first, second])
+        await expect.poll(() => listener.frames, POLL).toContain("both");
+      await ends.near.unsubscribe(topic, first);
+      await ends.far.unsubscribe(topic, second);
+      await settled(ends, topic);
+      expect(await ends.far.enter?.(topic, second, "third")).toBe(false);
+    });
+
+    test("of two that enter a topic at the same time, one receives the frame of the other", async () => {
+      const { near, far } = await open();
+      if (near.enter === undefined || far.enter === undefined) return;
+      for (let i = 0; i < 20; i++) {
+        const [here, there] = [new Listener(), new Listener()];
+        const entered = await Promise.all([
+          near.enter(`$with/${i}`, here, "near"),
+          far.enter(`$with/${i}`, there, "far"),
+        ]);
+        const hear = async () =>
+          entered.includes(true) || here.frames.includes("far") || there.frames.includes("near");
+        await expect.poll(hear, POLL).toBe(true);
+      }
+    });
   });
 }

@@ -1,36 +1,43 @@
 /** Carries the messages of presence between the servers that share a pub/sub, and lets time pass in their state. */
-import { type Clock, pause, RETRY_MS, uuidv7 } from "@halyard/base";
+import { type Clock, ignore, pause, RETRY_MS, uuidv7 } from "@halyard/base";
 import { claimPeers, type PeerReader, type Peers } from "../../peers/peers.ts";
+import { accompaniedBy, companionOf } from "../../pubsub/companion.ts";
 import type { PubSub, Subscriber } from "../../pubsub/pubsub.ts";
-import type { Batch, States } from "./own-members.ts";
+import type { RoomChange } from "./own-members.ts";
 import {
+  type Answer,
   decodePresence,
   encodeAnswer,
   encodeAsk,
-  encodeChanges,
-  encodeSince,
-  isCount,
+  encodeChange,
   isOwnEcho,
-  splitTopics,
+  type Question,
 } from "./presence-message.ts";
 import { type PresenceOutput, PresenceState } from "./presence-state.ts";
+import type { Search } from "./search.ts";
 
-/** Applications cannot use topics that begin with "$". */
-const ALL = "$presence";
+/** What a process with presence tells with its signs of life. */
+const NOTE = "presence";
 /** Topics that are watched within this time are requested together. */
 const ASK_DELAY_MS = 5;
-
 /** A server without a pub/sub is alone. */
-const ALONE = { isCutOff: false, isSettled: true } as const;
+const ALONE = { isCutOff: false, isSettled: true, expect: () => true } as const;
 
-export class PresenceExchange implements Subscriber, PresenceOutput, PeerReader {
+export class PresenceExchange implements PresenceOutput, PeerReader {
   readonly state: PresenceState;
-  readonly split: PresenceOutput["split"] = splitTopics;
   readonly #id: string;
   readonly #pubsub: PubSub | undefined;
   readonly #peers: Peers | undefined;
   readonly #clock: Clock;
   readonly #listChanged: (topic: string | undefined) => void;
+  /** Receives what is published about the rooms that are watched here. */
+  readonly #rooms: Subscriber = {
+    deliver: (_companion, frame) => {
+      this.received(frame);
+      return 0;
+    },
+    missed: (companion) => this.state.missed(companion && accompaniedBy(companion), this.#clock.now()),
+  };
   #isRunning = false;
   #isAsking = false;
 
@@ -50,9 +57,9 @@ export class PresenceExchange implements Subscriber, PresenceOutput, PeerReader 
   }
 
   start(): void {
-    if (this.#isRunning || this.#pubsub === undefined) return;
+    if (this.#isRunning || this.#peers === undefined) return;
     this.#isRunning = true;
-    void this.#subscribe(this.#pubsub);
+    this.#peers.join(this, true);
   }
 
   /**
@@ -60,12 +67,12 @@ export class PresenceExchange implements Subscriber, PresenceOutput, PeerReader 
    * once the message is published, because the process may end then.
    */
   async stop(graceMs: number): Promise<void> {
-    if (!this.#isRunning || this.#pubsub === undefined) return;
+    if (!this.#isRunning || this.#peers === undefined) return;
     this.state.flush();
-    const told = this.#peers?.goodbye(graceMs);
+    const told = this.#peers.goodbye(graceMs);
     this.#isRunning = false;
-    this.#peers?.leave(this);
-    void this.#unsubscribe(this.#pubsub);
+    this.#peers.leave(this);
+    for (const topic of this.state.lists.topics) this.release(topic);
     await told;
   }
 
@@ -77,34 +84,25 @@ export class PresenceExchange implements Subscriber, PresenceOutput, PeerReader 
     this.#isAsking = true;
     this.#clock.setTimeout(() => {
       this.#isAsking = false;
-      this.state.ask(this.#clock.now());
+      if (this.#isRunning) this.state.ask(this.#clock.now());
     }, ASK_DELAY_MS);
-  }
-
-  // --- as a subscriber ---
-
-  deliver(_topic: string, frame: string): number {
-    this.received(frame);
-    return 0;
   }
 
   // --- as a reader of peers ---
 
   received(frame: string): void {
     if (!this.#isRunning || isOwnEcho(frame, this.#id)) return;
-    const message = decodePresence(frame, (topic) => this.state.lists.isWatched(topic));
+    const message = decodePresence(frame);
     if (message === undefined) return;
-    const now = this.#clock.now();
-    this.#peers?.state.expect(message.from, now);
-    this.state.receive(message, now);
+    this.state.receive(message, this.#clock.now());
   }
 
-  note(): number {
-    return this.state.lists.own.version;
+  note(): string {
+    return NOTE;
   }
 
   told(peer: string, note: unknown): void {
-    if (isCount(note)) this.state.told(peer, note, this.#clock.now());
+    if (note === NOTE) this.state.told(peer, this.#clock.now());
   }
 
   leaving(peer: string, graceMs: number): void {
@@ -130,58 +128,85 @@ export class PresenceExchange implements Subscriber, PresenceOutput, PeerReader 
 
   // --- as the output of the state ---
 
-  changes(batch: Batch): void {
-    for (const message of encodeChanges(this.#id, batch)) void this.#send(message);
+  seek(question: Question, id: number, search: Search): void {
+    void this.#seek(question.topic, encodeAsk(this.#id, id, [question]), search);
   }
 
-  ask(version: number, id: number, topics: readonly string[], to?: string): void {
-    void this.#send(encodeAsk(this.#id, version, id, topics), to);
+  /** Synchronous when the pub/sub is: servers of one process answer within the call. */
+  async #seek(topic: string, text: string, search: Search): Promise<void> {
+    const pubsub = this.#pubsub;
+    let hasOthers: boolean | undefined = this.isRemote ? undefined : false;
+    try {
+      if (pubsub?.enter !== undefined) hasOthers = await pubsub.enter(companionOf(topic), this.#rooms, text);
+      else if (pubsub !== undefined) {
+        const confirmed = pubsub.subscribe(companionOf(topic), this.#rooms);
+        if (confirmed !== undefined) await confirmed;
+        if (!this.isRemote) void pubsub.publish(companionOf(topic), text, {});
+      }
+      this.state.sought(search, hasOthers, this.#clock.now());
+    } catch {
+      await pause(this.#clock, RETRY_MS);
+      this.state.refused(topic);
+    }
   }
 
-  since(version: number, id: number, since: number, to: string): void {
-    void this.#send(encodeSince(this.#id, version, id, since), to);
+  enter(search: Search): void {
+    void this.#enter(search);
   }
 
-  answer(id: number, states: States, to: string): void {
-    for (const message of encodeAnswer(this.#id, id, states)) void this.#send(message, to);
+  async #enter(search: Search): Promise<void> {
+    const entering = [...search.topics].map(async (topic) => {
+      try {
+        await this.#pubsub?.subscribe(companionOf(topic), this.#rooms);
+      } catch {
+        this.state.refused(topic);
+      }
+    });
+    await Promise.all(entering);
+    this.state.entered(search, this.#clock.now());
+  }
+
+  release(topic: string): void {
+    void (async () => this.#pubsub?.unsubscribe(companionOf(topic), this.#rooms))().catch(ignore);
+  }
+
+  change(change: RoomChange): void {
+    void this.#change(change);
+  }
+
+  async #change(change: RoomChange): Promise<void> {
+    if (!this.#isRunning) return;
+    for (const text of encodeChange(this.#id, change)) {
+      if (await this.#publish(companionOf(change.topic), text)) continue;
+      if (this.#isRunning) this.state.unsent(change, this.#clock.now());
+      return;
+    }
+  }
+
+  /** Whether the message may arrive. */
+  async #publish(topic: string, text: string): Promise<boolean> {
+    try {
+      const result = await this.#pubsub?.publish(topic, text, {});
+      return result === undefined || result.ok || !result.retryable;
+    } catch {
+      return false;
+    }
+  }
+
+  ask(id: number, rooms: readonly Question[], to: string): void {
+    this.#send(encodeAsk(this.#id, id, rooms), to);
+  }
+
+  answer(id: number, version: number, rooms: readonly Answer[], to: string): void {
+    for (const message of encodeAnswer(this.#id, id, version, rooms)) this.#send(message, to);
+  }
+
+  /** What is lost is asked for again. */
+  #send(message: string, to: string): void {
+    if (this.#isRunning) void this.#peers?.tell(message, to);
   }
 
   listChanged(topic: string | undefined): void {
     this.#listChanged(topic);
-  }
-
-  /** Never rejects: a message that is lost is requested again. */
-  async #send(message: string, to?: string): Promise<void> {
-    if (!this.#isRunning) return;
-    try {
-      if (to === undefined) await this.#pubsub?.publish(ALL, message, {});
-      else await this.#peers?.tell(message, to);
-    } catch {
-      // As a lost message.
-    }
-  }
-
-  // --- subscriptions ---
-
-  /** Synchronous when the pub/sub is, so that servers of one process know each other at once. */
-  async #subscribe(pubsub: PubSub): Promise<void> {
-    while (this.#isRunning) {
-      try {
-        const pending = pubsub.subscribe(ALL, this);
-        if (pending !== undefined) await pending;
-        if (this.#isRunning) this.#peers?.join(this, true);
-        return;
-      } catch {
-        await pause(this.#clock, RETRY_MS);
-      }
-    }
-  }
-
-  async #unsubscribe(pubsub: PubSub): Promise<void> {
-    try {
-      await pubsub.unsubscribe(ALL, this);
-    } catch {
-      // The pub/sub is closed.
-    }
   }
 }

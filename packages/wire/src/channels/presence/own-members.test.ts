@@ -7,46 +7,48 @@ const entryOf = (key: string, name = key) => createEntry({ key, name }, 1);
 describe("the members of a process", () => {
   test("have no change when they are as they were published", () => {
     const own = new OwnMembers();
+    own.hold("a");
     own.set("a", "ann", entryOf("ann"));
     own.set("a", "ann", undefined);
-    expect(own.flush()).toBeUndefined();
+    expect(own.flush()).toEqual([]);
     own.set("a", "ann", entryOf("ann"));
-    expect(own.flush()).toMatchObject({ previous: 0, version: 1 });
+    expect(own.flush()).toMatchObject([{ previous: 1, version: 2 }]);
     own.set("a", "ann", undefined);
     own.set("a", "ann", entryOf("ann"));
-    expect(own.flush()).toBeUndefined();
+    expect(own.flush()).toEqual([]);
     own.set("a", "ann", entryOf("ann", "Anna"));
-    expect(own.flush()?.changes).toEqual([
-      { topic: "a", version: 2, joined: [entryOf("ann", "Anna")], left: [] },
+    expect(own.flush()).toEqual([
+      { topic: "a", previous: 2, version: 3, joined: [entryOf("ann", "Anna")], left: [], isLast: false },
     ]);
   });
 
-  test("of a topic that became empty are still told to a process that missed it", () => {
+  test("have versions of their own in each room, which grow also when a room is held again", () => {
     const own = new OwnMembers();
+    own.hold("a");
     own.set("a", "ann", entryOf("ann"));
+    own.hold("b");
     own.set("b", "ben", entryOf("ben"));
-    own.flush();
+    expect(own.flush()).toMatchObject([
+      { topic: "a", previous: 1 },
+      { topic: "b", previous: 2 },
+    ]);
+    const before = own.stateOf("a")?.version ?? 0;
     own.set("a", "ann", undefined);
-    own.flush();
-    expect(own.statesSince(2)).toEqual({ version: 3, topics: new Map([["a", []]]), isComplete: false });
-    expect([...own.statesSince(0).topics.keys()]).toEqual(["b", "a"]);
+    own.release("a");
+    expect(own.flush()).toMatchObject([{ topic: "a", previous: before, left: ["ann"], isLast: true }]);
+    expect(own.stateOf("a")).toBeUndefined();
+    own.hold("a");
+    expect(own.stateOf("a")?.version).toBeGreaterThan(before);
   });
 
-  test("are told as a whole once too many topics have become empty", () => {
+  test("of a room that is held again before it was published as released are not told as gone", () => {
     const own = new OwnMembers();
-    own.set("kept", "ann", entryOf("ann"));
+    own.hold("a");
+    own.set("a", "ann", entryOf("ann"));
     own.flush();
-    for (let i = 0; i < 10_001; i++) {
-      own.set(`${i}`, "ben", entryOf("ben"));
-      own.flush();
-      own.set(`${i}`, "ben", undefined);
-      own.flush();
-    }
-    expect(own.statesSince(1)).toEqual({
-      version: 20_003,
-      topics: new Map([["kept", [entryOf("ann")]]]),
-      isComplete: true,
-    });
-    expect(own.statesSince(20_000)).toMatchObject({ isComplete: false });
+    own.release("a");
+    own.hold("a");
+    expect(own.flush()).toEqual([]);
+    expect(own.stateOf("a")?.entries).toEqual([entryOf("ann")]);
   });
 });

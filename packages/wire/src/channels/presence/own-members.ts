@@ -1,145 +1,117 @@
 /**
- * The members that this process owns, by topic. Every published change of a topic gets the next version of the process, so
- * that another process knows from one number whether it has missed something.
+ * The members that this process owns, by room. Every published change of a room gets a version, and names the one before
+ * it, so that another process knows whether it has missed something.
  */
 import { type Entry, isSame } from "./entry.ts";
 
-/** The changes of one topic since the last batch. */
-export interface TopicChange {
+/** The changes of one room since it was last published. */
+export interface RoomChange {
   readonly topic: string;
+  readonly previous: number;
   readonly version: number;
   readonly joined: readonly Entry[];
   readonly left: readonly string[];
+  /** The process holds the room no more. */
+  readonly isLast: boolean;
 }
 
-/** All changes of this process after version `previous`, up to `version`. */
-export interface Batch {
-  readonly previous: number;
+/** The published members of a room that this process holds. */
+export interface OwnState {
   readonly version: number;
-  readonly changes: readonly TopicChange[];
+  readonly entries: readonly Entry[];
 }
 
-/** The members of some topics at one version. */
-export interface States {
-  readonly version: number;
-  readonly topics: ReadonlyMap<string, readonly Entry[]>;
-  /** Whether all topics that are not listed are empty. */
-  readonly isComplete: boolean;
-}
-
-interface OwnTopic {
+interface OwnRoom {
   /** The version of the last published change. */
   version: number;
+  isHeld: boolean;
   readonly members: Map<string, Entry>;
+  /** The published entries of members that have changed since. */
+  readonly before: Map<string, Entry | undefined>;
 }
 
-/** How many emptied topics are remembered, so that a process that missed the last leave can ask for it. */
-const MAX_EMPTY_TOPICS = 10_000;
-
 export class OwnMembers {
+  /** Versions grow over all rooms, so that a room which is held again continues. */
   #version = 0;
-  readonly #topics = new Map<string, OwnTopic>();
-  /** The published entries of members that have changed since the last batch. */
-  readonly #before = new Map<string, Map<string, Entry | undefined>>();
-  /** Versions of topics that became empty, oldest first. */
-  readonly #emptied = new Map<string, number>();
-  /** The newest version of an emptied topic that is no longer remembered. */
-  #forgotten = 0;
+  readonly #rooms = new Map<string, OwnRoom>();
+  readonly #changed = new Set<string>();
 
-  /** The version of the last batch. */
+  /** The newest version of any room. */
   get version(): number {
     return this.#version;
   }
 
   get(topic: string, key: string): Entry | undefined {
-    return this.#topics.get(topic)?.members.get(key);
+    return this.#rooms.get(topic)?.members.get(key);
   }
 
   entries(topic: string): Iterable<Entry> {
-    return this.#topics.get(topic)?.members.values() ?? [];
+    return this.#rooms.get(topic)?.members.values() ?? [];
   }
 
-  has(topic: string): boolean {
-    return (this.#topics.get(topic)?.members.size ?? 0) > 0;
+  hold(topic: string): void {
+    const known = this.#rooms.get(topic);
+    if (known !== undefined) known.isHeld = true;
+    else
+      this.#rooms.set(topic, {
+        version: ++this.#version,
+        isHeld: true,
+        members: new Map(),
+        before: new Map(),
+      });
   }
 
-  /** Sets a member of a topic, or removes it. */
+  release(topic: string): void {
+    const room = this.#rooms.get(topic);
+    if (room === undefined) return;
+    room.isHeld = false;
+    this.#changed.add(topic);
+  }
+
+  /** Sets a member of a room that is held, or removes it. */
   set(topic: string, key: string, entry: Entry | undefined): void {
-    const { members } = this.#topics.get(topic) ?? this.#add(topic);
-    const before = this.#before.get(topic) ?? new Map<string, Entry | undefined>();
-    this.#before.set(topic, before);
-    if (!before.has(key)) before.set(key, members.get(key));
-    if (entry === undefined) members.delete(key);
-    else members.set(key, entry);
+    const room = this.#rooms.get(topic);
+    if (room === undefined) return;
+    if (!room.before.has(key)) room.before.set(key, room.members.get(key));
+    if (entry === undefined) room.members.delete(key);
+    else room.members.set(key, entry);
+    this.#changed.add(topic);
   }
 
-  #add(topic: string): OwnTopic {
-    const added = { version: 0, members: new Map<string, Entry>() };
-    this.#topics.set(topic, added);
-    return added;
-  }
-
-  /** Takes the changes since the last batch; undefined when there are none. */
-  flush(): Batch | undefined {
-    const previous = this.#version;
-    const changes: TopicChange[] = [];
-    for (const [topic, before] of this.#before) {
-      const change = this.#flushTopic(topic, before);
+  /** Takes the changes since the last call. */
+  flush(): RoomChange[] {
+    const changes: RoomChange[] = [];
+    for (const topic of this.#changed) {
+      const change = this.#flushRoom(topic);
       if (change !== undefined) changes.push(change);
     }
-    this.#before.clear();
-    return changes.length === 0 ? undefined : { previous, version: this.#version, changes };
+    this.#changed.clear();
+    return changes;
   }
 
-  #flushTopic(topic: string, before: ReadonlyMap<string, Entry | undefined>): TopicChange | undefined {
-    const own = this.#topics.get(topic);
-    if (own === undefined) return undefined;
+  #flushRoom(topic: string): RoomChange | undefined {
+    const room = this.#rooms.get(topic);
+    if (room === undefined) return undefined;
     const joined: Entry[] = [];
     const left: string[] = [];
-    for (const [key, published] of before) {
-      const entry = own.members.get(key);
+    for (const [key, published] of room.before) {
+      const entry = room.members.get(key);
       if (isSame(entry, published)) continue;
       if (entry === undefined) left.push(key);
       else joined.push(entry);
     }
-    const hasChanged = joined.length + left.length > 0;
-    if (hasChanged) own.version = ++this.#version;
-    if (own.members.size === 0) this.#remove(topic, own);
-    else this.#emptied.delete(topic);
-    return hasChanged ? { topic, version: own.version, joined, left } : undefined;
+    room.before.clear();
+    const isLast = !room.isHeld;
+    if (isLast) this.#rooms.delete(topic);
+    if (joined.length + left.length === 0 && !isLast) return undefined;
+    const previous = room.version;
+    room.version = ++this.#version;
+    return { topic, previous, version: room.version, joined, left, isLast };
   }
 
-  #remove(topic: string, { version }: OwnTopic): void {
-    this.#topics.delete(topic);
-    if (version === 0) return;
-    this.#emptied.delete(topic);
-    this.#emptied.set(topic, version);
-    if (this.#emptied.size <= MAX_EMPTY_TOPICS) return;
-    for (const [oldest, emptiedAt] of this.#emptied) {
-      this.#emptied.delete(oldest);
-      this.#forgotten = Math.max(this.#forgotten, emptiedAt);
-      break;
-    }
-  }
-
-  /** The members of these topics. Call `flush` first: the version of a state covers published changes only. */
-  statesOf(topics: Iterable<string>): States {
-    const states = new Map<string, readonly Entry[]>();
-    for (const topic of topics) {
-      const own = this.#topics.get(topic);
-      if (own !== undefined) states.set(topic, [...own.members.values()]);
-    }
-    return { version: this.#version, topics: states, isComplete: false };
-  }
-
-  /** The members of all topics that changed after this version. Call `flush` first. */
-  statesSince(version: number): States {
-    const isComplete = version < this.#forgotten;
-    const states = new Map<string, readonly Entry[]>();
-    for (const [topic, own] of this.#topics)
-      if (isComplete || own.version > version) states.set(topic, [...own.members.values()]);
-    if (!isComplete)
-      for (const [topic, emptiedAt] of this.#emptied) if (emptiedAt > version) states.set(topic, []);
-    return { version: this.#version, topics: states, isComplete };
+  /** The members of a room; undefined when it is not held. Call `flush` first: a version covers published changes only. */
+  stateOf(topic: string): OwnState | undefined {
+    const room = this.#rooms.get(topic);
+    return room && { version: room.version, entries: [...room.members.values()] };
   }
 }

@@ -2,17 +2,40 @@
 import { isObject } from "../../protocol/checks.ts";
 import { copyText } from "../../protocol/copy-text.ts";
 import { type Entry, MAX_KEY_LENGTH, MAX_MEMBER_LENGTH } from "./entry.ts";
-import type { Batch, States, TopicChange } from "./own-members.ts";
+import type { RoomChange } from "./own-members.ts";
 
-/** Something a process says about its members. `version` is the newest version that it has published. */
-export type PresenceMessage = { readonly from: string; readonly version: number } & (
-  | { readonly is: "changes"; readonly previous: number; readonly changes: readonly TopicChange[] }
-  | { readonly is: "ask"; readonly id: number; readonly topics: readonly string[] }
-  | { readonly is: "since"; readonly id: number; readonly since: number }
-  | ({ readonly is: "answer"; readonly id: number; readonly part: number; readonly parts: number } & Pick<
-      States,
-      "topics" | "isComplete"
-    >)
+/** Asks who holds a room, and for their members. It also tells that the sender holds it. */
+export interface Question {
+  readonly topic: string;
+  /** The version of the sender's own members, and whether it has none. */
+  readonly version: number;
+  readonly isEmpty: boolean;
+  /** What the sender knows of the holders that it asks: their versions. */
+  readonly known: readonly (readonly [peer: string, version: number])[];
+}
+
+/** What a holder tells of a room. */
+export interface Answer {
+  readonly topic: string;
+  readonly version: number;
+  /** Undefined when the version is the one that the question knew. */
+  readonly entries: readonly Entry[] | undefined;
+  /** The other processes that hold the room, as far as it knows. */
+  readonly holders: readonly string[];
+}
+
+export type PresenceMessage = { readonly from: string } & (
+  | { readonly is: "ask"; readonly id: number; readonly rooms: readonly Question[] }
+  | {
+      readonly is: "answer";
+      readonly id: number;
+      readonly part: number;
+      readonly parts: number;
+      /** The newest version of the sender: it does not hold rooms that were asked for and are not listed. */
+      readonly version: number;
+      readonly rooms: readonly Answer[];
+    }
+  | ({ readonly is: "changes" } & RoomChange)
 );
 
 /** A message is split above this many characters; one member or topic name may exceed it. */
@@ -22,78 +45,67 @@ const PREFIX = `{"type":"${TYPE}"`;
 const MAX_TOPIC_LENGTH = 1_024;
 const MAX_PARTS = 4_096;
 const MAX_ID_LENGTH = 64;
+/** Of one room in one message. */
+const MAX_HOLDERS = 1_000;
 /** Type, kind and sender are at the start of a message. */
 const MAX_HEAD_LENGTH = 128;
 
-function encode(fields: string): string {
-  return `${PREFIX},${fields}}`;
+function encode(is: PresenceMessage["is"], from: string, fields: string): string {
+  return `${PREFIX},"is":"${is}","from":${textOf(from)},${fields}}`;
 }
 
 const textOf = (value: unknown): string => JSON.stringify(value);
 
-export function encodeSince(from: string, version: number, id: number, since: number): string {
-  return encode(`"is":"since","from":${textOf(from)},"version":${version},"id":${id},"since":${since}`);
+export function encodeAsk(from: string, id: number, rooms: readonly Question[]): string {
+  const items = rooms.map(({ topic, version, isEmpty, known }) => [topic, version, isEmpty ? 1 : 0, known]);
+  return encode("ask", from, `"id":${id},"rooms":${textOf(items)}`);
 }
 
-/** Every message has the same id: the answer to each covers the topics of that message alone. */
-export function encodeAsk(from: string, version: number, id: number, topics: readonly string[]): string {
-  return encode(
-    `"is":"ask","from":${textOf(from)},"version":${version},"id":${id},"topics":${textOf(topics)}`,
-  );
+/** Splits questions into lists that fit into one message. The answer to each covers the rooms of that message alone. */
+export function splitQuestions(questions: Iterable<Question>): Question[][] {
+  return split([...questions], ({ topic, known }) => topic.length + 30 + known.length * 60);
 }
 
-/** Splits topics into lists that fit into one message. */
-export function splitTopics(topics: Iterable<string>): string[][] {
-  return split([...topics], (topic) => topic.length + 3);
-}
-
-/** One message for each part of the batch. The parts follow each other by version. */
-export function encodeChanges(from: string, { previous, changes }: Batch): string[] {
-  const pieces = changes.flatMap(splitChange);
-  let before = previous;
-  return split(pieces, ({ text }) => text.length).map((part) => {
-    const version = part.at(-1)?.version ?? before;
-    const message = encode(
-      `"is":"changes","from":${textOf(from)},"previous":${before},"version":${version},"changes":[${part.map(({ text }) => text).join(",")}]`,
-    );
-    before = version;
-    return message;
-  });
-}
-
-/**
- * A change that is larger than a message becomes several. Only the last has the version of the change, so that a process
- * that misses one of them asks for the whole topic.
- */
-function splitChange({ topic, version, joined, left }: TopicChange): { text: string; version: number }[] {
+/** A change that is larger than a message becomes several, which follow each other by version. */
+export function encodeChange(from: string, change: RoomChange): string[] {
+  const { topic, previous, version, joined, left, isLast } = change;
   const items = [
     ...joined.map((entry) => ({ joined: entryText(entry), left: "" })),
     ...left.map((key) => ({ joined: "", left: textOf(key) })),
   ];
   const parts = split(items, (item) => item.joined.length + item.left.length + 1);
+  if (parts.length === 0) parts.push([]);
+  let before = previous;
   return parts.map((part, index) => {
     const list = (of: "joined" | "left"): string =>
       part.flatMap((item) => (item[of] === "" ? [] : [item[of]])).join(",");
-    const isLast = index === parts.length - 1;
-    const at = isLast ? version : version - 1 + (index + 1) / (parts.length + 1);
-    return { text: `[${textOf(topic)},${at},[${list("joined")}],[${list("left")}]]`, version: at };
+    const isEnd = index === parts.length - 1;
+    const at = isEnd ? version : version - 1 + (index + 1) / (parts.length + 1);
+    const fields = `"topic":${textOf(topic)},"previous":${before},"version":${at},"joined":[${list("joined")}],"left":[${list("left")}],"isLast":${isLast && isEnd}`;
+    before = at;
+    return encode("changes", from, fields);
   });
 }
 
-export function encodeAnswer(from: string, id: number, states: States): string[] {
-  const pieces: string[] = [];
-  for (const [topic, entries] of states.topics) {
-    const parts = split(entries.map(entryText), (text) => text.length + 1);
-    for (const part of parts.length === 0 ? [[]] : parts)
-      pieces.push(`[${textOf(topic)},[${part.join(",")}]]`);
-  }
+export function encodeAnswer(from: string, id: number, version: number, rooms: readonly Answer[]): string[] {
+  const pieces = rooms.flatMap(answerTexts);
   const parts = split(pieces, (piece) => piece.length + 1);
   if (parts.length === 0) parts.push([]);
   return parts.map((part, index) =>
     encode(
-      `"is":"answer","from":${textOf(from)},"version":${states.version},"id":${id},"part":${index},"parts":${parts.length},"isComplete":${states.isComplete},"topics":[${part.join(",")}]`,
+      "answer",
+      from,
+      `"id":${id},"version":${version},"part":${index},"parts":${parts.length},"rooms":[${part.join(",")}]`,
     ),
   );
+}
+
+function answerTexts({ topic, version, entries, holders }: Answer): string[] {
+  const head = `${textOf(topic)},${version},${textOf(holders)}`;
+  if (entries === undefined) return [`[${head}]`];
+  const parts = split(entries.map(entryText), (text) => text.length + 1);
+  if (parts.length === 0) parts.push([]);
+  return parts.map((part) => `[${head},[${part.join(",")}]]`);
 }
 
 function entryText({ at, text }: Entry): string {
@@ -122,71 +134,69 @@ function split<T>(items: readonly T[], lengthOf: (item: T) => number): T[][] {
 
 /** Whether this process sent the message, and learns nothing from it. */
 export function isOwnEcho(text: string, id: string): boolean {
-  return text.slice(0, MAX_HEAD_LENGTH).includes(id);
+  return text.slice(0, MAX_HEAD_LENGTH).includes(`"from":${textOf(id)}`);
 }
 
-/**
- * Undefined when the text is not a valid message: any process with access to the broker can publish. Members of topics
- * that are not watched are left out.
- */
-export function decodePresence(text: string, isWatched: IsWatched = () => true): PresenceMessage | undefined {
+/** Undefined when the text is not a valid message: any process with access to the broker can publish. */
+export function decodePresence(text: string): PresenceMessage | undefined {
   if (!text.startsWith(PREFIX)) return undefined;
   try {
     const message: unknown = JSON.parse(text);
-    return isObject(message) ? messageOf(message, isWatched) : undefined;
+    return isObject(message) ? messageOf(message) : undefined;
   } catch {
     return undefined;
   }
 }
 
-type IsWatched = (topic: string) => boolean;
-
-function messageOf(message: Record<string, unknown>, isWatched: IsWatched): PresenceMessage | undefined {
-  const { is, from, version, id, previous, since, part, parts } = message;
-  if (typeof from !== "string" || from === "" || from.length > MAX_ID_LENGTH || !isCount(version))
-    return undefined;
-  const sender = { from: copyText(from), version };
-  if (is === "changes") {
-    const changes = listOf(message["changes"], (change) => changeOf(change, isWatched));
-    return changes && isCount(previous) ? { ...sender, is, previous, changes } : undefined;
-  }
+function messageOf(message: Record<string, unknown>): PresenceMessage | undefined {
+  const { is, version, id, part, parts } = message;
+  const from = peerOf(message["from"]);
+  if (from === undefined) return undefined;
+  if (is === "changes") return changeOf(message, from);
   if (!isCount(id)) return undefined;
-  if (is === "since") return isCount(since) ? { ...sender, is, id, since } : undefined;
   if (is === "ask") {
-    const topics = listOf(message["topics"], topicOf);
-    return topics && { ...sender, is, id, topics };
+    const rooms = listOf(message["rooms"], questionOf);
+    return rooms && { from, is, id, rooms };
   }
-  if (is !== "answer" || !isCount(part) || !isCount(parts) || part >= parts || parts > MAX_PARTS)
-    return undefined;
-  const states = listOf(message["topics"], stateOf);
-  if (states === undefined) return undefined;
-  const topics = new Map<string, Entry[]>();
-  for (const [topic, entries] of states) {
-    const known = topics.get(topic);
-    if (known === undefined) topics.set(topic, [...entries]);
-    else known.push(...entries);
-  }
-  return { ...sender, is, id, part, parts, topics, isComplete: message["isComplete"] === true };
+  if (is !== "answer" || !isCount(version) || !isCount(part) || !isCount(parts)) return undefined;
+  if (part >= parts || parts > MAX_PARTS) return undefined;
+  const rooms = listOf(message["rooms"], answerOf);
+  return rooms && { from, is, id, part, parts, version, rooms };
 }
 
-function changeOf(value: unknown, isWatched: IsWatched): TopicChange | undefined {
+function changeOf(message: Record<string, unknown>, from: string): PresenceMessage | undefined {
+  const { previous, version } = message;
+  const topic = topicOf(message["topic"]);
+  const joined = listOf(message["joined"], entryOf);
+  const left = listOf(message["left"], keyOf);
+  if (topic === undefined || !isCount(previous) || !isCount(version) || !joined || !left) return undefined;
+  return { from, is: "changes", topic, previous, version, joined, left, isLast: message["isLast"] === true };
+}
+
+function questionOf(value: unknown): Question | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [first, version, joinedList, leftList] = value as unknown[];
+  const [first, version, isEmpty, list] = value as unknown[];
   const topic = topicOf(first);
-  if (topic !== undefined && isCount(version) && !isWatched(topic))
-    return { topic, version, joined: [], left: [] };
-  const joined = listOf(joinedList, entryOf);
-  const left = listOf(leftList, keyOf);
-  return topic !== undefined && isCount(version) && joined && left
-    ? { topic, version, joined, left }
-    : undefined;
+  const known = listOf(list, knownOf);
+  if (topic === undefined || !isCount(version) || !known) return undefined;
+  return { topic, version, isEmpty: isEmpty === 1, known };
 }
 
-function stateOf(value: unknown): [string, readonly Entry[]] | undefined {
+function knownOf(value: unknown): [string, number] | undefined {
   if (!Array.isArray(value)) return undefined;
-  const topic = topicOf(value[0]);
-  const entries = listOf(value[1], entryOf);
-  return topic !== undefined && entries ? [topic, entries] : undefined;
+  const [first, version] = value as unknown[];
+  const peer = peerOf(first);
+  return peer !== undefined && isCount(version) ? [peer, version] : undefined;
+}
+
+function answerOf(value: unknown): Answer | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const [first, version, list, members] = value as unknown[];
+  const topic = topicOf(first);
+  const holders = listOf(list, peerOf);
+  const entries = members === undefined ? undefined : listOf(members, entryOf);
+  if (topic === undefined || !isCount(version) || !holders || holders.length > MAX_HOLDERS) return undefined;
+  return members !== undefined && entries === undefined ? undefined : { topic, version, entries, holders };
 }
 
 function entryOf(value: unknown): Entry | undefined {
@@ -207,6 +217,12 @@ function topicOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" && value.length <= MAX_TOPIC_LENGTH ? value : undefined;
 }
 
+function peerOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH
+    ? copyText(value)
+    : undefined;
+}
+
 /** Undefined when one item is invalid. */
 function listOf<T>(value: unknown, itemOf: (item: unknown) => T | undefined): T[] | undefined {
   if (!Array.isArray(value)) return undefined;
@@ -219,6 +235,6 @@ function listOf<T>(value: unknown, itemOf: (item: unknown) => T | undefined): T[
   return items;
 }
 
-export function isCount(value: unknown): value is number {
+function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }

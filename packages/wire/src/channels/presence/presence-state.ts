@@ -4,95 +4,87 @@
  */
 import type { PeerState } from "../../peers/peer-state.ts";
 import type { Entry } from "./entry.ts";
-import { MemberLists } from "./member-lists.ts";
-import type { Batch, States, TopicChange } from "./own-members.ts";
-import { PeerProcess } from "./peer-process.ts";
-import type { PresenceMessage } from "./presence-message.ts";
+import type { Holder } from "./holder.ts";
+import { type MemberList, MemberLists } from "./member-lists.ts";
+import type { RoomChange } from "./own-members.ts";
+import type { Answer, PresenceMessage } from "./presence-message.ts";
+import { ASK_AGAIN_MS, type QuestionOutput, Questions } from "./questions.ts";
+import type { Search } from "./search.ts";
 
-/** An unanswered request is repeated after this time. */
-const ASK_AGAIN_MS = 1_000;
-/** How long answers to a request count. */
-const KEEP_ASKS_MS = 5_000;
 /** How long the other processes may take to announce themselves after an outage of the broker. */
 const RECONNECT_MS = 2_500;
-/** Any process with access to the broker can invent ids. */
-const MAX_PEERS = 1_000;
+/** How many processes that have gone or stopped are remembered. */
+const MAX_REMEMBERED = 1_000;
 
-/** Sends messages of this process, to all or to one other, and learns which lists may have changed. */
-export interface PresenceOutput {
-  changes(batch: Batch): void;
-  ask(version: number, id: number, topics: readonly string[], to?: string): void;
-  since(version: number, id: number, since: number, to: string): void;
-  answer(id: number, states: States, to: string): void;
-  /** The list of this topic, or whether it is complete, may have changed. Undefined: of all topics. */
-  listChanged(topic: string | undefined): void;
-  /** Splits the topics of a request into messages. */
-  split(topics: Iterable<string>): readonly (readonly string[])[];
+/** Sends messages of this process, and learns which lists may have changed. */
+export interface PresenceOutput extends QuestionOutput {
+  /** Subscribes to the topics of the search, then calls `entered`; `refused` for a topic that cannot be subscribed. */
+  enter(search: Search): void;
+  /** The room is not watched any more. */
+  release(topic: string): void;
+  /** Publishes on the room's topic. One that is not published is passed to `unsent`. */
+  change(change: RoomChange): void;
+  answer(id: number, version: number, rooms: readonly Answer[], to: string): void;
 }
+
+/** What presence reads of the other processes. */
+export type Connection = Pick<PeerState, "isCutOff" | "isSettled" | "expect">;
 
 export class PresenceState {
   /** The lists of all watched topics. */
   readonly lists: MemberLists;
   readonly #id: string;
   readonly #output: PresenceOutput;
-  readonly #connection: Pick<PeerState, "isCutOff" | "isSettled">;
+  readonly #connection: Connection;
   /** False when all servers are in this process: they answer within the call, and none dies without a message. */
   readonly #isRemote: boolean;
-  /** Topics that are requested with the next message. */
+  /** The other processes that have presence and live. */
+  readonly #live = new Set<string>();
+  /** Processes that were dead. They may come back. */
+  readonly #gone = new Set<string>();
+  /** When the members of processes that have stopped leave, in monotonic ms. Late messages of them do not count. */
+  readonly #stopped = new Map<string, number>();
+  /** Topics whose holders are searched next. */
   readonly #wanted = new Set<string>();
-  /** Requests whose answers count, oldest first. */
-  readonly #asks = new Map<number, { readonly topics: readonly string[]; readonly at: number }>();
-  /** Processes that have stopped; late messages of them do not count. */
-  readonly #stopped = new Set<string>();
-  #lastId = 0;
-  #wasCutOff: boolean;
+  readonly #questions: Questions;
+  /** The last changes of rooms that are not watched any more, which could not be published. */
+  readonly #unsent = new Map<string, RoomChange>();
 
-  constructor(
-    id: string,
-    output: PresenceOutput,
-    connection: Pick<PeerState, "isCutOff" | "isSettled">,
-    isRemote: boolean,
-  ) {
+  constructor(id: string, output: PresenceOutput, connection: Connection, isRemote: boolean) {
     this.lists = new MemberLists(id, (topic) => output.listChanged(topic));
     this.#id = id;
     this.#output = output;
     this.#connection = connection;
     this.#isRemote = isRemote;
-    this.#wasCutOff = connection.isCutOff;
-  }
-
-  get #version(): number {
-    return this.lists.own.version;
-  }
-
-  get #peers(): Map<string, PeerProcess> {
-    return this.lists.peers;
+    this.#questions = new Questions(this.lists, output, connection, this.#live);
   }
 
   // --- for this process ---
 
-  /** Whether the list of the topic covers every live process. */
+  /** Whether the list of the topic has the members of every holder. */
   isComplete(topic: string): boolean {
-    if (this.#connection.isCutOff || !this.#connection.isSettled) return false;
-    for (const peer of this.#peers.values())
-      if (peer.isStale || peer.catchUp !== undefined || peer.unknown.has(topic)) return false;
+    const list = this.lists.get(topic);
+    if (this.#connection.isCutOff || list === undefined) return false;
+    if (list.searches.size > 0 || this.#wanted.has(topic)) return false;
+    for (const { least } of list.holders.values()) if (least !== undefined) return false;
     return true;
   }
 
   /** Learns the members of the topic in other processes, from now on. */
   watch(topic: string): void {
     if (!this.lists.watch(topic)) return;
-    for (const peer of this.#peers.values()) {
-      // A process that never had a member has none now, or publishes it.
-      if (peer.leavesAt !== undefined || (peer.version === 0 && peer.catchUp === undefined)) continue;
-      peer.needs(topic);
-      this.#wanted.add(topic);
-    }
+    this.#wanted.add(topic);
+    this.#unsent.delete(topic);
   }
 
   unwatch(topic: string): void {
+    const list = this.lists.get(topic);
+    if (list === undefined) return;
+    for (const holder of list.holders.values()) this.#questions.known(holder);
+    this.#questions.abandon(list);
     this.lists.unwatch(topic);
     this.#wanted.delete(topic);
+    this.#output.release(topic);
   }
 
   /** Whether watched topics wait for `ask`. */
@@ -100,202 +92,238 @@ export class PresenceState {
     return this.#wanted.size > 0;
   }
 
-  /** Requests the topics that were watched since the last call from all processes. */
+  /** Searches the holders of the topics that were watched since the last call, and asks those that are due. */
   ask(now: number): void {
-    if (this.#wanted.size === 0) return;
+    if (this.#connection.isCutOff) return;
+    if (this.#wanted.size > 0) this.flush();
     const wanted = [...this.#wanted];
-    this.#wanted.clear();
-    for (const peer of this.#peers.values()) peer.askedAt = now;
-    for (const topics of this.#output.split(wanted)) this.#ask(topics, now);
+    // One question to each process costs less than one in each room, once it is known who lives.
+    const isMany = this.#isRemote && wanted.length > this.#live.size + 1;
+    if (!isMany || this.#connection.isSettled) this.#wanted.clear();
+    if (!isMany) for (const topic of wanted) this.#questions.seek(topic, now);
+    else if (this.#connection.isSettled) this.#output.enter(this.#questions.begin(wanted, now));
+    this.#questions.askHolders(now);
   }
 
-  /** Publishes the changes since the last call. Without another process there is no receiver; a new one asks. */
+  /** The topics of the search are subscribed: all live processes are asked. */
+  entered(search: Search, now: number): void {
+    this.#questions.askAll(search, this.#live, now);
+  }
+
+  /** Whether another process has received the question; undefined when the broker cannot tell. */
+  sought(search: Search, hasOthers: boolean | undefined, now: number): void {
+    this.#questions.sought(search, hasOthers, now);
+  }
+
+  /** The topic could not be subscribed: it is tried again. */
+  refused(topic: string): void {
+    const list = this.lists.get(topic);
+    if (list === undefined) return;
+    this.#questions.abandon(list);
+    this.#wanted.add(topic);
+  }
+
+  /** Publishes the changes since the last call. Without another holder there is no receiver; a new one asks. */
   flush(): void {
-    const batch = this.lists.own.flush();
-    if (batch !== undefined && this.#peers.size > 0) this.#output.changes(batch);
+    for (const change of this.lists.own.flush())
+      if (this.#mayHaveReceivers(change.topic)) this.#output.change(change);
+  }
+
+  #mayHaveReceivers(topic: string): boolean {
+    const list = this.lists.get(topic);
+    if (list === undefined || list.searches.size > 0 || this.#wanted.has(topic)) return true;
+    for (const { holds } of list.holders.values()) if (holds) return true;
+    return false;
+  }
+
+  /** Other processes have not received the change. A question tells them that they miss something. */
+  unsent(change: RoomChange, now: number): void {
+    if (this.lists.get(change.topic) !== undefined) this.missed(change.topic, now);
+    else if (change.isLast) this.#unsent.set(change.topic, change);
+  }
+
+  /** Messages about the topic may be missing, or about all of them. */
+  missed(topic: string | undefined, now: number): void {
+    if (!this.#isRemote) return;
+    for (const missed of topic === undefined ? [...this.lists.topics] : [topic]) {
+      this.refused(missed);
+      for (const holder of this.lists.get(missed)?.holders.values() ?? []) {
+        if (!holder.holds || this.#stopped.has(holder.peer)) continue;
+        holder.attempts = 0;
+        this.#questions.need(holder, now + ASK_AGAIN_MS);
+      }
+    }
+    this.#output.listChanged(topic);
   }
 
   // --- messages ---
 
-  /** A sign of life, with the version up to which the process has published. */
-  told(id: string, version: number, now: number): void {
-    const peer = this.#heard(id, version, now);
-    if (peer !== undefined) this.#verify(peer, version, now);
-  }
-
   receive(message: PresenceMessage, now: number): void {
-    if (message.from === this.#id) return;
-    const known = message.is === "changes" ? message.previous : message.version;
-    const peer = this.#heard(message.from, known, now);
-    if (peer === undefined) return;
-    if (message.is === "changes") this.#receiveChanges(peer, message, now);
-    else if (message.is === "answer") this.#receiveAnswer(peer, message, now);
-    else {
-      this.flush();
-      const { own } = this.lists;
-      const states = message.is === "ask" ? own.statesOf(message.topics) : own.statesSince(message.since);
-      this.#output.answer(message.id, states, peer.id);
+    if (message.from === this.#id || !this.#heard(message.from, now)) return;
+    if (message.is === "changes") this.#receiveChanges(message, now);
+    else if (message.is === "answer") this.#receiveAnswer(message, now);
+    else this.#receiveAsk(message, now);
+  }
+
+  /** A sign of life of a process that has presence. */
+  told(peer: string, now: number): void {
+    this.#heard(peer, now);
+  }
+
+  /** Whether the process counts. */
+  #heard(peer: string, now: number): boolean {
+    if (this.#stopped.has(peer)) return false;
+    if (this.#live.has(peer)) return true;
+    if (!this.#connection.expect(peer, now)) return false;
+    this.#live.add(peer);
+    // Its members were removed, and it does not know that.
+    if (this.#gone.delete(peer))
+      this.#questions.askAll(this.#questions.begin(this.lists.topics, now), [peer], now);
+    return true;
+  }
+
+  #receiveAsk({ id, rooms, from }: PresenceMessage & { is: "ask" }, now: number): void {
+    this.flush();
+    const { own } = this.lists;
+    const answers: Answer[] = [];
+    for (const { topic, version, isEmpty, known } of rooms) {
+      const list = this.lists.get(topic);
+      const state = own.stateOf(topic);
+      if (list === undefined || state === undefined) continue;
+      this.#noteHolder(list, from, version, isEmpty, now);
+      const isKnown = known.some(([peer, seen]) => peer === this.#id && seen === state.version);
+      const others = [...list.holders.values()].filter(({ peer, holds }) => holds && peer !== from);
+      const holders = others.map(({ peer }) => peer);
+      answers.push({ topic, version: state.version, entries: isKnown ? undefined : state.entries, holders });
+    }
+    this.#output.answer(id, own.version, answers, from);
+  }
+
+  /** The process holds the room, and has published up to this version. */
+  #noteHolder(list: MemberList, peer: string, version: number, isEmpty: boolean, now: number): void {
+    const holder = this.lists.holderOf(list, peer);
+    if (version < holder.version || (version === holder.version && holder.holds)) return;
+    if (isEmpty) this.#replace(holder, [], version, now);
+    else this.#questions.need(holder, now, version);
+  }
+
+  #receiveChanges(message: PresenceMessage & { is: "changes" }, now: number): void {
+    const { from, topic, previous, version, joined, left, isLast } = message;
+    const list = this.lists.get(topic);
+    if (list === undefined) return;
+    const isNew = !list.holders.has(from);
+    const holder = this.lists.holderOf(list, from);
+    if (version <= holder.version) return;
+    if (isLast) return this.#replace(holder, [], version, now, false);
+    // Its answer may be on its way.
+    const isAsked = list.searches.size > 0 || holder.least !== undefined;
+    if (isAsked && (isNew || holder.least !== undefined))
+      return this.#questions.need(holder, now + ASK_AGAIN_MS, version);
+    if (isNew || previous > holder.version || !holder.holds)
+      return this.#questions.need(holder, now, version);
+    for (const key of left) this.lists.setHeld(holder, key, undefined);
+    const fits = joined.every((entry) => this.lists.setHeld(holder, entry.key, entry));
+    holder.version = version;
+    if (!fits) this.#questions.need(holder, now + ASK_AGAIN_MS);
+  }
+
+  #receiveAnswer(message: PresenceMessage & { is: "answer" }, now: number): void {
+    const answered = this.#questions.collect(message);
+    if (answered === undefined) return;
+    for (const topic of answered.topics) {
+      const list = this.lists.get(topic);
+      const answer = answered.rooms.get(topic);
+      const holder = list?.holders.get(message.from);
+      if (list !== undefined && answer !== undefined) this.#learn(list, message.from, answer, now);
+      else if (holder !== undefined) this.#replace(holder, [], message.version, now, false);
+    }
+    this.#questions.answered(message, answered.rooms.size > 0);
+  }
+
+  #learn(list: MemberList, from: string, { version, entries, holders }: Answer, now: number): void {
+    const holder = this.lists.holderOf(list, from);
+    if (entries !== undefined) this.#replace(holder, entries, version, now);
+    else if (version === holder.version && version >= (holder.least ?? 0)) this.#questions.known(holder);
+    else if (holder.least !== undefined) this.#questions.need(holder, now);
+    for (const peer of holders) {
+      if (peer === this.#id || list.holders.has(peer)) continue;
+      // It has probably been asked too.
+      if (!this.#gone.has(peer) && this.#heard(peer, now))
+        this.#questions.need(this.lists.holderOf(list, peer), now + ASK_AGAIN_MS);
     }
   }
 
-  /** The process that says something; undefined when it does not count. */
-  #heard(id: string, version: number, now: number): PeerProcess | undefined {
-    if (this.#stopped.has(id)) return undefined;
-    const known = this.#peers.get(id);
-    if (known !== undefined) return known;
-    if (this.#peers.size >= MAX_PEERS) return undefined;
-    const peer = new PeerProcess(id, version);
-    this.#peers.set(peer.id, peer);
-    if (version > 0) {
-      for (const topic of this.lists.topics) peer.needs(topic);
-      this.#askAll(peer, now);
-      this.#output.listChanged(undefined);
-    }
-    return peer;
-  }
-
-  /** The process has published up to this version: requests what is missing. */
-  #verify(peer: PeerProcess, version: number, now: number): void {
-    if (version > peer.version) this.#catchUp(peer, now);
-    else if (version === peer.version && peer.isStale && peer.catchUp === undefined) {
-      peer.isStale = false;
-      this.#output.listChanged(undefined);
-    }
-  }
-
-  #catchUp(peer: PeerProcess, now: number): void {
-    if (peer.catchUp !== undefined && now - peer.catchUp.at < ASK_AGAIN_MS) return;
-    peer.catchUp = { id: ++this.#lastId, at: now };
-    this.#output.since(this.#version, peer.catchUp.id, peer.version, peer.id);
-    this.#output.listChanged(undefined);
-  }
-
-  #receiveChanges(peer: PeerProcess, message: PresenceMessage & { is: "changes" }, now: number): void {
-    if (message.version <= peer.version) return;
-    if (message.previous > peer.version) return this.#catchUp(peer, now);
-    for (const change of message.changes)
-      if (change.version > peer.version && this.lists.isWatched(change.topic)) this.#apply(peer, change);
-    peer.version = message.version;
-    this.#verify(peer, message.version, now);
-  }
-
-  #apply(peer: PeerProcess, { topic, version, joined, left }: TopicChange): void {
-    const least = peer.unknown.get(topic);
-    // The state is on its way. One that does not cover this change is requested again.
-    if (least !== undefined) return void peer.unknown.set(topic, Math.max(least, version));
-    if (version <= peer.versionOf(topic)) return;
-    for (const key of left) this.lists.setHeld(peer, topic, key, undefined);
-    const fits = joined.every((entry) => this.lists.setHeld(peer, topic, entry.key, entry));
-    peer.setVersion(topic, version);
-    if (!fits) peer.needs(topic);
-  }
-
-  #receiveAnswer(peer: PeerProcess, message: PresenceMessage & { is: "answer" }, now: number): void {
-    const { id, part, parts, version, isComplete } = message;
-    const asked = this.#asks.get(id)?.topics;
-    const isCatchUp = peer.catchUp?.id === id;
-    if (asked === undefined && !isCatchUp) return;
-    const watched = [...message.topics].filter(([topic]) => this.lists.isWatched(topic));
-    const topics = peer.collect(id, part, parts, watched);
-    if (topics === undefined) return;
-    for (const topic of asked ?? topics.keys()) {
-      this.#replace(peer, topic, topics.get(topic) ?? [], version);
-      this.#output.listChanged(topic);
-    }
-    if (!isCatchUp) return;
-    if (isComplete)
-      for (const topic of [...peer.topics, ...peer.unknown.keys()])
-        if (!topics.has(topic)) this.#replace(peer, topic, [], version);
-    peer.catchUp = undefined;
-    peer.version = Math.max(peer.version, version);
-    this.#verify(peer, peer.version, now);
-    this.#output.listChanged(undefined);
-  }
-
-  #replace(peer: PeerProcess, topic: string, entries: readonly Entry[], version: number): void {
-    if (!this.lists.isWatched(topic) || version < (peer.unknown.get(topic) ?? peer.versionOf(topic))) return;
-    peer.unknown.delete(topic);
+  /** The members of the holder at this version, unless it is older than what is known or needed. */
+  #replace(
+    holder: Holder,
+    entries: readonly Entry[],
+    version: number,
+    now: number,
+    holds: boolean = true,
+  ): void {
+    if (version < holder.version) return;
+    if (version < (holder.least ?? 0)) return this.#questions.need(holder, now);
     const keys = new Set(entries.map(({ key }) => key));
-    for (const { key } of [...peer.entries(topic)])
-      if (!keys.has(key)) this.lists.setHeld(peer, topic, key, undefined);
-    const fits = entries.every((entry) => this.lists.setHeld(peer, topic, entry.key, entry));
-    peer.setVersion(topic, version);
-    if (!fits) peer.needs(topic);
-  }
-
-  // --- requests ---
-
-  #ask(topics: readonly string[], now: number, to?: string): void {
-    const id = ++this.#lastId;
-    this.#asks.set(id, { topics, at: now });
-    this.#output.ask(this.#version, id, topics, to);
-    if (!this.#isRemote) this.#asks.delete(id);
-  }
-
-  #askAll(peer: PeerProcess, now: number): void {
-    peer.askedAt = now;
-    for (const topics of this.#output.split(peer.unknown.keys())) this.#ask(topics, now, peer.id);
-  }
-
-  #repeatRequests(now: number): void {
-    for (const [id, { at }] of this.#asks) {
-      if (now - at < KEEP_ASKS_MS) break;
-      this.#asks.delete(id);
-    }
-    for (const peer of this.#peers.values()) {
-      peer.dropAnswers((id) => this.#asks.has(id) || peer.catchUp?.id === id);
-      if (peer.catchUp !== undefined) this.#catchUp(peer, now);
-      if (peer.unknown.size > 0 && now - peer.askedAt >= ASK_AGAIN_MS) this.#askAll(peer, now);
-    }
+    for (const key of [...holder.members.keys()])
+      if (!keys.has(key)) this.lists.setHeld(holder, key, undefined);
+    const fits = entries.every((entry) => this.lists.setHeld(holder, entry.key, entry));
+    holder.version = version;
+    holder.holds = holds;
+    if (fits) this.#questions.known(holder);
+    else this.#questions.need(holder, now + ASK_AGAIN_MS);
   }
 
   // --- other processes, and time ---
 
-  /** Call it several times a second. Removes the members of processes that have stopped, repeats requests, publishes changes. */
+  /** Call it several times a second. Removes the members of processes that have stopped, asks again, publishes changes. */
   tick(now: number): void {
     if (!this.#connection.isCutOff)
-      for (const peer of [...this.#peers.values()])
-        if (peer.leavesAt !== undefined && now >= peer.leavesAt) this.#remove(peer);
-    this.#repeatRequests(now);
+      for (const [peer, leavesAt] of this.#stopped) if (now >= leavesAt) this.#remove(peer);
     this.flush();
+    this.#questions.tick(now);
+    this.ask(now);
+    if (this.#connection.isCutOff) return;
+    for (const change of this.#unsent.values()) this.#output.change(change);
+    this.#unsent.clear();
   }
 
   /** The process is dead. One that has stopped told until when its members stay. */
-  gone(id: string): void {
-    const peer = this.#peers.get(id);
-    if (peer !== undefined && peer.leavesAt === undefined) this.#remove(peer);
+  gone(peer: string): void {
+    if (this.#stopped.has(peer)) return;
+    this.#gone.add(peer);
+    dropOldest(this.#gone);
+    this.#remove(peer);
   }
 
-  #remove(peer: PeerProcess): void {
+  #remove(peer: string): void {
+    if (this.#stopped.has(peer)) this.#stopped.set(peer, Number.POSITIVE_INFINITY);
+    this.#live.delete(peer);
+    const held = this.lists.heldBy(peer);
+    this.#questions.forget(peer);
     this.lists.remove(peer);
-    this.#output.listChanged(undefined);
+    for (const { topic } of held) this.#output.listChanged(topic);
   }
 
   /** Whether this process is cut off, or knows the others, may not be what it was. */
   connectionChanged(now: number): void {
-    const { isCutOff } = this.#connection;
-    if (isCutOff !== this.#wasCutOff) {
-      this.#wasCutOff = isCutOff;
-      for (const peer of this.#peers.values()) {
-        // Changes may have been missed.
-        if (peer.leavesAt === undefined) peer.isStale = true;
-        else if (!isCutOff) peer.leavesAt = Math.max(peer.leavesAt, now + RECONNECT_MS);
-      }
-    }
+    if (!this.#connection.isCutOff)
+      for (const [peer, leavesAt] of this.#stopped)
+        this.#stopped.set(peer, Math.max(leavesAt, now + RECONNECT_MS));
+    this.ask(now);
     this.#output.listChanged(undefined);
   }
 
   /** The process stops. Its members leave at `leavesAt`, unless they have joined another process until then. */
-  leaving(id: string, leavesAt: number): void {
-    const peer = this.#peers.get(id);
-    if (peer === undefined || this.#stopped.has(id)) return;
-    this.#stopped.add(id);
-    if (this.#stopped.size > MAX_PEERS)
-      for (const oldest of this.#stopped) if (this.#stopped.delete(oldest)) break;
-    peer.leavesAt = leavesAt;
-    peer.catchUp = undefined;
-    peer.unknown.clear();
-    peer.isStale = false;
-    this.#output.listChanged(undefined);
+  leaving(peer: string, leavesAt: number): void {
+    if (!this.#live.has(peer) || this.#stopped.has(peer)) return;
+    this.#stopped.set(peer, leavesAt);
+    dropOldest(this.#stopped);
+    this.#live.delete(peer);
+    this.#questions.forget(peer);
   }
+}
+
+function dropOldest(remembered: Set<string> | Map<string, number>): void {
+  if (remembered.size <= MAX_REMEMBERED) return;
+  for (const oldest of remembered.keys()) if (remembered.delete(oldest)) break;
 }

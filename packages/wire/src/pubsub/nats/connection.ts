@@ -6,12 +6,15 @@ export interface NatsConnection {
   readonly info?:
     | { readonly server_id: string; readonly max_payload?: number; readonly cluster?: string | undefined }
     | undefined;
-  /** Publishes to a subject. */
-  publish(subject: string, payload: string): void;
+  /** Publishes to a subject. Without a subscriber, the server sends an empty message to the subject `reply`. */
+  publish(subject: string, payload: string, options?: { reply?: string }): void;
   /** Subscribes to a subject. */
   subscribe(
     subject: string,
-    options: { callback: (error: Error | null, message: { string(): string }) => void },
+    options: {
+      /** Called with each message, or with an error. */
+      callback: (error: Error | null, message: { readonly subject: string; string(): string }) => void;
+    },
   ): NatsSubscription;
   /** Resolves when the server has replied to a ping sent now, and so has received everything sent before. */
   flush(): Promise<void>;

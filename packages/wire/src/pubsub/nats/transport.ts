@@ -22,6 +22,10 @@ export class NatsTransport implements Transport {
   readonly #topics = new Map<string, TopicSubscription>();
   readonly #ping: SelfPing;
   #pings: NatsSubscription | undefined;
+  /** What the server sends when a probe has no subscriber. */
+  #refusals: NatsSubscription | undefined;
+  #probes = 0;
+  readonly #refused = new Set<string>();
   /** Set when NATS is a cluster. */
   #propagation: NatsPropagation | undefined;
   #status: { stop?(): void } | undefined;
@@ -92,11 +96,26 @@ export class NatsTransport implements Transport {
     return this.#flushed();
   }
 
+  /** The server's refusal arrives before its reply to the ping that follows. */
+  async probe(topic: string, message: string): Promise<boolean> {
+    this.#start();
+    if (!this.isConnected) throw new Error("there is no connection to NATS");
+    const subject = `${this.#options.prefix}n.${this.#options.id}`;
+    this.#refusals ??= this.#connection.subscribe(`${subject}.*`, {
+      callback: (_, refusal) => this.#refused.add(refusal.subject),
+    });
+    const reply = `${subject}.${++this.#probes}`;
+    this.#connection.publish(this.#subject(topic), message, { reply });
+    await this.#flushed();
+    return !this.#refused.delete(reply);
+  }
+
   async close(): Promise<void> {
     this.#ping.stop();
     this.#status?.stop?.();
     this.#propagation?.close();
     this.#pings?.unsubscribe();
+    this.#refusals?.unsubscribe();
     for (const [topic, entry] of this.#topics) this.#remove(topic, entry);
   }
 

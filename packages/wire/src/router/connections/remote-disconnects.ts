@@ -11,6 +11,7 @@ import { isCloseCode } from "./close-code.ts";
 import { type DisconnectMatch, type DisconnectOptions, isPlainMatch } from "./disconnect.ts";
 
 const DISCONNECT = "$ws:disconnect";
+const PREFIX = `{"type":"${DISCONNECT}"`;
 /** After this, `disconnect()` rejects, so that the caller knows that connections may still be open. */
 const PUBLISH_TIMEOUT_MS = 5_000;
 /** All processes reconnect to a restored broker within this time: NATS clients retry every 2 s. */
@@ -176,6 +177,7 @@ export class RemoteDisconnects implements PeerReader {
 }
 
 function parse(frame: string): Record<string, unknown> | undefined {
+  if (!frame.startsWith(PREFIX)) return undefined;
   try {
     const message: unknown = JSON.parse(frame);
     return isObject(message) ? message : undefined;
