@@ -8,8 +8,8 @@ import { Search } from "./search.ts";
 /** What is not answered is asked again after this time, then after twice as long each time, up to the longest. */
 export const ASK_AGAIN_MS = 1_000;
 const LONGEST_MS = 16_000;
-/** How long answers to a question count. */
-const KEEP_ASKED_MS = 5_000;
+/** How long answers to a question count: an answer of a busy process may come after the question was repeated. */
+const KEEP_ASKED_MS = 20_000;
 
 /** Sends questions. */
 export interface QuestionOutput {
@@ -36,6 +36,8 @@ interface Ask {
 
 /** The parts of an answer that have arrived. */
 interface Collected {
+  /** Parts of two answers to one question do not mix. */
+  readonly version: number;
   readonly parts: Set<number>;
   readonly rooms: Map<string, Answer>;
 }
@@ -101,12 +103,17 @@ export class Questions {
     if (!this.#searches.has(search)) return;
     search.isAsked = true;
     search.dueAt = now + backoff(search.attempts++);
+    const before = search.waiting;
     search.waiting = new Map();
-    const messages = [...peers].flatMap((peer) => this.#messages(peer, search.topics, search, now));
-    for (const { id, peer } of messages) {
-      const ids = search.waiting.get(peer);
-      if (ids === undefined) search.waiting.set(peer, new Set([id]));
-      else ids.add(id);
+    const messages = [...peers].flatMap((peer) => {
+      const unanswered = before?.get(peer);
+      if (unanswered === undefined) return this.#messages(peer, search.topics, search, now);
+      return [...unanswered].flatMap(([id, topics]) => this.#messages(peer, topics, search, now, id));
+    });
+    for (const { id, rooms, peer } of messages) {
+      const unanswered = search.waiting.get(peer) ?? new Map<number, readonly string[]>();
+      const topics = rooms.map(({ topic }) => topic);
+      search.waiting.set(peer, unanswered.set(id, topics));
     }
     for (const { id, rooms, peer } of messages) this.#output.ask(id, rooms, peer);
     if (search.waiting.size === 0) this.#end(search);
@@ -183,20 +190,31 @@ export class Questions {
 
   // --- questions and answers ---
 
-  #messages(peer: string, topics: Iterable<string>, search: Search | undefined, now: number): Ask[] {
+  /** With an id, the message is repeated: a late answer to the first one counts. */
+  #messages(
+    peer: string,
+    topics: Iterable<string>,
+    search: Search | undefined,
+    now: number,
+    id?: number,
+  ): Ask[] {
     const questions: Question[] = [];
     for (const topic of topics) {
       const question = this.#question(topic, peer);
       if (question !== undefined) questions.push(question);
     }
-    return splitQuestions(questions).map((rooms) => {
+    const parts = splitQuestions(questions);
+    return parts.map((rooms) => {
       const asked = rooms.map(({ topic }) => topic);
-      return { id: this.#remember(asked, search, now), rooms, peer };
+      const repeated = parts.length === 1 ? id : undefined;
+      return { id: this.#remember(asked, search, now, repeated), rooms, peer };
     });
   }
 
-  #remember(topics: readonly string[], search: Search | undefined, now: number): number {
-    const id = ++this.#lastId;
+  #remember(topics: readonly string[], search: Search | undefined, now: number, repeated?: number): number {
+    const id = repeated ?? ++this.#lastId;
+    // Oldest first.
+    this.#asked.delete(id);
     this.#asked.set(id, { topics, search, at: now });
     return id;
   }
@@ -215,11 +233,14 @@ export class Questions {
 
   /** The answer once all its parts are there; undefined also when it was not asked for. */
   collect(message: PresenceMessage & { is: "answer" }): Answered | undefined {
-    const { from, id, part, parts } = message;
+    const { from, id, part, parts, version } = message;
     const asked = this.#asked.get(id);
     if (asked === undefined) return undefined;
     const name = `${id} ${from}`;
-    const collected: Collected = this.#collected.get(name) ?? { parts: new Set(), rooms: new Map() };
+    const known = this.#collected.get(name);
+    if (known !== undefined && known.version > version) return undefined;
+    const collected: Collected =
+      known?.version === version ? known : { version, parts: new Set(), rooms: new Map() };
     if (collected.parts.has(part)) return undefined;
     this.#collected.set(name, collected);
     collected.parts.add(part);
