@@ -20,6 +20,8 @@ export class MemberList {
   readonly holders: Map<string, Holder> = new Map();
   /** Those that must end before all holders are known. */
   readonly searches: Set<Search> = new Set();
+  /** Answers to this question and earlier ones do not count: changes after them may be missing. */
+  missedAfter = 0;
 
   constructor(topic: string) {
     this.topic = topic;

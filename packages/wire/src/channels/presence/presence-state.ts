@@ -146,8 +146,11 @@ export class PresenceState {
   missed(topic: string | undefined, now: number): void {
     if (!this.#isRemote) return;
     for (const missed of topic === undefined ? [...this.lists.topics] : [topic]) {
+      const list = this.lists.get(missed);
+      if (list === undefined) continue;
       this.refused(missed);
-      for (const holder of this.lists.get(missed)?.holders.values() ?? []) {
+      list.missedAfter = this.#questions.lastId;
+      for (const holder of list.holders.values()) {
         if (!holder.holds || this.#stopped.has(holder.peer)) continue;
         holder.attempts = 0;
         this.#questions.need(holder, now + ASK_AGAIN_MS);
@@ -232,6 +235,7 @@ export class PresenceState {
     if (answered === undefined) return;
     for (const topic of answered.topics) {
       const list = this.lists.get(topic);
+      if (list !== undefined && message.id <= list.missedAfter) continue;
       const answer = answered.rooms.get(topic);
       const holder = list?.holders.get(message.from);
       if (list !== undefined && answer !== undefined) this.#learn(list, message.from, answer, now);

@@ -74,6 +74,11 @@ export class Questions {
     this.#live = live;
   }
 
+  /** The number of the last question. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
   // --- searches: who holds a room ---
 
   begin(topics: Iterable<string>, now: number): Search {
