@@ -1,8 +1,8 @@
 /** Changed rows of one table, found by their versions in PostgreSQL. */
 import { createPostgresDatabase } from "@halyard/services";
+import { openPool } from "@halyard/services/postgres-pool";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
-import { Pool } from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { createTableVersions } from "../src/watched/table-versions.ts";
 import { FieldRow } from "../src/watched/watched-fields.ts";
@@ -13,8 +13,7 @@ const IDS = ["plain", 'a"quote', "back\\slash", "com,ma", "{brace}", "NULL", "tw
 /** A host with users, whose table and columns may have names of their own. */
 async function setUp(user: BetterAuthOptions["user"] = {}, generateId: "uuid" | false = false) {
   const { url, drop } = await createPostgresDatabase();
-  const pool = new Pool({ connectionString: url, max: 2 });
-  pool.on("error", () => {});
+  const pool = openPool({ connectionString: url, max: 2 });
   onTestFinished(async () => {
     await pool.end();
     await drop();

@@ -6,8 +6,9 @@ import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createPostgresDatabase, sized } from "@halyard/services";
 import { recordEvidence } from "@halyard/services/evidence";
+import { openPool } from "@halyard/services/postgres-pool";
 import { getMigrations } from "better-auth/db/migration";
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { fleetOptions } from "../fleet-options.ts";
 
@@ -64,8 +65,7 @@ const PROGRAM = new URL("../fixtures/fleet.ts", import.meta.url).pathname;
 /** Sessions of as many users, some of them members of the organization that is active. */
 async function createFleet(hasOrganizations: boolean): Promise<{ url: string; pool: Pool }> {
   const { url, drop } = await createPostgresDatabase();
-  const pool = new Pool({ connectionString: url, max: 1 });
-  pool.on("error", () => {});
+  const pool = openPool({ connectionString: url, max: 1 });
   onTestFinished(async () => {
     await pool.end();
     await drop();
