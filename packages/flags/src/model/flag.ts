@@ -105,4 +105,4 @@ export type CreateFeatureFlagInput = {
 }[FlagType];
 
 /** The input that updates a flag. An absent field keeps its value; `null` clears an optional field. */
-export type FeatureFlagPatch = EntityPatch<typeof FLAG_FIELDS>;
+export interface FeatureFlagPatch extends EntityPatch<typeof FLAG_FIELDS> {}

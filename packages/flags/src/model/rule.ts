@@ -34,4 +34,4 @@ export type FlagRule = Entity<typeof RULE_FIELDS>;
 export type FlagRuleInput = EntityInput<typeof RULE_FIELDS>;
 
 /** The input that updates a rule. An absent field keeps its value; `null` clears an optional field. */
-export type FlagRulePatch = EntityPatch<typeof RULE_FIELDS>;
+export interface FlagRulePatch extends EntityPatch<typeof RULE_FIELDS> {}

@@ -28,4 +28,4 @@ export type FlagSegment = Entity<typeof SEGMENT_FIELDS>;
 export type FlagSegmentInput = EntityInput<typeof SEGMENT_FIELDS>;
 
 /** The input that updates a segment. An absent field keeps its value; `null` clears an optional field. */
-export type FlagSegmentPatch = EntityPatch<typeof SEGMENT_FIELDS>;
+export interface FlagSegmentPatch extends EntityPatch<typeof SEGMENT_FIELDS> {}
