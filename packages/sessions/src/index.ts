@@ -4,7 +4,7 @@ import { connectFeed } from "./changes/announcements.ts";
 import type { AuthInstance, RequestCredentials } from "./identify/auth-instance.ts";
 import type { SessionCaller } from "./identify/session-caller.ts";
 import { sessionsOf } from "./identify/sessions.ts";
-import type { SessionListener } from "./watched/live-session.ts";
+import type { SessionListener } from "./watched/session-listener.ts";
 
 export type { Bus as SessionBus, BusListener as SessionBusListener } from "@halyard/base";
 export type { AuthInstance, RequestCredentials } from "./identify/auth-instance.ts";
@@ -17,7 +17,7 @@ export type {
   SessionRow,
   UserRow,
 } from "./identify/session-caller.ts";
-export type { EndReason, SessionListener } from "./watched/live-session.ts";
+export type { EndReason, SessionListener } from "./watched/session-listener.ts";
 
 /**
  * The caller of a request: from its session cookie, or from a bearer or one-time token. Undefined without a session that

@@ -1,25 +1,7 @@
 /** A session that this process follows. */
-import type { AuthInstance } from "../identify/auth-instance.ts";
-import type { SessionCaller, SessionChange, SessionReading } from "../identify/session-caller.ts";
+import type { SessionReading } from "../identify/session-caller.ts";
+import type { SessionListener } from "./session-listener.ts";
 import { WatchedRow } from "./watched-rows.ts";
-
-/**
- * Why a session no longer counts. `ended`: it was deleted or has expired, or its user is gone or banned. `unavailable`: it
- * has changed, and the session store did not respond since.
- */
-export type EndReason = "ended" | "unavailable";
-
-/** Receives what happens to a session. */
-export interface SessionListener<Auth extends AuthInstance = AuthInstance> {
-  /** The session holds: called once, before `followCaller` resolves. */
-  current?(caller: SessionCaller<Auth>): void;
-  /** The session holds, with another user, role or organization. */
-  changed(change: SessionChange<Auth>): void;
-  /** The session was renewed until `expiresAt`, in ms since epoch. */
-  renewed?(expiresAt: number): void;
-  /** The session no longer counts. No other call follows. */
-  ended(reason: EndReason): void;
-}
 
 /** Shared by all sessions without listeners. */
 const NO_LISTENERS: readonly SessionListener[] = [];

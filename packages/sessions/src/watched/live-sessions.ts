@@ -2,8 +2,9 @@
 import type { ChangeFeed } from "../changes/change-feed.ts";
 import { isIdentityChange } from "../changes/identity-change.ts";
 import { changedParts, type SessionCaller, type SessionReading } from "../identify/session-caller.ts";
-import { type EndReason, LiveSession, type SessionListener } from "./live-session.ts";
+import { LiveSession } from "./live-session.ts";
 import { SessionIndex, subjectsOf } from "./session-index.ts";
+import type { EndReason, SessionListener } from "./session-listener.ts";
 import type { SessionName, SessionReader } from "./session-reader.ts";
 import { type Comparison, WatchedRows } from "./watched-rows.ts";
 
