@@ -275,3 +275,24 @@ test("rounds continue while sessions are read without a pause", async () => {
   await vi.advanceTimersByTimeAsync(20);
   await sessions.rows.settled();
 });
+
+test("no round follows once they were stopped, also while one is running", async () => {
+  const { reconciliation, add, store } = setUp();
+  vi.useFakeTimers({ toFake: ["performance", "Date", "setTimeout", "clearTimeout"] });
+  await add(600, true);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const count = store.count.getMockImplementation();
+  store.count.mockImplementationOnce(async (...query) => {
+    await promise;
+    return (await count?.(...query)) ?? 0;
+  });
+  reconciliation.start();
+  await vi.advanceTimersByTimeAsync(4000);
+  expect(store.count).toHaveBeenCalled();
+  reconciliation.stop();
+  resolve();
+  await vi.advanceTimersByTimeAsync(20);
+  store.count.mockClear();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(store.count).not.toHaveBeenCalled();
+});

@@ -82,6 +82,7 @@ export class Reconciliation {
     const startedAtMs = performance.now();
     // The next round tries again; rows keep their last state while the store does not respond.
     await this.#compare().catch(this.#report);
+    if (!this.#isRunning) return;
     if (this.#kinds.every(({ size }) => size === 0)) this.#isRunning = false;
     else {
       const waitMs = this.#kinds.some(({ isDown }) => isDown) ? RETRY_DOWN_MS : this.#intervalMs;
