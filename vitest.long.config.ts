@@ -18,6 +18,7 @@ export default defineConfig({
       "packages/flags/test/client/no-flash.test.ts",
       "packages/flags/test/engine/{agreement,distribution,hostile-patterns}.test.ts",
       "packages/wire/test/hostile-frames.test.ts",
+      "packages/wire/test/presence-model.test.ts",
       "packages/wire/test/client/{late-handlers,properties}.test.ts",
       "packages/wire/test/settlement-asks.test.ts",
       "packages/wire/test/streams-size.test.ts",

@@ -137,16 +137,18 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     return added.confirming;
   }
 
-  async enter(name: string, subscriber: Subscriber, frame: string): Promise<boolean | undefined> {
+  async enter(name: string, subscriber: Subscriber, frame: () => string): Promise<boolean | undefined> {
     const probe = this.#transport.probe?.bind(this.#transport);
     const isFirst = !this.#topics.has(name);
     // Sent before the subscription: the broker then knows of others only.
-    const probing = probe && isFirst ? this.#carryFrame(name, frame, probe) : undefined;
+    const probing = probe && isFirst ? this.#carryFrame(name, frame(), probe) : undefined;
     await this.subscribe(name, subscriber);
     const probed = await probing;
     if (probed?.ok && probed.reply) return true;
+    // It left in the meantime.
+    if (!this.#topics.get(name)?.subscribers.has(subscriber)) return undefined;
     // Others may enter at the same time: each must receive the frame of one that came later.
-    const carried = await this.#carryFrame(name, frame, this.#transport.publish.bind(this.#transport));
+    const carried = await this.#carryFrame(name, frame(), this.#transport.publish.bind(this.#transport));
     if ((this.#topics.get(name)?.subscribers.size ?? 0) > 1) return true;
     if (!carried.ok) return undefined;
     if (typeof carried.reply === "number") return carried.reply > 1;

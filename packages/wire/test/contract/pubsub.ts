@@ -216,8 +216,8 @@ export function pubsubContract(
       const topic = "$with/$c/a room {with} braces";
       // A pub/sub that has no broker, or cannot tell, has no such method.
       if (ends.near.enter === undefined) return;
-      expect(await ends.near.enter(topic, first, "first")).toBe(false);
-      expect(await ends.far.enter?.(topic, second, "second")).toBe(true);
+      expect(await ends.near.enter(topic, first, () => "first")).toBe(false);
+      expect(await ends.far.enter?.(topic, second, () => "second")).toBe(true);
       await expect.poll(() => first.frames, POLL).toContain("second");
       await ends.near.publish(topic, "both", {});
       for (const listener of [first, second])
@@ -225,7 +225,41 @@ export function pubsubContract(
       await ends.near.unsubscribe(topic, first);
       await ends.far.unsubscribe(topic, second);
       await settled(ends, topic);
-      expect(await ends.far.enter?.(topic, second, "third")).toBe(false);
+      expect(await ends.far.enter?.(topic, second, () => "third")).toBe(false);
+    });
+
+    test("what is carried on entering a topic tells what holds when it is sent", async () => {
+      const ends = await open();
+      const [first, second] = [new Listener(), new Listener()];
+      if (ends.near.enter === undefined) return;
+      await ends.far.subscribe("$with/room", second);
+      await settled(ends, "$with/room");
+      let members = "none";
+      const entered = ends.near.enter("$with/room", first, () => members);
+      const joined = ends.near.publish("$with/room", "ann joined", {});
+      members = "ann";
+      await Promise.all([entered, joined]);
+      await settled(ends, "$with/room");
+      const { frames } = second;
+      expect(frames.slice(frames.indexOf("ann joined") + 1)).not.toContain("none");
+    });
+
+    test("one that leaves a topic while it enters carries nothing more", async () => {
+      const ends = await open();
+      const [first, second] = [new Listener(), new Listener()];
+      if (ends.near.enter === undefined) return;
+      await ends.far.subscribe("$with/room", second);
+      await settled(ends, "$with/room");
+      let isHere = true;
+      const seen: boolean[] = [];
+      const entered = ends.near.enter("$with/room", first, () => {
+        seen.push(isHere);
+        return "entered";
+      });
+      isHere = false;
+      await ends.near.unsubscribe("$with/room", first);
+      await entered.catch(() => undefined);
+      expect(seen).not.toContain(false);
     });
 
     test("of two that enter a topic at the same time, one receives the frame of the other", async () => {
@@ -234,8 +268,8 @@ export function pubsubContract(
       for (let i = 0; i < 20; i++) {
         const [here, there] = [new Listener(), new Listener()];
         const entered = await Promise.all([
-          near.enter(`$with/${i}`, here, "near"),
-          far.enter(`$with/${i}`, there, "far"),
+          near.enter(`$with/${i}`, here, () => "near"),
+          far.enter(`$with/${i}`, there, () => "far"),
         ]);
         const hear = async () =>
           entered.includes(true) || here.frames.includes("far") || there.frames.includes("near");

@@ -128,20 +128,21 @@ export class PresenceExchange implements PresenceOutput, PeerReader {
 
   // --- as the output of the state ---
 
-  seek(question: Question, id: number, search: Search): void {
-    void this.#seek(question.topic, encodeAsk(this.#id, id, [question]), search);
+  seek(topic: string, id: number, search: Search): void {
+    void this.#seek(topic, id, search);
   }
 
   /** Synchronous when the pub/sub is: servers of one process answer within the call. */
-  async #seek(topic: string, text: string, search: Search): Promise<void> {
+  async #seek(topic: string, id: number, search: Search): Promise<void> {
     const pubsub = this.#pubsub;
+    const ask = (): string => encodeAsk(this.#id, id, this.state.questionsAbout(topic));
     let hasOthers: boolean | undefined = this.isRemote ? undefined : false;
     try {
-      if (pubsub?.enter !== undefined) hasOthers = await pubsub.enter(companionOf(topic), this.#rooms, text);
+      if (pubsub?.enter !== undefined) hasOthers = await pubsub.enter(companionOf(topic), this.#rooms, ask);
       else if (pubsub !== undefined) {
         const confirmed = pubsub.subscribe(companionOf(topic), this.#rooms);
         if (confirmed !== undefined) await confirmed;
-        if (!this.isRemote) void pubsub.publish(companionOf(topic), text, {});
+        if (!this.isRemote) void pubsub.publish(companionOf(topic), ask(), {});
       }
       this.state.sought(search, hasOthers, this.#clock.now());
     } catch {

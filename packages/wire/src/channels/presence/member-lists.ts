@@ -51,14 +51,14 @@ export class MemberLists {
     return this.#lists.get(topic);
   }
 
-  /** Returns false when the topic was watched already. */
-  watch(topic: string): boolean {
-    if (this.#lists.has(topic)) return false;
+  /** The new list; undefined when the topic was watched already. */
+  watch(topic: string): MemberList | undefined {
+    if (this.#lists.has(topic)) return undefined;
     const list = new MemberList(topic);
     for (const entry of this.own.entries(topic)) list.roster.changed(entry.key, undefined, entry);
     this.#lists.set(topic, list);
     this.own.hold(topic);
-    return true;
+    return list;
   }
 
   unwatch(topic: string): void {

@@ -7,7 +7,7 @@ import type { Entry } from "./entry.ts";
 import type { Holder } from "./holder.ts";
 import { type MemberList, MemberLists } from "./member-lists.ts";
 import type { RoomChange } from "./own-members.ts";
-import type { Answer, PresenceMessage } from "./presence-message.ts";
+import type { Answer, PresenceMessage, Question } from "./presence-message.ts";
 import { ASK_AGAIN_MS, type QuestionOutput, Questions } from "./questions.ts";
 import type { Search } from "./search.ts";
 
@@ -72,7 +72,10 @@ export class PresenceState {
 
   /** Learns the members of the topic in other processes, from now on. */
   watch(topic: string): void {
-    if (!this.lists.watch(topic)) return;
+    const list = this.lists.watch(topic);
+    if (list === undefined) return;
+    // Answers to questions of an earlier time do not count.
+    list.missedAfter = this.#questions.lastId;
     this.#wanted.add(topic);
     this.#unsent.delete(topic);
   }
@@ -103,6 +106,13 @@ export class PresenceState {
     if (!isMany) for (const topic of wanted) this.#questions.seek(topic, now);
     else if (this.#connection.isSettled) this.#output.enter(this.#questions.begin(wanted, now));
     this.#questions.askHolders(now);
+  }
+
+  /** What is asked on the topic, once it is subscribed: until then, members may join and leave. */
+  questionsAbout(topic: string): Question[] {
+    this.flush();
+    const question = this.#questions.question(topic);
+    return question === undefined ? [] : [question];
   }
 
   /** The topics of the search are subscribed: all live processes are asked. */

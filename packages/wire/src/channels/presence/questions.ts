@@ -14,7 +14,7 @@ const KEEP_ASKED_MS = 20_000;
 /** Sends questions. */
 export interface QuestionOutput {
   /** Subscribes to the room's topic and asks there. Tells `sought` whether another process has received it, or `refused`. */
-  seek(question: Question, id: number, search: Search): void;
+  seek(topic: string, id: number, search: Search): void;
   ask(id: number, rooms: readonly Question[], to: string): void;
   /** The list of this topic, or whether it is complete, may have changed. Undefined: of all topics. */
   listChanged(topic: string | undefined): void;
@@ -91,8 +91,7 @@ export class Questions {
   /** Asks on the room's own topic. */
   seek(topic: string, now: number): void {
     const search = this.begin([topic], now);
-    const question = this.#question(topic);
-    if (question !== undefined) this.#output.seek(question, this.#remember([topic], search, now), search);
+    this.#output.seek(topic, this.#remember([topic], search, now), search);
   }
 
   /** Whether another process has received the question; undefined when the broker cannot tell. */
@@ -205,7 +204,7 @@ export class Questions {
   ): Ask[] {
     const questions: Question[] = [];
     for (const topic of topics) {
-      const question = this.#question(topic, peer);
+      const question = this.question(topic, peer);
       if (question !== undefined) questions.push(question);
     }
     const parts = splitQuestions(questions);
@@ -224,8 +223,8 @@ export class Questions {
     return id;
   }
 
-  /** The question about a room for one holder, or for all. */
-  #question(topic: string, peer?: string): Question | undefined {
+  /** The question about a room for one holder, or for all, as of now. */
+  question(topic: string, peer?: string): Question | undefined {
     const list = this.#lists.get(topic);
     const own = this.#lists.own.stateOf(topic);
     if (list === undefined || own === undefined) return undefined;

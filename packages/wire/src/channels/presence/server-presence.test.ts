@@ -54,9 +54,9 @@ class Line implements PubSub {
     if (isUp) for (const subscriber of new Set(this.#topics.values())) subscriber.missed?.(undefined);
   }
 
-  async enter(topic: string, subscriber: Subscriber, frame: string): Promise<boolean | undefined> {
+  async enter(topic: string, subscriber: Subscriber, frame: () => string): Promise<boolean | undefined> {
     this.subscribe(topic, subscriber);
-    const { ok } = this.publish(topic, frame);
+    const { ok } = this.publish(topic, frame());
     const receivers = [...this.#lines].filter((line) => line.isUp && line.#topics.has(topic));
     return ok ? receivers.length > 1 : undefined;
   }
