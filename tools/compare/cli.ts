@@ -1,6 +1,6 @@
 /**
- * `npm run compare -- <commit>`: runs the same requests, admin writes and session changes in the packages of a commit and
- * in those of this checkout, and prints what differs. `--small` takes seconds instead of minutes.
+ * `npm run compare -- <commit>`: does the same in the packages of a commit and in those of this checkout, and prints what
+ * differs. `--small` takes seconds instead of minutes.
  */
 import { parseArgs } from "node:util";
 import { formatDuration } from "../process.ts";

@@ -1,6 +1,6 @@
 /**
  * Preloaded into a program of this checkout. Every package that the program and the helpers of tests import is resolved
- * from the build in HALYARD_BUILD, so that the same program runs with the packages of another commit.
+ * from the build in HALYARD_BUILD, so that the same program runs with the packages of another commit; but not the services.
  */
 import { registerHooks } from "node:module";
 import { join } from "node:path";
@@ -20,7 +20,8 @@ function isOwn(url: string | undefined): boolean {
 
 registerHooks({
   resolve(specifier, context, next) {
-    const isPackage = /^(?:@?[a-z])/.test(specifier) && !/^(?:node|file|data):/.test(specifier);
+    const isPackage =
+      /^(?:@?[a-z])/.test(specifier) && !/^(?:node:|file:|data:|@halyard\/services\b)/.test(specifier);
     if (!isOwn(context.parentURL)) return next(specifier, context);
     const resolved = next(specifier, isPackage ? { ...context, parentURL } : context);
     if (build !== root && isOwn(resolved.url) && /\/packages\/[^/]+\/src\//.test(resolved.url)) {

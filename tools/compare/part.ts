@@ -30,7 +30,7 @@ export interface Run<Facts> {
   readonly stored: Stored;
   readonly facts: Facts;
   readonly seed: number;
-  /** The number of evaluations, writes or changes. */
+  /** The number of evaluations, writes, changes or histories. */
   readonly size: number;
   record(entry: Entry): void;
 }
@@ -44,11 +44,12 @@ export interface Part<Facts> {
   run(run: Run<Facts>): Promise<void>;
 }
 
-/** The parts, with the number of evaluations, writes or changes of each. */
+/** The parts, with the number of evaluations, writes, changes or histories of each. */
 export const SIZES = {
   evaluations: { full: 50_000, small: 300 },
   "admin-writes": { full: 1_000, small: 150 },
   "session-changes": { full: 2_000, small: 60 },
+  presence: { full: 500, small: 5 },
 } as const;
 
 export type PartName = keyof typeof SIZES;

@@ -3,6 +3,7 @@ import { createWriteStream, readFileSync } from "node:fs";
 import type { Entry, Order, Part, PartName, Prepared } from "./part.ts";
 import { adminWrites } from "./parts/admin-writes.ts";
 import { evaluations } from "./parts/evaluations.ts";
+import { presence } from "./parts/presence.ts";
 import { sessionChanges } from "./parts/session-changes.ts";
 import { openStored } from "./stored.ts";
 
@@ -11,6 +12,7 @@ const PARTS: Readonly<Record<PartName, Part<unknown>>> = {
   evaluations: evaluations as Part<unknown>,
   "admin-writes": adminWrites as Part<unknown>,
   "session-changes": sessionChanges as Part<unknown>,
+  presence: presence as Part<unknown>,
 };
 
 const order: Order = JSON.parse(process.argv[2] ?? "");

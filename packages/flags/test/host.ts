@@ -3,12 +3,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { apiKey } from "@better-auth/api-key";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
-import { closeFeatureFlags, type FeatureFlagsOptions } from "@halyard/flags";
+import { closeFeatureFlags, type FeatureFlagsOptions, featureFlags } from "@halyard/flags";
 import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { toNodeHandler } from "better-auth/node";
 import { admin, bearer, type OrganizationOptions, organization } from "better-auth/plugins";
-import { type Bounds, createPlugin } from "../src/server/plugin.ts";
+import type { Bounds } from "../src/server/plugin.ts";
 
 type AdminOptions = Parameters<typeof admin>[0];
 
@@ -69,7 +69,7 @@ export interface RequestOptions {
 export const PASSWORD = "correct horse battery";
 
 /** The type is inferred, because tests check the type of `auth.api` that users get. */
-function createAuth(baseURL: string, options: HostOptions) {
+function createAuth(baseURL: string, options: HostOptions, plugin: ReturnType<typeof featureFlags>) {
   const { database, cookieCache = false, keysAreSessions = false, log } = options;
   const keys = { rateLimit: { enabled: false }, enableSessionForAPIKeys: keysAreSessions };
   return betterAuth({
@@ -106,11 +106,18 @@ function createAuth(baseURL: string, options: HostOptions) {
         { ...keys, configId: "default" },
         { ...keys, configId: "organization", references: "organization", enableSessionForAPIKeys: false },
       ]),
-      createPlugin(options.flags ?? {}, options.bounds),
+      plugin,
       // The type of `auth.api` does not depend on them.
       ...((options.plugins ?? []) as []),
     ],
   });
+}
+
+/** A comparison with another build has only what that build exports. */
+async function createPlugin({ flags = {}, bounds }: HostOptions) {
+  if (bounds === undefined) return featureFlags(flags);
+  const plugin = await import("../src/server/plugin.ts");
+  return plugin.createPlugin(flags, bounds);
 }
 
 export type Auth = ReturnType<typeof createAuth>;
@@ -139,7 +146,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   let handle: ReturnType<typeof toNodeHandler> | undefined;
   const server = createServer((request, response) => void handle?.(request, response));
   const origin = await listen(server);
-  const auth = createAuth(origin, options);
+  const auth = createAuth(origin, options, await createPlugin(options));
   if (options.migrate !== false) await (await getMigrations(auth.options)).runMigrations();
   handle = toNodeHandler(auth);
   const { adapter } = await auth.$context;
