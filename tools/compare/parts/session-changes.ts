@@ -238,10 +238,12 @@ class Stage {
       const seen = { here: followed.here.take(), cached: await this.#cached(followed.scene) };
       entries.push({ about: `${followed.scene.ann.email} by SQL: ${name}`, seen });
     }
-    // What the other process saw of several changes depends on the time of its comparison.
+    // What the other process saw of several changes depends on the time of its comparison: so do fields of the session
+    // that say nothing about the caller, as an organization of which the user is no member.
     for (const { scene, there } of all) {
       there.take();
-      entries.push({ about: `${scene.ann.email} in another process`, seen: [there.caller, there.end] });
+      const seen = [there.caller && summaryOf(there.caller, there.caller.user), there.end];
+      entries.push({ about: `${scene.ann.email} in another process`, seen });
     }
     this.#retired = [];
     return entries;
