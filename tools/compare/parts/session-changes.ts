@@ -125,7 +125,8 @@ class Follower {
 
   /** One change may arrive in several calls. */
   take(): unknown {
-    const news = { parts: [...new Set(this.#parts)].sort(), end: this.end, caller: this.caller };
+    const caller = this.caller && comparable(this.caller);
+    const news = { parts: [...new Set(this.#parts)].sort(), end: this.end, caller };
     this.#parts = [];
     this.#calls = 0;
     return news;
@@ -238,11 +239,10 @@ class Stage {
       const seen = { here: followed.here.take(), cached: await this.#cached(followed.scene) };
       entries.push({ about: `${followed.scene.ann.email} by SQL: ${name}`, seen });
     }
-    // What the other process saw of several changes depends on the time of its comparison: so do fields of the session
-    // that say nothing about the caller, as an organization of which the user is no member.
+    // What the other process saw of several changes depends on the time of its comparison.
     for (const { scene, there } of all) {
       there.take();
-      const seen = [there.caller && summaryOf(there.caller, there.caller.user), there.end];
+      const seen = [there.caller && comparable(there.caller), there.end];
       entries.push({ about: `${scene.ann.email} in another process`, seen });
     }
     this.#retired = [];
@@ -311,7 +311,8 @@ class Stage {
 
   async #find({ ann }: Scene): Promise<unknown> {
     const { host } = this.#options;
-    return (await findCaller(host.auth, { headers: host.headers(ann) })) ?? null;
+    const found = await findCaller(host.auth, { headers: host.headers(ann) });
+    return found === undefined ? null : "session" in found ? comparable(found) : found;
   }
 
   /** Undefined when the session does not hold. */
@@ -353,6 +354,15 @@ class Stage {
         attributes?.organizationRole === truth?.organizationRole,
     );
   }
+}
+
+/**
+ * Who leaves an organization is removed from it by one write, and the session is changed by a second one. The time of the
+ * reading decides whether a caller without an organization shows the one that was left.
+ */
+function comparable(caller: SessionCaller): SessionCaller {
+  if (caller.organizationId !== undefined) return caller;
+  return { ...caller, session: { ...caller.session, activeOrganizationId: null } };
 }
 
 function summaryOf({ role, organizationId, organizationRole }: Partial<Truth>, user: object): unknown[] {
