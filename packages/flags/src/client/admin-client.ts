@@ -1,4 +1,5 @@
 /** Implements the admin helpers, `authClient.featureFlags.admin.*`, as a separate plugin, so that other pages do not load it. */
+import type { AdminAnswers } from "../model/admin-answers.ts";
 import type { AuditEntry } from "../model/audit.ts";
 import type { ExplainFeatureFlagInput, FlagExplanation } from "../model/evaluation.ts";
 import type {
@@ -26,7 +27,7 @@ import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/s
 import type { FlagStats, FlagUsage } from "../model/stats.ts";
 import type { FeatureFlagStatsQuery, FeatureFlagUsageQuery } from "../model/stats-query.ts";
 import type { WithWarnings } from "../model/warning.ts";
-import { reviveDates } from "./dates.ts";
+import { type Revived, reviveDates } from "./dates.ts";
 import {
   type AuthClientOptions,
   type AuthFetch,
@@ -256,21 +257,25 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
     getActions($fetch, _store, options) {
       const transport = createTransport($fetch, options);
 
-      async function call<Data>(method: Method, path: string, more: RequestOptions = {}): Result<Data> {
-        const result = await transport.request<Data>(ADMIN + path, { ...more, method });
-        if (result.error === null) return { data: reviveDates(result.data), error: null };
-        return { data: null, error: explainMissingMethod(method, result.error) };
+      async function call<M extends Method, Path extends KnownPath<M>>(
+        method: M,
+        path: Path,
+        more: RequestOptions = {},
+      ): Result<AnswerOf<M, Path>> {
+        const { data, error } = await transport.request<unknown>(ADMIN + path, { ...more, method });
+        if (error !== null) return { data: null, error: explainMissingMethod(method, error) };
+        return { data: reviveDates(data) as AnswerOf<M, Path>, error };
       }
-      const get = <Data>(path: string, query: object = {}): Result<Data> => call("GET", path, { query });
-      const post = <Data>(
-        path: string,
+      const get = <Path extends KnownPath<"GET">>(path: Path, query: object = {}) =>
+        call("GET", path, { query });
+      const post = <Path extends KnownPath<"POST">>(
+        path: Path,
         body: object,
         options?: OrganizationOptions & ChangeOptions,
-      ): Result<Data> => call("POST", path, { body, ...requestOf(options) });
-      const patch = <Data>(path: string, body: object, options?: VersionOptions): Result<Data> =>
+      ) => call("POST", path, { body, ...requestOf(options) });
+      const patch = <Path extends KnownPath<"PATCH">>(path: Path, body: object, options?: VersionOptions) =>
         call("PATCH", path, { body, ...requestOf(options) });
-      const remove = (path: string, options?: VersionOptions): Result<null> =>
-        call("DELETE", path, requestOf(options));
+      const remove = (path: string, options?: VersionOptions) => call("DELETE", path, requestOf(options));
 
       const admin: FeatureFlagsAdminActions = {
         flags: {
@@ -320,6 +325,26 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
 }
 
 type Method = NonNullable<RequestOptions["method"]>;
+
+/** The paths of an operation. An id in them is any text. */
+type PathsOf<Path extends string> = Path extends `${infer Start}/:${string}/${infer End}`
+  ? `${Start}/${string}/${PathsOf<End>}`
+  : Path extends `${infer Start}/:${string}`
+    ? `${Start}/${string}`
+    : Path;
+
+/** The paths below `ADMIN` that a request with this method may have. */
+type KnownPath<M extends Method> = M extends "DELETE" ? string : PathIn<M, PathsOf<keyof AdminAnswers>>;
+type PathIn<M extends Method, Request> = Request extends `${M} ${typeof ADMIN}${infer Path}` ? Path : never;
+
+/** What a request answers. Compared both ways, because `/flags/${string}` includes `/flags/${string}/rules`. */
+type AnswerOf<M extends Method, Path extends string> = M extends "DELETE"
+  ? null
+  : {
+      [Key in keyof AdminAnswers]: [PathIn<M, PathsOf<Key>>, Path] extends [Path, PathIn<M, PathsOf<Key>>]
+        ? Revived<AdminAnswers[Key]>
+        : never;
+    }[keyof AdminAnswers];
 
 function requestOf({ version, organizationId, note }: VersionOptions = {}): RequestOptions {
   const query = {

@@ -1,7 +1,6 @@
 /** Operations on the audit log: `/feature-flags/admin/audit`. */
-import type { AuditAction, AuditEntry } from "../../model/audit.ts";
+import type { AuditAction } from "../../model/audit.ts";
 import { type ListFeatureFlagAuditEntriesQuery, parseAuditQuery } from "../../model/list-query.ts";
-import type { RevertedAuditEntry } from "../../model/plan.ts";
 import type { FlagAction } from "../access/actions.ts";
 import { admitToAuditEntry, admitToTenants, findListedFlag } from "../access/admission.ts";
 import { requireDeclaredChange } from "../declared-values.ts";
@@ -12,7 +11,7 @@ import { CHANGE_QUERY } from "./schemas.ts";
 
 /** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
 export const listFeatureFlagAuditEntries: Operation<
-  Get<"/feature-flags/admin/audit", ListFeatureFlagAuditEntriesQuery, { entries: AuditEntry[] }>
+  Get<"/feature-flags/admin/audit", ListFeatureFlagAuditEntriesQuery>
 > = {
   summary: "Read the audit log",
   method: "GET",
@@ -34,7 +33,7 @@ export const listFeatureFlagAuditEntries: Operation<
  * touched them. Needs `audit`, and what the inverse change needs: `create` for a deletion, `delete` for a creation.
  */
 export const revertFeatureFlagAuditEntry: Operation<
-  Post<"/feature-flags/admin/audit/:id/revert", Record<string, never> | undefined, RevertedAuditEntry> &
+  Post<"/feature-flags/admin/audit/:id/revert", Record<string, never> | undefined> &
     Change &
     InBody<{ id: string }>
 > = {

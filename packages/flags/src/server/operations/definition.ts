@@ -3,6 +3,7 @@
  * and implementation; endpoints, the types of `auth.api`, OpenAPI and the permission matrix are derived from it.
  */
 
+import type { AdminAnswers } from "../../model/admin-answers.ts";
 import type { FeatureFlagErrorCode } from "../../model/errors.ts";
 import type { FlagAction, OperationAction } from "../access/actions.ts";
 import type { Call, OperationFacts } from "../call.ts";
@@ -32,24 +33,24 @@ interface ShapeOf<Method extends Shape["method"], Path extends string, Input, Ou
   readonly output: Output;
 }
 
+type AnswerOf<Key> = Key extends keyof AdminAnswers ? AdminAnswers[Key] : never;
+
 /** `GET`; the input is the query. */
-export type Get<Path extends string, Query, Output, S extends Scope = "server"> = ShapeOf<
-  "GET",
-  Path,
+export type Get<
+  Path extends string,
   Query,
-  Output,
-  S
->;
+  Output = AnswerOf<`GET ${Path}`>,
+  S extends Scope = "server",
+> = ShapeOf<"GET", Path, Query, Output, S>;
 /** `POST`; the input is the body. */
-export type Post<Path extends string, Input, Output, S extends Scope = "server"> = ShapeOf<
-  "POST",
-  Path,
+export type Post<
+  Path extends string,
   Input,
-  Output,
-  S
->;
+  Output = AnswerOf<`POST ${Path}`>,
+  S extends Scope = "server",
+> = ShapeOf<"POST", Path, Input, Output, S>;
 /** `PATCH`; the input is the body. Server code may add the expected version, which a URL's request has in `If-Match`. */
-export type Patch<Path extends string, Input, Output> = ShapeOf<
+export type Patch<Path extends string, Input, Output = AnswerOf<`PATCH ${Path}`>> = ShapeOf<
   "PATCH",
   Path,
   Input & ExpectedVersion,

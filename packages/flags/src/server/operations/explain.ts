@@ -1,5 +1,5 @@
 /** The operation that explains an evaluation step by step: `POST /feature-flags/admin/flags/:id/explain`. */
-import type { ExplainFeatureFlagInput, FlagExplanation } from "../../model/evaluation.ts";
+import type { ExplainFeatureFlagInput } from "../../model/evaluation.ts";
 import { explainBody, parseExplainInput } from "../../model/evaluation-input.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { FlagStore, Snapshot, SnapshotFlag } from "../../store/flag-store.ts";
@@ -17,7 +17,7 @@ import { ENTITY_QUERY, EVALUATION_FIELDS } from "./schemas.ts";
 
 /** Explains step by step why a flag evaluates as it does. The id may be `key:<key>`. Needs `read`. */
 export const explainFeatureFlag: Operation<
-  Post<"/feature-flags/admin/flags/:id/explain", ExplainFeatureFlagInput | undefined, FlagExplanation>
+  Post<"/feature-flags/admin/flags/:id/explain", ExplainFeatureFlagInput | undefined>
 > = {
   summary: "Explain how a flag evaluates",
   method: "POST",

@@ -1,12 +1,6 @@
 /** Operations on flags: `/feature-flags/admin/flags`. */
 import { isPlainObject } from "../../engine/json.ts";
-import {
-  type CreateFeatureFlagInput,
-  type FeatureFlag,
-  type FeatureFlagPatch,
-  FLAG_FIELDS,
-  type ListedFeatureFlag,
-} from "../../model/flag.ts";
+import { type CreateFeatureFlagInput, type FeatureFlagPatch, FLAG_FIELDS } from "../../model/flag.ts";
 import {
   createFlagBody,
   flagPatchBody,
@@ -15,8 +9,6 @@ import {
   type UpdateFeatureFlagInput,
 } from "../../model/flag-input.ts";
 import { type ListFeatureFlagsQuery, parseFlagListQuery } from "../../model/list-query.ts";
-import type { Page } from "../../model/page.ts";
-import type { WithWarnings } from "../../model/warning.ts";
 import { admitToEntity, admitToList, admitToOrganization } from "../access/admission.ts";
 import { requireMultiTenant } from "../access/multi-tenant.ts";
 import { requireDeclaredFlag, requireDeclaredPatch } from "../declared-values.ts";
@@ -47,9 +39,7 @@ import {
 type FlagPath = "/feature-flags/admin/flags/:id";
 
 /** Lists flags. Needs `read`. */
-export const listFeatureFlags: Operation<
-  Get<"/feature-flags/admin/flags", ListFeatureFlagsQuery, { flags: ListedFeatureFlag[]; page: Page }>
-> = {
+export const listFeatureFlags: Operation<Get<"/feature-flags/admin/flags", ListFeatureFlagsQuery>> = {
   summary: "List flags",
   method: "GET",
   path: "/feature-flags/admin/flags",
@@ -72,7 +62,7 @@ export const listFeatureFlags: Operation<
 
 /** Creates a flag. The result has `warnings` if turning the flag off would change nothing. Needs `create`. */
 export const createFeatureFlag: Operation<
-  Post<"/feature-flags/admin/flags", CreateFeatureFlagInput, WithWarnings<FeatureFlag>> & Change
+  Post<"/feature-flags/admin/flags", CreateFeatureFlagInput> & Change
 > = {
   summary: "Create a flag",
   method: "POST",
@@ -99,7 +89,7 @@ export const createFeatureFlag: Operation<
 };
 
 /** Reads a flag. The id may be `key:<key>`. Needs `read`. */
-export const getFeatureFlag: Operation<Get<FlagPath, EntityQuery, FeatureFlag>> = {
+export const getFeatureFlag: Operation<Get<FlagPath, EntityQuery>> = {
   summary: "Read a flag",
   method: "GET",
   path: "/feature-flags/admin/flags/:id",
@@ -121,7 +111,7 @@ export const getFeatureFlag: Operation<Get<FlagPath, EntityQuery, FeatureFlag>> 
  * `update`.
  */
 export const updateFeatureFlag: Operation<
-  Patch<FlagPath, FeatureFlagPatch, WithWarnings<FeatureFlag>> & InBody<UpdateFeatureFlagInput>
+  Patch<FlagPath, FeatureFlagPatch> & InBody<UpdateFeatureFlagInput>
 > = {
   summary: "Change a flag",
   method: "PATCH",

@@ -1,8 +1,7 @@
 /** Operations on overrides: `/feature-flags/admin/overrides`. */
 import { type ListFeatureFlagOverridesQuery, parseOverrideListQuery } from "../../model/list-query.ts";
-import { type FlagOverride, type FlagOverrideInput, OVERRIDE_FIELDS } from "../../model/override.ts";
+import { type FlagOverrideInput, OVERRIDE_FIELDS } from "../../model/override.ts";
 import { createOverrideBody, parseOverrideInput } from "../../model/override-input.ts";
-import type { Page } from "../../model/page.ts";
 import { admitToEntity, admitToTenants, findListedFlag } from "../access/admission.ts";
 import { requireDeclaredValue } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
@@ -14,11 +13,7 @@ import { CHANGE_QUERY, ENTITY_CHANGE_QUERY, PAGE_QUERY, PAGE_SCHEMA } from "./sc
 
 /** Lists overrides. `flagId` may be `key:<key>`. Needs `read`. */
 export const listFeatureFlagOverrides: Operation<
-  Get<
-    "/feature-flags/admin/overrides",
-    ListFeatureFlagOverridesQuery,
-    { overrides: FlagOverride[]; page: Page }
-  >
+  Get<"/feature-flags/admin/overrides", ListFeatureFlagOverridesQuery>
 > = {
   summary: "List overrides",
   method: "GET",
@@ -37,8 +32,7 @@ export const listFeatureFlagOverrides: Operation<
 
 /** Sets a flag's value for one user. `flagId` may be `key:<key>`. Needs `override`. */
 export const createFeatureFlagOverride: Operation<
-  Post<"/feature-flags/admin/overrides", FlagOverrideInput, FlagOverride> &
-    Change & { readonly namesFlag: true }
+  Post<"/feature-flags/admin/overrides", FlagOverrideInput> & Change & { readonly namesFlag: true }
 > = {
   summary: "Create an override",
   method: "POST",

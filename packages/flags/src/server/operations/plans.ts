@@ -3,7 +3,7 @@ import { isPlainObject } from "../../engine/json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { invalid } from "../../model/inputs.ts";
-import type { AppliedFeatureFlagPlan, FeatureFlagPlan, PlanFeatureFlagsInput } from "../../model/plan.ts";
+import type { AppliedFeatureFlagPlan, PlanFeatureFlagsInput } from "../../model/plan.ts";
 import { parsePlanInput, planBody } from "../../model/plan-input.ts";
 import type { FlagPreview, WriteScope } from "../../store/flag-store.ts";
 import { notFound, outOfDate } from "../../store/rows/entity.ts";
@@ -38,7 +38,7 @@ import { CHANGE_QUERY, ENTITY_QUERY } from "./schemas.ts";
  * making the changes. With organizations: the members of the flag's organization. Needs `update`.
  */
 export const planFeatureFlags: Operation<
-  Post<"/feature-flags/admin/plans", PlanFeatureFlagsInput, FeatureFlagPlan> & { readonly namesFlag: true }
+  Post<"/feature-flags/admin/plans", PlanFeatureFlagsInput> & { readonly namesFlag: true }
 > = {
   summary: "Plan changes of flags: which users they change",
   method: "POST",
@@ -87,7 +87,7 @@ export const planFeatureFlags: Operation<
 
 /** Makes the changes of a plan. Refused with 409 if one of the flags was changed since. Needs `update`. */
 export const applyFeatureFlagPlan: Operation<
-  Post<"/feature-flags/admin/plans/:id/apply", Record<string, never> | undefined, AppliedFeatureFlagPlan> &
+  Post<"/feature-flags/admin/plans/:id/apply", Record<string, never> | undefined> &
     Change &
     InBody<{ id: string }>
 > = {

@@ -35,7 +35,7 @@ type RulePath = "/feature-flags/admin/flags/:flagId/rules/:ruleId";
 type RuleIds = { flagId: string; ruleId: string };
 
 /** Lists a flag's rules in the order in which they are evaluated. `flagId` may be `key:<key>`. Needs `read`. */
-export const listFeatureFlagRules: Operation<Get<RulesPath, EntityQuery, { rules: FlagRule[] }>> = {
+export const listFeatureFlagRules: Operation<Get<RulesPath, EntityQuery>> = {
   summary: "List a flag's rules",
   method: "GET",
   path: "/feature-flags/admin/flags/:flagId/rules",
@@ -55,7 +55,7 @@ export const listFeatureFlagRules: Operation<Get<RulesPath, EntityQuery, { rules
  * the conditions read an attribute that is probably misspelt. Needs `update`.
  */
 export const createFeatureFlagRule: Operation<
-  Post<RulesPath, FlagRuleInput, WithWarnings<FlagRule>> & InBody<CreateFeatureFlagRuleInput> & Change
+  Post<RulesPath, FlagRuleInput> & InBody<CreateFeatureFlagRuleInput> & Change
 > = {
   summary: "Create a rule",
   method: "POST",
@@ -80,7 +80,7 @@ export const createFeatureFlagRule: Operation<
  * that has another version is not changed (409). Needs `update`.
  */
 export const updateFeatureFlagRule: Operation<
-  Patch<RulePath, FlagRulePatch, WithWarnings<FlagRule>> & InBody<FlagRulePatch & RuleIds & ExpectedVersion>
+  Patch<RulePath, FlagRulePatch> & InBody<FlagRulePatch & RuleIds & ExpectedVersion>
 > = {
   summary: "Change a rule",
   method: "PATCH",

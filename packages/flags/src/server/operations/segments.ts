@@ -1,7 +1,6 @@
 /** Operations on segments: `/feature-flags/admin/segments`. */
 import { isPlainObject } from "../../engine/json.ts";
 import { type ListFeatureFlagSegmentsQuery, parseSegmentListQuery } from "../../model/list-query.ts";
-import type { Page } from "../../model/page.ts";
 import {
   type FlagSegment,
   type FlagSegmentInput,
@@ -45,9 +44,7 @@ type SegmentsPath = "/feature-flags/admin/segments";
 type SegmentPath = "/feature-flags/admin/segments/:id";
 
 /** Lists segments. Needs `read`. */
-export const listFeatureFlagSegments: Operation<
-  Get<SegmentsPath, ListFeatureFlagSegmentsQuery, { segments: FlagSegment[]; page: Page }>
-> = {
+export const listFeatureFlagSegments: Operation<Get<SegmentsPath, ListFeatureFlagSegmentsQuery>> = {
   summary: "List segments",
   method: "GET",
   path: "/feature-flags/admin/segments",
@@ -63,9 +60,7 @@ export const listFeatureFlagSegments: Operation<
 };
 
 /** Creates a segment. Needs `update`. */
-export const createFeatureFlagSegment: Operation<
-  Post<SegmentsPath, FlagSegmentInput, WithWarnings<FlagSegment>> & Change
-> = {
+export const createFeatureFlagSegment: Operation<Post<SegmentsPath, FlagSegmentInput> & Change> = {
   summary: "Create a segment",
   method: "POST",
   path: "/feature-flags/admin/segments",
@@ -85,7 +80,7 @@ export const createFeatureFlagSegment: Operation<
 };
 
 /** Reads a segment. The id may be `key:<key>`. Needs `read`. */
-export const getFeatureFlagSegment: Operation<Get<SegmentPath, EntityQuery, FlagSegment>> = {
+export const getFeatureFlagSegment: Operation<Get<SegmentPath, EntityQuery>> = {
   summary: "Read a segment",
   method: "GET",
   path: "/feature-flags/admin/segments/:id",
@@ -105,8 +100,7 @@ export const getFeatureFlagSegment: Operation<Get<SegmentPath, EntityQuery, Flag
  * another version is not changed (409). Needs `update`.
  */
 export const updateFeatureFlagSegment: Operation<
-  Patch<SegmentPath, FlagSegmentPatch, WithWarnings<FlagSegment>> &
-    InBody<FlagSegmentPatch & { id: string } & ExpectedVersion>
+  Patch<SegmentPath, FlagSegmentPatch> & InBody<FlagSegmentPatch & { id: string } & ExpectedVersion>
 > = {
   summary: "Change a segment",
   method: "PATCH",

@@ -1,5 +1,5 @@
 /** Statistics of a flag: `GET /feature-flags/admin/flags/:id/stats`. */
-import type { FlagArmStats, FlagStats, FlagVariantStats } from "../../model/stats.ts";
+import type { FlagArmStats, FlagVariantStats } from "../../model/stats.ts";
 import { type FeatureFlagStatsQuery, parseWindow } from "../../model/stats-query.ts";
 import type { ArmFigures, EventFigures, FlagFigures } from "../../store/events/event-log.ts";
 import { admitToEntity } from "../access/admission.ts";
@@ -15,7 +15,7 @@ const MAX_EVENT_NAMES = 1000;
 
 /** Gives how often a flag was evaluated, for how many users, and their events. The id may be `key:<key>`. Needs `read`. */
 export const getFeatureFlagStats: Operation<
-  Get<"/feature-flags/admin/flags/:id/stats", EntityQuery & FeatureFlagStatsQuery, FlagStats>
+  Get<"/feature-flags/admin/flags/:id/stats", EntityQuery & FeatureFlagStatsQuery>
 > = {
   summary: "Statistics of a flag",
   method: "GET",

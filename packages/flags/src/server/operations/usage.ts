@@ -11,7 +11,7 @@ const MAX_TOP = 10;
 
 /** Gives how much all flags are used, and how many are not. Needs `read`. */
 export const getFeatureFlagUsage: Operation<
-  Get<"/feature-flags/admin/metrics/usage", FeatureFlagUsageQuery, FlagUsage>
+  Get<"/feature-flags/admin/metrics/usage", FeatureFlagUsageQuery>
 > = {
   summary: "Statistics of all flags",
   method: "GET",
