@@ -5,6 +5,7 @@
 export type {
   ActivityRequest,
   ActivityResponse,
+  ConsoleAnswers,
   ConsoleKey,
   ConsoleOrganization,
   ConsoleState,

@@ -299,3 +299,35 @@ export type CreateKeyResponse = ConsoleKey & {
 };
 /** `POST feature-flags/console/delete-key`. Needs `keys`. */
 export type DeleteKeyRequest = { readonly id: string };
+
+/** What each operation of the console returns, by the last part of its path. */
+export type ConsoleAnswers = {
+  /** Who uses the console. */
+  readonly session: ConsoleState;
+  /** Users that were searched. */
+  readonly people: PeopleResponse;
+  /** Every flag of one user. */
+  readonly person: PersonResponse;
+  /** How many users match conditions. */
+  readonly matches: MatchesResponse;
+  /** Evaluations over time. */
+  readonly activity: ActivityResponse;
+  /** Evaluations of many flags. */
+  readonly evaluations: EvaluationsResponse;
+  /** Whether flags have changed. */
+  readonly revision: RevisionResponse;
+  /** The audit log, with names. */
+  readonly log: LogResponse;
+  /** Whether the log is complete. */
+  readonly "verify-audit": VerifyAuditResponse;
+  /** Entries for a file. */
+  readonly "export-audit": ExportAuditResponse;
+  /** The processes that serve the flags. */
+  readonly processes: ProcessesResponse;
+  /** The user's own API keys. */
+  readonly keys: KeysResponse;
+  /** The new key. */
+  readonly "create-key": CreateKeyResponse;
+  /** Nothing. */
+  readonly "delete-key": Record<string, never>;
+};

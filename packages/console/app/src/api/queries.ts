@@ -3,31 +3,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 import { currentOrganization } from "./organization.ts";
 import { request } from "./request.ts";
 import { createTogether } from "./together.ts";
-import type {
-  ActivityResponse,
-  AuditVerdict,
-  ConsoleSession,
-  Entry,
-  EvaluationsResponse,
-  Explanation,
-  FeatureFlagsHealth,
-  Flag,
-  FlagStats,
-  FlagUsage,
-  JsonObject,
-  KeysResponse,
-  LogResponse,
-  MatchesResponse,
-  Override,
-  Page,
-  PeopleResponse,
-  PersonResponse,
-  ProcessesResponse,
-  RevisionResponse,
-  Rule,
-  RuleConditions,
-  Segment,
-} from "./types.ts";
+import type { Entry, JsonObject, RuleConditions } from "./types.ts";
 
 export const ADMIN = "/feature-flags/admin";
 export const CONSOLE = "/feature-flags/console";
@@ -47,7 +23,7 @@ export function scoped<Fields extends object>(fields: Fields): Fields & { organi
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
-  queryFn: ({ signal }) => request<ConsoleSession>("POST", `${CONSOLE}/session`, { body: {}, signal }),
+  queryFn: ({ signal }) => request("POST", `${CONSOLE}/session`, { body: {}, signal }),
   staleTime: 60_000,
   retry: false,
 });
@@ -56,7 +32,7 @@ export const flagsQuery = (filters: FlagFilters) =>
   infiniteQueryOptions({
     queryKey: ["flags", currentOrganization(), filters],
     queryFn: ({ pageParam, signal }) =>
-      request<{ flags: Flag[]; page: Page }>("GET", `${ADMIN}/flags`, {
+      request("GET", `${ADMIN}/flags`, {
         query: scoped({ ...filters, include: "stats", limit: 100, cursor: pageParam }),
         signal,
       }),
@@ -68,8 +44,7 @@ export const flagsQuery = (filters: FlagFilters) =>
 export const flagQuery = (key: string) =>
   queryOptions({
     queryKey: ["flag", currentOrganization(), key],
-    queryFn: ({ signal }) =>
-      request<Flag>("GET", `${ADMIN}/flags/${part(key)}`, { query: scoped({}), signal }),
+    queryFn: ({ signal }) => request("GET", `${ADMIN}/flags/${part(key)}`, { query: scoped({}), signal }),
   });
 
 export const rulesQuery = (key: string) =>
@@ -77,7 +52,7 @@ export const rulesQuery = (key: string) =>
     queryKey: ["rules", currentOrganization(), key],
     queryFn: async ({ signal }) =>
       (
-        await request<{ rules: Rule[] }>("GET", `${ADMIN}/flags/${part(key)}/rules`, {
+        await request("GET", `${ADMIN}/flags/${part(key)}/rules`, {
           query: scoped({}),
           signal,
         })
@@ -89,7 +64,7 @@ export const overridesQuery = (query: { flagId?: string; userId?: string }) =>
     queryKey: ["overrides", currentOrganization(), query],
     queryFn: async ({ signal }) =>
       (
-        await request<{ overrides: Override[]; page: Page }>("GET", `${ADMIN}/overrides`, {
+        await request("GET", `${ADMIN}/overrides`, {
           query: scoped({ ...query, limit: 200, sort: "-createdAt" }),
           signal,
         })
@@ -101,7 +76,7 @@ export const segmentsQuery = () =>
     queryKey: ["segments", currentOrganization()],
     queryFn: async ({ signal }) =>
       (
-        await request<{ segments: Segment[]; page: Page }>("GET", `${ADMIN}/segments`, {
+        await request("GET", `${ADMIN}/segments`, {
           query: scoped({ sort: "key", limit: 200 }),
           signal,
         })
@@ -124,7 +99,7 @@ const NEWEST = 200;
 
 /** Each entry gets the names of its people. */
 async function readEntries(query: object, signal: AbortSignal): Promise<Entry[]> {
-  const { entries, names } = await request<LogResponse>("POST", `${CONSOLE}/log`, {
+  const { entries, names } = await request("POST", `${CONSOLE}/log`, {
     query: scoped(query),
     body: {},
     signal,
@@ -153,7 +128,7 @@ export const explainQuery = (key: string, context: JsonObject, environment: stri
   queryOptions({
     queryKey: ["explain", currentOrganization(), key, context, environment],
     queryFn: ({ signal }) =>
-      request<Explanation>("POST", `${ADMIN}/flags/${part(key)}/explain`, {
+      request("POST", `${ADMIN}/flags/${part(key)}/explain`, {
         query: scoped({}),
         body: { context, ...(environment !== undefined && { environment }) },
         signal,
@@ -165,7 +140,7 @@ export const statsQuery = (key: string, days: number) =>
   queryOptions({
     queryKey: ["stats", currentOrganization(), key, days],
     queryFn: ({ signal }) =>
-      request<FlagStats>("GET", `${ADMIN}/flags/${part(key)}/stats`, {
+      request("GET", `${ADMIN}/flags/${part(key)}/stats`, {
         query: scoped(windowOf(days)),
         signal,
       }),
@@ -177,7 +152,7 @@ const MOST_FLAGS = 200;
 const EVALUATIONS_KEPT_MS = 300_000;
 
 const readEvaluations = createTogether(MOST_FLAGS, (flagIds, organizationId: string | undefined) =>
-  request<EvaluationsResponse>("POST", `${CONSOLE}/evaluations`, {
+  request("POST", `${CONSOLE}/evaluations`, {
     body: { flagIds, ...(organizationId !== undefined && { organizationId }) },
   }),
 );
@@ -197,7 +172,7 @@ export const usageQuery = (days: number) =>
   queryOptions({
     queryKey: ["usage", currentOrganization(), days],
     queryFn: ({ signal }) =>
-      request<FlagUsage>("GET", `${ADMIN}/metrics/usage`, { query: scoped(windowOf(days)), signal }),
+      request("GET", `${ADMIN}/metrics/usage`, { query: scoped(windowOf(days)), signal }),
     staleTime: REPORT_KEPT_MS,
   });
 
@@ -211,7 +186,7 @@ export const peopleQuery = (q: string) =>
   infiniteQueryOptions({
     queryKey: ["people", currentOrganization(), q],
     queryFn: ({ pageParam, signal }) =>
-      request<PeopleResponse>("POST", `${CONSOLE}/people`, {
+      request("POST", `${CONSOLE}/people`, {
         body: scoped({
           ...(q !== "" && { q }),
           limit: 50,
@@ -228,7 +203,7 @@ export const personQuery = (userId: string, environment?: string) =>
   queryOptions({
     queryKey: ["person", currentOrganization(), userId, environment],
     queryFn: ({ signal }) =>
-      request<PersonResponse>("POST", `${CONSOLE}/person`, {
+      request("POST", `${CONSOLE}/person`, {
         body: scoped({ userId, ...(environment !== undefined && { environment }) }),
         signal,
       }),
@@ -238,8 +213,7 @@ export const personQuery = (userId: string, environment?: string) =>
 export const matchesQuery = (conditions: RuleConditions) =>
   queryOptions({
     queryKey: ["matches", currentOrganization(), conditions],
-    queryFn: ({ signal }) =>
-      request<MatchesResponse>("POST", `${CONSOLE}/matches`, { body: scoped({ conditions }), signal }),
+    queryFn: ({ signal }) => request("POST", `${CONSOLE}/matches`, { body: scoped({ conditions }), signal }),
     placeholderData: keepPreviousData,
     retry: false,
   });
@@ -248,7 +222,7 @@ export const activityQuery = (days: number, flagId?: string) =>
   queryOptions({
     queryKey: ["activity", currentOrganization(), days, flagId],
     queryFn: ({ signal }) =>
-      request<ActivityResponse>("POST", `${CONSOLE}/activity`, {
+      request("POST", `${CONSOLE}/activity`, {
         body: scoped({ ...windowOf(days), ...(flagId !== undefined && { flagId }) }),
         signal,
       }),
@@ -260,7 +234,7 @@ export const revisionQuery = (watch: boolean) =>
   queryOptions({
     queryKey: ["revision", currentOrganization(), watch],
     queryFn: ({ signal }) =>
-      request<RevisionResponse>("POST", `${CONSOLE}/revision`, {
+      request("POST", `${CONSOLE}/revision`, {
         body: scoped({ ...(watch && { watch }) }),
         signal,
       }),
@@ -268,21 +242,20 @@ export const revisionQuery = (watch: boolean) =>
 
 export const healthQuery = queryOptions({
   queryKey: ["health"],
-  queryFn: ({ signal }) => request<FeatureFlagsHealth>("GET", "/feature-flags/health", { signal }),
+  queryFn: ({ signal }) => request("GET", "/feature-flags/health", { signal }),
   refetchInterval: 5_000,
 });
 
 export const processesQuery = queryOptions({
   queryKey: ["processes"],
-  queryFn: ({ signal }) => request<ProcessesResponse>("POST", `${CONSOLE}/processes`, { body: {}, signal }),
+  queryFn: ({ signal }) => request("POST", `${CONSOLE}/processes`, { body: {}, signal }),
   refetchInterval: 5_000,
 });
 
 export const verifyQuery = () =>
   queryOptions({
     queryKey: ["verify", currentOrganization()],
-    queryFn: ({ signal }) =>
-      request<AuditVerdict>("POST", `${CONSOLE}/verify-audit`, { body: scoped({}), signal }),
+    queryFn: ({ signal }) => request("POST", `${CONSOLE}/verify-audit`, { body: scoped({}), signal }),
     enabled: false,
     retry: false,
   });
@@ -290,8 +263,7 @@ export const verifyQuery = () =>
 export const keysQuery = () =>
   queryOptions({
     queryKey: ["keys"],
-    queryFn: async ({ signal }) =>
-      (await request<KeysResponse>("POST", `${CONSOLE}/keys`, { body: {}, signal })).keys,
+    queryFn: async ({ signal }) => (await request("POST", `${CONSOLE}/keys`, { body: {}, signal })).keys,
   });
 
 /** Flags and segments are named by key in addresses, so that links stay readable. */

@@ -1,6 +1,7 @@
 /** One request to the console's API: its own header, JSON both ways, and every failure as an `ApiError`. */
 import { basePath } from "../config.ts";
 import { texts } from "../texts.ts";
+import type { AnswerOf, KnownPath } from "./answers.ts";
 
 /** Ends a request that the server does not answer. */
 const TIMEOUT_MS = 20_000;
@@ -32,11 +33,14 @@ export function isStatus(error: unknown, status: number): error is ApiError {
   return error instanceof ApiError && error.status === status;
 }
 
-export async function request<Answer>(
-  method: "GET" | "POST" | "PATCH" | "DELETE",
-  path: string,
+export async function request<
+  Method extends "GET" | "POST" | "PATCH" | "DELETE",
+  Path extends KnownPath<Method>,
+>(
+  method: Method,
+  path: Path,
   { query, body, version, signal }: RequestOptions = {},
-): Promise<Answer> {
+): Promise<AnswerOf<Method, Path>> {
   const { response, text } = await send(`${basePath}/api${path}${searchOf(query)}`, {
     method,
     credentials: "same-origin",
@@ -55,7 +59,7 @@ export async function request<Answer>(
   if (!response.ok) throw errorOf(response, answer);
   // Such as the sign-in page of a proxy.
   if (answer === undefined) throw new ApiError(response.status, texts.errors.notJson);
-  return answer as Answer;
+  return answer as AnswerOf<Method, Path>;
 }
 
 /** The connection may be lost between the headers and the end of the body. */

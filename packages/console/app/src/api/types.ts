@@ -1,19 +1,14 @@
 /** What the console's API sends: the types of the flags package, with times as ISO 8601 text. */
 import type {
   AuditEntry,
-  ExplanationStep,
-  FeatureFlag,
   FlagOverride,
   FlagRule,
   FlagSegment,
-  FlagSummary,
   FlagWarning,
-  JsonValue,
+  ListedFeatureFlag,
 } from "@halyard/flags";
 
 export type {
-  AuditEntry,
-  AuditVerdict,
   ConditionOperator,
   EnvironmentSettings,
   EvaluationReason,
@@ -22,11 +17,10 @@ export type {
   FeatureFlagPlan,
   FeatureFlagsHealth,
   FlagAction,
+  FlagExplanation,
   FlagImpact,
   FlagStats,
   FlagType,
-  FlagUsage,
-  FlagWarning,
   JsonObject,
   JsonValue,
   Page,
@@ -39,48 +33,35 @@ export type {
   ActivityResponse,
   ConsoleKey,
   ConsoleSession,
-  CreateKeyResponse,
-  EvaluationsResponse,
   ExportAuditResponse,
   FlagsProcess,
-  KeysResponse,
-  LogResponse,
-  MatchesResponse,
-  PeopleResponse,
   Person,
   PersonFlag,
   PersonResponse,
   ProcessesResponse,
-  RevisionResponse,
 } from "../../../src/api.ts";
 
 type Timed = "createdAt" | "updatedAt" | "expiresAt";
-type Sent<Entity> = Omit<Entity, Timed> & {
-  readonly [Field in keyof Entity & Timed]: SentTime<Entity[Field]>;
-};
-type SentTime<Time> = Time extends Date ? string : undefined extends Time ? string | undefined : Time;
+type Listed = "flags" | "rules" | "overrides" | "segments";
+type SentTime<Time> = Time extends Date ? string : Time;
 
-export type Flag = Sent<FeatureFlag> & { readonly stats?: FlagSummary };
+/** An answer with the times of its entities as they are sent. `number` stands for the entities of a list. */
+export type Sent<Answer> = Answer extends void
+  ? null
+  : {
+      [Field in keyof Answer]: Field extends Timed
+        ? SentTime<Answer[Field]>
+        : Field extends Listed | number
+          ? Sent<Answer[Field]>
+          : Answer[Field];
+    };
+
+export type Flag = Sent<ListedFeatureFlag>;
 export type Rule = Sent<FlagRule>;
 export type Segment = Sent<FlagSegment>;
-export type Override = Sent<Omit<FlagOverride, "expiresAt">> & { readonly expiresAt?: string };
+export type Override = Sent<FlagOverride>;
 export type Entry = AuditEntry & {
   /** The names of people by id, where they are known. */
   readonly names: Readonly<Record<string, string>>;
 };
 export type Warned<Entity> = Entity & { readonly warnings?: readonly FlagWarning[] };
-
-export interface Explanation {
-  readonly result: {
-    readonly value: JsonValue;
-    readonly variant?: string;
-    readonly reason: string;
-  };
-  readonly steps: readonly ExplanationStep[];
-  readonly ignored?: boolean;
-}
-
-/** The flags after a plan was applied. */
-export interface AppliedFlags {
-  readonly flags: readonly Warned<Flag>[];
-}

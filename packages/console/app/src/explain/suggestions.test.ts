@@ -3,8 +3,7 @@ import type { ExplanationStep } from "../api/types.ts";
 import { suggestionsOf } from "./suggestions.ts";
 
 const name = (id: string): string => `Rule ${id}`;
-const of = (...steps: ExplanationStep[]): string[] =>
-  suggestionsOf({ result: { value: false, reason: "default" }, steps }, name);
+const of = (...steps: ExplanationStep[]): string[] => suggestionsOf({ steps }, name);
 
 describe("what would change a decision", () => {
   it("is the switch, where the flag is off", () => {

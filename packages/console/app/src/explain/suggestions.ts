@@ -1,5 +1,5 @@
 /** What would change a decision, as sentences. */
-import type { Explanation } from "../api/types.ts";
+import type { FlagExplanation } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { valueText } from "../ui/value.tsx";
 import {
@@ -13,7 +13,10 @@ import {
 
 const MOST = 6;
 
-export function suggestionsOf({ steps }: Explanation, ruleName: (id: string) => string): string[] {
+export function suggestionsOf(
+  { steps }: Pick<FlagExplanation, "steps">,
+  ruleName: (id: string) => string,
+): string[] {
   const found = steps.flatMap(({ step, outcome, detail }): string[] => {
     const bucket = bucketOf(detail);
     const name = ruleName(String(detail["rule"] ?? ""));

@@ -17,7 +17,7 @@ export function usePlan(flag: Flag, fields: FeatureFlagPatch | undefined) {
   return useQuery({
     queryKey: ["plan", flag.id, flag.version, fields],
     queryFn: ({ signal }) =>
-      request<FeatureFlagPlan>("POST", `${ADMIN}/plans`, {
+      request("POST", `${ADMIN}/plans`, {
         body: { changes: [{ flagId: flag.id, fields }] },
         signal,
       }),

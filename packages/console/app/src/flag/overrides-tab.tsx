@@ -82,7 +82,7 @@ function OverrideRow({ override, canRemove }: { override: Override; canRemove: b
 export function useRemoveOverride() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (id: string) => request<null>("DELETE", `${ADMIN}/overrides/${id}`),
+    mutationFn: (id: string) => request("DELETE", `${ADMIN}/overrides/${id}`),
     onSuccess: () => showToast({ tone: "done", text: texts.overrides.removed }),
     onError: (error) => showToast({ tone: "problem", text: messageOf(error) }),
     onSettled: () =>
@@ -114,7 +114,7 @@ export function OverrideForm({ flag, person: given, value: initial, onClose }: O
   const [days, setDays] = useState(7);
   const create = useMutation({
     mutationFn: (userId: string) =>
-      request<Override>("POST", `${ADMIN}/overrides`, {
+      request("POST", `${ADMIN}/overrides`, {
         body: {
           flagId: flag.id,
           userId,

@@ -77,7 +77,7 @@ function Deletion({ flag }: { flag: Flag }): ReactNode {
   const client = useQueryClient();
   const navigate = useNavigate();
   const remove = useMutation({
-    mutationFn: () => request<null>("DELETE", `${ADMIN}/flags/${flag.id}`, { version: flag.version }),
+    mutationFn: () => request("DELETE", `${ADMIN}/flags/${flag.id}`, { version: flag.version }),
     onSuccess: async () => {
       await navigate({ to: "/" });
       await client.invalidateQueries({ queryKey: ["flags"] });

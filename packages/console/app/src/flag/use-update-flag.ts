@@ -2,7 +2,7 @@
 import { type QueryClient, type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
 import { ADMIN } from "../api/queries.ts";
 import { isStatus, request } from "../api/request.ts";
-import type { AppliedFlags, FeatureFlagPatch, Flag, Warned } from "../api/types.ts";
+import type { FeatureFlagPatch, Flag, Warned } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { messageOf } from "../ui/states.tsx";
 import { showToast } from "../ui/toasts.tsx";
@@ -77,12 +77,12 @@ export function useUpdateFlag(onConflict?: (change: FlagChange) => void): Update
 
 async function send({ flag, fields, planId }: FlagChange): Promise<Warned<Flag>> {
   if (planId === undefined) {
-    return request<Warned<Flag>>("PATCH", `${ADMIN}/flags/${flag.id}`, {
+    return request("PATCH", `${ADMIN}/flags/${flag.id}`, {
       body: fields,
       version: flag.version,
     });
   }
-  const { flags } = await request<AppliedFlags>("POST", `${ADMIN}/plans/${planId}/apply`, { body: {} });
+  const { flags } = await request("POST", `${ADMIN}/plans/${planId}/apply`, { body: {} });
   const [saved] = flags;
   return saved ?? flag;
 }

@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { ADMIN, scoped } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import type { Flag, FlagType, Warned } from "../api/types.ts";
+import type { FlagType } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Dialog } from "../ui/dialog.tsx";
@@ -34,7 +34,7 @@ function Form({ onClose }: { onClose: () => void }): ReactNode {
   const key = ownKey ?? keyOf(name);
   const create = useMutation({
     mutationFn: () =>
-      request<Warned<Flag>>("POST", `${ADMIN}/flags`, {
+      request("POST", `${ADMIN}/flags`, {
         body: {
           key,
           name: name.trim(),

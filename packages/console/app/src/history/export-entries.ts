@@ -8,7 +8,7 @@ export async function exportEntries(): Promise<number> {
   const lines: string[] = [];
   let after: number | undefined = 0;
   while (after !== undefined) {
-    const page: ExportAuditResponse = await request<ExportAuditResponse>("POST", `${CONSOLE}/export-audit`, {
+    const page: ExportAuditResponse = await request("POST", `${CONSOLE}/export-audit`, {
       body: scoped({ after }),
     });
     lines.push(...page.entries.map((entry) => JSON.stringify(entry)));

@@ -33,7 +33,7 @@ export function RevertDialog({
 function Confirmation({ entry, onClose }: { entry: Entry; onClose: () => void }): ReactNode {
   const client = useQueryClient();
   const revert = useMutation({
-    mutationFn: () => request<unknown>("POST", `${ADMIN}/audit/${entry.id}/revert`, { body: {} }),
+    mutationFn: () => request("POST", `${ADMIN}/audit/${entry.id}/revert`, { body: {} }),
     onSuccess: async () => {
       showToast({ tone: "done", text: texts.history.reverted });
       onClose();

@@ -102,7 +102,7 @@ function KeyRow({ apiKey, onDelete }: { apiKey: ConsoleKey; onDelete: () => void
 function DeleteKey({ apiKey, onClose }: { apiKey: ConsoleKey | undefined; onClose: () => void }): ReactNode {
   const client = useQueryClient();
   const remove = useMutation({
-    mutationFn: (id: string) => request<unknown>("POST", `${CONSOLE}/delete-key`, { body: { id } }),
+    mutationFn: (id: string) => request("POST", `${CONSOLE}/delete-key`, { body: { id } }),
     onSuccess: () => {
       showToast({ tone: "done", text: texts.keys.deleted });
       onClose();

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { CONSOLE, keysQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import type { CreateKeyResponse, FlagAction } from "../api/types.ts";
+import type { FlagAction } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Field } from "../ui/field.tsx";
@@ -29,7 +29,7 @@ export function NewKey({ onClose }: { onClose: () => void }): ReactNode {
   const [days, setDays] = useState(90);
   const create = useMutation({
     mutationFn: () =>
-      request<CreateKeyResponse>("POST", `${CONSOLE}/create-key`, {
+      request("POST", `${CONSOLE}/create-key`, {
         body: { name: name.trim(), actions, ...(days > 0 && { expiresInDays: days }) },
       }),
     onSuccess: () => client.invalidateQueries({ queryKey: keysQuery().queryKey }),

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { currentOrganization } from "../api/organization.ts";
 import { CONSOLE, scoped } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import type { PeopleResponse, Person } from "../api/types.ts";
+import type { Person } from "../api/types.ts";
 import { useMay } from "../shell/session.tsx";
 
 const KEPT_MS = 600_000;
@@ -13,7 +13,7 @@ export const personByIdQuery = (id: string) =>
   queryOptions({
     queryKey: ["person-name", currentOrganization(), id],
     queryFn: async ({ signal }): Promise<Person | null> => {
-      const { people } = await request<PeopleResponse>("POST", `${CONSOLE}/people`, {
+      const { people } = await request("POST", `${CONSOLE}/people`, {
         body: scoped({ q: id, limit: 1 }),
         signal,
       });

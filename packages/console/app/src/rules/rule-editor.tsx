@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { ADMIN } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import type { Flag, JsonValue, Rule, RuleConditions, Segment, Warned } from "../api/types.ts";
+import type { Flag, JsonValue, Rule, RuleConditions, Segment } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
@@ -62,10 +62,10 @@ function Form({ flag, rule, nextPriority, segments, onClose }: RuleEditorProps):
         ...(name.trim() !== "" ? { name: name.trim() } : !isNew && { name: null }),
         ...(percentage !== undefined ? { percentage } : !isNew && { percentage: null }),
       };
-      const path = `${ADMIN}/flags/${flag.id}/rules`;
+      const path = `${ADMIN}/flags/${flag.id}/rules` as const;
       return isNew
-        ? request<Warned<Rule>>("POST", path, { body: { ...fields, priority: nextPriority } })
-        : request<Warned<Rule>>("PATCH", `${path}/${rule.id}`, { body: fields, version: rule.version });
+        ? request("POST", path, { body: { ...fields, priority: nextPriority } })
+        : request("PATCH", `${path}/${rule.id}`, { body: fields, version: rule.version });
     },
     onSuccess: async ({ warnings = [] }) => {
       for (const { message } of warnings) showToast({ tone: "problem", text: message });

@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { ADMIN, rulesQuery } from "../api/queries.ts";
 import { isStatus, request } from "../api/request.ts";
-import type { Flag, JsonValue, Rule, RuleConditions, Warned } from "../api/types.ts";
+import type { Flag, JsonValue, Rule, RuleConditions } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { messageOf } from "../ui/states.tsx";
 import { showToast } from "../ui/toasts.tsx";
@@ -20,7 +20,7 @@ export interface RuleFields {
 export function useRuleChanges(flag: Flag) {
   const client = useQueryClient();
   const { queryKey } = rulesQuery(flag.key);
-  const path = `${ADMIN}/flags/${flag.id}/rules`;
+  const path = `${ADMIN}/flags/${flag.id}/rules` as const;
   const show = (change: (rules: Rule[]) => Rule[]): (() => void) => {
     const before = client.getQueryData(queryKey);
     client.setQueryData(queryKey, (rules: Rule[] | undefined) => rules && change(rules));
@@ -37,7 +37,7 @@ export function useRuleChanges(flag: Flag) {
 
   const update = useMutation({
     mutationFn: ({ rule, fields }: { rule: Rule; fields: RuleFields }) =>
-      request<Warned<Rule>>("PATCH", `${path}/${rule.id}`, { body: fields, version: rule.version }),
+      request("PATCH", `${path}/${rule.id}`, { body: fields, version: rule.version }),
     onMutate: ({ rule, fields }) =>
       show((rules) => rules.map((one) => (one.id === rule.id ? ({ ...one, ...fields } as Rule) : one))),
     onError: (error, _, takeBack) => {
@@ -48,7 +48,7 @@ export function useRuleChanges(flag: Flag) {
   });
 
   const remove = useMutation({
-    mutationFn: (rule: Rule) => request<null>("DELETE", `${path}/${rule.id}`, { version: rule.version }),
+    mutationFn: (rule: Rule) => request("DELETE", `${path}/${rule.id}`, { version: rule.version }),
     onMutate: (rule) => show((rules) => rules.filter(({ id }) => id !== rule.id)),
     onSuccess: (_, rule) =>
       showToast({ tone: "done", text: texts.rules.deleted(rule.name ?? texts.rules.rule) }),

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { ADMIN, scoped } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import type { RuleConditions, Segment, Warned } from "../api/types.ts";
+import type { RuleConditions, Segment } from "../api/types.ts";
 import { keyOf } from "../flags/key-of.ts";
 import { GroupEditor } from "../rules/group-editor.tsx";
 import { Matches } from "../rules/matches.tsx";
@@ -46,10 +46,10 @@ function Form({ segment, segments, onClose }: SegmentEditorProps): ReactNode {
     mutationFn: () => {
       const organization = multiTenant ? { organizationId: scoped({}).organizationId ?? "" } : {};
       return segment === undefined
-        ? request<Warned<Segment>>("POST", `${ADMIN}/segments`, {
+        ? request("POST", `${ADMIN}/segments`, {
             body: { key, name: name.trim(), conditions, ...organization },
           })
-        : request<Warned<Segment>>("PATCH", `${ADMIN}/segments/${segment.id}`, {
+        : request("PATCH", `${ADMIN}/segments/${segment.id}`, {
             body: { name: name.trim() === "" ? null : name.trim(), conditions },
             version: segment.version,
           });

@@ -19,7 +19,7 @@ export function SegmentsScreen(): ReactNode {
   const client = useQueryClient();
   const [edited, setEdited] = useState<Segment | "new">();
   const remove = useMutation({
-    mutationFn: ({ id, version }: Segment) => request<null>("DELETE", `${ADMIN}/segments/${id}`, { version }),
+    mutationFn: ({ id, version }: Segment) => request("DELETE", `${ADMIN}/segments/${id}`, { version }),
     onSuccess: (_, { name, key }) => showToast({ tone: "done", text: texts.segments.deleted(name ?? key) }),
     onError: (failure) => showToast({ tone: "problem", text: messageOf(failure) }),
     onSettled: () => client.invalidateQueries({ queryKey: ["segments"] }),

@@ -1,7 +1,6 @@
 /** What the console reads about changes: the revision of the flags, and the audit log with names. */
 import * as z from "zod";
 import type { AuditEntry } from "../../model/audit.ts";
-import type { LogResponse, RevisionResponse } from "../../model/console.ts";
 import { line, parse } from "../../model/inputs.ts";
 import { parseAuditQuery } from "../../model/list-query.ts";
 import { admitToTenant, admitToTenants, findListedFlag } from "../access/admission.ts";
@@ -14,9 +13,9 @@ import { createWatchTokens, WATCH_MS } from "./watch-token.ts";
 
 const revisionInput = z.strictObject({ organizationId: line.optional(), watch: z.boolean().optional() });
 
-export const revision: ConsoleOperation = {
+export const revision: ConsoleOperation<"revision"> = {
   action: "read",
-  async run(call): Promise<RevisionResponse> {
+  async run(call) {
     const { service, request, identity } = call;
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const { watch = false } = parse(revisionInput, readBody(call) ?? {});
@@ -34,9 +33,9 @@ export const revision: ConsoleOperation = {
 const noInput = z.strictObject({});
 
 /** Names of users are shown only for those whose changes the caller may read. */
-export const log: ConsoleOperation = {
+export const log: ConsoleOperation<"log"> = {
   action: "audit",
-  async run(call): Promise<LogResponse> {
+  async run(call) {
     const tenants = await admitToTenants(call);
     parse(noInput, readBody(call) ?? {});
     const query = await findListedFlag(call, parseAuditQuery(call.request.query));

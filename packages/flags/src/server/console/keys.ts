@@ -3,7 +3,7 @@ import { headersOf } from "@halyard/sessions/plugin";
 import * as z from "zod";
 import { isPlainObject } from "../../engine/json.ts";
 import type { FlagAction } from "../../model/action.ts";
-import type { ConsoleKey, CreateKeyResponse, KeysResponse } from "../../model/console.ts";
+import type { ConsoleKey } from "../../model/console.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { invalid, name, parse } from "../../model/inputs.ts";
@@ -27,9 +27,9 @@ const keyInput = z.strictObject({
 });
 const idInput = z.strictObject({ id: name });
 
-export const keys: ConsoleOperation = {
+export const keys: ConsoleOperation<"keys"> = {
   action: "keys",
-  async run(call): Promise<KeysResponse> {
+  async run(call) {
     // The keys are of the user, whose permissions on global flags decide.
     await admitToTenant(call, globalOnly(call));
     parse(noInput, readBody(call) ?? {});
@@ -37,9 +37,9 @@ export const keys: ConsoleOperation = {
   },
 };
 
-export const createKey: ConsoleOperation = {
+export const createKey: ConsoleOperation<"create-key"> = {
   action: "keys",
-  async run(call): Promise<CreateKeyResponse> {
+  async run(call) {
     await admitToTenant(call, globalOnly(call));
     const { name: called, actions, expiresInDays } = parse(keyInput, readBody(call));
     const caller = await call.identity.administrator();
@@ -74,9 +74,9 @@ export const createKey: ConsoleOperation = {
   },
 };
 
-export const deleteKey: ConsoleOperation = {
+export const deleteKey: ConsoleOperation<"delete-key"> = {
   action: "keys",
-  async run(call): Promise<Record<string, never>> {
+  async run(call) {
     await admitToTenant(call, globalOnly(call));
     const { id } = parse(idInput, readBody(call));
     const known = await listKeys(call);

@@ -1,4 +1,5 @@
 /** Every operation of the console, by the last part of its path. */
+import type { ConsoleAnswers } from "../../model/console.ts";
 import { log, revision } from "./changes.ts";
 import type { ConsoleOperation, PublicConsoleOperation } from "./definition.ts";
 import { createKey, deleteKey, keys } from "./keys.ts";
@@ -7,22 +8,25 @@ import { processes } from "./processes.ts";
 import { activity, evaluations, exportAudit, verifyAudit } from "./reports.ts";
 import { session } from "./state.ts";
 
-export const CONSOLE_OPERATIONS: ReadonlyMap<string, ConsoleOperation | PublicConsoleOperation> = new Map<
-  string,
-  ConsoleOperation | PublicConsoleOperation
->([
-  ["session", session],
-  ["people", people],
-  ["person", person],
-  ["matches", matches],
-  ["activity", activity],
-  ["evaluations", evaluations],
-  ["revision", revision],
-  ["log", log],
-  ["verify-audit", verifyAudit],
-  ["export-audit", exportAudit],
-  ["processes", processes],
-  ["keys", keys],
-  ["create-key", createKey],
-  ["delete-key", deleteKey],
-]);
+const OPERATIONS: {
+  readonly [Name in keyof ConsoleAnswers]: ConsoleOperation<Name> | PublicConsoleOperation<Name>;
+} = {
+  session,
+  people,
+  person,
+  matches,
+  activity,
+  evaluations,
+  revision,
+  log,
+  "verify-audit": verifyAudit,
+  "export-audit": exportAudit,
+  processes,
+  keys,
+  "create-key": createKey,
+  "delete-key": deleteKey,
+};
+
+export const CONSOLE_OPERATIONS: ReadonlyMap<string, ConsoleOperation | PublicConsoleOperation> = new Map(
+  Object.entries(OPERATIONS),
+);

@@ -1,13 +1,7 @@
 /** The people of the console: users found by name or email, and every flag of one of them. */
 import * as z from "zod";
 import type { TrustedRoot } from "../../engine/definition.ts";
-import type {
-  MatchesResponse,
-  PeopleResponse,
-  Person,
-  PersonFlag,
-  PersonResponse,
-} from "../../model/console.ts";
+import type { Person, PersonFlag } from "../../model/console.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { conditions, line, name, parse } from "../../model/inputs.ts";
@@ -35,9 +29,9 @@ const peopleInput = z.strictObject({
   cursor: name.optional(),
 });
 
-export const people: ConsoleOperation = {
+export const people: ConsoleOperation<"people"> = {
   action: "evaluate-as",
-  async run(call): Promise<PeopleResponse> {
+  async run(call) {
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const { q = "", limit = DEFAULT_LIMIT, cursor } = parse(peopleInput, readBody(call));
     const users = new HostUsers(call.request.context, tenant, SHOWN);
@@ -52,9 +46,9 @@ const personInput = z.strictObject({
   environment: name.optional(),
 });
 
-export const person: ConsoleOperation = {
+export const person: ConsoleOperation<"person"> = {
   action: "evaluate-as",
-  async run(call): Promise<PersonResponse> {
+  async run(call) {
     const { service, request } = call;
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const { userId, environment = service.options.environments?.default } = parse(
@@ -113,9 +107,9 @@ export const person: ConsoleOperation = {
 
 const matchesInput = z.strictObject({ conditions, organizationId: line.optional() });
 
-export const matches: ConsoleOperation = {
+export const matches: ConsoleOperation<"matches"> = {
   action: "evaluate-as",
-  async run(call): Promise<MatchesResponse> {
+  async run(call) {
     const { service, request } = call;
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const input = parse(matchesInput, readBody(call));

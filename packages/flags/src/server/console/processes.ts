@@ -1,6 +1,5 @@
 /** What the console shows of the processes that serve the flags. */
 import * as z from "zod";
-import type { ProcessesResponse } from "../../model/console.ts";
 import { parse } from "../../model/inputs.ts";
 import { admitToTenant } from "../access/admission.ts";
 import { readBody } from "../http/body-limit.ts";
@@ -9,9 +8,9 @@ import { globalOnly } from "./keys.ts";
 
 const noInput = z.strictObject({});
 
-export const processes: ConsoleOperation = {
+export const processes: ConsoleOperation<"processes"> = {
   action: "read",
-  async run(call): Promise<ProcessesResponse> {
+  async run(call) {
     // Processes serve the flags of all organizations.
     await admitToTenant(call, globalOnly(call));
     parse(noInput, readBody(call) ?? {});

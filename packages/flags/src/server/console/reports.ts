@@ -1,12 +1,6 @@
 /** What the console reads about the past: evaluations over time, and the audit log for verification and for a file. */
 import * as z from "zod";
 import type { EvaluationReason } from "../../engine/definition.ts";
-import type {
-  ActivityResponse,
-  EvaluationsResponse,
-  ExportAuditResponse,
-  VerifyAuditResponse,
-} from "../../model/console.ts";
 import { line, name, parse, text } from "../../model/inputs.ts";
 import { MAX_PAGE_LIMIT } from "../../model/page.ts";
 import { parseWindow } from "../../model/stats-query.ts";
@@ -26,9 +20,9 @@ const activityInput = z.strictObject({
   end: text.optional(),
 });
 
-export const activity: ConsoleOperation = {
+export const activity: ConsoleOperation<"activity"> = {
   action: "read",
-  async run(call): Promise<ActivityResponse> {
+  async run(call) {
     const { service } = call;
     const about = await activityScope(call);
     const { start, end } = parse(activityInput, readBody(call));
@@ -81,9 +75,9 @@ const evaluationsInput = z.strictObject({
 });
 
 /** For the lines in a list of flags: one request for all of them. */
-export const evaluations: ConsoleOperation = {
+export const evaluations: ConsoleOperation<"evaluations"> = {
   action: "read",
-  async run(call): Promise<EvaluationsResponse> {
+  async run(call) {
     const { service } = call;
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const { flagIds } = parse(evaluationsInput, readBody(call));
@@ -103,9 +97,9 @@ export const evaluations: ConsoleOperation = {
 
 const verifyInput = z.strictObject({ organizationId: line.optional() });
 
-export const verifyAudit: ConsoleOperation = {
+export const verifyAudit: ConsoleOperation<"verify-audit"> = {
   action: "audit",
-  async run(call): Promise<VerifyAuditResponse> {
+  async run(call) {
     const { tenant } = await admitToTenant(call, organizationIn(call));
     parse(verifyInput, readBody(call));
     return call.service.store.verifyAudit(tenant);
@@ -117,9 +111,9 @@ const exportInput = z.strictObject({
   after: z.number().int().min(0).optional(),
 });
 
-export const exportAudit: ConsoleOperation = {
+export const exportAudit: ConsoleOperation<"export-audit"> = {
   action: "audit",
-  async run(call): Promise<ExportAuditResponse> {
+  async run(call) {
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const { after = 0 } = parse(exportInput, readBody(call));
     const entries = await call.service.store.readAudit(tenant, { after, limit: MAX_PAGE_LIMIT });

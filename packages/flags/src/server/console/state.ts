@@ -16,9 +16,9 @@ const MAX_ORGANIZATIONS = 100;
 
 type Row = Readonly<Record<string, unknown>>;
 
-export const session: PublicConsoleOperation = {
+export const session: PublicConsoleOperation<"session"> = {
   action: "public",
-  async run(call): Promise<ConsoleState> {
+  async run(call) {
     const { service, request } = call;
     const { options } = service;
     const host = request.context.options;
