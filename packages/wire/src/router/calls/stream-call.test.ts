@@ -28,6 +28,9 @@ const start = (peer: TestConnection, n: number, meta: Record<string, unknown> = 
   peer.send(Rows, { n }, { correlationId: "r", ...meta });
 const credit = (peer: TestConnection, n: unknown) =>
   peer.sendRaw(JSON.stringify({ type: "$ws:credit", meta: { correlationId: "r" }, payload: { n } }));
+const abort = async (peer: TestConnection, ...ids: string[]) => {
+  for (const id of ids) await peer.sendRaw(`{"type":"$ws:abort","meta":{"correlationId":"${id}"}}`);
+};
 const items = (peer: TestConnection) =>
   peer.frames
     .filter(({ type }) => type === "$ws:rpc-progress")
@@ -152,11 +155,45 @@ describe("a stream ends", () => {
     const { peer, errors } = await serving(producer(log));
     await start(peer, 1_000);
     await vi.waitUntil(() => log.sent === 64);
-    await peer.sendRaw('{"type":"$ws:abort","meta":{"correlationId":"r"}}');
+    await abort(peer, "r");
     await vi.waitUntil(() => log.error !== undefined);
     expect(log).toMatchObject({ sent: 64, aborted: true, error: { code: "CANCELLED" } });
     expect(last(peer)).toBe("CANCELLED");
     expect(errors).toEqual([]);
+  });
+
+  test.each([
+    ["its caller cancels it", (peer: TestConnection) => abort(peer, "r", "s")],
+    ["its connection is lost", (peer: TestConnection) => peer.disconnect()],
+  ])("when %s, and a handler that throws the reason of its abortSignal has not failed", async (_, end) => {
+    const log: string[] = [];
+    const { peer, errors } = await serving(async (ctx) => {
+      const signal = ctx.payload.n === 1 ? ctx.abortSignal : undefined;
+      await new Promise<void>((resolve) => ctx.onCancel(resolve));
+      log.push("stopped");
+      (signal ?? ctx.abortSignal).throwIfAborted();
+    });
+    await start(peer, 1);
+    await start(peer, 2, { correlationId: "s" });
+    await end(peer);
+    await vi.waitUntil(() => log.length === 2);
+    expect(errors).toEqual([]);
+  });
+
+  test("with its response after the items before it, although the handler throws and a hook suppresses the error", async () => {
+    const router = createRouter()
+      .onError(() => false)
+      .rpc(Rows, (ctx) => {
+        void ctx.progress({ i: 0 });
+        void ctx.progress({ i: 1 });
+        ctx.reply(Rows.response, { sent: 2 });
+        throw new Error("too late");
+      });
+    const peer = await createTestServer(router).connect();
+    await start(peer, 2, { $c: 1 });
+    await credit(peer, 5);
+    expect(items(peer)).toEqual([0, 1]);
+    expect(last(peer)).toBe("ROWS_END");
   });
 
   test("with CANCELLED when the reader takes no item for slowConsumerTimeoutMs, and the connection lives", async () => {

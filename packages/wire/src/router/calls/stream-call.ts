@@ -161,7 +161,7 @@ export class StreamCall extends InboundCall {
   }
 
   override wasEndedBy(error: unknown): boolean {
-    return isCausedBy(error, this.#ending);
+    return super.wasEndedBy(error) || isCausedBy(error, this.#ending);
   }
 
   // --- end ---
@@ -202,6 +202,10 @@ export class StreamCall extends InboundCall {
 
   override failWith(error: ErrorPayload): void {
     if (this.#reply === undefined) super.failWith(error);
+  }
+
+  override end(): void {
+    if (this.#reply === undefined) super.end();
   }
 
   override settled(): void {
