@@ -157,7 +157,7 @@ function outboundMeta(fields: object = {}, correlationId: string | undefined): M
   return meta;
 }
 
-/** Created for every frame: its fields are assigned in the constructor (see `InboundCall`). */
+/** Created for every frame: its fields are assigned in the constructor (see `Call`). */
 export class InboundEvent extends ConnectionScope {
   declare readonly type: string;
   declare readonly payload: unknown;

@@ -119,7 +119,7 @@ export class CallRegistry implements PeerReader {
   /** Cancels the call, in whichever process it runs: the process that runs it stops when it receives the end. */
   async cancel(id: string, log: CallLog): Promise<void> {
     const run = this.#runs.get(id);
-    if (run !== undefined) return run.cancel();
+    if (run !== undefined) return run.abort();
     await log.end(errorFrame(cancelled().toPayload()));
   }
 

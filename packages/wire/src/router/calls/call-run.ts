@@ -4,12 +4,11 @@ import { byteLength } from "../../protocol/bytes.ts";
 import { type ErrorPayload, WsError } from "../../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../../schema/message.ts";
 import { checkOutbound, readPart } from "../../schema/validate.ts";
-import { Timeout } from "../../time/timers.ts";
-import type { FailOptions, RpcContext, SendOptions } from "../context.ts";
+import type { RpcContext, SendOptions } from "../context.ts";
 import type { Connection } from "../contracts.ts";
-import { fail, isCausedBy } from "../failure.ts";
-import { InboundEvent } from "../inbound-event.ts";
-import { attempt, guard, handled } from "../pending.ts";
+import { fail } from "../failure.ts";
+import { attempt, handled } from "../pending.ts";
+import { Call } from "./call.ts";
 import {
   type CallLog,
   EndedError,
@@ -19,7 +18,6 @@ import {
   readEntry,
   responseFrame,
 } from "./call-log.ts";
-import { declaredFailure } from "./declared-failure.ts";
 
 /** Items that are being appended, per call. */
 const MAX_WAITING = 64;
@@ -45,22 +43,13 @@ export interface RunParts {
   ended(run: CallRun): void;
 }
 
-export class CallRun extends InboundEvent {
-  declare readonly meta: RpcContext["meta"];
+export class CallRun extends Call {
   readonly #parts: RunParts;
-  readonly #schema: RpcSchema;
-  readonly #startedAt: number;
-  #activeAt: number;
-  #state: "running" | "finished" | "cancelled" = "running";
   #items = 0;
   #bytes = 0;
   #waiting = 0;
   /** The appends so far, one after the other. */
   #appended: Promise<unknown> | undefined;
-  #ending: WsError | undefined;
-  #controller: AbortController | undefined;
-  readonly #cancelCallbacks: (() => unknown)[] = [];
-  readonly #timer = new Timeout(() => this.#expire());
 
   constructor(
     connection: Connection,
@@ -69,28 +58,18 @@ export class CallRun extends InboundEvent {
     payload: unknown,
     parts: RunParts,
   ) {
-    super(connection, schema.type, meta, payload);
-    this.#schema = schema;
+    super(connection, schema, meta, payload);
     this.#parts = parts;
-    this.#startedAt = connection.server.clock.now();
-    this.#activeAt = this.#startedAt;
+    this.startedAt = connection.server.clock.now();
   }
 
   get callId(): string {
     return this.#parts.id;
   }
 
-  override get isRpc(): true {
-    return true;
-  }
-
-  get isRunning(): boolean {
-    return this.#state === "running";
-  }
-
   /** Runs the handler to its end, whatever happens to the connection. */
   async start(handler: (ctx: never) => unknown): Promise<void> {
-    this.#wait();
+    this.startTimer();
     try {
       const value: unknown = await attempt(() => handler(this as never));
       if (value !== undefined) this.returned(value);
@@ -104,11 +83,11 @@ export class CallRun extends InboundEvent {
   // --- items ---
 
   progress(item?: unknown): Promise<void> {
-    if (!this.isRunning) return this.#refused();
-    readPart(this.ws.server.options.validator, this.#schema, "progress", item, "INTERNAL");
+    if (!this.isRunning) return this.refused();
+    readPart(this.ws.server.options.validator, this.schema, "progress", item, "INTERNAL");
     const frame = itemFrame(item);
     this.#check(frame);
-    this.#activeAt = this.ws.server.clock.now();
+    this.activeAt = this.ws.server.clock.now();
     const number = ++this.#items;
     if (this.#appended !== undefined) return this.#enqueue(frame, number);
     const appended = this.#parts.log.append(frame, number);
@@ -150,7 +129,7 @@ export class CallRun extends InboundEvent {
       (error: unknown) => {
         this.#waiting--;
         this.#lose(error);
-        throw this.#ending ?? error;
+        throw this.ending ?? error;
       },
     );
     this.#appended = done;
@@ -158,45 +137,23 @@ export class CallRun extends InboundEvent {
   }
 
   #lose(error: unknown): void {
-    if (error instanceof EndedError) this.#cancel(ended(), false);
-    else this.#cancel(WsError.wrap(error, "UNAVAILABLE"), true);
-  }
-
-  #refused(): Promise<void> {
-    const error = this.#ending ?? new WsError("INTERNAL", `${this.type} has its response already.`);
-    return handled(Promise.reject(error));
-  }
-
-  override wasEndedBy(error: unknown): boolean {
-    return isCausedBy(error, this.#ending);
+    if (error instanceof EndedError) this.cancel(ended(), false);
+    else this.cancel(WsError.wrap(error, "UNAVAILABLE"));
   }
 
   // --- end ---
 
-  reply(schema: AnyMessageSchema, payload?: unknown, options?: SendOptions): void | Promise<boolean> {
-    if (!this.isRunning) return options?.waitFor && Promise.resolve(false);
-    if (schema !== this.#schema.response)
-      throw new WsError(
-        "INTERNAL",
-        `The response of ${this.type} is ${this.#schema.response.type}. Pass the response schema of the request.`,
-      );
+  protected override respond(
+    schema: AnyMessageSchema,
+    payload: unknown,
+    options: SendOptions | undefined,
+  ): void | Promise<boolean> {
     checkOutbound(this.ws.server.options.validator, schema, payload, options?.meta, "INTERNAL");
     const frame = responseFrame(payload);
     this.#checkSize(frame);
-    const written = this.#finish("finished", "ok", frame);
+    super.finish("finished", "ok");
+    const written = this.#write(frame);
     return options?.waitFor && written;
-  }
-
-  override returned(value: unknown): void {
-    if (this.isRunning) void this.reply(this.#schema.response, value);
-  }
-
-  fail(reason: string, data?: unknown, options?: FailOptions): never {
-    throw declaredFailure(this.ws.server, this.#schema, reason, data, options);
-  }
-
-  override failWith(error: ErrorPayload): void {
-    if (this.isRunning) void this.#finish("finished", error.code, errorFrame(error));
   }
 
   override end(): void {
@@ -204,13 +161,13 @@ export class CallRun extends InboundEvent {
   }
 
   /** The owner cancelled the call. */
-  cancel(): void {
-    this.#cancel(cancelled(), true);
+  abort(): void {
+    this.cancel(cancelled());
   }
 
   /** The server is stopping. */
   async abandon(): Promise<void> {
-    this.#cancel(lost(), true);
+    this.cancel(lost());
     await Promise.race([this.#appended, pause(this.ws.server.clock, ABANDON_MS)]);
   }
 
@@ -219,36 +176,29 @@ export class CallRun extends InboundEvent {
     const entry = readEntry(frame);
     if (entry.kind !== "error") return;
     const { code, message } = entry.error;
-    this.#cancel(new WsError(code, message, undefined, { retryable: false }), false);
+    this.cancel(new WsError(code, message, undefined, { retryable: false }), false);
   }
 
   /** Messages of the broker may be missing: another process may have ended the call, or items may be lost. */
   async check(): Promise<void> {
     const isClosed = await this.#parts.log.isClosed().catch(() => false);
     // The log knows its end; without one, this writes it.
-    if (isClosed) this.#cancel(ended(), true);
+    if (isClosed) this.cancel(ended());
   }
 
-  #cancel(error: WsError, writesEnd: boolean): void {
-    if (!this.isRunning) return;
-    this.#ending = error;
-    void this.#finish("cancelled", error.code, writesEnd ? errorFrame(error.toPayload()) : undefined);
-    this.#controller?.abort(error);
-    for (const callback of this.#cancelCallbacks.splice(0)) this.#run(callback);
+  protected override finish(state: "finished" | "cancelled", outcome: string, error?: ErrorPayload): void {
+    super.finish(state, outcome);
+    void this.#write(error && errorFrame(error));
   }
 
   /** Resolves to whether the end is in the log. */
-  #finish(state: "finished" | "cancelled", outcome: string, frame: string | undefined): Promise<boolean> {
-    this.#state = state;
-    const { server } = this.ws;
-    server.timers.remove(this.#timer);
-    server.metrics?.answered(this.type, server.clock.now() - this.#startedAt, outcome);
-    const written = this.#write(frame);
+  #write(frame: string | undefined): Promise<boolean> {
+    const written = this.#keep(frame);
     this.#appended = written;
     return written;
   }
 
-  async #write(frame: string | undefined): Promise<boolean> {
+  async #keep(frame: string | undefined): Promise<boolean> {
     try {
       if (this.#appended !== undefined) await this.#appended.catch(() => undefined);
       if (frame === undefined) return true;
@@ -264,33 +214,21 @@ export class CallRun extends InboundEvent {
     }
   }
 
-  onCancel(callback: () => unknown): () => void {
-    if (this.#state === "cancelled") this.#run(callback);
-    if (!this.isRunning) return () => undefined;
-    this.#cancelCallbacks.push(callback);
-    return () => {
-      const at = this.#cancelCallbacks.indexOf(callback);
-      if (at !== -1) this.#cancelCallbacks.splice(at, 1);
-    };
-  }
-
-  get abortSignal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#state === "cancelled") this.#controller.abort(this.#ending);
-    return this.#controller.signal;
-  }
-
-  #run(callback: () => unknown): void {
-    guard(callback, (error) => this.ws.server.report(error, this));
-  }
-
   // --- time ---
 
-  get #endsAt(): number {
-    const { deadlineMs, silenceMs } = this.#parts;
-    // Waiting for the broker is not silence.
-    const silentAt = this.#waiting > 0 ? Number.POSITIVE_INFINITY : this.#activeAt + silenceMs;
-    return Math.min(this.#startedAt + deadlineMs, silentAt);
+  protected override get deadlineAt(): number {
+    return this.started + this.#parts.deadlineMs;
+  }
+
+  /** Waiting for the broker is not silence. */
+  protected override get idleAt(): number {
+    return this.#waiting > 0
+      ? Number.POSITIVE_INFINITY
+      : (this.activeAt ?? this.started) + this.#parts.silenceMs;
+  }
+
+  protected override get checkMs(): number {
+    return this.#parts.silenceMs;
   }
 
   get deadline(): number {
@@ -298,23 +236,18 @@ export class CallRun extends InboundEvent {
   }
 
   override timeRemaining(): number {
-    return Math.max(0, this.#endsAt - this.ws.server.clock.now());
+    return Math.max(0, this.endsAt - this.ws.server.clock.now());
   }
 
-  #wait(): void {
-    const { silenceMs } = this.#parts;
-    if (this.isRunning) this.ws.server.timers.add(this.#timer, Math.min(this.timeRemaining(), silenceMs));
-  }
-
-  #expire(): void {
-    if (this.timeRemaining() > 0) return this.#wait();
-    this.#cancel(
-      new WsError(
-        "DEADLINE_EXCEEDED",
-        `${this.type} had no progress for ${this.#parts.silenceMs} ms, or did not end within its deadline.`,
-      ),
-      true,
+  protected override exceeded(): WsError {
+    return new WsError(
+      "DEADLINE_EXCEEDED",
+      `${this.type} had no progress for ${this.#parts.silenceMs} ms, or did not end within its deadline.`,
     );
+  }
+
+  protected override silence(): WsError {
+    return this.exceeded();
   }
 }
 

@@ -79,7 +79,7 @@ async function serveDurable(route: DurableRoute, request: StreamCall): Promise<v
     const { run, position } = await starting;
     // Without an id of its own, no other request can cancel the call.
     if (request.terms?.key === undefined)
-      request.onCancel(() => request.endedWith?.code === "CANCELLED" && run.cancel());
+      request.onCancel(() => request.endedWith?.code === "CANCELLED" && run.abort());
     const target = { id: key.id, process: registry.process, position, after: 0, checkOwner };
     return readCall(request, registry, log, target);
   }

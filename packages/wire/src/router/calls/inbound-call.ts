@@ -1,47 +1,16 @@
-/** A request and its context: response, progress, cancellation, deadline and idle limit. The first response wins. */
+/** A request of a connection: its response, its progress, and the memory that it holds. */
 import { CONTROL, type ControlType } from "../../protocol/control.ts";
 import { type ErrorPayload, WsError } from "../../protocol/error.ts";
-import type { AnyMessageSchema, RpcSchema } from "../../schema/message.ts";
-import { Timeout } from "../../time/timers.ts";
+import type { AnyMessageSchema } from "../../schema/message.ts";
 import { RETRY_AFTER_MS } from "../connections/inbound-memory.ts";
-import type { FailOptions, RpcContext, SendOptions } from "../context.ts";
-import type { CallInFlight, Connection } from "../contracts.ts";
-import { isCausedBy } from "../failure.ts";
-import { InboundEvent } from "../inbound-event.ts";
-import { guard } from "../pending.ts";
-import { declaredFailure } from "./declared-failure.ts";
+import type { SendOptions } from "../context.ts";
+import type { CallInFlight } from "../contracts.ts";
+import { Call } from "./call.ts";
 
 /** The longest deadline that a caller may set, unless `rpcTimeoutMs` is longer. */
 const MAX_CALLER_TIMEOUT_MS = 300_000;
 
-/**
- * Created for every request, so its fields are assigned in the constructor and its members are not `#private`: on some
- * engines, class fields and private members cost as much as the rest of a call.
- */
-export class InboundCall extends InboundEvent implements CallInFlight {
-  declare readonly meta: RpcContext["meta"];
-  declare protected readonly schema: RpcSchema;
-  /** Monotonic, in ms; read only when the call has to wait, which most calls never do. */
-  declare private startedAt: number | undefined;
-  declare protected activeAt: number | undefined;
-  declare protected state: "running" | "finished" | "cancelled";
-  declare private cancelCallbacks: (() => unknown)[] | undefined;
-  declare private controller: AbortController | undefined;
-  /** Set once the call outlives the turn of the event loop in which it arrived. */
-  declare protected timer: Timeout | undefined;
-
-  constructor(connection: Connection, schema: RpcSchema, meta: RpcContext["meta"], payload: unknown) {
-    super(connection, schema.type, meta, payload);
-    this.schema = schema;
-    const { metrics, clock } = connection.server;
-    this.startedAt = metrics === undefined ? undefined : clock.now();
-    this.activeAt = undefined;
-    this.state = "running";
-    this.cancelCallbacks = undefined;
-    this.controller = undefined;
-    this.timer = undefined;
-  }
-
+export class InboundCall extends Call implements CallInFlight {
   /** Throws when a call in flight has the same id, or the limit of calls is reached. */
   checkLimit(): void {
     const { calls, server } = this.ws;
@@ -76,13 +45,7 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     this.ws.calls ??= new Map();
     this.ws.calls.set(this.id, this);
     this.ws.socket.changed?.("calls");
-    this.timer = new Timeout(() => this.expire());
-    this.wait(this.timer);
-  }
-
-  protected wait(timer: Timeout): void {
-    const { clock, timers } = this.ws.server;
-    timers.add(timer, Math.max(0, Math.min(this.deadlineAt, this.idleAt) - clock.now()));
+    this.startTimer();
   }
 
   protected get timeoutMs(): number {
@@ -92,19 +55,11 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     return Math.min(Math.max(timeoutMs, 1), Math.max(MAX_CALLER_TIMEOUT_MS, rpcTimeoutMs));
   }
 
-  protected get started(): number {
-    if (this.startedAt === undefined) {
-      const { clock } = this.ws.server;
-      this.startedAt = clock.now() - Math.max(0, clock.wall() - this.receivedAt);
-    }
-    return this.startedAt;
-  }
-
-  protected get deadlineAt(): number {
+  protected override get deadlineAt(): number {
     return this.started + this.timeoutMs;
   }
 
-  protected get idleAt(): number {
+  protected override get idleAt(): number {
     return (this.activeAt ?? this.started) + this.ws.server.options.rpcIdleTimeoutMs;
   }
 
@@ -121,10 +76,6 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     return this.id;
   }
 
-  override get isRpc(): true {
-    return true;
-  }
-
   get callId(): undefined {
     return undefined;
   }
@@ -135,10 +86,6 @@ export class InboundCall extends InboundEvent implements CallInFlight {
 
   grant(_items: number): void {}
 
-  get isRunning(): boolean {
-    return this.state === "running";
-  }
-
   get deadline(): number {
     return this.meta.receivedAt + this.timeoutMs;
   }
@@ -147,20 +94,11 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     return Math.max(0, this.deadlineAt - this.ws.server.clock.now());
   }
 
-  reply(
+  protected override respond(
     schema: AnyMessageSchema,
     payload: unknown,
-    options: SendOptions & { waitFor: "drain" | "ack" },
-  ): Promise<boolean>;
-  reply(schema: AnyMessageSchema, payload?: unknown, options?: SendOptions): void;
-  reply(schema: AnyMessageSchema, payload?: unknown, options?: SendOptions): void | Promise<boolean> {
-    if (this.state !== "running") return options?.waitFor && Promise.resolve(false);
-    if (schema !== this.schema.response) {
-      throw new WsError(
-        "INTERNAL",
-        `The response of ${this.type} is ${this.schema.response.type}, but ctx.reply() got ${schema?.type ?? JSON.stringify(schema)}. Pass the response schema of the request.`,
-      );
-    }
+    options: SendOptions | undefined,
+  ): void | Promise<boolean> {
     const isAborted = options?.signal?.aborted ?? false;
     const sent = this.transmit(schema, payload, isAborted ? withoutWaiting(options) : options, this.id);
     this.finish("finished", "ok");
@@ -184,47 +122,8 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     return this.ws.send(CONTROL.progress, data, this.id) !== "dropped";
   }
 
-  onCancel(callback: () => unknown): () => void {
-    if (this.state === "cancelled") this.run(callback);
-    if (this.state !== "running") return () => undefined;
-    this.cancelCallbacks ??= [];
-    const callbacks = this.cancelCallbacks;
-    callbacks.push(callback);
-    return () => {
-      const at = callbacks.indexOf(callback);
-      if (at !== -1) callbacks.splice(at, 1);
-    };
-  }
-
-  /** Created on first use, because most handlers do not read it. */
-  get abortSignal(): AbortSignal {
-    this.controller ??= new AbortController();
-    if (this.state === "cancelled") this.controller.abort();
-    return this.controller.signal;
-  }
-
-  fail(reason: string, data?: unknown, options?: FailOptions): never {
-    throw declaredFailure(this.ws.server, this.schema, reason, data, options);
-  }
-
-  override failWith(error: ErrorPayload): void {
-    if (this.state !== "running") return;
-    super.failWith(error);
-    this.finish("finished", error.code);
-  }
-
   override end(): void {
-    if (this.state === "running") this.finish("finished", "SUPPRESSED");
-  }
-
-  /** A value that the handler returns is its response, unless it has sent one already. */
-  override returned(value: unknown): void {
-    if (value !== undefined && this.state === "running") this.reply(this.schema.response, value);
-  }
-
-  /** A handler that stops when its call is cancelled has not failed. */
-  override wasEndedBy(error: unknown): boolean {
-    return isCausedBy(error, this.controller?.signal.reason);
+    if (this.isUnanswered) this.finish("finished", "SUPPRESSED");
   }
 
   /** The handler returned without a response. It may still send one later, so the call stays open until its deadline. */
@@ -264,47 +163,25 @@ export class InboundCall extends InboundEvent implements CallInFlight {
     this.cancel(undefined);
   }
 
-  /** The timer fired: at the deadline, at the idle limit, or too early because of progress in the meantime. */
-  protected expire(): void {
-    if (this.state !== "running" || this.timer === undefined) return;
-    const { clock, options } = this.ws.server;
-    if (clock.now() >= this.deadlineAt) {
-      this.cancel(
-        new WsError("DEADLINE_EXCEEDED", `${this.type} had no response within ${this.timeoutMs} ms.`),
-      );
-    } else if (clock.now() >= this.idleAt) {
-      this.cancel(
-        new WsError(
-          "INTERNAL",
-          `${this.type} had no progress for ${options.rpcIdleTimeoutMs} ms (rpcIdleTimeoutMs).`,
-        ),
-      );
-    } else {
-      this.wait(this.timer);
-    }
+  protected override exceeded(): WsError {
+    return new WsError("DEADLINE_EXCEEDED", `${this.type} had no response within ${this.timeoutMs} ms.`);
   }
 
-  protected cancel(error: WsError | undefined): void {
-    if (this.state !== "running") return;
-    if (error !== undefined) super.failWith(error.toPayload());
-    this.finish("cancelled", error?.code ?? "DISCONNECTED");
-    this.controller?.abort(error);
-    for (const callback of this.cancelCallbacks?.splice(0) ?? []) this.run(callback);
+  protected override silence(): WsError {
+    const { rpcIdleTimeoutMs } = this.ws.server.options;
+    return new WsError(
+      "INTERNAL",
+      `${this.type} had no progress for ${rpcIdleTimeoutMs} ms (rpcIdleTimeoutMs).`,
+    );
   }
 
-  protected finish(state: "finished" | "cancelled", outcome: string): void {
-    this.state = state;
+  protected override finish(state: "finished" | "cancelled", outcome: string, error?: ErrorPayload): void {
+    if (error !== undefined) this.ws.sendError(error, this.id);
+    super.finish(state, outcome);
     this.release();
-    const { metrics, clock } = this.ws.server;
-    if (metrics !== undefined) metrics.answered(this.type, clock.now() - this.started, outcome);
     if (this.timer === undefined) return;
     this.ws.calls?.delete(this.id);
     this.ws.socket.changed?.("calls");
-    this.ws.server.timers.remove(this.timer);
-  }
-
-  private run(callback: () => unknown): void {
-    guard(callback, (error) => this.ws.server.report(error, this));
   }
 }
 

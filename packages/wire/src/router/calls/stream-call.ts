@@ -5,12 +5,11 @@ import { encodeShort } from "../../protocol/encode-short.ts";
 import { type ErrorPayload, WsError } from "../../protocol/error.ts";
 import type { AnyMessageSchema, RpcSchema } from "../../schema/message.ts";
 import { checkOutbound, readPart } from "../../schema/validate.ts";
-import type { Timeout } from "../../time/timers.ts";
 import { checkFrameSize } from "../connections/frame-size.ts";
 import { CHECKS_PER_TIMEOUT } from "../connections/outbox.ts";
 import type { RpcContext, SendOptions } from "../context.ts";
 import type { Connection } from "../contracts.ts";
-import { fail, isCausedBy } from "../failure.ts";
+import { fail } from "../failure.ts";
 import { handled } from "../pending.ts";
 import { InboundCall } from "./inbound-call.ts";
 
@@ -44,8 +43,6 @@ export class StreamCall extends InboundCall {
   #creditAt = 0;
   #isDraining = false;
   #reply: WaitingReply | undefined;
-  /** Why the call was cancelled. */
-  #ending: WsError | undefined;
 
   constructor(
     connection: Connection,
@@ -71,7 +68,7 @@ export class StreamCall extends InboundCall {
 
   /** Why the call was cancelled, if it was. */
   get endedWith(): WsError | undefined {
-    return this.#ending;
+    return this.ending;
   }
 
   get responseSchema(): AnyMessageSchema {
@@ -81,7 +78,7 @@ export class StreamCall extends InboundCall {
   // --- items ---
 
   override progress(item?: unknown): Promise<void> {
-    if (!this.isRunning || this.#reply !== undefined) return this.#refused();
+    if (!this.isUnanswered) return this.refused();
     const { clock, options } = this.ws.server;
     readPart(options.validator, this.schema, "progress", item, "INTERNAL");
     return this.forward(encodeShort(CONTROL.progress, clock.wall(), this.id, item));
@@ -89,7 +86,7 @@ export class StreamCall extends InboundCall {
 
   /** Sends a progress frame of this call when there is room for it. */
   forward(frame: string): Promise<void> {
-    if (!this.isRunning) return this.#refused();
+    if (!this.isRunning) return this.refused();
     const { clock, options } = this.ws.server;
     checkFrameSize(frame, options.maxOutboundFrameBytes);
     this.activeAt = clock.now();
@@ -150,45 +147,25 @@ export class StreamCall extends InboundCall {
     );
   }
 
-  #refused(): Promise<void> {
-    const error =
-      this.#ending ??
-      new WsError(
-        "INTERNAL",
-        `${this.type} has its response already. Call ctx.progress() before ctx.reply().`,
-      );
-    return handled(Promise.reject(error));
-  }
-
-  override wasEndedBy(error: unknown): boolean {
-    return super.wasEndedBy(error) || isCausedBy(error, this.#ending);
-  }
-
   // --- end ---
 
-  override reply(
+  protected override get isUnanswered(): boolean {
+    return this.isRunning && this.#reply === undefined;
+  }
+
+  protected override respond(
     schema: AnyMessageSchema,
     payload: unknown,
-    options: SendOptions & { waitFor: "drain" | "ack" },
-  ): Promise<boolean>;
-  override reply(schema: AnyMessageSchema, payload?: unknown, options?: SendOptions): void;
-  override reply(
-    schema: AnyMessageSchema,
-    payload?: unknown,
-    options?: SendOptions,
+    options: SendOptions | undefined,
   ): void | Promise<boolean> {
-    const isFirst = this.isRunning && this.#reply === undefined && schema === this.schema.response;
-    if (!isFirst || this.#waiting.length === 0) {
-      if (this.#reply === undefined) return super.reply(schema, payload, options);
-      return options?.waitFor && Promise.resolve(false);
-    }
+    if (this.#waiting.length === 0) return super.respond(schema, payload, options);
     checkOutbound(this.ws.server.options.validator, schema, payload, options?.meta, "INTERNAL");
     const sent = new Promise<boolean>((resolve) => {
       this.#reply = {
         send: () => {
           this.#reply = undefined;
           try {
-            resolve(super.reply(schema, payload, options as never) ?? true);
+            resolve(super.respond(schema, payload, options) ?? true);
           } catch (error) {
             resolve(false);
             fail(this, error);
@@ -200,14 +177,6 @@ export class StreamCall extends InboundCall {
     return options?.waitFor && sent;
   }
 
-  override failWith(error: ErrorPayload): void {
-    if (this.#reply === undefined) super.failWith(error);
-  }
-
-  override end(): void {
-    if (this.#reply === undefined) super.end();
-  }
-
   override settled(): void {
     if (this.#reply === undefined || !this.isRunning) return super.settled();
     this.arm();
@@ -216,14 +185,14 @@ export class StreamCall extends InboundCall {
 
   protected override cancel(error: WsError | undefined): void {
     if (!this.isRunning) return;
-    this.#ending = error ?? new WsError("UNAVAILABLE", "The connection of the caller was lost.");
+    this.ending = error ?? new WsError("UNAVAILABLE", "The connection of the caller was lost.");
     super.cancel(error);
   }
 
-  protected override finish(state: "finished" | "cancelled", outcome: string): void {
-    super.finish(state, outcome);
-    const error = this.#ending ?? new WsError("CANCELLED", `${this.type} has ended.`);
-    for (const item of this.#waiting.splice(0)) item.failed(error);
+  protected override finish(state: "finished" | "cancelled", outcome: string, error?: ErrorPayload): void {
+    super.finish(state, outcome, error);
+    const refusal = this.ending ?? new WsError("CANCELLED", `${this.type} has ended.`);
+    for (const item of this.#waiting.splice(0)) item.failed(refusal);
     if (state === "cancelled") this.#reply?.drop();
   }
 
@@ -249,31 +218,21 @@ export class StreamCall extends InboundCall {
   }
 
   override timeRemaining(): number {
-    return Math.max(0, Math.min(this.deadlineAt, this.idleAt) - this.ws.server.clock.now());
+    return Math.max(0, this.endsAt - this.ws.server.clock.now());
   }
 
-  protected override wait(timer: Timeout): void {
-    const { clock, options, timers } = this.ws.server;
-    const remainingMs = Math.min(this.deadlineAt, this.idleAt) - clock.now();
-    const checkMs = options.slowConsumerTimeoutMs / CHECKS_PER_TIMEOUT;
-    timers.add(timer, Math.max(0, Math.min(remainingMs, checkMs)));
+  protected override get checkMs(): number {
+    return this.ws.server.options.slowConsumerTimeoutMs / CHECKS_PER_TIMEOUT;
   }
 
-  protected override expire(): void {
-    if (!this.isRunning || this.timer === undefined) return;
-    const now = this.ws.server.clock.now();
-    if (now >= this.deadlineAt)
-      this.cancel(
-        new WsError(
-          "DEADLINE_EXCEEDED",
-          `${this.type} did not end within ${this.deadlineMs} ms (deadlineMs).`,
-        ),
-      );
-    else if (now >= this.idleAt) this.cancel(this.#silence());
-    else this.wait(this.timer);
+  protected override exceeded(): WsError {
+    return new WsError(
+      "DEADLINE_EXCEEDED",
+      `${this.type} did not end within ${this.deadlineMs} ms (deadlineMs).`,
+    );
   }
 
-  #silence(): WsError {
+  protected override silence(): WsError {
     const { rpcIdleTimeoutMs, slowConsumerTimeoutMs } = this.ws.server.options;
     if (this.#waiting.length > 0) {
       // Of a durable call, only the reader has ended. It continues when it attaches again.
@@ -288,9 +247,6 @@ export class StreamCall extends InboundCall {
           "DEADLINE_EXCEEDED",
           `${this.type} sent no progress and no response within ${this.timeoutMs} ms (timeoutMs).`,
         )
-      : new WsError(
-          "INTERNAL",
-          `${this.type} had no progress for ${rpcIdleTimeoutMs} ms (rpcIdleTimeoutMs).`,
-        );
+      : super.silence();
   }
 }
