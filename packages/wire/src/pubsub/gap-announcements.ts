@@ -1,6 +1,6 @@
 /**
- * Announces the gaps of many topics spread over time: the subscribers reload then, and they must neither do that at the
- * same moment nor wait for an announcement of thousands of topics in one turn of the event loop.
+ * Announces the gaps of many topics, or to many connections, spread over time: those concerned reload then, and they must
+ * neither do that at the same moment nor wait for thousands of announcements in one turn of the event loop.
  */
 import type { Clock } from "@halyard/base";
 
@@ -10,32 +10,38 @@ const STEPS = SPREAD_MS / STEP_MS;
 
 export class GapAnnouncements<T> {
   readonly #clock: Clock;
-  readonly #announce: (topic: T) => void;
+  readonly #announce: (concerned: T) => void;
+  readonly #minPerStep: number;
   /** In the order in which they are announced. */
   readonly #pending = new Set<T>();
   #perStep = 0;
   #isRunning = false;
 
-  constructor(clock: Clock, announce: (topic: T) => void) {
+  constructor(clock: Clock, announce: (concerned: T) => void, minPerStep: number = 1) {
     this.#clock = clock;
     this.#announce = announce;
+    this.#minPerStep = minPerStep;
   }
 
   /** The first are announced immediately, the last after 1.5 s. */
-  add(topics: Iterable<T>): void {
-    for (const topic of topics) this.#pending.add(topic);
-    this.#perStep = Math.max(this.#perStep, Math.ceil(this.#pending.size / STEPS));
+  add(concerned: Iterable<T>): void {
+    for (const each of concerned) this.#pending.add(each);
+    this.#perStep = Math.max(this.#perStep, this.#minPerStep, Math.ceil(this.#pending.size / STEPS));
     if (!this.#isRunning) this.#step();
   }
 
-  /** Announces a pending gap of the topic now: a message that follows the gap has arrived. */
-  flush(topic: T): void {
-    if (this.#pending.size > 0 && this.#pending.delete(topic)) this.#announce(topic);
+  get isEmpty(): boolean {
+    return this.#pending.size === 0;
   }
 
-  /** The gap was announced otherwise, or the topic has no subscribers any more. */
-  remove(topic: T): void {
-    if (this.#pending.size > 0) this.#pending.delete(topic);
+  /** Announces a pending gap now: a message that follows it has arrived. */
+  flush(concerned: T): void {
+    if (this.#pending.size > 0 && this.#pending.delete(concerned)) this.#announce(concerned);
+  }
+
+  /** The gap was announced otherwise, or no subscriber is left. */
+  remove(concerned: T): void {
+    if (this.#pending.size > 0) this.#pending.delete(concerned);
   }
 
   clear(): void {
@@ -44,9 +50,9 @@ export class GapAnnouncements<T> {
 
   #step(): void {
     let count = 0;
-    for (const topic of this.#pending) {
-      this.#pending.delete(topic);
-      this.#announce(topic);
+    for (const each of this.#pending) {
+      this.#pending.delete(each);
+      this.#announce(each);
       if (++count === this.#perStep) break;
     }
     this.#isRunning = this.#pending.size > 0;

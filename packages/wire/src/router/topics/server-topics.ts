@@ -26,7 +26,7 @@ export class ServerTopics implements Subscriber {
     this.#server = server;
     this.#native = native;
     this.#adapter = adapter;
-    this.#gaps = new BrokerGaps(server.clock, server.timers);
+    this.#gaps = new BrokerGaps(server.clock);
   }
 
   /** The connection is gone. */
