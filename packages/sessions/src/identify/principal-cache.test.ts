@@ -196,6 +196,20 @@ test("a change that the background finds counts for the next request", async () 
   expect(principals.size).toBe(0);
 });
 
+test.each(["up", "down"])(
+  "a session that the background finds ended does not count again, with the store %s",
+  async (state) => {
+    const { principals, store, reconciliation, signIn } = setUp();
+    signIn("ann");
+    await principals.recall("ann");
+    store.end("ann");
+    await reconciliation.run();
+    store.isDown = state === "down";
+    expect(await principals.recall("ann")).toBeUndefined();
+    expect(principals.recallStale("ann")).toBeUndefined();
+  },
+);
+
 test("nothing is compared for a cache that is closed", async () => {
   const { principals, sessions, signIn } = setUp();
   signIn("ann");

@@ -165,9 +165,10 @@ export class PrincipalCache {
 
   #find(cacheKey: string): CachedPrincipal | undefined {
     const principal = this.#byKey.get(cacheKey);
-    if (principal === undefined || this.#nowMs() < principal.validUntilMs) return principal;
-    this.#remove(principal);
-    return undefined;
+    if (principal === undefined) return undefined;
+    const { session, validUntilMs } = principal;
+    const hasEnded = session?.isDropped === true && this.#sessions?.hasEnded(session.sessionId) === true;
+    return hasEnded || this.#nowMs() >= validUntilMs ? this.#remove(principal) : principal;
   }
 
   #touch(principal: CachedPrincipal, now: number): void {
