@@ -9,7 +9,7 @@ import { recordEvidence } from "@halyard/services/evidence";
 import { openPool } from "@halyard/services/postgres-pool";
 import { getMigrations } from "better-auth/db/migration";
 import type { Pool } from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { fleetOptions } from "../fleet-options.ts";
 
 const SESSIONS = sized(10_000, 100);
@@ -116,6 +116,8 @@ async function start(url: string, first: number, last: number): Promise<ChildPro
   return child;
 }
 
+const fleetFigures: Record<string, Record<string, string>> = {};
+
 test.each([
   ["without organizations", false, 0.1],
   ["with organizations", true, 0.15],
@@ -136,12 +138,17 @@ test.each([
     const cores = seconds / FLEET_SECONDS;
     console.log(`${FLEET_SESSIONS} sessions ${name}: ${cores.toFixed(3)} cores of PostgreSQL at rest.`);
     if (FLEET_SESSIONS >= 100_000) expect(cores).toBeLessThanOrEqual(maxCores);
-    recordEvidence(`sessions-in-postgres-${name.replaceAll(" ", "-")}`, {
-      what: `Several processes follow sessions of a Better Auth instance on PostgreSQL, ${name}, with a bus, and then do nothing.`,
-      size: `${FLEET_SESSIONS} sessions, ${FLEET_PROCESSES} processes, ${FLEET_SECONDS} s.`,
-      checked: `CPU time of the backends of the database, as /proc shows it: at most ${maxCores} cores.`,
-      suite: "packages/sessions/test/long/at-rest.long.test.ts",
-      figures: { "at rest": { "cores of PostgreSQL": cores.toFixed(3) } },
-    });
+    fleetFigures[name] = { "cores of PostgreSQL": cores.toFixed(3), "at most": maxCores.toFixed(3) };
   },
 );
+
+afterAll(() => {
+  if (Object.keys(fleetFigures).length < 2) return;
+  recordEvidence("database-at-rest", {
+    what: "Several processes of an operating system follow sessions of a Better Auth instance on PostgreSQL, with a bus, and then do nothing. In the background each compares at most 500 sessions a second.",
+    size: `${FLEET_SESSIONS} sessions, ${FLEET_PROCESSES} processes, ${FLEET_SECONDS} s.`,
+    checked: "CPU time of all backends of the database, as /proc shows it before and after.",
+    suite: "packages/sessions/test/long/at-rest.long.test.ts",
+    figures: fleetFigures,
+  });
+});
