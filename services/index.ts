@@ -7,7 +7,7 @@ export { createMariadbDatabase } from "./mariadb.ts";
 export { createNatsPrefix } from "./nats.ts";
 export { createNetworkNamespace, type NetworkNamespace, networkNamespaceRefusal } from "./netns.ts";
 export { freePort } from "./ports.ts";
-export { createPostgresDatabase } from "./postgres.ts";
+export { createPostgresDatabase, otherPostgresVersions } from "./postgres.ts";
 export {
   type PrivateServer,
   startMariadb,

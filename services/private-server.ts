@@ -5,7 +5,7 @@ import { type Child, type Launch, spawnChild } from "./child.ts";
 import { mariadb } from "./mariadb.ts";
 import { nats } from "./nats.ts";
 import { freePort } from "./ports.ts";
-import { postgres } from "./postgres.ts";
+import { postgres, postgresIn } from "./postgres.ts";
 import { redis } from "./redis.ts";
 import { ownUrl, type ServerKind, unavailable } from "./server.ts";
 import { waitFor } from "./wait.ts";
@@ -88,9 +88,12 @@ export async function startPrivate(
   };
 }
 
-/** A private PostgreSQL server. Its URL names the user and the database `postgres`. */
-export function startPostgres(): Promise<PrivateServer> {
-  return startPrivate(postgres);
+/**
+ * A private PostgreSQL server. Its URL names the user and the database `postgres`. `directory` has its programs, if it is
+ * another version than usual.
+ */
+export function startPostgres(directory?: string): Promise<PrivateServer> {
+  return startPrivate(directory === undefined ? postgres : postgresIn(directory));
 }
 
 /** A private MariaDB server. Its URL names the user `root` and no database. */

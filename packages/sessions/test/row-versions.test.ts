@@ -6,6 +6,7 @@ import { getMigrations } from "better-auth/db/migration";
 import { admin, organization } from "better-auth/plugins";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createRowVersions, type VersionedSession } from "../src/watched/row-versions.ts";
+import { onPostgresVersions } from "./postgres-versions.ts";
 
 const NAMES = ["plain", "a'quote", "back\\slash", "com,ma", "NULL"];
 const DAY_MS = 86_400_000;
@@ -67,108 +68,110 @@ async function setUp({ more = {}, hasOrganizations = true }: HostOptions = {}) {
   return { pool, sessions, changed };
 }
 
-describe.each<[string, HostOptions]>([
-  ["by default", {}],
-  ["without organizations", { hasOrganizations: false }],
-  ["with UUIDs", { more: { advanced: { database: { generateId: "uuid" } } } }],
-  ["with serial numbers", { more: { advanced: { database: { generateId: "serial" } } } }],
-  [
-    "with names of its own",
-    {
-      more: {
-        user: { modelName: "Our People" },
-        session: { fields: { token: "proof", userId: "whose" } },
+onPostgresVersions(() => {
+  describe.each<[string, HostOptions]>([
+    ["by default", {}],
+    ["without organizations", { hasOrganizations: false }],
+    ["with UUIDs", { more: { advanced: { database: { generateId: "uuid" } } } }],
+    ["with serial numbers", { more: { advanced: { database: { generateId: "serial" } } } }],
+    [
+      "with names of its own",
+      {
+        more: {
+          user: { modelName: "Our People" },
+          session: { fields: { token: "proof", userId: "whose" } },
+        },
       },
-    },
-  ],
-])("on a host %s", (_name, options) => {
-  test("a session is reported once, and again after a write to one of its rows", async () => {
-    const { pool, changed } = await setUp(options);
-    const user = `"${options.more?.user?.modelName ?? "user"}"`;
-    const token = `"${options.more?.session?.fields?.token ?? "token"}"`;
-    expect(await changed()).toEqual([...NAMES].sort());
-    expect(await changed()).toEqual([]);
-    // As by hand: without the time of the change.
-    await pool.query(`update ${user} set image = 'new' where name = 'com,ma'`);
-    expect(await changed()).toEqual(["com,ma"]);
-    await pool.query(`update "session" set "userAgent" = 'new' where ${token} = 'NULL''s token'`);
-    expect(await changed()).toEqual(["NULL"]);
-    await pool.query(`delete from "session" where ${token} = 'plain''s token'`);
-    expect(await changed()).toEqual(["plain"]);
-    expect(await changed()).toEqual([]);
+    ],
+  ])("on a host %s", (_name, options) => {
+    test("a session is reported once, and again after a write to one of its rows", async () => {
+      const { pool, changed } = await setUp(options);
+      const user = `"${options.more?.user?.modelName ?? "user"}"`;
+      const token = `"${options.more?.session?.fields?.token ?? "token"}"`;
+      expect(await changed()).toEqual([...NAMES].sort());
+      expect(await changed()).toEqual([]);
+      // As by hand: without the time of the change.
+      await pool.query(`update ${user} set image = 'new' where name = 'com,ma'`);
+      expect(await changed()).toEqual(["com,ma"]);
+      await pool.query(`update "session" set "userAgent" = 'new' where ${token} = 'NULL''s token'`);
+      expect(await changed()).toEqual(["NULL"]);
+      await pool.query(`delete from "session" where ${token} = 'plain''s token'`);
+      expect(await changed()).toEqual(["plain"]);
+      expect(await changed()).toEqual([]);
+    });
   });
-});
 
-test("a membership in the active organization that is changed, ended or begun is a change", async () => {
-  const { pool, changed } = await setUp();
-  await changed();
-  const ofUser = `"userId" = (select id from "user" where name = 'plain')`;
-  await pool.query(`update "member" set role = 'admin' where ${ofUser}`);
-  expect(await changed()).toEqual(["plain"]);
-  await pool.query(`create table ended as select * from "member" where ${ofUser}`);
-  await pool.query(`delete from "member" where ${ofUser}`);
-  expect(await changed()).toEqual(["plain"]);
-  await pool.query(`insert into "member" select * from ended`);
-  expect(await changed()).toEqual(["plain"]);
-});
+  test("a membership in the active organization that is changed, ended or begun is a change", async () => {
+    const { pool, changed } = await setUp();
+    await changed();
+    const ofUser = `"userId" = (select id from "user" where name = 'plain')`;
+    await pool.query(`update "member" set role = 'admin' where ${ofUser}`);
+    expect(await changed()).toEqual(["plain"]);
+    await pool.query(`create table ended as select * from "member" where ${ofUser}`);
+    await pool.query(`delete from "member" where ${ofUser}`);
+    expect(await changed()).toEqual(["plain"]);
+    await pool.query(`insert into "member" select * from ended`);
+    expect(await changed()).toEqual(["plain"]);
+  });
 
-test("a transaction that is not committed is no change", async () => {
-  const { pool, changed } = await setUp();
-  await changed();
-  const client = await pool.connect();
-  await client.query("begin");
-  await client.query(`update "user" set name = 'other' where name = 'plain'`);
-  expect(await changed()).toEqual([]);
-  await client.query("commit");
-  client.release();
-  expect(await changed()).toEqual(["plain"]);
-});
+  test("a transaction that is not committed is no change", async () => {
+    const { pool, changed } = await setUp();
+    await changed();
+    const client = await pool.connect();
+    await client.query("begin");
+    await client.query(`update "user" set name = 'other' where name = 'plain'`);
+    expect(await changed()).toEqual([]);
+    await client.query("commit");
+    client.release();
+    expect(await changed()).toEqual(["plain"]);
+  });
 
-test("a deleted session is reported although its version is not known", async () => {
-  const { pool, changed } = await setUp();
-  await pool.query(`delete from "session" where token = 'plain''s token'`);
-  expect(await changed()).toContain("plain");
-});
+  test("a deleted session is reported although its version is not known", async () => {
+    const { pool, changed } = await setUp();
+    await pool.query(`delete from "session" where token = 'plain''s token'`);
+    expect(await changed()).toContain("plain");
+  });
 
-test("a session whose token is not one line is reported every time", async () => {
-  const { pool, sessions, changed } = await setUp();
-  await pool.query(`update "session" set token = E'two\\nlines' where token = 'plain''s token'`);
-  for (const session of sessions) if (session.name === "plain") session.token = "two\nlines";
-  expect(await changed()).toHaveLength(NAMES.length);
-  expect(await changed()).toEqual(["plain"]);
-  expect(await changed()).toEqual(["plain"]);
-});
+  test("a session whose token is not one line is reported every time", async () => {
+    const { pool, sessions, changed } = await setUp();
+    await pool.query(`update "session" set token = E'two\\nlines' where token = 'plain''s token'`);
+    for (const session of sessions) if (session.name === "plain") session.token = "two\nlines";
+    expect(await changed()).toHaveLength(NAMES.length);
+    expect(await changed()).toEqual(["plain"]);
+    expect(await changed()).toEqual(["plain"]);
+  });
 
-test.each([
-  ["is a view", `alter table "user" rename to people; create view "user" as select * from people`],
-  [
-    "is a view with a column of that name",
-    `alter table "user" rename to people; create view "user" as select *, '0'::xid as xmin from people`,
-  ],
-  ["does not exist", `alter table "member" rename to members`],
-])("where a table %s, there are no versions", async (_what, sql) => {
-  const { pool, changed } = await setUp();
-  await pool.query(sql);
-  expect(await changed()).toBeUndefined();
-  expect(await changed()).toBeUndefined();
-});
+  test.each([
+    ["is a view", `alter table "user" rename to people; create view "user" as select * from people`],
+    [
+      "is a view with a column of that name",
+      `alter table "user" rename to people; create view "user" as select *, '0'::xid as xmin from people`,
+    ],
+    ["does not exist", `alter table "member" rename to members`],
+  ])("where a table %s, there are no versions", async (_what, sql) => {
+    const { pool, changed } = await setUp();
+    await pool.query(sql);
+    expect(await changed()).toBeUndefined();
+    expect(await changed()).toBeUndefined();
+  });
 
-test("an outage is not taken for a database without versions", async () => {
-  const broken = Object.assign(new Error("The connection broke."), { code: "57P01" });
-  let isDown = true;
-  const pool = {
-    connect: () => undefined,
-    options: {},
-    Client: class {},
-    query: async () => {
-      if (isDown) throw broken;
-      return { rows: [{ at: "1", version: "7,8" }] };
-    },
-  };
-  const context = { options: { database: pool }, tables: {} };
-  const versions = createRowVersions(context as unknown as Parameters<typeof createRowVersions>[0]);
-  const session: VersionedSession = { token: "token", version: undefined };
-  await expect(versions?.findChanged([session])).rejects.toBe(broken);
-  isDown = false;
-  expect(await versions?.findChanged([session])).toEqual(new Map([[session, "7,8"]]));
+  test("an outage is not taken for a database without versions", async () => {
+    const broken = Object.assign(new Error("The connection broke."), { code: "57P01" });
+    let isDown = true;
+    const pool = {
+      connect: () => undefined,
+      options: {},
+      Client: class {},
+      query: async () => {
+        if (isDown) throw broken;
+        return { rows: [{ at: "1", version: "7,8" }] };
+      },
+    };
+    const context = { options: { database: pool }, tables: {} };
+    const versions = createRowVersions(context as unknown as Parameters<typeof createRowVersions>[0]);
+    const session: VersionedSession = { token: "token", version: undefined };
+    await expect(versions?.findChanged([session])).rejects.toBe(broken);
+    isDown = false;
+    expect(await versions?.findChanged([session])).toEqual(new Map([[session, "7,8"]]));
+  });
 });
