@@ -39,6 +39,8 @@ export interface PathsOptions {
   readonly cookieCache?: boolean;
   /** Requests per hour and principal, for each rule. */
   readonly limit?: number;
+  /** Whether invalid sessions and API keys of an address are limited, by the minute. Default true. */
+  readonly limitsCredentials?: boolean;
   /** Further plugins of both instances. */
   readonly plugins?: BetterAuthPlugin[];
 }
@@ -46,6 +48,7 @@ export interface PathsOptions {
 /** Two instances on one database with separate rate limits, so that both count the same requests. */
 export async function startBothPaths(options: PathsOptions = {}): Promise<BothPaths> {
   const { multiTenant = false, cookieCache = false, limit = 1_000_000, plugins = [] } = options;
+  const { limitsCredentials = true } = options;
   const fresh: FreshDatabase<HostOptions["database"]> = options.fresh ?? (await freshPostgres());
   // Separate pools, as separate processes have.
   const [first, second, third] = [fresh.connect(), fresh.connect(), fresh.connect()];
@@ -63,6 +66,7 @@ export async function startBothPaths(options: PathsOptions = {}): Promise<BothPa
         "bootstrap-anonymous": rule,
         events: rule,
         "events-batch": rule,
+        ...(!limitsCredentials && { credentials: false as const }),
       },
     },
   };
