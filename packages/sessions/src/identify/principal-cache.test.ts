@@ -210,6 +210,20 @@ test.each(["up", "down"])(
   },
 );
 
+test("an ended session does not count again while the store is down, however long ago it ended", async () => {
+  const { principals, store, reconciliation, signIn } = setUp();
+  for (const name of ["ann", "ben"]) {
+    signIn(name);
+    await principals.recall(name);
+    store.end(name);
+    await reconciliation.run();
+    pass(61_000);
+  }
+  store.isDown = true;
+  expect(await principals.recall("ann")).toBeUndefined();
+  expect(principals.recallStale("ann")).toBeUndefined();
+});
+
 test("nothing is compared for a cache that is closed", async () => {
   const { principals, sessions, signIn } = setUp();
   signIn("ann");

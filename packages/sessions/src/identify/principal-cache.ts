@@ -166,9 +166,8 @@ export class PrincipalCache {
   #find(cacheKey: string): CachedPrincipal | undefined {
     const principal = this.#byKey.get(cacheKey);
     if (principal === undefined) return undefined;
-    const { session, validUntilMs } = principal;
-    const hasEnded = session?.isDropped === true && this.#sessions?.hasEnded(session.sessionId) === true;
-    return hasEnded || this.#nowMs() >= validUntilMs ? this.#remove(principal) : principal;
+    const isOver = principal.session?.hasEnded === true || this.#nowMs() >= principal.validUntilMs;
+    return isOver ? this.#remove(principal) : principal;
   }
 
   #touch(principal: CachedPrincipal, now: number): void {

@@ -16,6 +16,8 @@ export class LiveSession extends WatchedRow {
   organizations: readonly string[] | undefined;
   /** Without listeners, it is kept until then. Monotonic time. */
   keptUntilMs = 0;
+  /** Whether the store has answered that the session does not hold. */
+  hasEnded = false;
 
   constructor(sessionId: string, token: string | undefined) {
     super(sessionId);

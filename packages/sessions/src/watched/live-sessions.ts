@@ -178,6 +178,7 @@ export class LiveSessions {
 
   #end(live: LiveSession, reason: EndReason): void {
     this.drop(live);
+    live.hasEnded = reason === "ended";
     const nowMs = performance.now();
     this.#endedAtMs.set(live.sessionId, nowMs);
     for (const [sessionId, endedAtMs] of this.#endedAtMs) {

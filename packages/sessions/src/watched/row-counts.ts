@@ -14,7 +14,7 @@ const MAX_BLOCK = 1000;
 const CLOCK_SKEW_MS = 10_000;
 /** Deadline of each query. */
 const TIMEOUT_MS = 1000;
-/** Roles of users that are counted separately, because each takes a query. */
+/** At most so many roles are counted separately, because each takes a query. */
 const MAX_ROLES = 4;
 const NONE: ReadonlySet<string> = new Set();
 
