@@ -304,7 +304,7 @@ export type DeleteKeyRequest = { readonly id: string };
 export type ConsoleAnswers = {
   /** Who uses the console. */
   readonly session: ConsoleState;
-  /** Users that were searched. */
+  /** Users who were found. */
   readonly people: PeopleResponse;
   /** Every flag of one user. */
   readonly person: PersonResponse;

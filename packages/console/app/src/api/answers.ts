@@ -3,7 +3,12 @@ import type { FeatureFlagsEndpoints } from "@halyard/flags";
 import type { ConsoleAnswers } from "@halyard/flags/console";
 import type { ConsoleSession, Sent } from "./types.ts";
 
-type Endpoint = FeatureFlagsEndpoints[keyof FeatureFlagsEndpoints];
+/** The operations of the console itself share one route. */
+type Endpoint = Exclude<
+  FeatureFlagsEndpoints[keyof FeatureFlagsEndpoints],
+  { path: "/feature-flags/console/:name" }
+>;
+type ConsolePath = `/feature-flags/console/${keyof ConsoleAnswers}`;
 
 /** The paths of an operation. An id in them is any text. */
 type PathsOf<Path extends string> = Path extends `${infer Start}/:${string}/${infer End}`
@@ -12,7 +17,7 @@ type PathsOf<Path extends string> = Path extends `${infer Start}/:${string}/${in
     ? `${Start}/${string}`
     : Path;
 
-/** `Path` must have the same ids, because `/flags/${string}` would also include `/flags/${string}/rules`. */
+/** Compared both ways, because `/flags/${string}` includes `/flags/${string}/rules`. */
 type OutputOf<Method, Path, One> = One extends {
   path: infer Known extends string;
   options: { method: Method };
@@ -36,4 +41,5 @@ export type AnswerOf<Method, Path> = Path extends `/auth/${string}`
 /** The paths that requests with a method may have. */
 export type KnownPath<Method> =
   | PathsOf<Extract<Endpoint, { options: { method: Method } }>["path"]>
+  | (Method extends "POST" ? ConsolePath : never)
   | `/auth/${string}`;

@@ -3,7 +3,7 @@ import { headersOf } from "@halyard/sessions/plugin";
 import * as z from "zod";
 import { isPlainObject } from "../../engine/json.ts";
 import type { FlagAction } from "../../model/action.ts";
-import type { ConsoleKey } from "../../model/console.ts";
+import type { ConsoleAnswers, ConsoleKey } from "../../model/console.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { invalid, name, parse } from "../../model/inputs.ts";
@@ -29,7 +29,7 @@ const idInput = z.strictObject({ id: name });
 
 export const keys: ConsoleOperation<"keys"> = {
   action: "keys",
-  async run(call) {
+  async run(call): Promise<ConsoleAnswers["keys"]> {
     // The keys are of the user, whose permissions on global flags decide.
     await admitToTenant(call, globalOnly(call));
     parse(noInput, readBody(call) ?? {});
@@ -39,7 +39,7 @@ export const keys: ConsoleOperation<"keys"> = {
 
 export const createKey: ConsoleOperation<"create-key"> = {
   action: "keys",
-  async run(call) {
+  async run(call): Promise<ConsoleAnswers["create-key"]> {
     await admitToTenant(call, globalOnly(call));
     const { name: called, actions, expiresInDays } = parse(keyInput, readBody(call));
     const caller = await call.identity.administrator();
@@ -76,7 +76,7 @@ export const createKey: ConsoleOperation<"create-key"> = {
 
 export const deleteKey: ConsoleOperation<"delete-key"> = {
   action: "keys",
-  async run(call) {
+  async run(call): Promise<ConsoleAnswers["delete-key"]> {
     await admitToTenant(call, globalOnly(call));
     const { id } = parse(idInput, readBody(call));
     const known = await listKeys(call);

@@ -1,7 +1,7 @@
 /** The people of the console: users found by name or email, and every flag of one of them. */
 import * as z from "zod";
 import type { TrustedRoot } from "../../engine/definition.ts";
-import type { Person, PersonFlag } from "../../model/console.ts";
+import type { ConsoleAnswers, Person, PersonFlag } from "../../model/console.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { conditions, line, name, parse } from "../../model/inputs.ts";
@@ -31,7 +31,7 @@ const peopleInput = z.strictObject({
 
 export const people: ConsoleOperation<"people"> = {
   action: "evaluate-as",
-  async run(call) {
+  async run(call): Promise<ConsoleAnswers["people"]> {
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const { q = "", limit = DEFAULT_LIMIT, cursor } = parse(peopleInput, readBody(call));
     const users = new HostUsers(call.request.context, tenant, SHOWN);
@@ -48,7 +48,7 @@ const personInput = z.strictObject({
 
 export const person: ConsoleOperation<"person"> = {
   action: "evaluate-as",
-  async run(call) {
+  async run(call): Promise<ConsoleAnswers["person"]> {
     const { service, request } = call;
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const { userId, environment = service.options.environments?.default } = parse(
@@ -109,7 +109,7 @@ const matchesInput = z.strictObject({ conditions, organizationId: line.optional(
 
 export const matches: ConsoleOperation<"matches"> = {
   action: "evaluate-as",
-  async run(call) {
+  async run(call): Promise<ConsoleAnswers["matches"]> {
     const { service, request } = call;
     const { tenant } = await admitToTenant(call, organizationIn(call));
     const input = parse(matchesInput, readBody(call));
