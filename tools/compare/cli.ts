@@ -1,5 +1,5 @@
 /**
- * `npm run compare -- <commit>`: does the same in the packages of a commit and in those of this checkout, and prints what
+ * `npm run compare -- <commit>`: runs the same programs with the packages of a commit and with those of this checkout, and prints what
  * differs. `--small` takes seconds instead of minutes.
  */
 import { parseArgs } from "node:util";

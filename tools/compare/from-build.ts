@@ -1,6 +1,7 @@
 /**
  * Preloaded into a program of this checkout. Every package that the program and the helpers of tests import is resolved
- * from the build in HALYARD_BUILD, so that the same program runs with the packages of another commit; but not the services.
+ * from the build in HALYARD_BUILD, so that the same program runs with the packages of another commit. The services come
+ * from this checkout.
  */
 import { registerHooks } from "node:module";
 import { join } from "node:path";

@@ -145,7 +145,7 @@ export class BrokerPubSub implements PubSub, TransportEvents {
     await this.subscribe(name, subscriber);
     const probed = await probing;
     if (probed?.ok && probed.reply) return true;
-    // It left in the meantime.
+    // The subscriber left in the meantime.
     if (!this.#topics.get(name)?.subscribers.has(subscriber)) return undefined;
     // Others may enter at the same time: each must receive the frame of one that came later.
     const carried = await this.#carryFrame(name, frame(), this.#transport.publish.bind(this.#transport));

@@ -1,5 +1,5 @@
 /**
- * Announces the gaps of many topics, or to many connections, spread over time: those concerned reload then, and they must
+ * Announces the gaps of many topics, or to many connections, spread over time: the receivers reload then, and they must
  * neither do that at the same moment nor wait for thousands of announcements in one turn of the event loop.
  */
 import type { Clock } from "@halyard/base";
@@ -10,22 +10,22 @@ const STEPS = SPREAD_MS / STEP_MS;
 
 export class GapAnnouncements<T> {
   readonly #clock: Clock;
-  readonly #announce: (concerned: T) => void;
+  readonly #announce: (receiver: T) => void;
   readonly #minPerStep: number;
   /** In the order in which they are announced. */
   readonly #pending = new Set<T>();
   #perStep = 0;
   #isRunning = false;
 
-  constructor(clock: Clock, announce: (concerned: T) => void, minPerStep: number = 1) {
+  constructor(clock: Clock, announce: (receiver: T) => void, minPerStep: number = 1) {
     this.#clock = clock;
     this.#announce = announce;
     this.#minPerStep = minPerStep;
   }
 
   /** The first are announced immediately, the last after 1.5 s. */
-  add(concerned: Iterable<T>): void {
-    for (const each of concerned) this.#pending.add(each);
+  add(receivers: Iterable<T>): void {
+    for (const each of receivers) this.#pending.add(each);
     this.#perStep = Math.max(this.#perStep, this.#minPerStep, Math.ceil(this.#pending.size / STEPS));
     if (!this.#isRunning) this.#step();
   }
@@ -35,13 +35,13 @@ export class GapAnnouncements<T> {
   }
 
   /** Announces a pending gap now: a message that follows it has arrived. */
-  flush(concerned: T): void {
-    if (this.#pending.size > 0 && this.#pending.delete(concerned)) this.#announce(concerned);
+  flush(receiver: T): void {
+    if (this.#pending.size > 0 && this.#pending.delete(receiver)) this.#announce(receiver);
   }
 
   /** The gap was announced otherwise, or no subscriber is left. */
-  remove(concerned: T): void {
-    if (this.#pending.size > 0) this.#pending.delete(concerned);
+  remove(receiver: T): void {
+    if (this.#pending.size > 0) this.#pending.delete(receiver);
   }
 
   clear(): void {

@@ -64,8 +64,8 @@ export interface PubSub {
   /** Carries a frame to every subscriber of the topic. */
   publish(topic: string, frame: string, options: CarryOptions): PublishResult | Promise<PublishResult>;
   /**
-   * Adds a subscriber as `subscribe` does, and carries a frame to those that were there; `frame` is called when it is sent,
-   * which may be twice. Resolves to whether there is one, in any process; to undefined when the broker cannot tell. Absent:
+   * Adds a subscriber as `subscribe` does, and carries a frame to those that were there. `frame` is called for each time
+   * that it is sent: once or twice. Resolves to whether there is one, in any process; to undefined when the broker cannot tell. Absent:
    * it never can.
    */
   enter?(topic: string, subscriber: Subscriber, frame: () => string): Promise<boolean | undefined>;
