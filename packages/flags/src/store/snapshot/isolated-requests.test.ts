@@ -23,7 +23,7 @@ describe("where requests are isolated, as on Workers, a snapshot", () => {
     const { snapshot, stale } = await snapshots.get("");
     return [snapshot.revision, stale];
   };
-  /** The runtime ends the request, so nobody learns that its time is over. */
+  /** The runtime ends the request: no caller awaits it. */
   const endedReading = () => void reading().catch(() => undefined);
 
   test("older than 1 s is checked by the next request before it answers", async () => {
