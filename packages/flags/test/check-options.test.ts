@@ -6,6 +6,7 @@ import {
   postgresBus,
   type RateLimitStore,
 } from "@halyard/flags";
+import { betterAuth } from "better-auth";
 import { expect, test } from "vitest";
 import { freshPostgres } from "./databases.ts";
 
@@ -152,4 +153,16 @@ test("every known option is accepted, and undefined counts as absent", async () 
   expect(messageOf(absent)).toBe("accepted");
   await close();
   await postgres.drop();
+});
+
+test("multiTenant without the organization plugin does not start, and the log says what to add", async () => {
+  const logged: string[] = [];
+  const auth = betterAuth({
+    baseURL: "http://localhost",
+    secret: "a secret that is only good enough for tests, which is all it does",
+    logger: { log: (_level, message) => logged.push(message) },
+    plugins: [featureFlags({ multiTenant: true })],
+  });
+  await expect(auth.$context).rejects.toThrow("Add organization() to the plugins, or remove multiTenant.");
+  expect(logged.join()).toContain("Add organization() to the plugins");
 });

@@ -37,18 +37,24 @@ describe("the Drizzle adapter with its default, no transactions", () => {
     expect(await host.adapter.count({ model: "featureFlagRevision" })).toBe(0);
   });
 
-  test("does not affect sign-in and evaluation", async () => {
+  test("is reported at the start, and does not affect sign-in and evaluation", async () => {
     const { connect, drop } = await freshPostgres();
     cleanUp.push(drop);
     const { database: pool, close } = connect();
     cleanUp.push(close);
-    const migrated = await startHost({ database: pool });
+    const logged: string[] = [];
+    const log = (message: string) => logged.push(message);
+    const migrated = await startHost({ database: pool, log });
     cleanUp.push(migrated.close);
+    expect(logged.join()).not.toContain("transaction");
     const host = await startHost({
       database: overDrizzle(pool, migrated.auth.options, {}),
       migrate: false,
+      log,
     });
     cleanUp.push(host.close);
+    expect(logged.join()).toContain("Flags can be read, but not changed");
+    expect(logged.join()).toContain("Set transaction: true");
     const admin = await host.person("admin", "admin");
     const refused = await host.createFlag({ key: "k", name: "N", type: "boolean" }, admin);
     expect(refused.status).toBe(500);

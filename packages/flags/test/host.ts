@@ -8,7 +8,7 @@ import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from "bette
 import { getMigrations } from "better-auth/db/migration";
 import { toNodeHandler } from "better-auth/node";
 import { admin, bearer, type OrganizationOptions, organization } from "better-auth/plugins";
-import type { Bounds } from "../src/server/plugin.ts";
+import type { Bounds } from "../src/server/port.ts";
 
 type AdminOptions = Parameters<typeof admin>[0];
 

@@ -13,8 +13,7 @@ import type { HostContext } from "../server/http/host-request.ts";
 import { ruleFor } from "../server/limits/rules.ts";
 import { loggable } from "../server/metrics/loggable.ts";
 import { rarely } from "../server/metrics/rarely.ts";
-import type { ServiceFinder } from "../server/operations/endpoints.ts";
-import { findService } from "../server/plugin.ts";
+import { serviceFinderOf } from "../server/plugin.ts";
 import type { Service } from "../server/service.ts";
 import { LiveFeed, type Resume } from "./live-feed.ts";
 import { type LivePosition, Subscribe, Subscribed, type SubscribeInput, Unsubscribe } from "./messages.ts";
@@ -67,7 +66,7 @@ interface Opened {
  * ```
  */
 export function liveFlags<Data extends ConnectionData>(router: Router<Data>, auth: LiveAuth): LiveFlags {
-  const serviceOf = finderOf(auth);
+  const serviceOf = serviceFinderOf(auth, "liveFlags");
   const contexts = new WeakMap<object, OpenContext<Data>>();
   const subscribers = new WeakMap<object, Subscriber>();
   /** Connections that were closed, perhaps while their subscription waits for the database. */
@@ -214,14 +213,6 @@ function whoOf(session: SessionCaller, sessionToken: string | undefined): LiveCa
           : undefined,
     },
   };
-}
-
-function finderOf({ options }: LiveAuth): ServiceFinder {
-  for (const plugin of options.plugins ?? []) {
-    const finder = findService(plugin);
-    if (finder !== undefined) return finder;
-  }
-  throw new TypeError("liveFlags: the auth instance has no featureFlags plugin. Add it to its plugins.");
 }
 
 /** A subscription costs as much as a bootstrap, so it counts as one. */

@@ -76,6 +76,11 @@ export class FeatureFlagError extends Error {
     this.advice = options.advice;
   }
 
+  /** Recognizes the errors of every copy of this package. */
+  static override [Symbol.hasInstance](value: unknown): value is FeatureFlagError {
+    return value instanceof Error && value.name === "FeatureFlagError" && "status" in value;
+  }
+
   /** Returns a FeatureFlagError unchanged. Any other error becomes the cause of a new one with this code. */
   static wrap(error: unknown, code: FeatureFlagErrorCode): FeatureFlagError {
     return error instanceof FeatureFlagError

@@ -6,6 +6,13 @@ export function withHelp(message: string): string {
   return `[feature-flags] ${message}${message.includes("\n") ? "\n" : " "}(${HELP})`;
 }
 
+/** `caller` is the function that needs the plugin. */
+export function withoutPlugin(caller: string): TypeError {
+  return new TypeError(
+    `${caller}: the auth instance has no featureFlags plugin. Add featureFlags() to its plugins.`,
+  );
+}
+
 /** An error of an option, which stops the start. */
 export function mistake(message: string): TypeError {
   return new TypeError(`featureFlags: ${message} See ${HELP}#start-up-and-programming-errors`);

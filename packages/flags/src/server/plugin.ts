@@ -21,10 +21,13 @@ import { createFlagStore } from "../store/store.ts";
 import { createTransactions } from "../store/writes/transaction.ts";
 import { checkEventOptions, closeAnalytics, createAnalytics, withoutStatistics } from "./analytics.ts";
 import { createAnnouncer } from "./bus.ts";
+import { checkHost } from "./check-host.ts";
 import { checkOptions } from "./check-options.ts";
+import { consoleMarkOf } from "./console/mark.ts";
 import { checkDeclaredFlags } from "./declared-flags.ts";
 import { createExposureTokens, secretsOf } from "./evaluation/exposure-tokens.ts";
 import { createEventStreams } from "./event-streams.ts";
+import { openHostPath } from "./fast/host-path.ts";
 import { withHelp } from "./help.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
@@ -42,9 +45,10 @@ import {
   type ServiceFinder,
 } from "./operations/endpoints.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
+import { type AuthWithPlugins, attachPort, type Bounds, findPort, type PluginSetup, portOf } from "./port.ts";
 import { createProcesses, type Processes } from "./processes.ts";
 import type { Service } from "./service.ts";
-import { checkTrustedFields, checkTrustedOptions } from "./trusted/check-options.ts";
+import { checkTrustedOptions } from "./trusted/check-options.ts";
 import { createTrusted } from "./trusted/create-trusted.ts";
 import { VERSION } from "./version.ts";
 
@@ -64,26 +68,16 @@ export type FeatureFlagsPlugin<Flags extends FlagDeclarations = FlagDeclarations
   $ERROR_CODES: FeatureFlagErrorCodes;
 };
 
-/** What is no option, and tests set. */
-export interface Bounds {
-  /** Interval of the check for changes by other processes. Default 500 ms. */
-  readonly pollMs?: number | undefined;
-  /** Events that may wait to be written. Default 10,000. */
-  readonly maxQueued?: number | undefined;
-  /** How long a request waits for the shared store of the rate limits. Default 2 s. */
-  readonly maxWaitMs?: number | undefined;
-}
+/** The services that this copy of the package created, by the setup of their plugin. */
+const finders = new WeakMap<PluginSetup, ServiceFinder>();
 
-/** The services of each plugin object, by the adapter of the auth instance. */
-const services = new WeakMap<object, WeakMap<object, Service>>();
-/** Adapters for which `closeFeatureFlags` was called, possibly before the first request. */
-const closed = new WeakSet<object>();
-/** Creates or finds the service of an auth instance, by plugin object. */
-const finders = new WeakMap<object, ServiceFinder>();
-
-/** Finds the services of a `featureFlags` plugin; undefined for any other plugin. */
-export function findService(plugin: object): ServiceFinder | undefined {
-  return finders.get(plugin);
+/**
+ * Finds the services of the featureFlags plugin, for live flags, which work on a service directly. Where another copy of
+ * the package made the plugin, this copy creates services of its own: they follow changes as another process does.
+ */
+export function serviceFinderOf(auth: AuthWithPlugins, caller: string): ServiceFinder {
+  const { setup } = portOf(auth, caller);
+  return finders.get(setup) ?? createServices(setup);
 }
 
 /**
@@ -109,30 +103,31 @@ export function createPlugin<Flags extends FlagDeclarations>(
   options: FeatureFlagsOptions<Flags>,
   bounds: Bounds = {},
 ): FeatureFlagsPlugin<Flags> {
-  // One plugin object may serve several auth instances; each has its own adapter, and so its own service.
-  const byAdapter = new WeakMap<object, Service>();
   checkOptions(options);
   checkEventOptions(options.events);
   checkSinks(options.events?.sinks ?? []);
   if (options.trusted !== undefined) checkTrustedOptions(options.trusted);
   if (options.postgres !== undefined) assertPostgresPool(options.postgres);
-  const createLimits = prepareLimits(options.rateLimit, bounds.maxWaitMs);
-
-  const serviceOf: ServiceFinder = ({ context }) => {
-    const existing = byAdapter.get(context.adapter);
-    if (existing !== undefined) return existing;
-    const service = createService(context, options, bounds, createLimits);
-    byAdapter.set(context.adapter, service);
-    if (options.flags !== undefined) checkDeclaredFlags(service, options.flags);
-    return service;
+  /** What to stop, by the adapter of the auth instance. */
+  const stops = new WeakMap<object, (() => Promise<void>)[]>();
+  /** Adapters for which `closeFeatureFlags` was called, possibly before the first request. */
+  const closed = new WeakSet<object>();
+  const setup: PluginSetup = {
+    options,
+    bounds,
+    isClosed: (adapter) => closed.has(adapter),
+    onClose: (adapter, stop) => void stops.set(adapter, [...(stops.get(adapter) ?? []), stop]),
   };
+  const serviceOf = createServices(setup, (service) => {
+    if (options.flags !== undefined) checkDeclaredFlags(service, options.flags);
+  });
 
   const plugin: FeatureFlagsPlugin<Flags> = {
     id: "feature-flags",
     schema: mergeSchema(createTables(), options.schema),
     $ERROR_CODES: FEATURE_FLAG_ERROR_CODES,
     init: (context) => {
-      if (options.trusted !== undefined) checkTrustedFields(context, options.trusted);
+      checkHost(context, options);
       watchIdentityWrites(context);
       return {
         ...initLimits(options.rateLimit, context, options.postgres !== undefined),
@@ -144,15 +139,42 @@ export function createPlugin<Flags extends FlagDeclarations>(
     onRequest: (request) => limitRequest(request, bodyLimitOf),
     endpoints: createEndpoints<Flags>(serviceOf),
   };
-  services.set(plugin, byAdapter);
-  finders.set(plugin, serviceOf);
+  attachPort(plugin, {
+    setup,
+    wrapped: new WeakMap(),
+    openHostPath: (context) => openHostPath(serviceOf({ context }), context, plugin),
+    consoleMark: (context) => consoleMarkOf(serviceOf({ context })),
+    verifyAudit: (context, tenant, head) => serviceOf({ context }).store.verifyAudit(tenant, head),
+    deliver: (context) => serviceOf({ context }).sinks.deliver(),
+    async close(adapter) {
+      closed.add(adapter);
+      for (const stop of stops.get(adapter) ?? []) await stop();
+    },
+  });
   return plugin;
+}
+
+/** One plugin object may serve several auth instances; each has its own adapter, and so its own service. */
+function createServices(setup: PluginSetup, created?: (service: Service) => void): ServiceFinder {
+  const byAdapter = new WeakMap<object, Service>();
+  const createLimits = prepareLimits(setup.options.rateLimit, setup.bounds.maxWaitMs);
+  const serviceOf: ServiceFinder = ({ context }) => {
+    const { adapter } = context;
+    const existing = byAdapter.get(adapter);
+    if (existing !== undefined) return existing;
+    const service = createService(context, setup, createLimits);
+    byAdapter.set(adapter, service);
+    setup.onClose(adapter, () => closeService(service));
+    created?.(service);
+    return service;
+  };
+  finders.set(setup, serviceOf);
+  return serviceOf;
 }
 
 function createService(
   context: HostContext,
-  options: FeatureFlagsOptions,
-  { pollMs, maxQueued }: Bounds,
+  { options, bounds: { pollMs, maxQueued }, isClosed }: PluginSetup,
   createLimits: LimitsFactory,
 ): Service {
   const { adapter, logger } = context;
@@ -199,13 +221,14 @@ function createService(
     tokens: createExposureTokens(secretsOf(context)),
     telemetry: startTelemetry(meter, warn),
     fastPath: { state: "off", reason: "withFeatureFlags is not used." },
+    consoleMark: undefined,
     identities,
     streams: createEventStreams(store, identities),
     live: { subscribers: 0, waiting: 0 },
     processes,
     trusted: options.trusted && createTrusted(options.trusted, { context, meter, warn }),
     online: options.online,
-    isClosed: () => closed.has(adapter),
+    isClosed: () => isClosed(adapter),
     warnOnce,
   };
   observeService(service);
@@ -243,18 +266,17 @@ export type AuthWithFlags = {
  */
 export async function closeFeatureFlags(auth: AuthWithFlags): Promise<void> {
   const { adapter } = await auth.$context;
-  closed.add(adapter);
-  for (const plugin of auth.options.plugins ?? []) {
-    const service = services.get(plugin)?.get(adapter);
-    if (service === undefined) continue;
-    service.streams.close();
-    await closeAnalytics(service);
-    await service.limits?.close();
-    service.telemetry.close();
-    service.identities.principals.close();
-    service.trusted?.close();
-    await service.store.close();
-  }
+  await findPort(auth, "closeFeatureFlags")?.close(adapter);
+}
+
+async function closeService(service: Service): Promise<void> {
+  service.streams.close();
+  await closeAnalytics(service);
+  await service.limits?.close();
+  service.telemetry.close();
+  service.identities.principals.close();
+  service.trusted?.close();
+  await service.store.close();
 }
 
 /**
@@ -269,15 +291,8 @@ export async function closeFeatureFlags(auth: AuthWithFlags): Promise<void> {
  * export default { scheduled: () => deliverFeatureFlagEvents(auth) };
  * ```
  */
-export async function deliverFeatureFlagEvents(
-  auth: AuthWithFlags & { readonly api: { getFeatureFlagsReadiness(): Promise<unknown> } },
-): Promise<number> {
-  // The first request creates the service.
-  await auth.api.getFeatureFlagsReadiness();
-  const { adapter } = await auth.$context;
-  let count = 0;
-  for (const plugin of auth.options.plugins ?? []) {
-    count += (await services.get(plugin)?.get(adapter)?.sinks.deliver()) ?? 0;
-  }
-  return count;
+export async function deliverFeatureFlagEvents(auth: AuthWithFlags): Promise<number> {
+  const { deliver } = portOf(auth, "deliverFeatureFlagEvents");
+  // The type of an auth instance does not declare its context as plugins see it.
+  return deliver((await auth.$context) as HostContext);
 }

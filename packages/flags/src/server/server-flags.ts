@@ -12,6 +12,7 @@ import type {
 import { findMisfit } from "../model/declared-shape.ts";
 import type { ClaimedContext, EvaluateFeatureFlagInput, EvaluationResult } from "../model/evaluation.ts";
 import { NO_POSITION } from "../model/position.ts";
+import { withoutPlugin } from "./help.ts";
 import type { FeatureFlagsEndpoints } from "./operations/endpoints.ts";
 
 /** The part of an auth instance that evaluates flags. */
@@ -95,6 +96,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
   { api }: AuthWithEvaluation,
   declared?: Flags,
 ): ServerFlags<Flags> {
+  if (typeof api.evaluateFeatureFlag !== "function") throw withoutPlugin("createServerFlags");
   const evaluate = api.evaluateFeatureFlag as Evaluate;
   const declarationOf = (key: string) =>
     declared !== undefined && Object.hasOwn(declared, key) ? declared[key] : undefined;

@@ -45,6 +45,8 @@ export interface Service {
   readonly telemetry: Telemetry;
   /** Whether the fast path answers requests before Better Auth runs. Set by `withFeatureFlags`. */
   fastPath: FastPathState;
+  /** The header value of the console's requests, from the first of them on. */
+  consoleMark: string | undefined;
   /** Identifies callers, and remembers those that Better Auth verified recently. */
   readonly identities: Identities;
   /** Streams of events for OFREP clients. */

@@ -2,7 +2,8 @@
 import type { AuditHead, AuditVerdict } from "../model/audit.ts";
 import { NO_TENANT } from "../model/flag.ts";
 import type { HostContext } from "./http/host-request.ts";
-import { type AuthWithFlags, findService } from "./plugin.ts";
+import type { AuthWithFlags } from "./plugin.ts";
+import { portOf } from "./port.ts";
 
 /** The options of `verifyFeatureFlagAudit`. */
 export type VerifyAuditOptions = {
@@ -29,19 +30,12 @@ export async function verifyFeatureFlagAudit(
   auth: AuthWithFlags,
   { organizationId, head }: VerifyAuditOptions = {},
 ): Promise<AuditVerdict> {
-  // The type of an auth instance does not declare its context as plugins see it.
-  const context = (await auth.$context) as HostContext;
-  for (const plugin of auth.options.plugins ?? []) {
-    const service = findService(plugin)?.({ context });
-    if (service === undefined) continue;
-    if (organizationId !== undefined && service.options.multiTenant !== true) {
-      throw new TypeError(
-        "verifyFeatureFlagAudit: organizationId needs the option multiTenant. Leave it out to check the only log.",
-      );
-    }
-    return service.store.verifyAudit(organizationId ?? NO_TENANT, head);
+  const { setup, verifyAudit } = portOf(auth, "verifyFeatureFlagAudit");
+  if (organizationId !== undefined && setup.options.multiTenant !== true) {
+    throw new TypeError(
+      "verifyFeatureFlagAudit: organizationId needs the option multiTenant. Leave it out to check the only log.",
+    );
   }
-  throw new TypeError(
-    "verifyFeatureFlagAudit: the auth instance has no featureFlags plugin. Add it to its plugins.",
-  );
+  // The type of an auth instance does not declare its context as plugins see it.
+  return verifyAudit((await auth.$context) as HostContext, organizationId ?? NO_TENANT, head);
 }

@@ -25,10 +25,13 @@ export interface LiveHost extends Host {
   stopLive(): Promise<void>;
 }
 
-/** Mounts live flags of a host on a router of its own. `anonymous`: also for visitors without a session. */
+/**
+ * Mounts live flags of a host on a router of its own. `anonymous`: also for visitors without a session. `mount`: by another
+ * copy of the package.
+ */
 export async function mountLive(
   host: Host,
-  { anonymous = false }: { anonymous?: boolean } = {},
+  { anonymous = false, mount = liveFlags }: { anonymous?: boolean; mount?: typeof liveFlags } = {},
 ): Promise<LiveHost> {
   const router = createRouter<SessionData>();
   let connections = 0;
@@ -39,7 +42,7 @@ export async function mountLive(
     .onClose(() => {
       connections -= 1;
     });
-  const live = liveFlags(router, host.auth);
+  const live = mount(router, host.auth);
   const options = { port: 0, host: "127.0.0.1", handleSignals: false };
   // The type of the data says that a session is there; live flags do not rely on it.
   const authenticate = betterAuthSession(host.auth, { anonymous }) as ReturnType<typeof betterAuthSession>;

@@ -1,5 +1,6 @@
 /** The changes of one auth instance's callers: made by this process, or announced by another one. */
 import type { HostContext } from "../identify/request.ts";
+import { sharedPart } from "../identify/shared-parts.ts";
 import { type IdentityChange, isIdentityChange, RecentChanges, type RowChange } from "./identity-change.ts";
 
 export type ChangeListener = (change: RowChange) => void;
@@ -47,13 +48,8 @@ export class ChangeFeed {
   }
 }
 
-/** By the adapter, which is the same object for every request to an auth instance. */
-const feeds = new WeakMap<object, ChangeFeed>();
-
 export function changeFeedOf({ adapter }: Pick<HostContext, "adapter">): ChangeFeed {
-  const feed = feeds.get(adapter) ?? new ChangeFeed();
-  feeds.set(adapter, feed);
-  return feed;
+  return sharedPart(adapter, "feed", () => new ChangeFeed());
 }
 
 /** Makes a change by this process count at once, here and in the processes that are connected. */

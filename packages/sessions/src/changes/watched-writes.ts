@@ -1,6 +1,7 @@
 /** Reports which callers are concerned by what this process writes through Better Auth, whatever code writes it. */
 import type { DBAdapter, DBTransactionAdapter, Where } from "@better-auth/core/db/adapter";
 import type { HostContext } from "../identify/request.ts";
+import { sharedPart } from "../identify/shared-parts.ts";
 import { applyChange } from "./change-feed.ts";
 import type { IdentityChange, RowChange } from "./identity-change.ts";
 
@@ -16,22 +17,24 @@ const WRITES = [CREATE, "update", "updateMany", "delete", "deleteMany", "consume
 const NAMING: ReadonlySet<Where["operator"]> = new Set([undefined, "eq", "in"]);
 /** Changes of more rows at once concern all callers: members are looked for among all of them. */
 const MAX_NAMED = 100;
-const watched = new WeakSet<object>();
 
 /**
  * Organizations and members have no database hooks, and hooks do not see code that uses the adapter itself. So the
  * methods of the adapter are wrapped, in place, because other plugins hold the same object.
  */
 export function watchIdentityWrites(context: HostContext): void {
+  sharedPart(context.adapter, "watch", () => watchOf(context));
+}
+
+function watchOf(context: HostContext): { readonly report: Report } {
   const { adapter, options } = context;
-  if (watched.has(adapter)) return;
-  watched.add(adapter);
   const report: Report = (changes) => {
     for (const change of changes) applyChange(context, change);
   };
   watchAdapter(adapter, report);
   watchTransactions(adapter, report);
   if (options.secondaryStorage !== undefined) watchStorage(options.secondaryStorage, report);
+  return { report };
 }
 
 function watchAdapter(adapter: DBTransactionAdapter, report: Report): void {

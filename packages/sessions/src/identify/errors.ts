@@ -34,6 +34,11 @@ export class IdentityError extends Error {
     this.problem = problem;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
+
+  /** Recognizes the errors of every copy of this package. */
+  static override [Symbol.hasInstance](value: unknown): value is IdentityError {
+    return value instanceof Error && value.name === "IdentityError" && "problem" in value;
+  }
 }
 
 const RETRY_AFTER_SECONDS = 5;

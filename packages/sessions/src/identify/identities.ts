@@ -7,6 +7,7 @@ import { type CredentialNames, credentialNames } from "./credentials.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 import type { HostContext } from "./request.ts";
 import { hasSessionStore } from "./session.ts";
+import { sharedPart } from "./shared-parts.ts";
 
 /** The options of `createIdentities`. */
 export interface IdentityOptions {
@@ -26,14 +27,12 @@ export interface Identities {
   readonly changeListeners: Set<(change: RowChange) => void>;
 }
 
-/** By the adapter, which is the same object for every request to an auth instance. */
-const instances = new WeakMap<object, Identities>();
-
 /** One auth instance has one principal cache: a second call returns the first result. */
 export function createIdentities(context: HostContext, options: IdentityOptions): Identities {
-  const existing = instances.get(context.adapter);
-  if (existing !== undefined) return existing;
-  const { keyResource } = options;
+  return sharedPart(context.adapter, "identities", () => create(context, options));
+}
+
+function create(context: HostContext, { keyResource }: IdentityOptions): Identities {
   const principals = new PrincipalCache({
     sessions: canCompare(context) ? watchedSessionsOf(context).live : undefined,
   });
@@ -41,14 +40,7 @@ export function createIdentities(context: HostContext, options: IdentityOptions)
   changeListeners.add((change) => {
     if (isIdentityChange(change)) principals.apply(change);
   });
-  const identities: Identities = {
-    principals,
-    credentials: credentialNames(context),
-    keyResource,
-    changeListeners,
-  };
-  instances.set(context.adapter, identities);
-  return identities;
+  return { principals, credentials: credentialNames(context), keyResource, changeListeners };
 }
 
 /** False where sessions are not, or not only, in the database. */

@@ -9,6 +9,7 @@ import { IdentityError, unavailable } from "./errors.ts";
 import type { HostContext } from "./request.ts";
 import { hasSessionStore } from "./session.ts";
 import type { SessionCaller } from "./session-caller.ts";
+import { sharedPart } from "./shared-parts.ts";
 import { VerifiedCredentials } from "./verified-credentials.ts";
 
 export interface Sessions extends WatchedSessions {
@@ -19,14 +20,9 @@ export interface Sessions extends WatchedSessions {
   findCaller(credentials: RequestCredentials): Promise<SessionCaller | undefined>;
 }
 
-/** By the adapter, which is the same object for every request to an auth instance. */
-const instances = new WeakMap<object, Sessions>();
-
 export async function sessionsOf(auth: AuthInstance): Promise<Sessions> {
   const context = (await auth.$context) as HostContext;
-  const sessions = instances.get(context.adapter) ?? createSessions(auth, context);
-  instances.set(context.adapter, sessions);
-  return sessions;
+  return sharedPart(context.adapter, "sessions", () => createSessions(auth, context));
 }
 
 function createSessions(auth: AuthInstance, context: HostContext): Sessions {

@@ -2,6 +2,7 @@
 import { changeFeedOf } from "../changes/change-feed.ts";
 import type { HostContext } from "../identify/request.ts";
 import type { Row } from "../identify/session-caller.ts";
+import { sharedPart } from "../identify/shared-parts.ts";
 import { createFieldReader, keyFieldOf } from "./field-reader.ts";
 import type { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
@@ -20,13 +21,8 @@ export interface WatchedSessions {
 /** Minimum interval between two log entries: the store is read again every few seconds. */
 const REPORT_INTERVAL_MS = 60_000;
 
-/** By the adapter, which is the same object for every request to an auth instance. */
-const instances = new WeakMap<object, WatchedSessions>();
-
 export function watchedSessionsOf(context: HostContext): WatchedSessions {
-  const sessions = instances.get(context.adapter) ?? createWatchedSessions(context);
-  instances.set(context.adapter, sessions);
-  return sessions;
+  return sharedPart(context.adapter, "watched", () => createWatchedSessions(context));
 }
 
 function createWatchedSessions(context: HostContext): WatchedSessions {

@@ -1,7 +1,7 @@
 /** Sends flag definitions to trusted server processes that have an API key and no database. */
 import { createRouter, type Peer, type Router, WsError } from "@halyard/wire";
 import type { HostContext } from "../../server/http/host-request.ts";
-import { findService } from "../../server/plugin.ts";
+import { serviceFinderOf } from "../../server/plugin.ts";
 import { type DefinitionsData, DefinitionsReader, type ReaderParts } from "./definitions-reader.ts";
 import { Feeds } from "./feeds.ts";
 import { admitKey } from "./key-admission.ts";
@@ -47,13 +47,7 @@ export interface FlagDefinitions {
  * ```
  */
 export function flagDefinitions(auth: AuthWithDefinitions): FlagDefinitions {
-  const plugin = auth.options.plugins?.find((one) => findService(one) !== undefined);
-  const serviceOf = plugin && findService(plugin);
-  if (serviceOf === undefined) {
-    throw new TypeError(
-      "flagDefinitions: the auth instance has no featureFlags plugin. Add it to its plugins.",
-    );
-  }
+  const serviceOf = serviceFinderOf(auth, "flagDefinitions");
   let parts: Parts | undefined;
   const starting = auth.$context.then((found): Parts => {
     // The type of an auth instance does not declare its context as plugins see it.

@@ -5,17 +5,14 @@ import type { Service } from "../service.ts";
 /** Its value is a secret of this process. A request from outside with this header is not marked. */
 export const CONSOLE_MARK: string = "x-halyard-console-mark";
 
-const marks = new WeakMap<Service, string>();
-
 /** The mark of the console's requests to this service. */
 export function consoleMarkOf(service: Service): string {
-  const mark = marks.get(service) ?? crypto.randomUUID();
-  marks.set(service, mark);
-  return mark;
+  service.consoleMark ??= crypto.randomUUID();
+  return service.consoleMark;
 }
 
 /** Whether the request comes from the console, which has checked its origin. */
 export function isFromConsole(service: Service, headers: HeaderReader): boolean {
-  const mark = marks.get(service);
-  return mark !== undefined && headers.get(CONSOLE_MARK) === mark;
+  const { consoleMark } = service;
+  return consoleMark !== undefined && headers.get(CONSOLE_MARK) === consoleMark;
 }

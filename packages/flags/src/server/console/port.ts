@@ -1,8 +1,8 @@
 /** The console's way to the operations: through the auth instance's own handler, with the caller's request. */
 import { basePathOf } from "../http/base-path.ts";
 import type { HostContext } from "../http/host-request.ts";
-import { findService } from "../plugin.ts";
-import { CONSOLE_MARK, consoleMarkOf } from "./mark.ts";
+import { portOf } from "../port.ts";
+import { CONSOLE_MARK } from "./mark.ts";
 
 /** The members of an auth instance that the console needs. */
 export type ConsoleAuth = {
@@ -32,16 +32,9 @@ const NOT_FORWARDED = ["connection", "content-length", "host", "transfer-encodin
 
 /** Throws a `TypeError` if the auth instance has no feature flags. */
 export function openConsolePort(auth: ConsoleAuth): ConsolePort {
-  const plugin = auth.options.plugins?.find((one) => findService(one) !== undefined);
-  const serviceOf = plugin && findService(plugin);
-  if (serviceOf === undefined) {
-    throw new TypeError(
-      "createConsole: the auth instance has no featureFlags plugin. Add it to its plugins.",
-    );
-  }
+  const { consoleMark } = portOf(auth, "createConsole");
   // The type of an auth instance does not declare its context as plugins see it.
   const hostOf = async () => (await auth.$context) as HostContext;
-  const markFor = (context: HostContext): string => consoleMarkOf(serviceOf({ context }));
 
   return {
     async forward(request, path, body) {
@@ -50,7 +43,7 @@ export function openConsolePort(auth: ConsoleAuth): ConsolePort {
       const target = new URL(`${basePathOf(context)}${path}${url.search}`, url.origin);
       const headers = new Headers(request.headers);
       for (const name of [...OTHER_CREDENTIALS, ...NOT_FORWARDED]) headers.delete(name);
-      headers.set(CONSOLE_MARK, markFor(context));
+      headers.set(CONSOLE_MARK, consoleMark(context));
       const { method, signal } = request;
       return auth.handler(
         new Request(target, { method, headers, signal, ...(body !== undefined && { body }) }),

@@ -4,9 +4,20 @@ import type { Service } from "../service.ts";
 import { createFastPath, FAST_OPERATIONS, type FastOperation, type FastPath } from "./fast-path.ts";
 import { reasonForPath, reasonToStepAside } from "./host-rules.ts";
 
+export type { FastPath } from "./fast-path.ts";
+
 /** `current` is undefined until the fast path is open, and while it is off. */
 export interface HostPath {
   current: FastPath | undefined;
+}
+
+/** An auth instance with its fast path. */
+export interface Wrapped {
+  readonly host: HostPath;
+  /** The auth instance's own handler. */
+  readonly ordinary: (request: Request) => Promise<Response>;
+  /** Logs an error that no operation and no endpoint has answered. */
+  readonly report: (error: unknown) => void;
 }
 
 export function openHostPath(service: Service, context: HostContext, plugin: object): FastPath | undefined {

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Arrival, type FastAnswer, isJson, NOT_MODIFIED, USUAL_HEADERS } from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
+import type { Wrapped } from "./host-path.ts";
 import {
   answerFailure,
   createOrdinaryListener,
@@ -9,7 +10,6 @@ import {
   refuseRequest,
 } from "./ordinary-listener.ts";
 import { createAddressCheck } from "./request-address.ts";
-import type { Wrapped } from "./with-feature-flags.ts";
 
 /** What frameworks add to a request: the path it was mounted at, and a parsed body. */
 type Mounted = IncomingMessage & { baseUrl?: unknown; body?: unknown };

@@ -1,9 +1,9 @@
 /** `withFeatureFlags`: an auth instance that answers evaluations and events on the fast path. */
 import type { HostContext } from "../http/host-request.ts";
 import { loggable } from "../metrics/loggable.ts";
-import { findService } from "../plugin.ts";
+import { portOf } from "../port.ts";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
-import { type HostPath, openHostPath } from "./host-path.ts";
+import type { HostPath, Wrapped } from "./host-path.ts";
 
 /** The members of an auth instance that the fast path needs. */
 export type AuthWithHandler = {
@@ -14,16 +14,6 @@ export type AuthWithHandler = {
   /** The context that Better Auth gives to plugins. */
   readonly $context: Promise<object>;
 };
-
-export interface Wrapped {
-  readonly host: HostPath;
-  /** The auth instance's own handler. */
-  readonly ordinary: (request: Request) => Promise<Response>;
-  /** Logs an error that no operation and no endpoint has answered. */
-  readonly report: (error: unknown) => void;
-}
-
-const wrapped = new WeakMap<object, Wrapped>();
 
 /**
  * The same auth instance, answering evaluations and events on the same URLs many times faster. Better Auth answers
@@ -39,8 +29,9 @@ const wrapped = new WeakMap<object, Wrapped>();
  * ```
  */
 export function withFeatureFlags<Auth extends AuthWithHandler>(auth: Auth): Auth {
+  const { wrapped } = portOf(auth, "withFeatureFlags");
   if (wrapped.has(auth)) return auth;
-  const wrapping = wrap(auth);
+  const wrapping = wrap(auth, "withFeatureFlags");
   const handler: FetchHandler = createFetchHandler(wrapping.host, wrapping.ordinary);
   const fastAuth = { ...auth, handler, ...("fetch" in auth && { fetch: handler }) };
   wrapped.set(fastAuth, wrapping);
@@ -49,23 +40,16 @@ export function withFeatureFlags<Auth extends AuthWithHandler>(auth: Auth): Auth
 
 /** The fast path of an auth instance: the one that `withFeatureFlags` created, else a new one. */
 export function wrappedOf(auth: AuthWithHandler): Wrapped {
-  return wrapped.get(auth) ?? wrap(auth);
+  return portOf(auth, "toNodeHandler").wrapped.get(auth) ?? wrap(auth, "toNodeHandler");
 }
 
-function wrap(auth: AuthWithHandler): Wrapped {
-  const plugin = auth.options.plugins?.find((one) => findService(one) !== undefined);
-  const serviceOf = plugin && findService(plugin);
-  if (plugin === undefined || serviceOf === undefined) {
-    throw new TypeError(
-      "withFeatureFlags: the auth instance has no featureFlags plugin. Add it to its plugins.",
-    );
-  }
+function wrap(auth: AuthWithHandler, caller: string): Wrapped {
+  const port = portOf(auth, caller);
   const host: HostPath = { current: undefined };
   auth.$context.then(
     (context) => {
       // The type of an auth instance does not declare its context as plugins see it.
-      const hostContext = context as HostContext;
-      host.current = openHostPath(serviceOf({ context: hostContext }), hostContext, plugin);
+      host.current = port.openHostPath(context as HostContext);
     },
     // Better Auth reports this failure to every request.
     () => undefined,

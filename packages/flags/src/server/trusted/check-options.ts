@@ -51,16 +51,6 @@ export function checkTrustedOptions(trusted: TrustedOptions): void {
 
 /** Throws if a trusted field does not exist, or if users can write it and the option does not say so. */
 export function checkTrustedFields(context: HostContext, trusted: TrustedOptions): void {
-  try {
-    checkFields(context, trusted);
-  } catch (error) {
-    // Better Auth reports an error of the start to requests only, if anything else awaits the start.
-    if (error instanceof Error) context.logger.error(error.message);
-    throw error;
-  }
-}
-
-function checkFields(context: HostContext, trusted: TrustedOptions): void {
   for (const model of TRUSTED_MODELS) {
     const names = trusted[model] ?? [];
     if (names.length === 0) continue;
