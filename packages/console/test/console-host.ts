@@ -2,12 +2,14 @@
 import { fileURLToPath } from "node:url";
 import type { Answer, Host, Person } from "../../flags/test/host.ts";
 import { answerOf } from "../../flags/test/host.ts";
+import { contentOf } from "../app/embed.ts";
 import type { Console } from "../src/server/create-console.ts";
 import { createConsoleFrom } from "../src/server/create-console.ts";
 import type { ConsoleOptions } from "../src/server/options.ts";
 
 export const BASE = "/ops/flags";
-export const APP: string = fileURLToPath(new URL("fixtures/app/", import.meta.url));
+const content = contentOf(fileURLToPath(new URL("fixtures/app/", import.meta.url)));
+export const loadApp = async () => ({ content });
 
 export interface Ask {
   readonly as?: Person | undefined;
@@ -28,7 +30,10 @@ export interface ConsoleHost {
 }
 
 export function mountConsole(host: Host, options: Partial<ConsoleOptions> = {}): ConsoleHost {
-  const made = createConsoleFrom(APP, host.auth, { basePath: BASE, ...options });
+  return askConsole(host, createConsoleFrom(loadApp, host.auth, { basePath: BASE, ...options }));
+}
+
+export function askConsole(host: Host, made: Console): ConsoleHost {
   const get: ConsoleHost["get"] = (path, init) => made.fetch(new Request(host.origin + path, init));
   const api: ConsoleHost["api"] = async (path, { as, method = "GET", body, headers } = {}) => {
     const response = await get(`${BASE}/api/${path}`, {

@@ -8,7 +8,7 @@ import type { Host } from "../../flags/test/host.ts";
 import { suiteHost } from "../../flags/test/memory-host.ts";
 import { createConsole } from "../src/index.ts";
 import { createConsoleFrom } from "../src/server/create-console.ts";
-import { APP, BASE, type ConsoleHost, mountConsole } from "./console-host.ts";
+import { BASE, type ConsoleHost, loadApp, mountConsole } from "./console-host.ts";
 
 let host: Host;
 let console_: ConsoleHost;
@@ -54,7 +54,7 @@ test("each page has a nonce of its own for styles, which only the page and its p
 });
 
 test("the page works at any path, because it names its base path", async () => {
-  const made = createConsoleFrom(APP, host.auth, { basePath: "/a/b-c/d_e" });
+  const made = createConsoleFrom(loadApp, host.auth, { basePath: "/a/b-c/d_e" });
   const page = await made.fetch(new Request(`${host.origin}/a/b-c/d_e/flags`));
   expect(await page.text()).toContain('<base href="/a/b-c/d_e/" />');
 });
@@ -113,7 +113,7 @@ test("other paths are 404, and other methods are 405", async () => {
 });
 
 test("without the built application the page is 503 and says what to do, and the API works", async () => {
-  const made = createConsoleFrom("/no/such/folder/", host.auth, { basePath: BASE });
+  const made = createConsoleFrom(() => Promise.reject(new Error("not built")), host.auth, { basePath: BASE });
   const page = await made.fetch(new Request(host.origin + BASE));
   expect([page.status, (await page.json()).code]).toEqual([503, "APP_NOT_BUILT"]);
   const headers = { "x-halyard-console": "1", origin: host.origin };

@@ -1,11 +1,4 @@
-/** The files of the console's application, read once. Only names that were found are served, so no path leads elsewhere. */
-import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
-import { extname, join, sep } from "node:path";
-import { fileURLToPath } from "node:url";
-
-/** Beside the sources and beside what is published. */
-export const APP_FOLDER: string = fileURLToPath(new URL("../../dist/app/", import.meta.url));
+/** The files of the console's application. Only names that it has are served, so no path leads elsewhere. */
 
 const INDEX = "index.html";
 /** Files in this folder have a hash in their name. */
@@ -28,6 +21,16 @@ const TYPES: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
+/** A file of the built application. */
+export interface EmbeddedFile {
+  readonly etag: string;
+  readonly encoding: "utf8" | "base64";
+  readonly data: string;
+}
+
+/** The built application: its files by name. */
+export type AppContent = Readonly<Record<string, EmbeddedFile>>;
+
 interface AppFile {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly type: string;
@@ -41,23 +44,15 @@ export interface AppFiles {
   respond(name: string, request: Request): Response | undefined;
 }
 
-/** Undefined if the application was not built. */
-export async function readAppFiles(folder: string): Promise<AppFiles | undefined> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = new Map<string, AppFile>();
-  for (const entry of entries) {
-    if (!entry.isFile()) continue;
-    const path = join(entry.parentPath, entry.name);
-    const name = path.slice(folder.length).split(sep).filter(Boolean).join("/");
-    const body = new Uint8Array(await readFile(path));
-    const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
-    files.set(name, { body, type: TYPES[extname(name)] ?? "application/octet-stream", etag });
-  }
-  const index = files.get(INDEX);
-  if (index === undefined) return undefined;
-  files.delete(INDEX);
+export function openAppFiles({ [INDEX]: index, ...others }: AppContent): AppFiles {
+  const files = new Map(
+    Object.entries(others).map(([name, { data, encoding, etag }]): [string, AppFile] => {
+      const type = TYPES[extensionOf(name)] ?? "application/octet-stream";
+      return [name, { body: new Uint8Array(Buffer.from(data, encoding)), type, etag }];
+    }),
+  );
   return {
-    page: new TextDecoder().decode(index.body),
+    page: index?.data ?? "",
     respond(name, request) {
       const file = files.get(name);
       return file && responseOf(name, file, request);
@@ -77,5 +72,9 @@ function responseOf(name: string, { body, type, etag }: AppFile, { method, heade
 
 /** Whether a path that leads to no file is a missing file, and not a view of the application. */
 export function isFileName(name: string): boolean {
-  return name.startsWith(HASHED) || Object.hasOwn(TYPES, extname(name));
+  return name.startsWith(HASHED) || Object.hasOwn(TYPES, extensionOf(name));
+}
+
+function extensionOf(name: string): string {
+  return /\.[^./]*$/.exec(name)?.[0] ?? "";
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ConsoleAuth, openConsolePort } from "@halyard/flags/console";
 import { answerApi } from "./api.ts";
-import { APP_FOLDER, type AppFiles, isFileName, readAppFiles } from "./app-files.ts";
+import { type AppContent, type AppFiles, isFileName, openAppFiles } from "./app-files.ts";
 import { refuse } from "./errors.ts";
 import { pageOf, secured } from "./headers.ts";
 import { createNodeListener } from "./node-listener.ts";
@@ -33,11 +33,15 @@ export type Console = {
  * ```
  */
 export function createConsole(auth: ConsoleAuth, options: ConsoleOptions): Console {
-  return createConsoleFrom(APP_FOLDER, auth, options);
+  return createConsoleFrom(() => import("#app"), auth, options);
 }
 
-/** The same with the application's files from another folder. */
-export function createConsoleFrom(folder: string, auth: ConsoleAuth, options: ConsoleOptions): Console {
+/** The same with another application. `load` is called for the first page. */
+export function createConsoleFrom(
+  load: () => Promise<{ readonly content: AppContent }>,
+  auth: ConsoleAuth,
+  options: ConsoleOptions,
+): Console {
   checkOptions(options);
   const { basePath, signInUrl, live } = options;
   const api = {
@@ -52,7 +56,10 @@ export function createConsoleFrom(folder: string, auth: ConsoleAuth, options: Co
     const path = pathname.slice(basePath.length);
     if (path.startsWith("/api/")) return answerApi(request, path.slice("/api".length), api);
     if (request.method !== "GET" && request.method !== "HEAD") return refuse("METHOD_NOT_ALLOWED");
-    reading ??= readAppFiles(folder);
+    reading ??= load().then(
+      ({ content }) => openAppFiles(content),
+      () => undefined,
+    );
     const files = await reading;
     if (files === undefined) {
       // The application may be built while the server runs.

@@ -138,8 +138,9 @@ export async function startApplication(
   const auth = createAuth(origin, pool, flags);
   await (await getMigrations(auth.options)).runMigrations();
   await fill?.(pool);
-  const polling = createConsoleFrom(folder, auth, { basePath: BASE });
-  const live = createConsoleFrom(folder, auth, { basePath: LIVE_BASE, live: LIVE });
+  const load = () => import(join(folder, "content.js"));
+  const polling = createConsoleFrom(load, auth, { basePath: BASE });
+  const live = createConsoleFrom(load, auth, { basePath: LIVE_BASE, live: LIVE });
   const answer = toNodeHandler(auth);
   const liveRequests: string[] = [];
   handle = (request, response) => {
