@@ -21,17 +21,27 @@ const SERVER_PAGE = "docs/guide/node-http-server.md";
 const VERSIONS: Readonly<Record<string, string>> = {
   "@better-auth/core": "1.7.7",
   "@hono/node-server": "2.1.6",
+  "@react-router/dev": "8.4.0",
+  "@react-router/node": "8.4.0",
+  "@react-router/serve": "8.4.0",
   "@sveltejs/adapter-node": "5.5.7",
   "@sveltejs/kit": "2.70.4",
   "@sveltejs/vite-plugin-svelte": "7.3.1",
+  auth: "1.7.7",
   "better-auth": "1.7.7",
+  "drizzle-kit": "0.31.11",
+  "drizzle-orm": "0.45.4",
+  esbuild: "0.28.2",
   express: "5.3.0",
   fastify: "5.12.8",
   hono: "4.13.17",
+  isbot: "5.2.3",
   next: "16.4.6",
   nuxt: "4.5.2",
+  pg: "8.23.1",
   react: "19.3.1",
   "react-dom": "19.3.1",
+  "react-router": "8.4.0",
   svelte: "5.57.3",
   typescript: "6.0.3",
   vite: "8.3.8",
@@ -51,6 +61,8 @@ interface Framework {
   readonly start: readonly string[];
   /** Path of the page that shows the flag. */
   readonly page: string;
+  /** Whether the section mounts the console. */
+  readonly hasConsole?: boolean;
   /** The custom server and the client of `SERVER_PAGE`, which are in the same project. */
   readonly publishes?: { readonly server: string; readonly client: string };
 }
@@ -64,10 +76,15 @@ const onNode = (section: string, program: string): Framework => ({
   page: "/checkout",
 });
 
-export type FrameworkName = "hono" | "express" | "fastify" | "next" | "svelte" | "nuxt";
+export type FrameworkName = "hono" | "express" | "fastify" | "next" | "svelte" | "react-router" | "nuxt";
 
 const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
-  hono: onNode("Hono", "hono.ts"),
+  // Bundled, as servers are deployed, although Node could run the page's file.
+  hono: {
+    ...onNode("Hono", "build/hono.js"),
+    build: [bin("esbuild"), "hono.ts", "--bundle", "--platform=node", "--format=esm", "--outdir=build"],
+    hasConsole: true,
+  },
   express: onNode("Express", "express.ts"),
   fastify: onNode("Fastify", "fastify.ts"),
   next: {
@@ -84,6 +101,15 @@ const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
     build: [bin("vite"), "build"],
     start: [process.execPath, "build/index.js"],
     page: "/checkout",
+    hasConsole: true,
+  },
+  "react-router": {
+    section: "React Router",
+    folder: "app/lib",
+    build: [bin("react-router"), "build"],
+    start: [bin("react-router-serve"), "build/server/index.js"],
+    page: "/checkout",
+    hasConsole: true,
   },
   nuxt: {
     section: "Nuxt",
@@ -92,6 +118,7 @@ const FRAMEWORKS: Readonly<Record<FrameworkName, Framework>> = {
     build: [bin("nuxt"), "build"],
     start: [process.execPath, ".output/server/index.mjs"],
     page: "/api/checkout",
+    hasConsole: true,
   },
 };
 
@@ -133,9 +160,11 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
     if (!built.ok) return built;
   }
   const node = (file: string): Server => start([process.execPath, file], project, env);
-  const { page, publishes } = framework;
+  const { publishes } = framework;
   try {
-    await use(start(framework.start, project, env), (server) => tryOut(env.BETTER_AUTH_URL, page, server));
+    await use(start(framework.start, project, env), (server) =>
+      tryOut(env.BETTER_AUTH_URL, framework, server),
+    );
     if (publishes !== undefined)
       await use(node(publishes.server), async (server) => {
         await waitFor(env.BETTER_AUTH_URL, server);
@@ -148,7 +177,7 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
 }
 
 /** Ends the program afterwards. Its output says more than an error alone. */
-async function use(program: Server, action: (program: Server) => Promise<void>): Promise<void> {
+export async function use(program: Server, action: (program: Server) => Promise<void>): Promise<void> {
   try {
     await action(program);
   } catch (error) {
@@ -201,7 +230,7 @@ function setupPathOf({ folder, setupFolder = folder }: Framework): string {
 const ADMIN = { email: "admin@example.com", password: "correct horse battery" };
 
 /** Throws at the first response that is not as expected. */
-async function tryOut(origin: string, page: string, server: Server): Promise<void> {
+async function tryOut(origin: string, { page, hasConsole }: Framework, server: Server): Promise<void> {
   await waitFor(origin + page, server);
   const api = `${origin}/api/auth`;
   const flags = `${api}/feature-flags/admin/flags`;
@@ -228,6 +257,19 @@ async function tryOut(origin: string, page: string, server: Server): Promise<voi
   await expectText(await send("GET", flag, undefined, cookie), '"key":"new-checkout"');
   await expectStatus(await send("DELETE", flag, undefined, cookie), 204);
   await expectPage(origin + page, "The checkout you know");
+  if (hasConsole === true) await tryConsole(`${origin}/admin/flags`, { ...headers, cookie });
+}
+
+/** The console's page, a file of it, and its API with the statuses of errors. */
+async function tryConsole(url: string, signedIn: Readonly<Record<string, string>>): Promise<void> {
+  const page = await (await expectStatus(await fetch(url), 200)).text();
+  const script = /src="\.\/(assets\/[^"]+)"/.exec(page)?.[1];
+  await expectStatus(await fetch(`${url}/${script}`), 200);
+  const flags = `${url}/api/feature-flags/admin/flags`;
+  const headers = { ...signedIn, "x-halyard-console": "1" };
+  await expectStatus(await fetch(flags, { headers: { ...headers, cookie: "" } }), 401);
+  await expectText(await fetch(flags, { headers }), '"flags":');
+  await expectStatus(await fetch(`${flags}/key:missing`, { headers, method: "DELETE" }), 404);
 }
 
 /** A route handler and a server action publish with the router to which the client is connected. */
@@ -242,7 +284,7 @@ async function tryPublishing(origin: string, client: Server): Promise<void> {
   await expectOutput(client, "from a server action");
 }
 
-async function expectOutput(program: Server, expected: string): Promise<void> {
+export async function expectOutput(program: Server, expected: string): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   while (!program.output().includes(expected)) {
     if (program.isOver() || performance.now() > deadline) throw new Error(`"${expected}" was not printed.`);
@@ -271,13 +313,13 @@ async function expectPage(url: string, expected: string): Promise<void> {
   throw new Error(`${url} does not contain "${expected}".`);
 }
 
-interface Server {
+export interface Server {
   output(): string;
   isOver(): boolean;
   end(): void;
 }
 
-function start([program = "", ...args]: readonly string[], cwd: string, env: object): Server {
+export function start([program = "", ...args]: readonly string[], cwd: string, env: object): Server {
   const child: ChildProcess = spawn(program, args, {
     cwd,
     env: { ...process.env, ...env, NODE_ENV: "production" },
@@ -311,7 +353,7 @@ function start([program = "", ...args]: readonly string[], cwd: string, env: obj
 
 const TIMEOUT_MS = 60_000;
 
-async function waitFor(url: string, server: Server): Promise<void> {
+export async function waitFor(url: string, server: Server): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   while (performance.now() < deadline && !server.isOver()) {
     try {
@@ -324,7 +366,7 @@ async function waitFor(url: string, server: Server): Promise<void> {
   throw new Error(`No response from ${url}.`);
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   const probe = createServer();
   return new Promise((resolve, reject) => {
     probe.once("error", reject);

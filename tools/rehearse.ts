@@ -12,6 +12,7 @@ import { pinVersion } from "./follow/versions.ts";
 import { followPages } from "./follow/walk.ts";
 import { compileGuide, runGuide } from "./guide.ts";
 import { type FrameworkName, installFrameworks, mountIn } from "./mounting.ts";
+import { type Bundler, driveNextApp, type NextDatabase } from "./mounting-next.ts";
 import { bin, run } from "./process.ts";
 import { scopeSetting } from "./release/registry.ts";
 import { Release } from "./release/release.ts";
@@ -188,8 +189,8 @@ function planTarball(workspace: Workspace): Step[] {
   ];
 }
 
-/** Built by `mounting.ts`, with more requests than the page shows. */
-const BUILT: ReadonlySet<string> = new Set(["docs/guide/flags-mounting.md"]);
+/** Built by `mounting.ts` and `mounting-next.ts`, with more requests than the page shows. */
+const BUILT: ReadonlySet<string> = new Set(["docs/guide/flags-mounting.md", "docs/guide/flags-nextjs.md"]);
 
 /**
  * What to install for a package's name. npm would install the newest version of a required peer, which may not fit the
@@ -250,6 +251,17 @@ function planMounting(title: string, ...names: readonly FrameworkName[]): Step {
   };
 }
 
+function planNextApp(bundler: Bundler, database: NextDatabase): Step {
+  return {
+    name: `flags: whole app in Next.js, ${bundler}, ${database}`,
+    async run() {
+      const { ok } = await installFrameworksOnce();
+      if (!ok) return { ok: false, output: "The frameworks were not installed. See that step." };
+      return driveNextApp(join(folder, "mounting"), bundler, database);
+    },
+  };
+}
+
 try {
   await runChosenSteps(
     [
@@ -269,8 +281,13 @@ try {
       })),
       ...packages.flatMap(planTarball),
       planMounting("Next.js, with publishes of wire", "next"),
+      planNextApp("Turbopack", "SQLite"),
+      planNextApp("Turbopack", "PostgreSQL"),
+      planNextApp("webpack", "SQLite"),
+      planNextApp("webpack", "PostgreSQL"),
       planMounting("Hono, Express and Fastify", "hono", "express", "fastify"),
       planMounting("SvelteKit", "svelte"),
+      planMounting("React Router", "react-router"),
       planMounting("Nuxt", "nuxt"),
       ...planCompilations(),
       ...packages.flatMap(planDeclarations),

@@ -122,6 +122,9 @@ const FLAGS: readonly Group[] = [
     pages: [
       ["flags-quick-start", "Quick start"],
       ["flags-mounting", "Mounting in your framework"],
+      ["flags-nextjs", "Next.js"],
+      ["flags-drizzle", "Drizzle"],
+      ["flags-prisma", "Prisma"],
     ],
   },
   { name: "Concepts", pages: [["flags-concepts", "Concepts of flags"]] },

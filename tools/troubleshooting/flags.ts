@@ -71,6 +71,11 @@ const LOGS: readonly LogEntry[] = [
     todo: "Pass the driver itself as `database`, or set `transaction: true` in the Drizzle or Prisma adapter. On MySQL, use InnoDB.",
   },
   {
+    text: "Flags can be read, but not changed: the database adapter runs no transactions.",
+    why: "The Drizzle and the Prisma adapter of Better Auth run transactions only with the option `transaction: true`. Without them, a change could be stored in part.",
+    todo: "Set the option. See [Drizzle](flags-drizzle.md) and [Prisma](flags-prisma.md).",
+  },
+  {
     text: "inside another transaction before this process has proved",
     why: "The first change of this process ran inside a transaction of your own, where the plugin cannot test the rollback.",
     todo: "Make the first change outside of a transaction.",
