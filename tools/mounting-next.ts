@@ -1,25 +1,41 @@
 /**
  * The app of docs/guide/flags-nextjs.md as it stands, in real builds with published packages, driven in a browser: server
- * component, hooks, console, and an open page that follows a change.
+ * component, hooks, console, and an open page that follows a change. A route beside it evaluates remotely.
  */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { launchChromium } from "@halyard/services";
 import { type PageStep, readPage } from "./follow/page.ts";
 import { createServers } from "./follow/servers.ts";
-import { expectOutput, freePort, type Server, start, use, waitFor } from "./mounting.ts";
+import { expectOutput, freePort, type Server, start, waitFor } from "./mounting.ts";
 import { run } from "./process.ts";
 import { read } from "./repository.ts";
 import type { Outcome } from "./steps.ts";
 
 const PAGE = "docs/guide/flags-nextjs.md";
+/** Its `server.ts` turns a flag on and off, and writes the key for remote evaluation to `.env`. */
+const REMOTE_PAGE = "docs/guide/flags-remote.md";
+
+const REMOTE_ROUTE = `
+import { createRemoteFlags } from "@halyard/flags/remote";
+
+let flags;
+export const dynamic = "force-dynamic";
+export async function GET() {
+  flags ??= createRemoteFlags({ url: process.env.FLAGS_URL, key: process.env.FLAGS_KEY });
+  await flags.ready;
+  return Response.json(flags.isEnabled("new-checkout", { context: { userId: "ada" } }));
+}
+`;
 
 /** The admin that the page's `setup.ts` creates. */
 const ADMIN = { email: "admin@example.com", password: "correct horse battery" };
 
 /** A change passes the database, the socket's process and the page. */
 const FOLLOWS_MS = 10_000;
+/** Within this time, the page promises, every copy in Next.js has read the change. */
+const POLL_MS = 1000;
 
 export type Bundler = "Turbopack" | "webpack";
 export type NextDatabase = "SQLite" | "PostgreSQL";
@@ -34,45 +50,66 @@ export async function driveNextApp(
   const [port, livePort] = [await freePort(), await freePort()];
   const walk = readPage(PAGE, read(PAGE)).walks.find(({ name }) => name.endsWith(database));
   const servers = createServers();
-  const write = async (text: string): Promise<string> =>
+  const fill = async (text: string): Promise<string> =>
     (await servers.replaceUrls(text)).replaceAll("3000", String(port)).replaceAll("3001", String(livePort));
   const path = [join(folder, "node_modules", ".bin"), process.env["PATH"]].join(delimiter);
-  const env = { PATH: path, PORT: String(port), NEXT_TELEMETRY_DISABLED: "1" };
   const programs: Server[] = [];
   try {
+    const remote = await startRemoteServer(join(project, "remote"));
+    programs.push(remote.server);
+    write(join(project, "app/remote/route.js"), REMOTE_ROUTE);
+    const env = { PATH: path, PORT: String(port), NEXT_TELEMETRY_DISABLED: "1", ...remote.env };
     for (const step of walk?.steps ?? []) {
-      await follow(step, { project, env, write, bundler, programs });
+      await follow(step, { project, env, fill, bundler, programs });
     }
-    const [live, next] = programs;
-    if (live === undefined || next === undefined) throw new Error(`${PAGE} starts no servers.`);
-    await use(live, () =>
-      use(next, async () => {
-        await waitFor(`http://localhost:${port}/checkout`, next);
-        await drive(`http://localhost:${port}`);
-      }),
-    );
+    const next = programs.at(-1);
+    if (next === undefined) throw new Error(`${PAGE} starts no server.`);
+    await waitFor(`http://localhost:${port}/checkout`, next);
+    await drive(`http://localhost:${port}`);
     return { ok: true, output: "" };
   } catch (error) {
-    for (const program of programs) program.end();
-    return { ok: false, output: `Next.js, ${bundler}, ${database}: ${String(error)}` };
+    const outputs = programs.map((program) => program.output());
+    return {
+      ok: false,
+      output: [`Next.js, ${bundler}, ${database}: ${String(error)}`, ...outputs].join("\n"),
+    };
   } finally {
+    for (const program of programs) program.end();
     await servers.remove();
   }
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+/** Another application, whose flags the Next.js app has no database for. */
+async function startRemoteServer(folder: string): Promise<{ server: Server; env: Record<string, string> }> {
+  const port = await freePort();
+  const steps = readPage(REMOTE_PAGE, read(REMOTE_PAGE)).walks.flatMap((walk) => walk.steps);
+  const server = steps.find((step) => step.kind === "file" && step.path === "server.ts");
+  if (server?.kind !== "file") throw new Error(`${REMOTE_PAGE} has no server.ts.`);
+  write(join(folder, "package.json"), '{ "type": "module" }');
+  write(join(folder, "server.ts"), server.text.replaceAll("3000", String(port)));
+  const program = start([process.execPath, "server.ts"], folder, {});
+  await expectOutput(program, "Listening");
+  const key = readFileSync(join(folder, ".env"), "utf8").trim().replace("FLAGS_KEY=", "");
+  return { server: program, env: { FLAGS_KEY: key, FLAGS_URL: `ws://localhost:${port}/flag-definitions` } };
 }
 
 interface Following {
   readonly project: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly write: (text: string) => Promise<string>;
+  /** With the ports and databases of this run. */
+  readonly fill: (text: string) => Promise<string>;
   readonly bundler: Bundler;
   readonly programs: Server[];
 }
 
-async function follow(step: PageStep, { project, env, write, bundler, programs }: Following): Promise<void> {
+async function follow(step: PageStep, { project, env, fill, bundler, programs }: Following): Promise<void> {
   if (step.kind === "file") {
-    const file = join(project, step.path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, await write(step.text));
+    write(join(project, step.path), await fill(step.text));
   }
   if (step.kind !== "commands") return;
   writeFileSync(
@@ -86,7 +123,8 @@ async function follow(step: PageStep, { project, env, write, bundler, programs }
     if (step.mode === "background") {
       const program = start(["bash", "-c", `exec ${line}`], project, env);
       programs.push(program);
-      for (const text of step.output) await expectOutput(program, text.replaceAll("…", "").trim());
+      for (const text of step.output)
+        await expectOutput(program, (await fill(text)).replaceAll("…", "").trim());
       continue;
     }
     const { ok, output } = await run("bash", ["-c", line], { cwd: project, env, timeoutMs: 300_000 });
@@ -129,8 +167,16 @@ async function drive(origin: string): Promise<void> {
     if (status !== 200) throw new Error(`The console's API answered ${status}.`);
 
     await shop.getByText("Hook: the new checkout (live)").waitFor({ timeout: FOLLOWS_MS });
+    // A server component renders once per request, and Next.js itself polls for changes.
+    await shop.waitForTimeout(POLL_MS);
     await shop.reload();
-    await shop.getByText("Server component: the new checkout").waitFor({ timeout: FOLLOWS_MS });
+    await shop.getByText("Server component: the new checkout").waitFor();
+
+    const seen = new Set<unknown>();
+    const deadline = performance.now() + FOLLOWS_MS;
+    while (seen.size < 2 && performance.now() < deadline)
+      seen.add(await (await fetch(`${origin}/remote`)).json());
+    if (!seen.has(true) || !seen.has(false)) throw new Error("Remote flags do not follow changes.");
     if (problems.length > 0) throw new Error(`The pages logged errors:\n${problems.join("\n")}`);
   } catch (error) {
     throw new Error(`${String(error)}\n${problems.join("\n")}`);

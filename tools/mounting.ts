@@ -19,6 +19,7 @@ const SERVER_PAGE = "docs/guide/node-http-server.md";
 
 /** What the frameworks need besides the packages of this repository. */
 const VERSIONS: Readonly<Record<string, string>> = {
+  "@better-auth/api-key": "1.7.5",
   "@better-auth/core": "1.7.7",
   "@hono/node-server": "2.1.6",
   "@react-router/dev": "8.4.0",
@@ -177,7 +178,7 @@ export async function mountIn(name: FrameworkName, folder: string): Promise<Outc
 }
 
 /** Ends the program afterwards. Its output says more than an error alone. */
-export async function use(program: Server, action: (program: Server) => Promise<void>): Promise<void> {
+async function use(program: Server, action: (program: Server) => Promise<void>): Promise<void> {
   try {
     await action(program);
   } catch (error) {
