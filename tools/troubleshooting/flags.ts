@@ -232,13 +232,13 @@ const LOGS: readonly LogEntry[] = [
   },
   {
     text: 'The flag "…" could not be evaluated. The default is used.',
-    why: "The evaluation on the server failed. The error follows on the same line.",
-    todo: "Correct the cause that the error names, often the database.",
+    why: "The evaluation on the server failed, or the call does not say for whom. The error follows on the same line.",
+    todo: "Correct the cause that the error names, often the database. Each call needs `headers`, `context` or `server: true`.",
   },
   {
     text: "The flags could not be evaluated. The page is rendered with defaults.",
-    why: "The evaluation for server rendering failed. The error follows on the same line.",
-    todo: "Correct the cause that the error names, often the database.",
+    why: "The evaluation for server rendering failed, or the call does not say for whom. The error follows on the same line.",
+    todo: "Correct the cause that the error names, often the database. Each call needs `headers`, `context` or `server: true`.",
   },
   {
     text: "A request could not be answered.",

@@ -70,6 +70,13 @@ export type {
   FlagVisibility,
   ListedFeatureFlag,
 } from "./model/flag.ts";
+export {
+  type ConditionMember,
+  type ConditionOperand,
+  type ContextPath,
+  type FlagConditions,
+  flagConditions,
+} from "./model/flag-conditions.ts";
 export type { UpdateFeatureFlagInput } from "./model/flag-input.ts";
 export type {
   ListFeatureFlagAuditEntriesQuery,
@@ -106,15 +113,12 @@ export type {
 export type { FeatureFlagStatsQuery, FeatureFlagUsageQuery } from "./model/stats-query.ts";
 export type { FeatureFlagTableNames } from "./model/tables.ts";
 export {
-  type ContextPath,
   defineTrusted,
   type TrustedComputeInput,
-  type TrustedConditions,
   type TrustedOptions,
   type TrustedPath,
   type TrustedResult,
   type TrustedRow,
-  trustedConditions,
 } from "./model/trusted.ts";
 export type { FlagWarning, FlagWarningCode, WithWarnings } from "./model/warning.ts";
 export { featureFlagStatements } from "./server/access/actions.ts";

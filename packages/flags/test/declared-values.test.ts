@@ -168,9 +168,9 @@ test("a stored value that is not as declared reads as the default, and the log s
   });
   const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const flags = createServerFlags(auth, declared);
-  expect((await flags.getValue("limits")).seats + 1).toBe(4);
-  expect((await flags.getValue("limits")).uploads).toBe(10);
-  expect(await flags.getValue("mode")).toBe("a");
+  expect((await flags.getValue("limits", { server: true })).seats + 1).toBe(4);
+  expect((await flags.getValue("limits", { server: true })).uploads).toBe(10);
+  expect(await flags.getValue("mode", { server: true })).toBe("a");
   expect(log.mock.calls.map(([message]) => message)).toEqual([
     '[feature-flags] Flag "limits" is not as declared: value.uploads is missing. The default is used. Change the stored flag or its declaration.',
     '[feature-flags] Flag "mode" is not as declared: value is "zzz", not one of "a", "b". The default is used. Change the stored flag or its declaration.',

@@ -1,5 +1,5 @@
 /** Checks flags in server code: typed reads, the bootstrap of a page, and warnings about wrong declarations. */
-import { createServerFlags, defineFlags, serializeBootstrap } from "@halyard/flags";
+import { createServerFlags, defineFlags, type ServerReadOptions, serializeBootstrap } from "@halyard/flags";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Host, type Person, startHost } from "./host.ts";
 import { flag, memoryHost, suiteHost } from "./memory-host.ts";
@@ -48,18 +48,18 @@ describe("createServerFlags", () => {
     expect(await flags.getValue("own", { headers: headersOf(ada) })).toBe("ada's");
     expect(await flags.getValue("own", { headers: headersOf(undefined) })).toBe("d");
     expect(await flags.getValue("own", { context: { userId: ada.id } })).toBe("ada's");
-    expect(await flags.getValue("own")).toBe("d");
+    expect(await flags.getValue("own", { server: true })).toBe("d");
   });
 
   test("returns the caller's or the declared default for a flag that does not exist or does not fit its declaration", async () => {
     const flags = createServerFlags(host.auth, declared);
-    expect(await flags.getValue("missing")).toBe(7);
-    expect(await flags.getValue("missing", {}, 9)).toBe(9);
-    expect(await flags.isEnabled("wrong")).toBe(true);
-    expect(await flags.isEnabled("wrong", {}, false)).toBe(false);
-    expect(await flags.getVariant("split")).toBeNull();
-    expect(await createServerFlags(host.auth).getVariant("split")).toBe("b");
-    expect(await createServerFlags(host.auth).isEnabled("off")).toBe(true);
+    expect(await flags.getValue("missing", { server: true })).toBe(7);
+    expect(await flags.getValue("missing", { server: true }, 9)).toBe(9);
+    expect(await flags.isEnabled("wrong", { server: true })).toBe(true);
+    expect(await flags.isEnabled("wrong", { server: true }, false)).toBe(false);
+    expect(await flags.getVariant("split", { server: true })).toBeNull();
+    expect(await createServerFlags(host.auth).getVariant("split", { server: true })).toBe("b");
+    expect(await createServerFlags(host.auth).isEnabled("off", { server: true })).toBe(true);
   });
 
   test("never throws, and returns the default if the claim is refused or the database fails", async () => {
@@ -68,6 +68,27 @@ describe("createServerFlags", () => {
     expect(await flags.getValue("own", options)).toBe("declared");
     expect(await flags.bootstrap(options)).toBeUndefined();
     expect(console.error).toHaveBeenCalledTimes(2);
+  });
+
+  test("returns the default and logs one error for a read that does not say for whom", async () => {
+    const flags = createServerFlags(host.auth, declared);
+    expect(await flags.getValue("own", {} as ServerReadOptions)).toBe("declared");
+    expect(console.error).toHaveBeenCalledExactlyOnceWith(
+      expect.stringContaining('"own"'),
+      expect.objectContaining({ message: expect.stringContaining("`server: true`") }),
+    );
+  });
+
+  test("treats absent options, `headers: undefined` and `server: false` as a read for nobody", async () => {
+    const flags = createServerFlags(host.auth);
+    for (const nobody of [undefined, {}, { headers: undefined }, { server: false }, { track: true }]) {
+      const options = nobody as ServerReadOptions;
+      expect(await flags.isEnabled("off", options)).toBe(false);
+      expect(await flags.getVariant("split", options)).toBeNull();
+      expect(await flags.bootstrap(options)).toBeUndefined();
+    }
+    expect(console.error).toHaveBeenCalledTimes(15);
+    expect(await flags.isEnabled("off", { context: {} })).toBe(true);
   });
 });
 
@@ -96,7 +117,7 @@ describe("bootstrap", () => {
   });
 
   test("has no anonymous id without headers, because all visitors of a cached page would share it", async () => {
-    expect((await createServerFlags(host.auth).bootstrap({}))?.context).toEqual({});
+    expect((await createServerFlags(host.auth).bootstrap({ server: true }))?.context).toEqual({});
   });
 
   test("is undefined and never rejects if the headers are invalid", async () => {

@@ -92,7 +92,9 @@ export async function renderPage(request: Request): Promise<string> {
   const isNew = await serverFlags.isEnabled("new-checkout", { headers: request.headers });
   assertEqual<typeof isNew, boolean>();
   // @ts-expect-error there is no such flag
-  await serverFlags.isEnabled("new-chekout");
+  await serverFlags.isEnabled("new-chekout", { headers: request.headers });
+  // @ts-expect-error nobody is named
+  await serverFlags.isEnabled("new-checkout", {});
   await ServerOpenFeature.setProviderAndWait(createServerProvider(typedAuth));
   await WebOpenFeature.setProviderAndWait(createWebProvider(authClient));
   return serializeBootstrap(await serverFlags.bootstrap({ headers: request.headers }));

@@ -1,6 +1,14 @@
 /** Implements the admin helpers, `authClient.featureFlags.admin.*`, as a separate plugin, so that other pages do not load it. */
 import type { AdminAnswers } from "../model/admin-answers.ts";
 import type { AuditEntry } from "../model/audit.ts";
+import type { FlagDeclarations } from "../model/declared.ts";
+import type {
+  DeclarationOf,
+  DeclaredFields,
+  DeclaredKey,
+  DeclaredName,
+  NamedFields,
+} from "../model/declared-input.ts";
 import type { ExplainFeatureFlagInput, FlagExplanation } from "../model/evaluation.ts";
 import type {
   CreateFeatureFlagInput,
@@ -100,52 +108,77 @@ export type SegmentPage = {
 };
 
 /** Helpers for flags. Every `id` may be `key:<key>`. */
-export interface FlagHelpers {
+export interface FlagHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Creates a flag. `data.warnings` says whether turning it off changes nothing. Needs `create`. */
-  create(fields: CreateFeatureFlagInput, options?: ChangeOptions): Result<WithWarnings<FeatureFlag>>;
+  create<const Key extends string>(
+    fields: NamedFields<CreateFeatureFlagInput, "key", DeclaredKey<Flags, Key>, DeclarationOf<Flags, Key>>,
+    options?: ChangeOptions,
+  ): Result<WithWarnings<FeatureFlag>>;
   /** Lists flags, in pages. Needs `read`. */
   list(query?: ListFeatureFlagsQuery): Result<FlagPage>;
   /** Reads a flag. Needs `read`. */
-  get(id: string, options?: OrganizationOptions): Result<FeatureFlag>;
+  get<const Name extends string>(
+    id: DeclaredName<Flags, Name>,
+    options?: OrganizationOptions,
+  ): Result<FeatureFlag>;
   /**
    * Changes the fields that are given; `null` clears an optional one. `data.warnings` says whether turning the flag off
    * changes nothing. Needs `update`.
    */
-  update(id: string, fields: FeatureFlagPatch, options?: VersionOptions): Result<WithWarnings<FeatureFlag>>;
+  update<const Name extends string>(
+    id: DeclaredName<Flags, Name>,
+    fields: DeclaredFields<FeatureFlagPatch, DeclarationOf<Flags, Name>, null>,
+    options?: VersionOptions,
+  ): Result<WithWarnings<FeatureFlag>>;
   /** Deletes a flag with its rules and overrides. Needs `delete`. */
-  delete(id: string, options?: VersionOptions): Result<null>;
+  delete<const Name extends string>(id: DeclaredName<Flags, Name>, options?: VersionOptions): Result<null>;
   /** Returns each step that led to the flag's value. Needs `read`. */
-  explain(
-    id: string,
+  explain<const Name extends string>(
+    id: DeclaredName<Flags, Name>,
     input?: ExplainFeatureFlagInput,
     options?: OrganizationOptions,
   ): Result<FlagExplanation>;
 }
 
 /** Helpers for the rules of a flag. Every `flagId` may be `key:<key>`. */
-export interface RuleHelpers {
+export interface RuleHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Creates a rule. Needs `update`. */
-  create(
-    rule: FlagRuleInput & { flagId: string },
+  create<const Name extends string>(
+    rule: NamedFields<
+      FlagRuleInput & { flagId: string },
+      "flagId",
+      DeclaredName<Flags, Name>,
+      DeclarationOf<Flags, Name>
+    >,
     options?: OrganizationOptions & ChangeOptions,
   ): Result<WithWarnings<FlagRule>>;
   /** Lists a flag's rules in the order in which they are evaluated. Needs `read`. */
-  list(flagId: string, options?: OrganizationOptions): Result<{ rules: FlagRule[] }>;
+  list<const Name extends string>(
+    flagId: DeclaredName<Flags, Name>,
+    options?: OrganizationOptions,
+  ): Result<{ rules: FlagRule[] }>;
   /** Changes the fields that are given; `null` clears an optional one. Needs `update`. */
-  update(
-    flagId: string,
+  update<const Name extends string>(
+    flagId: DeclaredName<Flags, Name>,
     ruleId: string,
-    fields: FlagRulePatch,
+    fields: DeclaredFields<FlagRulePatch, DeclarationOf<Flags, Name>, null>,
     options?: VersionOptions,
   ): Result<WithWarnings<FlagRule>>;
   /** Deletes a rule. Needs `update`. */
-  delete(flagId: string, ruleId: string, options?: VersionOptions): Result<null>;
+  delete<const Name extends string>(
+    flagId: DeclaredName<Flags, Name>,
+    ruleId: string,
+    options?: VersionOptions,
+  ): Result<null>;
 }
 
 /** Helpers for overrides. `flagId` may be `key:<key>`. */
-export interface OverrideHelpers {
+export interface OverrideHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Sets a flag's value for one user. Needs `override`. */
-  create(override: FlagOverrideInput, options?: OrganizationOptions & ChangeOptions): Result<FlagOverride>;
+  create<const Name extends string>(
+    override: NamedFields<FlagOverrideInput, "flagId", DeclaredName<Flags, Name>, DeclarationOf<Flags, Name>>,
+    options?: OrganizationOptions & ChangeOptions,
+  ): Result<FlagOverride>;
   /** Lists overrides, in pages. Needs `read`. */
   list(query?: ListFeatureFlagOverridesQuery): Result<OverridePage>;
   /** Deletes an override. Needs `override`. */
@@ -167,17 +200,20 @@ export interface SegmentHelpers {
 }
 
 /** Helpers for statistics. */
-export interface AnalyticsHelpers {
+export interface AnalyticsHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** The statistics of one flag. */
-  stats: FlagStatsHelpers;
+  stats: FlagStatsHelpers<Flags>;
   /** The statistics of all flags. */
   usage: UsageHelpers;
 }
 
 /** The helper for the statistics of one flag. */
-export interface FlagStatsHelpers {
+export interface FlagStatsHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** How often a flag was evaluated, for how many users, and their events. `flagId` may be `key:<key>`. Needs `read`. */
-  get(flagId: string, query?: FeatureFlagStatsQuery & OrganizationOptions): Result<ClientFlagStats>;
+  get<const Name extends string>(
+    flagId: DeclaredName<Flags, Name>,
+    query?: FeatureFlagStatsQuery & OrganizationOptions,
+  ): Result<ClientFlagStats>;
 }
 
 /** The helper for the statistics of all flags. */
@@ -206,17 +242,17 @@ export interface PlanHelpers {
 }
 
 /** Every helper resolves to Better Auth's `{ data, error }` and never rejects. */
-export interface FeatureFlagsAdminActions {
+export interface FeatureFlagsAdminActions<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Creates, reads, changes, deletes and explains flags. */
-  flags: FlagHelpers;
+  flags: FlagHelpers<Flags>;
   /** Creates, lists, changes and deletes the rules of a flag. */
-  rules: RuleHelpers;
+  rules: RuleHelpers<Flags>;
   /** Creates, lists and deletes overrides. */
-  overrides: OverrideHelpers;
+  overrides: OverrideHelpers<Flags>;
   /** Creates, reads, changes and deletes segments. */
   segments: SegmentHelpers;
   /** Reads statistics. */
-  analytics: AnalyticsHelpers;
+  analytics: AnalyticsHelpers<Flags>;
   /** Reads the audit log, and reverts its entries. */
   audit: AuditHelpers;
   /** Plans changes and applies them. */
@@ -224,7 +260,7 @@ export interface FeatureFlagsAdminActions {
 }
 
 /** The plugin that `featureFlagsAdminClient` returns. */
-export type FeatureFlagsAdminClientPlugin = {
+export type FeatureFlagsAdminClientPlugin<Flags extends FlagDeclarations = FlagDeclarations> = {
   /** The id of the plugin in Better Auth's client. */
   id: "feature-flags-admin";
   /** Called by Better Auth's client. */
@@ -232,7 +268,13 @@ export type FeatureFlagsAdminClientPlugin = {
     $fetch: AuthFetch,
     $store: object,
     options: AuthClientOptions | undefined,
-  ) => { featureFlags: { admin: FeatureFlagsAdminActions } };
+  ) => { featureFlags: { admin: FeatureFlagsAdminActions<Flags> } };
+};
+
+/** The options of `featureFlagsAdminClient()`. */
+export type FeatureFlagsAdminClientOptions<Flags extends FlagDeclarations = FlagDeclarations> = {
+  /** The flags declared with `defineFlags`. They type keys, values and variants. Default: any key and value. */
+  flags?: Flags | undefined;
 };
 
 const ADMIN = "/feature-flags/admin";
@@ -251,7 +293,9 @@ const ADMIN = "/feature-flags/admin";
  * if (error === null) console.log(data.flags.map(({ key }) => key));
  * ```
  */
-export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
+export function featureFlagsAdminClient<const Flags extends FlagDeclarations = FlagDeclarations>(
+  _options?: FeatureFlagsAdminClientOptions<Flags>,
+): FeatureFlagsAdminClientPlugin<Flags> {
   return {
     id: "feature-flags-admin",
     getActions($fetch, _store, options) {
@@ -319,7 +363,8 @@ export function featureFlagsAdminClient(): FeatureFlagsAdminClientPlugin {
           apply: (id, options) => post(`/plans/${part(id)}/apply`, {}, options),
         },
       };
-      return { featureFlags: { admin } };
+      // The declared flags only narrow the types.
+      return { featureFlags: { admin: admin as unknown as FeatureFlagsAdminActions<Flags> } };
     },
   };
 }

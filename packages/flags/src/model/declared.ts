@@ -50,9 +50,16 @@ export type FlagDeclarations = { readonly [key: string]: FlagDeclaration };
  * });
  * ```
  */
-export function defineFlags<const Flags extends FlagDeclarations>(flags: Flags): Flags {
+export function defineFlags<const Flags extends Consistent<Flags>>(flags: Flags): Flags {
   return flags;
 }
+
+/** Declarations whose `default` is one of the `values` beside it. */
+type Consistent<Flags> = {
+  readonly [Key in keyof Flags]: Flags[Key] extends { values: readonly (infer Value)[]; default: JsonValue }
+    ? FlagDeclaration & { readonly default: Value }
+    : FlagDeclaration;
+};
 
 /** The keys of declared flags. */
 export type FlagKey<Flags extends FlagDeclarations> = keyof Flags & string;
@@ -65,7 +72,8 @@ export type BooleanFlagKey<Flags extends FlagDeclarations> = {
 /** The type of a declared flag's value. */
 export type FlagValue<Flags extends FlagDeclarations, Key extends FlagKey<Flags>> = ValueOf<Flags[Key]>;
 
-type ValueOf<Declared> = Declared extends { values: readonly (infer Value)[] }
+/** The type of the value of a flag with this declaration. */
+export type ValueOf<Declared> = Declared extends { values: readonly (infer Value)[] }
   ? Value
   : Declared extends { type: infer Type extends keyof Primitives }
     ? Primitives[Type]
@@ -92,9 +100,11 @@ type Widened<Value> = Value extends boolean
 
 type WithVariants<Variant extends string> = { variants: readonly Variant[] };
 
+/** The keys of the variants of a flag with this declaration. */
+export type VariantOf<Declared> = Declared extends WithVariants<infer Variant> ? Variant : string;
+
 /** The variants of a declared flag. */
-export type VariantKey<Flags extends FlagDeclarations, Key extends FlagKey<Flags>> =
-  Flags[Key] extends WithVariants<infer Variant> ? Variant : string;
+export type VariantKey<Flags extends FlagDeclarations, Key extends FlagKey<Flags>> = VariantOf<Flags[Key]>;
 
 type WithDefault = { default: JsonValue };
 

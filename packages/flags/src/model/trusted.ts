@@ -1,5 +1,4 @@
-/** Trusted attributes: the option that names them, and conditions that know their paths. */
-import type { ConditionOperator, DeviceInfo, GeoInfo, SimpleCondition } from "../engine/definition.ts";
+/** Trusted attributes: the option that names them, and their paths. */
 import type { JsonValue } from "../engine/json.ts";
 
 /** A row of the host's database: its `id`, and its other fields by name. */
@@ -58,30 +57,8 @@ export type TrustedPath<Trusted extends TrustedOptions> =
   | FieldPath<"organization", Trusted["organization"]>
   | ComputedPath<Trusted>;
 
-/** The paths that every context has. `attributes.<name>` is what the caller sends. */
-export type ContextPath =
-  | "userId"
-  | "email"
-  | "role"
-  | "organizationId"
-  | "anonymousId"
-  | "environment"
-  | `device.${keyof DeviceInfo}`
-  | `geo.${keyof GeoInfo}`
-  | `attributes.${string}`;
-
-/** Conditions of rules whose attribute must be a path that exists. */
-export type TrustedConditions<Trusted extends TrustedOptions> = {
-  /** A condition on one attribute. */
-  when(
-    attribute: ContextPath | TrustedPath<Trusted>,
-    operator: ConditionOperator,
-    value: JsonValue,
-  ): SimpleCondition;
-};
-
 /**
- * Declares the trusted attributes for the option `trusted`, with types for `trustedConditions`.
+ * Declares the trusted attributes for the option `trusted`, with types for `flagConditions`.
  *
  * ```ts
  * import { defineTrusted, featureFlags } from "@halyard/flags";
@@ -96,21 +73,4 @@ export type TrustedConditions<Trusted extends TrustedOptions> = {
  */
 export function defineTrusted<const Trusted extends TrustedOptions>(trusted: Trusted): Trusted {
   return trusted;
-}
-
-/**
- * Conditions that accept only attributes that exist, so that a misspelt one does not compile.
- *
- * ```ts
- * import { defineTrusted, trustedConditions } from "@halyard/flags";
- *
- * const trusted = defineTrusted({ user: ["plan"] });
- * const { when } = trustedConditions(trusted);
- * const conditions = { conditions: [when("user.plan", "equals", "pro")] };
- * ```
- */
-export function trustedConditions<const Trusted extends TrustedOptions>(
-  _trusted: Trusted,
-): TrustedConditions<Trusted> {
-  return { when: (attribute, operator, value) => ({ attribute, operator, value }) };
 }

@@ -36,31 +36,30 @@ type Evaluate = (call: {
 /** Most messages about values that are not as declared. A user's own values could make any number of them. */
 const MAX_WARNINGS = 100;
 
-/** The caller a flag is evaluated for. */
-export type ServerReadOptions = {
+/** Whom a page is rendered for: `headers`, `context`, both, or `server: true`. The page reports itself which flags it showed. */
+export type ServerBootstrapOptions = {
   /** Headers of the incoming request. Their session or API key identifies the caller. */
   headers?: Headers | undefined;
   /** Additional context, such as attributes. Without `headers`, every field is used as given. */
   context?: ClaimedContext | undefined;
+  /** `true`: server code reads the flag for no user, as in a cron job or a page that is cached for everyone. */
+  server?: boolean | undefined;
   /** The environment to evaluate in, such as `"beta"`. */
   environment?: string | undefined;
+} & ({ headers: Headers } | { context: ClaimedContext } | { server: true });
+
+/** Whom a flag is evaluated for: `headers`, `context`, both, or `server: true`. */
+export type ServerReadOptions = ServerBootstrapOptions & {
   /** Records that the flag was shown to the user, for statistics. Default `false`. */
   track?: boolean | undefined;
 };
 
-/** The caller a page is rendered for. The page reports itself which of its flags were shown. */
-export type ServerBootstrapOptions = Omit<ServerReadOptions, "track">;
-
 /** Reads never throw. If an evaluation fails, they return the default and log the error on the console. */
 export interface ServerFlags<Flags extends FlagDeclarations> {
   /** Whether a boolean flag is on. Default for a flag that does not exist: the declared one, else `false`. */
-  isEnabled(
-    key: BooleanFlagKey<Flags>,
-    options?: ServerReadOptions,
-    defaultValue?: boolean,
-  ): Promise<boolean>;
+  isEnabled(key: BooleanFlagKey<Flags>, options: ServerReadOptions, defaultValue?: boolean): Promise<boolean>;
   /** The flag's value. The default applies if the flag does not exist or its value is not as declared. */
-  getValue<Key extends FlagKey<Flags>>(key: Key, options?: ServerReadOptions): Promise<ReadValue<Flags, Key>>;
+  getValue<Key extends FlagKey<Flags>>(key: Key, options: ServerReadOptions): Promise<ReadValue<Flags, Key>>;
   getValue<Key extends FlagKey<Flags>>(
     key: Key,
     options: ServerReadOptions,
@@ -69,7 +68,7 @@ export interface ServerFlags<Flags extends FlagDeclarations> {
   /** The key of the variant, or null if the flag has none. */
   getVariant<Key extends FlagKey<Flags>>(
     key: Key,
-    options?: ServerReadOptions,
+    options: ServerReadOptions,
   ): Promise<VariantKey<Flags, Key> | null>;
   /** All flags for the page that is being rendered; undefined if the evaluation fails. */
   bootstrap(options: ServerBootstrapOptions): Promise<FlagsBootstrap | undefined>;
@@ -109,7 +108,7 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
     console.error(message);
   }
 
-  async function read(key: string, options: ServerReadOptions = {}): Promise<FlagState | undefined> {
+  async function read(key: string, options: ServerReadOptions): Promise<FlagState | undefined> {
     try {
       const { headers, context, environment, track } = withVisitor(options);
       const { value, variant, reason } = await evaluate({
@@ -136,21 +135,21 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
   }
 
   const flags = {
-    async isEnabled(key: string, options?: ServerReadOptions, defaultValue?: boolean): Promise<boolean> {
+    async isEnabled(key: string, options: ServerReadOptions, defaultValue?: boolean): Promise<boolean> {
       const state = await read(key, options);
       if (typeof state?.value === "boolean") return state.value;
       return defaultValue ?? declarationOf(key)?.default === true;
     },
     async getValue(
       key: string,
-      options?: ServerReadOptions,
+      options: ServerReadOptions,
       defaultValue?: JsonValue,
     ): Promise<JsonValue | undefined> {
       const state = await read(key, options);
       if (state !== undefined) return state.value;
       return defaultValue === undefined ? declarationOf(key)?.default : defaultValue;
     },
-    async getVariant(key: string, options?: ServerReadOptions): Promise<string | null> {
+    async getVariant(key: string, options: ServerReadOptions): Promise<string | null> {
       const variant = (await read(key, options))?.variant;
       const declaredVariants = declarationOf(key)?.variants;
       return variant === undefined || declaredVariants?.includes(variant) === false ? null : variant;
@@ -200,8 +199,13 @@ export function createServerFlags<const Flags extends FlagDeclarations = FlagDec
 }
 
 /** Adds the anonymous visitor's id from the cookie, unless the context has one. */
-function withVisitor(options: ServerReadOptions): ServerReadOptions {
-  const { headers, context } = options;
+function withVisitor(options: Partial<ServerReadOptions> = {}): Partial<ServerReadOptions> {
+  const { headers, context, server } = options;
+  if (headers === undefined && context === undefined && server !== true) {
+    throw new TypeError(
+      "The call does not say for whom. Pass `headers` of the request, a `context`, or `server: true` to read the flag for no user.",
+    );
+  }
   const anonymousId = ANONYMOUS_ID.exec(headers?.get("cookie") ?? "")?.[1];
   return anonymousId === undefined ? options : { ...options, context: { anonymousId, ...context } };
 }

@@ -1,6 +1,7 @@
 /** Checks the types of declared flags: a wrong key, value or variant does not compile. */
 
 import {
+  type CreateFeatureFlagInput,
   closeFeatureFlags,
   createServerFlags,
   type EvaluationReason,
@@ -42,7 +43,7 @@ const flags = defineFlags({
 const options = { baseURL: "http://localhost:3000" };
 const typed = createAuthClient({
   ...options,
-  plugins: [featureFlagsClient({ flags }), featureFlagsAdminClient()],
+  plugins: [featureFlagsClient({ flags }), featureFlagsAdminClient({ flags })],
 });
 const untyped = createAuthClient({ ...options, plugins: [organizationClient(), featureFlagsClient()] });
 const react = createReactAuthClient({
@@ -55,6 +56,7 @@ type Value<Key extends keyof typeof flags> = Awaited<ReturnType<typeof read<Key>
 const read = <Key extends keyof typeof flags>(key: Key) => typed.featureFlags.getValue(key);
 
 const declaredAuth = () => betterAuth({ plugins: [featureFlags({ flags })] });
+const undeclaredAuth = () => betterAuth({ plugins: [featureFlags()] });
 
 /** Compiled but never run. */
 function neverRun(_: () => unknown): void {}
@@ -106,6 +108,10 @@ describe("declared flags", () => {
       defineFlags({ broken: { type: "number", default: "1" } });
       // @ts-expect-error the type does not exist
       defineFlags({ broken: { type: "integer" } });
+      // @ts-expect-error a default that is not one of the values
+      defineFlags({ broken: { type: "string", default: "c", values: ["a", "b"] } });
+      // @ts-expect-error a default that is not one of the values
+      defineFlags({ fine: { type: "boolean" }, broken: { type: "number", default: 3, values: [1, 2] } });
       // @ts-expect-error a value of another type
       testFlags({ limit: "3" }, { flags });
       // @ts-expect-error not one of its variants
@@ -136,15 +142,30 @@ describe("declared flags", () => {
 
   test("give the same types on the server", () => {
     const api = {} as FeatureFlagsEndpoints;
+    const headers = new Headers();
     neverRun(async () => {
       const server = createServerFlags({ api }, flags);
-      expectTypeOf(await server.isEnabled("beta")).toEqualTypeOf<boolean>();
-      expectTypeOf(await server.getValue("search", {}, "keyword")).toEqualTypeOf<"keyword" | "semantic">();
-      expectTypeOf(await server.getVariant("search")).toEqualTypeOf<"control" | "semantic" | null>();
+      expectTypeOf(await server.isEnabled("beta", { headers })).toEqualTypeOf<boolean>();
+      expectTypeOf(await server.getValue("search", { context: {} }, "keyword")).toEqualTypeOf<
+        "keyword" | "semantic"
+      >();
+      expectTypeOf(await server.getVariant("search", { server: true })).toEqualTypeOf<
+        "control" | "semantic" | null
+      >();
       // @ts-expect-error the flag does not exist
-      await server.isEnabled("new-chekout");
+      await server.isEnabled("new-chekout", { headers });
       // @ts-expect-error a default of another type
-      await server.getValue("limit", {}, "3");
+      await server.getValue("limit", { headers }, "3");
+      // @ts-expect-error the call does not say for whom
+      await server.isEnabled("beta", {});
+      // @ts-expect-error the call does not say for whom
+      await server.isEnabled("beta");
+      // @ts-expect-error the call does not say for whom
+      await server.getValue("limit", { track: true });
+      // @ts-expect-error the headers may be missing
+      await server.getVariant("search", { headers: undefined });
+      // @ts-expect-error the call does not say for whom
+      await server.bootstrap({ server: false });
     });
   });
 
@@ -184,17 +205,125 @@ describe("declared flags", () => {
     });
     const helpers = createServerFlags({ api: {} as FeatureFlagsEndpoints }, declared);
     neverRun(async () => {
-      expectTypeOf(await helpers.getValue("plan")).toEqualTypeOf<
+      expectTypeOf(await helpers.getValue("plan", { server: true })).toEqualTypeOf<
         { price: number; tags: string[] } | undefined
       >();
     });
   });
 
-  test("type the default value of a new flag by its type", () => {
-    const auth = {} as ReturnType<typeof declaredAuth>;
+  test("limit the key, type, values and variants of a new flag", () => {
+    const { api } = {} as ReturnType<typeof declaredAuth>;
+    const { flags: admin } = typed.featureFlags.admin;
+    neverRun(async () => {
+      const search = { key: "search", name: "Search", type: "string" } as const;
+      const variants = [{ key: "control", weight: 100, value: "keyword" }] as const;
+      const environments = { beta: { enabled: true, defaultValue: "semantic" } } as const;
+      await api.createFeatureFlag({ body: { ...search, defaultValue: "keyword", variants, environments } });
+      await admin.create({ ...search, offValue: "keyword", variants, environments });
+      const layout = { key: "layout", name: "Layout", type: "json" } as const;
+      await api.createFeatureFlag({ body: { ...layout, defaultValue: { columns: 1, names: [] } } });
+      // @ts-expect-error the flag is not declared
+      await api.createFeatureFlag({ body: { ...search, key: "serach" } });
+      // @ts-expect-error a new flag is not named by key:
+      await api.createFeatureFlag({ body: { ...search, key: "key:search" } });
+      // @ts-expect-error another type than declared
+      await api.createFeatureFlag({ body: { key: "search", name: "Search", type: "boolean" } });
+      // @ts-expect-error not one of its values
+      await api.createFeatureFlag({ body: { ...search, defaultValue: "fuzzy" } });
+      // @ts-expect-error not one of its values
+      await api.createFeatureFlag({ body: { ...search, variants: [{ ...variants[0], value: "fuzzy" }] } });
+      // @ts-expect-error not one of its variants
+      await api.createFeatureFlag({ body: { ...search, variants: [{ ...variants[0], key: "treatment" }] } });
+      // @ts-expect-error not one of its values
+      await api.createFeatureFlag({ body: { ...search, environments: { beta: { offValue: "fuzzy" } } } });
+      // @ts-expect-error a new flag has nothing that null clears
+      await api.createFeatureFlag({ body: { ...search, defaultValue: null } });
+      // @ts-expect-error a field of another type
+      await api.createFeatureFlag({ body: { ...layout, defaultValue: { columns: "1", names: [] } } });
+      // @ts-expect-error the flag is not declared
+      await admin.create({ ...search, key: "serach" });
+      // @ts-expect-error not one of its values
+      await admin.create({ ...search, defaultValue: "fuzzy" });
+    });
+  });
+
+  test("limit the values of changes, rules and overrides, by id, key: and key", () => {
+    const { api } = {} as ReturnType<typeof declaredAuth>;
+    const { admin } = typed.featureFlags;
+    const rule = { priority: 1, conditions: { conditions: [] } };
+    neverRun(async () => {
+      await api.updateFeatureFlag({ body: { id: "key:search", defaultValue: "keyword", offValue: null } });
+      await api.updateFeatureFlag({ params: { id: "search" }, body: { defaultValue: "keyword" } });
+      await api.createFeatureFlagRule({ body: { ...rule, flagId: "search", value: "keyword" } });
+      await api.updateFeatureFlagRule({ body: { flagId: "search", ruleId: "r", variant: null } });
+      await api.createFeatureFlagOverride({ body: { flagId: "key:limit", userId: "u", value: 3 } });
+      await admin.flags.update("search", { defaultValue: "semantic" }, { version: 2 });
+      await admin.rules.update("key:search", "r", { value: "keyword" });
+      // @ts-expect-error a number is not a string
+      await api.updateFeatureFlag({ body: { id: "key:search", defaultValue: 5 } });
+      // @ts-expect-error not one of its values
+      await api.updateFeatureFlag({ params: { id: "search" }, body: { defaultValue: "fuzzy" } });
+      // @ts-expect-error another type than declared
+      await api.updateFeatureFlag({ body: { id: "search", type: "json" } });
+      // @ts-expect-error not one of its values
+      await api.createFeatureFlagRule({ body: { ...rule, flagId: "search", value: "fuzzy" } });
+      // @ts-expect-error not one of its variants
+      await api.updateFeatureFlagRule({ body: { flagId: "search", ruleId: "r", variant: "treatment" } });
+      // @ts-expect-error null clears nothing here
+      await api.createFeatureFlagOverride({ body: { flagId: "limit", userId: "u", value: null } });
+      // @ts-expect-error not one of its values
+      await admin.flags.update("search", { defaultValue: "fuzzy" });
+      // @ts-expect-error not one of its values
+      await admin.rules.create({ ...rule, flagId: "search", value: "fuzzy" });
+      // @ts-expect-error a string is not a number
+      await admin.overrides.create({ flagId: "limit", userId: "u", value: "3" });
+    });
+  });
+
+  test("refuse a misspelt name in every operation on a flag", () => {
+    const { api } = {} as ReturnType<typeof declaredAuth>;
     const { admin } = typed.featureFlags;
     neverRun(async () => {
-      const { api } = auth;
+      await api.getFeatureFlag({ params: { id: "search" } });
+      await api.explainFeatureFlag({ params: { id: "key:search" } });
+      // @ts-expect-error the flag is not declared
+      await api.getFeatureFlag({ params: { id: "serach" } });
+      // @ts-expect-error the flag is not declared
+      await api.deleteFeatureFlag({ body: { id: "key:serach" } });
+      // @ts-expect-error the flag is not declared
+      await api.updateFeatureFlag({ body: { id: "serach", enabled: true } });
+      // @ts-expect-error the flag is not declared
+      await api.listFeatureFlagRules({ params: { flagId: "serach" } });
+      // @ts-expect-error the flag is not declared
+      await admin.flags.get("serach");
+      // @ts-expect-error the flag is not declared
+      await admin.analytics.stats.get("serach");
+    });
+  });
+
+  test("accept any key and value where a name is an id or is computed", () => {
+    const { api } = {} as ReturnType<typeof declaredAuth>;
+    const { flags: admin } = typed.featureFlags.admin;
+    neverRun(async (key: string = "k") => {
+      await api.createFeatureFlag({ body: { key, name: "N", type: "number", defaultValue: 1 } });
+      await api.createFeatureFlag({ body: {} as CreateFeatureFlagInput });
+      await api.updateFeatureFlag({ body: { id: key, defaultValue: 1 } });
+      await api.updateFeatureFlag({ body: { id: `key:${key}`, defaultValue: 1 } });
+      await api.updateFeatureFlag({
+        body: { id: "0199b2f4-7c00-7000-8000-000000000000", defaultValue: 1 },
+      });
+      await admin.create({ key, name: "N", type: "json", defaultValue: [1] });
+      await admin.update(key, { defaultValue: 1 });
+      // @ts-expect-error a string is not a number
+      await admin.create({ key, name: "N", type: "number", defaultValue: "1" });
+      // @ts-expect-error a string is not a number
+      await api.createFeatureFlag({ body: { key, name: "N", type: "number", defaultValue: "1" } });
+    });
+  });
+
+  test("type the default value of a new flag by its type without a declaration", () => {
+    const { api } = {} as ReturnType<typeof undeclaredAuth>;
+    neverRun(async () => {
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "boolean", defaultValue: true } });
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "json", defaultValue: [1] } });
       // @ts-expect-error a string is not a boolean
@@ -203,8 +332,6 @@ describe("declared flags", () => {
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "string", defaultValue: 1 } });
       // @ts-expect-error a date is not JSON
       await api.createFeatureFlag({ body: { key: "k", name: "N", type: "json", defaultValue: new Date() } });
-      // @ts-expect-error a string is not a number
-      await admin.flags.create({ key: "k", name: "N", type: "number", defaultValue: "1" });
     });
   });
 

@@ -61,7 +61,7 @@ describe("guide/flags-kill-switch: Value of a disabled flag", () => {
     const key = newKey("switched");
     const body = { key, name: "N", type: "boolean" as const, defaultValue: true, offValue: false };
     const { id } = await host.auth.api.createFeatureFlag({ body });
-    expect(await createServerFlags(host.auth).isEnabled(key, {}, true)).toBe(false);
+    expect(await createServerFlags(host.auth).isEnabled(key, { server: true }, true)).toBe(false);
     const client = createAuthClient({ baseURL: host.origin, plugins: [featureFlagsClient()] });
     expect(await client.featureFlags.isEnabled(key, true)).toBe(false);
     const wrapped = await wrapHost(host);

@@ -4,13 +4,14 @@ import { createAuthEndpoint } from "@better-auth/core/api";
 import { headersOf, RequestIdentity } from "@halyard/sessions/plugin";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isAPIError } from "better-auth/api";
-import type { FlagDeclarations } from "../../model/declared.ts";
+import type { FlagDeclarations, FlagKey } from "../../model/declared.ts";
 import { MAX_BODY_BYTES } from "../http/body-limit.ts";
 import { answer } from "../http/errors.ts";
 import type { HostRequest } from "../http/host-request.ts";
 import { documentationOf } from "../http/openapi.ts";
 import { admit } from "../limits/admit.ts";
 import type { Service } from "../service.ts";
+import type { DeclaredMethod } from "./declared-calls.ts";
 import type { AnyOperation, Change, ChangeQuery, EntityQuery, InBody, Shape } from "./definition.ts";
 import type { BatchMethod, BootstrapMethod, EvaluateMethod } from "./evaluation-calls.ts";
 import * as OPERATIONS from "./list.ts";
@@ -37,7 +38,26 @@ type MethodOf<S extends Shape, Flags extends FlagDeclarations> = S extends { rea
     ? BatchMethod
     : S extends { readonly selects: "all" }
       ? BootstrapMethod
-      : Method<InputOf<S>, S["output"]>;
+      : [FlagNameIn<S>] extends [never]
+        ? Method<InputOf<S>, S["output"]>
+        : string extends FlagKey<Flags>
+          ? Method<InputOf<S>, S["output"]>
+          : DeclaredMethod<
+              Flags,
+              FlagNameIn<S>,
+              InputOf<S>,
+              S["output"],
+              S extends { readonly method: "PATCH" } ? null : never
+            >;
+
+/** The field that names a flag. */
+type FlagNameIn<S extends Shape> = S extends { readonly namesFlag: true }
+  ? "flagId"
+  : S["path"] extends `/feature-flags/admin/flags/${string}`
+    ? Extract<ParamName<S["path"]>, "id" | "flagId">
+    : S extends { readonly method: "POST"; readonly path: "/feature-flags/admin/flags" }
+      ? "key"
+      : never;
 
 /** The ids are in `params`, as in the path; or in the body, where the shape allows it. */
 type InputOf<S extends Shape> =
