@@ -79,10 +79,10 @@ describe("createServerFlags", () => {
     );
   });
 
-  test("treats absent options, `headers: undefined` and `server: false` as a read for nobody", async () => {
+  test("treats absent options, `headers: undefined` and `server: false` as a read that does not say for whom", async () => {
     const flags = createServerFlags(host.auth);
-    for (const nobody of [undefined, {}, { headers: undefined }, { server: false }, { track: true }]) {
-      const options = nobody as ServerReadOptions;
+    for (const noSubject of [undefined, {}, { headers: undefined }, { server: false }, { track: true }]) {
+      const options = noSubject as ServerReadOptions;
       expect(await flags.isEnabled("off", options)).toBe(false);
       expect(await flags.getVariant("split", options)).toBeNull();
       expect(await flags.bootstrap(options)).toBeUndefined();

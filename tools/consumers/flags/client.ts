@@ -93,7 +93,7 @@ export async function renderPage(request: Request): Promise<string> {
   assertEqual<typeof isNew, boolean>();
   // @ts-expect-error there is no such flag
   await serverFlags.isEnabled("new-chekout", { headers: request.headers });
-  // @ts-expect-error nobody is named
+  // @ts-expect-error the call does not say for whom
   await serverFlags.isEnabled("new-checkout", {});
   await ServerOpenFeature.setProviderAndWait(createServerProvider(typedAuth));
   await WebOpenFeature.setProviderAndWait(createWebProvider(authClient));

@@ -110,31 +110,28 @@ export type SegmentPage = {
 /** Helpers for flags. Every `id` may be `key:<key>`. */
 export interface FlagHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Creates a flag. `data.warnings` says whether turning it off changes nothing. Needs `create`. */
-  create<const Key extends string>(
+  create<Key extends string>(
     fields: NamedFields<CreateFeatureFlagInput, "key", DeclaredKey<Flags, Key>, DeclarationOf<Flags, Key>>,
     options?: ChangeOptions,
   ): Result<WithWarnings<FeatureFlag>>;
   /** Lists flags, in pages. Needs `read`. */
   list(query?: ListFeatureFlagsQuery): Result<FlagPage>;
   /** Reads a flag. Needs `read`. */
-  get<const Name extends string>(
-    id: DeclaredName<Flags, Name>,
-    options?: OrganizationOptions,
-  ): Result<FeatureFlag>;
+  get<Id extends string>(id: DeclaredName<Flags, Id>, options?: OrganizationOptions): Result<FeatureFlag>;
   /**
    * Changes the fields that are given; `null` clears an optional one. `data.warnings` says whether turning the flag off
    * changes nothing. Needs `update`.
    */
-  update<const Name extends string>(
-    id: DeclaredName<Flags, Name>,
-    fields: DeclaredFields<FeatureFlagPatch, DeclarationOf<Flags, Name>, null>,
+  update<Id extends string>(
+    id: DeclaredName<Flags, Id>,
+    fields: DeclaredFields<FeatureFlagPatch, DeclarationOf<Flags, Id>, null>,
     options?: VersionOptions,
   ): Result<WithWarnings<FeatureFlag>>;
   /** Deletes a flag with its rules and overrides. Needs `delete`. */
-  delete<const Name extends string>(id: DeclaredName<Flags, Name>, options?: VersionOptions): Result<null>;
+  delete<Id extends string>(id: DeclaredName<Flags, Id>, options?: VersionOptions): Result<null>;
   /** Returns each step that led to the flag's value. Needs `read`. */
-  explain<const Name extends string>(
-    id: DeclaredName<Flags, Name>,
+  explain<Id extends string>(
+    id: DeclaredName<Flags, Id>,
     input?: ExplainFeatureFlagInput,
     options?: OrganizationOptions,
   ): Result<FlagExplanation>;
@@ -143,40 +140,28 @@ export interface FlagHelpers<Flags extends FlagDeclarations = FlagDeclarations> 
 /** Helpers for the rules of a flag. Every `flagId` may be `key:<key>`. */
 export interface RuleHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Creates a rule. Needs `update`. */
-  create<const Name extends string>(
-    rule: NamedFields<
-      FlagRuleInput & { flagId: string },
-      "flagId",
-      DeclaredName<Flags, Name>,
-      DeclarationOf<Flags, Name>
-    >,
+  create<Id extends string>(
+    rule: DeclaredFields<FlagRuleInput, DeclarationOf<Flags, Id>> & { flagId: DeclaredName<Flags, Id> },
     options?: OrganizationOptions & ChangeOptions,
   ): Result<WithWarnings<FlagRule>>;
   /** Lists a flag's rules in the order in which they are evaluated. Needs `read`. */
-  list<const Name extends string>(
-    flagId: DeclaredName<Flags, Name>,
-    options?: OrganizationOptions,
-  ): Result<{ rules: FlagRule[] }>;
+  list(flagId: string, options?: OrganizationOptions): Result<{ rules: FlagRule[] }>;
   /** Changes the fields that are given; `null` clears an optional one. Needs `update`. */
-  update<const Name extends string>(
-    flagId: DeclaredName<Flags, Name>,
+  update<Id extends string>(
+    flagId: DeclaredName<Flags, Id>,
     ruleId: string,
-    fields: DeclaredFields<FlagRulePatch, DeclarationOf<Flags, Name>, null>,
+    fields: DeclaredFields<FlagRulePatch, DeclarationOf<Flags, Id>, null>,
     options?: VersionOptions,
   ): Result<WithWarnings<FlagRule>>;
   /** Deletes a rule. Needs `update`. */
-  delete<const Name extends string>(
-    flagId: DeclaredName<Flags, Name>,
-    ruleId: string,
-    options?: VersionOptions,
-  ): Result<null>;
+  delete(flagId: string, ruleId: string, options?: VersionOptions): Result<null>;
 }
 
 /** Helpers for overrides. `flagId` may be `key:<key>`. */
 export interface OverrideHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Sets a flag's value for one user. Needs `override`. */
-  create<const Name extends string>(
-    override: NamedFields<FlagOverrideInput, "flagId", DeclaredName<Flags, Name>, DeclarationOf<Flags, Name>>,
+  create<Id extends string>(
+    override: NamedFields<FlagOverrideInput, "flagId", DeclaredName<Flags, Id>, DeclarationOf<Flags, Id>>,
     options?: OrganizationOptions & ChangeOptions,
   ): Result<FlagOverride>;
   /** Lists overrides, in pages. Needs `read`. */
@@ -200,20 +185,17 @@ export interface SegmentHelpers {
 }
 
 /** Helpers for statistics. */
-export interface AnalyticsHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
+export interface AnalyticsHelpers {
   /** The statistics of one flag. */
-  stats: FlagStatsHelpers<Flags>;
+  stats: FlagStatsHelpers;
   /** The statistics of all flags. */
   usage: UsageHelpers;
 }
 
 /** The helper for the statistics of one flag. */
-export interface FlagStatsHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
+export interface FlagStatsHelpers {
   /** How often a flag was evaluated, for how many users, and their events. `flagId` may be `key:<key>`. Needs `read`. */
-  get<const Name extends string>(
-    flagId: DeclaredName<Flags, Name>,
-    query?: FeatureFlagStatsQuery & OrganizationOptions,
-  ): Result<ClientFlagStats>;
+  get(flagId: string, query?: FeatureFlagStatsQuery & OrganizationOptions): Result<ClientFlagStats>;
 }
 
 /** The helper for the statistics of all flags. */
@@ -252,7 +234,7 @@ export interface FeatureFlagsAdminActions<Flags extends FlagDeclarations = FlagD
   /** Creates, reads, changes and deletes segments. */
   segments: SegmentHelpers;
   /** Reads statistics. */
-  analytics: AnalyticsHelpers<Flags>;
+  analytics: AnalyticsHelpers;
   /** Reads the audit log, and reverts its entries. */
   audit: AuditHelpers;
   /** Plans changes and applies them. */

@@ -112,6 +112,6 @@ test("only `all` may be empty, because an empty group is everyone", () => {
   expect(all()).toEqual({ conditions: [] });
   // @ts-expect-error without members it would hold for everyone
   any();
-  // @ts-expect-error without members it would hold for nobody
+  // @ts-expect-error without members it would hold for no user
   none();
 });

@@ -38,17 +38,12 @@ type MethodOf<S extends Shape, Flags extends FlagDeclarations> = S extends { rea
     ? BatchMethod
     : S extends { readonly selects: "all" }
       ? BootstrapMethod
-      : [FlagNameIn<S>] extends [never]
+      : [string extends FlagKey<Flags> ? never : FlagNameIn<S>] extends [never]
         ? Method<InputOf<S>, S["output"]>
-        : string extends FlagKey<Flags>
-          ? Method<InputOf<S>, S["output"]>
-          : DeclaredMethod<
-              Flags,
-              FlagNameIn<S>,
-              InputOf<S>,
-              S["output"],
-              S extends { readonly method: "PATCH" } ? null : never
-            >;
+        : DeclaredMethod<Flags, FlagNameIn<S>, InputOf<S>, S["output"], ClearedBy<S>>;
+
+/** What clears a field. */
+type ClearedBy<S extends Shape> = S extends { readonly method: "PATCH" } ? null : never;
 
 /** The field that names a flag. */
 type FlagNameIn<S extends Shape> = S extends { readonly namesFlag: true }
