@@ -4,7 +4,7 @@ import { verifyFeatureFlagAudit } from "@halyard/flags";
 import type { FlagRow, OverrideRow, RuleRow } from "../src/model/tables.ts";
 import { toFlag } from "../src/store/rows/flags.ts";
 import { toOverride } from "../src/store/rows/overrides.ts";
-import { toAudited, toStoredRule } from "../src/store/rows/rules.ts";
+import { toRule } from "../src/store/rows/rules.ts";
 import type { Random } from "./engine/random.ts";
 import type { Host } from "./host.ts";
 
@@ -118,11 +118,7 @@ async function findUnlike({ adapter }: Host, entries: readonly AuditEntry[]): Pr
   const flags = await adapter.findMany<FlagRow>({ model: "featureFlag", limit });
   const rules = await adapter.findMany<RuleRow>({ model: "featureFlagRule", limit });
   const overrides = await adapter.findMany<OverrideRow>({ model: "featureFlagOverride", limit });
-  const stored = [
-    ...flags.map(toFlag),
-    ...rules.map((row) => toAudited(toStoredRule(row))),
-    ...overrides.map(toOverride),
-  ];
+  const stored = [...flags.map(toFlag), ...rules.map(toRule), ...overrides.map(toOverride)];
   const actual = new Map(stored.map((entity) => [entity.id, JSON.stringify(entity)]));
   return [...new Set([...expected.keys(), ...actual.keys()])].filter(
     (id) => expected.get(id)?.text !== actual.get(id),

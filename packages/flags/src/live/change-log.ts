@@ -101,8 +101,8 @@ function addAll(set: Set<string>, values: Iterable<string>): void {
 
 function* keysWithSegments({ contents }: FollowedSnapshot): Generator<string> {
   for (const [id, { key }] of contents.flags) {
-    for (const { rule } of contents.rules.get(id)?.values() ?? []) {
-      if (segmentsOf(rule.conditions).size === 0) continue;
+    for (const { conditions } of contents.rules.get(id)?.values() ?? []) {
+      if (segmentsOf(conditions).size === 0) continue;
       yield key;
       break;
     }

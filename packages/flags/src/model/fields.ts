@@ -32,6 +32,9 @@ export type FieldValues = {
   bucketBy: BucketBy;
   visibility: FlagVisibility;
   conditions: RuleConditions;
+  salt: string;
+  /** The place in an order. */
+  position: number;
   /** ISO 8601 in inputs. */
   expiry: Date;
   algo: 1;
@@ -52,6 +55,8 @@ export type Field = {
   readonly kept?: true;
   /** What a new entity has if its input does not say. */
   readonly default?: boolean | string;
+  /** If its input does not say, the store gives each new entity a value of its own. */
+  readonly derived?: true;
   /** `create`: only the input of a new entity has it. `server`: no input has it. Default: also a change has it. */
   readonly set?: "create" | "server";
   /** Default: the name of the field. */
@@ -79,7 +84,9 @@ export type Entity<F extends Fields> = Flat<
 
 type InputValue<F extends Field> = F["kind"] extends "expiry" ? string : FieldValues[F["kind"]];
 type IsInput<F extends Field> = F extends { kind: ServerKind } | { set: "server" } ? false : true;
-type IsRequired<F extends Field> = F extends { optional: true } | { default: unknown } ? false : IsInput<F>;
+type IsRequired<F extends Field> = F extends { optional: true } | { default: unknown } | { derived: true }
+  ? false
+  : IsInput<F>;
 type IsOffered<F extends Field> = IsRequired<F> extends true ? false : IsInput<F>;
 type IsChangeable<F extends Field> = F extends { set: "create" } ? false : IsInput<F>;
 
@@ -122,6 +129,7 @@ const SERVER_KINDS: ReadonlySet<Field["kind"]> = new Set<ServerKind>([
 type StoredValues = {
   boolean: boolean;
   wholePercentage: number;
+  position: number;
   algo: number;
   version: number;
   created: Date;

@@ -92,6 +92,9 @@ const type: z.ZodType = z
   .custom<unknown>((value) => value !== undefined, `is required; use one of ${FLAG_TYPES.join(", ")}`)
   .meta({ type: "string", enum: [...FLAG_TYPES] });
 
+/** Leaves room in an integer column for the positions after it. */
+const MAX_POSITION = 1_000_000_000;
+
 const KINDS: { readonly [Name in keyof FieldValues]: Kind } = {
   id: { column: columns.uniqueLine },
   reference: { column: columns.line, input: name },
@@ -111,6 +114,8 @@ const KINDS: { readonly [Name in keyof FieldValues]: Kind } = {
   bucketBy: { column: columns.text, input: bucketBy },
   visibility: { column: columns.line, input: z.enum<FlagVisibility[]>(["public", "server"]) },
   conditions: { column: columns.text, stored: "json", input: conditions },
+  salt: { column: columns.line, input: name },
+  position: { column: columns.integer, input: z.number().min(0).max(MAX_POSITION).multipleOf(1) },
   expiry: { column: columns.line, stored: "time", input: isoTime },
   algo: { column: columns.integer },
   version: { column: columns.integer },
@@ -135,7 +140,8 @@ export function columnsOf<F extends Fields>(
 
 /** The schema of the input that creates an entity. */
 export function inputOf<F extends Fields>(fields: F): z.ZodType<EntityInput<F>> {
-  const isGiven = (field: Field): boolean => field.optional !== true && field.default === undefined;
+  const isGiven = ({ optional, default: initial, derived }: Field): boolean =>
+    optional !== true && initial === undefined && derived !== true;
   return schemaOf(fields, isInput, (field, input) => (isGiven(field) ? input : input.optional()));
 }
 

@@ -7,7 +7,7 @@ export const RULE_FIELDS = {
   id: { kind: "id", column: "ruleId" },
   /** The flag of the rule. */
   flagId: { kind: "reference", set: "server" },
-  /** Rules are evaluated by ascending priority, then in the order of creation. */
+  /** Rules are evaluated by ascending priority, then by ascending position. */
   priority: { kind: "number" },
   /** For people. */
   name: { kind: "name", optional: true },
@@ -21,6 +21,13 @@ export const RULE_FIELDS = {
   percentage: { kind: "percentage", optional: true },
   /** A disabled rule is skipped. Default `true`. */
   enabled: { kind: "boolean", default: true },
+  /**
+   * Decides, with the salt or the key of the flag, whom `percentage` includes: a copy of the rule with the same salt
+   * includes the same users. Default: the id of the rule.
+   */
+  salt: { kind: "salt", derived: true },
+  /** Orders rules of the same priority. Default: after the other rules of the flag. */
+  position: { kind: "position", derived: true },
   /** Starts at 1 and increases with every change of the rule. */
   version: { kind: "version" },
   /** When the rule was created. */

@@ -39,12 +39,7 @@ import {
 export type FlagRow = EntityRow<typeof FLAG_FIELDS>;
 
 /** A targeting rule of a flag. */
-export type RuleRow = EntityRow<typeof RULE_FIELDS> & {
-  /** Part of the hash input for `percentage`. */
-  salt: string;
-  /** The revision that created the rule. It orders rules with the same priority. */
-  position: number;
-};
+export type RuleRow = EntityRow<typeof RULE_FIELDS>;
 
 /** A flag's value for one user. */
 export type OverrideRow = EntityRow<typeof OVERRIDE_FIELDS> & {
@@ -139,7 +134,7 @@ export function createTables(): FeatureFlagTables {
       indexes: [{ fields: ["tenant", "key"], unique: true }, { fields: ["key"] }],
     },
     featureFlagRule: {
-      fields: { ...columnsOf(RULE_FIELDS), salt: { ...line }, position: { ...integer } },
+      fields: columnsOf(RULE_FIELDS),
       indexes: [{ fields: ["flagId"] }, { fields: ["tenant", "ruleId"] }],
     },
     featureFlagOverride: {

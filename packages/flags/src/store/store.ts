@@ -212,7 +212,7 @@ export function createFlagStore(
     listRules: (tenant, flagId) =>
       read(async (current) => {
         await readFlag(current, tenant, flagId);
-        return (await readRules(current, tenant, flagId)).map(({ rule }) => rule);
+        return readRules(current, tenant, flagId);
       }),
     createRule: (scope, flagId, input) => change(scope, (context) => createRule(context, flagId, input)),
     updateRule: (scope, flagId, ruleId, patch, version) =>

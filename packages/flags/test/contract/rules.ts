@@ -44,6 +44,8 @@ export function describeRules(host: () => StoreHost): void {
         variant: "v",
         percentage: 12.5,
         enabled: false,
+        salt: "copied",
+        position: 1_000_000_000,
       };
       const rule = await store.createRule(scope, flag.id, fields);
       expect(rule).toMatchObject({ ...fields, flagId: flag.id, version: 1 });
@@ -54,9 +56,10 @@ export function describeRules(host: () => StoreHost): void {
         value: null,
       });
       expect(second).toMatchObject({ enabled: true, value: null });
-      expect(Object.keys(stored(second)).sort()).toEqual(
-        ["conditions", "createdAt", "enabled", "flagId", "id", "priority", "value", "version"].sort(),
-      );
+      expect(second.salt).toBe(second.id);
+      const given = ["conditions", "enabled", "priority", "value", "salt", "position"];
+      const added = ["id", "flagId", "version", "createdAt"];
+      expect(Object.keys(stored(second)).sort()).toEqual([...given, ...added].sort());
     });
 
     test("are listed and evaluated by priority, and by creation within a priority", async () => {

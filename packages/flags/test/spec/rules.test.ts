@@ -1,7 +1,7 @@
 /** Checks the fields of rules, and the order in which the server tries rules. */
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
-import { suiteHost } from "../memory-host.ts";
+import { newKey, suiteHost } from "../memory-host.ts";
 import { flagHelpers, ISO } from "./flag-helpers.ts";
 import { everyone, WAYS, when } from "./ways.ts";
 
@@ -42,6 +42,50 @@ describe.each(WAYS)("guide/flags-targeting: Rules (%s)", (_name, by) => {
       createdAt: expect.stringMatching(ISO),
     });
     expect(json.id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("a rule has a salt and a position, which a change may replace", async () => {
+    const { id } = await make();
+    const add = async (fields: object = {}) =>
+      (await way().createRule(id, { priority: 1, conditions: everyone, value: "r", ...fields })).json;
+    const first = await add();
+    expect([first.salt, typeof first.position]).toEqual([first.id, "number"]);
+    const copied = await add({ salt: "copied", position: first.position + 1000 });
+    expect(copied).toMatchObject({ salt: "copied", position: first.position + 1000 });
+    const last = await add();
+    expect(last.position).toBe(copied.position + 1);
+    expect((await way().listRules(id)).json.rules).toEqual([first, copied, last]);
+    const moved = await way().updateRule(id, last.id, { salt: "other", position: 0 });
+    expect(moved.json).toMatchObject({ salt: "other", position: 0, version: 2 });
+    const { rules } = (await way().listRules(id)).json;
+    expect(rules.map((rule: { id: string }) => rule.id)).toEqual([last.id, first.id, copied.id]);
+    for (const fields of [
+      { salt: "" },
+      { salt: null },
+      { position: -1 },
+      { position: 1.5 },
+      { position: 2e9 },
+    ]) {
+      expect((await way().updateRule(id, last.id, fields)).status).toBe(400);
+    }
+  });
+
+  test("a copy of a rule with its salt includes the same users", async () => {
+    const key = newKey();
+    const values = async (flagKey: string) => {
+      const rows: unknown[] = [];
+      for (let user = 0; user < 100; user++)
+        rows.push((await evaluated(flagKey, { userId: `u${user}` })).reason);
+      return rows;
+    };
+    const original = await make({ key });
+    const rule = { priority: 1, conditions: everyone, value: "r", percentage: 50 };
+    const { salt } = (await way().createRule(original.id, rule)).json;
+    const before = await values(key);
+    await way().deleteFlag(original.id);
+    const copy = await make({ key });
+    await way().createRule(copy.id, { ...rule, salt });
+    expect(await values(key)).toEqual(before);
   });
 
   test("priority and conditions are required", async () => {

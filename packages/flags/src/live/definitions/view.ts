@@ -2,8 +2,8 @@
 import { segmentsOf } from "../../engine/conditions.ts";
 import type { RuleConditions } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import { ignoredKeys } from "../../server/evaluation/tenant-flags.ts";
-import type { StoredRule } from "../../store/rows/rules.ts";
 import type { SnapshotOverride } from "../../store/snapshot/entities.ts";
 import type { TenantSnapshot } from "../../store/snapshot/tenant-snapshot.ts";
 import type { LayerNumber } from "./records.ts";
@@ -12,7 +12,7 @@ import type { LayerNumber } from "./records.ts";
 export interface ViewFlag {
   readonly layer: LayerNumber;
   readonly flag: FeatureFlag;
-  readonly rules: ReadonlyMap<string, StoredRule> | undefined;
+  readonly rules: ReadonlyMap<string, FlagRule> | undefined;
   readonly overrides: ReadonlyMap<string, SnapshotOverride> | undefined;
 }
 
@@ -95,7 +95,7 @@ function segmentsOfRules(rules: ViewFlag["rules"]): ReadonlySet<string> {
   if (rules === undefined) return NO_KEYS;
   let keys = knownSegments.get(rules);
   if (keys === undefined) {
-    keys = new Set([...rules.values()].flatMap(({ rule }) => [...segmentsOf(rule.conditions)]));
+    keys = new Set([...rules.values()].flatMap(({ conditions }) => [...segmentsOf(conditions)]));
     knownSegments.set(rules, keys);
   }
   return keys;

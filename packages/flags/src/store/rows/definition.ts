@@ -4,19 +4,20 @@ import { checkReferences, costOf } from "../../engine/conditions.ts";
 import type { Steps } from "../../engine/cost.ts";
 import type { FlagDefinition, RuleConditions, Segments } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import { invalid } from "./entity.ts";
-import { type StoredRule, toDefinition } from "./rules.ts";
+import { toDefinition } from "./rules.ts";
 
 /** About 3 ms, in which no other request runs. The longest literal pattern fits. */
 const MAX_FLAG_COST: Steps = 300_000;
 
 /** The rules must be in evaluation order. */
-export function compile(flag: FeatureFlag, rules: readonly StoredRule[], segments: Segments): CompiledFlag {
+export function compile(flag: FeatureFlag, rules: readonly FlagRule[], segments: Segments): CompiledFlag {
   return compileFlag(toFlagDefinition(flag, rules), segments);
 }
 
 /** The flag as evaluation needs it. The rules must be in evaluation order. */
-export function toFlagDefinition(flag: FeatureFlag, rules: readonly StoredRule[]): FlagDefinition {
+export function toFlagDefinition(flag: FeatureFlag, rules: readonly FlagRule[]): FlagDefinition {
   return {
     key: flag.key,
     type: flag.type,
@@ -33,9 +34,9 @@ export function toFlagDefinition(flag: FeatureFlag, rules: readonly StoredRule[]
 }
 
 /** Throws if the flag does not compile. One such flag would stop the snapshot of all others from being refreshed. */
-export function requireUsable(flag: FeatureFlag, rules: readonly StoredRule[], segments: Segments): void {
+export function requireUsable(flag: FeatureFlag, rules: readonly FlagRule[], segments: Segments): void {
   requireReferences(
-    rules.map(({ rule }) => rule.conditions),
+    rules.map(({ conditions }) => conditions),
     segments,
   );
   try {

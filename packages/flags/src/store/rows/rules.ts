@@ -12,16 +12,9 @@ export const RULE_MODEL = "featureFlagRule";
 
 const RULES: Mapping<typeof RULE_FIELDS> = mappingOf(RULE_FIELDS);
 
-/** A rule with the columns that only evaluation needs. */
-export interface StoredRule {
-  readonly rule: FlagRule;
-  readonly salt: string;
-  readonly position: number;
-}
-
-export async function readRules(adapter: Adapter, tenant: string, flagId: string): Promise<StoredRule[]> {
+export async function readRules(adapter: Adapter, tenant: string, flagId: string): Promise<FlagRule[]> {
   const rows = await findRows<RuleRow>(adapter, RULE_MODEL, { flagId, tenant });
-  return rows.map(toStoredRule).sort(byOrder);
+  return rows.map(toRule).sort(byOrder);
 }
 
 /** Throws if the rule belongs to another flag. */
@@ -30,29 +23,36 @@ export async function readRule(
   tenant: string,
   flagId: string,
   ruleId: string,
-): Promise<StoredRule> {
+): Promise<FlagRule> {
   const row = await findRow<RuleRow>(adapter, RULE_MODEL, { ruleId, flagId, tenant });
   if (row === undefined) throw notFound("rule");
-  return toStoredRule(row);
+  return toRule(row);
 }
 
-export function byOrder(a: StoredRule, b: StoredRule): number {
-  return a.rule.priority - b.rule.priority || a.position - b.position;
+/** Copied rules may have equal positions. Ids sort by the time of creation. */
+export function byOrder(a: FlagRule, b: FlagRule): number {
+  return a.priority - b.priority || a.position - b.position || (a.id < b.id ? -1 : 1);
 }
 
 /** Groups rules by flag and keeps their order. */
-export function groupByFlag(rules: Iterable<StoredRule>): Map<string, StoredRule[]> {
-  const groups = new Map<string, StoredRule[]>();
-  for (const stored of rules) {
-    const group = groups.get(stored.rule.flagId);
-    if (group === undefined) groups.set(stored.rule.flagId, [stored]);
-    else group.push(stored);
+export function groupByFlag(rules: Iterable<FlagRule>): Map<string, FlagRule[]> {
+  const groups = new Map<string, FlagRule[]>();
+  for (const rule of rules) {
+    const group = groups.get(rule.flagId);
+    if (group === undefined) groups.set(rule.flagId, [rule]);
+    else group.push(rule);
   }
   return groups;
 }
 
-export function newRule(flag: FeatureFlag, input: FlagRuleInput, id: string, at: Date): FlagRule {
-  return RULES.create(input, at, { id, flagId: flag.id });
+/** `position`: the one of a rule whose input has none. */
+export function newRule(
+  flag: FeatureFlag,
+  input: FlagRuleInput,
+  { id, at, position }: { readonly id: string; readonly at: Date; readonly position: number },
+): FlagRule {
+  const { salt = id } = input;
+  return RULES.create(input, at, { id, flagId: flag.id, salt, position: input.position ?? position });
 }
 
 export function patchRule(flag: FeatureFlag, rule: FlagRule, patch: FlagRulePatch, at: Date): FlagRule {
@@ -76,12 +76,8 @@ export function requireVariant({ variants = [] }: FeatureFlag, variant: string |
   });
 }
 
-export async function insertRule(tx: Adapter, tenant: string, stored: StoredRule): Promise<void> {
-  const { salt, position, rule } = stored;
-  await tx.create<RuleRow>({
-    model: RULE_MODEL,
-    data: { tenant, salt, position, ...RULES.toColumns(rule) },
-  });
+export async function insertRule(tx: Adapter, tenant: string, rule: FlagRule): Promise<void> {
+  await tx.create<RuleRow>({ model: RULE_MODEL, data: { tenant, ...RULES.toColumns(rule) } });
 }
 
 export async function replaceRule(tx: Adapter, tenant: string, rule: FlagRule): Promise<void> {
@@ -98,34 +94,26 @@ export async function removeRulesOf(tx: Adapter, tenant: string, flagId: string)
   await tx.deleteMany({ model: RULE_MODEL, where: where({ flagId, tenant }) });
 }
 
-export function toDefinition({ rule, salt }: StoredRule): RuleDefinition {
+export function toDefinition(rule: FlagRule): RuleDefinition {
+  const { id, enabled, conditions, value, variant, percentage, salt } = rule;
   return {
-    id: rule.id,
-    enabled: rule.enabled,
-    conditions: rule.conditions,
-    ...(rule.value !== undefined && { value: rule.value }),
-    ...(rule.variant !== undefined && { variant: rule.variant }),
-    ...(rule.percentage !== undefined && { percentage: rule.percentage }),
+    id,
+    enabled,
+    conditions,
+    ...(value !== undefined && { value }),
+    ...(variant !== undefined && { variant }),
+    ...(percentage !== undefined && { percentage }),
     salt,
   };
 }
 
-/** A rule as the audit log keeps it: with all that evaluation needs. */
-export type AuditedRule = FlagRule & Pick<StoredRule, "salt" | "position">;
-
-export function toAudited({ rule, salt, position }: StoredRule): AuditedRule {
-  return { ...rule, salt, position };
-}
-
 /** Decodes a rule from the audit log. */
-export function reviveRule(text: string | null): StoredRule {
-  const { salt, position, ...rule }: FlagRule & Partial<AuditedRule> = RULES.revive(text);
-  if (typeof salt !== "string" || typeof position !== "number") {
-    throw new Error(`The audit entry of the rule ${rule.id} has no salt or no position.`);
-  }
-  return { rule, salt, position };
+export function reviveRule(text: string | null): FlagRule {
+  const rule = RULES.revive(text);
+  if (typeof rule.salt === "string" && typeof rule.position === "number") return rule;
+  throw new Error(`The audit entry of the rule ${rule.id} has no salt or no position.`);
 }
 
-export function toStoredRule(row: RuleRow): StoredRule {
-  return { rule: RULES.toEntity(row), salt: row.salt, position: row.position };
+export function toRule(row: RuleRow): FlagRule {
+  return RULES.toEntity(row);
 }

@@ -2,9 +2,9 @@
 import { idleSwitches } from "../../engine/idle-switches.ts";
 import type { JsonValue } from "../../engine/json.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import type { FlagWarning, WithWarnings } from "../../model/warning.ts";
 import { toFlagDefinition } from "./definition.ts";
-import type { StoredRule } from "./rules.ts";
 
 /** Characters of a value that a message repeats. */
 const MAX_SHOWN = 80;
@@ -13,7 +13,7 @@ const MAX_SHOWN = 80;
 export function withWarnings<Entity extends object>(
   entity: Entity,
   flag: FeatureFlag,
-  rules: readonly StoredRule[],
+  rules: readonly FlagRule[],
 ): WithWarnings<Entity> {
   const warnings = idleSwitches(toFlagDefinition(flag, rules)).map(({ environment, value }): FlagWarning => {
     const where =

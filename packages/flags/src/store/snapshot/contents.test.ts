@@ -44,7 +44,7 @@ function follow(base: Contents | undefined, ...changes: readonly Change[]): Cont
 const view = ({ flags, rules, overrides, segments }: Contents) => [
   ...Array.from(flags, ([id, { name }]) => `flag ${id}: ${name}`),
   ...[...rules].flatMap(([flagId, ofFlag]) =>
-    Array.from(ofFlag, ([id, { rule }]) => `rule ${flagId}/${id}: ${rule.value}`),
+    Array.from(ofFlag, ([id, { value }]) => `rule ${flagId}/${id}: ${value}`),
   ),
   ...[...overrides].flatMap(([flagId, ofFlag]) =>
     Array.from(ofFlag, ([userId, { id }]) => `override ${flagId}/${userId}: ${id}`),

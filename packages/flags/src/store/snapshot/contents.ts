@@ -1,11 +1,12 @@
 /** Builds the contents of a snapshot from rows or from an older snapshot, and applies entries of the audit log to them. */
 import type { FeatureFlag } from "../../model/flag.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import type { FlagSegment } from "../../model/segment.ts";
 import type { FlagRow, OverrideRow, RuleRow, SegmentRow } from "../../model/tables.ts";
 import { FLAG_MODEL, reviveFlag, toFlag } from "../rows/flags.ts";
 import { OVERRIDE_MODEL, reviveOverride, toOverride } from "../rows/overrides.ts";
 import { type Adapter, findRows, scanRows } from "../rows/queries.ts";
-import { RULE_MODEL, reviveRule, type StoredRule, toStoredRule } from "../rows/rules.ts";
+import { RULE_MODEL, reviveRule, toRule } from "../rows/rules.ts";
 import { reviveSegment, SEGMENT_MODEL, toSegment } from "../rows/segments.ts";
 import { type ChangeRow, readChanges } from "../writes/audit.ts";
 import type { ChainEnd } from "../writes/revision.ts";
@@ -14,7 +15,7 @@ import { BadSnapshot, decodeStored } from "./errors.ts";
 
 export class ContentsBuilder implements Contents {
   readonly flags: Map<string, FeatureFlag>;
-  readonly rules: Map<string, ReadonlyMap<string, StoredRule>>;
+  readonly rules: Map<string, ReadonlyMap<string, FlagRule>>;
   readonly overrides: Map<string, ReadonlyMap<string, SnapshotOverride>>;
   segments: ReadonlyMap<string, FlagSegment>;
   /** Inner maps that this builder has copied. All others are shared with the older snapshot and must not change. */
@@ -39,7 +40,7 @@ export class ContentsBuilder implements Contents {
   }
 
   addRule(row: RuleRow): void {
-    this.#setRule(decodeStored(`the rule ${row.ruleId}`, () => toStoredRule(row)));
+    this.#setRule(decodeStored(`the rule ${row.ruleId}`, () => toRule(row)));
   }
 
   addOverride(row: OverrideRow): void {
@@ -108,12 +109,12 @@ export class ContentsBuilder implements Contents {
     this.#removed.clear();
   }
 
-  #setRule(stored: StoredRule): void {
-    const { id, flagId, priority } = stored.rule;
+  #setRule(rule: FlagRule): void {
+    const { id, flagId, priority } = rule;
     // NaN would break the sort order.
     if (!Number.isFinite(priority))
       throw new BadSnapshot(`The rule ${id} has a priority that is not a number.`);
-    this.#writableMap(this.rules, flagId).set(id, stored);
+    this.#writableMap(this.rules, flagId).set(id, rule);
   }
 
   #setOverride({

@@ -3,7 +3,7 @@ import type { FlagRow, OverrideRow, RevisionRow, RuleRow, SegmentRow } from "../
 import { toFlag } from "../rows/flags.ts";
 import { toOverride } from "../rows/overrides.ts";
 import type { Adapter } from "../rows/queries.ts";
-import { toStoredRule } from "../rows/rules.ts";
+import { toRule } from "../rows/rules.ts";
 import { toSegment } from "../rows/segments.ts";
 import type { ChangeRow } from "../writes/audit.ts";
 import type { ChainEnd } from "../writes/revision.ts";
@@ -325,8 +325,7 @@ describe("a snapshot of a later revision", () => {
   }
 
   const LOG = new Set(["featureFlagAudit"]);
-  const { rule, salt, position } = toStoredRule(ruleRow(0));
-  const audited = { ...rule, salt, position };
+  const audited = toRule(ruleRow(0));
 
   test("reads the log only, and compiles only the flags that changed", async () => {
     const renamed = change(2, "flag.updated", id("flag", 2), toFlag({ ...flagRow(2), key: "renamed" }));

@@ -4,10 +4,11 @@ import type { CompiledFlag } from "../../engine/compile.ts";
 import { segmentsOf } from "../../engine/conditions.ts";
 import type { OverrideDefinition, Segments } from "../../engine/definition.ts";
 import { type FeatureFlag, fitsType } from "../../model/flag.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import type { Snapshot, SnapshotFlag } from "../flag-store.ts";
 import { compile } from "../rows/definition.ts";
 import type { Adapter } from "../rows/queries.ts";
-import { byOrder, type StoredRule } from "../rows/rules.ts";
+import { byOrder } from "../rows/rules.ts";
 import { sleep } from "../wait.ts";
 import { type ChainEnd, isSameEnd, readRevision } from "../writes/revision.ts";
 import { applyChanges, ContentsBuilder, readRows } from "./contents.ts";
@@ -137,8 +138,8 @@ async function finish(
   return new TenantSnapshot(end, { flags, rules, segments: builder.segments, overrides }, compiled);
 }
 
-function usesSegments(rules: ReadonlyMap<string, StoredRule> | undefined): boolean {
-  for (const { rule } of rules?.values() ?? []) if (segmentsOf(rule.conditions).size > 0) return true;
+function usesSegments(rules: ReadonlyMap<string, FlagRule> | undefined): boolean {
+  for (const { conditions } of rules?.values() ?? []) if (segmentsOf(conditions).size > 0) return true;
   return false;
 }
 

@@ -15,7 +15,7 @@ const flagOf = (id: string, fields: Partial<FeatureFlag> = {}): FeatureFlag => (
 });
 const ruleOf = (fields: Partial<FlagRule> = {}): FlagRule => ({
   ...{ id: "r", flagId: "f", priority: 1, conditions: { conditions: [] }, value: 1, enabled: true },
-  ...{ version: 1, createdAt: AT },
+  ...{ salt: "r", position: 1, version: 1, createdAt: AT },
   ...fields,
 });
 const segmentOf = (values: number): FlagSegment => ({
@@ -34,13 +34,12 @@ interface Parts {
 }
 
 function contentsOf({ flags = [flagOf("f")], rules = [], overrides = {}, segments = [] }: Parts): Contents {
-  const stored = rules.map((rule, position) => [rule.id, { rule, salt: "", position }] as const);
   const ofUsers = Object.entries(overrides).map(
     ([userId, value]) => [userId, { id: userId, value, expiresAtMs: Number.POSITIVE_INFINITY }] as const,
   );
   return {
     flags: new Map(flags.map((flag) => [flag.id, flag])),
-    rules: new Map(rules.length === 0 ? [] : [["f", new Map(stored)]]),
+    rules: new Map(rules.length === 0 ? [] : [["f", new Map(rules.map((rule) => [rule.id, rule]))]]),
     overrides: new Map(ofUsers.length === 0 ? [] : [["f", new Map(ofUsers)]]),
     segments: new Map(segments.map((segment) => [segment.id, segment])),
   };

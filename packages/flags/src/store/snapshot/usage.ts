@@ -4,7 +4,7 @@ import { HASH_COST, type Steps } from "../../engine/cost.ts";
 import type { Segments } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import { jsonBytes } from "../../model/inputs.ts";
-import type { StoredRule } from "../rows/rules.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import { sleep } from "../wait.ts";
 import type { Contents, SnapshotOverride } from "./entities.ts";
 
@@ -16,7 +16,7 @@ export interface TenantUsage {
   readonly cost: Steps;
 }
 
-type Rules = ReadonlyMap<string, StoredRule>;
+type Rules = ReadonlyMap<string, FlagRule>;
 type Overrides = ReadonlyMap<string, SnapshotOverride>;
 
 const entityBytes = new WeakMap<object, number>();
@@ -41,7 +41,7 @@ export async function measureUsage({ flags, rules, segments, overrides }: Conten
   for (const [id, flag] of flags) {
     const ofFlag = rules.get(id) ?? NO_RULES;
     add(flag);
-    for (const { rule } of ofFlag.values()) add(rule);
+    for (const rule of ofFlag.values()) add(rule);
     bytes += bytesOfOverrides(overrides.get(id) ?? NO_OVERRIDES);
     cost += hashCost(flag) + costOfRules(ofFlag, segments, conditions);
     if (measured < SLICE_BYTES) continue;
@@ -73,7 +73,7 @@ function hashCost({ rolloutPercentage, environments, variants = [] }: FeatureFla
 function costOfRules(rules: Rules, segments: Contents["segments"], conditions: Segments): Steps {
   const known = ruleCosts.get(rules);
   if (known?.segments === segments) return known.cost;
-  const all = [...rules.values()].map(({ rule }) => rule);
+  const all = [...rules.values()];
   const hashes = all.filter(({ percentage }) => percentage !== undefined).length;
   const trees = all.map((rule) => rule.conditions);
   const cost = costOf(trees, conditions) + hashes * HASH_COST;

@@ -4,7 +4,7 @@ import { entityOrRow } from "../rows/entity.ts";
 import { toFlag } from "../rows/flags.ts";
 import { OVERRIDE_MODEL, toOverride } from "../rows/overrides.ts";
 import { findRows, scanRows } from "../rows/queries.ts";
-import { RULE_MODEL, toAudited, toStoredRule } from "../rows/rules.ts";
+import { RULE_MODEL, toRule } from "../rows/rules.ts";
 import { sha256Hex } from "../sha256.ts";
 import type { WriteContext } from "./write.ts";
 
@@ -30,9 +30,7 @@ export async function describeDeletion({ tx, tenant }: WriteContext, row: FlagRo
   }
   return {
     ...entityOrRow(row, toFlag),
-    rules: rules
-      .sort((a, b) => a.position - b.position)
-      .map((rule) => entityOrRow(rule, (one) => toAudited(toStoredRule(one)))),
+    rules: rules.sort((a, b) => a.position - b.position).map((rule) => entityOrRow(rule, toRule)),
     overrides,
     ...(overrides.length < count && { overrideCount: count, overridesDigest: digest }),
   };

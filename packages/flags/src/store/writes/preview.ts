@@ -3,12 +3,13 @@ import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
 import type { RuleConditions, Segments } from "../../engine/definition.ts";
 import { follow } from "../../engine/references.ts";
 import type { FeatureFlag, FeatureFlagPatch } from "../../model/flag.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import type { FlagPreview } from "../flag-store.ts";
 import { compile, requireAffordable, requireReferences, requireUsable } from "../rows/definition.ts";
 import { patchFlag, readFlag, requireFreeKey } from "../rows/flags.ts";
 import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
 import type { Adapter } from "../rows/queries.ts";
-import { readRules, type StoredRule, toAudited } from "../rows/rules.ts";
+import { readRules } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
 import { sha256Hex } from "../sha256.ts";
@@ -51,7 +52,7 @@ export async function previewFlag(
     await requireUnreserved(adapter, tenant, changed.key);
   }
   if (changed.type !== flag.type) {
-    for (const { rule } of rules) requireFit(changed, rule.value, { field: "type", ruleId: rule.id });
+    for (const rule of rules) requireFit(changed, rule.value, { field: "type", ruleId: rule.id });
   }
   requireUsable(changed, rules, segments);
   return {
@@ -65,14 +66,14 @@ export async function previewFlag(
 /** Of everything that evaluation reads except overrides. */
 export async function digestOf(
   flag: FeatureFlag,
-  rules: readonly StoredRule[],
+  rules: readonly FlagRule[],
   segments: Segments,
 ): Promise<string> {
   const reach = follow(
-    rules.map(({ rule }) => rule.conditions),
+    rules.map(({ conditions }) => conditions),
     segments,
   );
   const used = "problem" in reach ? [] : [...reach.segments].sort();
-  const read = [flag, rules.map(toAudited), used.map((key) => [key, segments.get(key)])];
+  const read = [flag, rules, used.map((key) => [key, segments.get(key)])];
   return sha256Hex(JSON.stringify(read));
 }

@@ -2,26 +2,20 @@
 import { isPlainObject } from "../../engine/json.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagOverride } from "../../model/override.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import { decodeJson } from "../rows/codec.ts";
 import { requireAffordable, requireUsable } from "../rows/definition.ts";
 import { conflict } from "../rows/entity.ts";
 import { insertFlag, requireFreeKey, reviveFlag } from "../rows/flags.ts";
 import { requireUnreserved } from "../rows/global-keys.ts";
 import { insertOverride, isExpired, requireRoom, reviveOverride } from "../rows/overrides.ts";
-import {
-  byOrder,
-  insertRule,
-  requireFitting,
-  reviveRule,
-  type StoredRule,
-  toAudited,
-} from "../rows/rules.ts";
+import { byOrder, insertRule, requireFitting, reviveRule } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import type { AuditedChange, WriteContext } from "./write.ts";
 
 interface Deleted {
   readonly flag: FeatureFlag;
-  readonly rules: readonly StoredRule[];
+  readonly rules: readonly FlagRule[];
   readonly overrides: readonly FlagOverride[];
   /** Overrides that the flag had. */
   readonly overrideCount: number;
@@ -41,8 +35,8 @@ export async function restoreFlag(
   await requireUnreserved(tx, tenant, flag.key);
   const segments = await readSegments(tx, tenant);
   requireUsable(flag, rules, segments);
-  requireAffordable({ trees: rules.map(({ rule }) => rule.conditions), segments });
-  for (const { rule } of rules) requireFitting(flag, rule);
+  requireAffordable({ trees: rules.map(({ conditions }) => conditions), segments });
+  for (const rule of rules) requireFitting(flag, rule);
   if (overrides.length > 0) await requireRoom(tx, tenant, maxOverrides + 1 - overrides.length);
 
   const subject = { flagId: flag.id, flagKey: flag.key };
@@ -50,9 +44,8 @@ export async function restoreFlag(
   const changes: AuditedChange[] = [
     { ...subject, entityId: flag.id, action: "flag.created", before: null, after: flag },
   ];
-  for (const stored of rules) {
-    await insertRule(tx, tenant, stored);
-    const after = toAudited(stored);
+  for (const after of rules) {
+    await insertRule(tx, tenant, after);
     changes.push({ ...subject, entityId: after.id, action: "rule.created", before: null, after });
   }
   for (const override of overrides) {

@@ -62,8 +62,8 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
       await requireAbsent(context, FLAG_MODEL, { flagId: row.entityId });
       return restoreFlag(context, row.before, maxOverrides);
     case "rule.created": {
-      const { rule } = await readRule(context.tx, context.tenant, row.flagId, row.entityId);
-      requireUntouched(rule, reviveRule(row.after).rule);
+      const rule = await readRule(context.tx, context.tenant, row.flagId, row.entityId);
+      requireUntouched(rule, reviveRule(row.after));
       return deleteRule(context, row.flagId, row.entityId, undefined);
     }
     case "rule.updated":
@@ -71,8 +71,9 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
     case "rule.deleted": {
       await requireAbsent(context, RULE_MODEL, { ruleId: row.entityId });
       const flag = await readFlag(context.tx, context.tenant, row.flagId);
-      const { rule, ...order } = reviveRule(row.before);
-      return addRule(context, flag, { ...order, rule: { ...rule, version: rule.version + 1 } });
+      const rule = reviveRule(row.before);
+      const others = await readRules(context.tx, context.tenant, flag.id);
+      return addRule(context, flag, { ...rule, version: rule.version + 1 }, others);
     }
     case "override.created":
       return deleteOverride(context, row.entityId);
@@ -121,8 +122,8 @@ async function changeRuleBack(context: WriteContext, row: AuditRow): Promise<Inv
   const { tx, tenant } = context;
   const flag = await readFlag(tx, tenant, row.flagId);
   const current = await readRule(tx, tenant, row.flagId, row.entityId);
-  const [before, after] = [reviveRule(row.before).rule, reviveRule(row.after).rule];
-  return changeRule(context, flag, current, withFieldsBack(current.rule, before, after));
+  const [before, after] = [reviveRule(row.before), reviveRule(row.after)];
+  return changeRule(context, flag, current, withFieldsBack(current, before, after));
 }
 
 async function changeSegmentBack(context: WriteContext, row: AuditRow): Promise<Inverse> {

@@ -1,5 +1,6 @@
 /** Creates, updates and deletes flags. */
 import { type FeatureFlag, type FeatureFlagPatch, type FlagDraft, fitsType } from "../../model/flag.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import type { FlagRow, OverrideRow } from "../../model/tables.ts";
 import type { WithWarnings } from "../../model/warning.ts";
 import { requireUsable } from "../rows/definition.ts";
@@ -17,7 +18,7 @@ import {
 import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
 import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "../rows/overrides.ts";
 import { findRow, findRowsIn, scanRows } from "../rows/queries.ts";
-import { readRules, removeRulesOf, type StoredRule } from "../rows/rules.ts";
+import { readRules, removeRulesOf } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
 import { withWarnings } from "../rows/warnings.ts";
@@ -64,7 +65,7 @@ export async function changeFlag(
   context: WriteContext,
   before: FeatureFlag,
   flag: FeatureFlag,
-  rules: readonly StoredRule[],
+  rules: readonly FlagRule[],
 ): Promise<Change<WithWarnings<FeatureFlag>>> {
   const { tx, tenant } = context;
   requireOwnFit(flag);
@@ -74,7 +75,7 @@ export async function changeFlag(
     await requireUnreserved(tx, tenant, flag.key);
   }
   if (flag.type !== before.type) {
-    for (const { rule } of rules) requireFit(flag, rule.value, { field: "type", ruleId: rule.id });
+    for (const rule of rules) requireFit(flag, rule.value, { field: "type", ruleId: rule.id });
     await requireOverridesFit(context, flag);
   }
   if (flag.variants !== before.variants) await requireVariantsUnused(context, before, flag, rules);
@@ -131,12 +132,12 @@ async function requireVariantsUnused(
   { tx, tenant, now, sweep }: WriteContext,
   before: FeatureFlag,
   after: FeatureFlag,
-  rules: readonly StoredRule[],
+  rules: readonly FlagRule[],
 ): Promise<void> {
   const kept = new Set(after.variants?.map(({ key }) => key));
   const removed = (before.variants ?? []).map(({ key }) => key).filter((key) => !kept.has(key));
   const isRemoved = (variant: string | undefined) => removed.some((key) => key === variant);
-  const rule = rules.find(({ rule: { variant } }) => isRemoved(variant))?.rule;
+  const rule = rules.find(({ variant }) => isRemoved(variant));
   if (rule !== undefined) throw variantInUse("rule", rule.id, rule.variant);
   const match = { flagId: before.id, tenant };
   const rows = await findRowsIn<OverrideRow>(tx, OVERRIDE_MODEL, match, "variant", removed);

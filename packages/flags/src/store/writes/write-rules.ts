@@ -16,8 +16,6 @@ import {
   removeRule,
   replaceRule,
   requireFitting,
-  type StoredRule,
-  toAudited,
 } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
 import { withWarnings } from "../rows/warnings.ts";
@@ -30,26 +28,26 @@ export async function createRule(
 ): Promise<Change<WithWarnings<FlagRule>>> {
   const { tx, tenant, at, newId, revision } = context;
   const flag = await readFlag(tx, tenant, flagId);
-  const id = newId();
-  const rule = newRule(flag, input, id, at);
-  // The salt never changes, so an exported rule keeps its share of users.
-  return addRule(context, flag, { rule, salt: id, position: revision() });
+  const others = await readRules(tx, tenant, flagId);
+  // A copied rule may have a position that no revision has reached.
+  const position = Math.max(revision(), ...others.map((other) => other.position + 1));
+  return addRule(context, flag, newRule(flag, input, { id: newId(), at, position }), others);
 }
 
-/** Adds a rule to a flag. */
+/** Adds a rule to a flag with these rules. */
 export async function addRule(
   context: WriteContext,
   flag: FeatureFlag,
-  stored: StoredRule,
+  rule: FlagRule,
+  others: readonly FlagRule[],
 ): Promise<Change<WithWarnings<FlagRule>>> {
-  const { rule } = stored;
-  const rules = await requireUsableWith(context, flag, stored);
-  await insertRule(context.tx, context.tenant, stored);
+  const rules = await requireUsableWith(context, flag, rule, others);
+  await insertRule(context.tx, context.tenant, rule);
   return {
     ...subject(flag, rule),
     action: "rule.created",
     before: null,
-    after: toAudited(stored),
+    after: rule,
     result: withWarnings(rule, flag, rules),
   };
 }
@@ -64,11 +62,11 @@ export async function updateRule(
   const { tx, tenant, at } = context;
   const flag = await readFlag(tx, tenant, flagId);
   const before = await readRule(tx, tenant, flagId, ruleId);
-  requireVersion("rule", before.rule, version);
-  const rule = patchRule(flag, before.rule, patch, at);
-  if (isSame(before.rule, rule, patch)) {
+  requireVersion("rule", before, version);
+  const rule = patchRule(flag, before, patch, at);
+  if (isSame(before, rule, patch)) {
     const rules = await readRules(tx, tenant, flagId);
-    return { action: null, result: withWarnings(before.rule, flag, rules) };
+    return { action: null, result: withWarnings(before, flag, rules) };
   }
   return changeRule(context, flag, before, rule);
 }
@@ -77,17 +75,17 @@ export async function updateRule(
 export async function changeRule(
   context: WriteContext,
   flag: FeatureFlag,
-  before: StoredRule,
+  before: FlagRule,
   rule: FlagRule,
 ): Promise<Change<WithWarnings<FlagRule>>> {
-  const after = { ...before, rule };
-  const rules = await requireUsableWith(context, flag, after);
+  const stored = await readRules(context.tx, context.tenant, flag.id);
+  const rules = await requireUsableWith(context, flag, rule, stored);
   await replaceRule(context.tx, context.tenant, rule);
   return {
     ...subject(flag, rule),
     action: "rule.updated",
-    before: toAudited(before),
-    after: toAudited(after),
+    before,
+    after: rule,
     result: withWarnings(rule, flag, rules),
   };
 }
@@ -99,12 +97,10 @@ export async function deleteRule(
   version: number | undefined,
 ): Promise<Change<void>> {
   const flag = await readFlag(tx, tenant, flagId);
-  const stored = await readRule(tx, tenant, flagId, ruleId);
-  const { rule } = stored;
-  requireVersion("rule", rule, version);
-  await removeRule(tx, tenant, rule);
-  const before = toAudited(stored);
-  return { ...subject(flag, rule), action: "rule.deleted", before, after: null, result: undefined };
+  const before = await readRule(tx, tenant, flagId, ruleId);
+  requireVersion("rule", before, version);
+  await removeRule(tx, tenant, before);
+  return { ...subject(flag, before), action: "rule.deleted", before, after: null, result: undefined };
 }
 
 const subject = (flag: FeatureFlag, rule: FlagRule) => ({
@@ -117,16 +113,16 @@ const subject = (flag: FeatureFlag, rule: FlagRule) => ({
 async function requireUsableWith(
   { tx, tenant }: WriteContext,
   flag: FeatureFlag,
-  stored: StoredRule,
-): Promise<readonly StoredRule[]> {
-  requireFitting(flag, stored.rule);
-  const before = await readRules(tx, tenant, flag.id);
-  const others = before.filter(({ rule }) => rule.id !== stored.rule.id);
-  const rules = [...others, stored].sort(byOrder);
+  rule: FlagRule,
+  before: readonly FlagRule[],
+): Promise<readonly FlagRule[]> {
+  requireFitting(flag, rule);
+  const others = before.filter(({ id }) => id !== rule.id);
+  const rules = [...others, rule].sort(byOrder);
   const segments = await readSegments(tx, tenant);
   requireUsable(flag, rules, segments);
   requireAffordable({ trees: treesOf(rules), segments }, { trees: treesOf(before), segments });
   return rules;
 }
 
-const treesOf = (rules: readonly StoredRule[]): RuleConditions[] => rules.map(({ rule }) => rule.conditions);
+const treesOf = (rules: readonly FlagRule[]): RuleConditions[] => rules.map(({ conditions }) => conditions);

@@ -1,13 +1,14 @@
 /** Creates, updates and deletes segments. */
 import { segmentsOf } from "../../engine/conditions.ts";
 import type { RuleConditions, Segments } from "../../engine/definition.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../../model/segment.ts";
 import type { FlagRow, RuleRow } from "../../model/tables.ts";
 import { requireAffordable, requireReferences, requireUsable } from "../rows/definition.ts";
 import { conflict, isSame, requireVersion } from "../rows/entity.ts";
 import { FLAG_MODEL, toFlag } from "../rows/flags.ts";
 import { findRowsIn, scanRows } from "../rows/queries.ts";
-import { byOrder, groupByFlag, RULE_MODEL, type StoredRule, toStoredRule } from "../rows/rules.ts";
+import { byOrder, groupByFlag, RULE_MODEL, toRule } from "../rows/rules.ts";
 import {
   insertSegment,
   newSegment,
@@ -79,7 +80,7 @@ export async function deleteSegment(
   for (const [key, conditions] of await readSegments(tx, tenant)) {
     if (isUsedIn(conditions)) throw stillUsed(before, `the segment "${key}"`);
   }
-  for await (const { rule } of rulesWithSegments(context)) {
+  for await (const rule of rulesWithSegments(context)) {
     if (isUsedIn(rule.conditions)) throw stillUsed(before, `the rule ${rule.id} of the flag ${rule.flagId}`);
   }
   await removeSegment(tx, tenant, id);
@@ -95,10 +96,10 @@ function stillUsed({ key }: FlagSegment, user: string) {
   });
 }
 
-async function* rulesWithSegments({ tx, tenant }: WriteContext): AsyncGenerator<StoredRule> {
+async function* rulesWithSegments({ tx, tenant }: WriteContext): AsyncGenerator<FlagRule> {
   const also = [{ field: "conditions", operator: "contains" as const, value: '"segment"' }];
   for await (const row of scanRows<RuleRow>(tx, RULE_MODEL, "ruleId", { tenant }, { also })) {
-    yield toStoredRule(row);
+    yield toRule(row);
   }
 }
 
@@ -114,13 +115,13 @@ async function requireUsersUsable(
 ): Promise<void> {
   const using = keysUsing(key, segments);
   const flagIds = new Set<string>();
-  for await (const { rule } of rulesWithSegments(context)) {
+  for await (const rule of rulesWithSegments(context)) {
     for (const named of segmentsOf(rule.conditions)) if (using.has(named)) flagIds.add(rule.flagId);
   }
   const { tx, tenant } = context;
   const ids = [...flagIds];
   await pause();
-  const rules = (await findRowsIn<RuleRow>(tx, RULE_MODEL, { tenant }, "flagId", ids)).map(toStoredRule);
+  const rules = (await findRowsIn<RuleRow>(tx, RULE_MODEL, { tenant }, "flagId", ids)).map(toRule);
   const rulesOf = groupByFlag(rules.sort(byOrder));
   let checked = 0;
   for (const row of await findRowsIn<FlagRow>(tx, FLAG_MODEL, { tenant }, "flagId", ids)) {
@@ -128,7 +129,7 @@ async function requireUsersUsable(
     if (checked % CHECK_SLICE === 0) await pause();
     const using = rulesOf.get(row.flagId) ?? [];
     requireUsable(toFlag(row), using, segments);
-    const trees = using.map(({ rule }) => rule.conditions);
+    const trees = using.map(({ conditions }) => conditions);
     requireAffordable({ trees, segments }, { trees, segments: segmentsBefore });
   }
 }
