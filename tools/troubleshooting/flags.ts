@@ -52,6 +52,10 @@ const WARNINGS: Readonly<Record<FlagWarningCode, Remedy>> = {
     why: "A condition reads what callers claim, although your application has a trusted attribute of that name.",
     todo: "Write `user.plan` for the value in the database, or `attributes.plan` for the claim. See [Trusted attributes](flags-trusted.md).",
   },
+  UNKNOWN_USER: {
+    why: 'An override names an id that no user has. It looks like an email, or `identity` is `"verified"`. The override applies only where server code or an API key evaluates for this id.',
+    todo: "For a user who signs in, use the id of the user. See [Overrides](flags-overrides.md).",
+  },
 };
 
 const LOGS: readonly LogEntry[] = [
@@ -79,6 +83,11 @@ const LOGS: readonly LogEntry[] = [
     text: "inside another transaction before this process has proved",
     why: "The first change of this process ran inside a transaction of your own, where the plugin cannot test the rollback.",
     todo: "Make the first change outside of a transaction.",
+  },
+  {
+    text: "The option identity is not set, so a visitor who is not signed in may claim any userId and reads the values of that user.",
+    why: "In production, the plugin was started without the option `identity`. Its default is `claimed`.",
+    todo: 'Add `identity: "verified"`, or `identity: "claimed"` if visitors may evaluate for any user. See [Permissions](flags-permissions.md).',
   },
   {
     text: "The flags cannot be read from the database. The last good snapshot is used until they can.",

@@ -156,7 +156,9 @@ describe("types", () => {
         rules: FlagRule[];
       }>();
       const overrideBody = { flagId: "f", userId: "u", value: [1, { a: null }] };
-      expectTypeOf(await api.createFeatureFlagOverride({ body: overrideBody })).toEqualTypeOf<FlagOverride>();
+      expectTypeOf(await api.createFeatureFlagOverride({ body: overrideBody })).toEqualTypeOf<
+        WithWarnings<FlagOverride>
+      >();
       const audit = await api.listFeatureFlagAuditEntries({ query: { action: "create", offset: 1 } });
       expectTypeOf(audit).toEqualTypeOf<{ entries: AuditEntry[] }>();
       expectTypeOf(await api.explainFeatureFlag({ params: { id: "f" } })).toEqualTypeOf<FlagExplanation>();

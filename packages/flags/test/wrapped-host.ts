@@ -8,6 +8,8 @@ export interface WrappedOptions {
   readonly auth?: Partial<BetterAuthOptions>;
   readonly flags?: FeatureFlagsOptions;
   readonly plugins?: BetterAuthOptions["plugins"];
+  /** Ids of the host's plugins that the instance is without. */
+  readonly without?: readonly string[];
   readonly log?: (message: string) => void;
 }
 
@@ -27,8 +29,13 @@ interface Asked {
   readonly isFast: boolean;
 }
 
-function createAuth(host: Host, { auth = {}, flags, plugins = [], log }: WrappedOptions, count: () => void) {
-  const hostPlugins = host.auth.options.plugins.filter(({ id }) => id !== "feature-flags");
+function createAuth(
+  host: Host,
+  { auth = {}, flags, plugins = [], without = [], log }: WrappedOptions,
+  count: () => void,
+) {
+  const left = new Set(["feature-flags", ...without]);
+  const hostPlugins = host.auth.options.plugins.filter(({ id }) => !left.has(id));
   const inner = betterAuth({
     ...host.auth.options,
     ...(log && { logger: { level: "warn" as const, log: (_level, message) => log(String(message)) } }),

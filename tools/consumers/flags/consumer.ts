@@ -92,7 +92,7 @@ export async function administer(flagId: string): Promise<Page> {
   });
   assertEqual<typeof rule, WithWarnings<FlagRule>>();
   const override = await auth.api.createFeatureFlagOverride({ body: { flagId, userId: "ada", value: true } });
-  assertEqual<typeof override, FlagOverride>();
+  assertEqual<typeof override, WithWarnings<FlagOverride>>();
   assertEqual<Awaited<ReturnType<typeof auth.api.deleteFeatureFlag>>, void>();
   const { entries } = await auth.api.listFeatureFlagAuditEntries({ query: { flagId, action: "update" } });
   assertEqual<(typeof entries)[number], AuditEntry>();

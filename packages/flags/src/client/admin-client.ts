@@ -73,12 +73,6 @@ type Series<Stats extends { series: unknown }> = Omit<Stats, "series"> & {
 export type ClientFlagStats = Series<FlagStats>;
 /** The statistics of all flags, with dates. */
 export type ClientFlagUsage = Series<FlagUsage>;
-/** An entry of the audit log, with a date. */
-export type ClientAuditEntry = Omit<AuditEntry, "at"> & {
-  /** When the change was committed. */
-  readonly at: Date;
-};
-
 /** A plan, with a date. */
 export type ClientFeatureFlagPlan = Omit<FeatureFlagPlan, "expiresAt"> & {
   /** Until when the plan can be applied. */
@@ -107,7 +101,7 @@ export type SegmentPage = {
   page: Page;
 };
 
-/** Helpers for flags. Every `id` may be `key:<key>`. */
+/** Helpers for flags. Every `id` may be the key. */
 export interface FlagHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Creates a flag. `data.warnings` says whether turning it off changes nothing. Needs `create`. */
   create<Key extends string>(
@@ -137,7 +131,7 @@ export interface FlagHelpers<Flags extends FlagDeclarations = FlagDeclarations> 
   ): Result<FlagExplanation>;
 }
 
-/** Helpers for the rules of a flag. Every `flagId` may be `key:<key>`. */
+/** Helpers for the rules of a flag. Every `flagId` may be the flag's key. */
 export interface RuleHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
   /** Creates a rule. Needs `update`. */
   create<Id extends string>(
@@ -157,20 +151,20 @@ export interface RuleHelpers<Flags extends FlagDeclarations = FlagDeclarations> 
   delete(flagId: string, ruleId: string, options?: VersionOptions): Result<null>;
 }
 
-/** Helpers for overrides. `flagId` may be `key:<key>`. */
+/** Helpers for overrides. `flagId` may be the flag's key. */
 export interface OverrideHelpers<Flags extends FlagDeclarations = FlagDeclarations> {
-  /** Sets a flag's value for one user. Needs `override`. */
+  /** Sets a flag's value for one user. `data.warnings` says whether it probably never applies. Needs `override`. */
   create<Id extends string>(
     override: NamedFields<FlagOverrideInput, "flagId", DeclaredName<Flags, Id>, DeclarationOf<Flags, Id>>,
     options?: OrganizationOptions & ChangeOptions,
-  ): Result<FlagOverride>;
+  ): Result<WithWarnings<FlagOverride>>;
   /** Lists overrides, in pages. Needs `read`. */
   list(query?: ListFeatureFlagOverridesQuery): Result<OverridePage>;
   /** Deletes an override. Needs `override`. */
   delete(id: string, options?: ChangeOptions): Result<null>;
 }
 
-/** Helpers for segments. Every `id` may be `key:<key>`. */
+/** Helpers for segments. Every `id` may be the key. */
 export interface SegmentHelpers {
   /** Creates a segment. Needs `update`. */
   create(segment: FlagSegmentInput, options?: ChangeOptions): Result<WithWarnings<FlagSegment>>;
@@ -194,7 +188,7 @@ export interface AnalyticsHelpers {
 
 /** The helper for the statistics of one flag. */
 export interface FlagStatsHelpers {
-  /** How often a flag was evaluated, for how many users, and their events. `flagId` may be `key:<key>`. Needs `read`. */
+  /** How often a flag was evaluated, for how many users, and their events. `flagId` may be the flag's key. Needs `read`. */
   get(flagId: string, query?: FeatureFlagStatsQuery & OrganizationOptions): Result<ClientFlagStats>;
 }
 
@@ -206,8 +200,8 @@ export interface UsageHelpers {
 
 /** Helpers for the audit log. */
 export interface AuditHelpers {
-  /** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
-  list(query?: ListFeatureFlagAuditEntriesQuery): Result<{ entries: ClientAuditEntry[] }>;
+  /** Reads the audit log, newest first. `flagId` may be the key of a flag that exists. Needs `audit`. */
+  list(query?: ListFeatureFlagAuditEntriesQuery): Result<{ entries: AuditEntry[] }>;
   /**
    * Makes the inverse change of an entry, with an entry of its own. 409 with the fields if later changes touched them.
    * Needs `audit`, and what the inverse change needs.
@@ -392,10 +386,7 @@ function explainMissingMethod(method: Method, error: ClientError): ClientError {
   return { ...error, message };
 }
 
-/**
- * Ids of this plugin and `key:<key>` need no encoding. Any other text could change the path, so it becomes an id that does
- * not exist.
- */
+/** Ids and keys need no encoding. Any other text could change the path, so it becomes a name that no entity can have. */
 function part(id: string): string {
-  return /^(?:key:)?[\w-]+$/.test(id) ? id : "-";
+  return /^(?:key:)?[\w-]+$/.test(id) ? id : "key:";
 }

@@ -19,7 +19,15 @@ type Member = RuleConditions["conditions"][number];
 
 /** Returns a clean copy of the conditions, or the first problem. */
 export function checkConditions(value: unknown): CheckedConditions {
-  const traversal = new Traversal();
+  return check(value, new Traversal(false));
+}
+
+/** The same for conditions that are written now. Stored ones may also have operands that hold for every text. */
+export function checkNewConditions(value: unknown): CheckedConditions {
+  return check(value, new Traversal(true));
+}
+
+function check(value: unknown, traversal: Traversal): CheckedConditions {
   try {
     return { conditions: traversal.group(value, [], 1) };
   } catch (error) {
@@ -45,9 +53,17 @@ function refuse(place: Place, problem: string, limit?: number): never {
   throw new ProblemFound({ problem, path: place.join("."), ...(limit !== undefined && { limit }) });
 }
 
+/** An empty operand of these operators holds for every text. It is usually a field that was left empty. */
+const NEED_TEXT: ReadonlySet<unknown> = new Set(["starts_with", "ends_with", "contains", "regex"]);
+
 class Traversal {
+  readonly #isNew: boolean;
   #nodes = 0;
   #patterns = 0;
+
+  constructor(isNew: boolean) {
+    this.#isNew = isNew;
+  }
 
   group(value: unknown, place: Place, depth: number): RuleConditions {
     if (Array.isArray(value)) {
@@ -90,6 +106,12 @@ class Traversal {
       if (Object.hasOwn(value, "attribute")) {
         // Counted before the pattern is compiled, which costs more than all other checks.
         if (takesPattern(value["operator"])) this.#countPattern(place);
+        if (this.#isNew && value["value"] === "" && NEED_TEXT.has(value["operator"])) {
+          refuse(
+            [...place, "value"],
+            `of the operator \`${value["operator"]}\` must not be empty, because every text would match; enter a text, or use \`equals\` to match the empty text`,
+          );
+        }
         return simple(value, place);
       }
     }

@@ -22,7 +22,7 @@ export type AdminAnswers = {
   "POST /feature-flags/admin/flags/:flagId/rules": WithWarnings<FlagRule>;
   "PATCH /feature-flags/admin/flags/:flagId/rules/:ruleId": WithWarnings<FlagRule>;
   "GET /feature-flags/admin/overrides": { overrides: FlagOverride[]; page: Page };
-  "POST /feature-flags/admin/overrides": FlagOverride;
+  "POST /feature-flags/admin/overrides": WithWarnings<FlagOverride>;
   "GET /feature-flags/admin/segments": { segments: FlagSegment[]; page: Page };
   "POST /feature-flags/admin/segments": WithWarnings<FlagSegment>;
   "GET /feature-flags/admin/segments/:id": FlagSegment;

@@ -32,8 +32,8 @@ export type AuditEntry = {
   readonly id: string;
   /** The revision of the tenant's flags that this change created. There is one entry per revision. */
   readonly revision: number;
-  /** ISO 8601, UTC. Stored as text because it is part of the hash input. */
-  readonly at: string;
+  /** When the change was made. */
+  readonly at: Date;
   /** What the change did. */
   readonly action: AuditAction;
   /** Who made the change. */

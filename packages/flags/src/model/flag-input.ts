@@ -8,7 +8,7 @@ import { inputOf, patchOf } from "./kinds.ts";
 
 /** The input of the server method that updates a flag. */
 export type UpdateFeatureFlagInput = FeatureFlagPatch & {
-  /** The id of the flag, or `key:<key>`. */
+  /** The id or the key of the flag. */
   id: string;
   /** The update fails with 409 when the flag has another version. */
   version?: number | undefined;

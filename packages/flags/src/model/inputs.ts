@@ -84,11 +84,11 @@ export const percentage: z.ZodType<number> = z.number().min(0).max(100);
 export const NOT_TIME: string = "must be a time in ISO 8601, such as 2030-01-31T12:00:00Z";
 
 /**
- * Converts a time in ISO 8601 to UTC. Times are stored and compared as text, which requires four-digit years; an offset
- * can move a time outside the years 0000–9999.
+ * Converts a time in ISO 8601, or in RFC 3339 with lower case letters or a space, to UTC. Times are stored and compared as
+ * text, which requires four-digit years; an offset can move a time outside the years 0000–9999.
  */
 export function utcTime(value: string): string | undefined {
-  const ms = parseIsoDate(value);
+  const ms = parseIsoDate(value.replace(/^(.{10})[ t]/, "$1T").replace(/z$/, "Z"));
   const utc = ms === undefined ? "" : new Date(ms).toISOString();
   return /^\d{4}-/.test(utc) ? utc : undefined;
 }

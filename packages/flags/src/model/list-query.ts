@@ -2,7 +2,7 @@
 
 import type { FlagType } from "../engine/definition.ts";
 import { FLAG_TYPES } from "./flag.ts";
-import { invalid, isWellFormed, MAX_LINE, NOT_TIME, utcTime } from "./inputs.ts";
+import { invalid, isKey, isWellFormed, MAX_LINE, NOT_TIME, utcTime } from "./inputs.ts";
 import {
   type AuditQuery,
   DEFAULT_PAGE_LIMIT,
@@ -44,7 +44,7 @@ export type ListFeatureFlagsQuery = PageInput<FlagSort> & {
 
 /** The query of a list of overrides. */
 export type ListFeatureFlagOverridesQuery = PageInput<OverrideSort> & {
-  /** The id of the flag, or `key:<key>`. */
+  /** The id or the key of the flag. */
   flagId?: string | undefined;
   /** The user with the override. */
   userId?: string | undefined;
@@ -59,7 +59,7 @@ export type ListFeatureFlagSegmentsQuery = PageInput<"key" | "createdAt">;
 export type ListFeatureFlagAuditEntriesQuery = {
   /** The organization whose log is read, when `multiTenant` is on. */
   organizationId?: string | undefined;
-  /** The id of the flag, or `key:<key>` of a flag that exists. */
+  /** The id of the flag, or the key of one that exists. */
   flagId?: string | undefined;
   /** The id of the actor. */
   userId?: string | undefined;
@@ -75,7 +75,19 @@ export type ListFeatureFlagAuditEntriesQuery = {
   offset?: number | undefined;
 };
 
-const FLAG_SORTS: readonly FlagSort[] = ["key", "name", "type", "enabled", "createdAt", "updatedAt"];
+const FLAG_SORTS: readonly FlagSort[] = [
+  "id",
+  "key",
+  "name",
+  "description",
+  "type",
+  "enabled",
+  "defaultValue",
+  "rolloutPercentage",
+  "organizationId",
+  "createdAt",
+  "updatedAt",
+];
 const OVERRIDE_SORTS: readonly OverrideSort[] = ["userId", "createdAt", "expiresAt"];
 const SEGMENT_SORTS: readonly SegmentListQuery["sort"][] = ["key", "createdAt"];
 const ACTIONS = ["create", "update", "delete", "evaluate"] as const;
@@ -132,8 +144,13 @@ function page<Sort extends string>(read: QueryReader, sorts: readonly Sort[]): P
   const descending = order.startsWith("-");
   const field = descending ? order.slice(1) : order;
   const sort = sorts.find((candidate) => candidate === field);
-  if (sort === undefined)
-    throw wrong("sort", `must be one of ${sorts.join(", ")}, with the prefix - for descending order`);
+  if (sort === undefined) {
+    const wanted = isKey(field) ? `, not ${field}` : "";
+    throw wrong(
+      "sort",
+      `must be one of ${sorts.join(", ")}, with the prefix - for descending order${wanted}`,
+    );
+  }
   return { limit: limitOf(read), ...present("cursor", read.text("cursor", 4096)), sort, descending };
 }
 

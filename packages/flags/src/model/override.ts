@@ -5,9 +5,9 @@ import type { Entity, EntityInput } from "./fields.ts";
 export const OVERRIDE_FIELDS = {
   /** UUID v7. */
   id: { kind: "id", column: "overrideId" },
-  /** The id of the flag. In an input also `key:<key>`. */
+  /** The id of the flag. In an input also its key. */
   flagId: { kind: "reference" },
-  /** The id of the user who gets the value, not the email. */
+  /** The id of the user who gets the value. Better Auth need not know it. */
   userId: { kind: "name" },
   /** Must fit the type of the flag. */
   value: { kind: "json" },

@@ -22,7 +22,18 @@ export interface PageQuery<Sort extends string> {
   readonly descending: boolean;
 }
 
-export type FlagSort = "key" | "name" | "type" | "enabled" | "createdAt" | "updatedAt";
+export type FlagSort =
+  | "id"
+  | "key"
+  | "name"
+  | "description"
+  | "type"
+  | "enabled"
+  | "defaultValue"
+  | "rolloutPercentage"
+  | "organizationId"
+  | "createdAt"
+  | "updatedAt";
 export type OverrideSort = "userId" | "createdAt" | "expiresAt";
 
 export interface FlagListQuery extends PageQuery<FlagSort> {

@@ -27,7 +27,7 @@ const planFields = z.strictObject({
 
 export interface PlanInput {
   readonly changes: readonly {
-    /** An id, or `key:<key>`. */
+    /** An id or a key, as in a path. */
     readonly flag: string;
     readonly fields: FeatureFlagPatch;
   }[];

@@ -1,6 +1,6 @@
 /** Request bodies that create and update a targeting rule. */
 import type * as z from "zod";
-import { checkConditions } from "../engine/conditions.ts";
+import { checkNewConditions } from "../engine/conditions.ts";
 import type { RuleConditions } from "../engine/definition.ts";
 import { FeatureFlagError } from "./errors.ts";
 import { invalid, parse } from "./inputs.ts";
@@ -35,7 +35,7 @@ export function parseRulePatch(body: unknown): FlagRulePatch {
 
 /** Returns validated conditions, or throws `VALIDATION_ERROR`. */
 export function checkedConditions(given: RuleConditions): RuleConditions {
-  const checked = checkConditions(given);
+  const checked = checkNewConditions(given);
   if (!("problem" in checked)) return checked.conditions;
   const { path, problem, limit } = checked;
   const field = path === "" ? "conditions" : `conditions.${path}`;

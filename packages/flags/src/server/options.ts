@@ -40,7 +40,8 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
   /**
    * Whether an anonymous visitor may claim a `userId` or an `organizationId` in the context. `claimed` (default): the
    * claim is used, so a visitor who knows a user's id reads what that user gets. `verified`: the request is answered
-   * with 401, as a claimed `email`, `role` or `attributes.organizationRole` always is.
+   * with 401, as a claimed `email`, `role` or `attributes.organizationRole` always is. In production a warning asks for
+   * one of them.
    */
   identity?: "claimed" | "verified" | undefined;
   /**

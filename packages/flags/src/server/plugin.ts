@@ -5,6 +5,7 @@ import {
   type ChangeHooks,
   changeHooks,
   createIdentities,
+  hasOrganizations,
   watchIdentityWrites,
 } from "@halyard/sessions/plugin";
 import { mergeSchema } from "better-auth/db";
@@ -223,6 +224,7 @@ function createService(
     fastPath: { state: "off", reason: "withFeatureFlags is not used." },
     consoleMark: undefined,
     identities,
+    hasOrganizations: hasOrganizations(context),
     streams: createEventStreams(store, identities),
     live: { subscribers: 0, waiting: 0 },
     processes,

@@ -55,6 +55,8 @@ export interface Service {
   live: LiveFigures;
   /** The processes that serve these flags. */
   readonly processes: Processes;
+  /** Whether the host has the organization plugin. */
+  readonly hasOrganizations: boolean;
   /** Undefined without the option `trusted`. */
   readonly trusted: TrustedAttributes | undefined;
   /** Which users are online now. Set by the option `online`, or by live flags. */

@@ -14,7 +14,7 @@ import type { HostTables } from "./postgres/host-tables.ts";
 import { visitFlags } from "./rows/flag-headers.ts";
 import { readFlag } from "./rows/flags.ts";
 import { findFlagsOfOrganizations } from "./rows/global-keys.ts";
-import { listFlags, listOverrides, listSegments } from "./rows/lists.ts";
+import { isIdOrder, listFlags, listOverrides, listSegments } from "./rows/lists.ts";
 import { type Adapter, findRow } from "./rows/queries.ts";
 import { readRules } from "./rows/rules.ts";
 import { readSegment } from "./rows/segments.ts";
@@ -160,8 +160,7 @@ export function createFlagStore(
     tenants: TenantFilter,
     { sort, q, type, enabled, prefix, organizationId }: FlagListQuery,
   ): Promise<Iterable<FeatureFlag> | undefined> {
-    const isIndexed =
-      sort === "createdAt" && (q ?? type ?? enabled ?? prefix ?? organizationId) === undefined;
+    const isIndexed = isIdOrder(sort) && (q ?? type ?? enabled ?? prefix ?? organizationId) === undefined;
     if (isIndexed || current !== adapter || tenants === "all") return undefined;
     const known = contentsOf(snapshots.peek(tenants.tenant));
     if (known === undefined || !isSameEnd(known, await readRevision(adapter, tenants.tenant)))

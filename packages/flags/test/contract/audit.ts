@@ -230,11 +230,12 @@ export function describeAudit(host: () => StoreHost): void {
       expect(await revisions({ action: "delete" })).toEqual([5]);
       expect(await revisions({ action: "evaluate" })).toEqual([]);
       const entries = await store.listAudit({ tenant }, { limit: 50, offset: 0 });
-      const second = entries.find(({ revision }) => revision === 2)?.at;
-      const fourth = entries.find(({ revision }) => revision === 4)?.at;
+      const second = entries.find(({ revision }) => revision === 2)?.at.toISOString();
+      const fourth = entries.find(({ revision }) => revision === 4)?.at.toISOString();
       expect(await revisions({ start: second, end: fourth })).toEqual([3, 2]);
       const all = await store.listAudit("all", { limit: 5, offset: 0 });
-      expect(all.map(({ at }) => at)).toEqual([...all.map(({ at }) => at)].sort().reverse());
+      const times = all.map(({ at }) => at.getTime());
+      expect(times).toEqual(times.toSorted((a, b) => b - a));
       await close();
     });
 

@@ -242,34 +242,38 @@ describe("guide/flags-admin-client: Methods", () => {
 });
 
 describe("guide/flags-admin-client: Methods (by key)", () => {
-  test("every helper accepts key:<key> in place of the id of a flag or segment", async () => {
-    const { flags, rules, overrides, segments, analytics, audit } = adminOf(admin);
-    const created = await make();
-    const id = `key:${created.key}`;
-    expect((await flags.get(id)).data?.id).toBe(created.id);
-    expect((await flags.update(id, { name: "M" }, { version: 1 })).data?.name).toBe("M");
-    expect((await flags.explain(id, { context: {} })).data?.result.reason).toBe("default");
-    expect((await analytics.stats.get(id)).data?.flagId).toBe(created.id);
-    const rule = { flagId: id, priority: 1, conditions: { conditions: [] }, value: "r" };
-    const { data: made } = await rules.create(rule);
-    expect((await rules.list(id)).data?.rules).toEqual([made]);
-    expect((await rules.update(id, made?.id ?? "", { priority: 2 })).data?.priority).toBe(2);
-    expect((await rules.delete(id, made?.id ?? "")).error).toBeNull();
-    const { data: override } = await overrides.create({ flagId: id, userId: "u", value: "o" });
-    expect((await overrides.list({ flagId: id })).data?.overrides).toEqual([override]);
-    expect((await audit.list({ flagId: id })).data?.entries.length).toBeGreaterThan(3);
-    const { data: segment } = await segments.create({ key: newKey(), conditions: { conditions: [] } });
-    expect((await segments.get(`key:${segment?.key}`)).data).toEqual(segment);
-    expect((await segments.delete(`key:${segment?.key}`)).error).toBeNull();
-    expect((await flags.delete(id)).error).toBeNull();
-    expect((await flags.get(id)).error).toMatchObject({ status: 404, code: "FLAG_NOT_FOUND" });
-  });
+  test.each(["", "key:"])(
+    "every helper accepts %s<key> in place of the id of a flag or segment",
+    async (prefix) => {
+      const { flags, rules, overrides, segments, analytics, audit } = adminOf(admin);
+      const created = await make();
+      const id = `${prefix}${created.key}`;
+      expect((await flags.get(id)).data?.id).toBe(created.id);
+      expect((await flags.update(id, { name: "M" }, { version: 1 })).data?.name).toBe("M");
+      expect((await flags.explain(id, { context: {} })).data?.result.reason).toBe("default");
+      expect((await analytics.stats.get(id)).data?.flagId).toBe(created.id);
+      const rule = { flagId: id, priority: 1, conditions: { conditions: [] }, value: "r" };
+      const { data: made } = await rules.create(rule);
+      expect((await rules.list(id)).data?.rules).toEqual([made]);
+      expect((await rules.update(id, made?.id ?? "", { priority: 2 })).data?.priority).toBe(2);
+      expect((await rules.delete(id, made?.id ?? "")).error).toBeNull();
+      const { data: override } = await overrides.create({ flagId: id, userId: "u", value: "o" });
+      expect((await overrides.list({ flagId: id })).data?.overrides).toEqual([override]);
+      expect((await audit.list({ flagId: id })).data?.entries.length).toBeGreaterThan(3);
+      const { data: segment } = await segments.create({ key: newKey(), conditions: { conditions: [] } });
+      expect((await segments.get(`${prefix}${segment?.key}`)).data).toEqual(segment);
+      expect((await segments.delete(`${prefix}${segment?.key}`)).error).toBeNull();
+      expect((await flags.delete(id)).error).toBeNull();
+      expect((await flags.get(id)).error).toMatchObject({ status: 404, code: "FLAG_NOT_FOUND" });
+    },
+  );
 
-  test("text that is neither an id nor key:<key> never becomes part of a path", async () => {
+  test("text that is no id and no key never becomes part of a path, and names no flag", async () => {
     const client = as(admin);
+    await host.auth.api.createFeatureFlag({ body: { key: "-", name: "N", type: "boolean" } });
     for (const id of ["../overrides", "key:a/b", "a?b=c", "key:", ""]) {
       expect((await client.flags.admin.flags.get(id)).error?.status).toBe(404);
     }
-    expect(new Set(client.network.paths)).toEqual(new Set(["/feature-flags/admin/flags/-"]));
+    expect(new Set(client.network.paths)).toEqual(new Set(["/feature-flags/admin/flags/key:"]));
   });
 });

@@ -17,9 +17,17 @@ const { send, make } = adminHelpers(() => ({ host, admin }));
 describe("guide/flags-http-admin: Flags", () => {
   test("GET /flags filters by q, type, enabled and prefix, sorts, and returns pages", async () => {
     const prefix = newKey("list");
-    await make({ key: `${prefix}-a`, name: "Zebra", type: "string" });
-    await make({ key: `${prefix}-b`, name: "Apple", type: "number", enabled: false });
-    await make({ key: `${prefix}-c`, name: "Mango", description: "Yellow FRUIT", enabled: false });
+    await make({ key: `${prefix}-a`, name: "Zebra", type: "string", defaultValue: "x" });
+    await make({
+      key: `${prefix}-b`,
+      name: "Apple",
+      type: "number",
+      enabled: false,
+      defaultValue: 4,
+      rolloutPercentage: 50,
+    });
+    const mango = { name: "Mango", description: "Yellow FRUIT", enabled: false, rolloutPercentage: 5 };
+    await make({ key: `${prefix}-c`, ...mango, organizationId: "label" });
     const ends = async (query: string) => {
       const { status, json } = await send("GET", `/flags?prefix=${prefix}&${query}`);
       expect(status).toBe(200);
@@ -33,6 +41,15 @@ describe("guide/flags-http-admin: Flags", () => {
     expect(await ends("sort=updatedAt")).toBe("abc");
     expect(await ends("sort=type")).toMatch(/^b/);
     expect(await ends("sort=enabled")).toMatch(/a$/);
+    for (const sort of ["id", "createdAt"]) expect(await ends(`sort=-${sort}`)).toBe("cba");
+    // Flags without the field are last in both directions.
+    expect([await ends("sort=description"), await ends("sort=-description")]).toEqual(["cab", "cba"]);
+    expect([await ends("sort=defaultValue"), await ends("sort=-defaultValue")]).toEqual(["abc", "bac"]);
+    expect([await ends("sort=rolloutPercentage"), await ends("sort=-rolloutPercentage")]).toEqual([
+      "cba",
+      "bca",
+    ]);
+    expect((await ends("sort=organizationId")).slice(0, 1)).toBe("c");
     expect(await ends("type=string")).toBe("ac");
     expect(await ends("enabled=false")).toBe("bc");
     expect(await ends("enabled=true&type=string")).toBe("a");
@@ -55,6 +72,11 @@ describe("guide/flags-http-admin: Flags", () => {
   ])("GET /flags?%s is 400", async (query) => {
     const answer = await send("GET", `/flags?${query}`);
     expect([answer.status, answer.json.code]).toEqual([400, "VALIDATION_ERROR"]);
+  });
+
+  test.each(["variants", "metadata"])("GET /flags?sort=%s is 400 and names the field", async (field) => {
+    const { status, json } = await send("GET", `/flags?sort=-${field}`);
+    expect([status, json.message]).toEqual([400, expect.stringMatching(`not ${field}$`)]);
   });
 
   test("GET /flags ignores query parameters named like prototype members", async () => {
@@ -132,6 +154,38 @@ describe("guide/flags-http-admin: Flags", () => {
     const flag = await make();
     const answer = await send("PATCH", `/flags/${flag.id}`, body);
     expect([answer.status, answer.json.code]).toEqual([400, "VALIDATION_ERROR"]);
+  });
+
+  test("a body may repeat the ids of its path, and is 400 if they differ", async () => {
+    const [flag, other] = [await make(), await make()];
+    const path = `/flags/${flag.id}`;
+    const rule = { priority: 1, conditions: everyone, value: "r" };
+    expect((await send("PATCH", path, { id: flag.id, name: "M" })).json.name).toBe("M");
+    const created = await send("POST", `${path}/rules`, { flagId: flag.id, ...rule });
+    expect(created.status).toBe(201);
+    const ids = { flagId: flag.id, ruleId: created.json.id };
+    const { json: changed } = await send("PATCH", `${path}/rules/${ids.ruleId}`, { ...ids, priority: 2 });
+    expect(changed.priority).toBe(2);
+    const { json: segment } = await send("POST", "/segments", { key: newKey(), conditions: everyone });
+    expect((await send("PATCH", `/segments/${segment.id}`, { id: segment.id, name: "S" })).status).toBe(200);
+    for (const [method, at, body] of [
+      ["PATCH", path, { id: other.id, name: "O" }],
+      ["PATCH", path, { id: 5, name: "O" }],
+      ["POST", `${path}/rules`, { flagId: other.id, ...rule }],
+      ["PATCH", `${path}/rules/${ids.ruleId}`, { ruleId: other.id, priority: 3 }],
+      ["PATCH", `/segments/${segment.id}`, { id: other.id, name: "O" }],
+    ] as const) {
+      const { status, json } = await send(method, at, body);
+      expect([status, json.message]).toEqual([
+        400,
+        expect.stringMatching(
+          /(id|flagId|ruleId): differs from the id in the path; leave it out of the body$/,
+        ),
+      ]);
+    }
+    const both = { params: { id: flag.id }, body: { id: other.id, name: "O" } };
+    await expect(host.auth.api.updateFeatureFlag(both)).rejects.toMatchObject({ statusCode: 400 });
+    expect((await send("GET", path)).json.name).toBe("M");
   });
 
   test("__proto__ in a body is an unknown field and is refused", async () => {

@@ -12,15 +12,20 @@ suiteHost({}, async (started) => {
   admin = await host.person("admin", "admin");
 });
 
-describe.each(WAYS)("guide/flags-http-admin: Identify by key (%s)", (_name, by) => {
+/** Both forms of a key, over HTTP and by `auth.api`. */
+const NAMES = WAYS.flatMap(([way, by]) =>
+  ["", "key:"].map((prefix) => [`${way}, ${prefix}<key>`, by, prefix] as const),
+);
+
+describe.each(NAMES)("guide/flags-http-admin: Identify by key (%s)", (_name, by, prefix) => {
   const way = () => by({ host, admin });
   const make = async () => {
     const body = { key: newKey(), name: "N", type: "string", enabled: true, defaultValue: "d", offValue: "" };
     const { json: flag } = await way().createFlag(body);
-    return { flag, id: `key:${flag.key}` };
+    return { flag, id: `${prefix}${flag.key}` };
   };
 
-  test("every operation on a flag accepts key:<key> in place of the id", async () => {
+  test("every operation on a flag accepts the key in place of the id", async () => {
     const { flag, id } = await make();
     expect((await way().getFlag(id)).json).toEqual(flag);
     expect((await way().updateFlag(id, { name: "M" }, 1)).json).toMatchObject({ id: flag.id, name: "M" });
@@ -31,7 +36,7 @@ describe.each(WAYS)("guide/flags-http-admin: Identify by key (%s)", (_name, by) 
     isMissing(await way().getFlag(id), "flag");
   });
 
-  test("every operation on a rule accepts key:<key> as the flag's id", async () => {
+  test("every operation on a rule accepts the key as the flag's id", async () => {
     const { flag, id } = await make();
     const rule = await way().createRule(id, { priority: 1, conditions: everyone, value: "r" });
     expect([rule.status, rule.json.flagId]).toEqual([201, flag.id]);
@@ -42,7 +47,7 @@ describe.each(WAYS)("guide/flags-http-admin: Identify by key (%s)", (_name, by) 
     expect((await way().listRules(id)).json.rules).toEqual([]);
   });
 
-  test("overrides and audit entries are created and listed by key:<key>", async () => {
+  test("overrides and audit entries are created and listed by the flag's key", async () => {
     const { flag, id } = await make();
     const override = await way().createOverride({ flagId: id, userId: "u", value: "o" });
     expect([override.status, override.json.flagId]).toEqual([201, flag.id]);
@@ -50,12 +55,12 @@ describe.each(WAYS)("guide/flags-http-admin: Identify by key (%s)", (_name, by) 
     expect((await way().listAudit({ flagId: id })).json.entries).toHaveLength(2);
     expect((await way().deleteOverride(override.json.id)).status).toBe(204);
     expect((await way().listOverrides({ flagId: id })).json.overrides).toEqual([]);
-    isMissing(await way().listOverrides({ flagId: `key:${newKey()}` }), "flag");
+    isMissing(await way().listOverrides({ flagId: `${prefix}${newKey()}` }), "flag");
   });
 
-  test("every operation on a segment accepts key:<key> in place of the id", async () => {
+  test("every operation on a segment accepts the key in place of the id", async () => {
     const { json: segment } = await way().createSegment({ key: newKey(), conditions: everyone });
-    const id = `key:${segment.key}`;
+    const id = `${prefix}${segment.key}`;
     expect((await way().getSegment(id)).json).toEqual(segment);
     const conditions = when("plan", "equals", "pro");
     expect((await way().updateSegment(id, { conditions }, 1)).json.conditions.conditions).toHaveLength(1);
@@ -64,14 +69,14 @@ describe.each(WAYS)("guide/flags-http-admin: Identify by key (%s)", (_name, by) 
   });
 
   test("a key that does not exist, is not a key, or names another kind of entity is 404 and named", async () => {
-    const missing = await way().getFlag("key:nothing-here");
+    const missing = await way().getFlag(`${prefix}nothing-here`);
     isMissing(missing, "flag");
     expect(missing.json.message).toBe('There is no flag with the key "nothing-here". Check the key.');
     for (const id of ["key:", "key:a b", `key:${"a".repeat(129)}`, "KEY:a"])
       isMissing(await way().getFlag(id), "flag");
     const { flag } = await make();
-    isMissing(await way().getSegment(`key:${flag.key}`), "segment");
-    isMissing(await way().deleteOverride(`key:${flag.key}`), "override");
+    isMissing(await way().getSegment(`${prefix}${flag.key}`), "segment");
+    isMissing(await way().deleteOverride(`${prefix}${flag.key}`), "override");
   });
 });
 

@@ -1,7 +1,9 @@
 /** Checks for which user and organization the server evaluates, by the credentials of the caller. */
-import { describe, expect, test } from "vitest";
+import type { FeatureFlagsOptions } from "@halyard/flags";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Host, Person } from "../host.ts";
 import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
+import { wrapHost } from "../wrapped-host.ts";
 
 let host: Host;
 let admin: Person;
@@ -210,5 +212,49 @@ describe("guide/flags-permissions: Caller and context", () => {
       body: { flagKey: "k", context: { userId: "u" } },
     });
     expect(serverCall.reason).toBe("not_found");
+  });
+
+  test("in production without the option identity, one warning names the risk and the option to add", async () => {
+    vi.stubEnv("NODE_ENV", "production");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const warnings = async (flags: FeatureFlagsOptions) => {
+      const lines: string[] = [];
+      const { evaluate } = await memoryHost({ flags, log: (message) => void lines.push(message) });
+      for (const userId of ["a", "b"]) await evaluate({ flagKey: "k", context: { userId } });
+      return lines.filter((line) => line.includes("identity"));
+    };
+    expect(await warnings({})).toEqual([
+      expect.stringMatching(
+        /may claim any userId .* Add identity: "verified" to featureFlags\(\), or identity: "claimed"/,
+      ),
+    ]);
+    for (const identity of ["claimed", "verified"] as const) expect(await warnings({ identity })).toEqual([]);
+  });
+
+  test("without the organization plugin every caller may send any organizationId, on both paths", async () => {
+    const alone = await memoryHost();
+    const wrapped = await wrapHost(alone, { without: ["organization"] });
+    const { api } = alone.auth;
+    const flag = await api.createFeatureFlag({
+      body: { key: "k", name: "N", type: "boolean", enabled: true },
+    });
+    const isAcme = { attribute: "organizationId", operator: "equals", value: "acme" } as const;
+    await api.createFeatureFlagRule({
+      body: { flagId: flag.id, priority: 1, conditions: { conditions: [isAcme] }, value: true },
+    });
+    const ada = await alone.person("ada");
+    for (const headers of [{}, ada.headers, (await alone.key({ userId: ada.id }, [])).headers]) {
+      const paths: boolean[] = [];
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const body = { flagKey: "k", context: { organizationId: "acme" } };
+        const { status, json, isFast } = await wrapped.ask("evaluate", body, headers);
+        expect([status, json["value"]]).toEqual([200, true]);
+        paths.push(isFast);
+      }
+      expect(paths.at(-1)).toBe(true);
+    }
+    // With the plugin, only members may.
+    const context = { organizationId: "acme" };
+    expect((await alone.evaluate({ flagKey: "k", context }, ada)).status).toBe(403);
   });
 });

@@ -1,7 +1,7 @@
 /** Checks which contexts the conditions of a rule match, and which conditions the server refuses. */
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
-import { suiteHost } from "../memory-host.ts";
+import { newKey, suiteHost } from "../memory-host.ts";
 import { flagHelpers } from "./flag-helpers.ts";
 import { everyone, WAYS, when } from "./ways.ts";
 
@@ -121,6 +121,32 @@ describe.each(WAYS)("guide/flags-targeting: Limits (%s)", (_name, by) => {
     const answer = await way().createRule(id, { priority: 1, conditions, value: "r" });
     expect([answer.status, answer.json.code]).toEqual([400, "VALIDATION_ERROR"]);
   });
+
+  test.each(["starts_with", "ends_with", "contains", "regex"])(
+    "an empty text for %s is refused, in groups and segments too",
+    async (operator) => {
+      const { id } = await make();
+      const empty = when("x", operator, "");
+      const problem = `of the operator \`${operator}\` must not be empty, because every text would match; enter a text, or use \`equals\` to match the empty text`;
+      for (const [conditions, path] of [
+        [empty, "conditions.0"],
+        [{ conditions: [{ operator: "OR", conditions: empty.conditions }] }, "conditions.0.conditions.0"],
+        [{ conditions: [], not: empty }, "not.conditions.0"],
+      ] as const) {
+        const message = `The request is not valid. conditions.${path}.value: ${problem}`;
+        const rule = await way().createRule(id, { priority: 1, conditions, value: "r" });
+        expect([rule.status, rule.json.message]).toEqual([400, message]);
+        const segment = await way().createSegment({ key: newKey(), conditions });
+        expect([segment.status, segment.json.message]).toEqual([400, message]);
+      }
+      const { json: rule } = await way().createRule(id, {
+        priority: 1,
+        conditions: when("x", "equals", ""),
+        value: "r",
+      });
+      expect((await way().updateRule(id, rule.id, { conditions: empty })).status).toBe(400);
+    },
+  );
 
   test("groups nested more than 10 levels deep are refused, and the error names the limit", async () => {
     let conditions: object = everyone;

@@ -77,6 +77,22 @@ describe.each(WAYS)("guide/flags-events: Event (%s)", (_name, through) => {
     expect(Date.now() - Date.parse(row.receivedAt)).toBeLessThan(60_000);
   });
 
+  test("timestamp may be RFC 3339 in lower case or with a space", async () => {
+    const at = ago(HOUR_MS);
+    for (const timestamp of [
+      at.toLowerCase(),
+      at.replace("T", " "),
+      at.replace("T", " ").replace("Z", "+00:00"),
+    ]) {
+      const flagKey = await newFlag(host);
+      expect((await way().event({ flagKey, event: "e", timestamp })).status).toBe(200);
+      expect((await rowOf(host, flagKey)).at).toBe(at);
+    }
+    for (const timestamp of [at.replace("T", "  "), at.slice(11), ` ${at}`]) {
+      isRefused(await way().event({ flagKey: "k", event: "e", timestamp }), 400, "VALIDATION_ERROR");
+    }
+  });
+
   test("properties are at most 16 KiB", async () => {
     const answer = await way().event({ flagKey: "k", event: "e", properties: { p: "x".repeat(16 * 1024) } });
     isRefused(answer, 400, "VALIDATION_ERROR");

@@ -46,45 +46,11 @@ describe.each(WAYS)("guide/flags-http: Errors (%s)", (_name, by) => {
     ]);
   });
 
-  test("an email as the userId of an override: use the id of the user", async () => {
-    const { id: flagId } = await make();
-    const override = (userId: string) => way().createOverride({ flagId, userId, value: true });
-    expect(messageOf(await override(admin.email))).toEqual([
-      400,
-      `The request is not valid. userId: must be the id of a user, not an email; replace "${admin.email}" by the id of this user, which is user.id in their session`,
-    ]);
-    expect((await override(admin.id)).status).toBe(201);
-    expect((await override("an id with an @ sign")).status).toBe(201);
-  });
-
   test("a stale version: read the entity again", async () => {
     const { id, key } = await make();
     await way().updateFlag(id, { name: "M" }, 1);
     const message = `The flag "${key}" is at version 2, not 1, because it was changed after you read it. Read it again, then repeat the change with version 2.`;
     expect(messageOf(await way().updateFlag(id, { name: "L" }, 1))).toEqual([409, message]);
     expect(messageOf(await way().deleteFlag(id, 1))).toEqual([409, message]);
-  });
-});
-
-describe("guide/flags-http: Errors", () => {
-  test("an email is accepted as userId if it is the id of a user", async () => {
-    const email = "ada@example.com";
-    await host.adapter.create({
-      model: "user",
-      forceAllowId: true,
-      data: {
-        id: email,
-        email,
-        name: "Ada",
-        emailVerified: true,
-        createdAt: new Date(),
-        updatedAt: new Date(),
-      },
-    });
-    const flag = await host.auth.api.createFeatureFlag({
-      body: { key: newKey(), name: "N", type: "boolean" },
-    });
-    const override = { flagId: flag.id, userId: email, value: true };
-    expect((await host.auth.api.createFeatureFlagOverride({ body: override })).userId).toBe(email);
   });
 });

@@ -1,7 +1,7 @@
 /** Checks the fields of overrides, their expiry, and when the server refuses one. */
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
-import { suiteHost } from "../memory-host.ts";
+import { memoryHost, newKey, suiteHost } from "../memory-host.ts";
 import { flagHelpers, ISO } from "./flag-helpers.ts";
 import { WAYS } from "./ways.ts";
 
@@ -77,5 +77,45 @@ describe.each(WAYS)("guide/flags-http-admin: Overrides (%s)", (_name, by) => {
     expect([second.status, second.json.code]).toEqual([409, "VALIDATION_ERROR"]);
     const unknown = await way().createOverride({ flagId: "nope", userId: "u", value: "o" });
     expect([unknown.status, unknown.json.code]).toEqual([404, "FLAG_NOT_FOUND"]);
+  });
+
+  test("an override may name any id, and one that looks like an email without being a user's id has a warning", async () => {
+    const { id: flagId, key } = await make();
+    for (const userId of ["auth0|17", "cust@localhost", admin.id]) {
+      const { status, json } = await way().createOverride({ flagId, userId, value: "o" });
+      expect([status, json.warnings]).toEqual([201, undefined]);
+    }
+    for (const userId of ["ada@example.com", admin.email]) {
+      const { status, json } = await way().createOverride({ flagId, userId, value: "o" });
+      const message = `No user has the id "${userId}", and it looks like an email. The override applies only where server code or an API key evaluates for this id. For a user who signs in, use user.id of the session.`;
+      expect([status, json.warnings]).toEqual([201, [{ code: "UNKNOWN_USER", message }]]);
+      expect((await evaluated(key, { userId })).reason).toBe("override");
+    }
+  });
+});
+
+describe("guide/flags-http-admin: Overrides", () => {
+  const create = async ({ auth }: Host, userId: string) => {
+    const { key } = await auth.api.createFeatureFlag({ body: { key: newKey(), name: "N", type: "boolean" } });
+    return auth.api.createFeatureFlagOverride({ body: { flagId: key, userId, value: true } });
+  };
+
+  test("an email that is the id of a user has no warning", async () => {
+    const email = "ada@example.com";
+    const now = new Date();
+    const data = { id: email, email, name: "Ada", emailVerified: true, createdAt: now, updatedAt: now };
+    await host.adapter.create({ model: "user", forceAllowId: true, data });
+    expect(await create(host, email)).not.toHaveProperty("warnings");
+  });
+
+  test("where visitors cannot claim an id, an override for an id that no user has comes with a warning", async () => {
+    const verified = await memoryHost({ flags: { identity: "verified" } });
+    const { id } = await verified.person("ada");
+    expect(await create(verified, id)).not.toHaveProperty("warnings");
+    const [warning] = (await create(verified, "ghost")).warnings ?? [];
+    expect(warning).toMatchObject({
+      code: "UNKNOWN_USER",
+      message: expect.stringContaining('identity is "verified"'),
+    });
   });
 });

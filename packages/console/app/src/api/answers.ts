@@ -35,7 +35,7 @@ export type AnswerOf<Method, Path> = Path extends `/auth/${string}`
   : Path extends "/feature-flags/console/session"
     ? ConsoleSession
     : Path extends `/feature-flags/console/${infer Name extends keyof ConsoleAnswers}`
-      ? ConsoleAnswers[Name]
+      ? Sent<ConsoleAnswers[Name]>
       : Sent<OutputOf<Method, Path, Endpoint>>;
 
 /** The paths that requests with a method may have. */

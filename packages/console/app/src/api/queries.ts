@@ -268,5 +268,5 @@ export const keysQuery = () =>
 
 /** Flags and segments are named by key in addresses, so that links stay readable. */
 function part(key: string): string {
-  return /^[\w-]+$/.test(key) ? `key:${key}` : "-";
+  return /^[\w-]+$/.test(key) ? `key:${key}` : "key:";
 }

@@ -41,8 +41,8 @@ export type {
   ProcessesResponse,
 } from "../../../src/api.ts";
 
-type Timed = "createdAt" | "updatedAt" | "expiresAt";
-type Listed = "flags" | "rules" | "overrides" | "segments";
+type Timed = "createdAt" | "updatedAt" | "expiresAt" | "at";
+type Listed = "flags" | "rules" | "overrides" | "segments" | "entries";
 type SentTime<Time> = Time extends Date ? string : Time;
 
 /** An answer with the times of its entities as they are sent. `number` stands for the entities of a list. */
@@ -60,7 +60,7 @@ export type Flag = Sent<ListedFeatureFlag>;
 export type Rule = Sent<FlagRule>;
 export type Segment = Sent<FlagSegment>;
 export type Override = Sent<FlagOverride>;
-export type Entry = AuditEntry & {
+export type Entry = Sent<AuditEntry> & {
   /** The names of people by id, where they are known. */
   readonly names: Readonly<Record<string, string>>;
 };

@@ -1,14 +1,14 @@
 /** Saves the whole log as a file of JSON lines, oldest entry first, as the rule of its hashes needs it. */
 import { CONSOLE, scoped } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import type { ExportAuditResponse } from "../api/types.ts";
+import type { ExportAuditResponse, Sent } from "../api/types.ts";
 
 /** Returns the number of entries. */
 export async function exportEntries(): Promise<number> {
   const lines: string[] = [];
   let after: number | undefined = 0;
   while (after !== undefined) {
-    const page: ExportAuditResponse = await request("POST", `${CONSOLE}/export-audit`, {
+    const page: Sent<ExportAuditResponse> = await request("POST", `${CONSOLE}/export-audit`, {
       body: scoped({ after }),
     });
     lines.push(...page.entries.map((entry) => JSON.stringify(entry)));

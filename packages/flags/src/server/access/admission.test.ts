@@ -38,16 +38,24 @@ interface Setting {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+const F1 = "019b76da-a800-767b-818f-cf4809c9e261";
+const F2 = "019b76da-a800-767b-818f-cf4809c9e262";
+const G1 = "019b76da-a800-767b-818f-cf4809c9e263";
+const O1 = "019b76da-a800-767b-818f-cf4809c9e264";
+const S1 = "019b76da-a800-767b-818f-cf4809c9e265";
+const ANY = "019b76da-a800-767b-818f-cf4809c9e266";
+
 /** The tenant of every stored entity, by id, and the ids by tenant and key. */
 const TENANT_OF: Readonly<Record<string, string>> = {
-  "flag f1": "acme",
-  "flag g1": "",
-  "override o1": "acme",
+  [`flag ${F1}`]: "acme",
+  [`flag ${G1}`]: "",
+  [`override ${O1}`]: "acme",
 };
 const ID_OF: Readonly<Record<string, string>> = {
-  "flag acme k": "f1",
-  "flag  k": "g1",
-  "segment acme k": "s1",
+  "flag acme k": F1,
+  "flag  k": G1,
+  "segment acme k": S1,
+  [`flag  ${ANY}`]: G1,
 };
 
 function callOf({
@@ -111,40 +119,46 @@ const toEntity = (setting: Setting, id: string, entity: Entity = "flag") =>
 describe("a call on one entity", () => {
   test("gets the id and the scope of a writer, with and without tenants", async () => {
     const system = { type: "system", id: "system" };
-    expect(await toEntity({ caller: SERVER }, "any")).toEqual({
-      id: "any",
+    expect(await toEntity({ caller: SERVER }, ANY)).toEqual({
+      id: ANY,
       scope: { tenant: "", actor: system, origin: {} },
     });
-    expect((await toEntity({ caller: ADMIN }, "any")).scope.actor).toEqual({ type: "user", id: "u" });
-    expect((await toEntity({ caller: key("update") }, "any")).scope.actor).toEqual({ type: "key", id: "k1" });
-    const { id, scope } = await toEntity(OWNER, "f1");
-    expect([id, scope.tenant]).toEqual(["f1", "acme"]);
+    expect((await toEntity({ caller: ADMIN }, ANY)).scope.actor).toEqual({ type: "user", id: "u" });
+    expect((await toEntity({ caller: key("update") }, ANY)).scope.actor).toEqual({ type: "key", id: "k1" });
+    const { id, scope } = await toEntity(OWNER, F1);
+    expect([id, scope.tenant]).toEqual([F1, "acme"]);
   });
 
   test("is denied without the permission, and not told whether another tenant's entity exists", async () => {
-    expect(await failure(toEntity({ caller: user() }, "any"))).toMatchObject(DENIED);
+    expect(await failure(toEntity({ caller: user() }, ANY))).toMatchObject(DENIED);
     const member = { ...OWNER, roles: { acme: "member" } };
-    const refused = await failure(toEntity(member, "f1"));
+    const refused = await failure(toEntity(member, F1));
     expect(refused).toMatchObject({ ...DENIED, message: expect.stringContaining('["update"]') });
     const [foreign, absent] = [
-      await failure(toEntity({ ...OWNER, roles: { other: "owner" } }, "f1")),
-      await failure(toEntity({ ...OWNER, roles: { other: "owner" } }, "f2")),
+      await failure(toEntity({ ...OWNER, roles: { other: "owner" } }, F1)),
+      await failure(toEntity({ ...OWNER, roles: { other: "owner" } }, F2)),
     ];
     expect(foreign).toMatchObject({ ...HIDDEN, details: { entity: "flag" } });
     expect(foreign).toEqual(absent);
-    expect(await failure(toEntity(OWNER, "g1"))).toMatchObject(HIDDEN);
+    expect(await failure(toEntity(OWNER, G1))).toMatchObject(HIDDEN);
   });
 
-  test("names its entity by a key in the organization of the query, else in the caller's own", async () => {
-    expect((await toEntity({ caller: ADMIN }, "key:k")).id).toBe("g1");
-    expect((await toEntity(OWNER, "key:k")).id).toBe("f1");
-    expect((await toEntity(OWNER, "key:k", "segment")).id).toBe("s1");
-    expect((await toEntity({ ...OWNER, caller: ADMIN, query: { organizationId: "" } }, "key:k")).id).toBe(
-      "g1",
-    );
-    expect((await toEntity({ caller: SERVER, multiTenant: true, home: "acme" }, "key:k")).id).toBe("g1");
+  test("names its entity by a key, bare or as key:<key>, and a text in the form of an id is only an id", async () => {
+    for (const name of ["k", "key:k"]) {
+      expect((await toEntity({ caller: ADMIN }, name)).id).toBe(G1);
+      expect((await toEntity(OWNER, name)).id).toBe(F1);
+      expect((await findListedFlag(callOf(OWNER), { flagId: name })).flagId).toBe(F1);
+    }
+    expect((await toEntity({ caller: ADMIN }, ANY)).id).toBe(ANY);
+    expect((await toEntity({ caller: ADMIN }, `key:${ANY}`)).id).toBe(G1);
+  });
+
+  test("looks a key up in the organization of the query, else in the caller's own", async () => {
+    expect((await toEntity(OWNER, "key:k", "segment")).id).toBe(S1);
+    expect((await toEntity({ ...OWNER, caller: ADMIN, query: { organizationId: "" } }, "key:k")).id).toBe(G1);
+    expect((await toEntity({ caller: SERVER, multiTenant: true, home: "acme" }, "key:k")).id).toBe(G1);
     const named = { caller: SERVER, multiTenant: true, query: { organizationId: "acme" } };
-    expect((await toEntity(named, "key:k")).id).toBe("f1");
+    expect((await toEntity(named, "key:k")).id).toBe(F1);
     // Overrides have no key.
     expect((await toEntity({ caller: ADMIN }, "key:k", "override")).id).toBe("key:k");
   });
@@ -162,11 +176,9 @@ describe("a call on one entity", () => {
 
   test("is not found where the query names another organization than the entity's", async () => {
     const server = { caller: SERVER, multiTenant: true };
-    expect((await toEntity({ ...server, query: { organizationId: "acme" } }, "o1", "override")).id).toBe(
-      "o1",
-    );
+    expect((await toEntity({ ...server, query: { organizationId: "acme" } }, O1, "override")).id).toBe(O1);
     const other = { ...server, query: { organizationId: "other" } };
-    expect(await failure(toEntity(other, "o1", "override"))).toMatchObject(HIDDEN);
+    expect(await failure(toEntity(other, O1, "override"))).toMatchObject(HIDDEN);
   });
 
   test("with an id that the server never issues is answered without a lookup", () => {
@@ -186,7 +198,7 @@ describe("the origin of a change", () => {
       user: { id: "u", email: "u@example.com", role: "admin", impersonatedBy: "boss" },
     };
     const cut = "x".repeat(255);
-    const { scope } = await toEntity({ caller, headers }, "any");
+    const { scope } = await toEntity({ caller, headers }, ANY);
     expect(scope.origin).toEqual({
       ip: expect.any(String),
       userAgent: cut,
@@ -196,7 +208,7 @@ describe("the origin of a change", () => {
   });
 
   test("leaves out what the request does not have", async () => {
-    const { scope } = await toEntity({ caller: key("update"), headers: {} }, "any");
+    const { scope } = await toEntity({ caller: key("update"), headers: {} }, ANY);
     expect(Object.keys(scope.origin).filter((field) => field !== "ip")).toEqual([]);
   });
 });
@@ -268,11 +280,11 @@ describe("a call on a list", () => {
 
   test("finds the flag that its query names by a key", async () => {
     const query = { flagId: "key:k", limit: 5 };
-    expect(await findListedFlag(callOf({ caller: ADMIN }), query)).toEqual({ flagId: "g1", limit: 5 });
-    expect(await findListedFlag(callOf(OWNER), query)).toEqual({ flagId: "f1", limit: 5 });
+    expect(await findListedFlag(callOf({ caller: ADMIN }), query)).toEqual({ flagId: G1, limit: 5 });
+    expect(await findListedFlag(callOf(OWNER), query)).toEqual({ flagId: F1, limit: 5 });
     const single = callOf({ caller: ADMIN, home: "acme" });
-    expect(await findListedFlag(single, query)).toEqual({ flagId: "g1", limit: 5 });
-    const byId = { flagId: "f1" };
+    expect(await findListedFlag(single, query)).toEqual({ flagId: G1, limit: 5 });
+    const byId = { flagId: F1 };
     expect(await findListedFlag(callOf(OWNER), byId)).toBe(byId);
     const none = {};
     expect(await findListedFlag(callOf(OWNER), none)).toBe(none);

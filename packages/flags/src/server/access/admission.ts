@@ -18,7 +18,7 @@ export type Entity = "flag" | "override" | "segment";
 
 /**
  * Admits a call on one flag, override or segment. `readId` runs after the caller is identified, so that an anonymous
- * caller does not learn what a valid request looks like. A flag or segment may be named by `key:<key>`.
+ * caller does not learn what a valid request looks like. A flag or segment is named by its id, its key or `key:<key>`.
  */
 export async function admitToEntity(
   call: GuardedCall,
@@ -70,7 +70,7 @@ export async function admitToAuditEntry(
   return { scope: scopeOf(request, caller, facts.tenant), id };
 }
 
-/** The query of a list with the id of the flag that it names by `key:<key>`. */
+/** The query of a list with the id of the flag that it names. */
 export async function findListedFlag<Query extends { readonly flagId?: string }>(
   call: GuardedCall,
   query: Query,
@@ -83,9 +83,14 @@ export async function findListedFlag<Query extends { readonly flagId?: string }>
 
 const KEY_PREFIX = "key:";
 
-/** The key in `key:<key>`. Undefined for an id: an id never starts like this. */
+/** A text of this form is only an id. `key:<key>` names a flag whose key has this form. */
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The key in `key:<key>`, or the text itself if it is no id. Undefined for an id. */
 function keyIn(entity: Entity, given: string): string | undefined {
-  return entity !== "override" && given.startsWith(KEY_PREFIX) ? given.slice(KEY_PREFIX.length) : undefined;
+  if (entity === "override") return undefined;
+  if (given.startsWith(KEY_PREFIX)) return given.slice(KEY_PREFIX.length);
+  return isKey(given) && !ID.test(given) ? given : undefined;
 }
 
 /** The tenant of an entity, in a multi-tenant application. Undefined if the entity cannot exist. */

@@ -65,7 +65,7 @@ export function resolveKnownContext(
   if (caller.kind === "anonymous") return inEnvironment(anonymous(service, collected), chosen);
   if (collected.organizationId === undefined && ties.home === "unknown") return undefined;
   const organizationId = (collected.organizationId ?? ties.home) || undefined;
-  const tie = organizationId === undefined ? {} : ties.tieTo(organizationId);
+  const tie = organizationId === undefined || isLabel(service) ? {} : ties.tieTo(organizationId);
   if (tie === undefined || foreignClaims(service, caller, collected, tie).length > 0) return undefined;
   return inEnvironment(asOneself(service, caller, collected, organizationId, tie.role), chosen);
 }
@@ -150,7 +150,8 @@ async function principal(call: Call, caller: Principal, claimed: ClaimedContext)
   const { service, identity } = call;
   const home = claimed.organizationId === undefined ? await identity.homeOf(caller) : undefined;
   const organizationId = (claimed.organizationId ?? home) || undefined;
-  const tie = organizationId === undefined ? {} : await identity.tieTo(caller, organizationId);
+  const tie =
+    organizationId === undefined || isLabel(service) ? {} : await identity.tieTo(caller, organizationId);
   const foreign = foreignClaims(service, caller, claimed, tie);
   const role = tie?.role;
   if (foreign.length === 0) return asOneself(service, caller, claimed, organizationId, role);
@@ -172,6 +173,11 @@ async function principal(call: Call, caller: Principal, claimed: ClaimedContext)
     globalContext,
     globalSubject: ownSubject(confirmed, globalContext.organizationId),
   };
+}
+
+/** Whether an organization id is a text that any caller may send, because the host has no organizations. */
+function isLabel({ hasOrganizations, options }: Service): boolean {
+  return !hasOrganizations && options.multiTenant !== true;
 }
 
 /** The claimed fields that differ from the caller's own identity. */
@@ -202,7 +208,7 @@ function asOneself(
   role: string | undefined,
 ): IdentityContext {
   const attributes = caller.kind === "key" ? claimed.attributes : withRole(claimed.attributes, role);
-  const own = ownSubject(caller, organizationId);
+  const own = ownSubject(caller, isLabel(service) ? undefined : organizationId);
   const subject = caller.kind === "key" ? { ...own, claims: claimsOf(claimed) } : own;
   return resolved(service, { ...claimed, ...ownContext(caller), attributes }, organizationId, subject);
 }

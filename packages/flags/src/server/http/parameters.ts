@@ -19,9 +19,20 @@ export function entityId(request: HostRequest, name: string): string {
   return isInBody ? bodyId(request, name) : pathId(request, name);
 }
 
-/** The body without `names`: what server code may send in it, and a request over HTTP sends in path and headers. */
+/**
+ * The body without `names`: the ids of the path, which it may repeat, and what only server code may send in it. Throws on
+ * an id that differs from the path.
+ */
 export function entityFields(request: HostRequest, body: unknown, ...names: readonly string[]): unknown {
-  return request.request === undefined ? withoutFields(body, ...names) : body;
+  const inPath = names.filter((name) => request.params?.[name] !== undefined);
+  const other = inPath.find((name) => {
+    const given: unknown = isPlainObject(body) ? body[name] : undefined;
+    return given !== undefined && given !== pathId(request, name);
+  });
+  if (other !== undefined) {
+    throw invalid([{ path: other, message: "differs from the id in the path; leave it out of the body" }]);
+  }
+  return withoutFields(body, ...(request.request === undefined ? names : inPath));
 }
 
 /** The version that the caller has seen: `If-Match` over HTTP, `version` in the body where server code calls. */

@@ -9,7 +9,7 @@ import { entityId } from "../http/parameters.ts";
 import type { Change, Get, InBody, Operation, Post } from "./definition.ts";
 import { CHANGE_QUERY } from "./schemas.ts";
 
-/** Reads the audit log, newest first. `flagId` may be `key:<key>` of a flag that exists. Needs `audit`. */
+/** Reads the audit log, newest first. `flagId` may be the key of a flag that exists. Needs `audit`. */
 export const listFeatureFlagAuditEntries: Operation<
   Get<"/feature-flags/admin/audit", ListFeatureFlagAuditEntriesQuery>
 > = {

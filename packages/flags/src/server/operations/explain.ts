@@ -15,7 +15,7 @@ import { originsOf } from "../trusted/origins.ts";
 import type { Operation, Post } from "./definition.ts";
 import { ENTITY_QUERY, EVALUATION_FIELDS } from "./schemas.ts";
 
-/** Explains step by step why a flag evaluates as it does. The id may be `key:<key>`. Needs `read`. */
+/** Explains step by step why a flag evaluates as it does. The id may be the key. Needs `read`. */
 export const explainFeatureFlag: Operation<
   Post<"/feature-flags/admin/flags/:id/explain", ExplainFeatureFlagInput | undefined>
 > = {

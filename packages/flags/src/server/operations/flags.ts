@@ -88,7 +88,7 @@ export const createFeatureFlag: Operation<
   },
 };
 
-/** Reads a flag. The id may be `key:<key>`. Needs `read`. */
+/** Reads a flag. The id may be the key. Needs `read`. */
 export const getFeatureFlag: Operation<Get<FlagPath, EntityQuery>> = {
   summary: "Read a flag",
   method: "GET",
@@ -106,7 +106,7 @@ export const getFeatureFlag: Operation<Get<FlagPath, EntityQuery>> = {
 };
 
 /**
- * Changes the fields that are given; `null` clears an optional one. `id` may be `key:<key>`. With `version`, a flag that
+ * Changes the fields that are given; `null` clears an optional one. `id` may be the key. With `version`, a flag that
  * has another version is not changed (409). The result has `warnings` if turning the flag off changes nothing. Needs
  * `update`.
  */
@@ -120,7 +120,10 @@ export const updateFeatureFlag: Operation<
   action: "update",
   rateLimit: "admin",
   // Turning a flag off must stay possible after many other changes.
-  mayUseReserve: (body) => isPlainObject(body) && body["enabled"] === false && Object.keys(body).length === 1,
+  mayUseReserve: (body) =>
+    isPlainObject(body) &&
+    body["enabled"] === false &&
+    Object.keys(body).every((name) => name === "enabled" || name === "id"),
   query: ENTITY_CHANGE_QUERY,
   body: flagPatchBody,
   result: writtenFlagSchema,
@@ -134,7 +137,7 @@ export const updateFeatureFlag: Operation<
   },
 };
 
-/** Deletes a flag with its rules and overrides. `id` may be `key:<key>`. Needs `delete`. */
+/** Deletes a flag with its rules and overrides. `id` may be the key. Needs `delete`. */
 export const deleteFeatureFlag: Operation<Delete<FlagPath> & InBody<{ id: string } & ExpectedVersion>> = {
   summary: "Delete a flag with its rules and overrides",
   method: "DELETE",

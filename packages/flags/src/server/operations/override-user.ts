@@ -1,22 +1,29 @@
-/** Refuses an email as the `userId` of an override: evaluation looks overrides up by id, so it would never apply. */
-import { invalid } from "../../model/inputs.ts";
+/** Warns about an override for an id that no user has. */
+import { isPossibleId } from "@halyard/sessions/plugin";
+import type { FlagWarning } from "../../model/warning.ts";
 import type { GuardedCall } from "../call.ts";
 
 const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
 
-/** Throws if the id is an email and no user has it as id. Applications may give their users such ids. */
-export async function requireUserId({ request }: GuardedCall, userId: string): Promise<void> {
-  if (!EMAIL.test(userId) || (await hasUser(request, userId))) return;
-  throw invalid([
-    {
-      path: "userId",
-      message: `must be the id of a user, not an email; replace "${userId}" by the id of this user, which is user.id in their session`,
-    },
-  ]);
+/**
+ * The warning about an override that probably never applies: no user has its id, and it looks like an email, or visitors
+ * cannot claim it. Looks users up by id only, so that no caller learns which emails have accounts.
+ */
+export async function unknownUser(
+  { service, request }: GuardedCall,
+  userId: string,
+): Promise<FlagWarning | undefined> {
+  const isEmail = EMAIL.test(userId);
+  if (!isEmail && service.options.identity !== "verified") return undefined;
+  if (await hasUser(request, userId)) return undefined;
+  const reason = isEmail ? "and it looks like an email" : 'and identity is "verified"';
+  const message = `No user has the id "${userId}", ${reason}. The override applies only where server code or an API key evaluates for this id. For a user who signs in, use user.id of the session.`;
+  return { code: "UNKNOWN_USER", message };
 }
 
 async function hasUser({ context }: GuardedCall["request"], id: string): Promise<boolean> {
-  // A database whose ids are numbers or UUIDs rejects the query instead of finding nothing.
+  if (!isPossibleId(context, id)) return false;
+  // Where the host chose the type of the id column itself, the database may reject the query.
   const user = await context.internalAdapter.findUserById(id).catch(() => null);
   return user !== null;
 }

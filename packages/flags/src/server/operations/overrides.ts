@@ -8,10 +8,10 @@ import { readBody } from "../http/body-limit.ts";
 import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { bodyId, entityId } from "../http/parameters.ts";
 import type { Change, Delete, Get, InBody, Operation, Post } from "./definition.ts";
-import { requireUserId } from "./override-user.ts";
-import { CHANGE_QUERY, ENTITY_CHANGE_QUERY, PAGE_QUERY, PAGE_SCHEMA } from "./schemas.ts";
+import { unknownUser } from "./override-user.ts";
+import { CHANGE_QUERY, ENTITY_CHANGE_QUERY, PAGE_QUERY, PAGE_SCHEMA, withWarnings } from "./schemas.ts";
 
-/** Lists overrides. `flagId` may be `key:<key>`. Needs `read`. */
+/** Lists overrides. `flagId` may be the flag's key. Needs `read`. */
 export const listFeatureFlagOverrides: Operation<
   Get<"/feature-flags/admin/overrides", ListFeatureFlagOverridesQuery>
 > = {
@@ -30,7 +30,10 @@ export const listFeatureFlagOverrides: Operation<
   },
 };
 
-/** Sets a flag's value for one user. `flagId` may be `key:<key>`. Needs `override`. */
+/**
+ * Sets a flag's value for one user. `flagId` may be the flag's key. The result has `warnings` if the override probably
+ * never applies. Needs `override`.
+ */
 export const createFeatureFlagOverride: Operation<
   Post<"/feature-flags/admin/overrides", FlagOverrideInput> & Change & { readonly namesFlag: true }
 > = {
@@ -43,13 +46,15 @@ export const createFeatureFlagOverride: Operation<
   query: ENTITY_CHANGE_QUERY,
   body: createOverrideBody,
   status: 201,
-  result: overrideSchema,
+  result: () => withWarnings(overrideSchema()),
   async run(call) {
     const { scope, id } = await admitToEntity(call, "flag", () => bodyId(call.request, "flagId"));
     const input = parseOverrideInput(readBody(call));
-    await requireUserId(call, input.userId);
     await requireDeclaredValue(call.service, scope.tenant, id, input.value);
-    return call.service.store.createOverride(scope, { ...input, flagId: id });
+    // Before the write: in a transaction of the host, a rejected query on PostgreSQL ends the transaction.
+    const warning = await unknownUser(call, input.userId);
+    const override = await call.service.store.createOverride(scope, { ...input, flagId: id });
+    return warning === undefined ? override : { ...override, warnings: [warning] };
   },
 };
 

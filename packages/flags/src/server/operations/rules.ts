@@ -34,7 +34,7 @@ type RulePath = "/feature-flags/admin/flags/:flagId/rules/:ruleId";
 /** Names a rule in a body. */
 type RuleIds = { flagId: string; ruleId: string };
 
-/** Lists a flag's rules in the order in which they are evaluated. `flagId` may be `key:<key>`. Needs `read`. */
+/** Lists a flag's rules in the order in which they are evaluated. `flagId` may be the flag's key. Needs `read`. */
 export const listFeatureFlagRules: Operation<Get<RulesPath, EntityQuery>> = {
   summary: "List a flag's rules",
   method: "GET",
@@ -51,7 +51,7 @@ export const listFeatureFlagRules: Operation<Get<RulesPath, EntityQuery>> = {
 };
 
 /**
- * Creates a rule. `flagId` may be `key:<key>`. The result has `warnings` if turning the flag off changes nothing, or if
+ * Creates a rule. `flagId` may be the flag's key. The result has `warnings` if turning the flag off changes nothing, or if
  * the conditions read an attribute that is probably misspelt. Needs `update`.
  */
 export const createFeatureFlagRule: Operation<
@@ -76,7 +76,7 @@ export const createFeatureFlagRule: Operation<
 };
 
 /**
- * Changes the fields that are given; `null` clears an optional one. `flagId` may be `key:<key>`. With `version`, a rule
+ * Changes the fields that are given; `null` clears an optional one. `flagId` may be the flag's key. With `version`, a rule
  * that has another version is not changed (409). Needs `update`.
  */
 export const updateFeatureFlagRule: Operation<
@@ -102,7 +102,7 @@ export const updateFeatureFlagRule: Operation<
   },
 };
 
-/** Deletes a rule. `flagId` may be `key:<key>`. Needs `update`. */
+/** Deletes a rule. `flagId` may be the flag's key. Needs `update`. */
 export const deleteFeatureFlagRule: Operation<Delete<RulePath> & InBody<RuleIds & ExpectedVersion>> = {
   summary: "Delete a rule",
   method: "DELETE",

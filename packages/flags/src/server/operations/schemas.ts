@@ -29,7 +29,7 @@ export const ENTITY_CHANGE_QUERY: readonly string[] = [...ENTITY_QUERY, ...CHANG
 export function withWarnings({ properties, ...schema }: ObjectSchema): ObjectSchema {
   const warnings = listOf(
     objectOf({
-      code: oneOf("OFF_CHANGES_NOTHING", "UNKNOWN_ATTRIBUTE", "CLAIMED_ATTRIBUTE"),
+      code: oneOf("OFF_CHANGES_NOTHING", "UNKNOWN_ATTRIBUTE", "CLAIMED_ATTRIBUTE", "UNKNOWN_USER"),
       message: string,
     }),
   );

@@ -79,7 +79,7 @@ export const createFeatureFlagSegment: Operation<Post<SegmentsPath, FlagSegmentI
   },
 };
 
-/** Reads a segment. The id may be `key:<key>`. Needs `read`. */
+/** Reads a segment. The id may be the key. Needs `read`. */
 export const getFeatureFlagSegment: Operation<Get<SegmentPath, EntityQuery>> = {
   summary: "Read a segment",
   method: "GET",
@@ -96,7 +96,7 @@ export const getFeatureFlagSegment: Operation<Get<SegmentPath, EntityQuery>> = {
 };
 
 /**
- * Changes a segment, and with it every rule that names it. The id may be `key:<key>`. With `version`, a segment that has
+ * Changes a segment, and with it every rule that names it. The id may be the key. With `version`, a segment that has
  * another version is not changed (409). Needs `update`.
  */
 export const updateFeatureFlagSegment: Operation<
@@ -120,7 +120,7 @@ export const updateFeatureFlagSegment: Operation<
   },
 };
 
-/** Deletes a segment that no rule uses. The id may be `key:<key>`. Needs `update`. */
+/** Deletes a segment that no rule uses. The id may be the key. Needs `update`. */
 export const deleteFeatureFlagSegment: Operation<
   Delete<SegmentPath> & InBody<{ id: string } & ExpectedVersion>
 > = {

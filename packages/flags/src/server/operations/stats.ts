@@ -13,7 +13,7 @@ import { ENTITY_QUERY, SERIES_SCHEMA, WINDOW_SCHEMA } from "./schemas.ts";
 /** Events have free names, so a variant may have any number of them. The most frequent are returned. */
 const MAX_EVENT_NAMES = 1000;
 
-/** Gives how often a flag was evaluated, for how many users, and their events. The id may be `key:<key>`. Needs `read`. */
+/** Gives how often a flag was evaluated, for how many users, and their events. The id may be the key. Needs `read`. */
 export const getFeatureFlagStats: Operation<
   Get<"/feature-flags/admin/flags/:id/stats", EntityQuery & FeatureFlagStatsQuery>
 > = {

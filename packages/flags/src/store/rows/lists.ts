@@ -12,6 +12,7 @@ import type { FlagSegment } from "../../model/segment.ts";
 import type { FlagRow, OverrideRow, SegmentRow } from "../../model/tables.ts";
 import type { TenantFilter } from "../flag-store.ts";
 import { sha256 } from "../sha256.ts";
+import { encodeJson } from "./codec.ts";
 import { FLAG_MODEL, toFlag } from "./flags.ts";
 import { isExpired, OVERRIDE_MODEL, toOverride } from "./overrides.ts";
 import { type Position, readPage, type SortValue } from "./pages.ts";
@@ -34,8 +35,7 @@ export async function listFlags(
     idField: "flagId",
     match: matchOf(tenants),
     toEntity: toFlag,
-    sortValue: (flag) =>
-      query.sort === "updatedAt" ? flag.updatedAt.getTime() : flag[sortField(query.sort)],
+    sortValue: (flag) => sortValueOf(flag, query.sort),
     matches: (flag) =>
       (type === undefined || flag.type === type) &&
       (enabled === undefined || flag.enabled === enabled) &&
@@ -53,7 +53,17 @@ function copyOf(flag: FeatureFlag): FeatureFlag {
   return { ...flag, createdAt: new Date(flag.createdAt), updatedAt: new Date(flag.updatedAt) };
 }
 
-const sortField = (sort: Exclude<FlagListQuery["sort"], "updatedAt">) => (sort === "createdAt" ? "id" : sort);
+function sortValueOf(flag: FeatureFlag, sort: FlagListQuery["sort"]): SortValue {
+  if (sort === "updatedAt") return flag.updatedAt.getTime();
+  if (sort === "createdAt") return flag.id;
+  if (sort !== "defaultValue") return flag[sort] ?? null;
+  return flag.defaultValue === undefined ? null : encodeJson(flag.defaultValue);
+}
+
+/** Whether the order is the order of the ids, which sort by the time of creation. */
+export function isIdOrder(sort: string): boolean {
+  return sort === "createdAt" || sort === "id";
+}
 
 export async function listOverrides(
   adapter: Adapter,
@@ -123,7 +133,7 @@ function list<Row extends object, Entity extends { readonly id: string }>(
   query: PageQuery<string>,
   { model, idField, match, toEntity, sortValue, matches, filtered, known }: ListSource<Row, Entity>,
 ): Promise<{ items: Entity[]; page: Page }> {
-  const ordered = query.sort === "createdAt" && known === undefined;
+  const ordered = isIdOrder(query.sort) && known === undefined;
   return readPage({
     query,
     ordered,

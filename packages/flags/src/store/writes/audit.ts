@@ -114,7 +114,7 @@ function toEntry(row: AuditRow): AuditEntry {
   return {
     id: entryId,
     revision: row.revision,
-    at: row.at,
+    at: new Date(row.at),
     action: row.action as AuditAction,
     actor: { type: actorType, id: actorId },
     ...(impersonatedBy !== null && { impersonatedBy }),
