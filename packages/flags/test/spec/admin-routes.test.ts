@@ -27,7 +27,7 @@ describe("guide/flags-http-admin: Flags", () => {
       rolloutPercentage: 50,
     });
     const mango = { name: "Mango", description: "Yellow FRUIT", enabled: false, rolloutPercentage: 5 };
-    await make({ key: `${prefix}-c`, ...mango, organizationId: "label" });
+    await make({ key: `${prefix}-c`, ...mango, defaultValue: "a", organizationId: "label" });
     const ends = async (query: string) => {
       const { status, json } = await send("GET", `/flags?prefix=${prefix}&${query}`);
       expect(status).toBe(200);
@@ -44,7 +44,7 @@ describe("guide/flags-http-admin: Flags", () => {
     for (const sort of ["id", "createdAt"]) expect(await ends(`sort=-${sort}`)).toBe("cba");
     // Flags without the field are last in both directions.
     expect([await ends("sort=description"), await ends("sort=-description")]).toEqual(["cab", "cba"]);
-    expect([await ends("sort=defaultValue"), await ends("sort=-defaultValue")]).toEqual(["abc", "bac"]);
+    expect([await ends("sort=defaultValue"), await ends("sort=-defaultValue")]).toEqual(["cab", "bac"]);
     expect([await ends("sort=rolloutPercentage"), await ends("sort=-rolloutPercentage")]).toEqual([
       "cba",
       "bca",
