@@ -70,6 +70,20 @@ describe("a change by this process", () => {
     expect(bob.memberships?.get("acme")).toEqual({ id: "m1", role: "member" });
   });
 
+  test("that is one of more than 10,000 outdates the verifications that began before the forgotten ones", () => {
+    const { principals, pass } = setUp();
+    const beforeAll = principals.now();
+    pass(1);
+    principals.apply({ kind: "user", id: "ann" });
+    pass(1);
+    const afterAnn = principals.now();
+    for (let at = 0; at < 10_000; at++) principals.apply({ kind: "user", id: `other-${at}` });
+    expect(principals.remember("ann", facts, beforeAll)).toBeUndefined();
+    const bob = { ...facts, caller: { ...facts.caller, user: { id: "bob", email: "b@example.com" } } };
+    expect(principals.remember("bob", { ...bob, credentialId: "token-bob" }, beforeAll)).toBeUndefined();
+    expect(principals.remember("ann", facts, afterAnn)).toBeDefined();
+  });
+
   test("is kept in mind for 15 s, and a verification that takes longer is not remembered", () => {
     const { principals, pass } = setUp();
     const startedAt = principals.now();

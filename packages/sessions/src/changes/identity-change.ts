@@ -27,6 +27,8 @@ export function isIdentityChange(change: RowChange): change is IdentityChange {
 
 /** Longer than the deadline of the session store. A verification that took longer is not remembered. */
 const KEPT_MS = 15_000;
+/** With more, each verification that began before the oldest counts as outdated. */
+const MAX_KEPT = 10_000;
 
 /**
  * A verification that read its rows before a change may end after it. Such a verification must not be remembered, or
@@ -46,8 +48,10 @@ export class RecentChanges {
     this.#changedAtMs.delete(name);
     this.#changedAtMs.set(name, nowMs);
     for (const [oldest, changedAtMs] of this.#changedAtMs) {
-      if (nowMs - changedAtMs <= KEPT_MS) break;
+      const isRecent = nowMs - changedAtMs <= KEPT_MS;
+      if (isRecent && this.#changedAtMs.size <= MAX_KEPT) break;
       this.#changedAtMs.delete(oldest);
+      if (isRecent) this.#unknownAtMs = Math.max(this.#unknownAtMs, changedAtMs);
     }
   }
 

@@ -174,7 +174,8 @@ function laterOf(one: number | undefined, other: number | undefined): number | u
   return one === undefined || other === undefined ? undefined : Math.max(one, other);
 }
 
-function msOf(value: unknown): number | undefined {
+/** Undefined for what is no time. */
+export function msOf(value: unknown): number | undefined {
   const isTime = value instanceof Date || typeof value === "string" || typeof value === "number";
   const ms = isTime ? new Date(value).getTime() : Number.NaN;
   return Number.isFinite(ms) ? ms : undefined;

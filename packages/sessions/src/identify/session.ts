@@ -4,6 +4,7 @@ import { within } from "@halyard/base";
 import { getSession, isAPIError, isStateful } from "better-auth/api";
 import { unavailable } from "./errors.ts";
 import { type HostContext, headersOf, type IdentityRequest } from "./request.ts";
+import { isBanned } from "./session-caller.ts";
 
 /** The signed-in user of a session. */
 export interface SessionUser {
@@ -62,11 +63,13 @@ export async function readSession(
 ): Promise<ReadSession | undefined> {
   const bypassesCache = isAuthoritative && hasSessionStore(request.context);
   const { session: loaded } = request.context;
-  if (loaded && !bypassesCache) return { user: userOf(loaded), validity: undefined };
+  if (loaded && !bypassesCache) {
+    return isBanned(loaded.user, Date.now()) ? undefined : { user: userOf(loaded), validity: undefined };
+  }
   const headers = headersOf(request);
   if (!headers.has("cookie")) return undefined;
   const stored = await askInTime(request, headers, bypassesCache, waitMs());
-  if (stored === undefined) return undefined;
+  if (stored === undefined || isBanned(stored.user, Date.now())) return undefined;
   const isRenewable = !headers.get("cookie")?.includes(dontRememberCookie);
   // A response that sets a cookie differs from the next one.
   const validity = request.responseHeaders.has("set-cookie")
