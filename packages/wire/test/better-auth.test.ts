@@ -262,7 +262,10 @@ test("without a session, no caller is admitted unless anonymous is set, and a wr
   const open = await startWorld({ session: { anonymous: true } });
   const { client } = open.open({});
   await client.connect();
-  expect(JSON.parse((await client.request(Who)).payload.json)).toEqual({ clientId: expect.any(String) });
+  expect(JSON.parse((await client.request(Who)).payload.json)).toEqual({
+    clientId: expect.any(String),
+    address: "127.0.0.1",
+  });
   await expect(open.open({}, "?access_token=wrong").client.connect()).rejects.toMatchObject({
     code: "UNAUTHENTICATED",
   });

@@ -10,6 +10,8 @@ import { NO_POSITION } from "../model/position.ts";
 import { secretsOf } from "../server/evaluation/exposure-tokens.ts";
 import { withHelp } from "../server/help.ts";
 import type { HostContext } from "../server/http/host-request.ts";
+import { WITHOUT_ADDRESS } from "../server/limits/admit.ts";
+import type { LimitPrincipal } from "../server/limits/limits.ts";
 import { ruleFor } from "../server/limits/rules.ts";
 import { loggable } from "../server/metrics/loggable.ts";
 import { rarely } from "../server/metrics/rarely.ts";
@@ -100,13 +102,12 @@ export function liveFlags<Data extends ConnectionData>(router: Router<Data>, aut
   async function subscribe(ctx: RpcContext<typeof Subscribe, Data>): Promise<void> {
     const { service, feed } = await opening;
     const { ws, payload } = ctx;
-    const { sessionId } = ctx.data as { readonly sessionId?: unknown };
+    const { sessionId, userId, address } = ctx.data as CallerData;
     const isUser = typeof sessionId === "string";
-    await countSubscription(
-      service,
-      isUser ? String((ctx.data as { userId?: unknown }).userId) : undefined,
-      ws,
-    );
+    const id = isUser ? String(userId) : address;
+    const principal: LimitPrincipal =
+      typeof id === "string" ? { kind: isUser ? "user" : "address", id } : { kind: "nobody" };
+    await countSubscription(service, principal);
     const input = inputOf(service, payload);
     if (closed.has(ws)) return;
     end(ws);
@@ -215,14 +216,20 @@ function whoOf(session: SessionCaller, sessionToken: string | undefined): LiveCa
   };
 }
 
+/** The fields that `betterAuthSession` gives to connections. */
+interface CallerData {
+  readonly userId?: unknown;
+  readonly sessionId?: unknown;
+  readonly address?: unknown;
+}
+
 /** A subscription costs as much as a bootstrap, so it counts as one. */
 async function countSubscription(
-  { limits, meter }: Service,
-  userId: string | undefined,
-  { clientId }: { readonly clientId: string },
+  { limits, meter, warnOnce }: Service,
+  principal: LimitPrincipal,
 ): Promise<void> {
   if (limits === undefined) return;
-  const principal = { kind: userId === undefined ? "address" : "user", id: userId ?? clientId } as const;
+  if (principal.kind === "nobody") warnOnce(WITHOUT_ADDRESS);
   const rule = ruleFor("bootstrap", principal);
   const verdict = await limits.consume(rule, principal);
   if (verdict.allowed) return;

@@ -7,7 +7,7 @@ import { memoryDatabase, newKey } from "../memory-host.ts";
 import { type LiveHost, livePage, SOON, startLive } from "./kit.ts";
 
 /** A socket without a client, for frames that no client sends. */
-async function openSocket(host: LiveHost, { headers }: Person): Promise<WebSocket> {
+async function openSocket(host: LiveHost, { headers }: Pick<Person, "headers">): Promise<WebSocket> {
   const origin = host.liveUrl.replace("ws:", "http:").replace(/\/$/, "");
   const socket = new WebSocket(host.liveUrl, "halyard.v1.json", { headers, origin });
   onTestFinished(() => socket.terminate());
@@ -77,6 +77,33 @@ describe("guide/flags-live: Errors and troubleshooting", () => {
     page.flags.setContext({ attributes: { plan: "pro" } });
     await vi.waitFor(() => expect(page.text()).toContain("RESOURCE_EXHAUSTED"), SOON);
     expect(page.subscription.state).not.toBe("live");
+  });
+
+  test("anonymous connections from one address have the limit of one address", async () => {
+    const host = await startLive(
+      {
+        database: memoryDatabase(),
+        rateLimit: { enabled: true },
+        flags: { rateLimit: { rules: { "bootstrap-anonymous": { max: 3, windowSeconds: 60 } } } },
+      },
+      { anonymous: true },
+    );
+    const answered = async (address: string) => {
+      const socket = await openSocket(host, { headers: { "x-forwarded-for": address } });
+      const answer = new Promise<{ payload?: { code?: string } }>((resolve) => {
+        socket.on("message", (data) => {
+          const frame = JSON.parse(String(data));
+          if (frame.meta?.correlationId === "1") resolve(frame);
+        });
+      });
+      socket.send(subscribe({ id: 1 }));
+      return (await answer).payload?.code ?? "subscribed";
+    };
+    const answers: string[] = [];
+    for (let at = 0; at < 5; at++) answers.push(await answered("203.0.113.7"));
+    const [yes, no] = ["subscribed", "RESOURCE_EXHAUSTED"];
+    expect(answers).toEqual([yes, yes, yes, no, no]);
+    expect(await answered("203.0.113.8")).toBe(yes);
   });
 
   test("a page that claims an organization it has left keeps no value until its user is a member again", async () => {

@@ -26,11 +26,12 @@ export interface AdmissionOptions<Data extends ConnectionData = ConnectionData> 
   /**
    * Returns the connection's data for an upgrade request. `undefined` or a throw refuses the caller; `{}` admits an
    * anonymous one. The message of a thrown `WsError` with the code `UNAUTHENTICATED` or `PERMISSION_DENIED` is sent to the
-   * client as the close reason; after `UNAVAILABLE` the client tries again. Default: every caller is admitted.
+   * client as the close reason; after `UNAVAILABLE` the client tries again. `address` is that of the socket, such as a
+   * proxy's; undefined where the platform does not tell. Default: every caller is admitted.
    */
   readonly authenticate?: (
     request: Request,
-    credentials: { readonly token: string | undefined },
+    credentials: { readonly token: string | undefined; readonly address: string | undefined },
   ) => Authentication<Data>;
   /** Data of every connection, below the fields that `authenticate` returns. Default: none. */
   readonly data?: AuthenticatedData<Data>;
@@ -55,6 +56,8 @@ export interface AdmissionOptions<Data extends ConnectionData = ConnectionData> 
 /** The parts of an upgrade request that are read here. The web `Request` is created only for the application. */
 export interface Upgrade {
   readonly url: URL;
+  /** The address at the other end of the socket. */
+  readonly address: string | undefined;
   header(name: string): string | null;
   request(): Request;
 }
@@ -132,7 +135,7 @@ export class Admission<Data extends ConnectionData> {
     if (request === undefined) return BAD_REQUEST;
     const token = this.#tokenOf(upgrade, offered, prefix);
     try {
-      const authenticated: unknown = await authenticate(request, { token });
+      const authenticated: unknown = await authenticate(request, { token, address: upgrade.address });
       if (typeof authenticated === "object" && authenticated !== null)
         return {
           kind: "admit",

@@ -6,6 +6,7 @@ import {
   type SessionCaller,
   type SessionChange,
 } from "@halyard/sessions";
+import { addressOf, type HostContext } from "@halyard/sessions/plugin";
 import { WsError } from "../protocol/error.ts";
 import type {
   ConnectionFollower,
@@ -42,6 +43,8 @@ export interface SessionFields {
   readonly organizationRole?: string | undefined;
   /** The id of the admin who acts as this user. */
   readonly impersonatedBy?: string | undefined;
+  /** The network address, by the settings of Better Auth. Only of a caller without a session. */
+  readonly address?: string | undefined;
 }
 
 /** Sessions whose connections may be opening at the same time. */
@@ -72,7 +75,7 @@ export interface BetterAuthSessionOptions<
   readonly bus?: SessionBus | false;
   /** As in `connectSessions`: how many sessions a second are compared in the background. Default 500. */
   readonly lookupsPerSecond?: number;
-  /** Admits requests without a session, with empty data. Default false. */
+  /** Admits requests without a session, with their `address` as the only data. Default false. */
   readonly anonymous?: boolean;
 }
 
@@ -83,7 +86,10 @@ type WithData<Extra extends object, Auth extends AuthInstance> = BetterAuthSessi
 /** What `betterAuthSession` returns, for the option `authenticate`. */
 export interface SessionAuthenticator<Data extends object> {
   /** Finds the session of an upgrade request. */
-  (request: Request, credentials: { readonly token: string | undefined }): Promise<Data | undefined>;
+  (
+    request: Request,
+    credentials: { readonly token: string | undefined; readonly address?: string | undefined },
+  ): Promise<Data | undefined>;
   /** For adapters: follows the connections of a server. */
   readonly follow: FollowConnections;
 }
@@ -134,14 +140,18 @@ export function betterAuthSession(
 
   async function authenticate(
     { headers }: Request,
-    { token }: { readonly token: string | undefined },
+    { token, address }: { readonly token: string | undefined; readonly address?: string | undefined },
   ): Promise<object | undefined> {
     if (!isFollowed) throw notFollowed();
     const caller = await findCaller(auth, { headers, token }).catch((cause: unknown) => {
       throw new WsError("UNAVAILABLE", "The session could not be read.", undefined, { cause });
     });
     // A caller with a token means to be identified, and is never taken for an anonymous visitor.
-    if (caller === undefined) return anonymous && token === undefined ? {} : undefined;
+    if (caller === undefined) {
+      if (!anonymous || token !== undefined) return undefined;
+      const { options: host } = (await auth.$context) as HostContext;
+      return { address: addressOf((name) => headers.get(name), host, address) };
+    }
     const extra = await extraOf?.(caller);
     admitted.set(caller.sessionId, caller);
     for (const oldest of admitted.keys()) {

@@ -57,6 +57,8 @@ export { type BunPubSub, bunPubSub };
 export interface BunServer extends BunPublisher {
   /** Accepts an upgrade; false when it is not possible. */
   upgrade(request: Request, options: { data: BunSocketData; headers: Record<string, string> }): boolean;
+  /** The address at the other end of the socket. */
+  requestIP(request: Request): { readonly address: string } | null;
 }
 
 /** The members of Bun's `ServerWebSocket` that this file uses. */
@@ -243,7 +245,9 @@ function createHandler<Data extends ConnectionData>(
         return new Response(body, { status, headers });
       }
       const header = (name: string): string | null => request.headers.get(name);
-      const verdict = await upgrades.decide({ url, header, request: () => request }, whenLeaving(request));
+      const address = bun.requestIP(request)?.address;
+      const upgrade = { url, address, header, request: () => request };
+      const verdict = await upgrades.decide(upgrade, whenLeaving(request));
       if (verdict === undefined) return new Response(null, { status: 400 });
       if (verdict.kind === "http")
         return new Response(null, { status: verdict.status, headers: verdict.headers });

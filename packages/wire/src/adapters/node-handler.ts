@@ -214,6 +214,7 @@ function toUpgrade(request: IncomingMessage): Upgrade | undefined {
   let webRequest: Request | undefined;
   return {
     url,
+    address: request.socket.remoteAddress,
     header: (name) => {
       const value = headers[name];
       return value === undefined ? null : Array.isArray(value) ? value.join(", ") : value;

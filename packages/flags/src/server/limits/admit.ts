@@ -43,8 +43,9 @@ export async function admit(
 
   // A caller over its limit is refused before its credentials cost a lookup.
   const known = knownPrincipal(identity.lastVerified);
-  const isConsole = isFromConsole(service, headers);
-  const ruleOf = (principal: LimitPrincipal) => (isConsole ? "console" : ruleFor(rateLimit, principal));
+  const isConsole = rateLimit === "admin" && isFromConsole(service, headers);
+  const ruleOf = (principal: LimitPrincipal) =>
+    isConsole && principal.kind === "user" ? "console" : ruleFor(rateLimit, principal);
   if (known !== undefined) {
     const rule = ruleOf(known);
     const verdict = limits.peek(rule, known);

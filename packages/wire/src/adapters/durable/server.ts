@@ -132,6 +132,7 @@ export class DurableServer<Data extends ConnectionData> {
     }
     const verdict = await this.#upgrades.decide({
       url: new URL(request.url),
+      address: undefined,
       header: (name) => request.headers.get(name),
       request: () => request,
     });
