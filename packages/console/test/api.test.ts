@@ -295,6 +295,56 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
     expect((await console_.own("delete-key", { id: made_.json.id }, admin)).status).toBe(404);
   });
 
+  test("who may manage keys lists and deletes everybody's: of users, of organizations and of services", async () => {
+    const eve = await host.person("eve", "admin");
+    const organizationId = await host.organization(eve, "keys-of-acme");
+    const made = await console_.own("create-key", { name: "eve's", actions: ["read"] }, eve);
+    const ofServer = await host.key({ userId: user.id }, ["read"]);
+    const ofAcme = await host.key({ userId: eve.id, organizationId }, ["read"]);
+    const ofService = await host.key({ userId: "service:ci" }, ["read"]);
+    await host.auth.api.createApiKey({ body: { userId: user.id, permissions: { other: ["read"] } } });
+    const { json } = await console_.own("keys", {}, admin);
+    expect(json).not.toHaveProperty("only");
+    const owner = { id: eve.id, name: "eve" };
+    const listed = new Map(json.keys.map((key: { id: string }) => [key.id, key]));
+    expect(listed.get(made.json.id)).toMatchObject({ name: "eve's", owner, isPersonal: true });
+    expect(listed.get(ofServer.id)).toMatchObject({ owner: { id: user.id }, isPersonal: false });
+    expect(listed.get(ofAcme.id)).toMatchObject({ owner: { id: organizationId }, isPersonal: false });
+    expect(listed.get(ofService.id)).toMatchObject({ owner: { id: "service:ci" }, isPersonal: false });
+    expect(json.keys.every(({ actions }: { actions: string[] }) => actions.length > 0)).toBe(true);
+    const list = (headers: Record<string, string>) =>
+      host.call("GET", "/feature-flags/admin/flags", { headers });
+    for (const { id, headers } of [
+      { id: made.json.id, headers: { "x-api-key": made.json.key } },
+      ofServer,
+      ofAcme,
+      ofService,
+    ]) {
+      expect((await list(headers)).status).toBe(200);
+      expect((await console_.own("delete-key", { id }, user)).status).toBe(403);
+      expect((await console_.own("delete-key", { id }, admin)).status).toBe(200);
+      expect((await list(headers)).status).toBe(401);
+    }
+  });
+
+  test("a key ends 90 days after it was made, and its maker can neither change that nor what it may do", async () => {
+    const day = 24 * 3_600_000;
+    const { json } = await console_.own("create-key", { name: "k", actions: ["read"] }, admin);
+    expect(Math.round((Date.parse(json.expiresAt) - Date.now()) / day)).toBe(90);
+    const update = (fields: object) =>
+      host.call("POST", "/api-key/update", { as: admin, body: { keyId: json.id, ...fields } });
+    expect((await update({ permissions: { featureFlag: ["update"] } })).status).toBe(400);
+    expect((await update({ expiresIn: 300 * 24 * 3600 })).status).toBe(200);
+    const { keys } = (await console_.own("keys", {}, admin)).json;
+    expect(keys.find(({ id }: { id: string }) => id === json.id)).toMatchObject({
+      actions: ["read"],
+      expiresAt: json.expiresAt,
+      isPersonal: true,
+    });
+    const short = await console_.own("create-key", { name: "k", actions: ["read"], expiresInDays: 1 }, admin);
+    expect(Math.round((Date.parse(short.json.expiresAt) - Date.now()) / day)).toBe(1);
+  });
+
   test("a body of more than 256 KiB is refused", async () => {
     const body = JSON.stringify({ key: "x".repeat(300 * 1024) });
     const answer = await console_.api("feature-flags/admin/flags", { as: admin, method: "POST", body });
@@ -312,6 +362,71 @@ describe("guide/console: Permissions", () => {
     const refused = await console_.own("create-key", { name: "k", actions: ["read", "update"] }, maker);
     expect([refused.status, refused.json.details]).toEqual([403, { actions: ["update"] }]);
     expect((await console_.own("create-key", { name: "k", actions: ["read"] }, maker)).status).toBe(200);
+  });
+
+  test.each([false, true])(
+    "a key may do what its maker may do now, and ends with a ban or removal of its maker (multiTenant: %s)",
+    async (multiTenant) => {
+      const host = await memoryHost({ flags: { multiTenant } });
+      const console_ = mountConsole(host);
+      const [boss, eve] = [await host.person("boss", "admin"), await host.person("eve", "admin")];
+      const flag = await host.createFlag({ key: "k", name: "N", type: "boolean", organizationId: "" }, boss);
+      const actions = ["read", "update", "audit", "evaluate-as"];
+      const made = await console_.own("create-key", { name: "k", actions }, eve);
+      const headers = { "x-api-key": made.json.key };
+      const statuses = async () => {
+        const body = { description: String(Math.random()) };
+        const change = await host.call("PATCH", `/feature-flags/admin/flags/${flag.json.id}`, {
+          headers,
+          body,
+        });
+        const global = multiTenant ? "?organizationId=" : "";
+        const log = await host.call("GET", `/feature-flags/admin/audit${global}`, { headers });
+        const asBoss = { flagKey: "k", context: { userId: boss.id } };
+        const evaluation = await host.request("/feature-flags/evaluate", asBoss, headers);
+        return [change.status, log.status, evaluation.status];
+      };
+      const as = new Headers(boss.headers);
+      expect(await statuses()).toEqual([200, 200, 200]);
+      await host.auth.api.setRole({ body: { userId: eve.id, role: "user" }, headers: as });
+      expect(await statuses()).toEqual([multiTenant ? 404 : 403, 403, 403]);
+      await host.auth.api.setRole({ body: { userId: eve.id, role: "admin" }, headers: as });
+      expect(await statuses()).toEqual([200, 200, 200]);
+      await host.auth.api.banUser({ body: { userId: eve.id }, headers: as });
+      expect(await statuses()).toEqual([401, 401, 401]);
+      await host.auth.api.unbanUser({ body: { userId: eve.id }, headers: as });
+      expect(await statuses()).toEqual([200, 200, 200]);
+      await host.auth.api.removeUser({ body: { userId: eve.id }, headers: as });
+      expect(await statuses()).toEqual([401, 401, 401]);
+    },
+  );
+
+  test("keys that the key plugin keeps in secondary storage are listed if they were made in the console, which the list says", async () => {
+    const stored = new Map<string, string>();
+    const secondaryStorage = {
+      get: (key: string) => stored.get(key) ?? null,
+      set: (key: string, value: string) => void stored.set(key, value),
+      delete: (key: string) => void stored.delete(key),
+      getAndDelete: (key: string) => {
+        const value = stored.get(key) ?? null;
+        stored.delete(key);
+        return value;
+      },
+      increment: () => 1,
+    };
+    const host = await memoryHost({ secondaryStorage, keysInStorage: true });
+    const console_ = mountConsole(host);
+    const [boss, eve] = [await host.person("boss", "admin"), await host.person("eve", "admin")];
+    expect((await console_.own("keys", {}, boss)).json).toEqual({ keys: [], only: "console" });
+    const made = await console_.own("create-key", { name: "k", actions: ["read"] }, eve);
+    await host.key({ userId: eve.id }, ["read"]);
+    const headers = { "x-api-key": made.json.key };
+    const { json } = await console_.own("keys", {}, boss);
+    expect([json.only, json.keys.map(({ id }: { id: string }) => id)]).toEqual(["console", [made.json.id]]);
+    expect((await host.call("GET", "/feature-flags/admin/flags", { headers })).status).toBe(200);
+    expect((await console_.own("delete-key", { id: made.json.id }, boss)).status).toBe(200);
+    expect((await host.call("GET", "/feature-flags/admin/flags", { headers })).status).toBe(401);
+    expect((await console_.own("keys", {}, boss)).json.keys).toEqual([]);
   });
 
   test("with organizations a user sees the own ones, and an owner only their members and flags", async () => {
@@ -376,5 +491,27 @@ describe("guide/console: Permissions", () => {
     expect(await tally(22, () => host.call("GET", "/feature-flags/admin/flags", { as: first }))).toEqual([
       20, 2,
     ]);
+  });
+
+  test("the limit of the console is for administration by its users: evaluations, events and visitors keep theirs", async () => {
+    const five = { max: 5, windowSeconds: 60 };
+    const rules = { evaluate: five, "events-batch": five, bootstrap: five, admin: five };
+    const host = await memoryHost({ rateLimit: { enabled: true }, flags: { rateLimit: { rules } } });
+    const console_ = mountConsole(host);
+    const [admin, headers] = [await host.person("admin", "admin"), { "x-forwarded-for": "203.0.113.7" }];
+    const passed = async (path: string, body: object, as?: Person) => {
+      const ask = () => console_.api(`feature-flags/${path}`, { as, method: "POST", body, headers });
+      const statuses: number[] = [];
+      for (let at = 0; at < 8; at++) statuses.push((await ask()).status);
+      return statuses.filter((status) => status !== 429).length;
+    };
+    const events = { events: [{ flagKey: "k", event: "e" }] };
+    for (const as of [admin, undefined]) {
+      expect(await passed("evaluate", { flagKey: "k" }, as)).toBe(5);
+      expect(await passed("events/batch", events, as)).toBe(5);
+    }
+    expect(await passed("bootstrap", {}, admin)).toBe(5);
+    expect(await passed("console/session", {}, admin)).toBe(8);
+    expect(await passed("console/session", {})).toBe(5);
   });
 });

@@ -39,18 +39,19 @@ describe.each([
 });
 
 test("an event whose sender cannot be looked up fails with the same code on both paths", async () => {
-  const host = await memoryHost();
-  const wrapped = await wrapHost(host);
-  const { headers } = await host.key({ userId: (await host.person("ada")).id }, ["read"]);
-  // Puts the key into the principal cache, without its owner.
-  const health = new Request(`${host.origin}/api/auth/feature-flags/health`, { headers });
-  await wrapped.auth.handler(health);
-  host.db.exec('alter table "user" rename to "elsewhere"');
+  const host = await memoryHost({ flags: { multiTenant: true } });
+  const wrapped = await wrapHost(host, { flags: { multiTenant: true } });
+  const ada = await host.person("ada");
+  await host.organization(ada, "acme");
+  const headers = { ...ada.headers, origin: host.origin };
+  // Puts the user into the principal cache, without the membership.
+  await wrapped.auth.handler(new Request(`${host.origin}/api/auth/feature-flags/metrics`, { headers }));
+  host.db.exec("alter table member rename to elsewhere");
   const event = { flagKey: "k", event: "e" };
   const fast = await wrapped.ask("events", event, headers);
   const ordinary = await host.call("POST", "/feature-flags/events", { body: event, headers });
-  expect([fast.isFast, fast.status, fast.json["code"]]).toEqual([true, 500, "STORAGE_ERROR"]);
-  expect([ordinary.status, ordinary.json.code]).toEqual([500, "STORAGE_ERROR"]);
+  expect([fast.isFast, fast.status, fast.json["code"]]).toEqual([true, 503, "STORAGE_ERROR"]);
+  expect([ordinary.status, ordinary.json.code]).toEqual([503, "STORAGE_ERROR"]);
 });
 
 test("an event that describes its sender is answered without Better Auth, and one that names a user is not", async () => {

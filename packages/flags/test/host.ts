@@ -27,6 +27,8 @@ export interface HostOptions {
   readonly cookieCache?: boolean;
   /** Lets an API key act as a session of its owner (`enableSessionForAPIKeys`). */
   readonly keysAreSessions?: boolean;
+  /** Keeps API keys in secondary storage and not in the database. */
+  readonly keysInStorage?: boolean;
   /** Better Auth's option `rateLimit`. */
   readonly rateLimit?: BetterAuthOptions["rateLimit"];
   readonly secondaryStorage?: BetterAuthOptions["secondaryStorage"];
@@ -70,8 +72,12 @@ export const PASSWORD = "correct horse battery";
 
 /** The type is inferred, because tests check the type of `auth.api` that users get. */
 function createAuth(baseURL: string, options: HostOptions, plugin: ReturnType<typeof featureFlags>) {
-  const { database, cookieCache = false, keysAreSessions = false, log } = options;
-  const keys = { rateLimit: { enabled: false }, enableSessionForAPIKeys: keysAreSessions };
+  const { database, cookieCache = false, keysAreSessions = false, keysInStorage = false, log } = options;
+  const keys = {
+    rateLimit: { enabled: false },
+    enableSessionForAPIKeys: keysAreSessions,
+    ...(keysInStorage && { storage: "secondary-storage" as const }),
+  };
   return betterAuth({
     baseURL,
     database,
@@ -122,6 +128,13 @@ async function createPlugin({ flags = {}, bounds }: HostOptions) {
 
 export type Auth = ReturnType<typeof createAuth>;
 
+export interface KeyOwner {
+  readonly userId: string;
+  readonly organizationId?: string;
+  /** Whether the user makes it in the console. */
+  readonly isPersonal?: boolean;
+}
+
 export interface Host {
   readonly auth: Auth;
   readonly origin: string;
@@ -137,8 +150,8 @@ export interface Host {
   organization(owner: Person, name: string): Promise<string>;
   /** Adds a member, in whose session the organization is active. */
   join(person: Person, organizationId: string, role?: string): Promise<void>;
-  /** Creates an API key of a user or an organization, and returns its headers. */
-  key(owner: { userId: string; organizationId?: string }, actions: readonly string[]): Promise<Person>;
+  /** Creates an API key of a user or an organization, as server code or as the user in the console, and returns its headers. */
+  key(owner: KeyOwner, actions: readonly string[]): Promise<Person>;
   close(): Promise<void>;
 }
 
@@ -201,11 +214,14 @@ export async function startHost(options: HostOptions): Promise<Host> {
       await auth.api.addMember({ body: { userId: person.id, organizationId, role: role as "member" } });
       await activate(person, organizationId);
     },
-    async key({ userId, organizationId }, actions) {
+    async key({ userId, organizationId, isPersonal = false }, actions) {
       const { id, key } = await auth.api.createApiKey({
         body: {
           userId,
-          permissions: { featureFlag: [...actions] },
+          permissions: {
+            featureFlag: [...actions],
+            ...(isPersonal && { featureFlagPersonalUntil: [String(Date.UTC(2100, 0, 1))] }),
+          },
           ...(organizationId !== undefined && { configId: "organization", organizationId }),
         },
       });

@@ -203,6 +203,8 @@ export interface MatrixCaller {
   readonly as?: Person;
   /** Whether Better Auth has ended the session. */
   readonly isSignedOut?: boolean;
+  /** Whether the API key has ended, because its owner was banned or removed. */
+  readonly hasEnded?: boolean;
   /** The actions granted by the role in the application. */
   readonly everywhere: readonly FlagAction[];
   /** The actions granted in each organization. The caller does not belong to organizations that are not listed. */
@@ -266,6 +268,29 @@ async function textOf(response: Response): Promise<string> {
 }
 
 export const OK = 200;
+/** Operations that answer every caller. */
+const WITHOUT_CALLER: ReadonlySet<RouteName> = new Set([
+  "getFeatureFlagsHealth",
+  "getFeatureFlagsReadiness",
+  "runFeatureFlagsConsoleRoute",
+]);
+
+/** Lets the owners of API keys lose what the names of their roles say. */
+export async function endOwners(
+  { auth }: Host,
+  root: Person,
+  { banned, removed }: { readonly banned: readonly Person[]; readonly removed: readonly Person[] },
+): Promise<void> {
+  const headers = new Headers(root.headers);
+  for (const { id } of banned) await auth.api.banUser({ body: { userId: id }, headers });
+  for (const { id } of removed) await auth.api.removeUser({ body: { userId: id }, headers });
+}
+
+/** Gives a user another role in the application. */
+export async function demote({ auth }: Host, root: Person, userId: string, role: string): Promise<void> {
+  // The types permit only the built-in roles.
+  await auth.api.setRole({ body: { userId, role: role as "user" }, headers: new Headers(root.headers) });
+}
 
 /** The expected status; `OK` stands for every success. */
 export function expectedStatus(
@@ -276,6 +301,8 @@ export function expectedStatus(
 ): number {
   const { action } = ROUTES[name];
   const { target } = RECIPES[name];
+  // A caller who means to be identified is never taken for an anonymous visitor.
+  if (caller.hasEnded === true && !WITHOUT_CALLER.has(name)) return 401;
   if (name === "evaluateOfrepFlagRoute") {
     // OFREP requires 404 for a flag that the caller may not see.
     const isSeen = [undefined, "", caller.home].includes(

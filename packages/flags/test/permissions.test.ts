@@ -216,6 +216,20 @@ describe("permissions", () => {
     expect((await evaluate({ flagKey: "k", context: { userId: "other" } }, admin)).status).toBe(403);
   });
 
+  test("a user who was banned by SQL has no session any more", async () => {
+    const { db, person, evaluate, call, auth } = await memoryHost();
+    const admin = await person("admin", "admin");
+    await auth.api.createFeatureFlag({ body: flag({ key: "b", enabled: true }) });
+    const whose = async () =>
+      (await evaluate({ flagKey: "b", contextInResponse: true }, admin)).json.context.userId;
+    expect(await whose()).toBe(admin.id);
+    db.prepare("update user set banned = 1 where id = ?").run(admin.id);
+    expect(await whose()).toBeUndefined();
+    expect((await call("GET", "/feature-flags/admin/flags", { as: admin })).status).toBe(401);
+    db.prepare("update user set banExpires = ? where id = ?").run(new Date(0).toISOString(), admin.id);
+    expect(await whose()).toBe(admin.id);
+  });
+
   test("a forged or expired session is not authenticated", async () => {
     const { person, createFlag, db } = await memoryHost();
     const admin = await person("admin", "admin");

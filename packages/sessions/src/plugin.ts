@@ -3,12 +3,22 @@
 export { type ChangeHooks, changeHooks } from "./changes/change-hooks.ts";
 export type { RowChange } from "./changes/identity-change.ts";
 export { watchIdentityWrites } from "./changes/watched-writes.ts";
+export { addressOf } from "./identify/address.ts";
 export type { Caller, Principal } from "./identify/caller.ts";
 export type { ReadHeader } from "./identify/credentials.ts";
 export { IdentityError, type IdentityProblem } from "./identify/errors.ts";
 export { isHarmlessPlugin } from "./identify/harmless-plugins.ts";
 export { createIdentities, type Identities, type IdentityOptions } from "./identify/identities.ts";
-export { KEY_HEADER, type ServerKey } from "./identify/keys.ts";
+export type { KeyOwner } from "./identify/key-owner.ts";
+export {
+  findKey,
+  KEY_HEADER,
+  permissionsOn,
+  personalPermissions,
+  personalUntil,
+  type ServerKey,
+  type StoredKey,
+} from "./identify/keys.ts";
 export { type KnownCaller, type KnownTies, recallCaller } from "./identify/known-caller.ts";
 export type { LookupGuard } from "./identify/lookup-guard.ts";
 export { hasOrganizations, isPossibleId, organizationsUnavailable } from "./identify/organizations.ts";

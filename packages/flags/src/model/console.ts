@@ -272,6 +272,10 @@ export type ConsoleKey = {
   readonly start?: string;
   /** The actions on flags that the key grants. */
   readonly actions: readonly FlagAction[];
+  /** Whose the key is: the id of a user or an organization, or `service:<name>`; with the name of a user. */
+  readonly owner: { readonly id: string; readonly name?: string };
+  /** Whether it was made in the console: then it grants at most what its owner may do. */
+  readonly isPersonal: boolean;
   /** Whether the key can be used. */
   readonly enabled: boolean;
   /** ISO 8601. */
@@ -281,15 +285,23 @@ export type ConsoleKey = {
   /** ISO 8601. Absent if the key was not used. */
   readonly lastUsedAt?: string;
 };
-/** `POST feature-flags/console/keys` with `{}`: the user's own keys for flags. Needs `keys` on global flags. */
-export type KeysResponse = { readonly keys: readonly ConsoleKey[] };
+/** `POST feature-flags/console/keys` with `{}`: everybody's keys for flags, newest first. Needs `keys` on global flags. */
+export type KeysResponse = {
+  /** The keys. */
+  readonly keys: readonly ConsoleKey[];
+  /**
+   * Present if there may be others. `newest`: only the newest 1,000 are listed. `console`: the key plugin keeps keys in
+   * secondary storage, which cannot be searched, so only those made in the console are listed.
+   */
+  readonly only?: "newest" | "console";
+};
 /** `POST feature-flags/console/create-key`. `actions` must be a subset of the user's own. Needs `keys`. */
 export type CreateKeyRequest = {
   /** The name of the key. */
   readonly name: string;
   /** The actions on flags that the key grants. */
   readonly actions: readonly FlagAction[];
-  /** 1 to 365. Default: the key does not expire. */
+  /** 1 to 365. Default 90. */
   readonly expiresInDays?: number;
 };
 /** The new key, with its secret. */
@@ -297,7 +309,7 @@ export type CreateKeyResponse = ConsoleKey & {
   /** The secret. It cannot be read again. */
   readonly key: string;
 };
-/** `POST feature-flags/console/delete-key`. Needs `keys`. */
+/** `POST feature-flags/console/delete-key`: deletes anybody's key for flags. Needs `keys` on global flags. */
 export type DeleteKeyRequest = { readonly id: string };
 
 /** What each operation of the console returns, by the last part of its path. */
@@ -324,7 +336,7 @@ export type ConsoleAnswers = {
   readonly "export-audit": ExportAuditResponse;
   /** The processes that serve the flags. */
   readonly processes: ProcessesResponse;
-  /** The user's own API keys. */
+  /** Everybody's API keys for flags. */
   readonly keys: KeysResponse;
   /** The new key. */
   readonly "create-key": CreateKeyResponse;

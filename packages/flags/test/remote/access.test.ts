@@ -115,6 +115,40 @@ describe("guide/flags-remote: A revoked key", () => {
     expect(kept.remote.flags.state).toBe("live");
   });
 
+  test("a key whose owner is banned, removed or demoted loses its connection within 2 s, in both modes", async () => {
+    for (const multiTenant of [false, true]) {
+      const host = await memoryHost({ flags: { multiTenant } });
+      const { url } = await serveDefinitions(host.auth);
+      const start = async (name: string, isPersonal: boolean) => {
+        const owner = await host.person(`${name}-${isPersonal}`, "admin");
+        const { key } = await newApiKey(host, { userId: owner.id, isPersonal });
+        const remote = startRemote({ url, key });
+        await remote.flags.ready;
+        return { id: owner.id, remote };
+      };
+      const update = (id: string, fields: object) =>
+        host.adapter.update({ model: "user", where: [{ field: "id", value: id }], update: fields });
+      const ends = [
+        { lost: await start("banned", false), by: (id: string) => update(id, { banned: true }) },
+        { lost: await start("banned", true), by: (id: string) => update(id, { banned: true }) },
+        {
+          lost: await start("removed", true),
+          by: (id: string) => host.adapter.delete({ model: "user", where: [{ field: "id", value: id }] }),
+        },
+        { lost: await start("demoted", true), by: (id: string) => update(id, { role: "user" }) },
+      ];
+      const service = await newApiKey(host, { userId: "service:worker" });
+      const kept = startRemote({ url, key: service.key });
+      await kept.flags.ready;
+      await Promise.all(ends.map(({ lost, by }) => by(lost.id)));
+      const closed = ends.map(({ lost }) =>
+        expect.poll(() => lost.remote.flags.state, { timeout: 2_000, interval: 20 }).toBe("closed"),
+      );
+      await Promise.all(closed);
+      expect(kept.flags.state).toBe("live");
+    }
+  });
+
   test("a key that cannot be checked does not keep the connection of a revoked one open", async () => {
     let throwsFor: string | undefined;
     const host = await memoryHost({

@@ -7,7 +7,7 @@ import { createRemoteFlags, type RemoteFlags, type RemoteFlagsOptions } from "@h
 import { type ServerHandle, serve } from "@halyard/wire/node";
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
-import type { Auth, Host, Person } from "../host.ts";
+import type { Auth, Host, KeyOwner, Person } from "../host.ts";
 
 export const NEEDED = ["read", "evaluate-as"];
 
@@ -34,7 +34,7 @@ export async function serveDefinitions(auth: Auth, port = 0): Promise<Definition
 /** The text of an API key of a person or an organization. */
 export async function newApiKey(
   host: Host,
-  owner: { userId: string; organizationId?: string },
+  owner: KeyOwner,
   actions: readonly string[] = NEEDED,
 ): Promise<{ readonly id: string; readonly key: string }> {
   const made = await host.key(owner, actions);

@@ -98,4 +98,88 @@ describe("guide/flags-permissions: API keys", () => {
       "not_found",
     );
   });
+
+  test("with multiTenant, a key with evaluate-as evaluates global flags as any user, whoever owns it", async () => {
+    const { auth, person, organization, key, call, request } = await memoryHost({
+      flags: { multiTenant: true },
+    });
+    const [owner, stranger] = [await person("owner"), await person("stranger")];
+    const acme = await organization(owner, "acme");
+    await auth.api.createFeatureFlag({ body: { key: "g", name: "G", type: "boolean", organizationId: "" } });
+    const evaluate = (as: Person, organizationId?: string) => {
+      const context = { userId: "u1", ...(organizationId !== undefined && { organizationId }) };
+      return request("/feature-flags/evaluate", { flagKey: "g", context }, as.headers);
+    };
+    const list = (as: Person, query = "") => call("GET", `/feature-flags/admin/flags${query}`, { as });
+    for (const { id } of [owner, stranger]) {
+      const as = await key({ userId: id }, ["read", "evaluate-as"]);
+      const answer = await evaluate(as);
+      expect([answer.status, answer.json.reason]).toEqual([200, "disabled"]);
+      const refused = await list(as, "?organizationId=");
+      expect([refused.status, refused.json.message]).toEqual([
+        403,
+        expect.stringContaining("in those of its owner"),
+      ]);
+      expect((await list(as)).json.details.issues).toEqual([
+        { path: "organizationId", message: "is required, because no organization owns the API key" },
+      ]);
+    }
+    const [ofOwner, ofStranger] = [
+      await key({ userId: owner.id }, ["read", "evaluate-as"]),
+      await key({ userId: stranger.id }, ["read", "evaluate-as"]),
+    ];
+    expect((await evaluate(ofOwner, acme)).status).toBe(200);
+    expect((await list(ofOwner, `?organizationId=${acme}`)).status).toBe(200);
+    const foreign = await evaluate(ofStranger, acme);
+    expect([foreign.status, foreign.json.message]).toEqual([
+      403,
+      expect.stringContaining("in those of its owner"),
+    ]);
+    const readOnly = await evaluate(await key({ userId: owner.id }, ["read"]));
+    expect([readOnly.status, readOnly.json.message]).toEqual([
+      403,
+      expect.stringContaining('The API key lacks featureFlag: ["evaluate-as"].'),
+    ]);
+  });
+
+  test("with multiTenant, a key for a service has its actions on the global flags and in every organization", async () => {
+    const { auth, person, organization, key, call, evaluate } = await memoryHost({
+      flags: { multiTenant: true },
+    });
+    const acme = await organization(await person("owner"), "acme");
+    for (const organizationId of ["", acme])
+      await auth.api.createFeatureFlag({
+        body: { key: `of-${organizationId}`, name: "N", type: "boolean", organizationId },
+      });
+    const as = await key({ userId: "service:billing" }, ["read", "evaluate-as"]);
+    const { json } = await call("GET", "/feature-flags/admin/flags", { as });
+    expect(json.flags.map((one: { key: string }) => one.key).sort()).toEqual(["of-", `of-${acme}`]);
+    const context = { userId: "u1", organizationId: acme };
+    expect((await evaluate({ flagKey: `of-${acme}`, context }, as)).json.reason).toBe("disabled");
+    expect(
+      (await call("PATCH", `/feature-flags/admin/flags/key:of-`, { as, body: { name: "M" } })).status,
+    ).toBe(403);
+  });
+
+  test("a key that a person made sees server-only flags and claims trusted attributes while the person may", async () => {
+    const { auth, person, key, evaluate } = await memoryHost({});
+    const [root, maker] = [await person("root", "admin"), await person("maker", "admin")];
+    await auth.api.createFeatureFlag({
+      body: { key: "s", name: "S", type: "boolean", enabled: true, visibility: "server" },
+    });
+    const as = await key({ userId: maker.id, isPersonal: true }, ["read", "evaluate-as"]);
+    const ofServer = await key({ userId: maker.id }, []);
+    const claim = { flagKey: "s", context: { user: { plan: "pro" } } };
+    const answers = async () => {
+      const [seen, claimed] = [await evaluate({ flagKey: "s" }, as), await evaluate(claim, as)];
+      return [seen.json.reason, claimed.status];
+    };
+    expect(await answers()).toEqual(["default", 200]);
+    await auth.api.setRole({
+      body: { userId: maker.id, role: "user" },
+      headers: new Headers(root.headers),
+    });
+    expect(await answers()).toEqual(["not_found", 403]);
+    expect((await evaluate({ flagKey: "s" }, ofServer)).json.reason).toBe("default");
+  });
 });

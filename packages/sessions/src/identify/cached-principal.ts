@@ -20,9 +20,6 @@ export interface PrincipalFacts {
   readonly validUntilMs: number;
 }
 
-/** `unclear`: the owner's id exists as a user and as an organization, or as neither. */
-export type KeyOwner = "user" | "organization" | "unclear";
-
 export class CachedPrincipal {
   readonly cacheKey: string;
   readonly credentialId: string;
@@ -36,7 +33,6 @@ export class CachedPrincipal {
   readonly changedAtMs: number | undefined;
   /** By organization; undefined until one is known. An organization that is missing here may still have the user as a member. */
   memberships: Map<string, CachedMembership> | undefined;
-  keyOwner: KeyOwner | undefined;
   /** The session, from the first request on that used this entry. */
   session: LiveSession | undefined;
   /** The reading of the session that says what was verified. */

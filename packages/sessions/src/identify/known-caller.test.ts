@@ -3,6 +3,7 @@ import { createMemoryStore } from "../../test/memory-store.ts";
 import type { CachedPrincipal } from "./cached-principal.ts";
 import type { Principal } from "./caller.ts";
 import type { Identities } from "./identities.ts";
+import type { KeyOwner } from "./key-owner.ts";
 import { recallCaller } from "./known-caller.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 
@@ -61,7 +62,11 @@ const user = (activeOrganizationId?: string): Principal => ({
     ...(activeOrganizationId && { activeOrganizationId }),
   },
 });
-const key: Principal = { kind: "key", key: { id: "k1", actions: ["read"], ownerId: "owner" } };
+const USER = { kind: "user", user: { id: "owner", email: "o@example.com" } } as const;
+const key = (owner: KeyOwner): Principal => ({
+  kind: "key",
+  key: { id: "k1", actions: ["read"], ownerId: "owner", owner, isPersonal: false },
+});
 
 describe("a request whose caller is known", () => {
   test("is an anonymous visitor's without credentials, who belongs to no organization", async () => {
@@ -123,20 +128,18 @@ describe("the organizations of a user that need no query", () => {
 
 describe("the organizations of an API key that need no query", () => {
   test.each([
-    ["are unknown until its owner is", undefined, ["unknown", undefined, undefined]],
-    ["are the one that owns it", "organization", ["owner", {}, undefined]],
-    ["are those of the user who owns it, without the user's role", "user", [undefined, undefined, {}]],
-    ["are none when the owner's id is ambiguous", "unclear", [undefined, undefined, undefined]],
+    ["are the one that owns it", { kind: "organization" }, ["owner", {}, undefined]],
+    ["are those of the user who owns it, without the user's role", USER, [undefined, undefined, {}]],
+    ["are none when it belongs to no person", { kind: "service" }, [undefined, undefined, undefined]],
+    ["are none when the owner's id is ambiguous", { kind: "unclear" }, [undefined, undefined, undefined]],
   ] as const)("%s", async (_what, owner, expected) => {
-    const at = setUp(key);
+    const at = setUp(key(owner));
     at.principal.addMembership("acme", { id: "m1", role: "admin" });
-    at.principal.keyOwner = owner;
     expect(await at.ties("owner", "acme")).toEqual(expected);
   });
 
   test("are none of a user without memberships", async () => {
-    const at = setUp(key);
-    at.principal.keyOwner = "user";
+    const at = setUp(key(USER));
     expect(await at.ties("owner", "acme")).toEqual([undefined, undefined, undefined]);
   });
 });

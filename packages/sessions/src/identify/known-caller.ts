@@ -59,7 +59,7 @@ function callerOf({ principal, isStale }: RecalledPrincipal): KnownCaller {
   return { caller: principal.caller, ties: tiesOf(principal), isStale, principal };
 }
 
-function tiesOf({ caller, memberships, keyOwner }: CachedPrincipal): KnownTies {
+function tiesOf({ caller, memberships }: CachedPrincipal): KnownTies {
   if (caller.kind === "user") {
     const active = caller.user.activeOrganizationId;
     // The usual case on hosts without organizations.
@@ -69,12 +69,13 @@ function tiesOf({ caller, memberships, keyOwner }: CachedPrincipal): KnownTies {
       tieTo: (organizationId) => memberships?.get(organizationId),
     };
   }
-  const { ownerId } = caller.key;
+  const { ownerId, owner } = caller.key;
+  const isOrganization = owner.kind === "organization";
   return {
-    home: keyOwner === undefined ? "unknown" : keyOwner === "organization" ? ownerId : undefined,
+    home: isOrganization ? ownerId : undefined,
     tieTo(organizationId) {
-      if (keyOwner === "organization") return organizationId === ownerId ? {} : undefined;
-      return keyOwner === "user" && memberships?.has(organizationId) ? {} : undefined;
+      if (isOrganization) return organizationId === ownerId ? {} : undefined;
+      return owner.kind === "user" && memberships?.has(organizationId) ? {} : undefined;
     },
   };
 }

@@ -51,8 +51,7 @@ function setUp({ isWatched = true, maxPrincipals }: { isWatched?: boolean; maxPr
         hasTimes,
       ) as CachedPrincipal;
     },
-    useKey: (id: string, ownerId: string) =>
-      verify(id, { kind: "key", key: { id, actions: [], ownerId } }, id) as CachedPrincipal,
+    useKey: (id: string, ownerId: string) => verify(id, keyOf(id, ownerId), id) as CachedPrincipal,
     /** Those of the callers that are recalled. */
     recalled: async (...names: string[]) => {
       const found = await Promise.all(names.map((name) => principals.recall(name)));
@@ -60,6 +59,11 @@ function setUp({ isWatched = true, maxPrincipals }: { isWatched?: boolean; maxPr
     },
   };
 }
+
+const keyOf = (id: string, ownerId: string): Principal => ({
+  kind: "key",
+  key: { id, actions: [], ownerId, owner: { kind: "organization" }, isPersonal: false },
+});
 
 const CHANGES: readonly (readonly [string, IdentityChange])[] = [
   ["the session, by its token", { kind: "session", id: "token-ann" }],
@@ -127,7 +131,7 @@ describe("a change", () => {
     const startedAtMs = principals.now();
     pass(10);
     principals.apply({ kind: "organization", id: "acme" });
-    const key: Principal = { kind: "key", key: { id: "k1", actions: [], ownerId: "acme" } };
+    const key = keyOf("k1", "acme");
     expect(verify("k1", key, "k1", startedAtMs)).toBeUndefined();
   });
 

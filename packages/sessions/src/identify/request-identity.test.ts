@@ -67,7 +67,8 @@ describe("the caller of a request", () => {
   test("is the API key rather than the session, with the actions it grants", async () => {
     grantKey();
     await host.ask({ ...cookie, ...KEY }, async (identity) => {
-      const key = { id: "k1", actions: ["read"], ownerId: host.userId };
+      const owner = { kind: "user", user: { id: host.userId, email: "ann@example.com", role: "user" } };
+      const key = { id: "k1", actions: ["read"], ownerId: host.userId, owner, isPersonal: false };
       expect(await identity.evaluator()).toEqual({ kind: "key", key });
       expect(await identity.administrator()).toEqual({ kind: "key", key });
     });
@@ -81,6 +82,17 @@ describe("the caller of a request", () => {
     });
   });
 
+  test("is none while the user is banned, whatever code banned the user", async () => {
+    Object.assign(host.row("user"), { banned: true, banExpires: new Date(Date.now() + 60_000) });
+    const ask = () => host.ask(cookie, (identity) => identity.evaluator());
+    expect(await ask()).toEqual(ANONYMOUS);
+    await host.ask(cookie, async (identity) => {
+      await expect(identity.administrator()).rejects.toMatchObject(NOT_SIGNED_IN);
+    });
+    Object.assign(host.row("user"), { banExpires: new Date(0) });
+    expect(await ask()).toMatchObject({ kind: "user" });
+  });
+
   test("is confirmed by the session store, and is no longer known when the session has ended", async () => {
     await host.ask(cookie, async (identity) => {
       const caller = await identity.evaluator();
@@ -92,7 +104,11 @@ describe("the caller of a request", () => {
       await expect(identity.confirm(caller)).rejects.toMatchObject(NOT_SIGNED_IN);
       breakSessions();
       await expect(identity.confirmIfKnown(caller)).rejects.toMatchObject(UNAVAILABLE);
-      const key = { kind: "key" as const, key: { id: "k1", actions: [], ownerId: host.userId } };
+      const owner = { kind: "organization" } as const;
+      const key = {
+        kind: "key" as const,
+        key: { id: "k1", actions: [], ownerId: "acme", owner, isPersonal: false },
+      };
       expect(await identity.confirm(key)).toBe(key);
     });
   });

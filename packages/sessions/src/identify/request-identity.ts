@@ -1,10 +1,10 @@
 /** Who makes one request: found out once, for its rate limit, its operation and its response. */
-import type { CachedPrincipal, KeyOwner, PrincipalFacts } from "./cached-principal.ts";
+import type { CachedPrincipal, PrincipalFacts } from "./cached-principal.ts";
 import type { Caller, Client, Principal } from "./caller.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
 import { IdentityError } from "./errors.ts";
 import type { Identities } from "./identities.ts";
-import { readKey, type ServerKey } from "./keys.ts";
+import { readKey } from "./keys.ts";
 import type { KnownCaller, OrganizationTie } from "./known-caller.ts";
 import type { LookupGuard } from "./lookup-guard.ts";
 import { mayExist, organizationExists, organizationsUnavailable, readMembership } from "./organizations.ts";
@@ -100,18 +100,24 @@ export class RequestIdentity {
       const role = await this.roleIn(caller.user.id, organizationId);
       return role === undefined ? undefined : { role };
     }
-    const { ownerId } = caller.key;
-    const owner = await this.#ownerOf(caller.key);
-    if (owner === "organization") return ownerId === organizationId ? {} : undefined;
-    // A user's key belongs to the user's organizations, with its own permissions instead of the user's role.
-    if (owner === "user" && (await this.roleIn(ownerId, organizationId)) !== undefined) return {};
-    return undefined;
+    const { ownerId, owner } = caller.key;
+    switch (owner.kind) {
+      case "organization":
+        return ownerId === organizationId ? {} : undefined;
+      case "user":
+        // The key has its own permissions instead of the user's role.
+        return (await this.roleIn(ownerId, organizationId)) === undefined ? undefined : {};
+      case "service":
+        return (await this.organizationExists(organizationId)) ? {} : undefined;
+      case "unclear":
+        return undefined;
+    }
   }
 
   /** The organization a request acts on when it names none. */
   async homeOf(caller: Principal): Promise<string | undefined> {
     if (caller.kind === "key") {
-      return (await this.#ownerOf(caller.key)) === "organization" ? caller.key.ownerId : undefined;
+      return caller.key.owner.kind === "organization" ? caller.key.ownerId : undefined;
     }
     const active = caller.user.activeOrganizationId;
     // A session keeps its active organization when the user is removed from it.
@@ -253,23 +259,6 @@ export class RequestIdentity {
       principals.addMembership(principal, organizationId, { id, role }, startedAtMs);
     }
     return role;
-  }
-
-  /**
-   * The key plugin does not say whether a key belongs to a user or to an organization. Where ids are serial numbers both
-   * may have the same one, and the key then belongs to neither.
-   */
-  async #ownerOf({ ownerId }: ServerKey): Promise<KeyOwner> {
-    const principal = this.#principal;
-    if (principal?.keyOwner !== undefined) return principal.keyOwner;
-    const [isOrganization, user] = await Promise.all([
-      this.organizationExists(ownerId),
-      this.#request.context.internalAdapter.findUserById(ownerId),
-    ]);
-    const isUser = user !== null;
-    const owner = isOrganization === isUser ? "unclear" : isOrganization ? "organization" : "user";
-    if (principal?.caller.kind === "key") principal.keyOwner = owner;
-    return owner;
   }
 }
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { remember, startHost } from "../../test/endpoint-host.ts";
+import type { KeyOwner } from "./key-owner.ts";
 import { type KnownCaller, recallCaller } from "./known-caller.ts";
 import { RequestIdentity } from "./request-identity.ts";
 
@@ -18,10 +19,14 @@ const recall = async (headers: Record<string, string>) =>
 
 describe("the organizations of a caller", () => {
   const user = () => ({ kind: "user" as const, user: { id: host.userId, email: "ann@example.com" } });
-  const key = (ownerId = host.userId) => ({
+  const key = (
+    ownerId = host.userId,
+    owner: KeyOwner = { kind: "user", user: { id: ownerId, email: "ann@example.com" } },
+  ) => ({
     kind: "key" as const,
-    key: { id: "k1", actions: ["read"], ownerId },
+    key: { id: "k1", actions: ["read"], ownerId, owner, isPersonal: false },
   });
+  const ORGANIZATION = { kind: "organization" } as const;
   /** How many organizations and members were read since the last call. */
   const reads = () => {
     const count = host.queries.mock.calls.filter(([{ model }]) => ["member", "organization"].includes(model));
@@ -72,20 +77,32 @@ describe("the organizations of a caller", () => {
 
   test("are the one that owns an API key", async () => {
     await host.ask(KEY, async (identity) => {
-      expect(await identity.tieTo(key("acme"), "acme")).toEqual({});
-      expect(await identity.tieTo(key("acme"), "other")).toBeUndefined();
-      expect(await identity.homeOf(key("acme"))).toBe("acme");
+      expect(await identity.tieTo(key("acme", ORGANIZATION), "acme")).toEqual({});
+      expect(await identity.tieTo(key("acme", ORGANIZATION), "other")).toBeUndefined();
+      expect(await identity.homeOf(key("acme", ORGANIZATION))).toBe("acme");
     });
   });
 
-  test("are none of an API key whose owner's id is that of a user and of an organization, or of neither", async () => {
+  test("are none of an API key whose owner's id is that of a user and of an organization", async () => {
     host.tables["organization"]?.push({ id: host.userId, name: "Same id", slug: "same" });
+    const permissions = { flags: ["read"] };
+    host.keys.set("secret", { valid: true, key: { id: "k1", referenceId: host.userId, permissions } });
     await host.ask(KEY, async (identity) => {
-      for (const ownerId of [host.userId, "missing"]) {
-        expect(await identity.tieTo(key(ownerId), "acme")).toBeUndefined();
-        expect(await identity.tieTo(key(ownerId), ownerId)).toBeUndefined();
-        expect(await identity.homeOf(key(ownerId))).toBeUndefined();
-      }
+      const caller = await identity.administrator();
+      if (caller.kind !== "key") throw new Error("The key was not found.");
+      expect(caller.key.owner).toEqual({ kind: "unclear" });
+      expect(await identity.tieTo(caller, "acme")).toBeUndefined();
+      expect(await identity.tieTo(caller, host.userId)).toBeUndefined();
+      expect(await identity.homeOf(caller)).toBeUndefined();
+    });
+  });
+
+  test("are all that exist of an API key that belongs to no person", async () => {
+    await host.ask(KEY, async (identity) => {
+      const service = key("service:billing", { kind: "service" });
+      expect(await identity.tieTo(service, "acme")).toEqual({});
+      expect(await identity.tieTo(service, "other")).toBeUndefined();
+      expect(await identity.homeOf(service)).toBeUndefined();
     });
   });
 
@@ -142,7 +159,7 @@ describe("the organizations of a caller", () => {
   test("of an API key say nothing about those of a user's session", async () => {
     await host.ask(cookie, async (identity) => {
       await remember(identity);
-      expect(await identity.homeOf(key("acme"))).toBe("acme");
+      expect(await identity.homeOf(key("acme", ORGANIZATION))).toBe("acme");
       expect(await identity.homeOf(key())).toBeUndefined();
     });
   });

@@ -9,7 +9,6 @@ import {
 import { WsError } from "@halyard/wire";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { FlagAction } from "../../server/access/actions.ts";
-import { reachesAll } from "../../server/access/admission.ts";
 import { judge } from "../../server/access/permission.ts";
 import type { GuardedCall } from "../../server/call.ts";
 import type { HostRequest } from "../../server/http/host-request.ts";
@@ -90,9 +89,7 @@ async function tenantFor(
   const tenant = isMultiTenant ? (organizationId ?? (await identity.homeOf(caller)) ?? NO_TENANT) : NO_TENANT;
   for (const action of NEEDED) {
     const call: GuardedCall = { service, request, headers: request.headers, identity, operation: { action } };
-    if ((await judge(call, caller, action, tenant)) === "granted") continue;
-    // With `multiTenant`, the global flags are open to keys of users who administer all tenants.
-    if (tenant !== NO_TENANT || !(await reachesAll(call, key))) throw notGranted();
+    if ((await judge(call, caller, action, tenant)) !== "granted") throw notGranted(key);
   }
   return tenant;
 }
@@ -128,8 +125,13 @@ function refusalOf(error: unknown): unknown {
   });
 }
 
-function notGranted(): WsError {
-  return denied('The API key must grant featureFlag: ["read", "evaluate-as"] for these flags.');
+function notGranted(key?: ServerKey): WsError {
+  const hasActions = key !== undefined && NEEDED.every((action) => key.actions.includes(action));
+  return denied(
+    hasActions
+      ? "The owner of the API key may not read these flags. Set organizationId, or use another key."
+      : 'The API key must grant featureFlag: ["read", "evaluate-as"] for these flags.',
+  );
 }
 
 function denied(message: string): WsError {

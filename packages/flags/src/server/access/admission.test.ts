@@ -1,4 +1,4 @@
-import type { Caller } from "@halyard/sessions/plugin";
+import type { Caller, KeyOwner } from "@halyard/sessions/plugin";
 import { createAccessControl } from "better-auth/plugins/access";
 import { admin } from "better-auth/plugins/admin";
 import { defaultStatements } from "better-auth/plugins/admin/access";
@@ -31,9 +31,6 @@ interface Setting {
   readonly home?: string;
   /** The caller's role by organization. */
   readonly roles?: Readonly<Record<string, string>>;
-  /** Users and organizations that own keys. */
-  readonly users?: Readonly<Record<string, { role?: unknown }>>;
-  readonly organizations?: readonly string[];
   /** Absent for a call of server code. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -66,12 +63,8 @@ function callOf({
   home,
   ...setting
 }: Setting): GuardedCall {
-  const { roles = {}, users = {}, organizations = [], headers } = setting;
+  const { roles = {}, headers } = setting;
   const plugins = [admin({ ac, roles: { reader: ac.newRole({ featureFlag: ["read"] }) } }), organization()];
-  const findUserById = async (id: string) => {
-    const user = users[id];
-    return user === undefined ? null : { id, email: `${id}@example.com`, ...user };
-  };
   return {
     service: {
       options: { ...(multiTenant && { multiTenant }), ...(permission && { permission }) },
@@ -81,14 +74,13 @@ function callOf({
       },
     },
     request: {
-      context: { options: { plugins }, internalAdapter: { findUserById } },
+      context: { options: { plugins } },
       query: setting.query,
       ...(headers && { headers: new Headers(headers) }),
     },
     identity: {
       administrator: async () => caller,
       homeOf: async () => home,
-      organizationExists: async (id: string) => organizations.includes(id),
       tieTo: async (_caller: Caller, tenant: string) =>
         roles[tenant] === undefined ? undefined : { role: roles[tenant] },
     },
@@ -102,7 +94,15 @@ const user = (role?: string): Caller => ({
   user: { id: "u", email: "u@example.com", ...(role !== undefined && { role }) },
 });
 const ADMIN = user("admin");
-const key = (...actions: string[]): Caller => ({ kind: "key", key: { id: "k1", actions, ownerId: "u" } });
+const keyOf = (owner: KeyOwner, ...actions: string[]): Caller => ({
+  kind: "key",
+  key: { id: "k1", actions, ownerId: "u", owner, isPersonal: false },
+});
+const ownedBy = (role?: string): KeyOwner => ({
+  kind: "user",
+  user: { id: "u", email: "u@example.com", ...(role !== undefined && { role }) },
+});
+const key = (...actions: string[]): Caller => keyOf(ownedBy(), ...actions);
 const OWNER = { caller: user(), multiTenant: true, roles: { acme: "owner" }, home: "acme" } as const;
 
 const HIDDEN = { code: "FLAG_NOT_FOUND", status: 404 };
@@ -304,23 +304,45 @@ describe("a call about the service", () => {
   });
 
   test("with a user's key needs the action of the key and of the user, with tenants", async () => {
-    const setting: Setting = { caller: key("update"), multiTenant: true, users: { u: { role: "admin" } } };
-    expect(await admitted(setting)).toBe("admitted");
-    expect(await admitted({ ...setting, caller: key("read") })).toMatchObject(DENIED);
-    expect(await admitted({ ...setting, users: { u: { role: "user" } } })).toMatchObject(DENIED);
-    expect(await admitted({ ...setting, users: { u: {} } })).toMatchObject(DENIED);
-    expect(await admitted({ ...setting, users: { u: { role: ["admin"] } } })).toMatchObject(DENIED);
-    expect(await admitted({ ...setting, users: {} })).toMatchObject(DENIED);
+    const withKey = (owner: KeyOwner, ...actions: string[]) =>
+      admitted({ caller: keyOf(owner, ...actions), multiTenant: true });
+    expect(await withKey(ownedBy("admin"), "update")).toBe("admitted");
+    expect(await withKey(ownedBy("admin"), "read")).toMatchObject(DENIED);
+    expect(await withKey(ownedBy("user"), "update")).toMatchObject(DENIED);
+    expect(await withKey(ownedBy(), "update")).toMatchObject(DENIED);
     // With serial ids a user and an organization may have the same id.
-    expect(await admitted({ ...setting, organizations: ["u"] })).toMatchObject(DENIED);
-    const single = { caller: key("read"), users: { u: { role: "admin" } } };
-    expect(await admitted(single)).toMatchObject(DENIED);
+    expect(await withKey({ kind: "unclear" }, "update")).toMatchObject(DENIED);
+    expect(await withKey({ kind: "organization" }, "update")).toMatchObject(DENIED);
+    expect(await withKey({ kind: "service" }, "update")).toBe("admitted");
+    expect(await withKey({ kind: "service" }, "read")).toMatchObject(DENIED);
+    expect(await admitted({ caller: keyOf(ownedBy("admin"), "read") })).toMatchObject(DENIED);
   });
 
-  test("with a key is the application's decision, whatever the owner of the key may do", async () => {
-    const permission: FeatureFlagsOptions["permission"] = ({ user }) => user !== undefined;
-    const setting: Setting = { caller: key("update"), permission, users: { u: { role: "admin" } } };
-    expect(await admitted({ ...setting, caller: ADMIN })).toBe("admitted");
-    expect(await admitted(setting)).toMatchObject(DENIED);
+  test("with a key needs the action of the key and the application's decision about its owner", async () => {
+    const permission: FeatureFlagsOptions["permission"] = ({ user }) => user?.role === "admin";
+    const ask = (caller: Caller) => admitted({ caller, permission });
+    expect(await ask(ADMIN)).toBe("admitted");
+    expect(await ask(keyOf(ownedBy("admin"), "update"))).toBe("admitted");
+    expect(await ask(keyOf(ownedBy("admin"), "read"))).toMatchObject(DENIED);
+    expect(await ask(keyOf(ownedBy(), "update"))).toMatchObject(DENIED);
+    expect(await ask(keyOf({ kind: "service" }, "update"))).toMatchObject(DENIED);
+  });
+
+  test("that is denied to a key says what is missing", async () => {
+    const message = async (setting: Setting) => ((await admitted(setting)) as Error).message;
+    expect(await message({ caller: key("read") })).toBe(
+      'The API key lacks featureFlag: ["update"]. Make a key that grants it.',
+    );
+    expect(await message({ caller: key("update"), multiTenant: true })).toContain(
+      'only in its organization, or in those of its owner. Name one of these as organizationId, or use a key whose owner may do this in the application, or a key for "service:<name>".',
+    );
+    expect(await message({ caller: key("update"), permission: () => false })).toBe(
+      'The option permission denies featureFlag: ["update"] to the API key.',
+    );
+    const personal: Caller = {
+      kind: "key",
+      key: { id: "k1", actions: ["update"], ownerId: "u", owner: ownedBy(), isPersonal: true },
+    };
+    expect(await message({ caller: personal })).toContain("was made by a person, who may not do this here.");
   });
 });

@@ -1,5 +1,5 @@
 /** Admits the calls of operations: finds the tenant, requires the action, and gives the scope of reads and writes. */
-import { type Caller, headersOf, isServerCall, type ServerKey } from "@halyard/sessions/plugin";
+import { type Caller, headersOf, isServerCall } from "@halyard/sessions/plugin";
 import { getIP } from "better-auth/api";
 import { type Actor, type AuditAction, type Origin, SYSTEM } from "../../model/audit.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
@@ -12,7 +12,7 @@ import type { GuardedCall } from "../call.ts";
 import type { HostRequest } from "../http/host-request.ts";
 import { noteOf } from "../http/parameters.ts";
 import type { FlagAction } from "./actions.ts";
-import { judge } from "./permission.ts";
+import { judge, remedyFor } from "./permission.ts";
 
 export type Entity = "flag" | "override" | "segment";
 
@@ -39,7 +39,7 @@ export async function admitToEntity(
   const tenant = await findTenant(call, entity, given);
   const verdict = tenant === undefined ? "hidden" : await judge(call, caller, action, tenant);
   if (tenant === undefined || verdict === "hidden") throw missing(call, entity, given);
-  if (verdict === "denied") throw denied(action);
+  if (verdict === "denied") throw denied(call, caller, action);
   verdict satisfies "granted";
   // Only now, so that a caller without permission does not learn which keys exist.
   const id = await findId(call, entity, tenant, given);
@@ -63,10 +63,10 @@ export async function admitToAuditEntry(
   const facts = isPossible ? await service.store.auditFacts(id) : undefined;
   const verdict = facts === undefined ? "hidden" : await judge(call, caller, operation.action, facts.tenant);
   if (facts === undefined || verdict === "hidden") throw notFound("audit entry");
-  if (verdict === "denied") throw denied(operation.action);
+  if (verdict === "denied") throw denied(call, caller, operation.action);
   // An action of a newer version, which the store refuses.
   const needed = neededFor(facts.action) ?? "update";
-  if ((await judge(call, caller, needed, facts.tenant)) !== "granted") throw denied(needed);
+  if ((await judge(call, caller, needed, facts.tenant)) !== "granted") throw denied(call, caller, needed);
   return { scope: scopeOf(request, caller, facts.tenant), id };
 }
 
@@ -199,8 +199,9 @@ export async function admitToList(
   if (everywhere === "granted") return { tenants: "all" };
   const home = caller.kind === "server" ? undefined : await call.identity.homeOf(caller);
   if (home === undefined) {
-    if (everywhere === "denied") throw denied(action);
-    const message = "is required, because no organization is active in the session";
+    if (everywhere === "denied") throw denied(call, caller, action);
+    const whose = caller.kind === "key" ? "owns the API key" : "is active in the session";
+    const message = `is required, because no organization ${whose}`;
     throw invalid([{ path: "organizationId", message }]);
   }
   await requireGranted(call, caller, home);
@@ -223,35 +224,16 @@ export async function admitToService(call: GuardedCall): Promise<void> {
   const { action } = call.operation;
   const caller = await call.identity.administrator();
   if ((await judge(call, caller, action, NO_TENANT)) === "granted") return;
-  if (caller.kind === "key" && (await reachesAll(call, caller.key))) return;
-  throw denied(action);
-}
-
-/** With `multiTenant`, a user's key reaches all tenants if the user does; its own permissions still decide. */
-export async function reachesAll(call: GuardedCall, { actions, ownerId }: ServerKey): Promise<boolean> {
-  const { service, request, operation } = call;
-  const { action } = operation;
-  if (service.options.multiTenant !== true || !actions.includes(action)) return false;
-  const [owner, isOrganization] = await Promise.all([
-    request.context.internalAdapter.findUserById(ownerId),
-    call.identity.organizationExists(ownerId),
-  ]);
-  if (owner === null || isOrganization) return false;
-  const role: unknown = "role" in owner ? owner.role : undefined;
-  const user = { id: owner.id, email: owner.email, ...(typeof role === "string" && { role }) };
-  return (await judge(call, { kind: "user", user }, action, NO_TENANT)) === "granted";
+  throw denied(call, caller, action);
 }
 
 async function requireGranted(call: GuardedCall, caller: Caller, tenant: string): Promise<void> {
   const { action } = call.operation;
-  if ((await judge(call, caller, action, tenant)) !== "granted") throw denied(action);
+  if ((await judge(call, caller, action, tenant)) !== "granted") throw denied(call, caller, action);
 }
 
-function denied(action: FlagAction): FeatureFlagError {
-  return new FeatureFlagError(
-    "PERMISSION_DENIED",
-    `This needs the role admin, or a role or key that grants featureFlag: ["${action}"] here.`,
-  );
+function denied(call: GuardedCall, caller: Caller, action: FlagAction): FeatureFlagError {
+  return new FeatureFlagError("PERMISSION_DENIED", remedyFor(call, caller, action));
 }
 
 /** An id that the server never issues is not looked up in the database. */

@@ -1,4 +1,4 @@
-import type { Caller } from "@halyard/sessions/plugin";
+import type { Caller, KeyOwner } from "@halyard/sessions/plugin";
 import { createAccessControl } from "better-auth/plugins/access";
 import { admin } from "better-auth/plugins/admin";
 import { defaultStatements, userAc } from "better-auth/plugins/admin/access";
@@ -59,7 +59,15 @@ const userWith = (role?: string): Caller => ({
   kind: "user",
   user: { id: "u", email: "u@example.com", ...(role !== undefined && { role }) },
 });
-const keyWith = (...actions: string[]): Caller => ({ kind: "key", key: { id: "k", actions, ownerId: "u" } });
+const keyOf = (owner: KeyOwner, actions: string[], isPersonal = false): Caller => ({
+  kind: "key",
+  key: { id: "k", actions, ownerId: "u", owner, isPersonal },
+});
+const ownedBy = (role?: string): KeyOwner => ({
+  kind: "user",
+  user: { id: "u", email: "u@example.com", ...(role !== undefined && { role }) },
+});
+const keyWith = (...actions: string[]): Caller => keyOf({ kind: "organization" }, actions);
 const judged = (setting: Setting, caller: Caller, action: FlagAction, tenant = "") =>
   judge(callOf(setting), caller, action, tenant);
 
@@ -179,9 +187,62 @@ describe("an API key", () => {
     );
     expect(await judged({ flags: TENANTS }, keyWith("read"), "read", "acme")).toBe("hidden");
     expect(await judged({ flags: TENANTS }, keyWith("read"), "read", "")).toBe("hidden");
-    // The default role of users does not count for keys.
-    const byUsers: Setting = { flags: TENANTS, admin: { ac, roles: { user: reader } } };
-    expect(await judged(byUsers, keyWith("read"), "read", "acme")).toBe("hidden");
+  });
+
+  test("of a user reaches what its owner reaches, by the owner's role in the application", async () => {
+    const setting: Setting = { flags: TENANTS, admin: { ac, roles: { user: userAc, reader } } };
+    for (const tenant of ["", "acme"]) {
+      expect(await judged(setting, keyOf(ownedBy("admin"), ["update"]), "update", tenant)).toBe("granted");
+      expect(await judged(setting, keyOf(ownedBy("admin"), ["read"]), "update", tenant)).toBe("denied");
+      expect(await judged(setting, keyOf(ownedBy("user"), ["read"]), "read", tenant)).toBe("hidden");
+      expect(await judged(setting, keyOf({ kind: "unclear" }, ["read"]), "read", tenant)).toBe("hidden");
+    }
+  });
+
+  test("evaluates global flags as any user with evaluate-as, and reads them only if its owner may", async () => {
+    const setting: Setting = { flags: TENANTS };
+    for (const owner of [ownedBy(), { kind: "organization" } as const]) {
+      const key = keyOf(owner, ["read", "evaluate-as"]);
+      expect(await judged(setting, key, "evaluate-as")).toBe("granted");
+      expect(await judged(setting, key, "read")).toBe("hidden");
+    }
+  });
+
+  test("that belongs to no person has its actions everywhere", async () => {
+    for (const tenant of ["", "acme"]) {
+      const key = keyOf({ kind: "service" }, ["read"]);
+      expect(await judged({ flags: TENANTS, roleInAcme: "" }, key, "read", tenant)).toBe("granted");
+      expect(await judged({ flags: TENANTS, roleInAcme: "" }, key, "update", tenant)).toBe("denied");
+    }
+  });
+});
+
+describe("an API key that a person made", () => {
+  const personal = (role: string | undefined, ...actions: string[]) => keyOf(ownedBy(role), actions, true);
+
+  test("grants what its actions and its owner's role both grant now", async () => {
+    const setting: Setting = { admin: { ac, roles: { user: userAc, reader } } };
+    expect(await judged(setting, personal("admin", "read"), "read")).toBe("granted");
+    expect(await judged(setting, personal("admin", "read"), "update")).toBe("denied");
+    expect(await judged(setting, personal("reader", "read", "update"), "read")).toBe("granted");
+    expect(await judged(setting, personal("reader", "read", "update"), "update")).toBe("denied");
+    expect(await judged(setting, personal("user", "read"), "read")).toBe("denied");
+    expect(await judged(setting, personal(undefined, "read"), "read")).toBe("denied");
+  });
+
+  test("reaches the tenants that its owner reaches, with the owner's permissions there", async () => {
+    const setting: Setting = { flags: TENANTS, roleInAcme: "owner" };
+    const key = personal(undefined, "read", "evaluate-as");
+    expect(await judged(setting, key, "read", "acme")).toBe("granted");
+    expect(await judged(setting, key, "update", "acme")).toBe("denied");
+    expect(await judged(setting, key, "read", "other")).toBe("hidden");
+    expect(await judged(setting, key, "evaluate-as", "")).toBe("hidden");
+    expect(await judged({ ...setting, roleInAcme: "member" }, key, "read", "acme")).toBe("denied");
+    expect(await judged(setting, personal("admin", "read"), "read", "other")).toBe("granted");
+  });
+
+  test("is nothing without a person", async () => {
+    expect(await judged({}, keyOf({ kind: "organization" }, ["read"], true), "read")).toBe("hidden");
   });
 });
 
@@ -193,7 +254,7 @@ test("server code may do everything, and flags do not exist for an anonymous vis
 });
 
 describe("the option permission", () => {
-  test("decides alone, for true and nothing else, after the tenant is known to be visible", async () => {
+  test("decides instead of roles, for true and nothing else, after the tenant is known to be visible", async () => {
     for (const [answer, verdict] of [
       [true, "granted"],
       [false, "denied"],
@@ -201,7 +262,9 @@ describe("the option permission", () => {
     ] as const) {
       const flags = { permission: async () => answer as boolean };
       expect(await judged({ flags }, userWith("admin"), "read")).toBe(verdict);
-      expect(await judged({ flags }, keyWith(), "read")).toBe(verdict);
+      expect(await judged({ flags }, keyWith("read"), "read")).toBe(verdict);
+      expect(await judged({ flags }, keyOf(ownedBy(), ["read"], true), "read")).toBe(verdict);
+      expect(await judged({ flags }, keyWith("update"), "read")).toBe("denied");
     }
     const permission = async (): Promise<boolean> => {
       throw new Error("must not be called");
@@ -223,11 +286,16 @@ describe("the option permission", () => {
     await judged(setting, userWith(), "read", "acme");
     await judged(setting, userWith("admin"), "update", "");
     await judged(setting, keyWith("read"), "read", "acme");
+    await judged(setting, keyOf(ownedBy("admin"), ["read"]), "read", "acme");
+    await judged(setting, keyOf(ownedBy(), ["read"], true), "read", "acme");
     const user = { id: "u", email: "u@example.com" };
+    const key = { id: "k", actions: ["read"] };
     expect(seen).toStrictEqual([
       [{ user, organizationId: "acme" }, "1", "read"],
       [{ user: { ...user, role: "admin" } }, "1", "update"],
-      [{ key: { id: "k", actions: ["read"] }, organizationId: "acme" }, "1", "read"],
+      [{ key, organizationId: "acme" }, "1", "read"],
+      [{ user: { ...user, role: "admin" }, key, organizationId: "acme" }, "1", "read"],
+      [{ user, key, organizationId: "acme" }, "1", "read"],
     ]);
   });
 });

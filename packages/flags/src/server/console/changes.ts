@@ -8,6 +8,7 @@ import type { GuardedCall } from "../call.ts";
 import { secretsOf } from "../evaluation/exposure-tokens.ts";
 import { readBody } from "../http/body-limit.ts";
 import type { ConsoleOperation } from "./definition.ts";
+import { namesOf } from "./names.ts";
 import { organizationIn } from "./people.ts";
 import { createWatchTokens, WATCH_MS } from "./watch-token.ts";
 
@@ -44,7 +45,7 @@ export const log: ConsoleOperation<"log"> = {
   },
 };
 
-async function namesIn(
+function namesIn(
   { request }: GuardedCall,
   entries: readonly AuditEntry[],
 ): Promise<Readonly<Record<string, string>>> {
@@ -53,15 +54,5 @@ async function namesIn(
     if (actor.type === "user") ids.add(actor.id);
     if (impersonatedBy !== undefined) ids.add(impersonatedBy);
   }
-  if (ids.size === 0) return {};
-  const users = await request.context.adapter.findMany<Readonly<Record<string, unknown>>>({
-    model: "user",
-    where: [{ field: "id", operator: "in", value: [...ids] }],
-    select: ["id", "name"],
-    limit: ids.size,
-  });
-  const named = users.flatMap(({ id, name }): [string, string][] =>
-    typeof name === "string" && name !== "" ? [[String(id), name]] : [],
-  );
-  return Object.fromEntries(named);
+  return namesOf(request.context, ids);
 }

@@ -1,8 +1,7 @@
-/** API keys of the signed-in user for flags, through the plugin `@better-auth/api-key`. */
-import { headersOf } from "@halyard/sessions/plugin";
+/** Everybody's API keys for flags, which the plugin `@better-auth/api-key` stores. */
+import { isPossibleId, permissionsOn, personalPermissions, personalUntil } from "@halyard/sessions/plugin";
 import * as z from "zod";
 import { isPlainObject } from "../../engine/json.ts";
-import type { FlagAction } from "../../model/action.ts";
 import type { ConsoleAnswers, ConsoleKey } from "../../model/console.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
@@ -13,27 +12,35 @@ import type { GuardedCall } from "../call.ts";
 import { readBody } from "../http/body-limit.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { ConsoleOperation } from "./definition.ts";
+import { keyOwnersIn, rememberKeyOwner } from "./key-owners.ts";
+import { namesOf } from "./names.ts";
 import { actionsIn } from "./state.ts";
 
 const RESOURCE = "featureFlag";
-const DAY_SECONDS = 24 * 60 * 60;
+const DAY_MS = 24 * 60 * 60_000;
 const MAX_DAYS = 365;
+const DEFAULT_DAYS = 90;
+const MAX_LISTED = 1000;
 
 const noInput = z.strictObject({});
 const keyInput = z.strictObject({
   name,
   actions: z.array(z.enum(featureFlagStatements.featureFlag)).min(1),
-  expiresInDays: z.number().int().min(1).max(MAX_DAYS).optional(),
+  expiresInDays: z.number().int().min(1).max(MAX_DAYS).default(DEFAULT_DAYS),
 });
 const idInput = z.strictObject({ id: name });
 
 export const keys: ConsoleOperation<"keys"> = {
   action: "keys",
   async run(call): Promise<ConsoleAnswers["keys"]> {
-    // The keys are of the user, whose permissions on global flags decide.
+    // Keys reach beyond one organization, so the permissions on global flags decide.
     await admitToTenant(call, globalOnly(call));
     parse(noInput, readBody(call) ?? {});
-    return { keys: await listKeys(call) };
+    const { rows, only } = await listRows(call);
+    const owners = new Set(rows.map(ownerOf));
+    const names = await namesOf(call.request.context, owners);
+    const listed = rows.map((row) => keyOf(row, names)).sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+    return { keys: listed, ...(only && { only }) };
   },
 };
 
@@ -44,7 +51,7 @@ export const createKey: ConsoleOperation<"create-key"> = {
     const { name: called, actions, expiresInDays } = parse(keyInput, readBody(call));
     const caller = await call.identity.administrator();
     if (caller.kind !== "user") throw onlyUsers();
-    // The key would outlive the impersonation, and no log would say who has it.
+    // The user did not ask for the key, and no log would say who has it.
     if (caller.user.impersonatedBy !== undefined) throw whileImpersonating();
     const own = await actionsIn(call, caller, NO_TENANT);
     const missing = actions.filter((action) => !own.includes(action));
@@ -55,22 +62,22 @@ export const createKey: ConsoleOperation<"create-key"> = {
         { details: { actions: missing } },
       );
     }
-    const made = await callPlugin(call, "createApiKey", {
+    await rememberKeyOwner(call.request.context, caller.user.id);
+    const untilMs = Date.now() + expiresInDays * DAY_MS;
+    const made = await callPlugin(call.request.context, "createApiKey", {
       body: {
         userId: caller.user.id,
         name: called,
-        permissions: { [RESOURCE]: [...new Set(actions)] },
+        permissions: personalPermissions(RESOURCE, [...new Set(actions)], untilMs),
         // Flags have rate limits of their own, and the plugin's default is 10 requests per day.
         rateLimitEnabled: false,
-        ...(expiresInDays !== undefined && { expiresIn: expiresInDays * DAY_SECONDS }),
       },
     });
-    const key = keyOf(made);
     const secret = isPlainObject(made) ? made["key"] : undefined;
-    if (key === undefined || typeof secret !== "string") {
+    if (!isKeyRow(made) || typeof secret !== "string") {
       throw new Error("The API key plugin returned no key. Check its version.");
     }
-    return { ...key, key: secret };
+    return { ...keyOf(made, {}), key: secret };
   },
 };
 
@@ -79,13 +86,20 @@ export const deleteKey: ConsoleOperation<"delete-key"> = {
   async run(call): Promise<ConsoleAnswers["delete-key"]> {
     await admitToTenant(call, globalOnly(call));
     const { id } = parse(idInput, readBody(call));
-    const known = await listKeys(call);
-    if (!known.some((key) => key.id === id)) {
+    const { context } = call.request;
+    const row =
+      (await findRows(context, id))[0] ?? (await listRows(call)).rows.find((one) => one["id"] === id);
+    if (row === undefined) {
       throw new FeatureFlagError("FLAG_NOT_FOUND", "There is no such API key. Check its id.", {
         details: { entity: "key" },
       });
     }
-    await callPlugin(call, "deleteApiKey", { body: { keyId: id }, headers: headersOf(call.request) });
+    const ownerId = ownerOf(row);
+    const deleter = (await call.identity.organizationExists(ownerId))
+      ? await anOwner(context, ownerId)
+      : ownerId;
+    const body = { keyId: id, ...(typeof row["configId"] === "string" && { configId: row["configId"] }) };
+    await callPlugin(actingFor(context, deleter), "deleteApiKey", { body, headers: new Headers() });
     return {};
   },
 };
@@ -95,10 +109,59 @@ export function globalOnly({ service }: GuardedCall): string | undefined {
   return service.options.multiTenant === true ? NO_TENANT : undefined;
 }
 
-async function listKeys(call: GuardedCall): Promise<ConsoleKey[]> {
-  const listed = await callPlugin(call, "listApiKeys", { query: {}, headers: headersOf(call.request) });
-  const found: unknown = isPlainObject(listed) ? listed["apiKeys"] : undefined;
-  return Array.isArray(found) ? found.flatMap((one) => keyOf(one) ?? []) : [];
+type KeyRow = Readonly<Record<string, unknown>> & { readonly id: string };
+
+/** The keys with permissions on flags: those in the database, and those of the console that are stored elsewhere. */
+async function listRows(
+  call: GuardedCall,
+): Promise<{ rows: readonly KeyRow[]; only: "newest" | "console" | undefined }> {
+  const { context } = call.request;
+  requirePlugin(context, "listApiKeys");
+  const stored = await findRows(context);
+  const caller = await call.identity.administrator();
+  const owners = new Set(await keyOwnersIn(context));
+  if (caller.kind === "user") owners.add(caller.user.id);
+  const known = new Set(stored.map(({ id }) => id));
+  const elsewhere: KeyRow[] = [];
+  for (const owner of owners) {
+    const headers = new Headers();
+    const listed = await callPlugin(actingFor(context, owner), "listApiKeys", { query: {}, headers });
+    const found: unknown = isPlainObject(listed) ? listed["apiKeys"] : undefined;
+    const own = Array.isArray(found) ? found.filter(isKeyRow) : [];
+    elsewhere.push(...own.filter((row) => !known.has(row.id) && isPersonal(row)));
+  }
+  const isElsewhere = stored.length === 0 && context.options.secondaryStorage !== undefined;
+  if (elsewhere.length > 0 || isElsewhere) return { rows: [...stored, ...elsewhere], only: "console" };
+  return { rows: stored, only: stored.length === MAX_LISTED ? "newest" : undefined };
+}
+
+async function findRows(context: HostContext, id?: string): Promise<readonly KeyRow[]> {
+  if (id !== undefined && !isPossibleId(context, id)) return [];
+  const found = await context.adapter.findMany<Record<string, unknown>>({
+    model: "apikey",
+    where: [
+      { field: "permissions", operator: "contains", value: `"${RESOURCE}"` },
+      ...(id === undefined ? [] : [{ field: "id", value: id }]),
+    ],
+    sortBy: { field: "createdAt", direction: "desc" },
+    limit: MAX_LISTED,
+  });
+  return found.filter(isKeyRow);
+}
+
+/** A member who may delete the organization's keys: the key plugin checks that. */
+async function anOwner({ adapter }: HostContext, organizationId: string): Promise<string> {
+  const where = [
+    { field: "organizationId", value: organizationId },
+    { field: "role", value: "owner" },
+  ];
+  const member = await adapter.findOne<{ userId: unknown }>({ model: "member", where });
+  return String(member?.userId ?? "");
+}
+
+/** The key plugin lets nobody but the owner of a key list and delete it. Here the permission `keys` has decided. */
+function actingFor(context: HostContext, userId: string): HostContext {
+  return { ...context, session: { session: { userId }, user: { id: userId } } } as unknown as HostContext;
 }
 
 type KeyEndpoint = (input: {
@@ -108,49 +171,67 @@ type KeyEndpoint = (input: {
   context: HostContext;
 }) => Promise<unknown>;
 
-/** Calls a method of the key plugin. The plugin is optional, so its types are not imported. */
-async function callPlugin(
-  { request }: GuardedCall,
-  method: "createApiKey" | "listApiKeys" | "deleteApiKey",
+type Method = "createApiKey" | "listApiKeys" | "deleteApiKey";
+
+function callPlugin(
+  context: HostContext,
+  method: Method,
   input: { body?: unknown; query?: unknown; headers?: Headers },
 ): Promise<unknown> {
-  const plugin = request.context.options.plugins?.find(({ id }) => id === "api-key");
-  const endpoint: unknown = plugin?.endpoints?.[method];
-  if (typeof endpoint !== "function") {
-    const message = "needs the plugin @better-auth/api-key; add apiKey() to the plugins of Better Auth";
-    throw invalid([{ path: "keys", message }]);
-  }
-  return (endpoint as KeyEndpoint)({ ...input, context: request.context });
+  return requirePlugin(context, method)({ ...input, context });
 }
 
-/** Undefined for a key without permissions on flags. */
-function keyOf(row: unknown): ConsoleKey | undefined {
-  if (!isPlainObject(row) || typeof row["id"] !== "string") return undefined;
+/** A method of the key plugin. The plugin is optional, so its types are not imported. */
+function requirePlugin({ options }: HostContext, method: Method): KeyEndpoint {
+  const plugin = options.plugins?.find(({ id }) => id === "api-key");
+  const endpoint: unknown = plugin?.endpoints?.[method];
+  if (typeof endpoint === "function") return endpoint as KeyEndpoint;
+  const message = "needs the plugin @better-auth/api-key; add apiKey() to the plugins of Better Auth";
+  throw invalid([{ path: "keys", message }]);
+}
+
+/** False for a key without permissions on flags. */
+function isKeyRow(row: unknown): row is KeyRow {
+  if (!isPlainObject(row) || typeof row["id"] !== "string") return false;
+  return permissionsOn(row["permissions"], RESOURCE) !== undefined;
+}
+
+function isPersonal({ permissions }: KeyRow): boolean {
+  return personalUntil(permissions, RESOURCE) !== undefined;
+}
+
+function ownerOf({ referenceId }: KeyRow): string {
+  return String(referenceId);
+}
+
+function keyOf(row: KeyRow, names: Readonly<Record<string, string>>): ConsoleKey {
   const { id, name: called, start, permissions, enabled, createdAt, expiresAt, lastRequest } = row;
-  const granted: unknown = isPlainObject(permissions) ? permissions[RESOURCE] : undefined;
-  if (!Array.isArray(granted)) return undefined;
+  const granted = permissionsOn(permissions, RESOURCE) ?? [];
+  const ownerId = ownerOf(row);
+  const ends = [isoOf(expiresAt), isoOf(personalUntil(permissions, RESOURCE))].filter(
+    (end) => end !== undefined,
+  );
+  const [first] = ends.sort();
+  const used = isoOf(lastRequest);
   return {
     id,
     ...(typeof called === "string" && { name: called }),
     ...(typeof start === "string" && { start }),
-    actions: featureFlagStatements.featureFlag.filter((action: FlagAction) => granted.includes(action)),
+    actions: featureFlagStatements.featureFlag.filter((action) => granted.includes(action)),
+    owner: { id: ownerId, ...(Object.hasOwn(names, ownerId) && { name: names[ownerId] }) },
+    isPersonal: isPersonal(row),
     enabled: enabled !== false,
     createdAt: isoOf(createdAt) ?? "",
-    ...optional("expiresAt", isoOf(expiresAt)),
-    ...optional("lastUsedAt", isoOf(lastRequest)),
+    ...(first !== undefined && { expiresAt: first }),
+    ...(used !== undefined && { lastUsedAt: used }),
   };
 }
 
-function optional<Name extends "expiresAt" | "lastUsedAt">(
-  field: Name,
-  value: string | undefined,
-): { [Field in Name]?: string } {
-  return value === undefined ? {} : ({ [field]: value } as { [Field in Name]?: string });
-}
-
+/** Undefined for what is no time. */
 function isoOf(value: unknown): string | undefined {
-  if (value instanceof Date) return value.toISOString();
-  return typeof value === "string" && value !== "" ? value : undefined;
+  const isTime = value instanceof Date || typeof value === "string" || typeof value === "number";
+  const date = new Date(isTime ? value : Number.NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
 function onlyUsers(): FeatureFlagError {

@@ -6,13 +6,20 @@ import { FeatureFlagError } from "../../model/errors.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { MAX_LINE, overLimit } from "../../model/inputs.ts";
-import { judge } from "../access/permission.ts";
+import { judge, remedyFor } from "../access/permission.ts";
 import type { Call } from "../call.ts";
 import type { HeaderReader } from "../http/host-request.ts";
 import type { Service } from "../service.ts";
 import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
 import { collectDevice, collectGeo } from "./request-attributes.ts";
-import { claimedRoots, claimedSubject, claimsOf, ownSubject, withinOrganization } from "./trusted-subject.ts";
+import {
+  claimedRoots,
+  claimedSubject,
+  claimsOf,
+  ownSubject,
+  rootsClaimed,
+  withinOrganization,
+} from "./trusted-subject.ts";
 
 export interface ResolvedContext {
   readonly context: EvaluationContext;
@@ -24,6 +31,8 @@ export interface ResolvedContext {
   readonly globalSubject: TrustedSubject | undefined;
   /** The tenant whose flags come before the global ones. */
   readonly tenant: string;
+  /** Whether flags for servers exist for the caller. */
+  readonly seesServerFlags: boolean;
   /** The caller named an environment that it may not choose. */
   readonly isEnvironmentIgnored: boolean;
 }
@@ -46,10 +55,11 @@ export async function resolveContext(
   const chosen = chooseEnvironment(service, headers, caller, environment);
   const collected = withRequestAttributes(service, headers, claimed);
   if (caller.kind === "server") {
-    return inEnvironment(resolved(service, collected, collected.organizationId), chosen);
+    return inEnvironment(resolved(service, collected, collected.organizationId), chosen, true);
   }
-  if (caller.kind === "anonymous") return inEnvironment(anonymous(service, collected), chosen);
-  return inEnvironment(await principal(call, caller, collected), chosen);
+  if (caller.kind === "anonymous") return inEnvironment(anonymous(service, collected), chosen, false);
+  const context = await principal(call, caller, collected);
+  return inEnvironment(context, chosen, await seesServerFlags(call, caller, context.tenant));
 }
 
 /** The same from memory. Undefined when the database must be asked, or when the claim needs a permission. */
@@ -62,16 +72,28 @@ export function resolveKnownContext(
 ): ResolvedContext | undefined {
   const chosen = chooseEnvironment(service, headers, caller, environment);
   const collected = withRequestAttributes(service, headers, claimed);
-  if (caller.kind === "anonymous") return inEnvironment(anonymous(service, collected), chosen);
+  if (caller.kind === "anonymous") return inEnvironment(anonymous(service, collected), chosen, false);
+  if (isPersonalKey(caller)) return undefined;
   if (collected.organizationId === undefined && ties.home === "unknown") return undefined;
   const organizationId = (collected.organizationId ?? ties.home) || undefined;
   const tie = organizationId === undefined || isLabel(service) ? {} : ties.tieTo(organizationId);
   if (tie === undefined || foreignClaims(service, caller, collected, tie).length > 0) return undefined;
-  return inEnvironment(asOneself(service, caller, collected, organizationId, tie.role), chosen);
+  const context = asOneself(service, caller, collected, organizationId, tie.role);
+  return inEnvironment(context, chosen, caller.kind === "key");
+}
+
+/** A person's key is as trusted as the person is now, which needs the database. */
+function isPersonalKey(caller: Principal): boolean {
+  return caller.kind === "key" && caller.key.isPersonal;
+}
+
+async function seesServerFlags(call: Call, caller: Principal, tenant: string): Promise<boolean> {
+  if (!isPersonalKey(caller)) return caller.kind === "key";
+  return (await judge(call, caller, "read", tenant)) === "granted";
 }
 
 /** A context before its environment is chosen. */
-type IdentityContext = Omit<ResolvedContext, "isEnvironmentIgnored">;
+type IdentityContext = Omit<ResolvedContext, "isEnvironmentIgnored" | "seesServerFlags">;
 
 interface ChosenEnvironment {
   readonly name: string | undefined;
@@ -101,21 +123,13 @@ function chooseEnvironment(
 function inEnvironment(
   { context, globalContext, subject, globalSubject, tenant }: IdentityContext,
   { name, isIgnored }: ChosenEnvironment,
+  seesServerFlags: boolean,
 ): ResolvedContext {
-  const isEnvironmentIgnored = isIgnored;
-  if (name === undefined) {
-    return { context, globalContext, subject, globalSubject, tenant, isEnvironmentIgnored };
-  }
+  const rest = { subject, globalSubject, tenant, seesServerFlags, isEnvironmentIgnored: isIgnored };
+  if (name === undefined) return { context, globalContext, ...rest };
   const named = { ...context, environment: name };
   const namedGlobal = globalContext === context ? named : { ...globalContext, environment: name };
-  return {
-    context: named,
-    globalContext: namedGlobal,
-    subject,
-    globalSubject,
-    tenant,
-    isEnvironmentIgnored,
-  };
+  return { context: named, globalContext: namedGlobal, ...rest };
 }
 
 /** Identity that an anonymous visitor may claim, unless `identity` is `verified`. It opens no organization's flags. */
@@ -197,6 +211,7 @@ function foreignClaims(
     foreign.push("attributes.organizationRole");
   }
   if (caller.kind === "user") foreign.push(...claimedRoots(service, claimed));
+  else if (caller.key.isPersonal) foreign.push(...rootsClaimed(claimed));
   return foreign;
 }
 
@@ -218,7 +233,7 @@ function asOneself(
  * organization and own it, so what its roles grant ends with it. A key gets its actions from the application.
  */
 async function reachesGlobalFlags(call: Call, caller: Principal, tenant: string): Promise<boolean> {
-  if (tenant === NO_TENANT || caller.kind === "key") return true;
+  if (tenant === NO_TENANT || (caller.kind === "key" && !caller.key.isPersonal)) return true;
   return (await judge(call, caller, "evaluate-as", NO_TENANT)) === "granted";
 }
 
@@ -247,7 +262,7 @@ async function requireEvaluateAs(
   if ((await judge(call, caller, "evaluate-as", tenant)) === "granted") return;
   throw new FeatureFlagError(
     "PERMISSION_DENIED",
-    `The context claims another identity than the caller's. Leave out ${foreign.join(", ")}, or grant featureFlag: ["evaluate-as"].`,
+    `The context claims another identity than the caller's. Leave out ${foreign.join(", ")}. ${remedyFor(call, caller, "evaluate-as")}`,
     { details: { fields: foreign } },
   );
 }

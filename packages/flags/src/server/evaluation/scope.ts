@@ -141,7 +141,7 @@ export function scopeOf(
     subject: resolved.subject,
     globalSubject: resolved.globalSubject,
     caller,
-    seesServerFlags: caller.kind === "server" || caller.kind === "key",
+    seesServerFlags: resolved.seesServerFlags,
     traceable,
     metadata: {
       revision: reading.revision,

@@ -89,12 +89,11 @@ async function readLayer({ store }: Service, tenant: string): Promise<Layer> {
 
 function subjectOf(
   caller: Caller,
-  { context, globalContext, subject: whose, tenant }: ResolvedContext,
+  { context, globalContext, subject: whose, tenant, seesServerFlags }: ResolvedContext,
   layers: readonly Layer[],
 ): EventSubject {
   const user = userOf(caller, context);
   const globalUser = globalContext === context ? user : userOf(caller, globalContext);
-  const seesServerFlags = caller.kind === "server" || caller.kind === "key";
   return {
     scope: user.scope,
     flag(flagKey, nowMs) {

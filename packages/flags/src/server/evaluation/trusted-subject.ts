@@ -16,13 +16,15 @@ import {
 } from "../trusted/trusted-attributes.ts";
 import type { Layer } from "./flags.ts";
 
-/** The trusted roots that the context claims. Without the option they are unknown fields, which are ignored. */
+/** The trusted roots that the context of a visitor or a user claims. Without the option they are ignored. */
 export function claimedRoots({ trusted }: Service, claimed: ClaimedContext): readonly TrustedRoot[] {
-  if (trusted === undefined) return NO_ROOTS;
-  return TRUSTED_ROOTS.filter((root) => claimed[root] !== undefined);
+  return trusted === undefined ? [] : rootsClaimed(claimed);
 }
 
-const NO_ROOTS: readonly TrustedRoot[] = [];
+/** The trusted roots that the context claims. */
+export function rootsClaimed(claimed: ClaimedContext): readonly TrustedRoot[] {
+  return TRUSTED_ROOTS.filter((root) => claimed[root] !== undefined);
+}
 
 /** The trusted attributes that the context claims, if any. */
 export function claimsOf(claimed: ClaimedContext): TrustedClaims | undefined {
@@ -83,7 +85,8 @@ export async function explainedSubject(
   if (tenant === NO_TENANT || (await judge(call, caller, "evaluate-as", tenant)) !== "granted") {
     return withheld(subject);
   }
-  return caller.kind === "key" ? subject : withinOrganization(call, subject, tenant);
+  const isOfServer = caller.kind === "key" && !caller.key.isPersonal;
+  return isOfServer ? subject : withinOrganization(call, subject, tenant);
 }
 
 /** Roots of all flags, by snapshot. */
