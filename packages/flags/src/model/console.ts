@@ -285,7 +285,7 @@ export type ConsoleKey = {
   /** ISO 8601. Absent if the key was not used. */
   readonly lastUsedAt?: string;
 };
-/** `POST feature-flags/console/keys` with `{}`: everybody's keys for flags, newest first. Needs `keys` on global flags. */
+/** `POST feature-flags/console/keys` with `{}`: the keys of all users for flags, newest first. Needs `keys` on global flags. */
 export type KeysResponse = {
   /** The keys. */
   readonly keys: readonly ConsoleKey[];
@@ -336,7 +336,7 @@ export type ConsoleAnswers = {
   readonly "export-audit": ExportAuditResponse;
   /** The processes that serve the flags. */
   readonly processes: ProcessesResponse;
-  /** Everybody's API keys for flags. */
+  /** The API keys of all users for flags. */
   readonly keys: KeysResponse;
   /** The new key. */
   readonly "create-key": CreateKeyResponse;

@@ -13,7 +13,7 @@ import type { FeatureFlagsRateLimit } from "./limits/options.ts";
 
 /** The caller of an action, and the organization whose flags it concerns. */
 export type PermissionContext = {
-  /** The signed-in user. Absent if the request has an API key. */
+  /** The signed-in user, or the owner of the API key. Absent for a key of an organization or of a service. */
   readonly user?: { readonly id: string; readonly email: string; readonly role?: string };
   /** The API key of the request, with the actions it was given. */
   readonly key?: { readonly id: string; readonly actions: readonly string[] };
@@ -83,8 +83,8 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
       }
     | undefined;
   /**
-   * Decides what a signed-in user or an API key may do, instead of roles and access control. It is not called for
-   * anonymous visitors, who have no permissions, nor for server calls, which have all.
+   * Decides what a signed-in user or an API key may do, instead of roles and access control. A key never does more than its
+   * actions. It is not called for anonymous visitors, who have no permissions, nor for server calls, which have all.
    *
    * @example
    * ```ts

@@ -99,7 +99,7 @@ describe("guide/flags-permissions: API keys", () => {
     );
   });
 
-  test("with multiTenant, a key with evaluate-as evaluates global flags as any user, whoever owns it", async () => {
+  test("with multiTenant, a key with evaluate-as evaluates global flags as any user, of members and of others", async () => {
     const { auth, person, organization, key, call, request } = await memoryHost({
       flags: { multiTenant: true },
     });

@@ -36,11 +36,15 @@ type VerifyKey = (input: { body: { key: string }; context: HostContext }) => Pro
 
 /** The fields of a key of the key plugin that decide, as its endpoints or its table give them. */
 export interface StoredKey {
+  /** The id of the key. Not a credential. */
   readonly id: string;
+  /** The id of the owner. */
   readonly referenceId?: unknown;
+  /** False for a key that was disabled. */
   readonly enabled?: unknown;
   /** An object, or the same as JSON. */
   readonly permissions?: unknown;
+  /** When the key ends. Null or undefined for a key that does not expire. */
   readonly expiresAt?: unknown;
 }
 

@@ -82,7 +82,7 @@ describe("the caller of a request", () => {
     });
   });
 
-  test("is none while the user is banned, whatever code banned the user", async () => {
+  test("is an anonymous visitor while the user is banned, by Better Auth or by SQL", async () => {
     Object.assign(host.row("user"), { banned: true, banExpires: new Date(Date.now() + 60_000) });
     const ask = () => host.ask(cookie, (identity) => identity.evaluator());
     expect(await ask()).toEqual(ANONYMOUS);

@@ -8,6 +8,7 @@ const HALYARD = "halyard.v1.json";
 function upgradeOf(url: string, headers: Readonly<Record<string, string>>): Upgrade {
   return {
     url: new URL(url),
+    address: "192.0.2.1",
     header: (name) => headers[name] ?? null,
     request: () => new Request(url.replace("ws", "http")),
   };

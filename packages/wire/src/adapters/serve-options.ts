@@ -105,7 +105,7 @@ export type DataSource<Data extends ConnectionData> =
   | {
       readonly authenticate: (
         request: Request,
-        credentials: { readonly token: string | undefined },
+        credentials: { readonly token: string | undefined; readonly address: string | undefined },
       ) => Authentication<Data>;
     };
 

@@ -263,7 +263,7 @@ export const verifyQuery = () =>
 export const keysQuery = () =>
   queryOptions({
     queryKey: ["keys"],
-    queryFn: async ({ signal }) => (await request("POST", `${CONSOLE}/keys`, { body: {}, signal })).keys,
+    queryFn: ({ signal }) => request("POST", `${CONSOLE}/keys`, { body: {}, signal }),
   });
 
 /** Flags and segments are named by key in addresses, so that links stay readable. */

@@ -15,7 +15,7 @@ import { NewKey } from "./new-key.tsx";
 
 export function KeysScreen(): ReactNode {
   const { apiKeys } = useSession();
-  const { data: keys, error, isPending, refetch } = useQuery({ ...keysQuery(), enabled: apiKeys });
+  const { data, error, isPending, refetch } = useQuery({ ...keysQuery(), enabled: apiKeys });
   const [isCreating, setCreating] = useState(false);
   const [deleted, setDeleted] = useState<ConsoleKey>();
   return (
@@ -37,17 +37,18 @@ export function KeysScreen(): ReactNode {
         </Empty>
       ) : isPending ? (
         <Loading />
-      ) : keys === undefined ? (
+      ) : data === undefined ? (
         <Failure error={error} retry={() => void refetch()} />
-      ) : keys.length === 0 ? (
+      ) : data.keys.length === 0 ? (
         <Empty title={texts.keys.none} icon={<KeyRound aria-hidden size={28} />} />
       ) : (
         <ul className="list">
-          {keys.map((key) => (
+          {data.keys.map((key) => (
             <KeyRow key={key.id} apiKey={key} onDelete={() => setDeleted(key)} />
           ))}
         </ul>
       )}
+      {data?.only !== undefined && <p className="notice">{texts.keys.only[data.only]}</p>}
       <Dialog
         open={isCreating}
         onClose={() => setCreating(false)}
@@ -62,7 +63,7 @@ export function KeysScreen(): ReactNode {
 }
 
 function KeyRow({ apiKey, onDelete }: { apiKey: ConsoleKey; onDelete: () => void }): ReactNode {
-  const { name, start, actions, enabled, createdAt, expiresAt, lastUsedAt } = apiKey;
+  const { name, start, actions, owner, isPersonal, enabled, createdAt, expiresAt, lastUsedAt } = apiKey;
   const label = name ?? start ?? texts.keys.unnamed;
   return (
     <li className="list-row">
@@ -79,6 +80,8 @@ function KeyRow({ apiKey, onDelete }: { apiKey: ConsoleKey; onDelete: () => void
         {!enabled && <span className="badge badge-warning">{texts.keys.disabled}</span>}
       </span>
       <span className="list-main muted">
+        <span>{texts.keys.owner(owner.name ?? owner.id)}</span>
+        {!isPersonal && <span>{texts.keys.ofServer}</span>}
         <span>
           {texts.keys.created} <Time at={createdAt} />
         </span>

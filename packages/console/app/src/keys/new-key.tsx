@@ -19,7 +19,7 @@ const ACTIONS: readonly FlagAction[] = [
   "audit",
   "evaluate-as",
 ];
-const DAYS = [30, 90, 365, 0];
+const DAYS = [30, 90, 365];
 
 export function NewKey({ onClose }: { onClose: () => void }): ReactNode {
   const client = useQueryClient();
@@ -30,7 +30,7 @@ export function NewKey({ onClose }: { onClose: () => void }): ReactNode {
   const create = useMutation({
     mutationFn: () =>
       request("POST", `${CONSOLE}/create-key`, {
-        body: { name: name.trim(), actions, ...(days > 0 && { expiresInDays: days }) },
+        body: { name: name.trim(), actions, expiresInDays: days },
       }),
     onSuccess: () => client.invalidateQueries({ queryKey: keysQuery().queryKey }),
   });

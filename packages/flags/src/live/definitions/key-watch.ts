@@ -3,7 +3,7 @@ import { findKey, type StoredKey, type WatchedFields, watchFields } from "@halya
 import { admitAgain, type DefinitionsHost } from "./key-admission.ts";
 
 /** A revoked key loses its connection within 2 s, which includes the reading. */
-const CHECK_MS = 1_500;
+const CHECK_MS = 1_000;
 
 /** A connection whose key is watched. */
 export interface KeyHolder {

@@ -1,4 +1,4 @@
-/** Everybody's API keys for flags, which the plugin `@better-auth/api-key` stores. */
+/** The API keys of all users for flags, which the plugin `@better-auth/api-key` stores. */
 import { isPossibleId, permissionsOn, personalPermissions, personalUntil } from "@halyard/sessions/plugin";
 import * as z from "zod";
 import { isPlainObject } from "../../engine/json.ts";
@@ -159,7 +159,7 @@ async function anOwner({ adapter }: HostContext, organizationId: string): Promis
   return String(member?.userId ?? "");
 }
 
-/** The key plugin lets nobody but the owner of a key list and delete it. Here the permission `keys` has decided. */
+/** The key plugin lets only the owner of a key list and delete it. Here the permission `keys` has decided. */
 function actingFor(context: HostContext, userId: string): HostContext {
   return { ...context, session: { session: { userId }, user: { id: userId } } } as unknown as HostContext;
 }
