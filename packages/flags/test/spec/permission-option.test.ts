@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { memoryHost } from "../memory-host.ts";
 
 describe("guide/flags-permissions: Custom permission check", () => {
-  test("permission replaces roles, access control and the actions of an API key, and is not called for anonymous or server calls", async () => {
+  test("permission replaces roles and access control, gets the owner of an API key as user, and is not called for anonymous or server calls", async () => {
     const calls: string[] = [];
     const { call, person, key, auth } = await memoryHost({
       flags: {
         permission: ({ user, key: apiKey, organizationId }, action) => {
-          calls.push(`${user?.email ?? apiKey?.id}:${action}:${organizationId}`);
+          calls.push(`${user?.email}:${apiKey?.id}:${action}:${organizationId}`);
           return action === "read";
         },
       },
@@ -28,10 +28,23 @@ describe("guide/flags-permissions: Custom permission check", () => {
       (await call("PATCH", `/feature-flags/admin/flags/${id}`, { as: updating, body: { name: "M" } })).status,
     ).toBe(403);
     expect(calls).toEqual([
-      "anyone@example.com:read:undefined",
-      "boss@example.com:update:undefined",
-      `${updating.id}:update:undefined`,
+      "anyone@example.com:undefined:read:undefined",
+      "boss@example.com:undefined:update:undefined",
+      `boss@example.com:${updating.id}:update:undefined`,
     ]);
+  });
+
+  test("permission grants a key at most the actions of the key", async () => {
+    const { call, person, key } = await memoryHost({
+      flags: { permission: ({ user }) => user !== undefined },
+    });
+    const owner = await person("owner");
+    const list = async (as: { headers: Record<string, string> }) =>
+      (await call("GET", "/feature-flags/admin/flags", { as })).status;
+    expect(await list(await key({ userId: owner.id }, ["read"]))).toBe(200);
+    expect(await list(await key({ userId: owner.id, isPersonal: true }, ["read"]))).toBe(200);
+    expect(await list(await key({ userId: owner.id }, ["update"]))).toBe(403);
+    expect(await list(await key({ userId: "service:ci" }, ["read"]))).toBe(403);
   });
 
   test("any result other than true denies the request", async () => {
