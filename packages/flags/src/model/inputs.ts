@@ -57,6 +57,13 @@ export function isKey(text: string): boolean {
   return KEY.test(text);
 }
 
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether the text has the form of an id of ours. */
+export function isId(text: string): boolean {
+  return ID.test(text);
+}
+
 const NOT_JSON = `must be JSON, at most ${MAX_JSON_DEPTH} levels deep`;
 // `meta` is for OpenAPI: a custom check has no JSON Schema of its own.
 export const json: z.ZodType<JsonValue> = z

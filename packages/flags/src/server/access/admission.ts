@@ -4,7 +4,7 @@ import { getIP } from "better-auth/api";
 import { type Actor, type AuditAction, type Origin, SYSTEM } from "../../model/audit.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
-import { invalid, isKey, isWellFormed, MAX_LINE } from "../../model/inputs.ts";
+import { invalid, isId, isKey, isWellFormed, MAX_LINE } from "../../model/inputs.ts";
 import { parseQueriedOrganization } from "../../model/list-query.ts";
 import type { TenantFilter, WriteScope } from "../../store/flag-store.ts";
 import { notFound } from "../../store/rows/entity.ts";
@@ -83,14 +83,11 @@ export async function findListedFlag<Query extends { readonly flagId?: string }>
 
 const KEY_PREFIX = "key:";
 
-/** A text of this form is only an id. `key:<key>` names a flag whose key has this form. */
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** The key in `key:<key>`, or the text itself if it is no id. Undefined for an id. */
+/** The key in `key:<key>`, or the text itself. Undefined for a text in the form of an id, which is only an id. */
 function keyIn(entity: Entity, given: string): string | undefined {
   if (entity === "override") return undefined;
   if (given.startsWith(KEY_PREFIX)) return given.slice(KEY_PREFIX.length);
-  return isKey(given) && !ID.test(given) ? given : undefined;
+  return isKey(given) && !isId(given) ? given : undefined;
 }
 
 /** The tenant of an entity, in a multi-tenant application. Undefined if the entity cannot exist. */

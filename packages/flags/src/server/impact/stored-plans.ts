@@ -2,7 +2,7 @@
 import { isPlainObject } from "../../engine/json.ts";
 import type { FeatureFlagPatch } from "../../model/flag.ts";
 import { parseFlagPatch } from "../../model/flag-input.ts";
-import { overLimit } from "../../model/inputs.ts";
+import { isId, overLimit } from "../../model/inputs.ts";
 import { fitsColumn } from "../../store/rows/entity.ts";
 import type { HostContext } from "../http/host-request.ts";
 
@@ -21,7 +21,6 @@ export interface StoredPlan {
 
 const TTL_MS = 60 * 60_000;
 const MAX_BYTES = 65_000;
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const identifierOf = (id: string) => `feature-flags-plan:${id}`;
 
@@ -44,7 +43,7 @@ export async function findPlan(
   { internalAdapter }: HostContext,
   id: string,
 ): Promise<StoredPlan | undefined> {
-  if (!ID.test(id)) return undefined;
+  if (!isId(id)) return undefined;
   const found = await internalAdapter.findVerificationValue(identifierOf(id));
   if (found === null || new Date(found.expiresAt).getTime() <= Date.now()) return undefined;
   const plan: unknown = JSON.parse(found.value);
