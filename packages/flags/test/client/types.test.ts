@@ -203,8 +203,8 @@ describe("declared flags", () => {
     const declared = defineFlags({
       plan: { type: "json", schema: z.object({ price: z.number(), tags: z.array(z.string()) }) },
     });
-    const helpers = createServerFlags({ api: {} as FeatureFlagsEndpoints }, declared);
     neverRun(async () => {
+      const helpers = createServerFlags({ api: {} as FeatureFlagsEndpoints }, declared);
       expectTypeOf(await helpers.getValue("plan", { server: true })).toEqualTypeOf<
         { price: number; tags: string[] } | undefined
       >();
