@@ -59,7 +59,7 @@ export function isKey(text: string): boolean {
 
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Whether the text has the form of an id of ours. */
+/** Whether the text has the form of this plugin's ids. */
 export function isId(text: string): boolean {
   return ID.test(text);
 }
