@@ -55,10 +55,9 @@ export async function driveNextApp(
   const path = [join(folder, "node_modules", ".bin"), process.env["PATH"]].join(delimiter);
   const programs: Server[] = [];
   try {
-    const remote = await startRemoteServer(join(project, "remote"));
-    programs.push(remote.server);
+    const remote = await startRemoteServer(join(project, "remote"), programs);
     write(join(project, "app/remote/route.js"), REMOTE_ROUTE);
-    const env = { PATH: path, PORT: String(port), NEXT_TELEMETRY_DISABLED: "1", ...remote.env };
+    const env = { PATH: path, PORT: String(port), NEXT_TELEMETRY_DISABLED: "1", ...remote };
     for (const step of walk?.steps ?? []) {
       await follow(step, { project, env, fill, bundler, programs });
     }
@@ -85,17 +84,19 @@ function write(file: string, text: string): void {
 }
 
 /** Another application, whose flags the Next.js app has no database for. */
-async function startRemoteServer(folder: string): Promise<{ server: Server; env: Record<string, string> }> {
+async function startRemoteServer(folder: string, programs: Server[]): Promise<Record<string, string>> {
   const port = await freePort();
   const steps = readPage(REMOTE_PAGE, read(REMOTE_PAGE)).walks.flatMap((walk) => walk.steps);
   const server = steps.find((step) => step.kind === "file" && step.path === "server.ts");
   if (server?.kind !== "file") throw new Error(`${REMOTE_PAGE} has no server.ts.`);
   write(join(folder, "package.json"), '{ "type": "module" }');
   write(join(folder, "server.ts"), server.text.replaceAll("3000", String(port)));
-  const program = start([process.execPath, "server.ts"], folder, {});
+  const secret = "a secret that is only good enough for this check, which is all it does";
+  const program = start([process.execPath, "server.ts"], folder, { BETTER_AUTH_SECRET: secret });
+  programs.push(program);
   await expectOutput(program, "Listening");
   const key = readFileSync(join(folder, ".env"), "utf8").trim().replace("FLAGS_KEY=", "");
-  return { server: program, env: { FLAGS_KEY: key, FLAGS_URL: `ws://localhost:${port}/flag-definitions` } };
+  return { FLAGS_KEY: key, FLAGS_URL: `ws://localhost:${port}/flag-definitions` };
 }
 
 interface Following {

@@ -6,6 +6,7 @@ import { read } from "../repository.ts";
 const MORE: Readonly<Record<string, string>> = {
   // The CLI of Better Auth, of the same version.
   auth: "1.7.7",
+  "drizzle-kit": "0.31.11",
 };
 
 /** The name with an exact version, or `undefined` if no version is known. */
