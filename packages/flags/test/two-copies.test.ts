@@ -97,6 +97,21 @@ test("a session that another copy follows ends at once when the user signs out",
   expect(ended).not.toBe("");
 });
 
+test("forgetCaller of one copy ends at once what another copy follows", async () => {
+  const { auth, db, person } = await memoryHost();
+  const ann = await person("ann");
+  const caller = await copy.findCaller(auth, { headers: new Headers(ann.headers) });
+  if (caller === undefined) throw new Error("The session was not found.");
+  let isEnded = false;
+  const ended = () => {
+    isEnded = true;
+  };
+  onTestFinished(await copy.followCaller(auth, caller, { changed: () => {}, ended }));
+  db.exec("delete from session");
+  await sessions.forgetCaller(auth, { userId: ann.id });
+  expect(isEnded).toBe(true);
+});
+
 test("a bus that another copy connects announces the changes of an auth instance", async () => {
   const { auth, person, call } = await memoryHost();
   const published: string[] = [];
