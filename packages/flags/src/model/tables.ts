@@ -58,7 +58,9 @@ export type RevisionRow = {
   auditHash: string;
   /** ISO 8601. Null before the first entry. */
   auditAt: string | null;
-  /** The value of the change counter at the last change. Null before the first change. */
+  /** The change counter that numbers the changes of the tenant. */
+  counter: number | null;
+  /** The number of the last change. Null before the first change. */
   seq: number | null;
 };
 
@@ -155,9 +157,10 @@ export function createTables(): FeatureFlagTables {
         revision: { ...integer },
         auditHash: { ...line },
         auditAt: { ...optionalLine },
+        counter: { ...optionalInteger },
         seq: { ...optionalInteger },
       },
-      indexes: [{ fields: ["seq"] }],
+      indexes: [{ fields: ["counter", "seq"] }],
     },
     featureFlagAudit: {
       fields: {

@@ -15,7 +15,6 @@ import { createSinks } from "../store/events/sinks/sinks.ts";
 import { createTally } from "../store/events/tally.ts";
 import type { FlagStore } from "../store/flag-store.ts";
 import { HostTables, type TableHost } from "../store/postgres/host-tables.ts";
-import { isPostgresPool } from "../store/postgres/pool.ts";
 import type { Transactions } from "../store/writes/transaction.ts";
 import { mistake } from "./help.ts";
 import type { Meter } from "./metrics/meter.ts";
@@ -71,8 +70,8 @@ export function createAnalytics(
 
 /** Without the pool of the option, only a host whose database is a pool itself can be asked for its tables. */
 function moveBack(host: TableHost): Move | undefined {
-  const { database } = host.options;
-  return isPostgresPool(database) ? createMoveBack(HostTables.of(host, database)) : undefined;
+  const tables = HostTables.on(host);
+  return tables && createMoveBack(tables);
 }
 
 /**

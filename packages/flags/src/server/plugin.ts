@@ -17,8 +17,10 @@ import type { ConnectBus } from "../store/announcer.ts";
 import { checkSinks } from "../store/events/sinks/sink.ts";
 import { createPostgresBus } from "../store/postgres/bus.ts";
 import { HostTables } from "../store/postgres/host-tables.ts";
-import { assertPostgresPool, guardPool } from "../store/postgres/pool.ts";
+import { assertPostgresPool, guardPool, isPostgresPool } from "../store/postgres/pool.ts";
+import { PostgresTransactions } from "../store/postgres/transactions.ts";
 import { createFlagStore } from "../store/store.ts";
+import { createWriteTimeouts } from "../store/write-timeouts.ts";
 import { createTransactions } from "../store/writes/transaction.ts";
 import { checkEventOptions, closeAnalytics, createAnalytics, withoutStatistics } from "./analytics.ts";
 import { createAnnouncer } from "./bus.ts";
@@ -71,6 +73,8 @@ export type FeatureFlagsPlugin<Flags extends FlagDeclarations = FlagDeclarations
 
 /** The services that this copy of the package created, by the setup of their plugin. */
 const finders = new WeakMap<PluginSetup, ServiceFinder>();
+/** The transactions of auth instances whose database is a pool of `pg`, by adapter. */
+const poolTransactions = new WeakMap<object, PostgresTransactions>();
 
 /**
  * Finds the services of the featureFlags plugin, for live flags, which work on a service directly. Where another copy of
@@ -129,6 +133,7 @@ export function createPlugin<Flags extends FlagDeclarations>(
     $ERROR_CODES: FEATURE_FLAG_ERROR_CODES,
     init: (context) => {
       checkHost(context, options);
+      openOnPool(context);
       watchIdentityWrites(context);
       return {
         ...initLimits(options.rateLimit, context, options.postgres !== undefined),
@@ -173,6 +178,18 @@ function createServices(setup: PluginSetup, created?: (service: Service) => void
   return serviceOf;
 }
 
+/**
+ * Opens the transactions of the host on clients that are known here, so that a flag that is written inside one can limit
+ * its waits. Before other code wraps the adapter.
+ */
+function openOnPool({ adapter, options, tables }: AuthContext): void {
+  const { database } = options;
+  if (!isPostgresPool(database) || poolTransactions.has(adapter)) return;
+  const transactions = new PostgresTransactions({ options, tables }, database);
+  poolTransactions.set(adapter, transactions);
+  adapter.transaction = (work) => transactions.open(work);
+}
+
 function createService(
   context: HostContext,
   { options, bounds: { pollMs, maxQueued }, isClosed }: PluginSetup,
@@ -188,8 +205,9 @@ function createService(
     logger.warn(withHelp(message));
   };
   const warn = (message: string, error: unknown) => logger.warn(withHelp(message), loggable(error));
-  const transactions = createTransactions(adapter);
-  if (postgres !== undefined) guardPool(postgres, warn);
+  const { database } = context.options;
+  const transactions = createTransactions(adapter, poolTransactions.get(adapter));
+  for (const pool of [postgres, database]) if (isPostgresPool(pool)) guardPool(pool, warn);
   const analytics = createAnalytics(adapter, options, {
     host: context,
     transactions,
@@ -205,7 +223,8 @@ function createService(
   const store = createFlagStore(adapter, {
     pollMs: options.poll === false ? 0 : pollMs,
     transactions,
-    tables: HostTables.on(context, postgres),
+    tables: HostTables.on(context),
+    timeouts: poolTransactions.has(adapter) ? async () => "set" : createWriteTimeouts(database, postgres),
     onAuditHead: options.onAuditHead,
     connectBus: busOf(options, processes, warn),
     warn,

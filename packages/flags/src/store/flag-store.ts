@@ -14,6 +14,7 @@ import type { EvaluationCounter } from "./events/evaluation-counter.ts";
 import type { Contents } from "./snapshot/entities.ts";
 import type { Follower } from "./snapshot/followers.ts";
 import type { SnapshotFigures } from "./snapshot/health.ts";
+import type { WriteTimeouts } from "./write-timeouts.ts";
 import type { TransactionState } from "./writes/transaction.ts";
 
 /** The tenant whose flags a write changes, the actor, and the origin of the request. */
@@ -78,6 +79,13 @@ export interface StoreHealth {
   readonly stale: boolean;
   /** Why the snapshot cannot be refreshed now. Contains no internals. */
   readonly problem?: string;
+  /** `refused` while the database is read-only or cannot be reached. */
+  readonly writes: "accepted" | "refused";
+  /**
+   * `set`: the database ends the transaction of a frozen process in bounded time. `missing`: the connections of the
+   * application have no such timeouts. `unknown`: this process cannot see them, or the database needs none.
+   */
+  readonly writeTimeouts: WriteTimeouts;
   /** Whether the database rolls back a failed transaction. If it does not, the store refuses every write. */
   readonly transactions: TransactionState;
   /** `up`: other processes announce changes immediately. Otherwise they arrive by polling. */
@@ -90,6 +98,7 @@ export interface StoreFigures extends SnapshotFigures {
   readonly revision: number;
   /** How often a snapshot in memory was replaced by a newer one, over all tenants. */
   readonly changes: number;
+  readonly writes: StoreHealth["writes"];
   readonly bus: BusState;
 }
 

@@ -4,12 +4,10 @@ import { getCurrentAdapter } from "@better-auth/core/context";
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { within } from "@halyard/base";
 import type { AuditHead } from "../model/audit.ts";
-import { FeatureFlagError } from "../model/errors.ts";
 import { type FeatureFlag, NO_TENANT } from "../model/flag.ts";
 import type { FlagListQuery } from "../model/page.ts";
 import type { ConnectBus } from "./announcer.ts";
 import type { FlagStore, SnapshotReading, TenantFilter, WriteScope } from "./flag-store.ts";
-import { missingTable } from "./missing-table.ts";
 import type { HostTables } from "./postgres/host-tables.ts";
 import { visitFlags } from "./rows/flag-headers.ts";
 import { readFlag } from "./rows/flags.ts";
@@ -21,6 +19,8 @@ import { readSegment } from "./rows/segments.ts";
 import { createChangeChecks } from "./snapshot/change-checks.ts";
 import { createSnapshots } from "./snapshot/snapshots.ts";
 import { loadSnapshot, TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
+import { refusesWrites, storageError } from "./unavailable.ts";
+import type { WriteTimeouts } from "./write-timeouts.ts";
 import { findEntry, listAudit, readEntries } from "./writes/audit.ts";
 import { readCounted, readCountedDirectly } from "./writes/change-counter.ts";
 import { readChangedKeys } from "./writes/changed-keys.ts";
@@ -50,6 +50,8 @@ export interface FlagStoreOptions {
   readonly transactions?: Transactions | undefined;
   /** For frequent queries on PostgreSQL without the adapter. Default: the adapter runs all queries. */
   readonly tables?: HostTables | undefined;
+  /** Whether the transactions of writes have timeouts. Default: unknown. */
+  readonly timeouts?: (() => Promise<WriteTimeouts>) | undefined;
   /** Connects the bus on which processes announce changes. Default: polling only. */
   readonly connectBus?: ConnectBus | undefined;
   /** Called after each committed write with the new head of the tenant's audit log. */
@@ -76,6 +78,7 @@ export function createFlagStore(
     pollMs = POLL_MS,
     transactions = createTransactions(adapter),
     tables,
+    timeouts = async () => "unknown",
     connectBus,
     onAuditHead,
     maxOverrides = MAX_OVERRIDES,
@@ -84,6 +87,8 @@ export function createFlagStore(
   }: FlagStoreOptions,
 ): FlagStore {
   let changes = 0;
+  /** Whether the database refused the last write, or said that it would. */
+  let areRefused = false;
   const snapshots = createSnapshots<TenantSnapshot>(
     {
       readRevision: (tenant) => readRevision(adapter, tenant),
@@ -93,11 +98,13 @@ export function createFlagStore(
           ? throughAdapter()
           : tables.ask(() => readRevisionsDirectly(tables, tenants), throughAdapter);
       },
-      readCounted(since) {
+      async readCounted(since) {
         const throughAdapter = () => readCounted(adapter, since);
-        return tables === undefined
+        const counted = await (tables === undefined
           ? throughAdapter()
-          : tables.ask(() => readCountedDirectly(tables, since), throughAdapter);
+          : tables.ask(() => readCountedDirectly(tables, since), throughAdapter));
+        areRefused = counted.isReadOnly ?? areRefused;
+        return counted;
       },
       async load(tenant, end, previous) {
         const snapshot = await loadSnapshot(adapter, tenant, end, previous);
@@ -119,6 +126,9 @@ export function createFlagStore(
     peek: (tenant) => contentsOf(snapshots.peek(tenant)),
     committed,
   };
+
+  const writes = () =>
+    areRefused || snapshots.health(NO_TENANT).problem !== undefined ? "refused" : "accepted";
 
   async function committed(tenant: string, end: ChainEnd): Promise<void> {
     bus?.announce(tenant, end.revision);
@@ -142,7 +152,7 @@ export function createFlagStore(
     try {
       return await work();
     } catch (error) {
-      throw missingTable(error) ?? FeatureFlagError.wrap(error, "STORAGE_ERROR");
+      throw storageError(error);
     }
   }
 
@@ -172,7 +182,16 @@ export function createFlagStore(
     scope: WriteScope,
     work: (context: WriteContext) => Promise<Change<Result> | Unchanged<Result>>,
   ): Promise<Result> {
-    return guarded(() => write(writer, scope, work));
+    return guarded(async () => {
+      try {
+        const result = await write(writer, scope, work);
+        areRefused = false;
+        return result;
+      } catch (error) {
+        areRefused ||= refusesWrites(error);
+        throw error;
+      }
+    });
   }
 
   return {
@@ -243,13 +262,19 @@ export function createFlagStore(
       await within(snapshots.get(tenant), HEALTH_WAIT_MS, "The database has not answered yet.").catch(
         () => undefined,
       );
-      const state = { transactions: transactions.state(), bus: bus?.state() ?? "off" };
-      return { ...snapshots.health(tenant), ...state };
+      return {
+        ...snapshots.health(tenant),
+        writes: writes(),
+        writeTimeouts: await timeouts(),
+        transactions: transactions.state(),
+        bus: bus?.state() ?? "off",
+      };
     },
     figures: () => ({
       ...snapshots.figures(),
       revision: snapshots.health(NO_TENANT).revision,
       changes,
+      writes: writes(),
       bus: bus?.state() ?? "off",
     }),
     async close() {

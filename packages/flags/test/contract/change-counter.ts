@@ -3,51 +3,91 @@ import { describe, expect, test } from "vitest";
 import type { RevisionRow } from "../../src/model/tables.ts";
 import type { FollowedSnapshot } from "../../src/store/flag-store.ts";
 import { differenceOf, expiredKeys, nextExpiry } from "../../src/store/snapshot/difference.ts";
-import { COUNTER, readCounted } from "../../src/store/writes/change-counter.ts";
+import { type Counts, counterName } from "../../src/store/writes/change-counter.ts";
+import { COUNTERS, counterOf } from "../../src/store/writes/revision.ts";
 import { by, everyone, flagInput, fresh, type StoreHost } from "./store-host.ts";
 
 export function describeChangeCounter(host: () => StoreHost): void {
-  describe("the change counter", () => {
-    test("names exactly the tenants that changed after a number, also with concurrent writes", async () => {
-      const { store, adapter } = host();
-      const [a, b, c] = [fresh("tenant"), fresh("tenant"), fresh("tenant")];
+  describe("the change counters", () => {
+    const tenantOf = (counter: number): string => {
+      for (;;) {
+        const tenant = fresh("tenant");
+        if (counterOf(tenant) === counter) return tenant;
+      }
+    };
+    const countOf = ({ counts }: { readonly counts: Counts }, tenant: string) =>
+      counts[counterOf(tenant)] ?? Number.NaN;
+    const setCount = (tenant: string, revision: number) =>
+      host().adapter.update<RevisionRow>({
+        model: "featureFlagRevision",
+        where: [{ field: "tenant", value: counterName(counterOf(tenant)) }],
+        update: { revision },
+      });
+
+    test("name exactly the tenants that changed after some numbers, also with concurrent writes", async () => {
+      const { store, adapter, readCounted } = host();
+      const [a, b, c] = [tenantOf(1), tenantOf(1), tenantOf(2)];
       const flag = await store.createFlag(by(a), flagInput());
-      const { seq } = await readCounted(adapter, undefined);
-      expect(await readCounted(adapter, seq)).toEqual({ seq, ends: new Map() });
+      const start = await readCounted([]);
+      expect(start.unknown.size).toBe(COUNTERS);
+      expect(await readCounted(start.counts)).toMatchObject({
+        ...start,
+        ends: new Map(),
+        unknown: new Set(),
+      });
       await Promise.all([
         store.updateFlag(by(a), flag.id, { description: "d" }),
         store.createFlag(by(b), flagInput()),
         store.createFlag(by(b), flagInput()),
       ]);
-      const { seq: later, ends } = await readCounted(adapter, seq);
-      expect(later).toBe(seq + 3);
-      expect([...(ends?.keys() ?? [])].sort()).toEqual([a, b].sort());
-      expect(ends?.get(a)?.revision).toBe(2);
+      const later = await readCounted(start.counts);
+      expect(countOf(later, a)).toBe(countOf(start, a) + 3);
+      expect([...later.ends.keys()].sort()).toEqual([a, b].sort());
+      expect([later.ends.get(a)?.revision, later.unknown.size]).toEqual([2, 0]);
       await store.createFlag(by(c), flagInput());
-      expect([...((await readCounted(adapter, later)).ends?.keys() ?? [])]).toEqual([c]);
-    });
-
-    test("asks for all tenants when it went back, or when a number has no row", async () => {
-      const { store, adapter } = host();
-      await store.createFlag(by(fresh("tenant")), flagInput());
-      const { seq } = await readCounted(adapter, undefined);
-      expect(await readCounted(adapter, seq + 1)).toEqual({ seq, ends: undefined });
-      const where = [{ field: "tenant", value: COUNTER }];
-      await adapter.update<RevisionRow>({
+      expect([...(await readCounted(later.counts)).ends.keys()]).toEqual([c]);
+      const rows = await adapter.findMany<RevisionRow>({
         model: "featureFlagRevision",
-        where,
-        update: { revision: seq + 1 },
+        where: [{ field: "tenant", operator: "in", value: [a, b, c] }],
       });
-      expect(await readCounted(adapter, seq)).toEqual({ seq: seq + 1, ends: undefined });
+      expect(rows.map(({ counter }) => counter).sort()).toEqual([1, 1, 2]);
     });
 
-    test("is not advanced by a write that changes nothing", async () => {
-      const { store, adapter } = host();
+    test("ask for the tenants of a counter that went back, or that has a number without a row", async () => {
+      const { store, readCounted } = host();
+      const [tenant, other] = [tenantOf(3), tenantOf(4)];
+      for (const each of [tenant, other]) await store.createFlag(by(each), flagInput());
+      const { counts } = await readCounted([]);
+      const unknown = new Set([3]);
+      const ahead = counts.map((count, counter) => (counter === 3 ? (count ?? 0) + 1 : count));
+      expect(await readCounted(ahead)).toMatchObject({ counts, ends: new Map(), unknown });
+      await setCount(tenant, (counts[3] ?? 0) + 1);
+      expect(await readCounted(counts)).toMatchObject({ counts: ahead, ends: new Map(), unknown });
+      await store.createFlag(by(other), flagInput());
+      expect(await readCounted(counts)).toMatchObject({ unknown });
+      expect([...(await readCounted(counts)).ends.keys()]).toEqual([other]);
+    });
+
+    test("begin again if another program has deleted them", async () => {
+      const { store, adapter, readCounted } = host();
+      const tenant = tenantOf(5);
+      const { id } = await store.createFlag(by(tenant), flagInput());
+      for (const name of ["M", "N"]) await store.updateFlag(by(tenant), id, { name });
+      const { counts } = await readCounted([]);
+      const where = [{ field: "tenant", value: counterName(5) }];
+      await adapter.delete({ model: "featureFlagRevision", where });
+      await store.updateFlag(by(tenant), id, { name: "O" });
+      const again = await readCounted(counts);
+      expect([countOf(again, tenant), [...again.unknown]]).toEqual([1, [5]]);
+    });
+
+    test("are not advanced by a write that changes nothing", async () => {
+      const { store, readCounted } = host();
       const tenant = fresh("tenant");
       const flag = await store.createFlag(by(tenant), flagInput({ description: "same" }));
-      const { seq } = await readCounted(adapter, undefined);
+      const before = await readCounted([]);
       await store.updateFlag(by(tenant), flag.id, { description: "same" });
-      expect((await readCounted(adapter, undefined)).seq).toBe(seq);
+      expect(countOf(await readCounted([]), tenant)).toBe(countOf(before, tenant));
     });
 
     test("lets another process that polls find the change", async () => {

@@ -2,8 +2,8 @@
 import type { Snapshot } from "../../src/store/flag-store.ts";
 import type { SnapshotSource } from "../../src/store/snapshot/contract.ts";
 import type { BadSnapshot } from "../../src/store/snapshot/errors.ts";
-import type { CountedChanges } from "../../src/store/writes/change-counter.ts";
-import type { ChainEnd } from "../../src/store/writes/revision.ts";
+import type { CountedChanges, Counts } from "../../src/store/writes/change-counter.ts";
+import { type ChainEnd, COUNTERS, counterOf } from "../../src/store/writes/revision.ts";
 
 type FakeSnapshot = Snapshot & ChainEnd;
 
@@ -49,21 +49,32 @@ export class FakeSource implements SnapshotSource<FakeSnapshot> {
     if (this.failure) throw this.failure;
     return new Map(tenants.map((tenant) => [tenant, end]));
   }
-  /** The change counter; undefined as long as the database has none, so that polls ask for all tenants. */
-  seq: number | undefined;
+  /** The numbers of the last changes, by counter. Counters without one are unknown, so that polls ask for their tenants. */
+  readonly counts: (number | undefined)[] = Array(COUNTERS).fill(undefined);
   /** Tenants by the number of their last change. */
   readonly changed = new Map<string, number>();
-  counted: (number | undefined)[] = [];
+  counted: Counts[] = [];
 
-  async readCounted(since: number | undefined): Promise<CountedChanges> {
+  /** Sets the numbers of all counters. */
+  count(seq: number): void {
+    this.counts.fill(seq);
+  }
+
+  async readCounted(since: Counts): Promise<CountedChanges> {
     this.counted.push(since);
-    const { seq } = this;
-    const changes = [...this.changed].filter(([, number]) => number > (since ?? 0));
+    const counts = [...this.counts];
     const end = this.#end();
+    const ends = new Map<string, ChainEnd>();
+    for (const [tenant, seq] of this.changed)
+      if (seq > (since[counterOf(tenant)] ?? seq)) ends.set(tenant, end);
     await this.gate;
     if (this.failure) throw this.failure;
-    if (seq === undefined || since === undefined || seq < since) return { seq: seq ?? 0, ends: undefined };
-    return { seq, ends: new Map(changes.map(([tenant]) => [tenant, end])) };
+    const unknown = new Set<number>();
+    for (const [counter, seq] of counts.entries()) {
+      const last = since[counter];
+      if (seq === undefined || last === undefined || seq < last) unknown.add(counter);
+    }
+    return { counts, ends, unknown };
   }
   async load(tenant: string, end: ChainEnd): Promise<FakeSnapshot> {
     this.loads++;

@@ -65,11 +65,15 @@ export function describeFollowing(host: () => StoreHost): void {
           where: [{ field: "ruleId", value: ruleId }],
           update: { salt: `imported ${index}`, position: 10 - index },
         });
-        await store.updateRule(by(tenant), flagId, ruleId, { name: "imported" });
+      }
+      // A process that has the rules in memory would not see the import.
+      const importer = await host().another();
+      for (const { id } of rules) {
+        await importer.store.updateRule(by(tenant), flagId, id, { name: "imported" });
       }
       const reader = await host().another();
       expect(await view(follower, tenant)).toEqual(await view(reader, tenant));
-      for (const node of [writer, follower, reader]) await node.close();
+      for (const node of [writer, follower, importer, reader]) await node.close();
     });
 
     test("skips an action that it does not know", async () => {

@@ -9,7 +9,15 @@ import type { FlagDraft } from "../../src/model/flag.ts";
 import { createTables } from "../../src/model/tables.ts";
 import type { FlagStore, WriteScope } from "../../src/store/flag-store.ts";
 import { HostTables } from "../../src/store/postgres/host-tables.ts";
+import { PostgresTransactions } from "../../src/store/postgres/transactions.ts";
 import { createFlagStore, type FlagStoreOptions } from "../../src/store/store.ts";
+import {
+  type CountedChanges,
+  type Counts,
+  readCounted,
+  readCountedDirectly,
+} from "../../src/store/writes/change-counter.ts";
+import { createTransactions } from "../../src/store/writes/transaction.ts";
 import type { FreshDatabase } from "../databases.ts";
 
 export type Database = BetterAuthOptions["database"];
@@ -29,6 +37,7 @@ export interface StoreHost {
   readonly adapter: DBAdapter;
   readonly store: FlagStore;
   readonly warnings: string[];
+  readCounted(since: Counts): Promise<CountedChanges>;
   /** Opens another store with its own connection, like another process. */
   another(options?: Partial<FlagStoreOptions>): Promise<Node>;
   close(): Promise<void>;
@@ -38,6 +47,7 @@ export interface Node {
   readonly adapter: DBAdapter;
   readonly store: FlagStore;
   readonly warnings: string[];
+  readCounted(since: Counts): Promise<CountedChanges>;
   close(): Promise<void>;
 }
 
@@ -61,12 +71,16 @@ export async function openStoreHost(kind: DatabaseKind): Promise<StoreHost> {
     const auth = betterAuth(kind.adapt ? optionsFor(kind.adapt(database, native), kind) : native);
     const context = await auth.$context;
     const adapter = context.adapter as DBAdapter;
-    const pool = kind.isAskedDirectly && database instanceof Pool ? database : undefined;
+    const tables = kind.isAskedDirectly ? HostTables.on(context) : undefined;
+    const transactions =
+      !kind.adapt && database instanceof Pool ? new PostgresTransactions(context, database) : undefined;
+    if (transactions !== undefined) adapter.transaction = (work) => transactions.open(work);
     const warnings: string[] = [];
     // Only tests of polling poll, so that polling does not hide a missing refresh.
     const store = createFlagStore(adapter, {
       pollMs: 0,
-      tables: HostTables.on(context, pool),
+      tables,
+      transactions: createTransactions(adapter, transactions),
       warn: (message) => warnings.push(message),
       ...options,
     });
@@ -75,6 +89,8 @@ export async function openStoreHost(kind: DatabaseKind): Promise<StoreHost> {
       adapter,
       store,
       warnings,
+      readCounted: (since: Counts) =>
+        tables === undefined ? readCounted(adapter, since) : readCountedDirectly(tables, since),
       async close() {
         if (isClosed) return;
         isClosed = true;

@@ -141,6 +141,8 @@ describe("guide/flags-http: Health", () => {
       "status",
       "transactions",
       "version",
+      "writeTimeouts",
+      "writes",
     ]);
     expect(json).toMatchObject({
       status: "ok",

@@ -54,6 +54,8 @@ export const getFeatureFlagsHealth: PublicOperation<
         stale: boolean,
         problem: string,
         changes: integer,
+        writes: oneOf("accepted", "refused"),
+        writeTimeouts: oneOf("set", "missing", "unknown"),
         transactions: oneOf("unproven", "ok", "refused"),
         bus: oneOf("off", "up", "down"),
         fastPath: oneOf("on", "off"),
@@ -70,7 +72,11 @@ export const getFeatureFlagsHealth: PublicOperation<
       service.store.health(tenant ?? NO_TENANT).catch(() => undefined),
       tenant === undefined ? undefined : listIgnoredFlags(service, tenant),
     ]);
-    const isOk = health !== undefined && !health.stale && health.transactions !== "refused";
+    const isOk =
+      health !== undefined &&
+      !health.stale &&
+      health.writes === "accepted" &&
+      health.transactions !== "refused";
     return {
       status: isOk ? "ok" : "degraded",
       version: VERSION,

@@ -3,12 +3,16 @@ import { within } from "@halyard/base";
 import { NO_TENANT } from "../../model/flag.ts";
 import { COLD_RETRY_SECONDS } from "../../store/snapshot/errors.ts";
 import type { HostRequest } from "../http/host-request.ts";
-import { boolean, objectOf, string } from "../http/openapi.ts";
+import { boolean, objectOf, oneOf, string } from "../http/openapi.ts";
 import type { Get, NoQuery, PublicOperation } from "./definition.ts";
 
 /** Whether this process can evaluate flags, and the reason if it cannot. */
 export type FeatureFlagsReadiness =
-  | { readonly ready: true }
+  | {
+      readonly ready: true;
+      /** The database is read-only or cannot be reached: flags are evaluated from memory and cannot be changed. */
+      readonly writes?: "refused";
+    }
   | { readonly ready: false; readonly reason: "closing" | "no flags yet" };
 
 /** A load balancer does not wait long, and asks again. */
@@ -27,12 +31,13 @@ export const getFeatureFlagsReadiness: PublicOperation<
   scope: "server",
   action: "public",
   rateLimit: "none",
-  result: () => objectOf({ ready: boolean, reason: string }, ["ready"]),
+  result: () => objectOf({ ready: boolean, reason: string, writes: oneOf("refused") }, ["ready"]),
   async run({ service, request }) {
     if (service.isClosed()) return refuse(request, "closing");
     try {
       await within(service.store.snapshot(NO_TENANT), WAIT_MS, "The flags were not read in time.");
-      return { ready: true };
+      const { writes } = service.store.figures();
+      return { ready: true, ...(writes === "refused" && { writes }) };
     } catch {
       // The store has logged the cause, which is not public.
       return refuse(request, "no flags yet");

@@ -1,8 +1,16 @@
 /**
- * Queries Better Auth's tables on PostgreSQL directly, if Better Auth uses the pool of the option `postgres`. For
- * frequent queries: Better Auth's adapter takes several times as long.
+ * Queries Better Auth's tables on PostgreSQL directly, if its `database` is a pool. For frequent queries: Better Auth's
+ * adapter takes several times as long.
  */
-import { isMisunderstood, type PostgresPool, type PostgresRow, runQuery } from "./pool.ts";
+import {
+  isMisunderstood,
+  isPostgresPool,
+  type PostgresClient,
+  type PostgresPool,
+  type PostgresQuery,
+  type PostgresRow,
+  runQuery,
+} from "./pool.ts";
 
 /** The part of Better Auth's context that is used. */
 export interface TableHost {
@@ -12,23 +20,31 @@ export interface TableHost {
   >;
 }
 
+type Run = (timeoutMs: number, query: PostgresQuery) => Promise<PostgresRow[]>;
+
 export class HostTables {
   readonly #tables: TableHost["tables"];
-  readonly #pool: PostgresPool;
+  readonly #run: Run;
   #isKnown = true;
 
-  private constructor(tables: TableHost["tables"], pool: PostgresPool) {
+  private constructor(tables: TableHost["tables"], run: Run) {
     this.#tables = tables;
-    this.#pool = pool;
+    this.#run = run;
   }
 
   /** The pool leads to the host's database, although Better Auth may use another pool or adapter. */
   static of({ tables }: Pick<TableHost, "tables">, pool: PostgresPool): HostTables {
-    return new HostTables(tables, pool);
+    return new HostTables(tables, (timeoutMs, query) => runQuery(pool, timeoutMs, query));
   }
 
-  static on({ options, tables }: TableHost, pool: PostgresPool | undefined): HostTables | undefined {
-    return pool !== undefined && options.database === pool ? new HostTables(tables, pool) : undefined;
+  static on(host: TableHost): HostTables | undefined {
+    const { database } = host.options;
+    return isPostgresPool(database) ? HostTables.of(host, database) : undefined;
+  }
+
+  /** For queries in the transaction of a client, which has its own timeouts. */
+  static in({ tables }: Pick<TableHost, "tables">, client: PostgresClient): HostTables {
+    return new HostTables(tables, async (_timeoutMs, query) => (await client.query(query)).rows);
   }
 
   table(model: string): string {
@@ -41,12 +57,12 @@ export class HostTables {
 
   /** A connection that does not answer in time is not used again. */
   query(timeoutMs: number, text: string, values?: unknown[]): Promise<PostgresRow[]> {
-    return runQuery(this.#pool, timeoutMs, { text, ...(values && { values }) });
+    return this.#run(timeoutMs, { text, ...(values && { values }) });
   }
 
   /** The same with rows as arrays, which take less time for many rows. */
   async queryArrays(timeoutMs: number, text: string, values: unknown[]): Promise<unknown[][]> {
-    const rows: unknown = await runQuery(this.#pool, timeoutMs, { text, values, rowMode: "array" });
+    const rows: unknown = await this.#run(timeoutMs, { text, values, rowMode: "array" });
     return rows as unknown[][];
   }
 

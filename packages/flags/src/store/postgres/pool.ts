@@ -1,6 +1,7 @@
 /** Runs queries on a `pg` pool and classifies its errors. The pool is typed by shape, because `pg` is not imported. */
-import { within } from "@halyard/base";
+import { ignore, within } from "@halyard/base";
 import { FeatureFlagError } from "../../model/errors.ts";
+import { storageError as storageErrorOf } from "../unavailable.ts";
 
 /** A query, as `pg` takes it. */
 export type PostgresQuery = { name?: string; text: string; values?: unknown[]; rowMode?: "array" };
@@ -47,17 +48,26 @@ export function assertPostgresPool(pool: PostgresPool): void {
     throw new TypeError("The option `postgres` is not a pool. Pass a `Pool` of the package `pg`.");
 }
 
-const guarded = new WeakSet<PostgresPool>();
+const guarded = new WeakSet<PostgresPool | PostgresClient>();
 
-/** Without an `error` listener, an idle connection that breaks ends the process. */
+/** Every `pg` pool tells who takes a client, but its type here does not. */
+type Lending = { on(event: "acquire", listener: (client: PostgresClient) => void): unknown };
+
+/** Without an `error` listener, a connection that breaks ends the process. The pool listens while it is idle only. */
 export function guardPool(pool: PostgresPool, warn: (message: string, error: unknown) => void): void {
   if (guarded.has(pool)) return;
   guarded.add(pool);
   pool.on("error", (error) => warn("An idle connection of the PostgreSQL pool broke.", error));
+  (pool as unknown as Lending).on("acquire", (client) => {
+    if (guarded.has(client)) return;
+    guarded.add(client);
+    // Its queries fail with the same error.
+    client.on("error", ignore);
+  });
 }
 
 /** PostgreSQL did not answer in time. The query may still take effect. */
-class PostgresTimeout extends Error {
+export class PostgresTimeout extends Error {
   override readonly name = "PostgresTimeout";
 }
 
@@ -93,7 +103,7 @@ export async function runQuery(
   return (await onClient(pool, timeoutMs, (client) => client.query(query))).rows;
 }
 
-async function connect(pool: PostgresPool, timeoutMs: number): Promise<PostgresClient> {
+export async function connect(pool: PostgresPool, timeoutMs: number): Promise<PostgresClient> {
   const connecting = pool.connect();
   try {
     return await inTime(connecting, timeoutMs);
@@ -106,7 +116,7 @@ async function connect(pool: PostgresPool, timeoutMs: number): Promise<PostgresC
   }
 }
 
-async function inTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {
+export async function inTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {
   let isLate = true;
   try {
     return await within(
@@ -132,7 +142,7 @@ const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 const BROKEN = /^(08...|57P0[1-5]|53300)$/;
 
 /** Whether the server has answered with an error and the connection can still be used. */
-function isAnswer(error: unknown): boolean {
+export function isAnswer(error: unknown): boolean {
   const code = codeOf(error);
   return SQLSTATE.test(code) && !BROKEN.test(code);
 }
@@ -172,5 +182,5 @@ export function storageError(error: unknown): FeatureFlagError {
   if (UNKNOWN_NAMES.includes(codeOf(error))) {
     return new FeatureFlagError("STORAGE_ERROR", MISSING_TABLES, { cause: error });
   }
-  return FeatureFlagError.wrap(error, "STORAGE_ERROR");
+  return storageErrorOf(error);
 }

@@ -9,7 +9,7 @@ import {
   isFlagType,
 } from "../../model/flag.ts";
 import type { FlagRow } from "../../model/tables.ts";
-import { conflict, notFound, overtaken } from "./entity.ts";
+import { notFound, overtaken } from "./entity.ts";
 import { type Mapping, mappingOf } from "./mapping.ts";
 import { type Adapter, findRow, replaceRow, where } from "./queries.ts";
 
@@ -21,18 +21,6 @@ export async function readFlag(adapter: Adapter, tenant: string, flagId: string)
   const row = await findRow<FlagRow>(adapter, FLAG_MODEL, { flagId, tenant });
   if (row === undefined) throw notFound("flag");
   return toFlag(row);
-}
-
-/** Throws if another flag has the key. A collation that ignores case treats `Beta` and `beta` as the same key. */
-export async function requireFreeKey(
-  adapter: Adapter,
-  tenant: string,
-  key: string,
-  flagId?: string,
-): Promise<void> {
-  const row = await adapter.findOne<FlagRow>({ model: FLAG_MODEL, where: where({ tenant, key }) });
-  if (row === null || row.flagId === flagId) return;
-  throw conflict(`A flag with the key "${row.key}" already exists. Choose another key.`, { field: "key" });
 }
 
 export function newFlag(input: FlagDraft, id: string, at: Date): FeatureFlag {

@@ -1,24 +1,39 @@
 /** The keys of global flags, which belong to the vendor: an organization may use one only if the flag permits it. */
+import type { Where } from "@better-auth/core/db/adapter";
 import { type FeatureFlag, isReplaceable, NO_TENANT } from "../../model/flag.ts";
 import type { FlagRow } from "../../model/tables.ts";
 import type { IgnoredFlag } from "../flag-store.ts";
 import { conflict, invalid } from "./entity.ts";
 import { FLAG_MODEL } from "./flags.ts";
-import { type Adapter, findRow, findRows } from "./queries.ts";
+import { type Adapter, findRows, where } from "./queries.ts";
 
 /** Keys per query. */
 const MAX_KEYS = 1000;
 
 /**
- * Throws if the key belongs to a global flag that organizations may not replace. A global flag that is created at the same
- * time is not seen. Evaluation then ignores the organization's flag.
+ * Throws if another flag of the tenant has the key, or a global flag that organizations may not replace. A global flag that
+ * is created at the same time is not seen. Evaluation then ignores the organization's flag.
  */
-export async function requireUnreserved(tx: Adapter, tenant: string, key: string): Promise<void> {
-  if (tenant === NO_TENANT) return;
-  const row = await findRow<FlagRow>(tx, FLAG_MODEL, { tenant: NO_TENANT, key });
-  if (row === undefined || isReplaceable(row)) return;
+export async function requireFreeKey(
+  tx: Adapter,
+  tenant: string,
+  key: string,
+  flagId?: string,
+): Promise<void> {
+  const tenants: Where = { field: "tenant", operator: "in", value: [...new Set([tenant, NO_TENANT])] };
+  const rows = await tx.findMany<FlagRow>({ model: FLAG_MODEL, where: [...where({ key }), tenants] });
+  const isGlobal = (row: FlagRow) => row.tenant === NO_TENANT && tenant !== NO_TENANT;
+  // A collation that ignores case treats `Beta` and `beta` as the same key.
+  const taken = rows.find((row) => !isGlobal(row) && row.flagId !== flagId);
+  if (taken !== undefined) {
+    throw conflict(`A flag with the key "${taken.key}" already exists. Choose another key.`, {
+      field: "key",
+    });
+  }
+  const global = rows.find((row) => isGlobal(row) && row.key === key);
+  if (global === undefined || isReplaceable(global)) return;
   const advice =
-    row.visibility === "public"
+    global.visibility === "public"
       ? "Choose another key, or ask an admin of the application to set tenantOverridable on the global flag."
       : "Choose another key.";
   throw conflict(

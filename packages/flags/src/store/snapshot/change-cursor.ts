@@ -1,12 +1,13 @@
 /** Which changes the polls of this process have read: each poll asks for the later ones only. */
-import type { ChainEnd } from "../writes/revision.ts";
+import type { Counts } from "../writes/change-counter.ts";
+import { type ChainEnd, counterOf } from "../writes/revision.ts";
 import type { SnapshotSource } from "./contract.ts";
 
 /** The revisions that a poll has read. */
 export interface PolledEnds {
   get(tenant: string): ChainEnd | undefined;
   /** False: a tenant without a revision may have changed, unless the poll named it. */
-  readonly areAll: boolean;
+  covers(tenant: string): boolean;
 }
 
 export interface ChangeCursor {
@@ -16,25 +17,29 @@ export interface ChangeCursor {
   coveredAtMs(): number;
 }
 
-/** Polls after which all tenants are compared again: 30 s at the default interval. Finds what was written past the counter. */
+/** Polls after which all tenants are compared again: 30 s at the default interval. Finds what was written past the counters. */
 const POLLS_UNTIL_ALL = 60;
+
+const NONE: Counts = [];
 
 export function createChangeCursor(
   source: Pick<SnapshotSource<ChainEnd>, "readCounted" | "readRevisions">,
 ): ChangeCursor {
-  let since: number | undefined;
+  let since = NONE;
   let polls = 0;
   let coveredAtMs = Number.NEGATIVE_INFINITY;
 
   return {
     async read(tenants, readAtMs) {
-      const { seq, ends } = await source.readCounted(polls < POLLS_UNTIL_ALL ? since : undefined);
-      // The counter was read before these revisions, so a change in between is read twice.
-      const read = ends ?? (await source.readRevisions(tenants));
-      since = seq;
-      polls = ends === undefined ? 0 : polls + 1;
+      const asked = polls < POLLS_UNTIL_ALL ? since : NONE;
+      const { counts, ends, unknown } = await source.readCounted(asked);
+      // The counters were read before these revisions, so a change in between is read twice.
+      const unread = tenants.filter((tenant) => unknown.has(counterOf(tenant)));
+      const read = unread.length === 0 ? ends : new Map([...ends, ...(await source.readRevisions(unread))]);
+      since = counts;
+      polls = asked === NONE ? 0 : polls + 1;
       coveredAtMs = Math.max(coveredAtMs, readAtMs);
-      return { get: (tenant) => read.get(tenant), areAll: ends !== undefined };
+      return { get: (tenant) => read.get(tenant), covers: (tenant) => !unknown.has(counterOf(tenant)) };
     },
     coveredAtMs: () => coveredAtMs,
   };

@@ -1,6 +1,6 @@
 /** The interfaces of the snapshots in memory: towards the database, and towards the store. */
 import type { Snapshot, SnapshotReading } from "../flag-store.ts";
-import type { CountedChanges } from "../writes/change-counter.ts";
+import type { CountedChanges, Counts } from "../writes/change-counter.ts";
 import type { ChainEnd } from "../writes/revision.ts";
 import type { Follower } from "./followers.ts";
 import type { SnapshotFigures, SnapshotHealth } from "./health.ts";
@@ -10,8 +10,8 @@ export interface SnapshotSource<Loaded extends ChainEnd> {
   readRevision(tenant: string): Promise<ChainEnd>;
   /** The revisions of all these tenants, in one query. */
   readRevisions(tenants: readonly string[]): Promise<ReadonlyMap<string, ChainEnd>>;
-  /** The revisions of the tenants that changed after the number `since` of the change counter. */
-  readCounted(since: number | undefined): Promise<CountedChanges>;
+  /** The revisions of the tenants that changed after the numbers `since` of the change counters. */
+  readCounted(since: Counts): Promise<CountedChanges>;
   /** Throws `BadSnapshot` if the stored flags are invalid. */
   load(tenant: string, end: ChainEnd, previous: Loaded | undefined): Promise<Loaded>;
 }

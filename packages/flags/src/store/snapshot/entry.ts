@@ -16,15 +16,15 @@ export interface Entry<S> {
 }
 
 /**
- * Whether a poll that did not name the tenant confirms its snapshot. `areAll`: the poll named every tenant that changed
- * since the one before it.
+ * Whether a poll that did not name the tenant confirms its snapshot. `isCovered`: the poll would have named it if it had
+ * changed since the poll before.
  */
 export function confirmUnless(
   entry: Entry<{ readonly revision: number }>,
-  areAll: boolean,
+  isCovered: boolean,
   readAtMs: number,
 ): boolean {
-  if (!areAll) entry.doubtedAtMs = Math.max(entry.doubtedAtMs, readAtMs);
+  if (!isCovered) entry.doubtedAtMs = Math.max(entry.doubtedAtMs, readAtMs);
   const isBehind = entry.snapshot.revision < Math.max(entry.minRevision, entry.databaseRevision);
   if (isBehind || entry.confirmedAtMs < entry.doubtedAtMs) return false;
   entry.confirmedAtMs = Math.max(entry.confirmedAtMs, readAtMs);

@@ -263,7 +263,9 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
       for (const [tenant, entry] of entries) {
         const end = ends.get(tenant);
         if (
-          end === undefined ? confirmUnless(entry, ends.areAll, readAtMs) : isConfirmed(tenant, end, readAtMs)
+          end === undefined
+            ? confirmUnless(entry, ends.covers(tenant), readAtMs)
+            : isConfirmed(tenant, end, readAtMs)
         )
           continue;
         if (isInUse(tenant, entry, readAtMs)) checkInBackground(tenant);

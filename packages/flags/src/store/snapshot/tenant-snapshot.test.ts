@@ -88,7 +88,7 @@ function instantDatabase(tables: Tables, ends: readonly ChainEnd[] = []): Adapte
     reads,
     async findOne<Row>() {
       const end = (left.length > 1 ? left.shift() : left[0]) ?? endOf(1);
-      const row: RevisionRow = { ...end, id: "", tenant: "", auditAt: null, seq: null };
+      const row: RevisionRow = { ...end, id: "", tenant: "", auditAt: null, counter: null, seq: null };
       return row as Row;
     },
     async findMany<Row>({ model, where = [], limit }: Parameters<Adapter["findMany"]>[0]) {

@@ -1,105 +1,186 @@
 /**
- * The change counter: one row counts the changes of all tenants, and each change stores its number in the tenant's
- * revision row. The lock of the counter's row makes the order of the numbers the order of the commits, so a process that
- * knows all changes up to a number asks only for larger ones.
+ * The change counters: 64 rows count the changes of all tenants, and each change stores its number in the tenant's revision
+ * row. The lock of a counter's row makes the order of its numbers the order of the commits, so a process that knows all
+ * changes up to a number asks only for larger ones.
  */
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import type { RevisionRow } from "../../model/tables.ts";
 import type { HostTables } from "../postgres/host-tables.ts";
-import { type Adapter, findRow } from "../rows/queries.ts";
-import { type ChainEnd, ensureRevision, REVISION_TIMEOUT_MS } from "./revision.ts";
+import type { Adapter } from "../rows/queries.ts";
+import {
+  type ChainEnd,
+  COUNTERS,
+  counterOf,
+  ensureRevision,
+  firstRow,
+  moveChainEnd,
+  REVISION_TIMEOUT_MS,
+} from "./revision.ts";
 
 const model = "featureFlagRevision";
 
-/** The tenant of the counter's row, which no organization has as its id. Its `revision` is the counter. */
-export const COUNTER = "$changes";
+/** With more changed tenants of one counter than this, all of its tenants in use are read. */
+const MAX_TENANTS = 100;
 
-/** With more changed tenants than this, all tenants in use are read. */
-const MAX_TENANTS = 1000;
+/** The tenant of a counter's row, which no organization has as its id. Its `revision` is the counter. */
+export function counterName(counter: number): string {
+  return `$changes-${counter}`;
+}
 
-/** The changes after a number. */
+const NAMES: readonly string[] = Array.from({ length: COUNTERS }, (_, counter) => counterName(counter));
+
+/** The numbers of the last changes, by counter. */
+export type Counts = readonly (number | undefined)[];
+
+/** The changes after some numbers. */
 export interface CountedChanges {
-  /** The number of the last change. */
-  readonly seq: number;
-  /** The revisions of the tenants that changed. Undefined if the revisions of all tenants must be read. */
-  readonly ends: ReadonlyMap<string, ChainEnd> | undefined;
+  readonly counts: Counts;
+  /** The revisions of the tenants that changed. */
+  readonly ends: ReadonlyMap<string, ChainEnd>;
+  /** Counters whose numbers do not tell what changed: the revisions of all their tenants must be read. */
+  readonly unknown: ReadonlySet<number>;
+  /** Whether the database refuses writes. Undefined if it did not say. */
+  readonly isReadOnly?: boolean;
 }
 
-/** Databases whose counter exists, by adapter. */
-const counting = new WeakSet<object>();
+/** The counters that exist, by adapter. */
+const counting = new WeakMap<object, Set<number>>();
 
-/** Creates the row if it is missing, outside the transaction of the change. */
-export async function ensureCounter(current: Adapter, adapter: DBAdapter): Promise<void> {
-  if (counting.has(adapter)) return;
-  await ensureRevision(current, COUNTER);
+type AuditEnd = ChainEnd & Pick<RevisionRow, "auditAt">;
+
+/** Creates the counter of a tenant if it is missing, outside the transaction of the change. */
+export async function ensureCounter(current: Adapter, adapter: DBAdapter, tenant: string): Promise<void> {
+  const counter = counterOf(tenant);
+  const existing = counting.get(adapter) ?? new Set();
+  counting.set(adapter, existing);
+  if (existing.has(counter)) return;
+  await ensureRevision(current, counterName(counter), counter);
   // The host may roll back its own transaction.
-  if (current === adapter) counting.add(adapter);
+  if (current === adapter) existing.add(counter);
 }
 
-/** Takes the next number. The last statement but one of a change: other tenants' changes wait from here to the commit. */
-export async function takeSeq(tx: Adapter): Promise<number> {
+/**
+ * Takes the next number of a tenant's counter and stores it with the end of the audit log. Changes of tenants with the same
+ * counter wait from here to the commit.
+ */
+export async function countChange(
+  tx: Adapter,
+  tenant: string,
+  end: AuditEnd,
+  tables: HostTables | undefined,
+): Promise<void> {
+  if (tables !== undefined && (await countDirectly(tables, tenant, end))) return;
+  await moveChainEnd(tx, tenant, { ...end, seq: await takeSeq(tx, tenant) });
+}
+
+/** The same in one round trip on PostgreSQL. False if there is no counter. */
+async function countDirectly(
+  tables: HostTables,
+  tenant: string,
+  { revision, auditHash, auditAt }: AuditEnd,
+): Promise<boolean> {
+  const column = (field: string) => tables.column(model, field);
+  const table = tables.table(model);
+  const text =
+    `with counter as (update ${table} set ${column("revision")} = ${column("revision")} + 1 ` +
+    `where ${column("tenant")} = $1 returning ${column("revision")} as seq) ` +
+    `update ${table} set ${column("revision")} = $3, ${column("auditHash")} = $4, ` +
+    `${column("auditAt")} = $5, ${column("seq")} = counter.seq from counter ` +
+    `where ${column("tenant")} = $2 returning 1`;
+  const values = [counterName(counterOf(tenant)), tenant, revision, auditHash, auditAt];
+  return (await tables.query(REVISION_TIMEOUT_MS, text, values)).length > 0;
+}
+
+async function takeSeq(tx: Adapter, tenant: string): Promise<number> {
+  const counter = counterOf(tenant);
   const row = await tx.incrementOne<RevisionRow>({
     model,
-    where: [{ field: "tenant", value: COUNTER }],
+    where: [{ field: "tenant", value: counterName(counter) }],
     increment: { revision: 1 },
   });
   if (row !== null) return row.revision;
-  // Another program has deleted the row. Processes notice that the counter begins again, and read all tenants.
-  const data = { tenant: COUNTER, revision: 1, auditHash: "", auditAt: null, seq: null };
+  // Another program has deleted the row. Processes notice that the counter begins again, and read all of its tenants.
+  const data = { ...firstRow(counterName(counter), counter), revision: 1 };
   await tx.create<RevisionRow>({ model, data });
   return 1;
 }
 
-/** The changes after the number `since`; undefined reads only the counter. */
-export async function readCounted(adapter: Adapter, since: number | undefined): Promise<CountedChanges> {
-  const counter = await findRow<RevisionRow>(adapter, model, { tenant: COUNTER });
-  const seq = counter?.revision ?? 0;
-  if (since === undefined || seq < since) return { seq, ends: undefined };
-  if (seq === since) return { seq, ends: new Map() };
-  const rows = await adapter.findMany<RevisionRow>({
+/** The changes after the numbers `since`: one query for the counters, and one for each that moved. */
+export async function readCounted(adapter: Adapter, since: Counts): Promise<CountedChanges> {
+  const counters = await adapter.findMany<RevisionRow>({
     model,
-    where: [{ field: "seq", operator: "gt", value: since }],
-    limit: MAX_TENANTS + 1,
+    where: [{ field: "tenant", operator: "in", value: [...NAMES] }],
+    limit: COUNTERS,
   });
-  return countedOf(seq, since, rows);
+  const read: ReadRow[] = [];
+  for (const { counter, revision: count } of counters) {
+    const last = counter === null ? undefined : since[counter];
+    read.push({ counter, count });
+    if (last === undefined || count <= last) continue;
+    const rows = await adapter.findMany<RevisionRow>({
+      model,
+      where: [
+        { field: "counter", value: counter },
+        { field: "seq", operator: "gt", value: last },
+      ],
+      limit: MAX_TENANTS + 1,
+    });
+    for (const row of rows) read.push({ counter, count, changed: row });
+  }
+  return countedOf(since, read);
 }
 
 /** The same in one query on PostgreSQL without the adapter. */
-export async function readCountedDirectly(
-  tables: HostTables,
-  since: number | undefined,
-): Promise<CountedChanges> {
+export async function readCountedDirectly(tables: HostTables, since: Counts): Promise<CountedChanges> {
   const column = (field: string) => tables.column(model, field);
+  const table = tables.table(model);
+  const last = `($2::int[])[c.${column("counter")} + 1]`;
   const text =
-    `select ${column("tenant")} as "tenant", ${column("revision")} as "revision", ` +
-    `${column("auditHash")} as "auditHash", ${column("seq")} as "seq" from ${tables.table(model)} ` +
-    `where ${column("tenant")} = $1 or ${column("seq")} > $2 ` +
-    `order by ${column("tenant")} = $1 desc limit ${MAX_TENANTS + 2}`;
-  // Without a number, no row has a larger one.
-  const rows = await tables.query(REVISION_TIMEOUT_MS, text, [COUNTER, since ?? LARGEST]);
-  const read = rows.map(({ tenant, revision, auditHash }) => ({
-    tenant: String(tenant),
-    revision: Number(revision),
-    auditHash: String(auditHash),
-  }));
-  const seq = read.find(({ tenant }) => tenant === COUNTER)?.revision ?? 0;
-  if (since === undefined || seq < since) return { seq, ends: undefined };
-  return countedOf(
-    seq,
+    `select c.${column("counter")} as "counter", c.${column("revision")} as "count", ` +
+    `t.${column("tenant")} as "tenant", t.${column("revision")} as "revision", ` +
+    `t.${column("auditHash")} as "auditHash", current_setting('transaction_read_only') as "readOnly" from ${table} c left join lateral (` +
+    `select * from ${table} r where c.${column("revision")} > ${last} ` +
+    `and r.${column("counter")} = c.${column("counter")} and r.${column("seq")} > ${last} ` +
+    `limit ${MAX_TENANTS + 1}) t on true where c.${column("tenant")} = any ($1)`;
+  const known = NAMES.map((_, counter) => since[counter] ?? null);
+  const rows = await tables.query(REVISION_TIMEOUT_MS, text, [NAMES, known]);
+  const counted = countedOf(
     since,
-    read.filter(({ tenant }) => tenant !== COUNTER),
+    rows.map(({ counter, count, tenant, revision, auditHash }) => ({
+      counter: Number(counter),
+      count: Number(count),
+      ...(tenant !== null && {
+        changed: { tenant: String(tenant), revision: Number(revision), auditHash: String(auditHash) },
+      }),
+    })),
   );
+  return rows[0] === undefined ? counted : { ...counted, isReadOnly: rows[0]["readOnly"] === "on" };
 }
 
-/** The largest value of the column. */
-const LARGEST = 2 ** 31 - 1;
+/** A counter, with one of the tenants that changed. */
+interface ReadRow {
+  readonly counter: number | null;
+  readonly count: number;
+  readonly changed?: ChainEnd & { readonly tenant: string };
+}
 
-function countedOf(
-  seq: number,
-  since: number,
-  rows: readonly (ChainEnd & { readonly tenant: string })[],
-): CountedChanges {
-  // A number without a row: another program has changed the table.
-  if (rows.length > MAX_TENANTS || (seq > since && rows.length === 0)) return { seq, ends: undefined };
-  return { seq, ends: new Map(rows.map((row) => [row.tenant, row])) };
+function countedOf(since: Counts, read: readonly ReadRow[]): CountedChanges {
+  const counts: number[] = Array(COUNTERS).fill(0);
+  const changed = NAMES.map(() => new Map<string, ChainEnd>());
+  for (const { counter, count, changed: end } of read) {
+    if (counter === null) continue;
+    counts[counter] = count;
+    if (end !== undefined) changed[counter]?.set(end.tenant, end);
+  }
+  const ends = new Map<string, ChainEnd>();
+  const unknown = new Set<number>();
+  for (const [counter, count] of counts.entries()) {
+    const last = since[counter];
+    const tenants = changed[counter] ?? new Map();
+    // A counter that went back: a backup was restored. A number without a row: another program has changed the table.
+    const isLost = last === undefined || count < last || (count > last && tenants.size === 0);
+    if (isLost || tenants.size > MAX_TENANTS) unknown.add(counter);
+    else for (const [tenant, end] of tenants) ends.set(tenant, end);
+  }
+  return { counts, ends, unknown };
 }

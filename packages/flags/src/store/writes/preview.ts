@@ -1,13 +1,15 @@
 /** A flag before and after a change that is not made: for plans, which evaluate both. */
 import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
 import type { RuleConditions, Segments } from "../../engine/definition.ts";
+import { MAX_JSON_DEPTH } from "../../engine/json.ts";
 import { follow } from "../../engine/references.ts";
+import { canonicalJson } from "../../model/canonical-json.ts";
 import type { FeatureFlag, FeatureFlagPatch } from "../../model/flag.ts";
 import type { FlagRule } from "../../model/rule.ts";
 import type { FlagPreview } from "../flag-store.ts";
 import { compile, requireAffordable, requireReferences, requireUsable } from "../rows/definition.ts";
-import { patchFlag, readFlag, requireFreeKey } from "../rows/flags.ts";
-import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
+import { patchFlag, readFlag } from "../rows/flags.ts";
+import { requireFreeKey, requireMeaningful } from "../rows/global-keys.ts";
 import type { Adapter } from "../rows/queries.ts";
 import { readRules } from "../rows/rules.ts";
 import { readSegments } from "../rows/segments.ts";
@@ -49,7 +51,6 @@ export async function previewFlag(
   requireMeaningful(tenant, changed);
   if (changed.key !== flag.key) {
     await requireFreeKey(adapter, tenant, changed.key, id);
-    await requireUnreserved(adapter, tenant, changed.key);
   }
   if (changed.type !== flag.type) {
     for (const rule of rules) requireFit(changed, rule.value, { field: "type", ruleId: rule.id });
@@ -75,5 +76,5 @@ export async function digestOf(
   );
   const used = "problem" in reach ? [] : [...reach.segments].sort();
   const read = [flag, rules, used.map((key) => [key, segments.get(key)])];
-  return sha256Hex(JSON.stringify(read));
+  return sha256Hex(canonicalJson(read, 2 * MAX_JSON_DEPTH));
 }

@@ -6,11 +6,11 @@ import type { FlagRule } from "../../model/rule.ts";
 import { decodeJson } from "../rows/codec.ts";
 import { requireAffordable, requireUsable } from "../rows/definition.ts";
 import { conflict } from "../rows/entity.ts";
-import { insertFlag, requireFreeKey, reviveFlag } from "../rows/flags.ts";
-import { requireUnreserved } from "../rows/global-keys.ts";
+import { insertFlag, reviveFlag } from "../rows/flags.ts";
+import { requireFreeKey } from "../rows/global-keys.ts";
 import { insertOverride, isExpired, requireRoom, reviveOverride } from "../rows/overrides.ts";
 import { byOrder, insertRule, requireFitting, reviveRule } from "../rows/rules.ts";
-import { readSegments } from "../rows/segments.ts";
+import { storedSegments } from "./stored.ts";
 import type { AuditedChange, WriteContext } from "./write.ts";
 
 interface Deleted {
@@ -32,8 +32,7 @@ export async function restoreFlag(
   const flag = { ...deleted, version: deleted.version + 1, updatedAt: at };
   const overrides = kept.filter((override) => !isExpired(override, now));
   await requireFreeKey(tx, tenant, flag.key);
-  await requireUnreserved(tx, tenant, flag.key);
-  const segments = await readSegments(tx, tenant);
+  const segments = await storedSegments(context);
   requireUsable(flag, rules, segments);
   requireAffordable({ trees: rules.map(({ conditions }) => conditions), segments });
   for (const rule of rules) requireFitting(flag, rule);

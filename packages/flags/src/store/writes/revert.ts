@@ -9,14 +9,15 @@ import { SEGMENT_FIELDS } from "../../model/segment.ts";
 import type { AuditRow, FlagRow, RuleRow, SegmentRow } from "../../model/tables.ts";
 import type { RevertingChange } from "../flag-store.ts";
 import { conflict, notFound } from "../rows/entity.ts";
-import { FLAG_MODEL, readFlag, reviveFlag } from "../rows/flags.ts";
+import { FLAG_MODEL, reviveFlag } from "../rows/flags.ts";
 import { OVERRIDE_MODEL, reviveOverride } from "../rows/overrides.ts";
 import { findRow, where } from "../rows/queries.ts";
-import { RULE_MODEL, readRule, readRules, reviveRule } from "../rows/rules.ts";
-import { readSegment, reviveSegment, SEGMENT_MODEL, segmentPatchTo } from "../rows/segments.ts";
+import { RULE_MODEL, reviveRule } from "../rows/rules.ts";
+import { reviveSegment, SEGMENT_MODEL, segmentPatchTo } from "../rows/segments.ts";
 import { AUDIT_MODEL } from "./audit.ts";
 import { joinParts } from "./audit-parts.ts";
 import { restoreFlag } from "./restore-flag.ts";
+import { storedFlag, storedRule, storedRules, storedSegment } from "./stored.ts";
 import type { AuditedChange, Change, WriteContext } from "./write.ts";
 import { changeFlag, deleteFlag } from "./write-flags.ts";
 import { createOverride, deleteOverride } from "./write-overrides.ts";
@@ -62,7 +63,7 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
       await requireAbsent(context, FLAG_MODEL, { flagId: row.entityId });
       return restoreFlag(context, row.before, maxOverrides);
     case "rule.created": {
-      const rule = await readRule(context.tx, context.tenant, row.flagId, row.entityId);
+      const rule = await storedRule(context, row.flagId, row.entityId);
       requireUntouched(rule, reviveRule(row.after));
       return deleteRule(context, row.flagId, row.entityId, undefined);
     }
@@ -70,9 +71,9 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
       return changeRuleBack(context, row);
     case "rule.deleted": {
       await requireAbsent(context, RULE_MODEL, { ruleId: row.entityId });
-      const flag = await readFlag(context.tx, context.tenant, row.flagId);
+      const flag = await storedFlag(context, row.flagId);
       const rule = reviveRule(row.before);
-      const others = await readRules(context.tx, context.tenant, flag.id);
+      const others = await storedRules(context, flag.id);
       return addRule(context, flag, { ...rule, version: rule.version + 1 }, others);
     }
     case "override.created":
@@ -80,7 +81,7 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
     case "override.deleted":
       return createOverride(context, inputOf(reviveOverride(row.before)), maxOverrides);
     case "segment.created":
-      requireUntouched(await readSegment(context.tx, context.tenant, row.entityId), reviveSegment(row.after));
+      requireUntouched(await storedSegment(context, row.entityId), reviveSegment(row.after));
       return deleteSegment(context, row.entityId, undefined);
     case "segment.updated":
       return changeSegmentBack(context, row);
@@ -100,9 +101,9 @@ async function inverseOf(context: WriteContext, row: AuditRow, maxOverrides: num
 async function removeFlag(context: WriteContext, row: AuditRow): Promise<Inverse> {
   const { tx, tenant } = context;
   const flagId = row.entityId;
-  const current = await readFlag(tx, tenant, flagId);
+  const current = await storedFlag(context, flagId);
   const fields = differences(current, reviveFlag(row.after));
-  if ((await readRules(tx, tenant, flagId)).length > 0) fields.push("rules");
+  if ((await storedRules(context, flagId)).length > 0) fields.push("rules");
   if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ flagId, tenant }) })) > 0) {
     fields.push("overrides");
   }
@@ -111,23 +112,21 @@ async function removeFlag(context: WriteContext, row: AuditRow): Promise<Inverse
 }
 
 async function changeFlagBack(context: WriteContext, row: AuditRow): Promise<Inverse> {
-  const { tx, tenant, at } = context;
-  const current = await readFlag(tx, tenant, row.entityId);
+  const current = await storedFlag(context, row.entityId);
   const flag = withFieldsBack(current, reviveFlag(row.before), reviveFlag(row.after));
-  const rules = await readRules(tx, tenant, flag.id);
-  return changeFlag(context, current, { ...flag, updatedAt: at }, rules);
+  const rules = await storedRules(context, flag.id);
+  return changeFlag(context, current, { ...flag, updatedAt: context.at }, rules);
 }
 
 async function changeRuleBack(context: WriteContext, row: AuditRow): Promise<Inverse> {
-  const { tx, tenant } = context;
-  const flag = await readFlag(tx, tenant, row.flagId);
-  const current = await readRule(tx, tenant, row.flagId, row.entityId);
+  const flag = await storedFlag(context, row.flagId);
+  const current = await storedRule(context, row.flagId, row.entityId);
   const [before, after] = [reviveRule(row.before), reviveRule(row.after)];
   return changeRule(context, flag, current, withFieldsBack(current, before, after));
 }
 
 async function changeSegmentBack(context: WriteContext, row: AuditRow): Promise<Inverse> {
-  const current = await readSegment(context.tx, context.tenant, row.entityId);
+  const current = await storedSegment(context, row.entityId);
   const back = withFieldsBack(current, reviveSegment(row.before), reviveSegment(row.after));
   const change = await updateSegment(context, row.entityId, segmentPatchTo(back), undefined);
   if (change.action === null) throw nothingToRevert();

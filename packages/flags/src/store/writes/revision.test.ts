@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { HostTables } from "../postgres/host-tables.ts";
 import {
   advanceRevision,
+  counterOf,
   ensureRevision,
   isSameEnd,
   moveChainEnd,
@@ -104,7 +105,14 @@ describe("the first change of a tenant", () => {
   test("makes its row at revision 0", async () => {
     const { adapter, create } = adapterOf([null], async () => ({}));
     await ensureRevision(adapter, "t");
-    const data = { tenant: "t", revision: 0, auditHash: "", auditAt: null, seq: null };
+    const data = {
+      tenant: "t",
+      revision: 0,
+      auditHash: "",
+      auditAt: null,
+      counter: counterOf("t"),
+      seq: null,
+    };
     expect(create.mock.calls).toEqual([[{ model: "featureFlagRevision", data }]]);
   });
 

@@ -1,4 +1,5 @@
 /** The revision row of a tenant: every change advances it, and it marks the end of the audit log. */
+import { murmur3 } from "../../engine/murmur.ts";
 import type { RevisionRow } from "../../model/tables.ts";
 import { PostgresArray } from "../postgres/array.ts";
 import type { HostTables } from "../postgres/host-tables.ts";
@@ -10,6 +11,14 @@ const model = "featureFlagRevision";
 const MAX_TENANTS = 1000;
 /** Timeout of a query for revisions. */
 export const REVISION_TIMEOUT_MS: number = 10_000;
+
+/** Change counters. Changes of tenants with different counters do not wait for each other. */
+export const COUNTERS = 64;
+
+/** The change counter of a tenant. */
+export function counterOf(tenant: string): number {
+  return murmur3(tenant) % COUNTERS;
+}
 
 /** The end of a tenant's audit log. Two databases with the same end have the same history. */
 export interface ChainEnd {
@@ -67,17 +76,22 @@ export async function readRevisionsDirectly(
  * Creates the row if it is missing, outside the transaction of the change: of two concurrent inserts one fails, and
  * PostgreSQL aborts a transaction at the first failed statement.
  */
-export async function ensureRevision(adapter: Adapter, tenant: string): Promise<void> {
+export async function ensureRevision(
+  adapter: Adapter,
+  tenant: string,
+  counter: number = counterOf(tenant),
+): Promise<void> {
   if (await findRow<RevisionRow>(adapter, model, { tenant })) return;
   try {
-    await adapter.create<RevisionRow>({ model, data: firstRow(tenant, 0) });
+    await adapter.create<RevisionRow>({ model, data: firstRow(tenant, counter) });
   } catch (error) {
     if (!(await findRow<RevisionRow>(adapter, model, { tenant }))) throw error;
   }
 }
 
-function firstRow(tenant: string, revision: number): Omit<RevisionRow, "id"> {
-  return { tenant, revision, auditHash: "", auditAt: null, seq: null };
+/** A row before its first change. */
+export function firstRow(tenant: string, counter: number | null): Omit<RevisionRow, "id"> {
+  return { tenant, revision: 0, auditHash: "", auditAt: null, counter, seq: null };
 }
 
 /** Takes the next revision and the lock of the row: other changes to the tenant's flags wait until the commit. */

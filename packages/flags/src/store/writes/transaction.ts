@@ -4,7 +4,11 @@ import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapt
 import { FeatureFlagError } from "../../model/errors.ts";
 import type { RevisionRow } from "../../model/tables.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
+import type { HostTables } from "../postgres/host-tables.ts";
+import type { PostgresTransactions } from "../postgres/transactions.ts";
+import { tryLater } from "../unavailable.ts";
 import { sleep } from "../wait.ts";
+import { firstRow } from "./revision.ts";
 
 const REFUSAL = "Flags cannot be changed";
 
@@ -18,13 +22,17 @@ const NOT_INSIDE =
   "Make the first change outside of a transaction.";
 
 /**
- * Serialization failure and deadlock of PostgreSQL; deadlock and changed record of MySQL and MariaDB; a SQLite file that
- * another process is writing to. SQLite does not wait for that process in a transaction that has read before.
+ * Serialization failure, deadlock, timeout of a wait for a lock and timeout of an idle transaction of PostgreSQL; deadlock,
+ * timeout of a wait and changed record of MySQL and MariaDB; a SQLite file that another process is writing to. SQLite does
+ * not wait for that process in a transaction that has read before.
  */
 const LOST: ReadonlySet<unknown> = new Set([
   "40001",
   "40P01",
+  "55P03",
+  "25P03",
   "ER_LOCK_DEADLOCK",
+  "ER_LOCK_WAIT_TIMEOUT",
   "ER_CHECKREAD",
   "SQLITE_BUSY",
   "SQLITE_BUSY_RECOVERY",
@@ -33,13 +41,18 @@ const LOST: ReadonlySet<unknown> = new Set([
 /** `node:sqlite` has one code for all errors, and the number of SQLite in `errcode`: its low byte is the kind of error. */
 const SQLITE_BUSY = 5;
 
-const MAX_ATTEMPTS = 40;
+/** How long a transaction is repeated. */
+const REPEAT_MS = 10_000;
 /**
  * After so many lost attempts, the writers of a process take turns. At the isolation level `serializable` all changes
  * conflict with each other, because they count in one row: a writer without luck would lose all its attempts.
  */
 const ATTEMPTS_BESIDE_OTHERS = 3;
 const RETRY_STEP_MS = 10;
+const MAX_RETRY_STEPS = 40;
+
+const BUSY =
+  "Other transactions did not let this one finish within 10 s. Nothing was changed; repeat the request later.";
 
 /** Whether the database rolls back a failed transaction. */
 export type TransactionState = "unproven" | "ok" | "refused";
@@ -53,9 +66,12 @@ export interface Transactions {
   prove(refusal?: string): Promise<void>;
   /** Runs `work` in a new transaction, or in the one that is already open around this call. */
   run<Result>(work: (tx: DBTransactionAdapter) => Promise<Result>): Promise<Result>;
+  /** The tables in this transaction, for queries without the adapter. Undefined where there are only adapters. */
+  tablesIn(tx: DBTransactionAdapter): HostTables | undefined;
 }
 
-export function createTransactions(adapter: DBAdapter): Transactions {
+/** `postgres` runs the transactions of writes where the host's database is a pool of `pg`. */
+export function createTransactions(adapter: DBAdapter, postgres?: PostgresTransactions): Transactions {
   const isolated = areRequestsIsolated();
   let proof: Promise<boolean> | undefined;
   let state: TransactionState = "unproven";
@@ -85,11 +101,21 @@ export function createTransactions(adapter: DBAdapter): Transactions {
       state satisfies "ok";
     },
     async run(work) {
-      const runOnce = () => runWithTransaction(adapter, async () => work(await getCurrentAdapter(adapter)));
+      const runOn = (owner: DBAdapter) =>
+        runWithTransaction(owner, async () => work(await getCurrentAdapter(owner)));
+      const current = await getCurrentAdapter(adapter);
       // Only the host can repeat its own transaction.
-      if ((await getCurrentAdapter(adapter)) !== adapter) return runOnce();
-      return retryLost(runOnce, takeTurn);
+      if (current !== adapter) {
+        await postgres?.limitWaits(current);
+        return runOn(adapter);
+      }
+      return retryLost(
+        (leftMs) =>
+          runOn(postgres ? { ...adapter, transaction: (steps) => postgres.write(steps, leftMs) } : adapter),
+        takeTurn,
+      );
     },
+    tablesIn: (tx) => postgres?.tablesIn(tx),
   };
 }
 
@@ -105,17 +131,23 @@ function createTurns(): TakeTurn {
   };
 }
 
-/** Repeats work that the database refused because of a concurrent transaction. Not for use inside a transaction. */
+/**
+ * Repeats work that the database refused because of a concurrent transaction, for up to 10 s; `leftMs` is the rest of
+ * them. Not for use inside a transaction.
+ */
 export async function retryLost<Result>(
-  work: () => Promise<Result>,
+  work: (leftMs: number) => Promise<Result>,
   takeTurn: TakeTurn = (alone) => alone(),
 ): Promise<Result> {
+  const untilMs = performance.now() + REPEAT_MS;
   for (let attempt = 1; ; attempt++) {
+    const attemptNow = () => work(untilMs - performance.now());
     try {
-      return await (attempt > ATTEMPTS_BESIDE_OTHERS ? takeTurn(work) : work());
+      return await (attempt > ATTEMPTS_BESIDE_OTHERS ? takeTurn(attemptNow) : attemptNow());
     } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !lostToAnother(error)) throw error;
-      await sleep(Math.random() * attempt * RETRY_STEP_MS);
+      if (!lostToAnother(error)) throw error;
+      if (performance.now() >= untilMs) throw tryLater(BUSY, error);
+      await sleep(Math.random() * Math.min(attempt, MAX_RETRY_STEPS) * RETRY_STEP_MS);
     }
   }
 }
@@ -139,10 +171,7 @@ async function rollsBack(adapter: DBAdapter): Promise<boolean> {
   try {
     await runWithTransaction(adapter, async () => {
       const tx = await getCurrentAdapter(adapter);
-      await tx.create<RevisionRow>({
-        model,
-        data: { tenant, revision: 0, auditHash: "", auditAt: null, seq: null },
-      });
+      await tx.create<RevisionRow>({ model, data: firstRow(tenant, null) });
       throw failure;
     });
   } catch (error) {

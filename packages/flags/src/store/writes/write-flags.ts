@@ -5,25 +5,16 @@ import type { FlagRow, OverrideRow } from "../../model/tables.ts";
 import type { WithWarnings } from "../../model/warning.ts";
 import { requireUsable } from "../rows/definition.ts";
 import { conflict, isSame, notFound, outOfDate, requireVersion } from "../rows/entity.ts";
-import {
-  FLAG_MODEL,
-  insertFlag,
-  newFlag,
-  patchFlag,
-  readFlag,
-  removeFlag,
-  replaceFlag,
-  requireFreeKey,
-} from "../rows/flags.ts";
-import { requireMeaningful, requireUnreserved } from "../rows/global-keys.ts";
+import { FLAG_MODEL, insertFlag, newFlag, patchFlag, removeFlag, replaceFlag } from "../rows/flags.ts";
+import { requireFreeKey, requireMeaningful } from "../rows/global-keys.ts";
 import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "../rows/overrides.ts";
 import { findRow, findRowsIn, scanRows } from "../rows/queries.ts";
-import { readRules, removeRulesOf } from "../rows/rules.ts";
-import { readSegments } from "../rows/segments.ts";
+import { removeRulesOf } from "../rows/rules.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
 import { withWarnings } from "../rows/warnings.ts";
 import { describeDeletion } from "./deleted-flag.ts";
 import { digestOf } from "./preview.ts";
+import { storedFlag, storedRules, storedSegments } from "./stored.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createFlag(
@@ -35,7 +26,6 @@ export async function createFlag(
   requireMeaningful(tenant, flag);
   requireUsable(flag, [], new Map());
   await requireFreeKey(tx, tenant, flag.key);
-  await requireUnreserved(tx, tenant, flag.key);
   await insertFlag(tx, tenant, flag);
   const result = withWarnings(flag, flag, []);
   return { ...subject(flag), action: "flag.created", before: null, after: flag, result };
@@ -48,13 +38,12 @@ export async function updateFlag(
   version: number | undefined,
   digest?: string,
 ): Promise<Change<WithWarnings<FeatureFlag>> | Unchanged<WithWarnings<FeatureFlag>>> {
-  const { tx, tenant, at } = context;
-  const before = await readFlag(tx, tenant, id);
+  const before = await storedFlag(context, id);
   requireVersion("flag", before, version);
-  const flag = patchFlag(before, patch, at);
-  const rules = await readRules(tx, tenant, id);
+  const flag = patchFlag(before, patch, context.at);
+  const rules = await storedRules(context, id);
   // No other write of the tenant runs at the same time.
-  if (digest !== undefined && digest !== (await digestOf(before, rules, await readSegments(tx, tenant))))
+  if (digest !== undefined && digest !== (await digestOf(before, rules, await storedSegments(context))))
     throw outOfDate([before.key]);
   if (isSame(before, flag, patch)) return { action: null, result: withWarnings(before, before, rules) };
   return changeFlag(context, before, flag, rules);
@@ -72,14 +61,13 @@ export async function changeFlag(
   requireMeaningful(tenant, flag);
   if (flag.key !== before.key) {
     await requireFreeKey(tx, tenant, flag.key, flag.id);
-    await requireUnreserved(tx, tenant, flag.key);
   }
   if (flag.type !== before.type) {
     for (const rule of rules) requireFit(flag, rule.value, { field: "type", ruleId: rule.id });
     await requireOverridesFit(context, flag);
   }
   if (flag.variants !== before.variants) await requireVariantsUnused(context, before, flag, rules);
-  requireUsable(flag, rules, rules.length === 0 ? new Map() : await readSegments(tx, tenant));
+  requireUsable(flag, rules, rules.length === 0 ? new Map() : await storedSegments(context));
   await replaceFlag(tx, tenant, flag);
   const result = withWarnings(flag, flag, rules);
   return { ...subject(flag), action: "flag.updated", before, after: flag, result };

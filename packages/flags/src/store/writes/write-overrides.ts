@@ -1,7 +1,6 @@
 /** Creates and deletes overrides. */
 import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
 import { conflict, notFound } from "../rows/entity.ts";
-import { readFlag } from "../rows/flags.ts";
 import {
   findOverride,
   insertOverride,
@@ -13,14 +12,16 @@ import {
 } from "../rows/overrides.ts";
 import { requireVariant } from "../rows/rules.ts";
 import { requireFit } from "../rows/values.ts";
+import { storedFlag } from "./stored.ts";
 import type { Change, WriteContext } from "./write.ts";
 
 export async function createOverride(
-  { tx, tenant, at, now, newId, sweep }: WriteContext,
+  context: WriteContext,
   input: FlagOverrideInput,
   maxOverrides: number,
 ): Promise<Change<FlagOverride>> {
-  const flag = await readFlag(tx, tenant, input.flagId);
+  const { tx, tenant, at, now, newId, sweep } = context;
+  const flag = await storedFlag(context, input.flagId);
   const override = newOverride(input, newId(), { at, now });
   requireFit(flag, override.value, { field: "value" });
   requireVariant(flag, override.variant);
@@ -39,10 +40,11 @@ export async function createOverride(
   return { ...subject, action: "override.created", before: null, after: override, result: override };
 }
 
-export async function deleteOverride({ tx, tenant, now }: WriteContext, id: string): Promise<Change<void>> {
+export async function deleteOverride(context: WriteContext, id: string): Promise<Change<void>> {
+  const { tx, tenant, now } = context;
   const before = await readOverride(tx, tenant, id);
   if (isExpired(before, now)) throw notFound("override");
-  const flag = await readFlag(tx, tenant, before.flagId);
+  const flag = await storedFlag(context, before.flagId);
   await removeOverride(tx, tenant, id);
   const subject = { flagId: flag.id, flagKey: flag.key, entityId: id };
   return { ...subject, action: "override.deleted", before, after: null, result: undefined };

@@ -5,20 +5,17 @@ import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../../model/rule.ts
 import type { WithWarnings } from "../../model/warning.ts";
 import { requireAffordable, requireUsable } from "../rows/definition.ts";
 import { isSame, requireVersion } from "../rows/entity.ts";
-import { readFlag } from "../rows/flags.ts";
 import {
   byOrder,
   insertRule,
   newRule,
   patchRule,
-  readRule,
-  readRules,
   removeRule,
   replaceRule,
   requireFitting,
 } from "../rows/rules.ts";
-import { readSegments } from "../rows/segments.ts";
 import { withWarnings } from "../rows/warnings.ts";
+import { storedFlag, storedRule, storedRules, storedSegments } from "./stored.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createRule(
@@ -26,9 +23,9 @@ export async function createRule(
   flagId: string,
   input: FlagRuleInput,
 ): Promise<Change<WithWarnings<FlagRule>>> {
-  const { tx, tenant, at, newId, revision } = context;
-  const flag = await readFlag(tx, tenant, flagId);
-  const others = await readRules(tx, tenant, flagId);
+  const { at, newId, revision } = context;
+  const flag = await storedFlag(context, flagId);
+  const others = await storedRules(context, flagId);
   // A copied rule may have a position that no revision has reached.
   const position = Math.max(revision(), ...others.map((other) => other.position + 1));
   return addRule(context, flag, newRule(flag, input, { id: newId(), at, position }), others);
@@ -59,13 +56,12 @@ export async function updateRule(
   patch: FlagRulePatch,
   version: number | undefined,
 ): Promise<Change<WithWarnings<FlagRule>> | Unchanged<WithWarnings<FlagRule>>> {
-  const { tx, tenant, at } = context;
-  const flag = await readFlag(tx, tenant, flagId);
-  const before = await readRule(tx, tenant, flagId, ruleId);
+  const flag = await storedFlag(context, flagId);
+  const before = await storedRule(context, flagId, ruleId);
   requireVersion("rule", before, version);
-  const rule = patchRule(flag, before, patch, at);
+  const rule = patchRule(flag, before, patch, context.at);
   if (isSame(before, rule, patch)) {
-    const rules = await readRules(tx, tenant, flagId);
+    const rules = await storedRules(context, flagId);
     return { action: null, result: withWarnings(before, flag, rules) };
   }
   return changeRule(context, flag, before, rule);
@@ -78,7 +74,7 @@ export async function changeRule(
   before: FlagRule,
   rule: FlagRule,
 ): Promise<Change<WithWarnings<FlagRule>>> {
-  const stored = await readRules(context.tx, context.tenant, flag.id);
+  const stored = await storedRules(context, flag.id);
   const rules = await requireUsableWith(context, flag, rule, stored);
   await replaceRule(context.tx, context.tenant, rule);
   return {
@@ -91,15 +87,15 @@ export async function changeRule(
 }
 
 export async function deleteRule(
-  { tx, tenant }: WriteContext,
+  context: WriteContext,
   flagId: string,
   ruleId: string,
   version: number | undefined,
 ): Promise<Change<void>> {
-  const flag = await readFlag(tx, tenant, flagId);
-  const before = await readRule(tx, tenant, flagId, ruleId);
+  const flag = await storedFlag(context, flagId);
+  const before = await storedRule(context, flagId, ruleId);
   requireVersion("rule", before, version);
-  await removeRule(tx, tenant, before);
+  await removeRule(context.tx, context.tenant, before);
   return { ...subject(flag, before), action: "rule.deleted", before, after: null, result: undefined };
 }
 
@@ -111,7 +107,7 @@ const subject = (flag: FeatureFlag, rule: FlagRule) => ({
 
 /** Throws if the rule does not fit its flag, or the engine rejects the flag with it. Returns all rules, in order. */
 async function requireUsableWith(
-  { tx, tenant }: WriteContext,
+  context: WriteContext,
   flag: FeatureFlag,
   rule: FlagRule,
   before: readonly FlagRule[],
@@ -119,7 +115,7 @@ async function requireUsableWith(
   requireFitting(flag, rule);
   const others = before.filter(({ id }) => id !== rule.id);
   const rules = [...others, rule].sort(byOrder);
-  const segments = await readSegments(tx, tenant);
+  const segments = await storedSegments(context);
   requireUsable(flag, rules, segments);
   requireAffordable({ trees: treesOf(rules), segments }, { trees: treesOf(before), segments });
   return rules;

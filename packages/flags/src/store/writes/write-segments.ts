@@ -13,30 +13,27 @@ import {
   insertSegment,
   newSegment,
   patchSegment,
-  readSegment,
-  readSegments,
   removeSegment,
   replaceSegment,
   requireFreeSegmentKey,
   withSegment,
 } from "../rows/segments.ts";
 import { pause } from "../wait.ts";
+import { storedSegment, storedSegments } from "./stored.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
 
 export async function createSegment(
-  { tx, tenant, at, newId }: WriteContext,
+  context: WriteContext,
   input: FlagSegmentInput,
 ): Promise<Change<FlagSegment>> {
-  return addSegment({ tx, tenant }, newSegment(input, newId(), at));
+  return addSegment(context, newSegment(input, context.newId(), context.at));
 }
 
 /** Adds a segment. */
-export async function addSegment(
-  { tx, tenant }: Pick<WriteContext, "tx" | "tenant">,
-  segment: FlagSegment,
-): Promise<Change<FlagSegment>> {
+export async function addSegment(context: WriteContext, segment: FlagSegment): Promise<Change<FlagSegment>> {
+  const { tx, tenant } = context;
   await requireFreeSegmentKey(tx, tenant, segment.key);
-  const segments = withSegment(await readSegments(tx, tenant), segment);
+  const segments = withSegment(await storedSegments(context), segment);
   requireReferences([segment.conditions], segments);
   requireAffordable({ trees: [segment.conditions], segments });
   await insertSegment(tx, tenant, segment);
@@ -49,13 +46,12 @@ export async function updateSegment(
   patch: FlagSegmentPatch,
   version: number | undefined,
 ): Promise<Change<FlagSegment> | Unchanged<FlagSegment>> {
-  const { tx, tenant, at } = context;
-  const before = await readSegment(tx, tenant, id);
+  const before = await storedSegment(context, id);
   requireVersion("segment", before, version);
-  const segment = patchSegment(before, patch, at);
+  const segment = patchSegment(before, patch, context.at);
   if (isSame(before, segment, patch)) return { action: null, result: before };
   if (patch.conditions !== undefined) {
-    const segmentsBefore = await readSegments(tx, tenant);
+    const segmentsBefore = await storedSegments(context);
     const segments = withSegment(segmentsBefore, segment);
     requireReferences([segment.conditions], segments);
     requireAffordable(
@@ -64,7 +60,7 @@ export async function updateSegment(
     );
     await requireUsersUsable(context, segment.key, segments, segmentsBefore);
   }
-  await replaceSegment(tx, tenant, segment);
+  await replaceSegment(context.tx, context.tenant, segment);
   return { ...subject(segment), action: "segment.updated", before, after: segment, result: segment };
 }
 
@@ -73,17 +69,16 @@ export async function deleteSegment(
   id: string,
   version: number | undefined,
 ): Promise<Change<void>> {
-  const { tx, tenant } = context;
-  const before = await readSegment(tx, tenant, id);
+  const before = await storedSegment(context, id);
   requireVersion("segment", before, version);
   const isUsedIn = (conditions: RuleConditions) => segmentsOf(conditions).has(before.key);
-  for (const [key, conditions] of await readSegments(tx, tenant)) {
+  for (const [key, conditions] of await storedSegments(context)) {
     if (isUsedIn(conditions)) throw stillUsed(before, `the segment "${key}"`);
   }
   for await (const rule of rulesWithSegments(context)) {
     if (isUsedIn(rule.conditions)) throw stillUsed(before, `the rule ${rule.id} of the flag ${rule.flagId}`);
   }
-  await removeSegment(tx, tenant, id);
+  await removeSegment(context.tx, context.tenant, id);
   return { ...subject(before), action: "segment.deleted", before, after: null, result: undefined };
 }
 

@@ -11,8 +11,9 @@ import { entityOrRow, entityText } from "../rows/entity.ts";
 import { FLAG_MODEL } from "../rows/flags.ts";
 import { findExpired, removeOverride, toOverride } from "../rows/overrides.ts";
 import { type Adapter, findRow } from "../rows/queries.ts";
+import type { Contents } from "../snapshot/entities.ts";
 import { appendAudit } from "./audit.ts";
-import { ensureCounter, takeSeq } from "./change-counter.ts";
+import { countChange, ensureCounter } from "./change-counter.ts";
 import { advanceRevision, type ChainEnd, ensureRevision, moveChainEnd } from "./revision.ts";
 import { type Known, readContents, requireRoom } from "./tenant-limits.ts";
 import { retryLost, type Transactions } from "./transaction.ts";
@@ -38,6 +39,8 @@ export interface Unchanged<Result> {
 export interface WriteContext {
   readonly tx: Adapter;
   readonly tenant: string;
+  /** The tenant's entities before this change. Undefined if they are invalid. */
+  readonly contents: Contents | undefined;
   /** The time of this change. Later than that of every change before it, even if another node's clock is ahead. */
   readonly at: Date;
   /** The time by this node's clock, which decides what has expired. */
@@ -86,11 +89,14 @@ export async function write<Result>(
   const current = await getCurrentAdapter(adapter);
   const ensure = async () => {
     await ensureRevision(current, tenant);
-    await ensureCounter(current, adapter);
+    await ensureCounter(current, adapter, tenant);
   };
   await (current === adapter ? retryLost(ensure) : ensure());
   // Inside a transaction of the host, a second connection could wait for it without end.
   const known = current === adapter ? await snapshot(tenant) : undefined;
+  // Not where other writers of the tenant wait for every round trip.
+  const hasExpired =
+    current !== adapter || (await findExpired(current, tenant, new Date(nowMs()), 1)).length > 0;
   return transactions.run(async (tx) => {
     const { auditAt, ...start } = await advanceRevision(tx, tenant);
     let { revision, auditHash } = start;
@@ -141,7 +147,7 @@ export async function write<Result>(
       revision += 1;
     };
 
-    for (const row of await findExpired(tx, tenant, now, SWEEP_LIMIT)) {
+    for (const row of hasExpired ? await findExpired(tx, tenant, now, SWEEP_LIMIT) : []) {
       const expired = { id: row.overrideId, flagId: row.flagId };
       // A damaged override must not block writes.
       await sweep(expired, entityOrRow(row, toOverride));
@@ -156,7 +162,7 @@ export async function write<Result>(
       await record(changed, actor, origin);
       revision += 1;
     };
-    const context = { tx, tenant, at, now, revision: () => revision, newId, sweep, precede };
+    const context = { tx, tenant, contents, at, now, revision: () => revision, newId, sweep, precede };
     const outcome = await change(context);
     if (outcome.action === null) revision -= 1;
     else {
@@ -169,8 +175,8 @@ export async function write<Result>(
       await moveChainEnd(tx, tenant, { ...end, auditAt });
       return outcome.result;
     }
-    const last = { auditAt: new Date(lastAt()).toISOString(), seq: await takeSeq(tx) };
-    await moveChainEnd(tx, tenant, { ...end, ...last });
+    const last = { ...end, auditAt: new Date(lastAt()).toISOString() };
+    await countChange(tx, tenant, last, transactions.tablesIn(tx));
     // Inside a transaction of the host, the commit comes after the end of this function.
     await queueAfterTransactionHook(() => committed(tenant, end));
     return outcome.result;

@@ -7,6 +7,7 @@ import type { OutboxRow } from "../../../model/tables.ts";
 import { areRequestsIsolated } from "../../isolated-requests.ts";
 import { encodeJson } from "../../rows/codec.ts";
 import { type Adapter, findRowsIn } from "../../rows/queries.ts";
+import { storageError } from "../../unavailable.ts";
 import { repeat, sleep } from "../../wait.ts";
 import type { Transactions } from "../../writes/transaction.ts";
 import type { EventLog } from "../event-log.ts";
@@ -103,7 +104,7 @@ export function createAdapterEventLog(
     try {
       return await work();
     } catch (error) {
-      throw FeatureFlagError.wrap(error, "STORAGE_ERROR");
+      throw storageError(error);
     }
   }
 

@@ -1,0 +1,54 @@
+/** Recognizes the errors of a database that cannot be used for the moment, in the words of each driver. */
+import { FeatureFlagError } from "../model/errors.ts";
+import { missingTable } from "./missing-table.ts";
+
+const RETRY_SECONDS = 5;
+
+/** A server or a transaction that only reads. */
+const READ_ONLY =
+  /^(25006|ER_OPTION_PREVENTS_STATEMENT|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION|ER_READ_ONLY_MODE|SQLITE_READONLY)$/;
+/** No connection, none left, a server that starts or stops, and a wait for a lock that was too long. */
+const UNAVAILABLE =
+  /^(08...|53[34]00|55P03|25P03|57P0[1-5]|E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH|NOTFOUND|AI_AGAIN)|PROTOCOL_CONNECTION_LOST|ER_CON_COUNT_ERROR|ER_TOO_MANY_USER_CONNECTIONS|ER_LOCK_WAIT_TIMEOUT)$/;
+/** Errors of `pg` that have no code. */
+const MESSAGES =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|PostgreSQL did not answer in time)/;
+
+/** Causes that are followed. A driver, a query builder and the adapter may each wrap the error. */
+const MAX_CAUSES = 5;
+
+function someCause(error: unknown, isIt: (code: string, message: string) => boolean): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {
+    if (cause instanceof FeatureFlagError) return false;
+    if (isIt("code" in cause ? String(cause.code) : "", cause.message)) return true;
+    cause = cause.cause;
+  }
+  return false;
+}
+
+/** Whether the database refuses all writes. */
+export function refusesWrites(error: unknown): boolean {
+  return someCause(error, (code) => READ_ONLY.test(code));
+}
+
+/** The 503 of a request that may succeed when it is repeated. Nothing was changed. */
+export function tryLater(message: string, cause: unknown): FeatureFlagError {
+  return new FeatureFlagError("STORAGE_ERROR", message, {
+    status: 503,
+    details: { retryAfter: RETRY_SECONDS },
+    cause,
+    advice: "Check that the database is up, has free connections and accepts writes.",
+  });
+}
+
+/** Wraps an error of the database as STORAGE_ERROR. */
+export function storageError(error: unknown): FeatureFlagError {
+  const isTemporary = someCause(
+    error,
+    (code, message) => READ_ONLY.test(code) || UNAVAILABLE.test(code) || MESSAGES.test(message),
+  );
+  if (isTemporary) {
+    return tryLater("The database does not answer or refuses writes. Repeat the request later.", error);
+  }
+  return missingTable(error) ?? FeatureFlagError.wrap(error, "STORAGE_ERROR");
+}
