@@ -246,7 +246,7 @@ describe("when connections to PostgreSQL break", () => {
       await node.record(entryOf({ tenant }));
       line.cut();
       const refusal = await refusalOf(node.record(entryOf({ tenant })));
-      expect(refusal).toMatchObject({ code: "STORAGE_ERROR", status: 500 });
+      expect(refusal).toMatchObject({ code: "STORAGE_ERROR", status: 503, details: { retryAfter: 5 } });
       line.restore();
       await node.record(entryOf({ tenant }));
       expect(await host.counts(tenant)).toEqual([2, 2]);

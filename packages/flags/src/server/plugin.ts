@@ -182,13 +182,19 @@ function createServices(setup: PluginSetup, created?: (service: Service) => void
  * Opens the transactions of the host on clients that are known here, so that a flag that is written inside one can limit
  * its waits. Before other code wraps the adapter.
  */
-function openOnPool({ adapter, options, tables }: AuthContext): void {
+function openOnPool({ adapter, options, tables, logger }: AuthContext): void {
   const { database } = options;
   if (!isPostgresPool(database) || poolTransactions.has(adapter)) return;
+  guardPool(database, warnBy(logger));
   const transactions = new PostgresTransactions({ options, tables }, database);
   poolTransactions.set(adapter, transactions);
   adapter.transaction = (work) => transactions.open(work);
 }
+
+const warnBy =
+  (logger: HostContext["logger"]) =>
+  (message: string, error: unknown): void =>
+    logger.warn(withHelp(message), loggable(error));
 
 function createService(
   context: HostContext,
@@ -204,10 +210,10 @@ function createService(
     logged.add(message);
     logger.warn(withHelp(message));
   };
-  const warn = (message: string, error: unknown) => logger.warn(withHelp(message), loggable(error));
+  const warn = warnBy(logger);
   const { database } = context.options;
   const transactions = createTransactions(adapter, poolTransactions.get(adapter));
-  for (const pool of [postgres, database]) if (isPostgresPool(pool)) guardPool(pool, warn);
+  if (postgres !== undefined) guardPool(postgres, warn);
   const analytics = createAnalytics(adapter, options, {
     host: context,
     transactions,

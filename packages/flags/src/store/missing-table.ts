@@ -1,4 +1,5 @@
 /** Recognizes the error of a database whose tables were not migrated, in the words of each driver. */
+import { causesOf } from "./causes.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 
 const MISSING: readonly RegExp[] = [
@@ -9,13 +10,9 @@ const MISSING: readonly RegExp[] = [
   /Invalid (object|column) name '([\w.]+)'/,
 ];
 
-/** Causes that are followed. A driver, a query builder and the adapter may each wrap the error. */
-const MAX_CAUSES = 5;
-
 /** The error that names the migration, or undefined for any other failure. */
 export function missingTable(error: unknown): FeatureFlagError | undefined {
-  let cause = error;
-  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth++) {
+  for (const cause of causesOf(error)) {
     if (cause instanceof FeatureFlagError) return undefined;
     for (const pattern of MISSING) {
       const [, kind = "", name] = pattern.exec(cause.message) ?? [];
@@ -24,7 +21,6 @@ export function missingTable(error: unknown): FeatureFlagError | undefined {
       const advice = `The database has no ${what} "${name}". Run \`npx auth migrate\`; with Drizzle or Prisma, run \`npx auth generate\` and then your own migration.`;
       return new FeatureFlagError("STORAGE_ERROR", undefined, { cause: error, advice });
     }
-    cause = cause.cause;
   }
   return undefined;
 }

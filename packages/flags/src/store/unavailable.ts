@@ -1,5 +1,6 @@
 /** Recognizes the errors of a database that cannot be used for the moment, in the words of each driver. */
 import { FeatureFlagError } from "../model/errors.ts";
+import { causesOf, type DriverError } from "./causes.ts";
 import { missingTable } from "./missing-table.ts";
 
 const RETRY_SECONDS = 5;
@@ -14,21 +15,9 @@ const UNAVAILABLE =
 const MESSAGES =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|PostgreSQL did not answer in time)/;
 
-/** Causes that are followed. A driver, a query builder and the adapter may each wrap the error. */
-const MAX_CAUSES = 5;
-
-function someCause(error: unknown, isIt: (code: string, message: string) => boolean): boolean {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {
-    if (cause instanceof FeatureFlagError) return false;
-    if (isIt("code" in cause ? String(cause.code) : "", cause.message)) return true;
-    cause = cause.cause;
-  }
-  return false;
-}
-
 /** Whether the database refuses all writes. */
 export function refusesWrites(error: unknown): boolean {
-  return someCause(error, (code) => READ_ONLY.test(code));
+  return causesOf(error).some(({ code }) => READ_ONLY.test(String(code)));
 }
 
 /** The 503 of a request that may succeed when it is repeated. Nothing was changed. */
@@ -43,11 +32,10 @@ export function tryLater(message: string, cause: unknown): FeatureFlagError {
 
 /** Wraps an error of the database as STORAGE_ERROR. */
 export function storageError(error: unknown): FeatureFlagError {
-  const isTemporary = someCause(
-    error,
-    (code, message) => READ_ONLY.test(code) || UNAVAILABLE.test(code) || MESSAGES.test(message),
-  );
-  if (isTemporary) {
+  if (error instanceof FeatureFlagError) return error;
+  const isTemporary = ({ code, message }: DriverError) =>
+    READ_ONLY.test(String(code)) || UNAVAILABLE.test(String(code)) || MESSAGES.test(message);
+  if (causesOf(error).some(isTemporary)) {
     return tryLater("The database does not answer or refuses writes. Repeat the request later.", error);
   }
   return missingTable(error) ?? FeatureFlagError.wrap(error, "STORAGE_ERROR");

@@ -12,7 +12,8 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-export async function openTcpProxy(serverUrl: string): Promise<TcpProxy> {
+/** `roundTripMs` is how long the network takes for one. Default 0. */
+export async function openTcpProxy(serverUrl: string, { roundTripMs = 0 } = {}): Promise<TcpProxy> {
   const target = new URL(serverUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
   let state: "open" | "cut" | "held" = "open";
@@ -32,7 +33,7 @@ export async function openTcpProxy(serverUrl: string): Promise<TcpProxy> {
         pairs.delete(pair);
       });
     }
-    if (state === "open") join(pair);
+    if (state === "open") join(pair, roundTripMs / 2);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = new URL(serverUrl);
@@ -53,12 +54,12 @@ export async function openTcpProxy(serverUrl: string): Promise<TcpProxy> {
     hold() {
       state = "held";
       for (const [near, far] of pairs) {
-        near.unpipe(far).pause();
-        far.unpipe(near).pause();
+        near.removeAllListeners("data").unpipe(far).pause();
+        far.removeAllListeners("data").unpipe(near).pause();
       }
     },
     restore() {
-      if (state === "held") for (const pair of pairs) join(pair);
+      if (state === "held") for (const pair of pairs) join(pair, roundTripMs / 2);
       state = "open";
     },
     async close() {
@@ -68,7 +69,17 @@ export async function openTcpProxy(serverUrl: string): Promise<TcpProxy> {
   };
 }
 
-function join([near, far]: readonly [Socket, Socket]): void {
-  near.pipe(far);
-  far.pipe(near);
+function join([near, far]: readonly [Socket, Socket], delayMs: number): void {
+  if (delayMs === 0) {
+    near.pipe(far);
+    far.pipe(near);
+    return;
+  }
+  for (const [from, to] of [
+    [near, far],
+    [far, near],
+  ] as const) {
+    // Timers of the same length fire in the order in which they were set.
+    from.on("data", (chunk) => setTimeout(() => to.write(chunk), delayMs)).resume();
+  }
 }

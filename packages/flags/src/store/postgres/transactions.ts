@@ -26,11 +26,18 @@ type Work<Result> = (tx: DBTransactionAdapter) => Promise<Result>;
 const LOCK_TIMEOUT = "set local lock_timeout = '2s'";
 /** PostgreSQL ends the transaction of a process that is frozen or cut off for so long, and frees its locks. */
 const BEGIN = `begin; ${LOCK_TIMEOUT}; set local idle_in_transaction_session_timeout = '3s'`;
-/** How long a rollback may take before the connection is closed instead. */
-const ROLLBACK_MS = 5000;
+export const LOST_TRANSACTION = "LOST_TRANSACTION";
+/** Timeout of a transaction, of a wait for its client, and of its rollback. */
+const TIMEOUT_MS = 10_000;
 
 const UNKNOWN_OUTCOME =
   "The connection to the database broke during the commit, so the change may or may not be stored. Read it, and repeat the change if it is missing.";
+
+/** The connection broke inside a transaction, before its commit: nothing was changed, and the work can be repeated. */
+class LostTransaction extends Error {
+  override readonly name = "LostTransaction";
+  readonly code = LOST_TRANSACTION;
+}
 
 export class PostgresTransactions {
   readonly #host: TransactionHost;
@@ -48,11 +55,10 @@ export class PostgresTransactions {
     return this.#run(await this.#pool.connect(), "begin", work, (steps) => steps);
   }
 
-  /** A transaction of a write. Fails after `timeoutMs`, even if PostgreSQL can no longer be reached. */
-  async write<Result>(work: Work<Result>, timeoutMs: number): Promise<Result> {
-    const untilMs = performance.now() + timeoutMs;
-    const client = await connect(this.#pool, timeoutMs);
-    return this.#run(client, BEGIN, work, (steps) => inTime(steps, untilMs - performance.now()));
+  /** A transaction of a write. Fails in bounded time, even if PostgreSQL can no longer be reached. */
+  async write<Result>(work: Work<Result>): Promise<Result> {
+    const client = await connect(this.#pool, TIMEOUT_MS);
+    return this.#run(client, BEGIN, work, (steps) => inTime(steps, TIMEOUT_MS));
   }
 
   /** Limits the waits for locks in a transaction of the host. */
@@ -77,12 +83,13 @@ export class PostgresTransactions {
       fault ??= error;
     };
     client.on("error", note);
-    let isCommitting = false;
+    const progress = { isOpen: false, isCommitting: false };
     const steps = async (): Promise<Result> => {
       const tx = await this.#bind(client);
       await client.query({ text: begin });
+      progress.isOpen = true;
       const result = await work(tx);
-      isCommitting = true;
+      progress.isCommitting = true;
       const { command }: PostgresRows & { command?: string } = await client.query({ text: "commit" });
       if (command === "ROLLBACK") throw new Error("A statement had failed, so PostgreSQL rolled back.");
       return result;
@@ -91,13 +98,14 @@ export class PostgresTransactions {
       return await bounded(steps());
     } catch (error) {
       if (error instanceof PostgresTimeout) note(error);
-      if (fault === undefined) await inTime(client.query({ text: "rollback" }), ROLLBACK_MS).catch(note);
-      // After the connection broke, queries fail with errors that do not name the cause.
-      const cause = isAnswer(error) ? error : (fault ?? error);
-      if (isCommitting && fault !== undefined && !isAnswer(cause)) {
-        throw new FeatureFlagError("STORAGE_ERROR", UNKNOWN_OUTCOME, { cause });
+      if (fault === undefined) await inTime(client.query({ text: "rollback" }), TIMEOUT_MS).catch(note);
+      const isExplained = isAnswer(error) || error instanceof FeatureFlagError;
+      if (fault === undefined || isExplained || begin !== BEGIN) throw error;
+      if (progress.isCommitting) {
+        throw new FeatureFlagError("STORAGE_ERROR", UNKNOWN_OUTCOME, { cause: fault });
       }
-      throw cause;
+      if (!progress.isOpen || error instanceof PostgresTimeout) throw error;
+      throw new LostTransaction(fault.message, { cause: fault });
     } finally {
       client.removeListener("error", note);
       client.release(fault);

@@ -6,19 +6,22 @@ import type { Segments } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagRule } from "../../model/rule.ts";
 import type { FlagSegment } from "../../model/segment.ts";
-import { notFound } from "../rows/entity.ts";
+import { type EntityName, notFound } from "../rows/entity.ts";
 import { readFlag } from "../rows/flags.ts";
 import { byOrder, readRule, readRules } from "../rows/rules.ts";
 import { readSegment, readSegments } from "../rows/segments.ts";
 import type { WriteContext } from "./write.ts";
 
+function found<Entity>(name: EntityName, entity: Entity | undefined): Entity {
+  if (entity === undefined) throw notFound(name);
+  return entity;
+}
+
 type Source = Pick<WriteContext, "tx" | "tenant" | "contents">;
 
 export async function storedFlag({ tx, tenant, contents }: Source, flagId: string): Promise<FeatureFlag> {
   if (contents === undefined) return readFlag(tx, tenant, flagId);
-  const flag = contents.flags.get(flagId);
-  if (flag === undefined) throw notFound("flag");
-  return flag;
+  return found("flag", contents.flags.get(flagId));
 }
 
 /** In evaluation order. */
@@ -27,19 +30,18 @@ export async function storedRules({ tx, tenant, contents }: Source, flagId: stri
   return [...(contents.rules.get(flagId)?.values() ?? [])].sort(byOrder);
 }
 
-export async function storedRule(source: Source, flagId: string, ruleId: string): Promise<FlagRule> {
-  const { tx, tenant, contents } = source;
+export async function storedRule(
+  { tx, tenant, contents }: Source,
+  flagId: string,
+  ruleId: string,
+): Promise<FlagRule> {
   if (contents === undefined) return readRule(tx, tenant, flagId, ruleId);
-  const rule = contents.rules.get(flagId)?.get(ruleId);
-  if (rule === undefined) throw notFound("rule");
-  return rule;
+  return found("rule", contents.rules.get(flagId)?.get(ruleId));
 }
 
 export async function storedSegment({ tx, tenant, contents }: Source, id: string): Promise<FlagSegment> {
   if (contents === undefined) return readSegment(tx, tenant, id);
-  const segment = contents.segments.get(id);
-  if (segment === undefined) throw notFound("segment");
-  return segment;
+  return found("segment", contents.segments.get(id));
 }
 
 /** The conditions of all segments, by key. */

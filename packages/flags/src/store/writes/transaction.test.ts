@@ -212,7 +212,7 @@ describe("a transaction", () => {
     expect(work).toHaveBeenCalledTimes(1);
   });
 
-  test("that always loses is answered after ten seconds with the time to repeat it", async () => {
+  test("that always waits in vain is answered after ten seconds with the time to repeat it", async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const errors: Error[] = [];
@@ -226,6 +226,18 @@ describe("a transaction", () => {
     const refused = { code: "STORAGE_ERROR", status: 503, details: { retryAfter: 5 }, cause: errors.at(-1) };
     expect(await failing).toMatchObject(refused);
     expect([attempts > 20, errors.length > attempts]).toEqual([true, true]);
+  });
+
+  test("that always loses is answered after forty attempts with the time to repeat it", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    onTestFinished(() => void vi.restoreAllMocks());
+    let attempts = 0;
+    const failing = run(async () => {
+      attempts += 1;
+      throw wrapped(0, { code: "40001" });
+    });
+    await expect(failing).rejects.toMatchObject({ status: 503, details: { retryAfter: 5 } });
+    expect(attempts).toBe(40);
   });
 
   test("inside one of the host is not repeated, for only the host can repeat its own", async () => {

@@ -3,9 +3,10 @@ import { getCurrentAdapter, runWithTransaction } from "@better-auth/core/context
 import type { DBAdapter, DBTransactionAdapter } from "@better-auth/core/db/adapter";
 import { FeatureFlagError } from "../../model/errors.ts";
 import type { RevisionRow } from "../../model/tables.ts";
+import { causesOf } from "../causes.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
 import type { HostTables } from "../postgres/host-tables.ts";
-import type { PostgresTransactions } from "../postgres/transactions.ts";
+import { LOST_TRANSACTION, type PostgresTransactions } from "../postgres/transactions.ts";
 import { tryLater } from "../unavailable.ts";
 import { sleep } from "../wait.ts";
 import { firstRow } from "./revision.ts";
@@ -22,37 +23,35 @@ const NOT_INSIDE =
   "Make the first change outside of a transaction.";
 
 /**
- * Serialization failure, deadlock, timeout of a wait for a lock and timeout of an idle transaction of PostgreSQL; deadlock,
- * timeout of a wait and changed record of MySQL and MariaDB; a SQLite file that another process is writing to. SQLite does
- * not wait for that process in a transaction that has read before.
+ * Serialization failure and deadlock of PostgreSQL; deadlock and changed record of MySQL and MariaDB; a SQLite file that
+ * another process is writing to. SQLite does not wait for that process in a transaction that has read before.
  */
 const LOST: ReadonlySet<unknown> = new Set([
   "40001",
   "40P01",
-  "55P03",
-  "25P03",
   "ER_LOCK_DEADLOCK",
-  "ER_LOCK_WAIT_TIMEOUT",
   "ER_CHECKREAD",
   "SQLITE_BUSY",
   "SQLITE_BUSY_RECOVERY",
   "SQLITE_BUSY_SNAPSHOT",
 ]);
+/** A lock that was not free in time, and a transaction that was idle for too long or whose connection broke. */
+const WAITED: ReadonlySet<unknown> = new Set(["55P03", "25P03", LOST_TRANSACTION, "ER_LOCK_WAIT_TIMEOUT"]);
 /** `node:sqlite` has one code for all errors, and the number of SQLite in `errcode`: its low byte is the kind of error. */
 const SQLITE_BUSY = 5;
 
-/** How long a transaction is repeated. */
-const REPEAT_MS = 10_000;
+const MAX_ATTEMPTS = 40;
+/** How long a transaction that waited in vain is repeated. */
+const WAIT_MS = 10_000;
 /**
  * After so many lost attempts, the writers of a process take turns. At the isolation level `serializable` all changes
  * conflict with each other, because they count in one row: a writer without luck would lose all its attempts.
  */
 const ATTEMPTS_BESIDE_OTHERS = 3;
 const RETRY_STEP_MS = 10;
-const MAX_RETRY_STEPS = 40;
 
 const BUSY =
-  "Other transactions did not let this one finish within 10 s. Nothing was changed; repeat the request later.";
+  "Other transactions did not let this one finish. Nothing was changed; repeat the request later.";
 
 /** Whether the database rolls back a failed transaction. */
 export type TransactionState = "unproven" | "ok" | "refused";
@@ -73,6 +72,7 @@ export interface Transactions {
 /** `postgres` runs the transactions of writes where the host's database is a pool of `pg`. */
 export function createTransactions(adapter: DBAdapter, postgres?: PostgresTransactions): Transactions {
   const isolated = areRequestsIsolated();
+  const ours: DBAdapter = postgres ? { ...adapter, transaction: (work) => postgres.write(work) } : adapter;
   let proof: Promise<boolean> | undefined;
   let state: TransactionState = "unproven";
   // A request of Workers must not wait for another one, which may be ended at any time.
@@ -104,16 +104,10 @@ export function createTransactions(adapter: DBAdapter, postgres?: PostgresTransa
       const runOn = (owner: DBAdapter) =>
         runWithTransaction(owner, async () => work(await getCurrentAdapter(owner)));
       const current = await getCurrentAdapter(adapter);
+      if (current === adapter) return retryLost(() => runOn(ours), takeTurn);
       // Only the host can repeat its own transaction.
-      if (current !== adapter) {
-        await postgres?.limitWaits(current);
-        return runOn(adapter);
-      }
-      return retryLost(
-        (leftMs) =>
-          runOn(postgres ? { ...adapter, transaction: (steps) => postgres.write(steps, leftMs) } : adapter),
-        takeTurn,
-      );
+      await postgres?.limitWaits(current);
+      return runOn(adapter);
     },
     tablesIn: (tx) => postgres?.tablesIn(tx),
   };
@@ -131,35 +125,30 @@ function createTurns(): TakeTurn {
   };
 }
 
-/**
- * Repeats work that the database refused because of a concurrent transaction, for up to 10 s; `leftMs` is the rest of
- * them. Not for use inside a transaction.
- */
+/** Repeats work that the database refused because of a concurrent transaction. Not for use inside a transaction. */
 export async function retryLost<Result>(
-  work: (leftMs: number) => Promise<Result>,
+  work: () => Promise<Result>,
   takeTurn: TakeTurn = (alone) => alone(),
 ): Promise<Result> {
-  const untilMs = performance.now() + REPEAT_MS;
-  for (let attempt = 1; ; attempt++) {
-    const attemptNow = () => work(untilMs - performance.now());
+  const untilMs = performance.now() + WAIT_MS;
+  for (let lost = 0; ; ) {
     try {
-      return await (attempt > ATTEMPTS_BESIDE_OTHERS ? takeTurn(attemptNow) : attemptNow());
+      return await (lost >= ATTEMPTS_BESIDE_OTHERS ? takeTurn(work) : work());
     } catch (error) {
-      if (!lostToAnother(error)) throw error;
-      if (performance.now() >= untilMs) throw tryLater(BUSY, error);
-      await sleep(Math.random() * Math.min(attempt, MAX_RETRY_STEPS) * RETRY_STEP_MS);
+      if (failedWith(error, LOST)) lost += 1;
+      else if (!failedWith(error, WAITED)) throw error;
+      else if (performance.now() >= untilMs) throw tryLater(BUSY, error);
+      if (lost === MAX_ATTEMPTS) throw tryLater(BUSY, error);
+      await sleep(Math.random() * (lost + 1) * RETRY_STEP_MS);
     }
   }
 }
 
-/** Whether the database rolled the transaction back because of a concurrent one, so that it can be retried. */
-function lostToAnother(error: unknown): boolean {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
-    if ("code" in cause && LOST.has(cause.code)) return true;
-    if ("errcode" in cause && typeof cause.errcode === "number" && (cause.errcode & 0xff) === SQLITE_BUSY)
-      return true;
-  }
-  return false;
+function failedWith(error: unknown, codes: ReadonlySet<unknown>): boolean {
+  return causesOf(error).some(
+    ({ code, errcode }) =>
+      codes.has(code) || (codes === LOST && typeof errcode === "number" && (errcode & 0xff) === SQLITE_BUSY),
+  );
 }
 
 async function rollsBack(adapter: DBAdapter): Promise<boolean> {

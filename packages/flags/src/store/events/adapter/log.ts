@@ -1,7 +1,6 @@
 /** The event log on the host's database adapter. Writes each group of queued events in one transaction. */
 import { getCurrentAdapter, runWithAdapter } from "@better-auth/core/context";
 import type { DBAdapter, Where } from "@better-auth/core/db/adapter";
-import { FeatureFlagError } from "../../../model/errors.ts";
 import type { EventKeyRow, EventRow } from "../../../model/event-rows.ts";
 import type { OutboxRow } from "../../../model/tables.ts";
 import { areRequestsIsolated } from "../../isolated-requests.ts";

@@ -1,5 +1,7 @@
 /** Recognizes unique-constraint violations in the errors of all supported drivers. */
 
+import { causesOf } from "../../causes.ts";
+
 /** PostgreSQL, MySQL and MariaDB, Prisma, MongoDB, Bun's and other SQLite drivers. */
 const CODES: ReadonlySet<unknown> = new Set([
   "23505",
@@ -14,9 +16,5 @@ const CODES: ReadonlySet<unknown> = new Set([
 const SQLITE_NUMBERS: ReadonlySet<unknown> = new Set([2067, 1555]);
 
 export function isUniqueViolation(error: unknown): boolean {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
-    if ("code" in cause && CODES.has(cause.code)) return true;
-    if ("errcode" in cause && SQLITE_NUMBERS.has(cause.errcode)) return true;
-  }
-  return false;
+  return causesOf(error).some(({ code, errcode }) => CODES.has(code) || SQLITE_NUMBERS.has(errcode));
 }

@@ -1,0 +1,141 @@
+/** Writes on PostgreSQL whose locks are taken, whose backends end, and whose database refuses writes. */
+import { runWithTransaction } from "@better-auth/core/context";
+import { createPostgresDatabase } from "@halyard/services";
+import { Client, type Pool } from "pg";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { existingPostgres } from "./databases.ts";
+import { type Host, startHost } from "./host.ts";
+
+let url: string;
+let drop: () => Promise<void>;
+let pool: Pool;
+let host: Host;
+
+beforeEach(async () => {
+  ({ url, drop } = await createPostgresDatabase());
+  pool = existingPostgres(url).connect().database;
+  host = await startHost({ database: pool });
+});
+afterEach(async () => {
+  await host.close();
+  await pool.end();
+  await drop();
+});
+
+async function connect(): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  // The database is dropped before it is closed.
+  client.on("error", () => undefined);
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+const body = { key: "k", name: "N", type: "boolean", enabled: true, defaultValue: true } as const;
+const create = () => host.auth.api.createFeatureFlag({ body });
+const describeIt = (id: string, description: string) =>
+  host.auth.api.updateFeatureFlag({ body: { id, description } });
+const TENANT_ROW = `select 1 from "featureFlagRevision" where "tenant" = '' for update`;
+const endOthers = (client: Client, condition: string) =>
+  client.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and ${condition}`,
+  );
+
+describe("while another program holds the tenant's lock", () => {
+  test("a write waits, and is answered with 503 and the time to repeat it after ten seconds", async () => {
+    const [{ id }, blocker] = [await create(), await connect()];
+    await blocker.query("begin");
+    await blocker.query(TENANT_ROW);
+    const startedAtMs = performance.now();
+    await expect(describeIt(id, "late")).rejects.toMatchObject({
+      statusCode: 503,
+      body: { code: "STORAGE_ERROR", details: { retryAfter: 5 } },
+    });
+    expect(performance.now() - startedAtMs).toBeLessThan(15_000);
+    expect(performance.now() - startedAtMs).toBeGreaterThan(8000);
+    const waiting = describeIt(id, "in time");
+    await blocker.query("rollback");
+    expect(await waiting).toMatchObject({ description: "in time" });
+  }, 30_000);
+
+  test("a write inside a transaction of the host fails soon, and no timeout ends an idle transaction of the host", async () => {
+    const [{ id }, blocker] = [await create(), await connect()];
+    const settings = () =>
+      blocker.query("select current_setting('idle_in_transaction_session_timeout') as idle");
+    await blocker.query("begin");
+    await blocker.query(TENANT_ROW);
+    const startedAtMs = performance.now();
+    const inside = runWithTransaction(host.adapter, () => describeIt(id, "inside"));
+    await expect(inside).rejects.toMatchObject({ statusCode: 503 });
+    expect(performance.now() - startedAtMs).toBeLessThan(8000);
+    await blocker.query("rollback");
+    await runWithTransaction(host.adapter, async () => {
+      await describeIt(id, "inside");
+      await new Promise((resolve) => setTimeout(resolve, 3500));
+    });
+    expect((await host.adapter.findMany<{ description: string }>({ model: "featureFlag" }))[0]?.description).toBe(
+      "inside",
+    );
+    expect((await settings()).rows).toEqual([{ idle: "0" }]);
+  }, 30_000);
+});
+
+describe("a backend that ends", () => {
+  test("inside a write does not end the process, and the write is repeated", async () => {
+    const [{ id }, blocker] = [await create(), await connect()];
+    await blocker.query("begin");
+    await blocker.query(TENANT_ROW);
+    const writing = describeIt(id, "repeated");
+    await vi.waitFor(async () => {
+      const { rows } = await endOthers(blocker, "wait_event_type = 'Lock'");
+      expect(rows).toHaveLength(1);
+    }, 5000);
+    await blocker.query("rollback");
+    expect(await writing).toMatchObject({ description: "repeated" });
+  });
+
+  test("of a client that the application has taken does not end the process", async () => {
+    await create();
+    const taken = await pool.connect();
+    const ended = new Promise((resolve) => taken.once("end", resolve));
+    await endOthers(await connect(), "true");
+    await ended;
+    taken.release(true);
+    expect(await host.evaluate({ flagKey: "k" })).toMatchObject({ json: { value: true } });
+  });
+});
+
+test("a read-only database leaves evaluations alone; writes are 503, and health and readiness say so", async () => {
+  const admin = await host.person("admin", "admin");
+  const { id } = await create();
+  await host.evaluate({ flagKey: "k" });
+  const operator = await connect();
+  const allow = async (readOnly: boolean) => {
+    await operator.query(
+      `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = ${readOnly}`,
+    );
+    await endOthers(operator, "true");
+  };
+  await allow(true);
+  const health = () => host.auth.api.getFeatureFlagsHealth();
+  await vi.waitFor(async () => expect((await health()).status).toBe("degraded"), 5000);
+  expect(await health()).toMatchObject({ writes: "refused", writeTimeouts: "set", stale: false });
+  const ready = await host.call("GET", "/feature-flags/ready");
+  expect([ready.status, ready.json]).toEqual([200, { ready: true, writes: "refused" }]);
+  expect((await host.evaluate({ flagKey: "k" })).json.value).toBe(true);
+  const patched = await host.call("PATCH", `/feature-flags/admin/flags/${id}`, {
+    as: admin,
+    body: { enabled: false },
+  });
+  const recorded = await host.call("POST", "/feature-flags/events", {
+    body: { flagKey: "k", event: "buy", context: { anonymousId: "a" } },
+  });
+  for (const { status, json, headers } of [patched, recorded]) {
+    expect([status, json.code, headers.get("retry-after")]).toEqual([503, "STORAGE_ERROR", "5"]);
+  }
+  await allow(false);
+  await vi.waitFor(async () => expect(await health()).toMatchObject({ status: "ok", writes: "accepted" }), 5000);
+  expect((await host.call("GET", "/feature-flags/ready")).json).toEqual({ ready: true });
+  expect(await describeIt(id, "again")).toMatchObject({ description: "again" });
+}, 30_000);
