@@ -6,6 +6,7 @@ export type DriverError = Error & { readonly code?: unknown; readonly errcode?: 
 
 export function causesOf(error: unknown): DriverError[] {
   const causes: DriverError[] = [];
-  for (let cause = error; cause instanceof Error && causes.length < MAX_CAUSES; cause = cause.cause) causes.push(cause);
+  for (let cause = error; cause instanceof Error && causes.length < MAX_CAUSES; cause = cause.cause)
+    causes.push(cause);
   return causes;
 }

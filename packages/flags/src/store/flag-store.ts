@@ -81,10 +81,7 @@ export interface StoreHealth {
   readonly problem?: string;
   /** `refused` while the database is read-only or cannot be reached. */
   readonly writes: "accepted" | "refused";
-  /**
-   * `set`: the database ends the transaction of a frozen process in bounded time. `missing`: the connections of the
-   * application have no such timeouts. `unknown`: this process cannot see them, or the database needs none.
-   */
+  /** Whether the database ends the transaction of a frozen process. `unknown`: this process cannot ask. */
   readonly writeTimeouts: WriteTimeouts;
   /** Whether the database rolls back a failed transaction. If it does not, the store refuses every write. */
   readonly transactions: TransactionState;

@@ -1,6 +1,7 @@
 /** Recognizes the error of a database whose tables were not migrated, in the words of each driver. */
-import { causesOf } from "./causes.ts";
+
 import { FeatureFlagError } from "../model/errors.ts";
+import { causesOf } from "./causes.ts";
 
 const MISSING: readonly RegExp[] = [
   /no such (table|column): ?"?(?:main\.)?([\w.]+)/i,

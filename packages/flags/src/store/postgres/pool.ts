@@ -78,20 +78,17 @@ async function onClient<Result>(
   work: (client: PostgresClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await connect(pool, timeoutMs);
-  const ignore = () => undefined;
+  let fault: Error | undefined;
   // A broken connection also emits `error`, and without a listener that ends the process.
   client.on("error", ignore);
   try {
-    const result = await inTime(work(client), timeoutMs);
-    client.removeListener("error", ignore);
-    client.release();
-    return result;
+    return await inTime(work(client), timeoutMs);
   } catch (error) {
-    if (isAnswer(error)) {
-      client.removeListener("error", ignore);
-      client.release();
-    } else client.release(error instanceof Error ? error : new Error("The query failed."));
+    if (!isAnswer(error)) fault = error instanceof Error ? error : new Error("The query failed.");
     throw error;
+  } finally {
+    client.removeListener("error", ignore);
+    client.release(fault);
   }
 }
 

@@ -26,18 +26,14 @@ type Work<Result> = (tx: DBTransactionAdapter) => Promise<Result>;
 const LOCK_TIMEOUT = "set local lock_timeout = '2s'";
 /** PostgreSQL ends the transaction of a process that is frozen or cut off for so long, and frees its locks. */
 const BEGIN = `begin; ${LOCK_TIMEOUT}; set local idle_in_transaction_session_timeout = '3s'`;
+/** The code of an error: the connection broke before the commit, so the work can be repeated. */
 export const LOST_TRANSACTION = "LOST_TRANSACTION";
+const LOST_MESSAGE = "The connection to the database broke inside a transaction. Nothing was changed.";
 /** Timeout of a transaction, of a wait for its client, and of its rollback. */
 const TIMEOUT_MS = 10_000;
 
 const UNKNOWN_OUTCOME =
   "The connection to the database broke during the commit, so the change may or may not be stored. Read it, and repeat the change if it is missing.";
-
-/** The connection broke inside a transaction, before its commit: nothing was changed, and the work can be repeated. */
-class LostTransaction extends Error {
-  override readonly name = "LostTransaction";
-  readonly code = LOST_TRANSACTION;
-}
 
 export class PostgresTransactions {
   readonly #host: TransactionHost;
@@ -105,7 +101,7 @@ export class PostgresTransactions {
         throw new FeatureFlagError("STORAGE_ERROR", UNKNOWN_OUTCOME, { cause: fault });
       }
       if (!progress.isOpen || error instanceof PostgresTimeout) throw error;
-      throw new LostTransaction(fault.message, { cause: fault });
+      throw Object.assign(new Error(LOST_MESSAGE, { cause: fault }), { code: LOST_TRANSACTION });
     } finally {
       client.removeListener("error", note);
       client.release(fault);

@@ -3,9 +3,9 @@ import type { RuleDefinition } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import { type FlagRule, type FlagRuleInput, type FlagRulePatch, RULE_FIELDS } from "../../model/rule.ts";
 import type { RuleRow } from "../../model/tables.ts";
-import { invalid, notFound, overtaken } from "./entity.ts";
+import { invalid, overtaken } from "./entity.ts";
 import { type Mapping, mappingOf } from "./mapping.ts";
-import { type Adapter, findRow, findRows, replaceRow, where } from "./queries.ts";
+import { type Adapter, findRows, replaceRow, where } from "./queries.ts";
 import { requireFit } from "./values.ts";
 
 export const RULE_MODEL = "featureFlagRule";
@@ -15,18 +15,6 @@ const RULES: Mapping<typeof RULE_FIELDS> = mappingOf(RULE_FIELDS);
 export async function readRules(adapter: Adapter, tenant: string, flagId: string): Promise<FlagRule[]> {
   const rows = await findRows<RuleRow>(adapter, RULE_MODEL, { flagId, tenant });
   return rows.map(toRule).sort(byOrder);
-}
-
-/** Throws if the rule belongs to another flag. */
-export async function readRule(
-  adapter: Adapter,
-  tenant: string,
-  flagId: string,
-  ruleId: string,
-): Promise<FlagRule> {
-  const row = await findRow<RuleRow>(adapter, RULE_MODEL, { ruleId, flagId, tenant });
-  if (row === undefined) throw notFound("rule");
-  return toRule(row);
 }
 
 /** Copied rules may have equal positions. Ids sort by the time of creation. */

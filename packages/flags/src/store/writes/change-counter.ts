@@ -74,21 +74,22 @@ export async function countChange(
 }
 
 /** The same in one round trip on PostgreSQL. False if there is no counter. */
-async function countDirectly(
-  tables: HostTables,
-  tenant: string,
-  { revision, auditHash, auditAt }: AuditEnd,
-): Promise<boolean> {
-  const column = (field: string) => tables.column(model, field);
-  const table = tables.table(model);
-  const text =
-    `with counter as (update ${table} set ${column("revision")} = ${column("revision")} + 1 ` +
-    `where ${column("tenant")} = $1 returning ${column("revision")} as seq) ` +
-    `update ${table} set ${column("revision")} = $3, ${column("auditHash")} = $4, ` +
-    `${column("auditAt")} = $5, ${column("seq")} = counter.seq from counter ` +
-    `where ${column("tenant")} = $2 returning 1`;
-  const values = [counterName(counterOf(tenant)), tenant, revision, auditHash, auditAt];
+async function countDirectly(tables: HostTables, tenant: string, end: AuditEnd): Promise<boolean> {
+  const c = namesIn(tables);
+  const text = `with counter as (
+      update ${c.table} set ${c.revision} = ${c.revision} + 1 where ${c.tenant} = $1 returning ${c.revision} as seq
+    ) update ${c.table} set ${c.revision} = $3, ${c.auditHash} = $4, ${c.auditAt} = $5, ${c.seq} = counter.seq
+    from counter where ${c.tenant} = $2 returning 1`;
+  const values = [counterName(counterOf(tenant)), tenant, end.revision, end.auditHash, end.auditAt];
   return (await tables.query(REVISION_TIMEOUT_MS, text, values)).length > 0;
+}
+
+/** The names of the table and its columns, quoted. */
+function namesIn(tables: HostTables) {
+  const column = (field: keyof RevisionRow) => tables.column(model, field);
+  const ends = { revision: column("revision"), auditHash: column("auditHash"), auditAt: column("auditAt") };
+  const keys = { tenant: column("tenant"), counter: column("counter"), seq: column("seq") };
+  return { table: tables.table(model), ...ends, ...keys };
 }
 
 async function takeSeq(tx: Adapter, tenant: string): Promise<number> {
@@ -132,29 +133,23 @@ export async function readCounted(adapter: Adapter, since: Counts): Promise<Coun
 
 /** The same in one query on PostgreSQL without the adapter. */
 export async function readCountedDirectly(tables: HostTables, since: Counts): Promise<CountedChanges> {
-  const column = (field: string) => tables.column(model, field);
-  const table = tables.table(model);
-  const last = `($2::int[])[c.${column("counter")} + 1]`;
-  const text =
-    `select c.${column("counter")} as "counter", c.${column("revision")} as "count", ` +
-    `t.${column("tenant")} as "tenant", t.${column("revision")} as "revision", ` +
-    `t.${column("auditHash")} as "auditHash", current_setting('transaction_read_only') as "readOnly" from ${table} c left join lateral (` +
-    `select * from ${table} r where c.${column("revision")} > ${last} ` +
-    `and r.${column("counter")} = c.${column("counter")} and r.${column("seq")} > ${last} ` +
-    `limit ${MAX_TENANTS + 1}) t on true where c.${column("tenant")} = any ($1)`;
+  const c = namesIn(tables);
+  const last = `($2::int[])[one.${c.counter} + 1]`;
+  const text = `select one.${c.counter} as "counter", one.${c.revision} as "count", t.${c.tenant} as "tenant",
+      t.${c.revision} as "revision", t.${c.auditHash} as "auditHash",
+      current_setting('transaction_read_only') as "readOnly"
+    from ${c.table} one left join lateral (
+      select * from ${c.table} r where one.${c.revision} > ${last}
+        and r.${c.counter} = one.${c.counter} and r.${c.seq} > ${last} limit ${MAX_TENANTS + 1}
+    ) t on true where one.${c.tenant} = any ($1)`;
   const known = NAMES.map((_, counter) => since[counter] ?? null);
   const rows = await tables.query(REVISION_TIMEOUT_MS, text, [NAMES, known]);
-  const counted = countedOf(
-    since,
-    rows.map(({ counter, count, tenant, revision, auditHash }) => ({
-      counter: Number(counter),
-      count: Number(count),
-      ...(tenant !== null && {
-        changed: { tenant: String(tenant), revision: Number(revision), auditHash: String(auditHash) },
-      }),
-    })),
-  );
-  return rows[0] === undefined ? counted : { ...counted, isReadOnly: rows[0]["readOnly"] === "on" };
+  const read = rows.map(({ counter, count, tenant, revision, auditHash }): ReadRow => {
+    const end = { tenant: String(tenant), revision: Number(revision), auditHash: String(auditHash) };
+    return { counter: Number(counter), count: Number(count), ...(tenant !== null && { changed: end }) };
+  });
+  const isReadOnly = rows[0] && rows[0]["readOnly"] === "on";
+  return { ...countedOf(since, read), ...(isReadOnly !== undefined && { isReadOnly }) };
 }
 
 /** A counter, with one of the tenants that changed. */

@@ -8,7 +8,7 @@ import type { FlagRule } from "../../model/rule.ts";
 import type { FlagSegment } from "../../model/segment.ts";
 import { type EntityName, notFound } from "../rows/entity.ts";
 import { readFlag } from "../rows/flags.ts";
-import { byOrder, readRule, readRules } from "../rows/rules.ts";
+import { byOrder, readRules } from "../rows/rules.ts";
 import { readSegment, readSegments } from "../rows/segments.ts";
 import type { WriteContext } from "./write.ts";
 
@@ -30,13 +30,12 @@ export async function storedRules({ tx, tenant, contents }: Source, flagId: stri
   return [...(contents.rules.get(flagId)?.values() ?? [])].sort(byOrder);
 }
 
-export async function storedRule(
-  { tx, tenant, contents }: Source,
-  flagId: string,
-  ruleId: string,
-): Promise<FlagRule> {
-  if (contents === undefined) return readRule(tx, tenant, flagId, ruleId);
-  return found("rule", contents.rules.get(flagId)?.get(ruleId));
+export async function storedRule(source: Source, flagId: string, ruleId: string): Promise<FlagRule> {
+  const rules = await storedRules(source, flagId);
+  return found(
+    "rule",
+    rules.find(({ id }) => id === ruleId),
+  );
 }
 
 export async function storedSegment({ tx, tenant, contents }: Source, id: string): Promise<FlagSegment> {

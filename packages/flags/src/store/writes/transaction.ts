@@ -50,8 +50,7 @@ const WAIT_MS = 10_000;
 const ATTEMPTS_BESIDE_OTHERS = 3;
 const RETRY_STEP_MS = 10;
 
-const BUSY =
-  "Other transactions did not let this one finish. Nothing was changed; repeat the request later.";
+const BUSY = "Other transactions did not let this one finish. Nothing was changed; repeat the request later.";
 
 /** Whether the database rolls back a failed transaction. */
 export type TransactionState = "unproven" | "ok" | "refused";
