@@ -51,7 +51,7 @@ export async function measureChangeRate(options: RateOptions): Promise<ChangeRat
     const startMs = performance.now() + WARM_UP_MS;
     const untilMs = startMs + forMs;
     const write = async (store: (typeof stores)[number], { tenant, id }: (typeof flags)[number]) => {
-      for (let change = 0; performance.now() < untilMs; change++) {
+      while (performance.now() < untilMs) {
         const startedAtMs = performance.now();
         try {
           await store.updateFlag(by(tenant), id, { description: `${startedAtMs}` });

@@ -74,9 +74,9 @@ describe("while another program holds the tenant's lock", () => {
       await describeIt(id, "inside");
       await new Promise((resolve) => setTimeout(resolve, 3500));
     });
-    expect((await host.adapter.findMany<{ description: string }>({ model: "featureFlag" }))[0]?.description).toBe(
-      "inside",
-    );
+    expect(
+      (await host.adapter.findMany<{ description: string }>({ model: "featureFlag" }))[0]?.description,
+    ).toBe("inside");
     expect((await settings()).rows).toEqual([{ idle: "0" }]);
   }, 30_000);
 });
@@ -135,7 +135,10 @@ test("a read-only database leaves evaluations alone; writes are 503, and health 
     expect([status, json.code, headers.get("retry-after")]).toEqual([503, "STORAGE_ERROR", "5"]);
   }
   await allow(false);
-  await vi.waitFor(async () => expect(await health()).toMatchObject({ status: "ok", writes: "accepted" }), 5000);
+  await vi.waitFor(
+    async () => expect(await health()).toMatchObject({ status: "ok", writes: "accepted" }),
+    5000,
+  );
   expect((await host.call("GET", "/feature-flags/ready")).json).toEqual({ ready: true });
   expect(await describeIt(id, "again")).toMatchObject({ description: "again" });
 }, 30_000);

@@ -10,7 +10,7 @@ const READ_ONLY =
   /^(25006|ER_OPTION_PREVENTS_STATEMENT|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION|ER_READ_ONLY_MODE|SQLITE_READONLY)$/;
 /** No connection, none left, a server that starts or stops, and a wait for a lock that was too long. */
 const UNAVAILABLE =
-  /^(08...|53[34]00|55P03|25P03|57P0[1-5]|E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH|NOTFOUND|AI_AGAIN)|PROTOCOL_CONNECTION_LOST|ER_CON_COUNT_ERROR|ER_TOO_MANY_USER_CONNECTIONS|ER_LOCK_WAIT_TIMEOUT)$/;
+  /^(08...|53[34]00|55000|55P03|25P03|57P0[1-5]|E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH|NOTFOUND|AI_AGAIN)|PROTOCOL_CONNECTION_LOST|ER_CON_COUNT_ERROR|ER_TOO_MANY_USER_CONNECTIONS|ER_LOCK_WAIT_TIMEOUT)$/;
 /** Errors of `pg` that have no code. */
 const MESSAGES =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|PostgreSQL did not answer in time)/;

@@ -9,6 +9,7 @@ import type { Get, NoQuery, PublicOperation } from "./definition.ts";
 /** Whether this process can evaluate flags, and the reason if it cannot. */
 export type FeatureFlagsReadiness =
   | {
+      /** Always true for 200. */
       readonly ready: true;
       /** The database is read-only or cannot be reached: flags are evaluated from memory and cannot be changed. */
       readonly writes?: "refused";
