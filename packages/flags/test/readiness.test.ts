@@ -26,13 +26,15 @@ test("a process without a snapshot and without a database is not ready, and resp
   await vi.waitFor(async () => expect((await host.call("GET", PATH)).status).toBe(200), 5_000);
 });
 
-test("a process with a snapshot stays ready while the database is down", async () => {
+test("a process with a snapshot stays ready while the database is down, and says that writes are refused", async () => {
   const host = await memoryHost();
   await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "v" }) });
   await host.evaluate({ flagKey: "k" });
   host.db.exec('alter table "featureFlagRevision" rename to "gone"');
-  const { status, json } = await host.call("GET", PATH);
-  expect([status, json]).toEqual(READY);
+  await vi.waitFor(async () => {
+    const { status, json } = await host.call("GET", PATH);
+    expect([status, json]).toEqual([200, { ready: true, writes: "refused" }]);
+  }, 10_000);
   expect((await host.evaluate({ flagKey: "k" })).json.value).toBe("v");
 });
 
