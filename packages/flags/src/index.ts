@@ -27,7 +27,9 @@ export {
   type FlagKey,
   type FlagValue,
   type ReadValue,
+  type ValueOf,
   type VariantKey,
+  type VariantOf,
 } from "./model/declared.ts";
 export {
   FEATURE_FLAG_ERROR_CODES,

@@ -11,7 +11,9 @@ export {
   type JsonObject,
   type JsonValue,
   type ReadValue,
+  type ValueOf,
   type VariantKey,
+  type VariantOf,
 } from "../model/declared.ts";
 export type { ClaimedContext } from "../model/evaluation.ts";
 export type { FeatureFlagsActions, FeatureFlagsClientOptions } from "./actions.ts";

@@ -33,7 +33,9 @@ export type {
   FlagValueMap,
   JsonValue,
   ReadValue,
+  ValueOf,
   VariantKey,
+  VariantOf,
 } from "../model/declared.ts";
 export type { FlagsStatus } from "./flag-values.ts";
 export type { LiveConnection } from "./seam.ts";
