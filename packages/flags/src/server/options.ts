@@ -66,7 +66,7 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
     | {
         /** The environment of requests that name none. Default: none. */
         default?: string | undefined;
-        /** The environments that users and anonymous visitors may request. Default: any. Server calls and API keys may request any. */
+        /** The environments that users and anonymous visitors may request. Default: any. Server calls and API keys that server code made may request any. */
         claimable?: readonly string[] | undefined;
       }
     | undefined;

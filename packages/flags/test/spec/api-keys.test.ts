@@ -182,4 +182,67 @@ describe("guide/flags-permissions: API keys", () => {
     expect(await answers()).toEqual(["not_found", 403]);
     expect((await evaluate({ flagKey: "s" }, ofServer)).json.reason).toBe("default");
   });
+
+  test("a key that a person made names only environments that a session may name", async () => {
+    const { person, key, request } = await memoryHost({
+      flags: { environments: { default: "production", claimable: ["beta"] } },
+    });
+    const maker = await person("maker", "admin");
+    const as = await key({ userId: maker.id, isPersonal: true }, ["read", "evaluate-as"]);
+    const ofServer = await key({ userId: maker.id }, ["read"]);
+    const environmentFor = async ({ headers }: Person, environment: string) => {
+      const body = { flagKey: "k", environment, contextInResponse: true };
+      return (await request("/feature-flags/evaluate", body, headers)).json.context.environment;
+    };
+    for (const one of [as, maker]) {
+      expect(await environmentFor(one, "staging")).toBe("production");
+      expect(await environmentFor(one, "beta")).toBe("beta");
+    }
+    expect(await environmentFor(ofServer, "staging")).toBe("staging");
+  });
+
+  test("a key that a person made claims a role in an organization only with evaluate-as", async () => {
+    const { auth, person, organization, join, key, evaluate } = await memoryHost({
+      flags: { multiTenant: true },
+    });
+    const [owner, member] = [await person("owner"), await person("member")];
+    const acme = await organization(owner, "acme");
+    await join(member, acme);
+    await auth.api.createFeatureFlag({
+      body: { key: "k", name: "N", type: "boolean", organizationId: acme },
+    });
+    const context = { organizationId: acme, attributes: { organizationRole: "owner" } };
+    const answerFor = async (as: Person) => {
+      const { status, json } = await evaluate({ flagKey: "k", context, contextInResponse: true }, as);
+      return [status, json.details?.fields ?? json.context.attributes?.organizationRole];
+    };
+    const personal = (userId: string) => key({ userId, isPersonal: true }, ["read", "evaluate-as"]);
+    const foreign = ["attributes.organizationRole"];
+    expect(await answerFor(member)).toEqual([403, foreign]);
+    expect(await answerFor(await personal(member.id))).toEqual([403, foreign]);
+    expect(await answerFor(await key({ userId: owner.id, isPersonal: true }, ["read"]))).toEqual([
+      403,
+      foreign,
+    ]);
+    expect(await answerFor(await personal(owner.id))).toEqual([200, "owner"]);
+    expect(await answerFor(await key({ userId: member.id }, []))).toEqual([200, "owner"]);
+  });
+
+  test("requests with keys that a person made count with the person's session", async () => {
+    const { person, key, call } = await memoryHost({
+      rateLimit: { enabled: true },
+      flags: { rateLimit: { rules: { evaluate: { max: 3, windowSeconds: 60 } } } },
+    });
+    const maker = await person("maker", "admin");
+    const [first, second] = [
+      await key({ userId: maker.id, isPersonal: true }, ["read"]),
+      await key({ userId: maker.id, isPersonal: true }, ["read"]),
+    ];
+    const ofServer = await key({ userId: maker.id }, ["read"]);
+    const statusFor = async (as: Person) =>
+      (await call("POST", "/feature-flags/evaluate", { as, body: { flagKey: "k" } })).status;
+    const statuses: number[] = [];
+    for (const one of [first, second, maker, first, maker, ofServer]) statuses.push(await statusFor(one));
+    expect(statuses).toEqual([200, 200, 200, 429, 429, 200]);
+  });
 });

@@ -79,12 +79,17 @@ export function resolveKnownContext(
   const tie = organizationId === undefined || isLabel(service) ? {} : ties.tieTo(organizationId);
   if (tie === undefined || foreignClaims(service, caller, collected, tie).length > 0) return undefined;
   const context = asOneself(service, caller, collected, organizationId, tie.role);
-  return inEnvironment(context, chosen, caller.kind === "key");
+  return inEnvironment(context, chosen, isServerKey(caller));
 }
 
 /** A person's key is as trusted as the person is now, which needs the database. */
 function isPersonalKey(caller: Principal): boolean {
   return caller.kind === "key" && caller.key.isPersonal;
+}
+
+/** A key that server code made. Only such a key is trusted more than a session. */
+function isServerKey(caller: Caller): boolean {
+  return caller.kind === "key" && !caller.key.isPersonal;
 }
 
 async function seesServerFlags(call: Call, caller: Principal, tenant: string): Promise<boolean> {
@@ -115,7 +120,7 @@ function chooseEnvironment(
   if (wanted.length > MAX_LINE) {
     throw overLimit("The environment's name has too many characters.", MAX_LINE, "Use a shorter name.");
   }
-  const isTrusted = caller.kind === "server" || caller.kind === "key";
+  const isTrusted = caller.kind === "server" || isServerKey(caller);
   const isIgnored = !isTrusted && claimable !== undefined && !claimable.includes(wanted);
   return { name: isIgnored ? fallback : wanted, isIgnored };
 }
@@ -207,7 +212,7 @@ function foreignClaims(
   );
   if (tie === undefined) foreign.push("organizationId");
   const claimedRole = claimed.attributes?.["organizationRole"];
-  if (caller.kind === "user" && claimedRole !== undefined && claimedRole !== tie?.role) {
+  if (!isServerKey(caller) && claimedRole !== undefined && claimedRole !== tie?.role) {
     foreign.push("attributes.organizationRole");
   }
   if (caller.kind === "user") foreign.push(...claimedRoots(service, claimed));
@@ -222,7 +227,7 @@ function asOneself(
   organizationId: string | undefined,
   role: string | undefined,
 ): IdentityContext {
-  const attributes = caller.kind === "key" ? claimed.attributes : withRole(claimed.attributes, role);
+  const attributes = isServerKey(caller) ? claimed.attributes : withRole(claimed.attributes, role);
   const own = ownSubject(caller, isLabel(service) ? undefined : organizationId);
   const subject = caller.kind === "key" ? { ...own, claims: claimsOf(claimed) } : own;
   return resolved(service, { ...claimed, ...ownContext(caller), attributes }, organizationId, subject);
@@ -233,7 +238,7 @@ function asOneself(
  * organization and own it, so what its roles grant ends with it. A key gets its actions from the application.
  */
 async function reachesGlobalFlags(call: Call, caller: Principal, tenant: string): Promise<boolean> {
-  if (tenant === NO_TENANT || (caller.kind === "key" && !caller.key.isPersonal)) return true;
+  if (tenant === NO_TENANT || isServerKey(caller)) return true;
   return (await judge(call, caller, "evaluate-as", NO_TENANT)) === "granted";
 }
 

@@ -12,7 +12,7 @@ export type FeatureFlagsRateLimit =
        * credentials to health and metrics. Default: the built-in limits, such as 100 evaluations in 60 s.
        */
       rules?: { [Rule in LimitRule]?: RateLimitQuota | false | undefined } | undefined;
-      /** A limit for each API key and rule. Default: API keys have no limit. */
+      /** A limit for each rule and each API key that server code made. Default: these keys have no limit. */
       keys?: RateLimitQuota | undefined;
       /**
        * The store in which several processes count together. Default: the secondary storage of Better Auth if the host

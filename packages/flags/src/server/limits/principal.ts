@@ -6,10 +6,15 @@ import type { LimitPrincipal } from "./limits.ts";
 
 const NOBODY: LimitPrincipal = { kind: "nobody" };
 
-/** The principal of a user or an API key; undefined for other callers, who count by address. */
+/**
+ * The principal of a user or an API key; undefined for other callers, who count by address. A key that a person made counts
+ * with the person's session.
+ */
 export function knownPrincipal(caller: Caller | undefined): LimitPrincipal | undefined {
   if (caller?.kind === "user") return { kind: "user", id: caller.user.id };
-  return caller?.kind === "key" ? { kind: "key", id: caller.key.id } : undefined;
+  if (caller?.kind !== "key") return undefined;
+  const { id, ownerId, isPersonal } = caller.key;
+  return isPersonal ? { kind: "user", id: ownerId } : { kind: "key", id };
 }
 
 /** The address of a request, or its IPv6 network. */
