@@ -352,6 +352,28 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
   });
 });
 
+/** A secondary storage, and the names that were read from it. */
+function mapStorage() {
+  const stored = new Map<string, string>();
+  const reads: string[] = [];
+  const get = (key: string) => {
+    reads.push(key);
+    return stored.get(key) ?? null;
+  };
+  const secondaryStorage = {
+    get,
+    set: (key: string, value: string) => void stored.set(key, value),
+    delete: (key: string) => void stored.delete(key),
+    getAndDelete: (key: string) => {
+      const value = stored.get(key) ?? null;
+      stored.delete(key);
+      return value;
+    },
+    increment: () => 1,
+  };
+  return { secondaryStorage, reads };
+}
+
 describe("guide/console: Permissions", () => {
   test("a key cannot have actions that its maker lacks", async () => {
     const host = await memoryHost({
@@ -402,18 +424,7 @@ describe("guide/console: Permissions", () => {
   );
 
   test("keys that the key plugin keeps in secondary storage are listed if they were made in the console, which the list says", async () => {
-    const stored = new Map<string, string>();
-    const secondaryStorage = {
-      get: (key: string) => stored.get(key) ?? null,
-      set: (key: string, value: string) => void stored.set(key, value),
-      delete: (key: string) => void stored.delete(key),
-      getAndDelete: (key: string) => {
-        const value = stored.get(key) ?? null;
-        stored.delete(key);
-        return value;
-      },
-      increment: () => 1,
-    };
+    const { secondaryStorage, reads } = mapStorage();
     const host = await memoryHost({ secondaryStorage, keysInStorage: true });
     const console_ = mountConsole(host);
     const [boss, eve] = [await host.person("boss", "admin"), await host.person("eve", "admin")];
@@ -426,6 +437,60 @@ describe("guide/console: Permissions", () => {
     expect((await host.call("GET", "/feature-flags/admin/flags", { headers })).status).toBe(200);
     expect((await console_.own("delete-key", { id: made.json.id }, boss)).status).toBe(200);
     expect((await host.call("GET", "/feature-flags/admin/flags", { headers })).status).toBe(401);
+    expect((await console_.own("keys", {}, boss)).json.keys).toEqual([]);
+    reads.length = 0;
+    await console_.own("keys", {}, boss);
+    expect(reads.filter((key) => key.includes(eve.id))).toEqual([]);
+  });
+
+  test("where the key plugin keeps keys in its table, a secondary storage changes nothing in their list", async () => {
+    const { secondaryStorage, reads } = mapStorage();
+    const host = await memoryHost({ secondaryStorage });
+    const console_ = mountConsole(host);
+    const boss = await host.person("boss", "admin");
+    expect((await console_.own("keys", {}, boss)).json).toEqual({ keys: [] });
+    const made = await console_.own("create-key", { name: "k", actions: ["read"] }, boss);
+    const ofServer = await host.key({ userId: boss.id }, ["read"]);
+    reads.length = 0;
+    const { json } = await console_.own("keys", {}, boss);
+    expect(json).not.toHaveProperty("only");
+    expect(json.keys.map(({ id }: { id: string }) => id).sort()).toEqual([made.json.id, ofServer.id].sort());
+    expect(reads.filter((key) => key.includes("key"))).toEqual([]);
+  });
+
+  test("the key of an organization is deleted where its owner has several roles, or the creator's role another name", async () => {
+    for (const [organization, role] of [
+      [{}, "admin,owner"],
+      [{ creatorRole: "admin" }, "admin"],
+    ] as const) {
+      const host = await memoryHost({ organization });
+      const console_ = mountConsole(host);
+      const [boss, eve] = [await host.person("boss", "admin"), await host.person("eve")];
+      const organizationId = await host.organization(eve, "acme");
+      const { id } = await host.key({ userId: eve.id, organizationId }, ["read"]);
+      host.db.exec("update member set role = 'member'");
+      const refused = await console_.own("delete-key", { id }, boss);
+      expect([refused.status, refused.json.message]).toEqual([
+        400,
+        expect.stringContaining(
+          `which has no member with the role "${organization.creatorRole ?? "owner"}"; give a member this role`,
+        ),
+      ]);
+      host.db.prepare("update member set role = ?").run(role);
+      expect((await console_.own("delete-key", { id }, boss)).status).toBe(200);
+      expect((await console_.own("keys", {}, boss)).json.keys).toEqual([]);
+    }
+  });
+
+  test("a user's key is deleted also where an organization has the id of the user", async () => {
+    const host = await memoryHost();
+    const console_ = mountConsole(host);
+    const [boss, eve] = [await host.person("boss", "admin"), await host.person("eve")];
+    const made = await host.organization(boss, "acme");
+    const { id } = await host.key({ userId: eve.id }, ["read"]);
+    host.db.exec("pragma foreign_keys = off");
+    host.db.prepare("update organization set id = ? where id = ?").run(eve.id, made);
+    expect((await console_.own("delete-key", { id }, boss)).status).toBe(200);
     expect((await console_.own("keys", {}, boss)).json.keys).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 /**
- * Users who made keys in the console, where the key plugin may keep keys in secondary storage: it finds keys there only by
+ * Users who made keys in the console, where the key plugin keeps keys in secondary storage alone: it finds keys there only by
  * their owner.
  */
 import type { HostContext } from "../http/host-request.ts";
@@ -13,8 +13,19 @@ export async function keyOwnersIn({ options }: HostContext): Promise<readonly st
 }
 
 export async function rememberKeyOwner(context: HostContext, userId: string): Promise<void> {
-  const { secondaryStorage } = context.options;
-  if (secondaryStorage === undefined) return;
   const owners = await keyOwnersIn(context);
-  if (!owners.includes(userId)) await secondaryStorage.set(OWNERS, JSON.stringify([...owners, userId]));
+  if (!owners.includes(userId)) await write(context, [...owners, userId]);
+}
+
+/** For users without keys. */
+export async function forgetKeyOwners(context: HostContext, userIds: readonly string[]): Promise<void> {
+  const owners = await keyOwnersIn(context);
+  await write(
+    context,
+    owners.filter((owner) => !userIds.includes(owner)),
+  );
+}
+
+async function write({ options }: HostContext, owners: readonly string[]): Promise<void> {
+  await options.secondaryStorage?.set(OWNERS, JSON.stringify(owners));
 }

@@ -12,7 +12,7 @@ import type { GuardedCall } from "../call.ts";
 import { readBody } from "../http/body-limit.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { ConsoleOperation } from "./definition.ts";
-import { keyOwnersIn, rememberKeyOwner } from "./key-owners.ts";
+import { forgetKeyOwners, keyOwnersIn, rememberKeyOwner } from "./key-owners.ts";
 import { namesOf } from "./names.ts";
 import { actionsIn } from "./state.ts";
 
@@ -21,6 +21,7 @@ const DAY_MS = 24 * 60 * 60_000;
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 90;
 const MAX_LISTED = 1000;
+const NO_USER = "";
 
 const noInput = z.strictObject({});
 const keyInput = z.strictObject({
@@ -62,7 +63,6 @@ export const createKey: ConsoleOperation<"create-key"> = {
         { details: { actions: missing } },
       );
     }
-    await rememberKeyOwner(call.request.context, caller.user.id);
     const untilMs = Date.now() + expiresInDays * DAY_MS;
     const made = await callPlugin(call.request.context, "createApiKey", {
       body: {
@@ -76,6 +76,9 @@ export const createKey: ConsoleOperation<"create-key"> = {
     const secret = isPlainObject(made) ? made["key"] : undefined;
     if (!isKeyRow(made) || typeof secret !== "string") {
       throw new Error("The API key plugin returned no key. Check its version.");
+    }
+    if (!(await keepsInTable(call.request.context))) {
+      await rememberKeyOwner(call.request.context, caller.user.id);
     }
     return { ...keyOf(made, {}), key: secret };
   },
@@ -95,11 +98,16 @@ export const deleteKey: ConsoleOperation<"delete-key"> = {
       });
     }
     const ownerId = ownerOf(row);
-    const deleter = (await call.identity.organizationExists(ownerId))
-      ? await anOwner(context, ownerId)
-      : ownerId;
     const body = { keyId: id, ...(typeof row["configId"] === "string" && { configId: row["configId"] }) };
-    await callPlugin(actingFor(context, deleter), "deleteApiKey", { body, headers: new Headers() });
+    const deleteAs = (userId: string) =>
+      callPlugin(actingFor(context, userId), "deleteApiKey", { body, headers: new Headers() });
+    try {
+      await deleteAs(ownerId);
+    } catch (error) {
+      // The id may be that of a user and of an organization. Only the key plugin knows whose the key is.
+      if (!hasStatus(error, 403) || !(await call.identity.organizationExists(ownerId))) throw error;
+      await deleteAs(await anOwner(context, ownerId));
+    }
     return {};
   },
 };
@@ -118,21 +126,47 @@ async function listRows(
   const { context } = call.request;
   requirePlugin(context, "listApiKeys");
   const stored = await findRows(context);
-  const caller = await call.identity.administrator();
-  const owners = new Set(await keyOwnersIn(context));
-  if (caller.kind === "user") owners.add(caller.user.id);
-  const known = new Set(stored.map(({ id }) => id));
-  const elsewhere: KeyRow[] = [];
-  for (const owner of owners) {
-    const headers = new Headers();
-    const listed = await callPlugin(actingFor(context, owner), "listApiKeys", { query: {}, headers });
-    const found: unknown = isPlainObject(listed) ? listed["apiKeys"] : undefined;
-    const own = Array.isArray(found) ? found.filter(isKeyRow) : [];
-    elsewhere.push(...own.filter((row) => !known.has(row.id) && isPersonal(row)));
+  if (await keepsInTable(context)) {
+    return { rows: stored, only: stored.length === MAX_LISTED ? "newest" : undefined };
   }
-  const isElsewhere = stored.length === 0 && context.options.secondaryStorage !== undefined;
-  if (elsewhere.length > 0 || isElsewhere) return { rows: [...stored, ...elsewhere], only: "console" };
-  return { rows: stored, only: stored.length === MAX_LISTED ? "newest" : undefined };
+  const caller = await call.identity.administrator();
+  const makers = await keyOwnersIn(context);
+  const owners = new Set(caller.kind === "user" ? [...makers, caller.user.id] : makers);
+  const known = new Set(stored.map(({ id }) => id));
+  const [elsewhere, without]: [KeyRow[], string[]] = [[], []];
+  for (const owner of owners) {
+    const own = (await listOf(context, owner, {})).filter(isPersonal);
+    if (own.length === 0) without.push(owner);
+    elsewhere.push(...own.filter(({ id }) => !known.has(id)));
+  }
+  if (makers.some((maker) => without.includes(maker))) await forgetKeyOwners(context, without);
+  return { rows: [...stored, ...elsewhere], only: "console" };
+}
+
+/** The keys of a user for flags, as the key plugin lists them. */
+async function listOf(context: HostContext, userId: string, query: object): Promise<readonly KeyRow[]> {
+  const headers = new Headers();
+  const listed = await callPlugin(actingFor(context, userId), "listApiKeys", { query, headers });
+  const found: unknown = isPlainObject(listed) ? listed["apiKeys"] : undefined;
+  return Array.isArray(found) ? found.filter(isKeyRow) : [];
+}
+
+/** Whether the key plugin keeps keys of the console in its table. It does not show its options, so its reads tell. */
+async function keepsInTable(context: HostContext): Promise<boolean> {
+  let isRead = false;
+  const findMany: HostContext["adapter"]["findMany"] = (query) => {
+    isRead = true;
+    return context.adapter.findMany(query);
+  };
+  const watched: HostContext = { ...context, adapter: { ...context.adapter, findMany } };
+  try {
+    await listOf(watched, NO_USER, { configId: "default" });
+  } catch (error) {
+    // Without a default configuration, the console cannot make keys, and the table has all that can be listed.
+    if (hasStatus(error, 400)) return true;
+    throw error;
+  }
+  return isRead;
 }
 
 async function findRows(context: HostContext, id?: string): Promise<readonly KeyRow[]> {
@@ -150,13 +184,25 @@ async function findRows(context: HostContext, id?: string): Promise<readonly Key
 }
 
 /** A member who may delete the organization's keys: the key plugin checks that. */
-async function anOwner({ adapter }: HostContext, organizationId: string): Promise<string> {
-  const where = [
-    { field: "organizationId", value: organizationId },
-    { field: "role", value: "owner" },
-  ];
-  const member = await adapter.findOne<{ userId: unknown }>({ model: "member", where });
-  return String(member?.userId ?? "");
+async function anOwner({ adapter, options }: HostContext, organizationId: string): Promise<string> {
+  const plugin = options.plugins?.find(({ id }) => id === "organization");
+  const { creatorRole: role = "owner" }: { readonly creatorRole?: string } = plugin?.options ?? {};
+  const members = await adapter.findMany<{ userId: unknown; role: unknown }>({
+    model: "member",
+    where: [
+      { field: "organizationId", value: organizationId },
+      { field: "role", operator: "contains", value: role },
+    ],
+    limit: MAX_LISTED,
+  });
+  const owner = members.find((member) => String(member.role).split(",").includes(role));
+  if (owner !== undefined) return String(owner.userId);
+  const message = `is a key of the organization "${organizationId}", which has no member with the role "${role}"; give a member this role`;
+  throw invalid([{ path: "id", message }]);
+}
+
+function hasStatus(error: unknown, status: number): boolean {
+  return error instanceof Error && "statusCode" in error && error.statusCode === status;
 }
 
 /** The key plugin lets only the owner of a key list and delete it. Here the permission `keys` has decided. */
