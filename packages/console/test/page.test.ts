@@ -2,8 +2,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connect } from "node:net";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { betterAuth } from "better-auth";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Host } from "../../flags/test/host.ts";
 import { suiteHost } from "../../flags/test/memory-host.ts";
 import { createConsole } from "../src/index.ts";
@@ -113,7 +115,8 @@ test("other paths are 404, and other methods are 405", async () => {
 });
 
 test("without the built application the page is 503 and says what to do, and the API works", async () => {
-  const made = createConsoleFrom(() => Promise.reject(new Error("not built")), host.auth, { basePath: BASE });
+  const missing = pathToFileURL(join(import.meta.dirname, "no-such-build/content.js")).href;
+  const made = createConsoleFrom(() => import(missing), host.auth, { basePath: BASE });
   const page = await made.fetch(new Request(host.origin + BASE));
   expect([page.status, (await page.json()).code]).toEqual([503, "APP_NOT_BUILT"]);
   const headers = { "x-halyard-console": "1", origin: host.origin };
@@ -121,6 +124,20 @@ test("without the built application the page is 503 and says what to do, and the
     new Request(`${host.origin}${BASE}/api/feature-flags/admin/flags`, { headers }),
   );
   expect(api.status).toBe(401);
+});
+
+test("an application that fails to load is 500, its error is logged, and the next request loads it again", async () => {
+  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  onTestFinished(() => log.mockRestore());
+  const failure = new SyntaxError("Unexpected token");
+  const load = vi.fn(loadApp).mockRejectedValueOnce(failure);
+  const made = createConsoleFrom(load, host.auth, { basePath: BASE });
+  const page = await made.fetch(new Request(host.origin + BASE));
+  expect([page.status, (await page.json()).code]).toEqual([500, "APP_NOT_LOADED"]);
+  expect(log.mock.calls).toEqual([
+    ["[halyard-console] The files of the application could not be loaded.", failure],
+  ]);
+  expect((await made.fetch(new Request(host.origin + BASE))).status).toBe(200);
 });
 
 test.each([

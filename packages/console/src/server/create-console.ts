@@ -48,7 +48,7 @@ export function createConsoleFrom(
     port: openConsolePort(auth),
     added: { ...(signInUrl !== undefined && { signInUrl }), ...(live !== undefined && { live }) },
   };
-  let reading: Promise<AppFiles | undefined> | undefined;
+  let reading: Promise<AppFiles> | undefined;
 
   async function answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
@@ -56,15 +56,16 @@ export function createConsoleFrom(
     const path = pathname.slice(basePath.length);
     if (path.startsWith("/api/")) return answerApi(request, path.slice("/api".length), api);
     if (request.method !== "GET" && request.method !== "HEAD") return refuse("METHOD_NOT_ALLOWED");
-    reading ??= load().then(
-      ({ content }) => openAppFiles(content),
-      () => undefined,
-    );
-    const files = await reading;
-    if (files === undefined) {
+    reading ??= load().then(({ content }) => openAppFiles(content));
+    let files: AppFiles;
+    try {
+      files = await reading;
+    } catch (error) {
       // The application may be built while the server runs.
       reading = undefined;
-      return refuse("APP_NOT_BUILT");
+      if (isMissing(error)) return refuse("APP_NOT_BUILT");
+      console.error("[halyard-console] The files of the application could not be loaded.", error);
+      return refuse("APP_NOT_LOADED");
     }
     const name = path.slice(1);
     const file = files.respond(name, request);
@@ -77,4 +78,11 @@ export function createConsoleFrom(
 
   const fetch = async (request: Request) => secured(await answer(request));
   return { fetch, node: createNodeListener(fetch) };
+}
+
+/** The codes of Node.js and of bundlers. */
+const MISSING: ReadonlySet<unknown> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && MISSING.has(error.code);
 }

@@ -20,6 +20,11 @@ const ERRORS = {
     message:
       "The files of the console's application are missing. Install @halyard/console again; in the repository, run npm run build.",
   },
+  APP_NOT_LOADED: {
+    status: 500,
+    message:
+      "The files of the console's application could not be loaded. The log of the server has the error.",
+  },
 } as const;
 
 export type ConsoleErrorCode = keyof typeof ERRORS;
