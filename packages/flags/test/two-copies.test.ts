@@ -75,6 +75,21 @@ test("live flags of another copy send the changes of an auth instance, and close
   await expect.poll(() => page.valuesTold("k")).toEqual(["b"]);
 });
 
+test("metrics and plans of an auth instance know the subscribers of live flags of another copy", async () => {
+  const host = await memoryHost();
+  const { id } = await host.auth.api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "a" }) });
+  const mounted = await mountLive(host, { mount: copy.liveFlags });
+  onTestFinished(mounted.stopLive);
+  const page = await livePage(mounted, await host.person("ann"));
+  await page.sees("k", "a");
+  expect(await host.auth.api.getFeatureFlagsMetrics()).toMatch(/^halyard_flags_live_subscribers 1$/m);
+  const plan = () =>
+    host.auth.api.planFeatureFlags({ body: { changes: [{ flagId: id, fields: { defaultValue: "b" } }] } });
+  expect(await plan()).toMatchObject({ onlineSource: "live", changes: [{ moved: 1, online: 1 }] });
+  mounted.endLive();
+  expect(await plan()).toMatchObject({ onlineSource: "none" });
+});
+
 test("definitions for remote processes are served by another copy", async () => {
   const { auth } = await memoryHost();
   const { authenticate } = copy.flagDefinitions(auth);

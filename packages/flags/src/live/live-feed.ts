@@ -69,7 +69,7 @@ export class LiveFeed {
     this.#warn = warn;
     this.#tenants = new LiveTenants(service.store, (subscribers) => this.#mark(subscribers));
     const [subscribers, waiting] = [() => this.#subscribers.size, () => this.#waiting];
-    service.live = {
+    service.live.figures = {
       get subscribers() {
         return subscribers();
       },
@@ -78,7 +78,7 @@ export class LiveFeed {
       },
     };
     // The option `online` knows the users of all processes.
-    service.online ??= this.#online;
+    service.live.online ??= this.#online;
     if (service.trusted === undefined) return;
     this.#attributes = repeat(ATTRIBUTES_MS, async () => this.#mark(this.#subscribers));
     const { changeListeners } = service.identities;
@@ -122,7 +122,7 @@ export class LiveFeed {
     this.#attributes?.stop();
     this.#stopAttributes?.();
     clearTimeout(this.#expiry?.timer);
-    if (this.#service.online === this.#online) this.#service.online = undefined;
+    if (this.#service.live.online === this.#online) this.#service.live.online = undefined;
     for (const subscriber of [...this.#subscribers]) this.remove(subscriber);
     this.#tenants.close();
   }

@@ -50,7 +50,7 @@ import {
 import type { FeatureFlagsOptions } from "./options.ts";
 import { type AuthWithPlugins, attachPort, type Bounds, findPort, type PluginSetup, portOf } from "./port.ts";
 import { createProcesses, type Processes } from "./processes.ts";
-import type { Service } from "./service.ts";
+import type { LiveState, Service } from "./service.ts";
 import { checkTrustedOptions } from "./trusted/check-options.ts";
 import { createTrusted } from "./trusted/create-trusted.ts";
 import { VERSION } from "./version.ts";
@@ -117,9 +117,17 @@ export function createPlugin<Flags extends FlagDeclarations>(
   const stops = new WeakMap<object, (() => Promise<void>)[]>();
   /** Adapters for which `closeFeatureFlags` was called, possibly before the first request. */
   const closed = new WeakSet<object>();
+  const lives = new WeakMap<object, LiveState>();
   const setup: PluginSetup = {
     options,
     bounds,
+    liveOf(adapter) {
+      const existing = lives.get(adapter);
+      if (existing !== undefined) return existing;
+      const live: LiveState = { figures: { subscribers: 0, waiting: 0 }, online: options.online };
+      lives.set(adapter, live);
+      return live;
+    },
     isClosed: (adapter) => closed.has(adapter),
     onClose: (adapter, stop) => void stops.set(adapter, [...(stops.get(adapter) ?? []), stop]),
   };
@@ -198,7 +206,7 @@ const warnBy =
 
 function createService(
   context: HostContext,
-  { options, bounds: { pollMs, maxQueued }, isClosed }: PluginSetup,
+  { options, bounds: { pollMs, maxQueued }, isClosed, liveOf }: PluginSetup,
   createLimits: LimitsFactory,
 ): Service {
   const { adapter, logger } = context;
@@ -254,10 +262,9 @@ function createService(
     identities,
     hasOrganizations: hasOrganizations(context),
     streams: createEventStreams(store, identities),
-    live: { subscribers: 0, waiting: 0 },
+    live: liveOf(adapter),
     processes,
     trusted: options.trusted && createTrusted(options.trusted, { context, meter, warn }),
-    online: options.online,
     isClosed: () => isClosed(adapter),
     warnOnce,
   };

@@ -7,6 +7,7 @@ import type { FastPath, Wrapped } from "./fast/host-path.ts";
 import { withoutPlugin } from "./help.ts";
 import type { HostContext } from "./http/host-request.ts";
 import type { FeatureFlagsOptions } from "./options.ts";
+import type { LiveState } from "./service.ts";
 
 const PORT: unique symbol = Symbol.for("@halyard/flags");
 /** Raise it when a member of the port changes, or what a member gives. */
@@ -28,6 +29,8 @@ export interface PluginSetup {
   readonly bounds: Bounds;
   /** Whether `closeFeatureFlags` was called for the auth instance with this adapter. */
   isClosed(adapter: object): boolean;
+  /** What the services of all copies share for the auth instance with this adapter. */
+  liveOf(adapter: object): LiveState;
   /** Called by `closeFeatureFlags`. */
   onClose(adapter: object, stop: () => Promise<void>): void;
 }

@@ -25,6 +25,13 @@ export interface LiveFigures {
   readonly waiting: number;
 }
 
+/** What live flags tell the services of an auth instance, those of all copies of the package. */
+export interface LiveState {
+  figures: LiveFigures;
+  /** Which users are online now. Set by the option `online`, or by live flags. */
+  online: OnlineSource | undefined;
+}
+
 export interface Service {
   readonly store: FlagStore;
   readonly options: FeatureFlagsOptions;
@@ -51,16 +58,13 @@ export interface Service {
   readonly identities: Identities;
   /** Streams of events for OFREP clients. */
   readonly streams: EventStreams;
-  /** The figures of live flags. Set by `liveFlags`. */
-  live: LiveFigures;
+  readonly live: LiveState;
   /** The processes that serve these flags. */
   readonly processes: Processes;
   /** Whether the host has the organization plugin. */
   readonly hasOrganizations: boolean;
   /** Undefined without the option `trusted`. */
   readonly trusted: TrustedAttributes | undefined;
-  /** Which users are online now. Set by the option `online`, or by live flags. */
-  online: OnlineSource | undefined;
   /** True after `closeFeatureFlags`. Readiness is then 503, and requests that still arrive are answered. */
   isClosed(): boolean;
   /** Logs each message once. */

@@ -44,7 +44,7 @@ export const session: PublicConsoleOperation<"session"> = {
       },
       trustedPaths: isAdmitted && options.trusted !== undefined ? pathsOf(options.trusted) : [],
       apiKeys: host.plugins?.some(({ id }) => id === "api-key") === true,
-      online: service.online !== undefined,
+      online: service.live.online !== undefined,
       version: VERSION,
     };
   },

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 1000;
 
 /** Undefined if it is unknown: there is no source, or it fails. */
 export async function countOnline(service: Service, userIds: readonly string[]): Promise<number | undefined> {
-  const { online } = service;
+  const { online } = service.live;
   if (online === undefined) return undefined;
   try {
     const counting = countIn(online, userIds);

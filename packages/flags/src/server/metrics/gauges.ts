@@ -32,12 +32,12 @@ export function observeService(service: Service): void {
   meter.observe(
     "live_subscribers",
     "Connections that are subscribed to flags.",
-    () => service.live.subscribers,
+    () => service.live.figures.subscribers,
   );
   meter.observe(
     "live_waiting",
     "Subscribed connections whose values wait to be evaluated after a change.",
-    () => service.live.waiting,
+    () => service.live.figures.waiting,
   );
   meter.observe("event_streams", "Streams of events that OFREP clients have open.", () => streams.size());
   meter.observe("fast_path_on", "1 while the fast path answers requests, else 0.", () =>
