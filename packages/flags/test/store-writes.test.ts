@@ -10,6 +10,7 @@ import { createTransactions } from "../src/store/writes/transaction.ts";
 import { type Change, type Unchanged, type Writer, write } from "../src/store/writes/write.ts";
 import {
   by,
+  everyone,
   flagInput,
   fresh,
   type Node,
@@ -30,6 +31,36 @@ async function another(options?: Parameters<StoreHost["another"]>[0]): Promise<N
   onTestFinished(node.close);
   return node;
 }
+
+test("the answer of an update that changes nothing belongs to the caller, who may change it", async () => {
+  const { store } = host;
+  const tenant = fresh("tenant");
+  const { id } = await store.createFlag(by(tenant), flagInput({ name: "N" }));
+  const rule = await store.createRule(by(tenant), id, { priority: 1, conditions: everyone, value: true });
+  const segment = await store.createSegment(by(tenant), { key: "s", conditions: everyone });
+  const updates = [
+    () => store.updateFlag(by(tenant), id, { name: "N" }),
+    () => store.updateRule(by(tenant), id, rule.id, { value: true }),
+    () => store.updateSegment(by(tenant), segment.id, { conditions: everyone }),
+  ];
+  for (const update of updates) {
+    const answer = await update();
+    const unchanged = structuredClone(answer);
+    Object.assign(answer, { id: "of the caller" }).createdAt.setTime(0);
+    expect(await update()).toEqual(unchanged);
+  }
+});
+
+test("a stored flag that is invalid is a problem of reads, and writes are still accepted", async () => {
+  const damaged = await openStoreHost({ open: freshSqlite });
+  onTestFinished(damaged.close);
+  const { key } = await damaged.store.createFlag(by(""), flagInput());
+  const where = [{ field: "tenant", value: "" }];
+  await damaged.adapter.update({ model: "featureFlag", where, update: { type: "colour" } });
+  const { store } = await damaged.another();
+  const health = await store.health("");
+  expect([health.problem, health.writes]).toEqual([expect.stringContaining(key), "accepted"]);
+});
 
 describe("an audit log that takes several queries to read", () => {
   const ENTRIES = 210;

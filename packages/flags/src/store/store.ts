@@ -127,8 +127,7 @@ export function createFlagStore(
     committed,
   };
 
-  const writes = () =>
-    areRefused || snapshots.health(NO_TENANT).problem !== undefined ? "refused" : "accepted";
+  const writes = () => (areRefused || snapshots.isCutOff() ? "refused" : "accepted");
 
   async function committed(tenant: string, end: ChainEnd): Promise<void> {
     bus?.announce(tenant, end.revision);

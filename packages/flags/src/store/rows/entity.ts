@@ -67,6 +67,18 @@ export function entityOrRow<Row extends object>(row: Row, decode: (row: Row) => 
   }
 }
 
+/** An entity from memory for a caller, who may change it. Values inside are frozen, dates cannot be. */
+export function copyOf<Entity extends { readonly createdAt: Date; readonly updatedAt?: Date }>(
+  entity: Entity,
+): Entity {
+  const { createdAt, updatedAt } = entity;
+  return {
+    ...entity,
+    createdAt: new Date(createdAt),
+    ...(updatedAt && { updatedAt: new Date(updatedAt) }),
+  };
+}
+
 /** The entity as text for the audit log. */
 export function entityText(entity: object): string {
   const text = JSON.stringify(entity);

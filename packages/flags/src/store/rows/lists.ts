@@ -13,6 +13,7 @@ import type { FlagRow, OverrideRow, SegmentRow } from "../../model/tables.ts";
 import type { TenantFilter } from "../flag-store.ts";
 import { sha256 } from "../sha256.ts";
 import { encodeJson } from "./codec.ts";
+import { copyOf } from "./entity.ts";
 import { FLAG_MODEL, toFlag } from "./flags.ts";
 import { isExpired, OVERRIDE_MODEL, toOverride } from "./overrides.ts";
 import { type Position, readPage, type SortValue } from "./pages.ts";
@@ -46,11 +47,6 @@ export async function listFlags(
     known,
   });
   return { flags: known === undefined ? flags : flags.map(copyOf), page };
-}
-
-/** The caller may change what a list returns. Values inside are frozen. */
-function copyOf(flag: FeatureFlag): FeatureFlag {
-  return { ...flag, createdAt: new Date(flag.createdAt), updatedAt: new Date(flag.updatedAt) };
 }
 
 function sortValueOf(flag: FeatureFlag, sort: FlagListQuery["sort"]): SortValue {

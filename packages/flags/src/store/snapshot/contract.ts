@@ -30,6 +30,8 @@ export interface Snapshots<S extends Snapshot = Snapshot> {
   /** Keeps the tenant in use. Calls back with its snapshot in memory, if any, then with every new one. Returns a function that stops. */
   follow(tenant: string, follower: Follower<S>): () => void;
   health(tenant: string): SnapshotHealth;
+  /** Whether the database could not be read at the last attempt. */
+  isCutOff(): boolean;
   figures(): SnapshotFigures;
   close(): void;
 }

@@ -382,6 +382,7 @@ export function createSnapshots<S extends Snapshot & ChainEnd>(
         ...problemField,
       };
     },
+    isCutOff: () => outage.message() !== undefined,
     figures: () =>
       figuresOf(entries.values(), {
         nowMs: monotonicMs(),

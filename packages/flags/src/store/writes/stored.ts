@@ -1,12 +1,13 @@
 /**
  * The entities that a change starts from. This process usually has those of the locked revision in memory; then reading
- * them takes no round trip, for which other writers of the tenant would wait. Else they are read from their rows.
+ * them takes no round trip, for which other writers of the tenant would wait. Else they are read from their rows. Callers
+ * get copies, because an entity that does not change is the answer of its write.
  */
 import type { Segments } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import type { FlagRule } from "../../model/rule.ts";
 import type { FlagSegment } from "../../model/segment.ts";
-import { type EntityName, notFound } from "../rows/entity.ts";
+import { copyOf, type EntityName, notFound } from "../rows/entity.ts";
 import { readFlag } from "../rows/flags.ts";
 import { byOrder, readRules } from "../rows/rules.ts";
 import { readSegment, readSegments } from "../rows/segments.ts";
@@ -21,13 +22,13 @@ type Source = Pick<WriteContext, "tx" | "tenant" | "contents">;
 
 export async function storedFlag({ tx, tenant, contents }: Source, flagId: string): Promise<FeatureFlag> {
   if (contents === undefined) return readFlag(tx, tenant, flagId);
-  return found("flag", contents.flags.get(flagId));
+  return copyOf(found("flag", contents.flags.get(flagId)));
 }
 
 /** In evaluation order. */
 export async function storedRules({ tx, tenant, contents }: Source, flagId: string): Promise<FlagRule[]> {
   if (contents === undefined) return readRules(tx, tenant, flagId);
-  return [...(contents.rules.get(flagId)?.values() ?? [])].sort(byOrder);
+  return [...(contents.rules.get(flagId)?.values() ?? [])].map(copyOf).sort(byOrder);
 }
 
 export async function storedRule(source: Source, flagId: string, ruleId: string): Promise<FlagRule> {
@@ -40,7 +41,7 @@ export async function storedRule(source: Source, flagId: string, ruleId: string)
 
 export async function storedSegment({ tx, tenant, contents }: Source, id: string): Promise<FlagSegment> {
   if (contents === undefined) return readSegment(tx, tenant, id);
-  return found("segment", contents.segments.get(id));
+  return copyOf(found("segment", contents.segments.get(id)));
 }
 
 /** The conditions of all segments, by key. */
