@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readWriteTimeouts } from "../src/store/write-timeouts.ts";
+import { readWriteTimeouts, type WriteTimeouts, watchWriteTimeouts } from "../src/store/write-timeouts.ts";
 import { type FreshDatabase, freshMariadb, freshPostgres, freshSqlite } from "./databases.ts";
 
 async function connect<Driver>(opening: Promise<FreshDatabase<Driver>>): Promise<Driver> {
@@ -22,6 +22,18 @@ describe("timeouts for frozen processes", () => {
 
   test("are missing on a MariaDB with its defaults", async () => {
     expect(await readWriteTimeouts(await connect(freshMariadb()), undefined)).toBe("missing");
+  });
+
+  test("are asked again until they are set, at most once a minute", async () => {
+    const states: WriteTimeouts[] = ["unknown", "missing", "set", "missing"];
+    let nowMs = 0;
+    const timeouts = watchWriteTimeouts(
+      async () => states.shift() ?? "unknown",
+      () => nowMs,
+    );
+    const read: WriteTimeouts[] = [];
+    for (nowMs of [0, 59_999, 60_000, 119_999, 120_000, 1_000_000]) read.push(await timeouts());
+    expect(read).toEqual(["unknown", "unknown", "missing", "missing", "set", "set"]);
   });
 
   test("are unknown where nothing can be asked, or nothing answers", async () => {

@@ -20,7 +20,7 @@ import { HostTables } from "../store/postgres/host-tables.ts";
 import { assertPostgresPool, guardPool, isPostgresPool } from "../store/postgres/pool.ts";
 import { PostgresTransactions } from "../store/postgres/transactions.ts";
 import { createFlagStore } from "../store/store.ts";
-import { readWriteTimeouts, type WriteTimeouts } from "../store/write-timeouts.ts";
+import { readWriteTimeouts, watchWriteTimeouts } from "../store/write-timeouts.ts";
 import { createTransactions } from "../store/writes/transaction.ts";
 import { checkEventOptions, closeAnalytics, createAnalytics, withoutStatistics } from "./analytics.ts";
 import { createAnnouncer } from "./bus.ts";
@@ -220,7 +220,6 @@ function createService(
   };
   const warn = warnBy(logger);
   const { database } = context.options;
-  let timeouts: Promise<WriteTimeouts> | undefined;
   const transactions = createTransactions(adapter, poolTransactions.get(adapter));
   if (postgres !== undefined) guardPool(postgres, warn);
   const analytics = createAnalytics(adapter, options, {
@@ -241,7 +240,7 @@ function createService(
     tables: HostTables.on(context),
     timeouts: poolTransactions.has(adapter)
       ? async () => "set"
-      : () => (timeouts ??= readWriteTimeouts(database, postgres)),
+      : watchWriteTimeouts(() => readWriteTimeouts(database, postgres)),
     onAuditHead: options.onAuditHead,
     connectBus: busOf(options, processes, warn),
     warn,

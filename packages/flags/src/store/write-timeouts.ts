@@ -5,6 +5,7 @@ import { isPostgresPool, runQuery } from "./postgres/pool.ts";
 export type WriteTimeouts = "set" | "missing" | "unknown";
 
 const WAIT_MS = 1000;
+const ASK_AGAIN_MS = 60_000;
 
 const POSTGRES = `select current_setting('lock_timeout') <> '0'
   and current_setting('idle_in_transaction_session_timeout') <> '0' as "isSet"`;
@@ -16,6 +17,21 @@ type MysqlPool = { query(text: string): Promise<[readonly { readonly isSet?: unk
 
 function isMysqlPool(value: unknown): value is MysqlPool {
   return typeof value === "object" && value !== null && "getConnection" in value && "query" in value;
+}
+
+/** Asks again until the timeouts are set, at most once a minute. */
+export function watchWriteTimeouts(
+  read: () => Promise<WriteTimeouts>,
+  nowMs: () => number = () => performance.now(),
+): () => Promise<WriteTimeouts> {
+  let last: { readonly state: Promise<WriteTimeouts>; readonly atMs: number } | undefined;
+  return async () => {
+    const state = await last?.state;
+    if (last === undefined || (state !== "set" && nowMs() - last.atMs >= ASK_AGAIN_MS)) {
+      last = { state: read(), atMs: nowMs() };
+    }
+    return last.state;
+  };
 }
 
 /** `postgres` is the pool of the plugin's option, if any. */
