@@ -1,5 +1,5 @@
 /** Better Auth's Drizzle adapter: the whole store with transactions, and only reads without them. */
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { overDrizzle } from "./contract/drizzle.ts";
 import { describeStore } from "./contract/store.ts";
 import { by, flagInput, openStoreHost, refusalOf } from "./contract/store-host.ts";
@@ -14,6 +14,32 @@ describeStore(
   },
   { keysThatDifferInCase: "are two flags", nodesThatWriteAtOnce: 2 },
 );
+
+describe("a connection through Drizzle that breaks", () => {
+  test.each([
+    ["during the commit is a 500, because the change may be stored", "deferrable initially deferred", 500],
+    ["before the commit is a 503, because nothing is stored", "", 503],
+  ])("%s", async (_when, deferral, status) => {
+    const db = await freshPostgres();
+    const { store, close } = await openStoreHost({
+      open: async () => db,
+      adapt: (pool, options) => overDrizzle(pool, options, { transaction: true }),
+    });
+    onTestFinished(close);
+    const { id } = await store.createFlag(by("t"), flagInput());
+    const { database: pool, close: end } = db.connect();
+    onTestFinished(end);
+    await pool.query(`
+      create function end_backend() returns trigger language plpgsql
+        as 'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
+      create constraint trigger ends after update on "featureFlag" ${deferral}
+        for each row execute function end_backend()`);
+    const refused = await refusalOf(store.updateFlag(by("t"), id, { name: "M" }));
+    expect(refused).toMatchObject({ code: "STORAGE_ERROR", status });
+    expect(refused.message.includes("may or may not be stored")).toBe(status === 500);
+    expect(await store.getFlag("t", id)).toMatchObject({ name: "N" });
+  });
+});
 
 describe("the Drizzle adapter with its default, no transactions", () => {
   const cleanUp: (() => Promise<void>)[] = [];

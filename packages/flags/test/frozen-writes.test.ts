@@ -9,6 +9,7 @@ test("a process that is stopped or cut off inside a write holds up other switche
   const result = await runFreezes({ freezes: 6, seed });
   console.log(`HALYARD_SEED=${seed}`, result);
   expect(result).toMatchObject(WHOLE);
+  expect(result.frozenInside.stop + result.frozenInside.network).toBeGreaterThan(0);
   expect(result.longestMs.sameTenant).toBeLessThanOrEqual(10_000);
   expect(result.longestMs.sameCounter).toBeLessThanOrEqual(5000);
   expect(result.longestMs.otherCounter).toBeLessThanOrEqual(5000);

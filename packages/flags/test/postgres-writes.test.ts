@@ -3,6 +3,12 @@ import { runWithTransaction } from "@better-auth/core/context";
 import { createPostgresDatabase } from "@halyard/services";
 import { Client, type Pool } from "pg";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { PostgresTransactions } from "../src/store/postgres/transactions.ts";
+import { createFlagStore } from "../src/store/store.ts";
+import { storageError } from "../src/store/unavailable.ts";
+import { createTransactions } from "../src/store/writes/transaction.ts";
+import { by } from "./contract/store-host.ts";
+import { openTcpProxy } from "./contract/tcp-proxy.ts";
 import { existingPostgres } from "./databases.ts";
 import { type Host, startHost } from "./host.ts";
 
@@ -61,8 +67,8 @@ describe("while another program holds the tenant's lock", () => {
 
   test("a write inside a transaction of the host fails soon, and no timeout ends an idle transaction of the host", async () => {
     const [{ id }, blocker] = [await create(), await connect()];
-    const settings = () =>
-      blocker.query("select current_setting('idle_in_transaction_session_timeout') as idle");
+    const settings = `select current_setting('lock_timeout') as lock,
+      current_setting('idle_in_transaction_session_timeout') as idle`;
     await blocker.query("begin");
     await blocker.query(TENANT_ROW);
     const startedAtMs = performance.now();
@@ -77,8 +83,65 @@ describe("while another program holds the tenant's lock", () => {
     expect(
       (await host.adapter.findMany<{ description: string }>({ model: "featureFlag" }))[0]?.description,
     ).toBe("inside");
-    expect((await settings()).rows).toEqual([{ idle: "0" }]);
+    const clients = await Promise.all(Array.from({ length: pool.totalCount }, () => pool.connect()));
+    for (const client of clients) {
+      expect((await client.query(settings)).rows).toEqual([{ lock: "0", idle: "0" }]);
+      client.release();
+    }
   }, 30_000);
+});
+
+describe("the timeout of a write", () => {
+  const TIMEOUT_MS = 1000;
+
+  async function connectSlowly(roundTripMs: number) {
+    const line = await openTcpProxy(url, { roundTripMs });
+    onTestFinished(line.close);
+    const { database, close } = existingPostgres(line.url).connect();
+    onTestFinished(close);
+    const slow = await startHost({ database, migrate: false });
+    onTestFinished(slow.close);
+    const transactions = new PostgresTransactions(await slow.auth.$context, database, TIMEOUT_MS);
+    return { line, transactions, adapter: slow.adapter };
+  }
+
+  test("concerns each statement, so a flag with many overrides is restored although it takes longer", async () => {
+    const { id } = await create();
+    for (let user = 0; user < 60; user++) {
+      const override = { flagId: id, userId: `user-${user}`, value: false };
+      await host.auth.api.createFeatureFlagOverride({ body: override });
+    }
+    await host.auth.api.deleteFeatureFlag({ body: { id } });
+    const deletions = await host.adapter.findMany<{ entryId: string }>({
+      model: "featureFlagAudit",
+      where: [{ field: "action", value: "flag.deleted" }],
+    });
+    const { transactions, adapter } = await connectSlowly(20);
+    const store = createFlagStore(adapter, {
+      pollMs: 0,
+      transactions: createTransactions(adapter, transactions),
+      warn: () => undefined,
+    });
+    onTestFinished(store.close);
+    const startedAtMs = performance.now();
+    await store.revert(by(""), deletions[0]?.entryId ?? "");
+    expect(performance.now() - startedAtMs).toBeGreaterThan(2 * TIMEOUT_MS);
+    expect(await host.adapter.count({ model: "featureFlagOverride" })).toBe(60);
+  }, 30_000);
+
+  test("ends a write that PostgreSQL does not answer, and nothing is stored", async () => {
+    const { id } = await create();
+    const { line, transactions } = await connectSlowly(0);
+    const writing = transactions.write(async (tx) => {
+      const where = [{ field: "flagId", value: id }];
+      await tx.update({ model: "featureFlag", where, update: { name: "lost" } });
+      line.hold();
+      await tx.findOne({ model: "featureFlag", where });
+    });
+    expect(storageError(await writing.catch((error: unknown) => error))).toMatchObject({ status: 503 });
+    line.cut();
+    expect(await describeIt(id, "the next one")).toMatchObject({ name: "N" });
+  });
 });
 
 describe("a backend that ends", () => {

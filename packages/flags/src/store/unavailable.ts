@@ -15,6 +15,24 @@ const UNAVAILABLE =
 const MESSAGES =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|PostgreSQL did not answer in time)/;
 
+/** A connection that was open and broke. */
+const BROKEN = /^(08...|57P0[1-5]|E(CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH)|PROTOCOL_CONNECTION_LOST)$/;
+
+const UNKNOWN_OUTCOME =
+  "The connection to the database broke during the commit, so the change may or may not be stored. Read it, and repeat the change if it is missing.";
+
+/** The 500 of a commit whose answer did not arrive. */
+export function unknownOutcome(cause: unknown): FeatureFlagError {
+  return new FeatureFlagError("STORAGE_ERROR", UNKNOWN_OUTCOME, { cause });
+}
+
+/** The error of a commit that failed with `error`. If the connection broke, the change may be stored. */
+export function commitError(error: unknown): unknown {
+  const isLost = ({ code, message }: DriverError) => BROKEN.test(String(code)) || MESSAGES.test(message);
+  if (error instanceof FeatureFlagError || !causesOf(error).some(isLost)) return error;
+  return unknownOutcome(error);
+}
+
 /** Whether the database refuses all writes. */
 export function refusesWrites(error: unknown): boolean {
   return causesOf(error).some(({ code }) => READ_ONLY.test(String(code)));

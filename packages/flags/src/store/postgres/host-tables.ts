@@ -3,6 +3,7 @@
  * adapter takes several times as long.
  */
 import {
+  inTime,
   isMisunderstood,
   isPostgresPool,
   type PostgresClient,
@@ -42,9 +43,11 @@ export class HostTables {
     return isPostgresPool(database) ? HostTables.of(host, database) : undefined;
   }
 
-  /** For queries in the transaction of a client, which has its own timeouts. */
+  /** For queries in the transaction of a client. */
   static in({ tables }: Pick<TableHost, "tables">, client: PostgresClient): HostTables {
-    return new HostTables(tables, async (_timeoutMs, query) => (await client.query(query)).rows);
+    return new HostTables(tables, async (timeoutMs, query) => {
+      return (await inTime(client.query(query), timeoutMs)).rows;
+    });
   }
 
   table(model: string): string {

@@ -7,7 +7,7 @@ import { causesOf } from "../causes.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
 import type { HostTables } from "../postgres/host-tables.ts";
 import { LOST_TRANSACTION, type PostgresTransactions } from "../postgres/transactions.ts";
-import { tryLater } from "../unavailable.ts";
+import { commitError, tryLater } from "../unavailable.ts";
 import { sleep } from "../wait.ts";
 import { firstRow } from "./revision.ts";
 
@@ -100,13 +100,23 @@ export function createTransactions(adapter: DBAdapter, postgres?: PostgresTransa
       state satisfies "ok";
     },
     async run(work) {
-      const runOn = (owner: DBAdapter) =>
-        runWithTransaction(owner, async () => work(await getCurrentAdapter(owner)));
+      const attempt = async (owner: DBAdapter) => {
+        let isCommitting = false;
+        try {
+          return await runWithTransaction(owner, async () => {
+            const result = await work(await getCurrentAdapter(owner));
+            isCommitting = true;
+            return result;
+          });
+        } catch (error) {
+          throw isCommitting ? commitError(error) : error;
+        }
+      };
       const current = await getCurrentAdapter(adapter);
-      if (current === adapter) return retryLost(() => runOn(ours), takeTurn);
+      if (current === adapter) return retryLost(() => attempt(ours), takeTurn);
       // Only the host can repeat its own transaction.
       await postgres?.limitWaits(current);
-      return runOn(adapter);
+      return attempt(adapter);
     },
     tablesIn: (tx) => postgres?.tablesIn(tx),
   };
