@@ -78,6 +78,7 @@ describe("while another program holds the tenant's lock", () => {
     await blocker.query("rollback");
     await runWithTransaction(host.adapter, async () => {
       await describeIt(id, "inside");
+      // Longer than the 3 s after which PostgreSQL ends an idle transaction of a write.
       await new Promise((resolve) => setTimeout(resolve, 3500));
     });
     expect(
