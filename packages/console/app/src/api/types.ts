@@ -1,6 +1,8 @@
 /** What the console's API sends: the types of the flags package, with times as ISO 8601 text. */
 import type {
   AuditEntry,
+  FeatureFlagPlan as Plan,
+  FlagImpact as Impact,
   FlagOverride,
   FlagRule,
   FlagSegment,
@@ -14,11 +16,9 @@ export type {
   EvaluationReason,
   ExplanationStep,
   FeatureFlagPatch,
-  FeatureFlagPlan,
   FeatureFlagsHealth,
   FlagAction,
   FlagExplanation,
-  FlagImpact,
   FlagStats,
   FlagType,
   JsonObject,
@@ -57,7 +57,18 @@ export type Sent<Answer> = Answer extends void
     };
 
 export type Flag = Sent<ListedFeatureFlag>;
-export type Rule = Sent<FlagRule>;
+export type Rule = Sent<FlagRule> & { readonly environments?: readonly string[] };
+export type PlannedChange = object;
+export type FlagImpact = Impact & {
+  readonly environment?: string;
+  readonly removed?: true;
+  readonly rules?: readonly { ruleId?: string; index: number; before: number; after: number; moved: number }[];
+};
+export type FeatureFlagPlan = Omit<Plan, "id" | "expiresAt" | "changes"> & {
+  readonly id?: string;
+  readonly expiresAt?: string;
+  readonly changes: readonly FlagImpact[];
+};
 export type Segment = Sent<FlagSegment>;
 export type Override = Sent<FlagOverride>;
 export type Entry = Sent<AuditEntry> & {

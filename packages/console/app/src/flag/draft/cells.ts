@@ -1,0 +1,69 @@
+/** The parts of a flag that are edited and compared one by one: fields of the flag, of an environment, of a rule. */
+import type { EnvironmentSettings, Flag, JsonValue, Rule } from "../../api/types.ts";
+
+/** What is stored of a flag, with its rules in the order of evaluation. */
+export interface Stored {
+  readonly flag: Flag;
+  readonly rules: readonly Rule[];
+}
+
+export const RULE_FIELDS = [
+  "name",
+  "conditions",
+  "value",
+  "variant",
+  "percentage",
+  "enabled",
+  "environments",
+] as const satisfies readonly (keyof Rule)[];
+export type RuleField = (typeof RULE_FIELDS)[number];
+
+export const ENVIRONMENT_FIELDS = ["enabled", "rolloutPercentage", "defaultValue", "offValue"] as const;
+export type EnvironmentField = (typeof ENVIRONMENT_FIELDS)[number];
+
+export type FlagField = EnvironmentField | "variants" | "name" | "description" | "visibility" | "bucketBy";
+
+/** One part of a flag. Without `environment` and `rule` it is a field of the flag itself. */
+export type Cell =
+  | { readonly field: FlagField; readonly environment?: undefined; readonly rule?: undefined }
+  | { readonly field: EnvironmentField; readonly environment: string; readonly rule?: undefined }
+  | { readonly field: RuleField; readonly rule: string; readonly environment?: undefined };
+
+export const keyOfCell = ({ field, environment = "", rule = "" }: Cell): string =>
+  JSON.stringify([rule, environment, field]);
+
+/** The value of a cell. Undefined: the field is absent, or its rule is. */
+export function readCell({ flag, rules }: Stored, cell: Cell): JsonValue | undefined {
+  if (cell.rule !== undefined) return rules.find(({ id }) => id === cell.rule)?.[cell.field] as JsonValue;
+  if (cell.environment !== undefined) return flag.environments?.[cell.environment]?.[cell.field];
+  return flag[cell.field] as JsonValue | undefined;
+}
+
+/** The same with another value in the cell. An environment without fields of its own disappears. */
+export function writeCell(stored: Stored, cell: Cell, value: JsonValue | undefined): Stored {
+  const { flag, rules } = stored;
+  if (cell.rule !== undefined) {
+    const write = (rule: Rule): Rule => (rule.id === cell.rule ? withField(rule, cell.field, value) : rule);
+    return { flag, rules: rules.map(write) };
+  }
+  if (cell.environment === undefined) return { flag: withField(flag, cell.field, value), rules };
+  const { [cell.environment]: settings = {}, ...others } = flag.environments ?? {};
+  const next: EnvironmentSettings = withField(settings, cell.field, value);
+  const environments = Object.keys(next).length === 0 ? others : { ...others, [cell.environment]: next };
+  return { flag: { ...flag, environments }, rules };
+}
+
+function withField<Entity extends object>(
+  entity: Entity,
+  field: string & keyof Entity,
+  value: JsonValue | undefined,
+): Entity {
+  const next = { ...entity };
+  if (value === undefined) delete next[field];
+  else Object.assign(next, { [field]: value });
+  return next;
+}
+
+export function isSame(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
