@@ -1,7 +1,7 @@
 /**
  * `npm run docs:screenshots`: starts the console with example data, and the chat with its inspector, and takes the pictures
  * of the pages. With a folder as
- * argument, it takes every screen in light, in dark and on a phone there instead.
+ * argument, it takes every screen in light, in dark and on a phone there instead; names of screens behind it choose some.
  */
 
 import { mkdirSync } from "node:fs";
@@ -59,16 +59,17 @@ const SCREENS: readonly Screen[] = [
 /** Pictures that pages of the documentation show. */
 const SHOWN = ["flags", "switch", "explain"];
 
-const [folder] = process.argv.slice(2);
+const [folder, ...chosen] = process.argv.slice(2);
 const app = await startApp(openDatabase(undefined), 0);
 const browser = await launchChromium();
 try {
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
   const looks = folder === undefined ? [LIGHT] : LOOKS;
   for (const look of looks) await takeAll(look);
-  await takeInspectorPictures(browser, looks, (look) =>
-    inspectorFile(folder, join(root, "docs/images"), look),
-  );
+  if (chosen.length === 0)
+    await takeInspectorPictures(browser, looks, (look) =>
+      inspectorFile(folder, join(root, "docs/images"), look),
+    );
 } finally {
   await browser.close();
   await app.stop();
@@ -97,7 +98,8 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
   const { pathname } = new URL(link, app.consoleUrl);
   const first = pathname.slice(pathname.lastIndexOf("/") + 1);
   for (const { name, path, press } of SCREENS) {
-    if (folder === undefined && !SHOWN.includes(name)) continue;
+    const wanted = folder === undefined ? SHOWN : chosen;
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
     await page.goto(app.consoleUrl + path.replace("FIRST", first));
     await page.locator("h1").first().waitFor();
     if (press !== undefined)

@@ -11,7 +11,7 @@ import { FlagsScreen } from "./flags/flags-screen.tsx";
 import { readFlagsSearch } from "./flags/search.ts";
 import { NotFound, ScreenFailure } from "./shell/not-found.tsx";
 import { Shell } from "./shell/shell.tsx";
-import { Loading } from "./ui/states.tsx";
+import { LoadingPage } from "./ui/states.tsx";
 
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
@@ -134,7 +134,7 @@ export function createConsoleRouter() {
   return createRouter({
     routeTree,
     basepath: basePath === "" ? "/" : basePath,
-    defaultPendingComponent: Loading,
+    defaultPendingComponent: LoadingPage,
     defaultErrorComponent: ScreenFailure,
     scrollRestoration: true,
   });

@@ -1,8 +1,10 @@
 /** Every text of the console. A translation is another object of this shape. */
 
 const language = "en";
-const numbers = new Intl.NumberFormat(language);
-const compactNumbers = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
+/** Numbers and dates look as the browser writes them; words are of the language. */
+export const locales: readonly string[] = navigator.languages;
+const numbers = new Intl.NumberFormat(locales);
+const compactNumbers = new Intl.NumberFormat(locales, { notation: "compact", maximumFractionDigits: 1 });
 const plurals = new Intl.PluralRules(language);
 const lists = new Intl.ListFormat(language, { type: "conjunction" });
 
@@ -135,7 +137,7 @@ export const texts = {
     notJson: "The answer does not come from the console's server. Check the proxy in front of it.",
     status: (status: number): string => `The server answered with status ${status}.`,
     noScreen: "There is no such screen",
-    toFlags: "To the flags",
+    toFlags: "Back to flags",
   },
   toasts: { label: "Messages" },
 
@@ -149,6 +151,19 @@ export const texts = {
     audit: "Audit",
     keys: "API keys",
     health: "Health",
+    watch: "Watch",
+    setUp: "Set up",
+  },
+  noPermission: {
+    title: "You cannot see feature flags yet",
+    signedIn: (email: string): string => `You are signed in as ${email}.`,
+    needs: "This console needs permission to read feature flags.",
+    ask: "Ask an admin for",
+    permission: 'featureFlag: ["read"]',
+    copy: "Copy request",
+    request: (email: string, address: string): string =>
+      `Please give ${email} permission to read feature flags: featureFlag: ["read"]. I need it for ${address}`,
+    back: "Back to the application",
   },
   shell: {
     skip: "Skip to the content",

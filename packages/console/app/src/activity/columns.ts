@@ -1,6 +1,6 @@
 /** Hours of activity as columns of a chart: by hour for a few days, by day beyond. */
 import type { ActivityResponse } from "../api/types.ts";
-import { texts } from "../texts.ts";
+import { locales } from "../texts.ts";
 
 export interface Column {
   /** ISO 8601, the start of the column. */
@@ -13,13 +13,13 @@ const HOUR_MS = 3_600_000;
 /** More columns are too thin to see. */
 const MOST_COLUMNS = 72;
 
-const hour = new Intl.DateTimeFormat(texts.language, {
+const hour = new Intl.DateTimeFormat(locales, {
   weekday: "short",
   hour: "2-digit",
   minute: "2-digit",
   timeZone: "UTC",
 });
-const day = new Intl.DateTimeFormat(texts.language, { month: "short", day: "numeric", timeZone: "UTC" });
+const day = new Intl.DateTimeFormat(locales, { month: "short", day: "numeric", timeZone: "UTC" });
 
 /** Empty hours and days are columns too, so that the time is even. Times are UTC, as the server counts. */
 export function columnsOf(

@@ -27,7 +27,7 @@ export function ChangeDialog(props: ChangeDialogProps): ReactNode {
   const { isDangerous = false, isProduction = false } = props;
   const { data: plan, error } = usePlan(flag, fields);
   return (
-    <Dialog open={fields !== undefined} onClose={onClose} title={title} isProduction={isProduction}>
+    <Dialog open={fields !== undefined} onClose={onClose} title={title}>
       {isProduction && (
         <p className="production-note">
           <TriangleAlert aria-hidden size={16} /> {texts.impact.production}

@@ -96,7 +96,6 @@ function Deletion({ flag }: { flag: Flag }): ReactNode {
         onClose={() => setAsking(false)}
         title={texts.flag.deleteConfirm(flag.name)}
         description={texts.flag.deleteWhat}
-        isProduction
       >
         <form
           className="form"

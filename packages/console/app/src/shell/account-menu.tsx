@@ -1,14 +1,11 @@
 /** The signed-in person: theme, shortcuts, sign-out. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { ChevronsUpDown, Keyboard, LogOut, Monitor, Moon, Sun } from "lucide-react";
+import { Check, Ellipsis, Keyboard, LogOut, Monitor, Moon, Sun } from "lucide-react";
 import { DropdownMenu as Menu } from "radix-ui";
 import { type ReactNode, useState } from "react";
-import { signOut } from "../api/sign-in.ts";
 import { texts } from "../texts.ts";
 import { Avatar } from "../ui/avatar.tsx";
-import { messageOf } from "../ui/states.tsx";
-import { showToast } from "../ui/toasts.tsx";
 import { useSession } from "./session.tsx";
+import { useSignOut } from "./sign-out.ts";
 import { chooseTheme, readTheme, type Theme } from "./theme.ts";
 
 const THEMES: readonly (readonly [Theme, typeof Sun])[] = [
@@ -20,28 +17,20 @@ const THEMES: readonly (readonly [Theme, typeof Sun])[] = [
 export function AccountMenu({ openHelp }: { openHelp: () => void }): ReactNode {
   const { user } = useSession();
   const [theme, setTheme] = useState(readTheme);
-  const client = useQueryClient();
-  const leave = useMutation({
-    mutationFn: signOut,
-    onSuccess: () => {
-      client.clear();
-      location.reload();
-    },
-    onError: (error) => showToast({ tone: "problem", text: messageOf(error) }),
-  });
+  const leave = useSignOut();
   return (
     <Menu.Root>
-      <Menu.Trigger className="account">
+      <Menu.Trigger className="account row">
         <Avatar name={user.name} />
-        <span className="account-name">
-          <span>{user.name}</span>
-          <span className="muted">{user.email}</span>
+        <span className="grow">
+          <span className="name cut block">{user.name}</span>
+          <span className="muted caption cut block">{user.email}</span>
         </span>
-        <ChevronsUpDown aria-hidden size={16} />
+        <Ellipsis aria-hidden size={16} className="muted" />
       </Menu.Trigger>
       <Menu.Portal>
         <Menu.Content className="menu" align="start" side="top" sideOffset={6}>
-          <Menu.Label className="menu-label">{texts.shell.theme}</Menu.Label>
+          <Menu.Label className="menu-label muted caption">{texts.shell.theme}</Menu.Label>
           <Menu.RadioGroup
             value={theme}
             onValueChange={(chosen) => {
@@ -54,21 +43,23 @@ export function AccountMenu({ openHelp }: { openHelp: () => void }): ReactNode {
               <Menu.RadioItem
                 key={name}
                 value={name}
-                className="menu-item"
+                className="option"
                 onSelect={(event) => event.preventDefault()}
               >
                 <Icon aria-hidden size={16} />
                 {texts.shell.themes[name]}
-                <Menu.ItemIndicator className="menu-check">✓</Menu.ItemIndicator>
+                <Menu.ItemIndicator>
+                  <Check aria-hidden size={14} />
+                </Menu.ItemIndicator>
               </Menu.RadioItem>
             ))}
           </Menu.RadioGroup>
           <Menu.Separator className="menu-line" />
-          <Menu.Item className="menu-item" onSelect={openHelp}>
+          <Menu.Item className="option" onSelect={openHelp}>
             <Keyboard aria-hidden size={16} />
             {texts.shortcuts.title}
           </Menu.Item>
-          <Menu.Item className="menu-item" onSelect={() => leave.mutate()}>
+          <Menu.Item className="option" onSelect={() => leave.mutate()}>
             <LogOut aria-hidden size={16} />
             {texts.shell.signOut}
           </Menu.Item>

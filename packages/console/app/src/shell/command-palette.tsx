@@ -22,7 +22,7 @@ const PAUSE_MS = 120;
 export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactNode {
   const navigate = useNavigate();
   const may = useMay();
-  const screens = useScreens().flat();
+  const screens = useScreens().flatMap(({ list }) => list);
   const [typed, setTyped] = useState("");
   const [asked, setAsked] = useState("");
   useEffect(() => {

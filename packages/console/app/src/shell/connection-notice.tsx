@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { revisionQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
 import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
 import { useSession } from "./session.tsx";
 
 export function ConnectionNotice(): ReactNode {
@@ -12,14 +13,14 @@ export function ConnectionNotice(): ReactNode {
   const reason = error ?? failureReason;
   const isLost = reason instanceof ApiError && reason.status === 0;
   return (
-    <div role="status" className="connection-status">
+    <div role="status" className="page-notice">
       {isLost && (
         <div className="notice notice-warning">
           <CloudOff aria-hidden size={18} />
           <span>{texts.shell.connectionLost}</span>
-          <button type="button" className="button button-quiet" onClick={() => void refetch()}>
+          <Button tone="quiet" small onClick={() => void refetch()}>
             {texts.common.retry}
-          </button>
+          </Button>
         </div>
       )}
     </div>

@@ -8,7 +8,7 @@ export function ImpersonationNotice(): ReactNode {
   const { user } = useSession();
   if (user.impersonatedBy === undefined) return null;
   return (
-    <p className="notice notice-warning">
+    <p className="notice notice-warning page-notice">
       <UserRoundSearch aria-hidden size={18} /> {texts.shell.impersonating(user.name)}
     </p>
   );

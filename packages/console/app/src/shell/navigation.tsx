@@ -1,9 +1,12 @@
 /** The navigation: beside the screen, or behind a button where the window is narrow. */
 import { Link } from "@tanstack/react-router";
-import { Menu, Search } from "lucide-react";
+import { MenuIcon, Search } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { texts } from "../texts.ts";
+import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { Stack } from "../ui/layout.tsx";
+import { Mark } from "../ui/mark.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { OrganizationSwitcher } from "./organization-switcher.tsx";
 import { type Screen, useScreens } from "./screens.ts";
@@ -17,26 +20,23 @@ export function Navigation({ openPalette, openHelp }: NavigationProps): ReactNod
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <header className="top-bar">
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={texts.shell.openMenu}
-          onClick={() => setOpen(true)}
-        >
-          <Menu aria-hidden size={20} />
-        </button>
+      <header className="top-bar phone-only row between">
+        <IconButton label={texts.shell.openMenu} onClick={() => setOpen(true)}>
+          <MenuIcon aria-hidden size={20} />
+        </IconButton>
         <Brand />
-        <button type="button" className="icon-button" aria-label={texts.shell.search} onClick={openPalette}>
+        <IconButton label={texts.shell.search} onClick={openPalette}>
           <Search aria-hidden size={20} />
-        </button>
+        </IconButton>
       </header>
-      <aside className="side">
+      <aside className="side wide-only stack gap-12">
         <Brand />
         <Contents openPalette={openPalette} openHelp={openHelp} />
       </aside>
       <Dialog open={isOpen} onClose={() => setOpen(false)} title={texts.product} size="side">
-        <Contents openPalette={openPalette} openHelp={openHelp} onChoose={() => setOpen(false)} />
+        <Stack gap={12}>
+          <Contents openPalette={openPalette} openHelp={openHelp} onChoose={() => setOpen(false)} />
+        </Stack>
       </Dialog>
     </>
   );
@@ -44,20 +44,10 @@ export function Navigation({ openPalette, openHelp }: NavigationProps): ReactNod
 
 function Brand(): ReactNode {
   return (
-    <Link to="/" className="brand">
+    <Link to="/" className="brand row name">
       <Mark />
-      <span>{texts.product}</span>
+      {texts.product}
     </Link>
-  );
-}
-
-export function Mark(): ReactNode {
-  return (
-    <svg className="mark" viewBox="0 0 32 32" aria-hidden="true">
-      <rect width="32" height="32" rx="8" className="mark-ground" />
-      <path d="M9.500 6.500v19" className="mark-pole" />
-      <path d="M11 8h13l-4 4.500 4 4.500H11z" className="mark-flag" />
-    </svg>
   );
 }
 
@@ -67,49 +57,51 @@ function Contents({
   onChoose,
 }: NavigationProps & { onChoose?: () => void }): ReactNode {
   const screens = useScreens();
-  const choose = (): void => onChoose?.();
   return (
-    <div className="side-contents">
+    <>
       <OrganizationSwitcher />
       <button
         type="button"
-        className="palette-button"
+        className="palette-button row"
         onClick={() => {
-          choose();
+          onChoose?.();
           openPalette();
         }}
       >
-        <Search aria-hidden size={16} />
-        <span>{texts.shell.search}</span>
+        <Search aria-hidden size={15} />
+        <span className="grow">{texts.shell.search}</span>
         <kbd>{texts.shell.paletteKeys}</kbd>
       </button>
       <nav aria-label={texts.shell.navigation}>
-        {screens.map((group) => (
-          <ul key={group[0]?.to} className="nav">
-            {group.map((screen) => (
-              <Item key={screen.to} screen={screen} onChoose={choose} />
-            ))}
-          </ul>
+        {screens.map(({ name, list }) => (
+          <div key={name} className="nav-group">
+            {name !== "" && <h2 className="nav-title muted caption">{name}</h2>}
+            <ul>
+              {list.map((screen) => (
+                <Item key={screen.to} screen={screen} onChoose={onChoose} />
+              ))}
+            </ul>
+          </div>
         ))}
       </nav>
       <AccountMenu openHelp={openHelp} />
-    </div>
+    </>
   );
 }
 
-function Item({ screen, onChoose }: { screen: Screen; onChoose: () => void }): ReactNode {
+function Item({ screen, onChoose }: { screen: Screen; onChoose: (() => void) | undefined }): ReactNode {
   const { to, label, icon: Icon } = screen;
   return (
     <li>
       <Link
         to={to}
-        className="nav-link"
+        className="nav-link row name"
         activeOptions={{ exact: to === "/", includeSearch: false }}
         activeProps={{ className: "nav-link-active" }}
-        onClick={onChoose}
+        {...(onChoose && { onClick: onChoose })}
       >
-        <Icon aria-hidden size={17} />
-        <span>{label}</span>
+        <Icon aria-hidden size={16} />
+        {label}
       </Link>
     </li>
   );

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { currentOrganization, toAddress } from "../api/organization.ts";
 import { texts } from "../texts.ts";
+import { Select } from "../ui/select.tsx";
 import { useSession } from "./session.tsx";
 
 export function OrganizationSwitcher(): ReactNode {
@@ -14,20 +15,12 @@ export function OrganizationSwitcher(): ReactNode {
   const isOther = chosen !== "" && !organizations.some(({ id }) => id === chosen);
   const choose = (id: string): void =>
     void navigate({ to: ".", search: (before) => ({ ...before, org: toAddress(id) }) });
-  return (
-    <label className="organization">
-      <span className="visually-hidden">{texts.shell.organization}</span>
-      <select value={chosen} onChange={({ target }) => choose(target.value)}>
-        {(actions.length > 0 || chosen === "") && <option value="">{texts.shell.allOrganizations}</option>}
-        {isOther && <option value={chosen}>{chosen}</option>}
-        {organizations.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const options: [string, string][] = [
+    ...(actions.length > 0 || chosen === "" ? [["", texts.shell.allOrganizations] as [string, string]] : []),
+    ...(isOther ? [[chosen, chosen] as [string, string]] : []),
+    ...organizations.map(({ id, name }): [string, string] => [id, name]),
+  ];
+  return <Select label={texts.shell.organization} value={chosen} options={options} onChange={choose} />;
 }
 
 /** Puts the organization into the address, so that a link shows the same flags to another person. */

@@ -24,26 +24,44 @@ export interface Screen {
   readonly action?: FlagAction;
 }
 
-const GROUPS: readonly (readonly Screen[])[] = [
-  [
-    { to: "/", label: texts.nav.flags, icon: Flag },
-    { to: "/segments", label: texts.nav.segments, icon: Shapes },
-    { to: "/people", label: texts.nav.people, icon: Users },
-    { to: "/explain", label: texts.nav.explain, icon: Split },
-  ],
-  [
-    { to: "/activity", label: texts.nav.activity, icon: Activity },
-    { to: "/history", label: texts.nav.history, icon: History, action: "audit" },
-    { to: "/audit", label: texts.nav.audit, icon: ScrollText, action: "audit" },
-  ],
-  [
-    { to: "/keys", label: texts.nav.keys, icon: KeyRound, action: "keys" },
-    { to: "/health", label: texts.nav.health, icon: HeartPulse },
-  ],
+export interface ScreenGroup {
+  /** Empty for the first group. */
+  readonly name: string;
+  readonly list: readonly Screen[];
+}
+
+const GROUPS: readonly ScreenGroup[] = [
+  {
+    name: "",
+    list: [
+      { to: "/", label: texts.nav.flags, icon: Flag },
+      { to: "/segments", label: texts.nav.segments, icon: Shapes },
+      { to: "/people", label: texts.nav.people, icon: Users, action: "evaluate-as" },
+      { to: "/explain", label: texts.nav.explain, icon: Split },
+    ],
+  },
+  {
+    name: texts.nav.watch,
+    list: [
+      { to: "/activity", label: texts.nav.activity, icon: Activity },
+      { to: "/history", label: texts.nav.history, icon: History, action: "audit" },
+      { to: "/audit", label: texts.nav.audit, icon: ScrollText, action: "audit" },
+    ],
+  },
+  {
+    name: texts.nav.setUp,
+    list: [
+      { to: "/keys", label: texts.nav.keys, icon: KeyRound, action: "keys" },
+      { to: "/health", label: texts.nav.health, icon: HeartPulse },
+    ],
+  },
 ];
 
 /** The screens of the signed-in person, in groups. */
-export function useScreens(): readonly (readonly Screen[])[] {
+export function useScreens(): readonly ScreenGroup[] {
   const may = useMay();
-  return GROUPS.map((group) => group.filter(({ action }) => action === undefined || may(action)));
+  return GROUPS.map(({ name, list }) => ({
+    name,
+    list: list.filter(({ action }) => action === undefined || may(action)),
+  }));
 }

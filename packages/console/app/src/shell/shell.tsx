@@ -6,11 +6,13 @@ import { chooseOrganization, currentOrganization } from "../api/organization.ts"
 import { sessionQuery } from "../api/queries.ts";
 import { SignInDialog, SignInScreen } from "../sign-in/sign-in.tsx";
 import { texts } from "../texts.ts";
-import { Failure, Loading } from "../ui/states.tsx";
+import { BarSlot } from "../ui/layout.tsx";
+import { Failure, Loading, LoadingPage } from "../ui/states.tsx";
 import { Toasts } from "../ui/toasts.tsx";
 import { ConnectionNotice } from "./connection-notice.tsx";
 import { ImpersonationNotice } from "./impersonation-notice.tsx";
 import { Navigation } from "./navigation.tsx";
+import { NoPermission } from "./no-permission.tsx";
 import { useOrganizationInAddress } from "./organization-switcher.tsx";
 import { SessionProvider, type SignedIn } from "./session.tsx";
 import { ShortcutHelp } from "./shortcut-help.tsx";
@@ -34,7 +36,7 @@ export function Shell(): ReactNode {
   if (known.current !== undefined) chooseOrganization(known.current, org);
   if (isPending) {
     return (
-      <main className="splash">
+      <main className="center">
         <Loading rows={3} />
       </main>
     );
@@ -43,19 +45,20 @@ export function Shell(): ReactNode {
   if (known.current === undefined) {
     if (error !== null || session === undefined) {
       return (
-        <main className="splash">
+        <main className="center">
           <Failure error={error} retry={() => void refetch()} />
         </main>
       );
     }
     return <SignInScreen session={session} />;
   }
+  const { actions, organizations } = known.current;
+  if (actions.length === 0 && organizations.length === 0) return <NoPermission user={known.current.user} />;
   const isExpired = session !== undefined && session.user === undefined;
   return (
     <SessionProvider session={known.current}>
       <Frame org={org} />
       {isExpired && <SignInDialog session={session} email={known.current.user.email} />}
-      <Toasts />
     </SessionProvider>
   );
 }
@@ -64,7 +67,7 @@ export function Shell(): ReactNode {
 function OtherPerson(): ReactNode {
   useEffect(() => location.reload(), []);
   return (
-    <main className="splash">
+    <main className="center">
       <Loading rows={3} />
     </main>
   );
@@ -73,6 +76,7 @@ function OtherPerson(): ReactNode {
 function Frame({ org }: { org: string | undefined }): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
+  const [bar, setBar] = useState<HTMLElement | null>(null);
   const main = useRef<HTMLElement>(null);
   useOrganizationInAddress(org);
   useShortcuts({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
@@ -86,15 +90,21 @@ function Frame({ org }: { org: string | undefined }): ReactNode {
         {texts.shell.skip}
       </button>
       <Navigation openPalette={() => setPaletteOpen(true)} openHelp={() => setHelpOpen(true)} />
-      <main className="main" id="main" tabIndex={-1} ref={main}>
+      <main className="sheet" id="main" tabIndex={-1} ref={main}>
         <ConnectionNotice />
         <ImpersonationNotice />
-        <Suspense fallback={<Loading />}>
-          {/* Every screen starts again with the data of the chosen organization. */}
-          <Fragment key={currentOrganization()}>
-            <Outlet />
-          </Fragment>
-        </Suspense>
+        <BarSlot value={bar}>
+          <Suspense fallback={<LoadingPage />}>
+            {/* Every screen starts again with the data of the chosen organization. */}
+            <Fragment key={currentOrganization()}>
+              <Outlet />
+            </Fragment>
+          </Suspense>
+        </BarSlot>
+        <div className="dock">
+          <Toasts />
+          <div className="dock-bar" ref={setBar} />
+        </div>
       </main>
       {isPaletteOpen && (
         <Suspense fallback={null}>

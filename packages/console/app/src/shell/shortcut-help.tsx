@@ -6,10 +6,10 @@ import { Dialog } from "../ui/dialog.tsx";
 export function ShortcutHelp({ open, onClose }: { open: boolean; onClose: () => void }): ReactNode {
   return (
     <Dialog open={open} onClose={onClose} title={texts.shortcuts.title}>
-      <dl className="shortcuts">
+      <dl className="shortcuts stack">
         {texts.shortcuts.list.map(([keys, meaning]) => (
-          <div key={meaning} className="shortcut">
-            <dt>
+          <div key={meaning} className="row gap-16">
+            <dt className="row gap-4">
               {keys.split(" ").map((key, place) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a key may occur twice
                 <kbd key={place}>{key}</kbd>

@@ -4,23 +4,27 @@ import { LogIn } from "lucide-react";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { signIn } from "../api/sign-in.ts";
 import type { ConsoleSession } from "../api/types.ts";
-import { Mark } from "../shell/navigation.tsx";
 import { texts } from "../texts.ts";
+import { Button, buttonClass } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { Panel, Stack } from "../ui/layout.tsx";
+import { Mark } from "../ui/mark.tsx";
 import { FormError } from "../ui/states.tsx";
 
 export function SignInScreen({ session }: { session: ConsoleSession }): ReactNode {
   return (
-    <main className="sign-in">
-      <div className="sign-in-card">
-        <div className="sign-in-mark">
-          <Mark />
-        </div>
-        <h1>{texts.signIn.title}</h1>
-        <p className="muted">{texts.signIn.why}</p>
-        <Methods session={session} email="" />
-      </div>
+    <main className="center">
+      <Panel className="card-alone">
+        <Stack gap={16}>
+          <Mark size={36} />
+          <div>
+            <h1>{texts.signIn.title}</h1>
+            <p className="soft">{texts.signIn.why}</p>
+          </div>
+          <Methods session={session} email="" />
+        </Stack>
+      </Panel>
     </main>
   );
 }
@@ -44,7 +48,7 @@ function Methods({ session, email }: { session: ConsoleSession; email: string })
     <>
       {emailAndPassword && <PasswordForm initialEmail={email} />}
       {signInUrl !== undefined && (
-        <a className={emailAndPassword ? "button" : "button button-primary"} href={withReturn(signInUrl)}>
+        <a className={buttonClass(emailAndPassword ? "plain" : "primary")} href={withReturn(signInUrl)}>
           <LogIn aria-hidden size={16} /> {texts.signIn.atApp}
         </a>
       )}
@@ -66,7 +70,7 @@ function PasswordForm({ initialEmail }: { initialEmail: string }): ReactNode {
     enter.mutate();
   };
   return (
-    <form className="form" onSubmit={submit}>
+    <form className="stack gap-16" onSubmit={submit}>
       <Field label={texts.signIn.email}>
         <input
           type="email"
@@ -86,9 +90,9 @@ function PasswordForm({ initialEmail }: { initialEmail: string }): ReactNode {
         />
       </Field>
       <FormError error={enter.error} />
-      <button type="submit" className="button button-primary" disabled={enter.isPending}>
-        {enter.isPending ? texts.signIn.busy : texts.signIn.submit}
-      </button>
+      <Button type="submit" tone="primary" busy={enter.isPending}>
+        {texts.signIn.submit}
+      </Button>
     </form>
   );
 }

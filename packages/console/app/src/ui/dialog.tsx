@@ -1,25 +1,24 @@
-/** A modal dialog with a title, and a sheet that comes from the side. Focus stays inside; Escape closes. */
+/** A modal dialog: its title asks, its button answers. On a phone it comes from below; `side` comes from the side. */
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import { type ReactNode, useRef } from "react";
 import { texts } from "../texts.ts";
+import { Row, Stack } from "./layout.tsx";
 
 interface DialogProps {
   readonly open: boolean;
   readonly onClose: () => void;
   readonly title: string;
-  readonly description?: string;
+  readonly description?: ReactNode;
   readonly children: ReactNode;
   readonly size?: "small" | "wide" | "side";
-  /** Marks a change of production. */
-  readonly isProduction?: boolean;
 }
 
 /** Where a person begins: a field, else the harmless button. */
 const FIRST_FIELD = ".dialog-body :is(input, select, textarea), .dialog-footer button";
 
 export function Dialog(props: DialogProps): ReactNode {
-  const { open, onClose, title, description, children, size = "small", isProduction = false } = props;
+  const { open, onClose, title, description, children, size = "small" } = props;
   const content = useRef<HTMLDivElement>(null);
   const opener = useRef<Element>(null);
   return (
@@ -41,21 +40,30 @@ export function Dialog(props: DialogProps): ReactNode {
             const isFree = document.activeElement === document.body;
             if (isFree && opener.current instanceof HTMLElement) opener.current.focus();
           }}
-          className={`dialog dialog-${size}${isProduction ? " dialog-production" : ""}`}
+          className={`dialog dialog-${size}`}
           {...(description === undefined && { "aria-describedby": undefined })}
         >
-          <header className="dialog-header">
-            <Radix.Title className="dialog-title">{title}</Radix.Title>
-            <Radix.Close className="icon-button" aria-label={texts.common.close}>
-              <X aria-hidden size={18} />
-            </Radix.Close>
-          </header>
-          {description !== undefined && (
-            <Radix.Description className="dialog-description muted">{description}</Radix.Description>
-          )}
-          <div className="dialog-body">{children}</div>
+          <Stack gap={16}>
+            <Stack gap={4}>
+              <Row between align="start">
+                <Radix.Title className="dialog-title">{title}</Radix.Title>
+                <Radix.Close className="icon-button" aria-label={texts.common.close}>
+                  <X aria-hidden size={16} />
+                </Radix.Close>
+              </Row>
+              {description !== undefined && (
+                <Radix.Description className="soft">{description}</Radix.Description>
+              )}
+            </Stack>
+            <div className="dialog-body">{children}</div>
+          </Stack>
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
   );
+}
+
+/** The buttons at the end of a dialog, the one that answers last. */
+export function DialogFooter({ children }: { readonly children: ReactNode }): ReactNode {
+  return <footer className="dialog-footer">{children}</footer>;
 }

@@ -17,7 +17,7 @@ export function Field({ label, hint, error, children }: FieldProps): ReactNode {
   const id = useId();
   const described = [hint ? `${id}-hint` : "", error ? `${id}-error` : ""].filter(Boolean).join(" ");
   return (
-    <div className="field">
+    <div className="field stack gap-4">
       <label htmlFor={id} id={labelIdOf(id)}>
         {label}
       </label>

@@ -36,7 +36,7 @@ export function SearchInput({ label, hint, q, onChange }: SearchInputProps): Rea
     setTyped(q);
   }, [q]);
   return (
-    <div className="search">
+    <div className="inside search">
       <SearchIcon aria-hidden size={16} />
       <input
         type="search"

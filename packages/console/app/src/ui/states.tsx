@@ -3,15 +3,25 @@ import { CircleAlert, CloudOff, Lock } from "lucide-react";
 import type { ReactNode } from "react";
 import { ApiError, isStatus } from "../api/request.ts";
 import { texts } from "../texts.ts";
+import { Button } from "./button.tsx";
 
 export function Loading({ rows = 6 }: { rows?: number }): ReactNode {
   return (
-    <div className="loading" role="status">
+    <div role="status" className="stack">
       <span className="visually-hidden">{texts.common.loading}</span>
       {Array.from({ length: rows }, (_, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same
         <div key={row} className="skeleton" aria-hidden />
       ))}
+    </div>
+  );
+}
+
+/** Until the screen's own code has loaded. */
+export function LoadingPage(): ReactNode {
+  return (
+    <div className="page">
+      <Loading />
     </div>
   );
 }
@@ -28,7 +38,7 @@ export function Empty({
   return (
     <div className="empty">
       {icon && <div className="empty-icon">{icon}</div>}
-      <p className="empty-title">{title}</p>
+      <h2 className="empty-title">{title}</h2>
       {children}
     </div>
   );
@@ -37,8 +47,8 @@ export function Empty({
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }): ReactNode {
   if (isStatus(error, 403)) {
     return (
-      <Empty title={texts.errors.forbidden} icon={<Lock aria-hidden size={28} />}>
-        <p className="muted">{error.message}</p>
+      <Empty title={texts.errors.forbidden} icon={<Lock aria-hidden size={20} />}>
+        <p className="soft">{error.message}</p>
       </Empty>
     );
   }
@@ -47,14 +57,10 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
     <div role="alert">
       <Empty
         title={isOffline ? texts.errors.offline : texts.errors.failed}
-        icon={isOffline ? <CloudOff aria-hidden size={28} /> : <CircleAlert aria-hidden size={28} />}
+        icon={isOffline ? <CloudOff aria-hidden size={20} /> : <CircleAlert aria-hidden size={20} />}
       >
-        {!isOffline && <p className="muted">{messageOf(error)}</p>}
-        {retry && (
-          <button type="button" className="button" onClick={retry}>
-            {texts.common.retry}
-          </button>
-        )}
+        {!isOffline && <p className="soft">{messageOf(error)}</p>}
+        {retry && <Button onClick={retry}>{texts.common.retry}</Button>}
       </Empty>
     </div>
   );
@@ -68,7 +74,7 @@ export function messageOf(error: unknown): string {
 export function FormError({ error }: { error: unknown }): ReactNode {
   if (error === null || error === undefined) return null;
   return (
-    <p className="form-error" role="alert">
+    <p className="field-error" role="alert">
       <CircleAlert aria-hidden size={16} /> {messageOf(error)}
     </p>
   );

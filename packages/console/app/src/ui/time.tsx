@@ -1,6 +1,6 @@
 /** A time as people say it ("3 hours ago"), with the exact one as a title. */
 import type { ReactNode } from "react";
-import { texts } from "../texts.ts";
+import { locales, texts } from "../texts.ts";
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["year", 31_536_000],
@@ -10,9 +10,9 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["minute", 60],
 ];
 const relative = new Intl.RelativeTimeFormat(texts.language, { numeric: "auto" });
-const exact = new Intl.DateTimeFormat(texts.language, { dateStyle: "medium", timeStyle: "medium" });
-const day = new Intl.DateTimeFormat(texts.language, { weekday: "long", month: "long", day: "numeric" });
-const clock = new Intl.DateTimeFormat(texts.language, { hour: "2-digit", minute: "2-digit" });
+const exact = new Intl.DateTimeFormat(locales, { dateStyle: "medium", timeStyle: "medium" });
+const day = new Intl.DateTimeFormat(locales, { weekday: "long", month: "long", day: "numeric" });
+const clock = new Intl.DateTimeFormat(locales, { hour: "2-digit", minute: "2-digit" });
 
 export function Time({ at }: { at: string }): ReactNode {
   return (

@@ -1,7 +1,8 @@
-/** Short messages about what happened, with at most one action such as Undo. Screen readers announce them. */
-import { X } from "lucide-react";
+/** Short messages about what happened, with at most one action such as Undo. The shell shows them above the bar. */
+import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { type ReactNode, useEffect, useSyncExternalStore } from "react";
 import { texts } from "../texts.ts";
+import { Button, IconButton } from "./button.tsx";
 
 export interface Toast {
   readonly id: number;
@@ -35,32 +36,34 @@ export function Toasts(): ReactNode {
 
 function ToastCard({ id, tone, text, action }: Toast): ReactNode {
   useEffect(() => {
+    // A problem stays until it is dismissed.
+    if (tone === "problem") return;
     const timer = setTimeout(() => dismiss(id), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [id]);
+  }, [id, tone]);
   return (
-    <div className={`toast toast-${tone}`}>
+    <div className="toast">
+      {tone === "done" ? (
+        <CircleCheck aria-hidden size={16} className="good" />
+      ) : (
+        <CircleAlert aria-hidden size={16} className="bad" />
+      )}
       <span>{text}</span>
       {action && (
-        <button
-          type="button"
-          className="button button-quiet"
+        <Button
+          tone="quiet"
+          small
           onClick={() => {
             dismiss(id);
             action.run();
           }}
         >
           {action.label}
-        </button>
+        </Button>
       )}
-      <button
-        type="button"
-        className="icon-button"
-        aria-label={texts.common.dismiss}
-        onClick={() => dismiss(id)}
-      >
+      <IconButton label={texts.common.dismiss} onClick={() => dismiss(id)}>
         <X aria-hidden size={16} />
-      </button>
+      </IconButton>
     </div>
   );
 }

@@ -55,7 +55,7 @@ export function checkChanges(stage: Stage): void {
       const { page, untilWatching } = await stage.enter(`/flag/${key}`, { url: stage.app.liveUrl });
       await untilWatching();
       await stage.app.auth.api.deleteFeatureFlag({ params: { id } });
-      await page.getByRole("link", { name: "To the flags" }).waitFor();
+      await page.getByRole("link", { name: "Back to flags" }).waitFor();
       expect(await page.getByRole("switch").count()).toBe(0);
     });
 

@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import { type Account, PASSWORD } from "../application.ts";
 import type { Stage } from "../stage.ts";
 
+const NO_PERMISSION = "You cannot see feature flags yet";
+
 export function checkSigningIn(stage: Stage): void {
   describe("signing in", () => {
     it("shows the form to visitors, refuses a wrong password, and leads to the flags", async () => {
@@ -49,6 +51,27 @@ export function checkSigningIn(stage: Stage): void {
       await page.getByText("You may not see this").waitFor();
     });
 
+    it("shows a person without permission one page at every address, with a request to copy", async () => {
+      const { page, context, findViolations, open } = await stage.enter("/", {
+        account: stage.people[0],
+        isAlone: true,
+      });
+      await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+      for (const path of ["/", "/flag/checkout", "/audit", "/nothing-here"]) {
+        await open(path);
+        await page.getByRole("heading", { name: NO_PERMISSION }).waitFor();
+        expect(await page.getByRole("navigation").count()).toBe(0);
+      }
+      expect(await findViolations()).toEqual([]);
+      await page.getByRole("button", { name: "Copy request" }).click();
+      await page.getByText("Copied.").waitFor();
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      expect(copied).toContain(stage.people[0].email);
+      expect(copied).toContain('featureFlag: ["read"]');
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByLabel("Password").waitFor();
+    });
+
     it("removes what a person may no longer see, without a reload", async () => {
       const { name } = await stage.createFlag();
       const leaving = await stage.app.account("Leaving Reader", { role: "reader" });
@@ -57,7 +80,7 @@ export function checkSigningIn(stage: Stage): void {
         await page.getByRole("link", { name, exact: true }).waitFor();
         await stage.app.setRole(leaving, "user");
         await stage.createFlag();
-        await untilLater(() => page.getByText("You may not see this").isVisible(), true);
+        await untilLater(() => page.getByRole("heading", { name: NO_PERMISSION }).isVisible(), true);
         expect(await page.getByRole("link", { name, exact: true }).count()).toBe(0);
       } finally {
         await stage.app.remove(leaving);
@@ -72,7 +95,7 @@ export function checkSigningIn(stage: Stage): void {
       await page.getByRole("button", { name: "Review and save" }).click();
       const [bob] = stage.people;
       await signIn(page.getByRole("dialog", { name: "Your session has ended" }), bob);
-      await page.getByText("You may not see this").waitFor();
+      await page.getByRole("heading", { name: NO_PERMISSION }).waitFor();
       expect(await page.getByText(name).count()).toBe(0);
     });
   });
