@@ -63,7 +63,7 @@ type Limited<Input, Allowed, Cleared> = {
 
 /** The `environments` of a rule are names, and have no values. */
 type LimitedIn<Input, Allowed> = keyof Allowed &
-  (Input extends { conditions?: unknown } ? Exclude<keyof Input, "environments"> : keyof Input);
+  ("conditions" extends keyof Input ? Exclude<keyof Input, "environments"> : keyof Input);
 
 /** What a declaration allows in the fields of a flag, a rule and an override. */
 type Limits<

@@ -154,21 +154,23 @@ describe.each(WAYS)("guide/flags-environments: Rules for environments (%s)", (_n
   });
 });
 
-test("guide/flags-environments: Rules for environments follow the environment that decides, not the claim", async () => {
-  const limited = await memoryHost({ flags: { environments: { default: "live", claimable: ["live"] } } });
-  const { api } = limited.auth;
-  const { id } = await api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "d" }) });
-  const rule = { flagId: id, priority: 1, conditions: { conditions: [] } };
-  await api.createFeatureFlagRule({ body: { ...rule, value: "staging", environments: ["staging"] } });
-  await api.createFeatureFlagRule({ body: { ...rule, value: "live", environments: ["live"] } });
-  const { json } = await limited.evaluate({ flagKey: "k", environment: "staging" });
-  expect([json.value, json.metadata.environmentIgnored]).toEqual(["live", true]);
-  const ring = await limited.request(
-    "/feature-flags/evaluate",
-    { flagKey: "k" },
-    { "x-deployment-ring": "staging" },
-  );
-  expect(ring.json.value).toBe("live");
+describe("guide/flags-environments: Rules for environments", () => {
+  test("a rule follows the environment that decides, not one that the caller may not name", async () => {
+    const limited = await memoryHost({ flags: { environments: { default: "live", claimable: ["live"] } } });
+    const { api } = limited.auth;
+    const { id } = await api.createFeatureFlag({ body: flag({ enabled: true, defaultValue: "d" }) });
+    const rule = { flagId: id, priority: 1, conditions: { conditions: [] } };
+    await api.createFeatureFlagRule({ body: { ...rule, value: "staging", environments: ["staging"] } });
+    await api.createFeatureFlagRule({ body: { ...rule, value: "live", environments: ["live"] } });
+    const { json } = await limited.evaluate({ flagKey: "k", environment: "staging" });
+    expect([json.value, json.metadata.environmentIgnored]).toEqual(["live", true]);
+    const ring = await limited.request(
+      "/feature-flags/evaluate",
+      { flagKey: "k" },
+      { "x-deployment-ring": "staging" },
+    );
+    expect(ring.json.value).toBe("live");
+  });
 });
 
 describe("guide/flags-environments: A list of environments", () => {

@@ -1,5 +1,5 @@
 /** Checks reverts: the inverse of every kind of audit entry, and the refusal after later changes. */
-import { type AuditEntry, verifyFeatureFlagAudit } from "@halyard/flags";
+import { type AuditEntry, type EnvironmentsPatch, verifyFeatureFlagAudit } from "@halyard/flags";
 import { describe, expect, test } from "vitest";
 import type { Host } from "../host.ts";
 import { memoryHost, newKey } from "../memory-host.ts";
@@ -49,7 +49,7 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
   test("a change of one environment is reverted by field, and later changes of other environments stay", async () => {
     const production = { enabled: true, rolloutPercentage: 5 };
     const flag = await make({ environments: { staging: { rolloutPercentage: 10 }, production } });
-    const change = async (environments: object) => {
+    const change = async (environments: EnvironmentsPatch) => {
       await host.auth.api.updateFeatureFlag({ body: { id: flag.id, environments } });
       return newest();
     };
