@@ -31,6 +31,7 @@ export {
   type VariantKey,
   type VariantOf,
 } from "./model/declared.ts";
+export type { EnvironmentSettingsPatch, EnvironmentsPatch } from "./model/environments.ts";
 export {
   FEATURE_FLAG_ERROR_CODES,
   type FeatureFlagErrorCode,

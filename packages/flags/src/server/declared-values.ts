@@ -1,11 +1,14 @@
-/** Refuses values that are not as declared with `defineFlags`, before they are stored. */
+/** Refuses values that are not as declared with `defineFlags`, and environments that are not listed, before they are stored. */
 import type { JsonValue } from "../engine/json.ts";
 import { canonicalJson } from "../model/canonical-json.ts";
 import type { FlagDeclaration } from "../model/declared.ts";
 import { findMisfit } from "../model/declared-shape.ts";
+import { patchEnvironments } from "../model/environments.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
+import type { FlagRulePatch } from "../model/rule.ts";
 import type { RevertingChange } from "../store/flag-store.ts";
+import { requireListed } from "./listed-environments.ts";
 import type { Service } from "./service.ts";
 
 /** The fields with values of a flag. A change of other fields is not checked, so that any flag can be disabled. */
@@ -18,8 +21,20 @@ const CHECKED: readonly (keyof FeatureFlagPatch)[] = [
   "environments",
 ];
 
-/** Throws if a new flag is not as declared. */
-export function requireDeclaredFlag(service: Service, flag: FlagDraft): void {
+/** Throws if a new flag is not as declared, or names an environment that is not listed. */
+export async function requireDeclaredNewFlag(service: Service, flag: FlagDraft): Promise<void> {
+  const { environments = {} } = flag;
+  await requireListed(service, {
+    names: Object.keys(environments),
+    pathOf: pathOfSettings,
+    stored: async () => [],
+  });
+  requireDeclaredFlag(service, flag);
+}
+
+const pathOfSettings = (name: string): string => `environments.${name}`;
+
+function requireDeclaredFlag(service: Service, flag: FlagDraft): void {
   const declaration = declarationOf(service, flag.key);
   if (declaration === undefined) return;
   if (flag.type !== declaration.type) {
@@ -28,18 +43,21 @@ export function requireDeclaredFlag(service: Service, flag: FlagDraft): void {
   for (const [field, value] of valuesOf(flag)) requireFit(flag.key, declaration, field, value);
 }
 
-/** Throws if a flag would not be as declared after the change. */
+/** Throws if a flag would not be as declared after the change, or would have a new environment that is not listed. */
 export async function requireDeclaredPatch(
   service: Service,
   tenant: string,
   id: string,
   patch: FeatureFlagPatch,
 ): Promise<void> {
+  const names = Object.entries(patch.environments ?? {}).flatMap(([name, change]) => (change ? [name] : []));
+  const stored = async () => Object.keys((await service.store.getFlag(tenant, id)).environments ?? {});
+  await requireListed(service, { names, pathOf: pathOfSettings, stored });
   if (service.options.flags === undefined || !CHECKED.some((field) => patch[field] !== undefined)) return;
   const { key, type, ...values } = await service.store.getFlag(tenant, id);
   const changed = {
     ...values,
-    ...withoutNulls(patch),
+    ...patched(values, patch),
     name: "",
     key: patch.key ?? key,
     type: patch.type ?? type,
@@ -51,6 +69,24 @@ export async function requireDeclaredPatch(
     if (value !== undefined)
       requireFit(changed.key, declaration, `value of the rule with priority ${priority}`, value);
   }
+}
+
+/** Throws if a rule has a value that is not as declared, or a new environment that is not listed. */
+export async function requireDeclaredRule(
+  service: Service,
+  tenant: string,
+  flagId: string,
+  { value, environments }: FlagRulePatch,
+  ruleId?: string,
+): Promise<void> {
+  const names = environments ?? [];
+  const stored = async () => {
+    const rules = ruleId === undefined ? [] : await service.store.listRules(tenant, flagId);
+    return rules.find(({ id }) => id === ruleId)?.environments ?? [];
+  };
+  const pathOf = (name: string) => `environments.${names.indexOf(name)}`;
+  await requireListed(service, { names, pathOf, stored });
+  await requireDeclaredValue(service, tenant, flagId, value);
 }
 
 /** Throws if the value of a rule or an override is not as the flag was declared. */
@@ -106,13 +142,18 @@ function* valuesOf({
 
 type ValueFields = Pick<FlagDraft, "defaultValue" | "offValue" | "variants" | "environments">;
 
-/** Without the lists that the patch clears. */
-function withoutNulls({ defaultValue, offValue, variants, environments }: FeatureFlagPatch): ValueFields {
+/** The fields with values after the change. */
+function patched(
+  stored: ValueFields,
+  { defaultValue, offValue, variants, environments }: FeatureFlagPatch,
+): ValueFields {
   return {
     ...(defaultValue !== undefined && { defaultValue }),
     ...(offValue !== undefined && { offValue }),
     ...(variants !== undefined && { variants: variants ?? undefined }),
-    ...(environments !== undefined && { environments: environments ?? undefined }),
+    ...(environments !== undefined && {
+      environments: environments === null ? undefined : patchEnvironments(stored.environments, environments),
+    }),
   };
 }
 

@@ -184,6 +184,9 @@ export class Generator {
       ...((variant === undefined || random.chance(0.5)) && { value: this.#value(type) }),
       ...(variant !== undefined && { variant }),
       ...(random.chance(0.3) && { percentage: random.pick([0, 0.5, 10, 33.3, 50, 100]) }),
+      ...(random.chance(0.2) && {
+        environments: [...new Set(random.list(1 + random.below(3), () => random.pick(ENVIRONMENTS)))],
+      }),
     };
   }
 

@@ -13,6 +13,7 @@ import type {
 export type {
   ConditionOperator,
   EnvironmentSettings,
+  EnvironmentsPatch,
   EvaluationReason,
   ExplanationStep,
   FeatureFlagPatch,

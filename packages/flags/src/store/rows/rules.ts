@@ -83,7 +83,7 @@ export async function removeRulesOf(tx: Adapter, tenant: string, flagId: string)
 }
 
 export function toDefinition(rule: FlagRule): RuleDefinition {
-  const { id, enabled, conditions, value, variant, percentage, salt } = rule;
+  const { id, enabled, conditions, value, variant, percentage, environments, salt } = rule;
   return {
     id,
     enabled,
@@ -91,6 +91,7 @@ export function toDefinition(rule: FlagRule): RuleDefinition {
     ...(value !== undefined && { value }),
     ...(variant !== undefined && { variant }),
     ...(percentage !== undefined && { percentage }),
+    ...(environments !== undefined && { environments }),
     salt,
   };
 }
