@@ -5,7 +5,7 @@ import type { FlagDeclaration } from "../model/declared.ts";
 import { findMisfit } from "../model/declared-shape.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
-import type { RevertingChange } from "../store/flag-store.ts";
+import type { DraftStep } from "../store/flag-store.ts";
 import type { Service } from "./service.ts";
 
 /** The fields with values of a flag. A change of other fields is not checked, so that any flag can be disabled. */
@@ -66,8 +66,8 @@ export async function requireDeclaredValue(
   if (declaration !== undefined) requireFit(key, declaration, "value", value);
 }
 
-/** Throws if a change that reverts another one has values that are not as declared. */
-export function requireDeclaredChange(service: Service, { flagKey, before, after }: RevertingChange): void {
+/** Throws if a change of a draft or a revert has values that are not as declared. */
+export function requireDeclaredChange(service: Service, { flagKey, before, after }: DraftStep): void {
   if (service.options.flags === undefined || after === null) return;
   const [left, right] = [new Map(Object.entries(before ?? {})), new Map(Object.entries(after))];
   const isSame = (field: string) => canonicalJson(left.get(field)) === canonicalJson(right.get(field));
