@@ -72,8 +72,8 @@ function parseExpiry(text: string, at: Date): Date {
   return expiresAt;
 }
 
-export async function requireRoom(tx: Adapter, tenant: string, limit: number): Promise<void> {
-  if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ tenant }) })) < limit) return;
+export async function requireRoom(tx: Adapter, tenant: string, limit: number, added: number): Promise<void> {
+  if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ tenant }) })) + added <= limit) return;
   throw conflict(
     `The limit of ${limit} overrides is reached. Delete some, or use a rule for groups of users.`,
     { limit },
