@@ -34,7 +34,8 @@ const flags = createRoute({
 const flag = createRoute({
   getParentRoute: () => root,
   path: "/flag/$key",
-  validateSearch: (search: Record<string, unknown>): { tab?: string } => only({ tab: text(search["tab"]) }),
+  validateSearch: (search: Record<string, unknown>): { tab?: string; environment?: string } =>
+    only({ tab: text(search["tab"]), environment: text(search["environment"]) }),
   component: lazyRouteComponent(() => import("./flag/flag-screen.tsx"), "FlagScreen"),
 });
 

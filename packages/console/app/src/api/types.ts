@@ -1,8 +1,7 @@
 /** What the console's API sends: the types of the flags package, with times as ISO 8601 text. */
 import type {
   AuditEntry,
-  FeatureFlagPlan as Plan,
-  FlagImpact as Impact,
+  FeatureFlagPreview,
   FlagOverride,
   FlagRule,
   FlagSegment,
@@ -20,12 +19,17 @@ export type {
   FeatureFlagsHealth,
   FlagAction,
   FlagExplanation,
+  FlagImpact,
   FlagStats,
   FlagType,
   JsonObject,
   JsonValue,
   Page,
+  PlanFeatureFlagsInput,
+  PlannedChange,
+  PlannedFlagChange,
   RuleConditions,
+  RuleImpact,
   SegmentCondition,
   SimpleCondition,
   Variant,
@@ -58,18 +62,9 @@ export type Sent<Answer> = Answer extends void
     };
 
 export type Flag = Sent<ListedFeatureFlag>;
-export type Rule = Sent<FlagRule> & { readonly environments?: readonly string[] };
-export type PlannedChange = object;
-export type FlagImpact = Impact & {
-  readonly environment?: string;
-  readonly removed?: true;
-  readonly rules?: readonly { ruleId?: string; index: number; before: number; after: number; moved: number }[];
-};
-export type FeatureFlagPlan = Omit<Plan, "id" | "expiresAt" | "changes"> & {
-  readonly id?: string;
-  readonly expiresAt?: string;
-  readonly changes: readonly FlagImpact[];
-};
+export type Rule = Sent<FlagRule>;
+/** What changes would do. With an id: they can be made as they were counted. */
+export type FeatureFlagPlan = FeatureFlagPreview & { readonly id?: string };
 export type Segment = Sent<FlagSegment>;
 export type Override = Sent<FlagOverride>;
 export type Entry = Sent<AuditEntry> & {

@@ -44,7 +44,7 @@ function smallestShare(bucket: number): number {
   return Math.min(100, Math.floor(bucket) + 1);
 }
 
-function failingOf({ conditions, not, holds }: GroupTrace): ConditionTrace[] {
+export function failingOf({ conditions, not, holds }: GroupTrace): ConditionTrace[] {
   if (holds) return [];
   const own = conditions.flatMap((trace) => {
     if (trace.holds) return [];

@@ -1,172 +1,175 @@
-/** Environments side by side: what each one sets itself, and what it takes from the flag. */
-import { Plus, Trash2 } from "lucide-react";
+/** Environments side by side: what each decides itself, and what it takes from the flag. */
+import { ArrowUpRight, Plus, RotateCcw } from "lucide-react";
 import { type FormEvent, type ReactNode, useState } from "react";
-import type { EnvironmentSettings, Flag } from "../api/types.ts";
-import { useMay, useSession } from "../shell/session.tsx";
+import type { Flag, Rule } from "../api/types.ts";
+import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
+import { Row, Stack } from "../ui/layout.tsx";
+import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { Empty } from "../ui/states.tsx";
-import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
-import { environmentsOf, isProduction } from "./environments.ts";
-import { SaveBar } from "./save-bar.tsx";
-import { useDraft } from "./use-draft.ts";
+import { TableScroll } from "../ui/table-scroll.tsx";
+import { valueText } from "../ui/value.tsx";
+import { ENVIRONMENT_FIELDS, type EnvironmentField, isSame } from "./draft/cells.ts";
+import { countsIn, settingCell, settingOf, titleOf } from "./environments.ts";
+import type { FlagDraft } from "./use-draft.ts";
 
-export function EnvironmentsTab({ flag }: { flag: Flag }): ReactNode {
-  const draft = useDraft(flag);
-  const may = useMay();
-  const disabled = !may("update");
-  const { next, set } = draft;
-  const environments = environmentsOf(next);
-  const replace = (name: string, settings: EnvironmentSettings | undefined): void => {
-    const removed = Object.keys(flag.environments?.[name] ?? {}).map((field) => [field, null]);
-    const change = settings === undefined ? null : { ...Object.fromEntries(removed), ...settings };
-    set({ environments: { ...draft.fields?.environments, [name]: change } });
-  };
-  return (
-    <>
-      <p className="muted">{texts.environments.what}</p>
-      {environments.length === 0 && <Empty title={texts.environments.none} />}
-      <div className="environment-cards">
-        {environments.map(({ name, settings }) => (
-          <section
-            key={name}
-            className={isProduction(name) ? "card environment-card card-production" : "card environment-card"}
-            aria-label={name}
-          >
-            <header className="card-header">
-              <h2>{name}</h2>
-              <button
-                type="button"
-                className="icon-button"
-                aria-label={texts.environments.remove(name)}
-                disabled={disabled}
-                onClick={() => replace(name, undefined)}
-              >
-                <Trash2 aria-hidden size={16} />
-              </button>
-            </header>
-            <Settings flag={next} settings={settings} disabled={disabled} set={(one) => replace(name, one)} />
-          </section>
-        ))}
-      </div>
-      {!disabled && (
-        <NewEnvironment taken={environments.map(({ name }) => name)} add={(name) => replace(name, {})} />
-      )}
-      <SaveBar flag={flag} draft={draft} />
-    </>
-  );
+interface EnvironmentsTabProps {
+  readonly draft: FlagDraft;
+  /** Opens the targeting of an environment. */
+  readonly onOpen: (name: string) => void;
 }
 
-interface SettingsProps {
-  readonly flag: Flag;
-  readonly settings: EnvironmentSettings;
-  readonly disabled: boolean;
-  readonly set: (settings: EnvironmentSettings) => void;
-}
-
-function Settings({ flag, settings, disabled, set }: SettingsProps): ReactNode {
-  const { enabled, rolloutPercentage, ...values } = settings;
+export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactNode {
+  const { next, environments, isReadOnly } = draft;
+  const { list } = useSession().environments;
   return (
-    <div className="form">
-      <Field label={texts.environments.state}>
-        <select
-          disabled={disabled}
-          value={enabled === undefined ? "" : String(enabled)}
-          onChange={({ target }) =>
-            set({
-              ...values,
-              ...(rolloutPercentage !== undefined && { rolloutPercentage }),
-              ...(target.value !== "" && { enabled: target.value === "true" }),
-            })
-          }
-        >
-          <option value="">
-            {texts.environments.asFlag(flag.enabled ? texts.flags.on : texts.flags.off)}
-          </option>
-          <option value="true">{texts.flags.on}</option>
-          <option value="false">{texts.flags.off}</option>
-        </select>
-      </Field>
-      <Field label={texts.environments.rollout} hint={texts.environments.rolloutHint}>
-        <input
-          type="number"
-          min={0}
-          max={100}
-          disabled={disabled}
-          placeholder={
-            flag.rolloutPercentage === undefined ? texts.environments.noRollout : `${flag.rolloutPercentage}`
-          }
-          value={rolloutPercentage ?? ""}
-          onChange={({ target }) =>
-            set({
-              ...values,
-              ...(enabled !== undefined && { enabled }),
-              ...(target.value !== "" && {
-                rolloutPercentage: Math.min(100, Math.max(0, Math.round(target.valueAsNumber))),
-              }),
-            })
-          }
-        />
-      </Field>
-      {settings.defaultValue === undefined ? (
-        <button
-          type="button"
-          className="button button-quiet"
-          disabled={disabled}
-          onClick={() => set({ ...settings, defaultValue: flag.defaultValue ?? EMPTY_VALUES[flag.type] })}
-        >
-          <Plus aria-hidden size={15} /> {texts.environments.ownValue}
-        </button>
+    <Stack gap={16}>
+      {environments.length === 0 ? (
+        <Empty title={texts.environments.none} />
       ) : (
-        <Field label={texts.environments.value}>
-          <ValueInput
-            type={flag.type}
-            value={settings.defaultValue}
-            disabled={disabled}
-            onChange={(defaultValue) => set({ ...settings, defaultValue })}
-          />
-        </Field>
+        <>
+          <p className="soft">{texts.environments.what}</p>
+          <TableScroll label={texts.flag.tabs.environments}>
+            <table className="table">
+              <thead>
+                <tr>
+                  <td />
+                  {environments.map((name) => (
+                    <th key={name} scope="col">
+                      <Row>
+                        <button
+                          type="button"
+                          className="link-button name"
+                          aria-label={texts.environments.open(titleOf(name))}
+                          onClick={() => onOpen(name)}
+                        >
+                          {titleOf(name)}
+                        </button>
+                        {!isReadOnly && (
+                          <Menu
+                            label={texts.environments.actions(titleOf(name))}
+                            items={actionsOf(draft, name, onOpen)}
+                          />
+                        )}
+                      </Row>
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {ENVIRONMENT_FIELDS.map((field) => (
+                  <tr key={field}>
+                    <th scope="row">{texts.environments.fields[field]}</th>
+                    {environments.map((name) => (
+                      <Setting key={name} flag={next.flag} environment={name} field={field} />
+                    ))}
+                  </tr>
+                ))}
+                <tr>
+                  <th scope="row">{texts.environments.fields.rules}</th>
+                  {environments.map((name) => (
+                    <td key={name}>{rulesText(next.rules, name)}</td>
+                  ))}
+                </tr>
+              </tbody>
+            </table>
+          </TableScroll>
+        </>
       )}
-    </div>
+      {!isReadOnly && list === undefined && <NewEnvironment open={onOpen} />}
+    </Stack>
   );
 }
 
-function NewEnvironment({
-  taken,
-  add,
-}: {
-  taken: readonly string[];
-  add: (name: string) => void;
-}): ReactNode {
-  const { environments } = useSession();
-  const [name, setName] = useState("");
-  const offered = [environments.default, ...(environments.claimable ?? []), "production", "staging"].filter(
-    (one): one is string => one !== undefined && !taken.includes(one),
+interface SettingProps {
+  readonly flag: Flag;
+  readonly environment: string;
+  readonly field: EnvironmentField;
+}
+
+function Setting({ flag, environment, field }: SettingProps): ReactNode {
+  const { value, isOwn } = settingOf(flag, environment, field);
+  const text =
+    field === "enabled"
+      ? value === true
+        ? texts.flags.on
+        : texts.flags.off
+      : value === undefined
+        ? texts.environments.noRollout
+        : field === "rolloutPercentage"
+          ? `${valueText(value)}%`
+          : valueText(value).slice(0, 40);
+  return <td className={isOwn ? "name" : "muted"}>{text}</td>;
+}
+
+function rulesText(rules: readonly Rule[], name: string): string {
+  return texts.environments.rulesOf(
+    rules.filter((rule) => rule.enabled && countsIn(rule, name)).length,
+    rules.length,
   );
+}
+
+function actionsOf(draft: FlagDraft, name: string, onOpen: (name: string) => void): MenuItem[] {
+  const targets = draft.environments.filter((one) => one !== name);
+  const hasOwn = ENVIRONMENT_FIELDS.some((field) => settingOf(draft.next.flag, name, field).isOwn);
+  return [
+    ...targets.map((target) => ({
+      label: texts.environments.promote(titleOf(target)),
+      icon: <ArrowUpRight aria-hidden size={15} />,
+      onSelect: () => {
+        promote(draft, name, target);
+        onOpen(target);
+      },
+    })),
+    ...(hasOwn
+      ? [
+          {
+            label: texts.environments.reset,
+            icon: <RotateCcw aria-hidden size={15} />,
+            onSelect: () => {
+              for (const field of ENVIRONMENT_FIELDS) draft.set(settingCell(name, field), undefined);
+            },
+          },
+        ]
+      : []),
+  ];
+}
+
+/** The target decides what the source decides: its settings, and the rules that count there. */
+function promote(draft: FlagDraft, source: string, target: string): void {
+  const { flag, rules } = draft.next;
+  for (const field of ENVIRONMENT_FIELDS) {
+    const { value } = settingOf(flag, source, field);
+    if (!isSame(value, settingOf(flag, target, field).value)) draft.set(settingCell(target, field), value);
+  }
+  for (const rule of rules) {
+    const isWanted = countsIn(rule, source);
+    if (isWanted === countsIn(rule, target)) continue;
+    const named = rule.environments ?? [];
+    const names = isWanted ? [...named, target] : named.filter((one) => one !== target);
+    if (names.length === 0) draft.deleteRule(rule.id);
+    else draft.set({ rule: rule.id, field: "environments" }, names);
+  }
+}
+
+function NewEnvironment({ open }: { readonly open: (name: string) => void }): ReactNode {
+  const [name, setName] = useState("");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (name.trim() === "" || taken.includes(name.trim())) return;
-    add(name.trim());
-    setName("");
+    if (name.trim() !== "") open(name.trim());
   };
   return (
-    <form className="inline-form" onSubmit={submit}>
-      <Field label={texts.environments.add}>
-        <input
-          list="known-environments"
-          maxLength={255}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-        />
-      </Field>
-      <datalist id="known-environments">
-        {[...new Set(offered)].map((one) => (
-          <option key={one} value={one} />
-        ))}
-      </datalist>
-      <button type="submit" className="button">
-        <Plus aria-hidden size={15} /> {texts.common.add}
-      </button>
+    <form onSubmit={submit}>
+      <Row align="end">
+        <Field label={texts.environments.add}>
+          <input maxLength={255} value={name} onChange={({ target }) => setName(target.value)} />
+        </Field>
+        <Button type="submit">
+          <Plus aria-hidden size={15} /> {texts.common.add}
+        </Button>
+      </Row>
     </form>
   );
 }

@@ -1,125 +1,240 @@
-/** One flag: its switch, and its parts in tabs. */
+/** One flag: its parts in tabs, the environment that they show, and one draft for all of them. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { ArrowLeft, Copy, Split } from "lucide-react";
+import { Copy } from "lucide-react";
 import { Tabs } from "radix-ui";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { FlagActivity } from "../activity/flag-activity.tsx";
-import { flagQuery } from "../api/queries.ts";
+import { flagQuery, overridesQuery, rulesQuery } from "../api/queries.ts";
 import { isStatus } from "../api/request.ts";
-import type { Flag } from "../api/types.ts";
-import { TypeIcon } from "../flags/flag-row.tsx";
+import { useLastEntries } from "../flags/last-actors.ts";
+import { ActorMark, ActorName } from "../history/actor.tsx";
 import { FlagHistory } from "../history/flag-history.tsx";
-import { useMay } from "../shell/session.tsx";
+import { useMay, useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Empty, Failure, Loading } from "../ui/states.tsx";
+import { buttonClass } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Page, Row, Stack } from "../ui/layout.tsx";
+import { Empty, Failure, LoadingPage } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { showToast } from "../ui/toasts.tsx";
+import type { Stored } from "./draft/cells.ts";
+import { planOf } from "./draft/changes.ts";
+import { DraftBar, whereOf } from "./draft-bar.tsx";
+import { EnvironmentChoice } from "./environment-choice.tsx";
+import { ALL_ENVIRONMENTS, knownEnvironments, settingCell } from "./environments.ts";
 import { EnvironmentsTab } from "./environments-tab.tsx";
-import { FlagSwitch } from "./flag-switch.tsx";
+import { FlagSwitchDialogs } from "./flag-switch.tsx";
+import { ImpactAside } from "./impact-aside.tsx";
 import { OverridesTab } from "./overrides-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
 import { TargetingTab } from "./targeting-tab.tsx";
+import { useFlagDraft } from "./use-draft.ts";
+import { useDraftCount } from "./use-draft-count.ts";
+import { useFlagKeys } from "./use-flag-keys.ts";
+import { saveWithoutPlan, useSave, useUndo } from "./use-save.ts";
 
 const route = getRouteApi("/flag/$key");
 
 export function FlagScreen(): ReactNode {
   const { key } = route.useParams();
   const { data: flag, error, isPending, refetch } = useQuery(flagQuery(key));
-  if (isPending) return <Loading />;
+  const rules = useQuery(rulesQuery(key));
   // Another person may delete the flag while it is shown.
-  if (flag === undefined || isStatus(error, 404)) {
-    if (!isStatus(error, 404)) return <Failure error={error} retry={() => void refetch()} />;
+  if (isStatus(error, 404)) {
     return (
       <Empty title={texts.flag.missing(key)}>
-        <Link to="/" className="button">
+        <Link to="/" className={buttonClass()}>
           {texts.errors.toFlags}
         </Link>
       </Empty>
     );
   }
-  return <FlagView flag={flag} />;
+  if (isPending || (rules.isPending && flag !== undefined)) return <LoadingPage />;
+  if (flag === undefined || rules.data === undefined) {
+    const retry = (): void => void Promise.all([refetch(), rules.refetch()]);
+    return <Failure error={error ?? rules.error} retry={retry} />;
+  }
+  return <FlagView key={flag.id} stored={{ flag, rules: rules.data }} />;
 }
 
-function FlagView({ flag }: { flag: Flag }): ReactNode {
+function useEnvironment({ flag, rules }: Stored): readonly [string | undefined, readonly string[]] {
+  const { environment: named } = route.useSearch();
+  const { environments } = useSession();
+  const known = knownEnvironments(environments, flag, rules);
+  const isOther = named !== undefined && named !== ALL_ENVIRONMENTS && !known.includes(named);
+  // Without a declaration, an address may name an environment that has no settings yet.
+  const all = isOther && environments.list === undefined ? [...known, named] : known;
+  if (named === ALL_ENVIRONMENTS) return [undefined, all];
+  return [named !== undefined && all.includes(named) ? named : (environments.default ?? all[0]), all];
+}
+
+function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
+  const { flag } = stored;
   const { tab = "targeting" } = route.useSearch();
   const navigate = route.useNavigate();
   const may = useMay();
-  const heading = useRef<HTMLHeadingElement>(null);
+  const [environment, environments] = useEnvironment(stored);
+  const draft = useFlagDraft(stored, environment, environments);
+  const counted = useDraftCount(draft, tab === "targeting");
+  const save = useSave(flag.id, () => saveWithoutPlan(planOf(draft.draft, stored)));
+  const undo = useUndo(flag.id);
+  const { data: overrides } = useQuery(overridesQuery({ flagId: flag.id }));
+  const [asked, setAsked] = useState(0);
+  const [isSwitching, setSwitching] = useState(false);
+  const [areFiguresOpen, setFiguresOpen] = useState(false);
+  const isUnsaved = draft.changes.length > 0;
   useEffect(() => {
-    document.title = `${flag.name} · ${texts.product}`;
+    document.title = `${draft.next.flag.name} · ${texts.product}`;
     return () => {
       document.title = texts.product;
     };
-  }, [flag.name]);
-  const tabs: [string, string, ReactNode][] = [
-    ["targeting", texts.flag.tabs.targeting, <TargetingTab key={flag.id} flag={flag} />],
-    ["environments", texts.flag.tabs.environments, <EnvironmentsTab key={flag.id} flag={flag} />],
-    ["overrides", texts.flag.tabs.overrides, <OverridesTab key={flag.id} flag={flag} />],
-    ["activity", texts.flag.tabs.activity, <FlagActivity key={flag.id} flag={flag} />],
+  }, [draft.next.flag.name]);
+  const goTo = (search: { tab?: string; environment?: string }): void =>
+    void navigate({ search: (before) => ({ ...before, ...search }), replace: true });
+  const show = (): void => {
+    goTo({ tab: draft.problems[0]?.what === "name" ? "settings" : "targeting" });
+    setAsked(asked + 1);
+  };
+  const submit = (): void => {
+    if (!isUnsaved || draft.conflicts.length > 0 || draft.isReadOnly) return;
+    if (draft.problems.length > 0) return show();
+    const where = whereOf(draft);
+    save.mutate(
+      { input: counted.input, count: counted.count },
+      {
+        onSuccess: (result) => {
+          if (result.kind === "recounted") return;
+          setAsked(0);
+          draft.discard({
+            where,
+            moved: result.moved,
+            ...(result.changeId && { changeId: result.changeId }),
+          });
+        },
+      },
+    );
+  };
+  useFlagKeys({
+    onSave: submit,
+    onUndo: undo.done?.changeId === undefined ? undefined : () => undo.undo.mutate(undo.done?.changeId ?? ""),
+    onEnvironment: (step) => {
+      const names = [...environments, ALL_ENVIRONMENTS];
+      const place = names.indexOf(environment ?? ALL_ENVIRONMENTS) + step;
+      goTo({ environment: names.at(place % names.length) ?? ALL_ENVIRONMENTS });
+    },
+  });
+  const tabs: readonly (readonly [string, ReactNode, ReactNode])[] = [
+    [
+      "targeting",
+      texts.flag.tabs.targeting,
+      <TargetingTab
+        key="targeting"
+        draft={draft}
+        counted={counted}
+        asked={asked}
+        onSwitch={() => setSwitching(true)}
+      />,
+    ],
+    [
+      "environments",
+      texts.flag.tabs.environments,
+      <EnvironmentsTab
+        key="environments"
+        draft={draft}
+        onOpen={(name) => goTo({ tab: "targeting", environment: name })}
+      />,
+    ],
+    [
+      "overrides",
+      <>
+        {texts.flag.tabs.overrides} <span className="muted">{overrides?.length || ""}</span>
+      </>,
+      <OverridesTab key="overrides" flag={flag} />,
+    ],
+    ["activity", texts.flag.tabs.activity, <FlagActivity key="activity" flag={flag} />],
     ...(may("audit")
-      ? [
-          ["history", texts.flag.tabs.history, <FlagHistory key={flag.id} flag={flag} />] as [
-            string,
-            string,
-            ReactNode,
-          ],
-        ]
+      ? [["history", texts.flag.tabs.history, <FlagHistory key="history" flag={flag} />] as const]
       : []),
-    ["settings", texts.flag.tabs.settings, <SettingsTab key={flag.id} flag={flag} />],
+    ["settings", texts.flag.tabs.settings, <SettingsTab key="settings" draft={draft} />],
   ];
   return (
-    <>
-      <Link to="/" className="back">
-        <ArrowLeft aria-hidden size={15} /> {texts.flags.title}
-      </Link>
-      <header className="screen-header flag-header">
-        <div className="flag-title">
-          <h1 ref={heading}>{flag.name}</h1>
-          <p className="flag-key">
-            <TypeIcon type={flag.type} />
-            <code>{flag.key}</code>
-            <CopyButton text={flag.key} />
-            <span className="muted">
-              {texts.flag.changed} <Time at={flag.updatedAt} />
-            </span>
-          </p>
-          {flag.description !== undefined && <p className="flag-description">{flag.description}</p>}
-        </div>
-        <div className="flag-state">
-          <Link to="/explain" search={{ flag: flag.key }} className="button">
-            <Split aria-hidden size={16} /> {texts.nav.explain}
-          </Link>
-          <div className={flag.enabled ? "state-box state-on" : "state-box"}>
-            <span>{flag.enabled ? texts.flags.on : texts.flags.off}</span>
-            <FlagSwitch flag={flag} />
-          </div>
-        </div>
-      </header>
-      <Tabs.Root
-        value={tab}
-        onValueChange={(next) =>
-          void navigate({ search: next === "targeting" ? {} : { tab: next }, replace: true })
-        }
-      >
-        <Tabs.List className="tabs" aria-label={texts.flag.parts}>
-          {tabs.map(([name, label]) => (
-            <Tabs.Trigger key={name} value={name} className="tab">
-              {label}
-            </Tabs.Trigger>
+    <Page
+      path={
+        <Row gap={4} className="caption muted wide-only">
+          <Link to="/">{texts.flags.title}</Link> / <span className="soft">{flag.name}</span>
+        </Row>
+      }
+      title={<Title stored={stored} />}
+      actions={
+        <EnvironmentChoice
+          flag={draft.next.flag}
+          environments={environments}
+          environment={environment}
+          onChange={(name) => goTo({ environment: name })}
+        />
+      }
+    >
+      <Tabs.Root value={tab} onValueChange={(next) => goTo({ tab: next })}>
+        <Stack gap={24}>
+          <Tabs.List className="tabs" aria-label={texts.flag.parts}>
+            {tabs.map(([name, label]) => (
+              <Tabs.Trigger key={name} value={name} className="tab">
+                {label}
+              </Tabs.Trigger>
+            ))}
+          </Tabs.List>
+          {tabs.map(([name, , content]) => (
+            <Tabs.Content key={name} value={name} className="tab-content">
+              {content}
+            </Tabs.Content>
           ))}
-        </Tabs.List>
-        {tabs.map(([name, , content]) => (
-          <Tabs.Content key={name} value={name} className="tab-content">
-            {content}
-          </Tabs.Content>
-        ))}
+        </Stack>
       </Tabs.Root>
+      <DraftBar
+        draft={draft}
+        counted={counted}
+        save={save}
+        undo={undo}
+        onSave={submit}
+        onShow={show}
+        onFigures={() => setFiguresOpen(true)}
+      />
+      <FlagSwitchDialogs
+        flag={isSwitching ? flag : undefined}
+        environment={environment}
+        onDraft={isUnsaved ? (enabled) => draft.set(settingCell(environment, "enabled"), enabled) : undefined}
+        onClose={() => setSwitching(false)}
+      />
+      <Dialog open={areFiguresOpen} onClose={() => setFiguresOpen(false)} title={texts.draft.people}>
+        <ImpactAside draft={draft} count={counted.count} whenOn={counted.whenOn} />
+      </Dialog>
+    </Page>
+  );
+}
+
+function Title({ stored: { flag } }: { readonly stored: Stored }): ReactNode {
+  const entry = useLastEntries().get(flag.id);
+  return (
+    <>
+      <Row wrap>
+        <h1>{flag.name}</h1>
+        <CopyButton text={flag.key} />
+      </Row>
+      {flag.description !== undefined && <p className="soft wrap-anywhere">{flag.description}</p>}
+      <Row gap={4} wrap className="caption muted">
+        {entry && (
+          <>
+            <ActorMark entry={entry} /> <ActorName entry={entry} /> ·
+          </>
+        )}
+        {texts.flag.changed} <Time at={entry?.at ?? flag.updatedAt} />
+      </Row>
     </>
   );
 }
 
-function CopyButton({ text }: { text: string }): ReactNode {
+function CopyButton({ text }: { readonly text: string }): ReactNode {
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text);
     showToast({ tone: "done", text: texts.common.copied });
@@ -127,11 +242,11 @@ function CopyButton({ text }: { text: string }): ReactNode {
   return (
     <button
       type="button"
-      className="icon-button"
-      aria-label={texts.flag.copyKey}
+      className={`${buttonClass("quiet", true)} code`}
+      aria-label={`${texts.flag.copyKey}: ${text}`}
       onClick={() => void copy().catch(() => showToast({ tone: "problem", text: texts.common.notCopied }))}
     >
-      <Copy aria-hidden size={14} />
+      {text} <Copy aria-hidden size={13} />
     </button>
   );
 }

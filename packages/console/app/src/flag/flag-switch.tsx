@@ -1,74 +1,148 @@
-/** The switch of a flag. Pressing it shows whom the change concerns; the change is made after that. */
+/**
+ * The switch of a flag in an environment: a dialog shows whom it changes, and the next press makes the change at once.
+ * Turning off never waits, neither for the count nor for a draft.
+ */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { ADMIN } from "../api/queries.ts";
+import { isStatus, request } from "../api/request.ts";
 import type { Flag } from "../api/types.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog, DialogFooter } from "../ui/dialog.tsx";
+import { Stack } from "../ui/layout.tsx";
+import { FormError, messageOf } from "../ui/states.tsx";
 import { Switch } from "../ui/switch.tsx";
-import { ChangeDialog } from "./change-dialog.tsx";
-import { ConflictDialog } from "./conflict-dialog.tsx";
-import { reachesProduction } from "./environments.ts";
-import { type FlagChange, useUpdateFlag } from "./use-update-flag.ts";
+import { showToast } from "../ui/toasts.tsx";
+import { settingOf, settingPatch, titleOf } from "./environments.ts";
+import { Impact } from "./impact.tsx";
+import { planInput, useCount } from "./use-count.ts";
+import { doneQuery, revertChange, useRefresh, useSave } from "./use-save.ts";
 
-export function FlagSwitch({ flag }: { flag: Flag }): ReactNode {
-  const [isAsking, setAsking] = useState(false);
-  return (
-    <>
-      <FlagSwitchButton flag={flag} onPress={() => setAsking(true)} />
-      <FlagSwitchDialogs flag={isAsking ? flag : undefined} onClose={() => setAsking(false)} />
-    </>
-  );
+interface FlagSwitchButtonProps {
+  readonly flag: Flag;
+  /** Undefined: the flag's own switch. */
+  readonly environment?: string | undefined;
+  readonly onPress: (flag: Flag) => void;
 }
 
 /** Only the switch. A list has one `FlagSwitchDialogs` for all of its switches. */
-export function FlagSwitchButton({
-  flag,
-  onPress,
-}: {
-  flag: Flag;
-  onPress: (flag: Flag) => void;
-}): ReactNode {
+export function FlagSwitchButton({ flag, environment, onPress }: FlagSwitchButtonProps): ReactNode {
   const may = useMay();
   return (
     <Switch
-      checked={flag.enabled}
+      checked={settingOf(flag, environment, "enabled").value === true}
       disabled={!may("update")}
       onChange={() => onPress(flag)}
-      label={texts.flag.switchOf(flag.name)}
+      label={texts.targeting.switchOf(flag.name, environment && titleOf(environment))}
     />
   );
 }
 
-/** `flag`: the one whose switch was pressed. */
-export function FlagSwitchDialogs({
-  flag,
-  onClose,
-}: {
-  flag: Flag | undefined;
-  onClose: () => void;
-}): ReactNode {
-  const [conflict, setConflict] = useState<FlagChange>();
-  const update = useUpdateFlag(setConflict);
-  const turnOn = flag?.enabled === false;
+interface FlagSwitchDialogsProps {
+  /** The one whose switch was pressed. */
+  readonly flag: Flag | undefined;
+  readonly environment?: string | undefined;
+  /** Where a draft is open: the switch may become a part of it. */
+  readonly onDraft?: ((enabled: boolean) => void) | undefined;
+  readonly onClose: () => void;
+}
+
+export function FlagSwitchDialogs({ flag, ...rest }: FlagSwitchDialogsProps): ReactNode {
+  return flag && <SwitchDialog key={flag.id} flag={flag} {...rest} />;
+}
+
+function SwitchDialog(props: FlagSwitchDialogsProps & { readonly flag: Flag }): ReactNode {
+  const { flag, environment, onDraft, onClose } = props;
+  const client = useQueryClient();
+  const refresh = useRefresh();
+  // As it was when the dialog opened, so that its question stays the same.
+  const [turnOn] = useState(settingOf(flag, environment, "enabled").value !== true);
+  const where = environment && titleOf(environment);
+  const subject = `${flag.id} switch`;
+  const fields = settingPatch(environment, "enabled", turnOn);
+  const input = planInput([{ flagId: flag.id, fields }], environment === undefined ? [] : [environment]);
+  const count = useCount(subject, input);
+  const save = useSave(subject, () => turnOffNow());
+  const others = Object.entries(flag.environments ?? {}).flatMap(([name, { enabled }]) =>
+    enabled === undefined ? [] : [titleOf(name)],
+  );
+  const undone = (): void => showToast({ tone: "done", text: texts.flag.undone(flag.name) });
+  const undo = useMutation({
+    mutationFn: (change: { changeId: string } | { version: number }): Promise<unknown> =>
+      "changeId" in change
+        ? revertChange(change.changeId)
+        : request("PATCH", `${ADMIN}/flags/${flag.id}`, {
+            body: settingPatch(
+              environment,
+              "enabled",
+              settingOf(flag, environment, "enabled").isOwn || environment === undefined ? !turnOn : null,
+            ),
+            version: change.version,
+          }),
+    onSuccess: () => (undone(), refresh()),
+    onError: (error) => {
+      const text = isStatus(error, 409) ? texts.flag.undoRefused : messageOf(error);
+      showToast({ tone: "problem", text });
+    },
+  });
+  const finish = (change: Parameters<typeof undo.mutate>[0] | undefined): void => {
+    client.setQueryData(doneQuery(flag.id).queryKey, null);
+    showToast({
+      tone: "done",
+      text: turnOn ? texts.flag.turnedOn(flag.name) : texts.flag.turnedOff(flag.name),
+      ...(change && { action: { label: texts.common.undo, run: () => undo.mutate(change) } }),
+    });
+    onClose();
+  };
+  const turnOffNow = () => request("PATCH", `${ADMIN}/flags/${flag.id}`, { body: fields });
+  const off = useMutation({
+    mutationFn: turnOffNow,
+    onSuccess: ({ version }) => {
+      finish({ version });
+      return refresh();
+    },
+  });
+  const confirm = (): void => {
+    if (!turnOn) return off.mutate();
+    save.mutate(
+      { input, count },
+      {
+        onSuccess: (result) =>
+          result.kind === "saved" &&
+          finish(result.changeId === undefined ? undefined : { changeId: result.changeId }),
+      },
+    );
+  };
+  const title = turnOn ? texts.flag.turnOnTitle : texts.flag.turnOffTitle;
+  const action = turnOn ? texts.flag.turnOnIn(where) : texts.flag.turnOffIn(where);
+  const now = turnOn ? texts.flag.turnOnNow : texts.flag.turnOffNow;
   return (
-    <>
-      {flag && (
-        <ChangeDialog
-          flag={flag}
-          fields={{ enabled: turnOn }}
-          title={turnOn ? texts.flag.turnOnTitle(flag.name) : texts.flag.turnOffTitle(flag.name)}
-          confirm={turnOn ? texts.flag.turnOn : texts.flag.turnOff}
-          done={turnOn ? texts.flag.turnedOn(flag.name) : texts.flag.turnedOff(flag.name)}
-          isDangerous={!turnOn}
-          isProduction={reachesProduction(flag)}
-          onClose={onClose}
-          onConfirm={(change) => update.mutate(change)}
-        />
-      )}
-      <ConflictDialog
-        change={conflict}
-        onClose={() => setConflict(undefined)}
-        onRetry={(change) => update.mutate(change)}
-      />
-    </>
+    <Dialog open onClose={onClose} title={title(flag.name, where)}>
+      <Stack gap={12}>
+        {environment === undefined && others.length > 0 && (
+          <p className="soft">{texts.flag.ownSwitch(others)}</p>
+        )}
+        <Impact count={count} {...(turnOn && { otherwise: texts.impact.failedSave })} />
+        <FormError error={save.error ?? off.error} />
+      </Stack>
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        {onDraft && (
+          <Button
+            onClick={() => {
+              onDraft(turnOn);
+              onClose();
+            }}
+          >
+            {texts.flag.addToDraft}
+          </Button>
+        )}
+        <Button tone={turnOn ? "primary" : "danger"} busy={save.isPending || off.isPending} onClick={confirm}>
+          {onDraft ? now : action}
+        </Button>
+      </DialogFooter>
+    </Dialog>
   );
 }

@@ -1,96 +1,119 @@
-/** What a change does to the application's own users, as sentences and examples. */
-import { useQuery } from "@tanstack/react-query";
-import { CircleHelp, Users } from "lucide-react";
+/** Whom a change moves, for dialogs: as sentences and examples, or why that is not known. */
+import { CircleHelp } from "lucide-react";
 import type { ReactNode } from "react";
-import { ADMIN, REPORT_KEPT_MS } from "../api/queries.ts";
-import { request } from "../api/request.ts";
-import type { FeatureFlagPatch, FeatureFlagPlan, Flag, FlagImpact } from "../api/types.ts";
+import type { FeatureFlagPlan, FlagImpact } from "../api/types.ts";
 import { texts } from "../texts.ts";
+import { PersonChip } from "../ui/avatar.tsx";
+import { Arrow } from "../ui/diff.tsx";
+import { Row, Stack } from "../ui/layout.tsx";
 import { messageOf } from "../ui/states.tsx";
 import { Value } from "../ui/value.tsx";
+import { titleOf } from "./environments.ts";
+import type { Count } from "./use-count.ts";
 
 const SHOWN_MOVES = 5;
 const SHOWN_EXAMPLES = 5;
+const SHOWN_FLAGS = 8;
 
-/** Plans the change for as long as it is shown. A plan that failed does not forbid the change. */
-export function usePlan(flag: Flag, fields: FeatureFlagPatch | undefined) {
-  return useQuery({
-    queryKey: ["plan", flag.id, flag.version, fields],
-    queryFn: ({ signal }) =>
-      request("POST", `${ADMIN}/plans`, {
-        body: { changes: [{ flagId: flag.id, fields }] },
-        signal,
-      }),
-    enabled: fields !== undefined,
-    staleTime: REPORT_KEPT_MS,
-    gcTime: 60_000,
-    retry: false,
-  });
+interface ImpactProps {
+  readonly count: Count;
+  /** What can be done where people cannot be counted. */
+  readonly otherwise?: string;
 }
 
-export function Impact({ plan, error }: { plan: FeatureFlagPlan | undefined; error: unknown }): ReactNode {
-  if (error !== null && error !== undefined) {
+export function Impact({ count: { plan, error }, otherwise }: ImpactProps): ReactNode {
+  if (error !== null) {
     return (
-      <p className="notice notice-warning">
-        <CircleHelp aria-hidden size={18} /> {texts.impact.failed(messageOf(error))}
+      <p className="notice notice-warning" role="status">
+        <CircleHelp aria-hidden size={16} /> {texts.draft.failed(messageOf(error))} {otherwise}
       </p>
     );
   }
-  const [impact] = plan?.changes ?? [];
-  if (plan === undefined || impact === undefined) {
+  if (plan === undefined) {
     return (
-      <div className="impact" role="status">
+      <div role="status">
         <div className="skeleton" aria-hidden="true" />
-        <p className="muted">{texts.impact.loading}</p>
+        <p className="visually-hidden">{texts.draft.counting}</p>
       </div>
     );
   }
+  const moving = plan.changes.filter(({ moved, removed }) => moved > 0 || removed);
   return (
-    <div className="impact" role="status">
-      {impact.ignored && <p className="notice notice-warning">{texts.impact.ignored}</p>}
-      {impact.moved === 0 ? (
-        <p className="impact-none">
-          <Users aria-hidden size={18} /> {texts.impact.noChange(plan.users.total)}
-        </p>
-      ) : (
-        <Moves plan={plan} impact={impact} />
-      )}
-      {impact.unknown > 0 && <p className="muted">{texts.impact.unknown(impact.unknown)}</p>}
-      {plan.users.sampled && (
-        <p className="muted">{texts.impact.sampled(plan.users.evaluated, plan.users.total)}</p>
-      )}
+    <div role="status">
+      <Stack gap={12}>
+        {plan.id !== undefined && <p className="notice">{texts.draft.recounted}</p>}
+        {plan.changes.some(({ ignored }) => ignored) && (
+          <p className="notice notice-warning">{texts.impact.ignored}</p>
+        )}
+        {moving.length === 0 && <p className="soft">{texts.impact.noChange(plan.users.total)}</p>}
+        {moving.slice(0, SHOWN_FLAGS).map((impact) => (
+          <Stack gap={4} key={`${impact.flagId} ${impact.environment}`}>
+            {plan.changes.length > 1 && (
+              <p className="name">
+                {impact.flagKey}{" "}
+                {impact.environment && <span className="muted">{titleOf(impact.environment)}</span>}
+              </p>
+            )}
+            <Moves impact={impact} />
+          </Stack>
+        ))}
+        {moving.length > SHOWN_FLAGS && <p className="muted">{texts.impact.otherFlags(moving.length)}</p>}
+        <Doubts plan={plan} impacts={plan.changes} />
+        <Examples impacts={moving} />
+      </Stack>
     </div>
   );
 }
 
-function Moves({ plan, impact }: { plan: FeatureFlagPlan; impact: FlagImpact }): ReactNode {
-  const examples = impact.examples.filter(({ name, email }) => name !== undefined || email !== undefined);
+function Moves({ impact: { moves, removed } }: { readonly impact: FlagImpact }): ReactNode {
   return (
     <>
-      <ul className="moves">
-        {impact.moves.slice(0, SHOWN_MOVES).map(({ from, to, count }) => (
-          <li key={JSON.stringify([from, to])} className="move">
-            <strong>{texts.impact.people(count)}</strong> {texts.impact.goFrom(count)}{" "}
-            <Value value={from} length={28} /> {texts.impact.to} <Value value={to} length={28} />
-          </li>
-        ))}
-      </ul>
-      {impact.moves.length > SHOWN_MOVES && (
-        <p className="muted">{texts.impact.more(impact.moves.length - SHOWN_MOVES)}</p>
-      )}
-      {plan.onlineSource === "live" && <p>{texts.impact.online(impact.online)}</p>}
-      {examples.length > 0 && (
-        <details>
-          <summary>{texts.impact.examples}</summary>
-          <ul className="examples">
-            {examples.slice(0, SHOWN_EXAMPLES).map(({ userId, name, email }) => (
-              <li key={userId}>
-                {name} <span className="muted">{email}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      {removed && <p className="notice notice-warning">{texts.impact.removed}</p>}
+      {moves.slice(0, SHOWN_MOVES).map(({ from, to, count }) => (
+        <Row key={JSON.stringify([from, to])} wrap gap={4}>
+          <strong>{texts.impact.people(count)}</strong> {texts.impact.goFrom(count)} <Value value={from} />{" "}
+          <Arrow /> <Value value={to} />
+        </Row>
+      ))}
+      {moves.length > SHOWN_MOVES && <p className="muted">{texts.impact.more(moves.length - SHOWN_MOVES)}</p>}
     </>
+  );
+}
+
+interface DoubtsProps {
+  readonly plan: FeatureFlagPlan;
+  readonly impacts: readonly FlagImpact[];
+}
+
+/** What the count does not know. */
+export function Doubts({ plan: { users, onlineSource }, impacts }: DoubtsProps): ReactNode {
+  const most = (field: "unknown" | "online"): number =>
+    Math.max(0, ...impacts.map((impact) => impact[field]));
+  const unknown = most("unknown");
+  return (
+    <>
+      {onlineSource === "live" && impacts.some(({ moved }) => moved > 0) && (
+        <p className="caption muted">{texts.impact.online(most("online"))}</p>
+      )}
+      {unknown > 0 && <p className="caption muted">{texts.impact.unknown(unknown)}</p>}
+      {users.sampled && <p className="caption muted">{texts.impact.sampled(users.evaluated, users.total)}</p>}
+    </>
+  );
+}
+
+function Examples({ impacts }: { readonly impacts: readonly FlagImpact[] }): ReactNode {
+  const named = new Map(
+    impacts.flatMap(({ examples }) => examples).flatMap((one) => (one.name ? [[one.userId, one]] : [])),
+  );
+  if (named.size === 0) return null;
+  return (
+    <details>
+      <summary>{texts.impact.examples}</summary>
+      <Stack>
+        {[...named.values()].slice(0, SHOWN_EXAMPLES).map(({ userId, name = "", email }) => (
+          <PersonChip key={userId} name={name} note={email} />
+        ))}
+      </Stack>
+    </details>
   );
 }

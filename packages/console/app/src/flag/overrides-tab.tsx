@@ -1,5 +1,5 @@
 /** Values for single users, which come before rules and rollout. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Trash2, UserPlus } from "lucide-react";
 import { type FormEvent, type ReactNode, useState } from "react";
@@ -10,13 +10,17 @@ import { PersonName } from "../people/person-name.tsx";
 import { PersonPicker } from "../people/person-picker.tsx";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Dialog } from "../ui/dialog.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Dialog, DialogFooter } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
-import { Empty, Failure, FormError, Loading, messageOf } from "../ui/states.tsx";
+import { Empty, Failure, FormError, Loading } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { showToast } from "../ui/toasts.tsx";
 import { Value } from "../ui/value.tsx";
 import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
+import { Impact } from "./impact.tsx";
+import { planInput, useCount } from "./use-count.ts";
+import { useSave } from "./use-save.ts";
 
 export function OverridesTab({ flag }: { flag: Flag }): ReactNode {
   const { data, error, refetch } = useQuery(overridesQuery({ flagId: flag.id }));
@@ -51,7 +55,7 @@ export function OverridesTab({ flag }: { flag: Flag }): ReactNode {
 }
 
 function OverrideRow({ override, canRemove }: { override: Override; canRemove: boolean }): ReactNode {
-  const remove = useRemoveOverride();
+  const [isRemoving, setRemoving] = useState(false);
   return (
     <li className="list-row">
       <span className="list-main">
@@ -66,32 +70,50 @@ function OverrideRow({ override, canRemove }: { override: Override; canRemove: b
         {override.expiresAt !== undefined && <Time at={override.expiresAt} />}
       </span>
       {canRemove && (
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={texts.overrides.remove}
-          onClick={() => remove.mutate(override.id)}
-        >
+        <IconButton label={texts.overrides.remove} onClick={() => setRemoving(true)}>
           <Trash2 aria-hidden size={16} />
-        </button>
+        </IconButton>
       )}
+      {isRemoving && <RemoveOverride {...override} onClose={() => setRemoving(false)} />}
     </li>
   );
 }
 
-export function useRemoveOverride() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (id: string) => request("DELETE", `${ADMIN}/overrides/${id}`),
-    onSuccess: () => showToast({ tone: "done", text: texts.overrides.removed }),
-    onError: (error) => showToast({ tone: "problem", text: messageOf(error) }),
-    onSettled: () =>
-      Promise.all(
-        ["overrides", "person", "entries", "explain"].map((name) =>
-          client.invalidateQueries({ queryKey: [name] }),
-        ),
-      ),
-  });
+interface RemoveOverrideProps {
+  readonly id: string;
+  readonly flagId: string;
+  readonly onClose: () => void;
+}
+
+/** Asks, with what the person gets from then on. */
+export function RemoveOverride({ id, flagId, onClose }: RemoveOverrideProps): ReactNode {
+  const subject = `${id} override`;
+  const input = planInput([{ flagId, overrides: { delete: [id] } }], []);
+  const count = useCount(subject, input);
+  const save = useSave(subject, () => request("DELETE", `${ADMIN}/overrides/${id}`));
+  const remove = (): void =>
+    save.mutate(
+      { input, count },
+      {
+        onSuccess: ({ kind }) => {
+          if (kind === "recounted") return;
+          showToast({ tone: "done", text: texts.overrides.removed });
+          onClose();
+        },
+      },
+    );
+  return (
+    <Dialog open onClose={onClose} title={texts.overrides.removeTitle}>
+      <Impact count={count} />
+      <FormError error={save.error} />
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        <Button tone="danger" busy={save.isPending} onClick={remove}>
+          {texts.overrides.remove}
+        </Button>
+      </DialogFooter>
+    </Dialog>
+  );
 }
 
 interface OverrideFormProps {
@@ -105,37 +127,38 @@ const DAYS = [0, 1, 7, 30];
 const DAY_MS = 86_400_000;
 
 export function OverrideForm({ flag, person: given, value: initial, onClose }: OverrideFormProps): ReactNode {
-  const client = useQueryClient();
   const [person, setPerson] = useState(given);
   const [value, setValue] = useState<JsonValue>(
     initial ?? (flag.type === "boolean" ? true : EMPTY_VALUES[flag.type]),
   );
   const [reason, setReason] = useState("");
   const [days, setDays] = useState(7);
-  const create = useMutation({
-    mutationFn: (userId: string) =>
-      request("POST", `${ADMIN}/overrides`, {
-        body: {
-          flagId: flag.id,
-          userId,
-          value,
-          ...(reason.trim() !== "" && { reason: reason.trim() }),
-          ...(days > 0 && { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() }),
-        },
-      }),
-    onSuccess: async () => {
-      await Promise.all(
-        ["overrides", "person", "entries", "explain"].map((name) =>
-          client.invalidateQueries({ queryKey: [name] }),
-        ),
-      );
-      showToast({ tone: "done", text: texts.overrides.added });
-      onClose();
-    },
-  });
+  const [now] = useState(Date.now);
+  const override = {
+    userId: person?.id ?? "",
+    value,
+    ...(reason.trim() !== "" && { reason: reason.trim() }),
+    ...(days > 0 && { expiresAt: new Date(now + days * DAY_MS).toISOString() }),
+  };
+  const subject = `${flag.id} override`;
+  const input = planInput([{ flagId: flag.id, overrides: { create: [override] } }], []);
+  const count = useCount(subject, person && input);
+  const save = useSave(subject, () =>
+    request("POST", `${ADMIN}/overrides`, { body: { flagId: flag.id, ...override } }),
+  );
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (person !== undefined) create.mutate(person.id);
+    if (person === undefined) return;
+    save.mutate(
+      { input, count },
+      {
+        onSuccess: ({ kind }) => {
+          if (kind === "recounted") return;
+          showToast({ tone: "done", text: texts.overrides.added });
+          onClose();
+        },
+      },
+    );
   };
   return (
     <form className="form" onSubmit={submit}>
@@ -155,19 +178,14 @@ export function OverrideForm({ flag, person: given, value: initial, onClose }: O
       <Field label={texts.overrides.reason}>
         <input value={reason} maxLength={255} onChange={({ target }) => setReason(target.value)} />
       </Field>
-      <FormError error={create.error} />
-      <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          {texts.common.cancel}
-        </button>
-        <button
-          type="submit"
-          className="button button-primary"
-          disabled={person === undefined || create.isPending}
-        >
+      {person !== undefined && <Impact count={count} />}
+      <FormError error={save.error} />
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        <Button type="submit" tone="primary" disabled={person === undefined} busy={save.isPending}>
           {texts.overrides.add}
-        </button>
-      </footer>
+        </Button>
+      </DialogFooter>
     </form>
   );
 }

@@ -12,16 +12,14 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { FormError } from "../ui/states.tsx";
 import { showToast } from "../ui/toasts.tsx";
-import { SaveBar } from "./save-bar.tsx";
-import { useDraft } from "./use-draft.ts";
+import type { FlagDraft } from "./use-draft.ts";
 
 const BUCKETS = ["userId", "organizationId", "anonymousId"] as const;
 
-export function SettingsTab({ flag }: { flag: Flag }): ReactNode {
-  const draft = useDraft(flag);
+export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode {
   const may = useMay();
-  const { next, set } = draft;
-  const disabled = !may("update");
+  const { stored, isReadOnly: disabled, set } = draft;
+  const next = draft.next.flag;
   return (
     <>
       <section className="card form">
@@ -30,7 +28,7 @@ export function SettingsTab({ flag }: { flag: Flag }): ReactNode {
             value={next.name}
             maxLength={255}
             disabled={disabled}
-            onChange={({ target }) => set({ name: target.value })}
+            onChange={({ target }) => set({ field: "name" }, target.value)}
           />
         </Field>
         <Field label={texts.flag.description}>
@@ -38,14 +36,16 @@ export function SettingsTab({ flag }: { flag: Flag }): ReactNode {
             rows={3}
             value={next.description ?? ""}
             disabled={disabled}
-            onChange={({ target }) => set({ description: target.value === "" ? null : target.value })}
+            onChange={({ target }) =>
+              set({ field: "description" }, target.value === "" ? undefined : target.value)
+            }
           />
         </Field>
         <Field label={texts.flag.visibility} hint={texts.flag.visibilityHint}>
           <select
             value={next.visibility}
             disabled={disabled}
-            onChange={({ target }) => set({ visibility: target.value === "server" ? "server" : "public" })}
+            onChange={({ target }) => set({ field: "visibility" }, target.value)}
           >
             <option value="public">{texts.flag.public}</option>
             <option value="server">{texts.flag.serverOnly}</option>
@@ -55,7 +55,7 @@ export function SettingsTab({ flag }: { flag: Flag }): ReactNode {
           <select
             value={next.bucketBy ?? "userId"}
             disabled={disabled}
-            onChange={({ target }) => set({ bucketBy: target.value as (typeof BUCKETS)[number] })}
+            onChange={({ target }) => set({ field: "bucketBy" }, target.value)}
           >
             {[...new Set([...BUCKETS, next.bucketBy ?? "userId"])].map((one) => (
               <option key={one} value={one}>
@@ -65,8 +65,7 @@ export function SettingsTab({ flag }: { flag: Flag }): ReactNode {
           </select>
         </Field>
       </section>
-      {may("delete") && <Deletion flag={flag} />}
-      <SaveBar flag={flag} draft={draft} />
+      {may("delete") && <Deletion flag={stored.flag} />}
     </>
   );
 }

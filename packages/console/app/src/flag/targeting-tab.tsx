@@ -1,81 +1,151 @@
-/** Who gets which value, in the order in which the server decides: off, overrides, rules, rollout, default. */
-import type { ReactNode } from "react";
-import type { Flag } from "../api/types.ts";
-import { RulesSection } from "../rules/rules-section.tsx";
-import { useMay } from "../shell/session.tsx";
+/** Who gets which value, in the order in which the server decides: switch, rules, everyone else. Beside it: whom a draft moves. */
+import {
+  closestCenter,
+  DndContext,
+  type DragEndEvent,
+  KeyboardSensor,
+  PointerSensor,
+  useSensor,
+  useSensors,
+} from "@dnd-kit/core";
+import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
+import { useQuery } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { segmentsQuery } from "../api/queries.ts";
+import type { Person, Rule } from "../api/types.ts";
+import { findUnreached } from "../rules/reachability.ts";
+import { RuleStep } from "../rules/rule-step.tsx";
 import { texts } from "../texts.ts";
-import { Field } from "../ui/field.tsx";
-import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
-import { RolloutEditor } from "./rollout-editor.tsx";
-import { SaveBar } from "./save-bar.tsx";
-import { useDraft } from "./use-draft.ts";
-import { VariantsEditor } from "./variants-editor.tsx";
+import { Button } from "../ui/button.tsx";
+import { Path, PathNode, PathStep, Split, Stack } from "../ui/layout.tsx";
+import { EMPTY_VALUES } from "../ui/value-input.tsx";
+import { countsIn, settingCell, settingOf } from "./environments.ts";
+import { EveryoneElse } from "./everyone-else.tsx";
+import { ImpactAside } from "./impact-aside.tsx";
+import { SeeAs } from "./see-as.tsx";
+import { useSeen } from "./seen.ts";
+import { SwitchStep } from "./switch-step.tsx";
+import type { FlagDraft } from "./use-draft.ts";
+import { type DraftCount, impactIn } from "./use-draft-count.ts";
 
-export function TargetingTab({ flag }: { flag: Flag }): ReactNode {
-  const draft = useDraft(flag);
-  const may = useMay();
-  const { next, set } = draft;
-  const isReadOnly = !may("update");
-  const hasVariants = (next.variants?.length ?? 0) > 0;
-  return (
-    <div className="steps">
-      <Step number={1} title={texts.targeting.off} hint={texts.targeting.offHint}>
-        <Field label={texts.targeting.offValue}>
-          <ValueInput
-            type={flag.type}
-            value={next.offValue ?? next.defaultValue ?? EMPTY_VALUES[flag.type]}
-            onChange={(offValue) => set({ offValue })}
-            disabled={isReadOnly}
-          />
-        </Field>
-        {next.offValue === undefined && <p className="hint">{texts.targeting.offIsDefault}</p>}
-      </Step>
-      <Step number={2} title={texts.targeting.rules} hint={texts.targeting.rulesHint}>
-        <RulesSection flag={flag} />
-      </Step>
-      <Step number={3} title={texts.targeting.rest} hint={texts.targeting.restHint}>
-        <RolloutEditor flag={next} set={set} disabled={isReadOnly} />
-        <VariantsEditor flag={next} set={set} disabled={isReadOnly} />
-        {(!hasVariants || next.rolloutPercentage !== undefined) && (
-          <Field
-            label={
-              next.rolloutPercentage === undefined
-                ? texts.targeting.everyoneGets
-                : texts.targeting.outsideGets
-            }
-          >
-            <ValueInput
-              type={flag.type}
-              value={next.defaultValue ?? EMPTY_VALUES[flag.type]}
-              onChange={(defaultValue) => set({ defaultValue })}
-              disabled={isReadOnly}
-            />
-          </Field>
-        )}
-      </Step>
-      <SaveBar flag={flag} draft={draft} />
-    </div>
+interface TargetingTabProps {
+  readonly draft: FlagDraft;
+  readonly counted: DraftCount;
+  /** Grows with each press that asks for what is missing. */
+  readonly asked: number;
+  readonly onSwitch: () => void;
+}
+
+export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabProps): ReactNode {
+  const { data: segments = [] } = useQuery(segmentsQuery());
+  const [open, setOpen] = useState<string>();
+  const [announcement, announce] = useState("");
+  const [person, setPerson] = useState<Person>();
+  const box = useRef<HTMLDivElement>(null);
+  const { next, stored, environment, isReadOnly, problems } = draft;
+  const { flag, rules } = next;
+  const seen = useSeen(flag.key, person, environment);
+  const { plan } = counted.count;
+  const impact = plan && impactIn(plan, flag.id, environment);
+  const peopleOf = (index: number): number | undefined => impact?.rules[index]?.after;
+  const kept = rules.filter(({ id }) => !draft.draft.deleted.has(id));
+  const unreached = findUnreached(kept.filter((rule) => countsIn(rule, environment)));
+  const numberOf = (id: string): number => rules.findIndex((rule) => rule.id === id) + 1;
+  const wrong = problems.find(({ rule }) => rule !== undefined)?.rule;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a press asks
+  useEffect(() => {
+    if (asked > 0 && wrong !== undefined) setOpen(wrong);
+    if (asked > 0) setTimeout(() => box.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+  }, [asked]);
+  const move = (rule: Rule, to: number): void => {
+    if (to < 0 || to >= rules.length) return;
+    draft.moveRule(rule.id, to);
+    announce(texts.rules.moved(rule.name ?? texts.rules.rule, to + 1, rules.length));
+  };
+  const drop = ({ active, over }: DragEndEvent): void => {
+    const rule = rules.find(({ id }) => id === active.id);
+    if (over !== null && active.id !== over.id && rule) move(rule, numberOf(String(over.id)) - 1);
+  };
+  const add = (): void => {
+    const value = flag.type === "boolean" ? true : EMPTY_VALUES[flag.type];
+    const isShared = environment === undefined || draft.environments.length < 2;
+    draft.addRule({ value, ...(!isShared && { environments: [environment] }) });
+    setOpen(`new-${draft.draft.count + 1}`);
+    // A new flag that is off would reach everyone when it is turned on.
+    const rollout = settingOf(flag, environment, "rolloutPercentage").value;
+    const isOff = settingOf(flag, environment, "enabled").value !== true;
+    if (flag.type === "boolean" && rules.length === 0 && isOff && rollout === 100) {
+      draft.set(settingCell(environment, "rolloutPercentage"), 0);
+      announce(texts.targeting.firstRule);
+    }
+  };
+  const sensors = useSensors(
+    useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
+    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   );
-}
-
-interface StepProps {
-  readonly number: number;
-  readonly title: string;
-  readonly hint: string;
-  readonly children: ReactNode;
-}
-
-function Step({ number, title, hint, children }: StepProps): ReactNode {
   return (
-    <section className="step">
-      <span className="step-number" aria-hidden="true">
-        {number}
-      </span>
-      <div className="step-card">
-        <h2>{title}</h2>
-        <p className="muted">{hint}</p>
-        {children}
+    <Split
+      aside={
+        <Stack gap={24}>
+          <ImpactAside draft={draft} count={counted.count} whenOn={counted.whenOn} />
+          <SeeAs draft={draft} seen={seen} plan={plan} onChange={setPerson} />
+        </Stack>
+      }
+    >
+      <div ref={box}>
+        <DndContext
+          sensors={sensors}
+          collisionDetection={closestCenter}
+          onDragEnd={drop}
+          accessibility={{ screenReaderInstructions: { draggable: texts.rules.dragHelp } }}
+        >
+          <SortableContext items={rules.map(({ id }) => id)} strategy={verticalListSortingStrategy}>
+            <Path label={texts.targeting.path}>
+              <SwitchStep draft={draft} seen={seen} onPress={onSwitch} />
+              {rules.map((rule, place) => {
+                const taker = unreached.get(rule.id);
+                return (
+                  <RuleStep
+                    key={rule.id}
+                    draft={draft}
+                    rule={rule}
+                    place={place}
+                    segments={segments}
+                    people={peopleOf(kept.indexOf(rule))}
+                    isOpen={open === rule.id}
+                    isChecked={asked > 0}
+                    deadBecause={taker === undefined ? undefined : texts.rules.dead(numberOf(taker))}
+                    seen={seen}
+                    onOpen={(isOpen) => setOpen(isOpen ? rule.id : undefined)}
+                    onMove={(to) => move(rule, to)}
+                  />
+                );
+              })}
+              {!isReadOnly && (
+                <PathStep
+                  node={
+                    <PathNode>
+                      <Plus size={13} />
+                    </PathNode>
+                  }
+                >
+                  <Button tone="quiet" small onClick={add}>
+                    {texts.rules.add}
+                  </Button>
+                </PathStep>
+              )}
+              <EveryoneElse draft={draft} people={peopleOf(kept.length)} seen={seen} />
+            </Path>
+          </SortableContext>
+        </DndContext>
+        <p className="visually-hidden" role="status">
+          {announcement}
+        </p>
+        {stored.rules.length === 0 && rules.length > 0 && announcement === texts.targeting.firstRule && (
+          <p className="caption muted">{texts.targeting.firstRule}</p>
+        )}
       </div>
-    </section>
+    </Split>
   );
 }

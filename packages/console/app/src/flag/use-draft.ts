@@ -1,45 +1,131 @@
-/** Changes of a flag that are not saved yet. They stay when the flag is read again, and vanish when they are saved. */
-import { useRef, useState } from "react";
-import type { FeatureFlagPatch, Flag } from "../api/types.ts";
-import { patched } from "./patch.ts";
+/** The draft of a flag, for all of its tabs. It lives as long as the page, beside the answers of the server. */
+import { queryOptions, skipToken, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import type { JsonValue } from "../api/types.ts";
+import { useMay } from "../shell/session.tsx";
+import { type Cell, keyOfCell, type Stored } from "./draft/cells.ts";
+import { type Change, changesOf, environmentsOfChange } from "./draft/changes.ts";
+import {
+  addRule,
+  applied,
+  type Conflict,
+  conflictsOf,
+  type Draft,
+  deleteRule,
+  EMPTY_DRAFT,
+  edit,
+  isEmpty,
+  keepMine,
+  moveRule,
+  type RuleContent,
+  restoreRule,
+  takeTheirs,
+} from "./draft/draft.ts";
+import { type Problem, problemsOf } from "./draft/problems.ts";
+import { type Done, doneQuery, savingKey } from "./use-save.ts";
 
-export interface Draft {
-  /** The flag as it would be. */
-  readonly next: Flag;
-  /** Only what differs from the stored flag; undefined when nothing does. */
-  readonly fields: FeatureFlagPatch | undefined;
-  /** The flag at the first change, if another person has changed one of the same fields since. */
-  readonly outdated: Flag | undefined;
-  readonly set: (fields: FeatureFlagPatch) => void;
-  /** Removes these changes; without them, all. What was typed since stays. */
-  readonly discard: (fields?: FeatureFlagPatch) => void;
+const DRAFTS = "draft";
+
+const draftQuery = (flagId: string) =>
+  queryOptions<Draft>({
+    queryKey: [DRAFTS, flagId],
+    queryFn: skipToken,
+    initialData: EMPTY_DRAFT,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+  });
+
+/** For a list, which marks the flags with a draft. */
+export function useHasDraft(flagId: string): boolean {
+  const { data: draft = EMPTY_DRAFT } = useQuery(draftQuery(flagId));
+  return !isEmpty(draft);
 }
 
-export function useDraft(flag: Flag): Draft {
-  const [drafted, setDrafted] = useState<FeatureFlagPatch>({});
-  const base = useRef<Flag>(undefined);
-  const next = patched(flag, drafted);
-  const changed = Object.entries(drafted).filter(([name]) => !isSame(flag, next, name));
-  const from = base.current;
-  const isOutdated = from !== undefined && changed.some(([name]) => !isSame(from, flag, name));
+export interface FlagDraft {
+  readonly stored: Stored;
+  readonly draft: Draft;
+  /** As it would be. */
+  readonly next: Stored;
+  readonly changes: readonly Change[];
+  readonly conflicts: readonly Conflict[];
+  readonly problems: readonly Problem[];
+  /** All that the console knows of. */
+  readonly environments: readonly string[];
+  /** Those in which the draft can move people. */
+  readonly touched: readonly string[];
+  /** The one that is shown. Undefined: all. */
+  readonly environment: string | undefined;
+  readonly isReadOnly: boolean;
+  readonly set: (cell: Cell, value: JsonValue | undefined) => void;
+  readonly isEdited: (cell: Cell) => boolean;
+  readonly addRule: (content: RuleContent) => void;
+  readonly deleteRule: (id: string) => void;
+  readonly restoreRule: (id: string) => void;
+  readonly moveRule: (id: string, place: number) => void;
+  readonly choose: (conflict: Conflict, isMine: boolean) => void;
+  /** Replaces the draft by an empty one. What `done` says stays until the next edit. */
+  readonly discard: (done?: Done) => void;
+}
+
+export function useFlagDraft(
+  stored: Stored,
+  environment: string | undefined,
+  environments: readonly string[],
+): FlagDraft {
+  const client = useQueryClient();
+  const may = useMay();
+  const { id } = stored.flag;
+  const query = draftQuery(id);
+  const { data: draft = EMPTY_DRAFT } = useQuery(query);
+  const isSaving = useIsMutating({ mutationKey: savingKey(id) }) > 0;
+  const change = (next: (draft: Draft) => Draft): void => {
+    client.setQueryData(query.queryKey, (now) => next(now ?? EMPTY_DRAFT));
+    client.setQueryData(doneQuery(id).queryKey, null);
+  };
+  const next = applied(draft, stored);
+  const changes = changesOf(draft, stored);
+  const conflicts = conflictsOf(draft, stored);
+  const touched = new Set(changes.flatMap((one) => environmentsOfChange(one, stored, environments)));
+  const isNothing = changes.length === 0 && conflicts.length === 0 && !isEmpty(draft);
+  useEffect(() => {
+    // Another person has saved the same.
+    if (isNothing) client.setQueryData(query.queryKey, EMPTY_DRAFT);
+  }, [isNothing, client, query.queryKey]);
   return {
+    stored,
+    draft,
     next,
-    fields: changed.length === 0 ? undefined : Object.fromEntries(changed),
-    outdated: isOutdated ? from : undefined,
-    set: (fields) => {
-      if (changed.length === 0) base.current = flag;
-      setDrafted((before) => ({ ...before, ...fields }));
+    changes,
+    conflicts,
+    problems: problemsOf(draft, next),
+    touched: environments.filter((name) => touched.has(name)),
+    environment,
+    environments,
+    isReadOnly: !may("update") || isSaving,
+    set: (cell, value) => change((now) => edit(now, stored, cell, value)),
+    isEdited: (cell) => draft.edits.has(keyOfCell(cell)),
+    addRule: (content) => change((now) => addRule(now, stored, content)),
+    deleteRule: (rule) => change((now) => deleteRule(now, stored, rule)),
+    restoreRule: (rule) => change((now) => restoreRule(now, rule)),
+    moveRule: (rule, place) => change((now) => moveRule(now, stored, rule, place)),
+    choose: (conflict, isMine) =>
+      change((now) => (isMine ? keepMine(now, stored, conflict) : takeTheirs(now, conflict))),
+    discard: (done) => {
+      client.setQueryData(query.queryKey, EMPTY_DRAFT);
+      client.setQueryData(doneQuery(id).queryKey, done ?? null);
     },
-    discard: (fields) => setDrafted((before) => (fields === undefined ? {} : without(before, fields))),
   };
 }
 
-function without(drafted: FeatureFlagPatch, fields: FeatureFlagPatch): FeatureFlagPatch {
-  const saved = new Map<string, unknown>(Object.entries(fields));
-  return Object.fromEntries(Object.entries(drafted).filter(([name, value]) => saved.get(name) !== value));
-}
-
-function isSame(flag: Flag, next: Flag, name: string): boolean {
-  const read = (from: Flag): unknown => (from as unknown as Record<string, unknown>)[name];
-  return JSON.stringify(read(flag)) === JSON.stringify(read(next));
+/** The browser asks before it closes the window with a draft in it. */
+export function useDraftGuard(): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    const ask = (event: BeforeUnloadEvent): void => {
+      const drafts = client.getQueriesData<Draft>({ queryKey: [DRAFTS] });
+      if (drafts.some(([, draft]) => draft !== undefined && !isEmpty(draft))) event.preventDefault();
+    };
+    window.addEventListener("beforeunload", ask);
+    return () => window.removeEventListener("beforeunload", ask);
+  }, [client]);
 }

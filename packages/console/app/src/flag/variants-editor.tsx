@@ -1,108 +1,96 @@
 /** Variants: values that users get by chance. Changing one weight changes the others, so that they always sum to 100. */
-import { Plus, Scale, Trash2 } from "lucide-react";
+import { Plus, Scale, X } from "lucide-react";
 import type { ReactNode } from "react";
-import type { FeatureFlagPatch, Flag, JsonValue, Variant } from "../api/types.ts";
+import type { JsonValue, Variant } from "../api/types.ts";
 import { texts } from "../texts.ts";
+import { Button, IconButton } from "../ui/button.tsx";
+import { classes, Row, Stack } from "../ui/layout.tsx";
+import { NumberInput } from "../ui/number-input.tsx";
 import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
+import type { FlagDraft } from "./use-draft.ts";
 import { balanced, without, withWeight } from "./variant-weights.ts";
-
-interface VariantsEditorProps {
-  readonly flag: Flag;
-  readonly set: (fields: FeatureFlagPatch) => void;
-  readonly disabled: boolean;
-}
 
 const MOST_VARIANTS = 20;
 
-export function VariantsEditor({ flag, set, disabled }: VariantsEditorProps): ReactNode {
-  const variants = flag.variants ?? [];
-  const choose = (next: readonly Variant[]): void => set({ variants: next.length === 0 ? null : next });
-  const add = (): void => choose(added(variants, flag.type === "boolean" ? true : EMPTY_VALUES[flag.type]));
-  if (variants.length === 0) {
-    return (
-      <button type="button" className="button" disabled={disabled} onClick={add}>
-        <Plus aria-hidden size={15} /> {texts.variants.first}
-      </button>
-    );
-  }
+export function VariantsEditor({ draft }: { readonly draft: FlagDraft }): ReactNode {
+  const { isReadOnly, problems } = draft;
+  const { type, variants = [] } = draft.next.flag;
+  const choose = (next: readonly Variant[]): void =>
+    draft.set({ field: "variants" }, next.length === 0 ? undefined : next.map((one) => ({ ...one })));
+  const wrong = problems.find(({ rule, what }) => rule === undefined && what === "variant");
   return (
-    <fieldset className="variants">
-      <legend>{texts.variants.title}</legend>
-      <div className="variant-bar" aria-hidden="true">
-        {variants.map(({ key, weight }, place) => (
-          <span key={key} className={`variant-part variant-${place % 6}`} style={{ flexGrow: weight }} />
-        ))}
-      </div>
-      <ul className="variant-list">
+    <fieldset disabled={isReadOnly}>
+      <legend className="name">{texts.variants.title}</legend>
+      <Stack>
+        <div className="share share-large" aria-hidden="true">
+          {variants.map(({ key, weight }, place) => (
+            <span key={key} className={`colour-${place % 6}`} style={{ flexGrow: weight }} />
+          ))}
+        </div>
         {variants.map((variant, place) => (
           // The key is what is edited here, so the place names the row.
           // biome-ignore lint/suspicious/noArrayIndexKey: see above
-          <li key={place} className="variant">
-            <span className={`variant-dot variant-${place % 6}`} aria-hidden="true" />
+          <Row key={place}>
+            <span className={classes("dot", `colour-${place % 6}`)} aria-hidden="true" />
             <input
-              className="variant-key"
+              className="code grow"
               aria-label={texts.variants.key(place + 1)}
+              aria-invalid={wrong?.at === String(place)}
               value={variant.key}
-              disabled={disabled}
               onChange={({ target }) => choose(replaced(variants, place, { key: target.value }))}
             />
-            <ValueInput
-              type={flag.type}
-              value={variant.value}
-              label={texts.variants.value(variant.key)}
-              disabled={disabled}
-              onChange={(value) => choose(replaced(variants, place, { value }))}
-            />
-            <span className="number-unit">
-              <input
-                type="number"
-                min={0}
-                max={100}
-                aria-label={texts.variants.weight(variant.key)}
-                value={variant.weight}
-                disabled={disabled}
-                onChange={({ target }) =>
-                  Number.isFinite(target.valueAsNumber) &&
-                  choose(withWeight(variants, place, target.valueAsNumber))
-                }
+            <div className="grow">
+              <ValueInput
+                type={type}
+                value={variant.value}
+                label={texts.variants.value(variant.key)}
+                disabled={isReadOnly}
+                onChange={(value) => choose(replaced(variants, place, { value }))}
               />
-              %
-            </span>
-            <button
-              type="button"
-              className="icon-button"
-              aria-label={texts.variants.remove(variant.key)}
-              disabled={disabled}
+            </div>
+            <NumberInput
+              label={texts.variants.weight(variant.key)}
+              unit="%"
+              value={variant.weight}
+              disabled={isReadOnly}
+              onChange={(weight = 0) => choose(withWeight(variants, place, weight))}
+            />
+            <IconButton
+              label={texts.variants.remove(variant.key)}
+              disabled={isReadOnly}
               onClick={() => choose(without(variants, place))}
             >
-              <Trash2 aria-hidden size={16} />
-            </button>
-          </li>
+              <X aria-hidden size={15} />
+            </IconButton>
+          </Row>
         ))}
-      </ul>
-      <div className="row">
-        <button
-          type="button"
-          className="button"
-          disabled={disabled || variants.length >= MOST_VARIANTS}
-          onClick={add}
-        >
-          <Plus aria-hidden size={15} /> {texts.variants.add}
-        </button>
-        <button
-          type="button"
-          className="button"
-          disabled={disabled}
-          onClick={() => choose(balanced(variants))}
-        >
-          <Scale aria-hidden size={15} /> {texts.variants.balance}
-        </button>
-      </div>
+        {wrong !== undefined && (
+          <p className="field-error" role="alert">
+            {texts.draft.missing.variant}
+          </p>
+        )}
+        <Row>
+          <Button
+            small
+            tone="quiet"
+            disabled={isReadOnly || variants.length >= MOST_VARIANTS}
+            onClick={() => choose(added(variants, type === "boolean" ? true : EMPTY_VALUES[type]))}
+          >
+            <Plus aria-hidden size={14} /> {texts.variants.add}
+          </Button>
+          <Button small tone="quiet" disabled={isReadOnly} onClick={() => choose(balanced(variants))}>
+            <Scale aria-hidden size={14} /> {texts.variants.balance}
+          </Button>
+          {draft.environments.length > 1 && (
+            <span className="caption muted">{texts.targeting.allEnvironments}</span>
+          )}
+        </Row>
+      </Stack>
     </fieldset>
   );
 }
 
-function added(variants: readonly Variant[], value: JsonValue): Variant[] {
+export function added(variants: readonly Variant[], value: JsonValue): Variant[] {
   if (variants.length === 0) {
     return balanced([
       { key: "control", weight: 50, value: typeof value === "boolean" ? false : value },

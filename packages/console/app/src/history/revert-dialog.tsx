@@ -1,23 +1,25 @@
-/** Takes one change back. The server refuses when later changes touched the same fields, and names them. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+/** Takes a whole change back, after it has shown whom that moves. The server refuses when others changed the same since. */
+import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { ADMIN } from "../api/queries.ts";
-import { isStatus, request } from "../api/request.ts";
+import { isStatus } from "../api/request.ts";
 import type { Entry } from "../api/types.ts";
+import { Impact } from "../flag/impact.tsx";
+import { useCount } from "../flag/use-count.ts";
+import { revertChange, useSave } from "../flag/use-save.ts";
 import { texts } from "../texts.ts";
-import { Dialog } from "../ui/dialog.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog, DialogFooter } from "../ui/dialog.tsx";
 import { FormError } from "../ui/states.tsx";
 import { showToast } from "../ui/toasts.tsx";
 import { differencesOf } from "./difference.ts";
 import { Differences } from "./differences.tsx";
 
-export function RevertDialog({
-  entry,
-  onClose,
-}: {
-  entry: Entry | undefined;
-  onClose: () => void;
-}): ReactNode {
+interface RevertDialogProps {
+  readonly entry: Entry | undefined;
+  readonly onClose: () => void;
+}
+
+export function RevertDialog({ entry, onClose }: RevertDialogProps): ReactNode {
   return (
     <Dialog
       open={entry !== undefined}
@@ -32,33 +34,37 @@ export function RevertDialog({
 
 function Confirmation({ entry, onClose }: { entry: Entry; onClose: () => void }): ReactNode {
   const client = useQueryClient();
-  const revert = useMutation({
-    mutationFn: () => request("POST", `${ADMIN}/audit/${entry.id}/revert`, { body: {} }),
-    onSuccess: async () => {
-      showToast({ tone: "done", text: texts.history.reverted });
-      onClose();
-      await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
-    },
-  });
-  const fields = isStatus(revert.error, 409) ? fieldsOf(revert.error.details) : [];
+  const { changeId } = entry;
+  const subject = `${changeId} revert`;
+  const input = { revert: { changeId } };
+  const count = useCount(subject, input);
+  const save = useSave(subject, () => revertChange(changeId));
+  const revert = (): void =>
+    save.mutate(
+      { input, count },
+      {
+        onSuccess: ({ kind }) => {
+          if (kind === "recounted") return;
+          showToast({ tone: "done", text: texts.history.reverted });
+          onClose();
+          void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
+        },
+      },
+    );
+  const refused = save.error ?? count.error;
+  const fields = isStatus(refused, 409) ? fieldsOf(refused.details) : [];
   return (
     <>
       <Differences list={differencesOf(entry.after, entry.before)} />
-      <FormError error={revert.error} />
+      <Impact count={count} />
+      <FormError error={save.error} />
       {fields.length > 0 && <p>{texts.history.revertConflict(fields)}</p>}
-      <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          {texts.common.cancel}
-        </button>
-        <button
-          type="button"
-          className="button button-primary"
-          disabled={revert.isPending}
-          onClick={() => revert.mutate()}
-        >
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        <Button tone="primary" busy={save.isPending} disabled={isStatus(count.error, 409)} onClick={revert}>
           {texts.history.revert}
-        </button>
-      </footer>
+        </Button>
+      </DialogFooter>
     </>
   );
 }

@@ -5,7 +5,7 @@ import { ArrowLeft, CircleHelp, SearchIcon, Split, UserPen, X } from "lucide-rea
 import { type ReactNode, useState } from "react";
 import { personQuery } from "../api/queries.ts";
 import type { PersonFlag, PersonResponse } from "../api/types.ts";
-import { OverrideForm, useRemoveOverride } from "../flag/overrides-tab.tsx";
+import { OverrideForm, RemoveOverride } from "../flag/overrides-tab.tsx";
 import { TypeIcon } from "../flags/flag-row.tsx";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
@@ -101,7 +101,7 @@ interface FlagOfPersonProps {
 
 function FlagOfPerson({ flag, userId, onOverride }: FlagOfPersonProps): ReactNode {
   const may = useMay();
-  const remove = useRemoveOverride();
+  const [isRemoving, setRemoving] = useState(false);
   const { overrideId } = flag;
   return (
     <li className="list-row">
@@ -148,11 +148,14 @@ function FlagOfPerson({ flag, userId, onOverride }: FlagOfPersonProps): ReactNod
               type="button"
               className="icon-button"
               aria-label={texts.people.removeOverride(flag.name)}
-              onClick={() => remove.mutate(overrideId)}
+              onClick={() => setRemoving(true)}
             >
               <X aria-hidden size={16} />
             </button>
           ))}
+        {isRemoving && overrideId !== undefined && (
+          <RemoveOverride id={overrideId} flagId={flag.id} onClose={() => setRemoving(false)} />
+        )}
       </span>
     </li>
   );

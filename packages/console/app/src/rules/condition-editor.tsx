@@ -1,13 +1,17 @@
-/** One condition: attribute, operator, operand. Known attributes are offered by name. */
+/** One condition: attribute, operator, operand. What is missing is said when the person leaves it. */
 import { ShieldCheck } from "lucide-react";
-import { type ReactNode, useId, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useState } from "react";
 import type { ConditionOperator, JsonValue, SimpleCondition } from "../api/types.ts";
+import { missingIn } from "../flag/draft/problems.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Combobox } from "../ui/combobox.tsx";
+import { Row } from "../ui/layout.tsx";
+import { Select } from "../ui/select.tsx";
 import { asKind, kindOf, kindsOf, listOf, listText, type OperandKind } from "./operand.ts";
 import { RemoveCondition } from "./remove-condition.tsx";
 
-/** Every context has these. */
+/** Every context has these. Callers can claim all but the first four. */
 const COMMON = [
   "email",
   "userId",
@@ -20,6 +24,7 @@ const COMMON = [
   "device.os",
   "device.browser",
 ];
+const CLAIMED = /^(?:attributes|geo|device)\.(?!organizationRole$)/;
 
 const OPERATORS: readonly ConditionOperator[] = [
   "equals",
@@ -39,79 +44,92 @@ const OPERATORS: readonly ConditionOperator[] = [
 
 interface ConditionEditorProps {
   readonly condition: SimpleCondition;
+  readonly lead: ReactNode;
+  /** Values that other conditions compare the attribute with. */
+  readonly usedValues: readonly string[];
+  /** Says what is missing, before the person has left it. */
+  readonly isChecked: boolean;
   readonly onChange: (condition: SimpleCondition) => void;
   readonly onRemove: () => void;
+  readonly onEnter: (event: KeyboardEvent<HTMLElement>) => void;
 }
 
-export function ConditionEditor({ condition, onChange, onRemove }: ConditionEditorProps): ReactNode {
+export function ConditionEditor(props: ConditionEditorProps): ReactNode {
+  const { condition, lead, usedValues, isChecked, onChange, onRemove, onEnter } = props;
   const { trustedPaths } = useSession();
-  const listId = useId();
+  const [hasLeft, setLeft] = useState(false);
   const { attribute, operator, value } = condition;
-  const kind = kindOf(operator, value);
+  const [chosenKind, setKind] = useState<OperandKind>();
   const kinds = kindsOf(operator);
+  const kind = kinds.find((one) => one === chosenKind && value === "") ?? kindOf(operator, value);
+  const [missing] = missingIn({ conditions: [condition] });
+  const error = isChecked || hasLeft ? missing : undefined;
   const isTrusted = trustedPaths.includes(attribute);
+  const needle = attribute.toLowerCase();
+  const paths = [...trustedPaths, ...COMMON].filter((path) => path.toLowerCase().includes(needle));
+  const chooseKind = (next: OperandKind): void => {
+    setKind(next);
+    onChange({ ...condition, value: asKind(value, next) });
+  };
   const chooseOperator = (next: ConditionOperator): void => {
     const allowed = kindsOf(next);
     const nextKind = allowed.find((one) => one === kind) ?? allowed[0] ?? "text";
     onChange({ ...condition, operator: next, value: nextKind === kind ? value : asKind(value, nextKind) });
   };
   return (
-    <div className="condition">
-      <span className="condition-attribute">
-        <input
-          required
-          aria-label={texts.rules.attribute}
-          placeholder={texts.rules.attribute}
-          list={listId}
-          value={attribute}
-          onChange={({ target }) => onChange({ ...condition, attribute: target.value.trim() })}
-        />
-        {isTrusted && (
-          <span className="trusted" title={texts.rules.trusted}>
-            <ShieldCheck aria-hidden size={15} />
-            <span className="visually-hidden">{texts.rules.trusted}</span>
-          </span>
-        )}
-      </span>
-      <datalist id={listId}>
-        {trustedPaths.map((path) => (
-          <option key={path} value={path}>
-            {texts.rules.trustedShort}
-          </option>
-        ))}
-        {COMMON.map((path) => (
-          <option key={path} value={path} />
-        ))}
-      </datalist>
-      <select
-        aria-label={texts.rules.comparison}
+    // biome-ignore lint/a11y/noStaticElementInteractions: Enter goes on from each of its fields
+    <div
+      className="condition"
+      onBlur={({ currentTarget, relatedTarget }) => currentTarget.contains(relatedTarget) || setLeft(true)}
+      onKeyDown={(event) => event.key === "Enter" && !event.defaultPrevented && onEnter(event)}
+    >
+      <span className="condition-lead muted">{lead}</span>
+      <Combobox
+        className="condition-attribute code"
+        label={texts.rules.attribute}
+        placeholder={texts.rules.attribute}
+        text={attribute}
+        free
+        error={error?.what === "attribute" ? texts.draft.missing.attribute : undefined}
+        icon={isTrusted && <ShieldCheck aria-label={texts.rules.trusted} size={15} className="good" />}
+        options={paths.map((path) => ({
+          value: path,
+          content: <code>{path}</code>,
+          ...(trustedPaths.includes(path) && {
+            note: <ShieldCheck aria-label={texts.rules.trustedShort} size={14} />,
+          }),
+        }))}
+        onType={(text) => onChange({ ...condition, attribute: text.trim() })}
+        onChoose={(path) => onChange({ ...condition, attribute: path })}
+      />
+      <Select
+        label={texts.rules.comparison}
         value={operator}
-        onChange={({ target }) => chooseOperator(target.value as ConditionOperator)}
-      >
-        {OPERATORS.map((one) => (
-          <option key={one} value={one}>
-            {texts.operators[one]}
-          </option>
-        ))}
-      </select>
-      <Operand kind={kind} value={value} onChange={(next) => onChange({ ...condition, value: next })} />
-      {kinds.length > 1 && (
-        <select
-          className="kind"
-          aria-label={texts.rules.kind}
-          value={kind}
-          onChange={({ target }) =>
-            onChange({ ...condition, value: asKind(value, target.value as OperandKind) })
-          }
-        >
-          {[...new Set([...kinds, kind])].map((one) => (
-            <option key={one} value={one}>
-              {texts.rules.kinds[one]}
-            </option>
-          ))}
-        </select>
-      )}
+        options={OPERATORS.map((one) => [one, texts.operators[one]])}
+        onChange={chooseOperator}
+      />
+      <div className="condition-value">
+        <Row gap={4}>
+          <Operand
+            kind={kind}
+            value={value}
+            usedValues={usedValues}
+            error={error?.what === "value" ? texts.draft.missing.value : undefined}
+            onChange={(next) => onChange({ ...condition, value: next })}
+          />
+          {kinds.length > 1 && (
+            <Select
+              quiet
+              label={texts.rules.kind}
+              value={kind}
+              options={[...new Set([...kinds, kind])].map((one) => [one, texts.rules.kinds[one]])}
+              onChange={chooseKind}
+            />
+          )}
+        </Row>
+      </div>
       <RemoveCondition onRemove={onRemove} />
+      {CLAIMED.test(attribute) && <p className="condition-note hint">{texts.rules.claimed}</p>}
     </div>
   );
 }
@@ -119,63 +137,86 @@ export function ConditionEditor({ condition, onChange, onRemove }: ConditionEdit
 interface OperandProps {
   readonly kind: OperandKind;
   readonly value: JsonValue;
+  readonly usedValues: readonly string[];
+  readonly error: string | undefined;
   readonly onChange: (value: JsonValue) => void;
 }
 
-function Operand({ kind, value, onChange }: OperandProps): ReactNode {
+function Operand({ kind, value, usedValues, error, onChange }: OperandProps): ReactNode {
   const label = texts.rules.operand;
   if (kind === "boolean") {
     return (
-      <select
-        aria-label={label}
+      <Select
+        label={label}
         value={String(value)}
-        onChange={({ target }) => onChange(target.value === "true")}
-      >
-        <option value="true">true</option>
-        <option value="false">false</option>
-      </select>
+        options={["true", "false"].map((one) => [one, one])}
+        onChange={(text) => onChange(text === "true")}
+      />
     );
   }
   if (kind === "number") {
     return (
-      <input
-        aria-label={label}
-        type="number"
-        step="any"
-        value={typeof value === "number" ? value : ""}
-        onChange={({ target }) => Number.isFinite(target.valueAsNumber) && onChange(target.valueAsNumber)}
+      <Typed
+        error={error}
+        inputMode="decimal"
+        text={typeof value === "number" ? String(value) : ""}
+        onType={(text) => onChange(text.trim() === "" || !Number.isFinite(Number(text)) ? "" : Number(text))}
       />
     );
   }
-  if (kind === "list") return <ListInput value={value} onChange={onChange} />;
+  if (kind === "list")
+    return (
+      <Typed
+        error={error}
+        placeholder={texts.rules.listHint}
+        text={listText(value)}
+        onType={(text) => onChange(listOf(text))}
+      />
+    );
+  const text = typeof value === "string" ? value : JSON.stringify(value);
   return (
-    <input
-      aria-label={label}
-      placeholder={texts.rules.operand}
-      value={typeof value === "string" ? value : JSON.stringify(value)}
-      onChange={({ target }) => onChange(target.value)}
+    <Combobox
+      className="grow code"
+      label={label}
+      placeholder={label}
+      free
+      text={text}
+      error={error}
+      options={usedValues.filter((one) => one.includes(text) && one !== text).map((one) => ({ value: one }))}
+      onType={onChange}
+      onChoose={onChange}
     />
   );
 }
 
+interface TypedProps {
+  readonly text: string;
+  readonly error: string | undefined;
+  readonly placeholder?: string;
+  readonly inputMode?: "decimal";
+  readonly onType: (text: string) => void;
+}
+
 /** Keeps what is typed, so that a comma at the end does not vanish. */
-function ListInput({
-  value,
-  onChange,
-}: {
-  value: JsonValue;
-  onChange: (value: JsonValue) => void;
-}): ReactNode {
-  const [typed, setTyped] = useState(() => listText(value));
+function Typed({ text, error, onType, ...rest }: TypedProps): ReactNode {
+  const [typed, setTyped] = useState(text);
   return (
-    <input
-      aria-label={texts.rules.operand}
-      placeholder={texts.rules.listHint}
-      value={typed}
-      onChange={({ target }) => {
-        setTyped(target.value);
-        onChange(listOf(target.value));
-      }}
-    />
+    <div className="grow code">
+      <input
+        {...rest}
+        aria-label={texts.rules.operand}
+        aria-invalid={error !== undefined}
+        value={typed}
+        onChange={({ target }) => {
+          setTyped(target.value);
+          onType(target.value);
+        }}
+      />
+      {error !== undefined && (
+        <p className="field-error" role="alert">
+          {error}
+        </p>
+      )}
+    </div>
   );
 }

@@ -1,8 +1,12 @@
 /** Edits a group of conditions: all or any, nested groups, and what must not hold. */
-import { Ban, FolderPlus, Plus, Shapes, Trash2 } from "lucide-react";
-import type { ReactNode } from "react";
+import { Plus, Trash2 } from "lucide-react";
+import type { KeyboardEvent, ReactNode } from "react";
 import type { RuleConditions, Segment } from "../api/types.ts";
+import { missingIn } from "../flag/draft/problems.ts";
 import { texts } from "../texts.ts";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Row, Stack } from "../ui/layout.tsx";
+import { Select } from "../ui/select.tsx";
 import { ConditionEditor } from "./condition-editor.tsx";
 import { RemoveCondition } from "./remove-condition.tsx";
 import { isGroup, isSegment } from "./sentence.ts";
@@ -12,23 +16,22 @@ interface GroupEditorProps {
   readonly segments: readonly Segment[];
   readonly onChange: (group: RuleConditions) => void;
   readonly legend: string;
+  /** Values by attribute, as offers. */
+  readonly usedValues: ReadonlyMap<string, readonly string[]>;
+  /** Says everything that is missing. */
+  readonly isChecked: boolean;
   readonly onRemove?: () => void;
   readonly depth?: number;
 }
 
 /** The server accepts more; beyond this the form is hard to read. */
 const DEEPEST = 4;
+type Condition = RuleConditions["conditions"][number];
+export const EMPTY_CONDITION: Condition = { attribute: "", operator: "equals", value: "" };
 
-export function GroupEditor({
-  group,
-  segments,
-  onChange,
-  legend,
-  onRemove,
-  depth = 0,
-}: GroupEditorProps): ReactNode {
+export function GroupEditor(props: GroupEditorProps): ReactNode {
+  const { group, segments, onChange, legend, usedValues, isChecked, onRemove, depth = 0 } = props;
   const { operator = "AND", conditions, not } = group;
-  type Condition = (typeof conditions)[number];
   const replace = (place: number, condition: Condition | undefined): void =>
     onChange({
       ...group,
@@ -37,113 +40,89 @@ export function GroupEditor({
       ),
     });
   const add = (condition: Condition): void => onChange({ ...group, conditions: [...conditions, condition] });
-  const [firstSegment] = segments;
+  const nested = { segments, usedValues, isChecked, depth: depth + 1 };
+  const isHollow = missingIn({ conditions: [group] }).some(({ at, what }) => at === "0" && what === "group");
+  const goOn = (event: KeyboardEvent<HTMLElement>): void => {
+    event.preventDefault();
+    const rows = [...(event.currentTarget.closest("fieldset")?.querySelectorAll(".condition") ?? [])];
+    const next = rows[rows.indexOf(event.currentTarget) + 1];
+    if (next === undefined) add(EMPTY_CONDITION);
+    else next.querySelector("input")?.focus();
+  };
+  const leadOf = (place: number): ReactNode =>
+    place === 0 ? (
+      legend
+    ) : place === 1 ? (
+      <Select
+        quiet
+        label={texts.rules.operator}
+        value={operator}
+        options={[
+          ["AND", texts.rules.and.trim()],
+          ["OR", texts.rules.or.trim()],
+        ]}
+        onChange={(next) => onChange({ ...group, operator: next })}
+      />
+    ) : (
+      (operator === "OR" ? texts.rules.or : texts.rules.and).trim()
+    );
   return (
-    <fieldset className={`group group-${depth % 3}`}>
-      <legend className="group-legend">
-        {legend}
-        <select
-          aria-label={texts.rules.operator}
-          value={operator}
-          onChange={({ target }) => onChange({ ...group, operator: target.value === "OR" ? "OR" : "AND" })}
-        >
-          <option value="AND">{texts.rules.all}</option>
-          <option value="OR">{texts.rules.any}</option>
-        </select>
-        {onRemove && (
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={texts.rules.removeGroup}
-            onClick={onRemove}
-          >
-            <Trash2 aria-hidden size={15} />
-          </button>
-        )}
-      </legend>
-      {conditions.length === 0 && <p className="hint">{texts.rules.emptyGroup}</p>}
-      <ul className="conditions">
-        {conditions.map((condition, place) => (
-          // Conditions have no identity of their own.
-          // biome-ignore lint/suspicious/noArrayIndexKey: see above
-          <li key={place}>
-            {isGroup(condition) ? (
+    <fieldset className={depth === 0 ? "group" : "group group-nested"}>
+      <legend className="visually-hidden">{legend}</legend>
+      {conditions.length === 0 && (
+        <p className={isHollow && depth > 0 ? "field-error" : "hint"}>
+          {legend} {depth === 0 ? texts.rules.emptyGroup : texts.draft.missing.group}
+        </p>
+      )}
+      <Stack gap={8}>
+        {conditions.map((condition, place) =>
+          isGroup(condition) ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no identity of their own
+            <Stack gap={4} key={place}>
+              {place > 0 && <span className="muted">{leadOf(place)}</span>}
               <GroupEditor
+                {...nested}
                 group={condition}
-                segments={segments}
                 legend={texts.rules.group}
-                depth={depth + 1}
                 onChange={(next) => replace(place, next)}
                 onRemove={() => replace(place, undefined)}
               />
-            ) : isSegment(condition) ? (
-              <div className="condition">
-                <span className="condition-word">{texts.rules.segment}</span>
-                <select
-                  aria-label={texts.rules.segment}
+            </Stack>
+          ) : isSegment(condition) ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: as above
+            <div className="condition" key={place}>
+              <span className="condition-lead muted">{leadOf(place)}</span>
+              <span className="condition-word">{texts.rules.segment}</span>
+              <div className="condition-value">
+                <Select
+                  label={texts.rules.segment}
                   value={condition.segment}
-                  onChange={({ target }) => replace(place, { segment: target.value })}
-                >
-                  {segments.map(({ key, name }) => (
-                    <option key={key} value={key}>
-                      {name ?? key}
-                    </option>
-                  ))}
-                </select>
-                <RemoveCondition onRemove={() => replace(place, undefined)} />
+                  options={segments.map(({ key, name }) => [key, name ?? key])}
+                  onChange={(segment) => replace(place, { segment })}
+                />
               </div>
-            ) : (
-              <ConditionEditor
-                condition={condition}
-                onChange={(next) => replace(place, next)}
-                onRemove={() => replace(place, undefined)}
-              />
-            )}
-          </li>
-        ))}
-      </ul>
-      <div className="row">
-        <button
-          type="button"
-          className="button button-quiet"
-          onClick={() => add({ attribute: "", operator: "equals", value: "" })}
-        >
-          <Plus aria-hidden size={15} /> {texts.rules.addCondition}
-        </button>
-        {firstSegment !== undefined && (
-          <button
-            type="button"
-            className="button button-quiet"
-            onClick={() => add({ segment: firstSegment.key })}
-          >
-            <Shapes aria-hidden size={15} /> {texts.rules.addSegment}
-          </button>
+              <RemoveCondition onRemove={() => replace(place, undefined)} />
+            </div>
+          ) : (
+            <ConditionEditor
+              // biome-ignore lint/suspicious/noArrayIndexKey: as above
+              key={place}
+              condition={condition}
+              lead={leadOf(place)}
+              usedValues={usedValues.get(condition.attribute) ?? []}
+              isChecked={isChecked}
+              onChange={(next) => replace(place, next)}
+              onRemove={() => replace(place, undefined)}
+              onEnter={goOn}
+            />
+          ),
         )}
-        {depth < DEEPEST && (
-          <button
-            type="button"
-            className="button button-quiet"
-            onClick={() => add({ operator: operator === "AND" ? "OR" : "AND", conditions: [] })}
-          >
-            <FolderPlus aria-hidden size={15} /> {texts.rules.addGroup}
-          </button>
-        )}
-        {not === undefined && depth < DEEPEST && (
-          <button
-            type="button"
-            className="button button-quiet"
-            onClick={() => onChange({ ...group, not: { conditions: [] } })}
-          >
-            <Ban aria-hidden size={15} /> {texts.rules.addNot}
-          </button>
-        )}
-      </div>
+      </Stack>
       {not !== undefined && (
         <GroupEditor
+          {...nested}
           group={not}
-          segments={segments}
           legend={texts.rules.not}
-          depth={depth + 1}
           onChange={(next) => onChange({ ...group, not: next })}
           onRemove={() => {
             const { not: _, ...rest } = group;
@@ -151,6 +130,39 @@ export function GroupEditor({
           }}
         />
       )}
+      <Row gap={0} wrap>
+        <Add text={texts.rules.addCondition} onClick={() => add(EMPTY_CONDITION)} />
+        {segments[0] !== undefined && (
+          <Add text={texts.rules.addSegment} onClick={() => add({ segment: segments[0]?.key ?? "" })} />
+        )}
+        {depth < DEEPEST && (
+          <Add
+            text={texts.rules.addGroup}
+            onClick={() =>
+              add({ operator: operator === "AND" ? "OR" : "AND", conditions: [EMPTY_CONDITION] })
+            }
+          />
+        )}
+        {not === undefined && depth < DEEPEST && (
+          <Add
+            text={texts.rules.addNot}
+            onClick={() => onChange({ ...group, not: { conditions: [EMPTY_CONDITION] } })}
+          />
+        )}
+        {onRemove && (
+          <IconButton label={texts.rules.removeGroup} onClick={onRemove}>
+            <Trash2 aria-hidden size={15} />
+          </IconButton>
+        )}
+      </Row>
     </fieldset>
+  );
+}
+
+function Add({ text, onClick }: { readonly text: string; readonly onClick: () => void }): ReactNode {
+  return (
+    <Button tone="quiet" small onClick={onClick}>
+      <Plus aria-hidden size={14} /> {text}
+    </Button>
   );
 }

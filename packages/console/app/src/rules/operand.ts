@@ -34,7 +34,8 @@ export function kindsOf(operator: ConditionOperator): readonly OperandKind[] {
 export function asKind(value: JsonValue, kind: OperandKind): JsonValue {
   const text = Array.isArray(value) ? value.map(textOf).join(", ") : textOf(value);
   if (kind === "list") return text === "" ? [] : listOf(text);
-  if (kind === "number") return Number.isFinite(Number(text)) ? Number(text) : 0;
+  // An empty text stands for a value that is not entered yet.
+  if (kind === "number") return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : "";
   if (kind === "boolean") return text === "true";
   return text;
 }

@@ -1,12 +1,13 @@
 /** The button that removes a condition. */
-import { Trash2 } from "lucide-react";
+import { X } from "lucide-react";
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
+import { IconButton } from "../ui/button.tsx";
 
 export function RemoveCondition({ onRemove }: { onRemove: () => void }): ReactNode {
   return (
-    <button type="button" className="icon-button" aria-label={texts.rules.removeCondition} onClick={onRemove}>
-      <Trash2 aria-hidden size={15} />
-    </button>
+    <IconButton label={texts.rules.removeCondition} onClick={onRemove}>
+      <X aria-hidden size={15} />
+    </IconButton>
   );
 }

@@ -1,143 +1,162 @@
-/** Creates or edits a rule: conditions, the sentence that they make, how many users match, and what these get. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useState } from "react";
-import { ADMIN } from "../api/queries.ts";
-import { request } from "../api/request.ts";
-import type { Flag, JsonValue, Rule, RuleConditions, Segment } from "../api/types.ts";
+/** The open rule: its conditions, what matching people get, and where it counts. */
+import type { ReactNode } from "react";
+import type { JsonValue, Rule, RuleConditions, Segment } from "../api/types.ts";
+import { type RuleField, readCell } from "../flag/draft/cells.ts";
+import { titleOf } from "../flag/environments.ts";
+import type { FlagDraft } from "../flag/use-draft.ts";
 import { texts } from "../texts.ts";
-import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
-import { FormError } from "../ui/states.tsx";
-import { showToast } from "../ui/toasts.tsx";
+import { Row, Stack } from "../ui/layout.tsx";
+import { NumberInput } from "../ui/number-input.tsx";
+import { Select } from "../ui/select.tsx";
 import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
 import { GroupEditor } from "./group-editor.tsx";
-import { Matches } from "./matches.tsx";
-import { sentenceOf } from "./sentence.ts";
+import { isGroup, isSegment } from "./sentence.ts";
 
 interface RuleEditorProps {
-  readonly flag: Flag;
-  /** Undefined: a new one. */
-  readonly rule: Rule | undefined;
-  readonly nextPriority: number;
+  readonly draft: FlagDraft;
+  readonly rule: Rule;
   readonly segments: readonly Segment[];
-  readonly onClose: () => void;
+  readonly isChecked: boolean;
 }
 
-export function RuleEditor(props: RuleEditorProps): ReactNode {
-  return (
-    <Dialog
-      open
-      onClose={props.onClose}
-      title={props.rule === undefined ? texts.rules.add : texts.rules.editTitle}
-      size="wide"
-    >
-      <Form {...props} />
-    </Dialog>
-  );
-}
-
-function Form({ flag, rule, nextPriority, segments, onClose }: RuleEditorProps): ReactNode {
-  const client = useQueryClient();
+export function RuleEditor({ draft, rule, segments, isChecked }: RuleEditorProps): ReactNode {
+  const { flag, rules } = draft.next;
+  const { isReadOnly } = draft;
   const variants = flag.variants ?? [];
-  const [name, setName] = useState(rule?.name ?? "");
-  const [conditions, setConditions] = useState<RuleConditions>(
-    rule?.conditions ?? { conditions: [{ attribute: "email", operator: "ends_with", value: "" }] },
-  );
-  const [variant, setVariant] = useState(rule?.variant ?? "");
-  const [value, setValue] = useState<JsonValue>(
-    rule?.value ?? (flag.type === "boolean" ? true : EMPTY_VALUES[flag.type]),
-  );
-  const [percentage, setPercentage] = useState(rule?.percentage);
-  const save = useMutation({
-    mutationFn: () => {
-      const isNew = rule === undefined;
-      // A value of its own would go before that of the variant. On a JSON flag, null is a value.
-      const served =
-        variant === ""
-          ? { value, ...(!isNew && { variant: null }) }
-          : { variant, ...(!isNew && flag.type !== "json" && { value: null }) };
-      const fields = {
-        conditions,
-        ...served,
-        ...(name.trim() !== "" ? { name: name.trim() } : !isNew && { name: null }),
-        ...(percentage !== undefined ? { percentage } : !isNew && { percentage: null }),
-      };
-      const path = `${ADMIN}/flags/${flag.id}/rules` as const;
-      return isNew
-        ? request("POST", path, { body: { ...fields, priority: nextPriority } })
-        : request("PATCH", `${path}/${rule.id}`, { body: fields, version: rule.version });
-    },
-    onSuccess: async ({ warnings = [] }) => {
-      for (const { message } of warnings) showToast({ tone: "problem", text: message });
-      showToast({ tone: "done", text: texts.rules.saved });
-      await Promise.all(
-        ["rules", "flag", "entries", "explain", "person"].map((one) =>
-          client.invalidateQueries({ queryKey: [one] }),
-        ),
-      );
-      onClose();
-    },
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    save.mutate();
+  const set = (field: RuleField, value: JsonValue | undefined): void =>
+    draft.set({ rule: rule.id, field }, value);
+  const before = readCell(draft.stored, { rule: rule.id, field: "percentage" });
+  const serve = (variant: string): void => {
+    set("variant", variant === "" ? undefined : variant);
+    set("value", variant === "" ? (rule.value ?? EMPTY_VALUES[flag.type]) : undefined);
   };
-  const nameOf = (key: string): string | undefined => segments.find((segment) => segment.key === key)?.name;
+  const problem = draft.problems.find((one) => one.rule === rule.id && one.at === "");
   return (
-    <form className="form" onSubmit={submit}>
-      <Field label={texts.rules.name}>
-        <input
-          value={name}
-          maxLength={255}
-          placeholder={texts.rules.nameHint}
-          onChange={({ target }) => setName(target.value)}
-        />
-      </Field>
-      <GroupEditor group={conditions} segments={segments} onChange={setConditions} legend={texts.rules.if} />
-      <div className="sentence">
-        <p>{sentenceOf(conditions, nameOf)}</p>
-        <Matches conditions={conditions} />
-      </div>
-      <fieldset className="served">
-        <legend>{texts.rules.serve}</legend>
+    <Stack gap={12} className="rule-editor">
+      <GroupEditor
+        group={rule.conditions}
+        segments={segments}
+        legend={texts.rules.if}
+        usedValues={usedValuesOf([...rules, ...segments].map(({ conditions }) => conditions))}
+        isChecked={isChecked}
+        onChange={(conditions) => set("conditions", conditions)}
+      />
+      <Row wrap className="line-above">
+        <span className="muted">{texts.rules.serve}</span>
         {variants.length > 0 && (
-          <Field label={texts.rules.variant}>
-            <select value={variant} onChange={({ target }) => setVariant(target.value)}>
-              <option value="">{texts.rules.ownValue}</option>
-              {variants.map(({ key }) => (
-                <option key={key} value={key}>
-                  {key}
-                </option>
-              ))}
-            </select>
-          </Field>
+          <Select
+            label={texts.rules.variant}
+            value={rule.variant ?? ""}
+            disabled={isReadOnly || (flag.type === "json" && rule.value !== undefined)}
+            options={[["", texts.rules.ownValue], ...variants.map(({ key }) => [key, key] as const)]}
+            onChange={serve}
+          />
         )}
-        {variant === "" && (
-          <Field label={texts.rules.value}>
-            <ValueInput type={flag.type} value={value} onChange={setValue} />
-          </Field>
+        {rule.variant === undefined && (
+          <ValueInput
+            type={flag.type}
+            label={texts.rules.value}
+            value={rule.value}
+            disabled={isReadOnly}
+            onChange={(value) => set("value", value)}
+          />
         )}
-        <Field label={texts.rules.share} hint={texts.rules.shareHint}>
+        <span className="muted">{texts.rules.to}</span>
+        <NumberInput
+          label={texts.rules.share}
+          unit="%"
+          placeholder="100"
+          value={rule.percentage}
+          disabled={isReadOnly}
+          onChange={(percentage) => set("percentage", percentage)}
+        />
+        <span className="muted">{texts.rules.ofThem}</span>
+        {before !== undefined && before !== rule.percentage && (
+          <span className="caption muted">{texts.targeting.was(`${before}%`)}</span>
+        )}
+      </Row>
+      {problem !== undefined && problem.what !== "name" && (
+        <p className="field-error" role="alert">
+          {problem.what === "variant"
+            ? texts.draft.missing.removedVariant
+            : texts.draft.missing[problem.what]}
+        </p>
+      )}
+      <Row wrap gap={16} align="end">
+        <Field label={texts.rules.name}>
           <input
-            type="number"
-            min={0}
-            max={100}
-            step="any"
-            placeholder="100"
-            value={percentage ?? ""}
-            onChange={({ target }) => setPercentage(target.value === "" ? undefined : target.valueAsNumber)}
+            value={rule.name ?? ""}
+            maxLength={255}
+            disabled={isReadOnly}
+            placeholder={texts.rules.nameHint}
+            onChange={({ target }) => set("name", target.value === "" ? undefined : target.value)}
           />
         </Field>
-      </fieldset>
-      <FormError error={save.error} />
-      <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          {texts.common.cancel}
-        </button>
-        <button type="submit" className="button button-primary" disabled={save.isPending}>
-          {texts.rules.save}
-        </button>
-      </footer>
-    </form>
+        {draft.environments.length > 1 && (
+          <Environments draft={draft} rule={rule} set={(names) => set("environments", names)} />
+        )}
+      </Row>
+    </Stack>
   );
+}
+
+interface EnvironmentsProps {
+  readonly draft: FlagDraft;
+  readonly rule: Rule;
+  readonly set: (names: JsonValue | undefined) => void;
+}
+
+function Environments({ draft: { environments, isReadOnly }, rule, set }: EnvironmentsProps): ReactNode {
+  const named = rule.environments;
+  return (
+    <fieldset disabled={isReadOnly}>
+      <legend className="name">{texts.rules.environments}</legend>
+      <Row wrap gap={16}>
+        <Row>
+          <input
+            id={`${rule.id}-all`}
+            type="checkbox"
+            checked={named === undefined}
+            onChange={({ target }) => set(target.checked ? undefined : [...environments])}
+          />
+          <label htmlFor={`${rule.id}-all`}>{texts.targeting.all}</label>
+        </Row>
+        {environments.map((name) => (
+          <Row key={name}>
+            <input
+              id={`${rule.id}-${name}`}
+              type="checkbox"
+              checked={named === undefined || named.includes(name)}
+              onChange={({ target }) => {
+                const chosen = new Set(named ?? environments);
+                if (target.checked) chosen.add(name);
+                else chosen.delete(name);
+                set(environments.filter((one) => chosen.has(one)));
+              }}
+            />
+            <label htmlFor={`${rule.id}-${name}`}>{titleOf(name)}</label>
+          </Row>
+        ))}
+      </Row>
+    </fieldset>
+  );
+}
+
+/** Texts that conditions compare each attribute with, as offers for others. */
+function usedValuesOf(groups: readonly RuleConditions[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  const visit = ({ conditions, not }: RuleConditions): void => {
+    for (const condition of conditions) {
+      if (isGroup(condition)) visit(condition);
+      else if (!isSegment(condition)) {
+        const texts = [condition.value].flat().filter((one) => typeof one === "string" && one !== "");
+        const all = [...(found.get(condition.attribute) ?? []), ...texts.map(String)];
+        found.set(condition.attribute, [...new Set(all)]);
+      }
+    }
+    if (not !== undefined) visit(not);
+  };
+  groups.forEach(visit);
+  return found;
 }

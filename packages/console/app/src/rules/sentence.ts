@@ -22,38 +22,64 @@ export function isSegment(condition: Condition): condition is SegmentCondition {
   return "segment" in condition;
 }
 
-/** "email ends with "@example.com" and plan is "pro"", or "everyone". */
-export function sentenceOf(conditions: RuleConditions, names: SegmentNames = noNames): string {
-  return groupSentence(conditions, names, true);
+/** A part of a sentence. Code is an attribute or a value. */
+export interface Word {
+  readonly text: string;
+  readonly isCode: boolean;
 }
+
+const plain = (text: string): Word => ({ text, isCode: false });
+const code = (text: string): Word => ({ text, isCode: true });
 
 /** The name of a segment by its key. */
 export type SegmentNames = (key: string) => string | undefined;
 const noNames: SegmentNames = () => undefined;
 
-function groupSentence(
+/** "email ends with "@example.com" and plan is "pro"", or "everyone". */
+export function sentenceOf(conditions: RuleConditions, names: SegmentNames = noNames): string {
+  return wordsOf(conditions, names)
+    .map(({ text }) => text)
+    .join("");
+}
+
+export function wordsOf(conditions: RuleConditions, names: SegmentNames = noNames): Word[] {
+  return groupWords(conditions, names, true);
+}
+
+function groupWords(
   { operator = "AND", conditions, not }: RuleConditions,
   names: SegmentNames,
   isOuter: boolean,
-): string {
-  const parts = conditions.map((condition) => partSentence(condition, names));
-  const joined = parts.join(operator === "OR" ? texts.rules.or : texts.rules.and);
-  const isMixed = not !== undefined && operator === "OR" && parts.length > 1;
-  const positive = parts.length === 0 ? texts.rules.everyone : isMixed ? `(${joined})` : joined;
+): Word[] {
+  const joint = plain(operator === "OR" ? texts.rules.or : texts.rules.and);
+  const joined = conditions.flatMap((condition, place) => [
+    ...(place === 0 ? [] : [joint]),
+    ...partWords(condition, names),
+  ]);
+  const isMixed = not !== undefined && operator === "OR" && conditions.length > 1;
+  const positive =
+    conditions.length === 0 ? [plain(texts.rules.everyone)] : isMixed ? inBrackets(joined) : joined;
   const whole =
-    not === undefined ? positive : `${positive}${texts.rules.butNot}(${groupSentence(not, names, true)})`;
-  const needsBrackets = !isOuter && (parts.length > 1 || not !== undefined);
-  return needsBrackets ? `(${whole})` : whole;
+    not === undefined
+      ? positive
+      : [...positive, plain(texts.rules.butNot), ...inBrackets(groupWords(not, names, true))];
+  const needsBrackets = !isOuter && (conditions.length > 1 || not !== undefined);
+  return needsBrackets ? inBrackets(whole) : whole;
 }
 
-function partSentence(condition: Condition, names: SegmentNames): string {
-  if (isGroup(condition)) return groupSentence(condition, names, false);
-  if (isSegment(condition)) return texts.rules.inSegment(names(condition.segment) ?? condition.segment);
-  return simpleSentence(condition);
+function inBrackets(words: readonly Word[]): Word[] {
+  return [plain("("), ...words, plain(")")];
 }
 
-function simpleSentence({ attribute, operator, value }: SimpleCondition): string {
-  return `${attribute} ${texts.operators[operator]} ${operandText(operator, value)}`;
+function partWords(condition: Condition, names: SegmentNames): Word[] {
+  if (isGroup(condition)) return groupWords(condition, names, false);
+  if (isSegment(condition))
+    return [plain(texts.rules.inSegment(names(condition.segment) ?? condition.segment))];
+  return simpleWords(condition);
+}
+
+function simpleWords({ attribute, operator, value }: SimpleCondition): Word[] {
+  return [code(attribute), plain(` ${texts.operators[operator]} `), code(operandText(operator, value))];
 }
 
 function operandText(operator: ConditionOperator, value: JsonValue): string {

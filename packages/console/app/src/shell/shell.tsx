@@ -4,6 +4,7 @@ import { getRouteApi, Outlet, rootRouteId } from "@tanstack/react-router";
 import { Fragment, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { chooseOrganization, currentOrganization } from "../api/organization.ts";
 import { sessionQuery } from "../api/queries.ts";
+import { useDraftGuard } from "../flag/use-draft.ts";
 import { SignInDialog, SignInScreen } from "../sign-in/sign-in.tsx";
 import { texts } from "../texts.ts";
 import { BarSlot } from "../ui/layout.tsx";
@@ -81,6 +82,7 @@ function Frame({ org }: { org: string | undefined }): ReactNode {
   useOrganizationInAddress(org);
   useShortcuts({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
   useLiveChanges();
+  useDraftGuard();
   useEffect(() => {
     document.title = texts.product;
   }, []);

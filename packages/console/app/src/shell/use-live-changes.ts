@@ -9,7 +9,7 @@ import { useSession } from "./session.tsx";
 import type { WatchConnection } from "./watch-connection.ts";
 
 /** What depends on the flags. Statistics have their own pace. */
-const CHANGING = ["flags", "flag", "rules", "overrides", "segments", "entries", "explain", "person"];
+const CHANGING = ["flags", "flag", "rules", "overrides", "segments", "entries", "explain", "person", "plan"];
 const POLL_MS = 5_000;
 /** With the socket, requests only renew the token, which is valid for 2 minutes. */
 const RENEW_MS = 60_000;

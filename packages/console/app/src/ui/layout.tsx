@@ -1,5 +1,5 @@
 /** Where things stand. Screens and parts are built from these, so that edges and gaps agree everywhere. */
-import { createContext, type ReactNode, useContext } from "react";
+import { type CSSProperties, createContext, type ReactNode, type Ref, useContext } from "react";
 import { createPortal } from "react-dom";
 
 /** Pixels, from the scale of the tokens. */
@@ -107,7 +107,7 @@ interface PanelProps {
   readonly label?: string;
   readonly padded?: boolean;
   /** `edited`: differs from what is stored. `bad`: for what cannot be taken back. `plain`: without an edge. */
-  readonly tone?: "edited" | "bad" | "plain";
+  readonly tone?: "edited" | "bad" | "plain" | undefined;
   readonly className?: string;
   readonly children: ReactNode;
 }
@@ -182,18 +182,26 @@ export function Path({
   );
 }
 
-export type PathState = "edited" | "off" | "passed" | "decided";
+export type PathState = "edited" | "passed" | "decided";
 
 interface PathStepProps {
   /** A `PathNode`, or a button with the class `path-node`. */
   readonly node: ReactNode;
   readonly state?: PathState | undefined;
+  /** The line below it is dashed: it decides nothing. */
+  readonly isOff?: boolean;
+  readonly ref?: Ref<HTMLLIElement>;
+  readonly style?: CSSProperties;
   readonly children: ReactNode;
 }
 
-export function PathStep({ node, state, children }: PathStepProps): ReactNode {
+export function PathStep({ node, state, isOff = false, ref, style, children }: PathStepProps): ReactNode {
   return (
-    <li className={classes("path-step", state && `path-${state}`)}>
+    <li
+      className={classes("path-step", state && `path-${state}`, isOff && "path-off")}
+      ref={ref}
+      style={style}
+    >
       {node}
       <div>{children}</div>
     </li>

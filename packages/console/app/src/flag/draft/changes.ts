@@ -1,5 +1,5 @@
 /** The changes of a draft: how many, in which environments, and as the input of a plan. */
-import type { JsonValue, PlannedChange, Rule } from "../../api/types.ts";
+import type { JsonValue, PlannedFlagChange, Rule } from "../../api/types.ts";
 import { type Cell, ENVIRONMENT_FIELDS, isSame, RULE_FIELDS, readCell, type Stored } from "./cells.ts";
 import { applied, contentOf, type Draft, ruleOrder } from "./draft.ts";
 
@@ -30,7 +30,7 @@ export function changesOf(draft: Draft, stored: Stored): Change[] {
 }
 
 /** The environments in which a change can move people. Undefined: in none. */
-export function environmentsOf(
+export function environmentsOfChange(
   change: Change,
   { flag }: Stored,
   known: readonly string[],
@@ -56,7 +56,7 @@ export function environmentsOf(
 }
 
 /** The draft as the input of a plan. It names the versions that the person saw. */
-export function planOf(draft: Draft, stored: Stored): PlannedChange {
+export function planOf(draft: Draft, stored: Stored): PlannedFlagChange {
   const next = applied(draft, stored);
   const changes = changesOf(draft, stored);
   const priorities = prioritiesOf(draft, stored);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Flag, Rule } from "../../api/types.ts";
 import type { Stored } from "./cells.ts";
-import { changesOf, environmentsOf, planOf } from "./changes.ts";
+import { changesOf, environmentsOfChange, planOf } from "./changes.ts";
 import {
   addRule,
   applied,
@@ -217,7 +217,7 @@ describe("a change of another person", () => {
 describe("the environments of a change", () => {
   const known = ["production", "staging"];
   const touched = (draft: Draft) =>
-    changesOf(draft, stored).map((change) => environmentsOf(change, stored, known));
+    changesOf(draft, stored).map((change) => environmentsOfChange(change, stored, known));
 
   it("are those whose people it can move", () => {
     expect(touched(rolledOut(EMPTY_DRAFT, 40))).toEqual([["production"]]);

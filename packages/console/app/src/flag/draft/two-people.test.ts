@@ -183,7 +183,7 @@ function impactOf(before: Stored, after: Stored, shift: number): FlagImpact {
     to: move.endsWith("true"),
     count,
   }));
-  const rest = { version: 1, unchanged: 0, unknown: 0, online: 0, examples: [], moved: 0 };
+  const rest = { version: 1, unchanged: 0, unknown: 0, online: 0, examples: [], moved: 0, rules: [] };
   return { flagId: "f", flagKey: "sale", moves: list, ...rest };
 }
 
@@ -221,7 +221,7 @@ class Person {
 
   count(): void {
     if (!isEmpty(this.draft))
-      this.shown = this.#try(() => this.server.plan(planOf(this.draft, this.seen), false));
+      this.shown = this.#try(() => this.server.plan(planOf(this.draft, this.seen) as Change, false));
   }
 
   choose(isMine: boolean): void {
@@ -267,7 +267,7 @@ class Person {
   saveAtOnce(): void {
     if (isEmpty(this.draft) || conflictsOf(this.draft, this.seen).length > 0) return;
     const saved = this.#try(() => {
-      const { id = "" } = this.server.plan(planOf(this.draft, this.seen), true);
+      const { id = "" } = this.server.plan(planOf(this.draft, this.seen) as Change, true);
       return this.server.apply(id);
     });
     if (saved !== undefined) this.draft = EMPTY_DRAFT;

@@ -1,0 +1,118 @@
+/** What another person saved of the same fields, beside what this person changed. One of both is chosen for each. */
+import { TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import type { JsonValue } from "../api/types.ts";
+import { useLastEntries } from "../flags/last-actors.ts";
+import { ActorName } from "../history/actor.tsx";
+import { sentenceOf } from "../rules/sentence.ts";
+import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
+import { Diff } from "../ui/diff.tsx";
+import { Grid, Row, Stack } from "../ui/layout.tsx";
+import { valueText } from "../ui/value.tsx";
+import type { Cell, Stored } from "./draft/cells.ts";
+import type { Conflict } from "./draft/draft.ts";
+import { titleOf } from "./environments.ts";
+import type { FlagDraft } from "./use-draft.ts";
+
+export function Conflicts({ draft }: { readonly draft: FlagDraft }): ReactNode {
+  const entry = useLastEntries().get(draft.stored.flag.id);
+  return (
+    <Stack gap={12} grow>
+      <Row>
+        <TriangleAlert aria-hidden size={16} className="warn" />
+        <span className="grow">
+          {entry ? (
+            <>
+              <strong>
+                <ActorName entry={entry} />
+              </strong>{" "}
+              {texts.draft.conflictBy}
+            </>
+          ) : (
+            texts.draft.conflict
+          )}
+        </span>
+        <Button tone="quiet" onClick={() => draft.discard()}>
+          {texts.draft.discard}
+        </Button>
+      </Row>
+      {draft.conflicts.map((conflict) => {
+        const { name, theirs, yours } = sidesOf(conflict, draft.stored);
+        return (
+          <Stack gap={4} key={JSON.stringify(conflict)}>
+            <span className="caption muted">{name}</span>
+            <Grid wide>
+              <button type="button" className="choice" onClick={() => draft.choose(conflict, false)}>
+                <span className="caption muted">{texts.draft.theirs}</span>
+                {theirs}
+              </button>
+              <button type="button" className="choice" onClick={() => draft.choose(conflict, true)}>
+                <span className="caption muted">{texts.draft.yours}</span>
+                {yours}
+              </button>
+            </Grid>
+          </Stack>
+        );
+      })}
+    </Stack>
+  );
+}
+
+interface Sides {
+  readonly name: string;
+  readonly theirs: ReactNode;
+  readonly yours: ReactNode;
+}
+
+function sidesOf(conflict: Conflict, { rules }: Stored): Sides {
+  const nameOf = (id: string): string =>
+    rules.find((rule) => rule.id === id)?.name ??
+    texts.rules.numbered(rules.findIndex((rule) => rule.id === id) + 1);
+  switch (conflict.kind) {
+    case "field": {
+      const { cell, base, theirs, yours } = conflict;
+      return {
+        name: cellName(cell, nameOf),
+        theirs: <Diff before={cellText(cell, base)} after={cellText(cell, theirs)} />,
+        yours: <Diff before={cellText(cell, base)} after={cellText(cell, yours)} />,
+      };
+    }
+    case "gone":
+      return {
+        name: conflict.rule.name ?? texts.rules.rule,
+        theirs: `${texts.draft.gone}. ${texts.draft.keepDeleted}`,
+        yours: texts.draft.addAgain,
+      };
+    case "changed":
+      return {
+        name: nameOf(conflict.rule.id),
+        theirs: `${texts.draft.ruleChanged}. ${texts.draft.keepRule}`,
+        yours: texts.draft.deleteAnyway,
+      };
+    case "order": {
+      const inWords = (ids: readonly string[]): string =>
+        ids
+          .filter((id) => rules.some((rule) => rule.id === id))
+          .map(nameOf)
+          .join(", ");
+      return { name: texts.draft.order, theirs: inWords(conflict.theirs), yours: inWords(conflict.yours) };
+    }
+  }
+}
+
+function cellName({ field, environment, rule }: Cell, nameOf: (id: string) => string): string {
+  const name = texts.fields[field] ?? field;
+  const whole = name.charAt(0).toUpperCase() + name.slice(1);
+  if (rule !== undefined) return `${nameOf(rule)}: ${name}`;
+  return environment === undefined ? whole : `${whole}, ${titleOf(environment)}`;
+}
+
+function cellText({ field }: Cell, value: JsonValue | undefined): string {
+  if (value === undefined) return texts.targeting.none;
+  if (field === "rolloutPercentage" || field === "percentage") return `${valueText(value)}%`;
+  if (field === "enabled") return value === true ? texts.flags.on : texts.flags.off;
+  const isConditions = typeof value === "object" && value !== null && "conditions" in value;
+  if (field === "conditions" && isConditions) return sentenceOf(value as never);
+  return valueText(value);
+}

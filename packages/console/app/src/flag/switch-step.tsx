@@ -1,0 +1,89 @@
+/** The first step: whether the flag is on, and what everyone gets while it is off. */
+import { Power } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { useMay } from "../shell/session.tsx";
+import { texts } from "../texts.ts";
+import { Field } from "../ui/field.tsx";
+import { classes, PathNode, PathStep, Row, Stack } from "../ui/layout.tsx";
+import { Switch } from "../ui/switch.tsx";
+import { valueText } from "../ui/value.tsx";
+import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
+import { settingCell, settingOf, titleOf } from "./environments.ts";
+import { Inherited } from "./inherited.tsx";
+import type { Seen } from "./seen.ts";
+import { SeenLine } from "./seen-line.tsx";
+import type { FlagDraft } from "./use-draft.ts";
+
+interface SwitchStepProps {
+  readonly draft: FlagDraft;
+  readonly seen: Seen | undefined;
+  readonly onPress: () => void;
+}
+
+export function SwitchStep({ draft, seen, onPress }: SwitchStepProps): ReactNode {
+  const { environment, next, isReadOnly, set } = draft;
+  const [isOpen, setOpen] = useState(false);
+  const may = useMay();
+  const where = environment && titleOf(environment);
+  const isOn = settingOf(next.flag, environment, "enabled").value === true;
+  const cell = settingCell(environment, "offValue");
+  const isEdited = draft.isEdited(cell) || draft.isEdited(settingCell(environment, "enabled"));
+  const off = settingOf(next.flag, environment, "offValue").value;
+  const shown =
+    off ?? settingOf(next.flag, environment, "defaultValue").value ?? EMPTY_VALUES[next.flag.type];
+  return (
+    <PathStep
+      state={seen?.stateOf("switch") ?? (isEdited ? "edited" : undefined)}
+      isOff={!isOn}
+      node={<PathNode>{seen?.markOf("switch") ?? <Power size={14} />}</PathNode>}
+    >
+      <Row gap={12} className="switch-step">
+        <Stack gap={0} grow>
+          <Row>
+            <h2>{texts.targeting.state(isOn, where)}</h2>
+            {isEdited && <span className="tag tag-accent">{texts.targeting.edited}</span>}
+          </Row>
+          <p className="caption muted">
+            {texts.targeting.whileOff} <code>{valueText(shown)}</code>.{" "}
+            {!isReadOnly && (
+              <button
+                type="button"
+                className="link-button"
+                aria-expanded={isOpen}
+                onClick={() => setOpen(!isOpen)}
+              >
+                {texts.targeting.change}
+              </button>
+            )}
+          </p>
+          <Inherited
+            draft={draft}
+            field="enabled"
+            text={(on) => (on === true ? texts.targeting.stateOf.on : texts.targeting.stateOf.off)}
+          />
+        </Stack>
+        <Switch
+          large
+          checked={isOn}
+          disabled={!may("update") || isReadOnly}
+          label={texts.targeting.switchOf(next.flag.name, where)}
+          onChange={onPress}
+        />
+      </Row>
+      {isOpen && (
+        <Stack className={classes("off-value")}>
+          <Field label={texts.targeting.offValue}>
+            <ValueInput
+              type={next.flag.type}
+              value={shown}
+              disabled={isReadOnly}
+              onChange={(value) => set(cell, value)}
+            />
+          </Field>
+          <Inherited draft={draft} field="offValue" text={valueText} />
+        </Stack>
+      )}
+      <SeenLine step={seen?.stepOf("switch")} />
+    </PathStep>
+  );
+}

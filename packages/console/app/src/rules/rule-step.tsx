@@ -1,0 +1,185 @@
+/** One rule on the path: a sentence, and its editor when it is open. Its node is the handle for moving it. */
+import { useSortable } from "@dnd-kit/sortable";
+import { CSS } from "@dnd-kit/utilities";
+import { ArrowDown, ArrowUp, Pencil, RotateCcw, Trash2, TriangleAlert } from "lucide-react";
+import type { KeyboardEvent, ReactNode } from "react";
+import type { Rule, Segment } from "../api/types.ts";
+import { RULE_FIELDS } from "../flag/draft/cells.ts";
+import { countsIn, titleOf } from "../flag/environments.ts";
+import type { Seen } from "../flag/seen.ts";
+import { SeenLine } from "../flag/seen-line.tsx";
+import type { FlagDraft } from "../flag/use-draft.ts";
+import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
+import { Arrow } from "../ui/diff.tsx";
+import { classes, Panel, PathStep, Row, Stack } from "../ui/layout.tsx";
+import { Menu } from "../ui/menu.tsx";
+import { Switch } from "../ui/switch.tsx";
+import { Value } from "../ui/value.tsx";
+import { RuleEditor } from "./rule-editor.tsx";
+import { SentenceView } from "./sentence-view.tsx";
+
+interface RuleStepProps {
+  readonly draft: FlagDraft;
+  readonly rule: Rule;
+  readonly place: number;
+  readonly segments: readonly Segment[];
+  /** How many people it decides. */
+  readonly people: number | undefined;
+  readonly isOpen: boolean;
+  readonly isChecked: boolean;
+  readonly deadBecause: string | undefined;
+  readonly seen: Seen | undefined;
+  readonly onOpen: (isOpen: boolean) => void;
+  readonly onMove: (to: number) => void;
+}
+
+export function RuleStep(props: RuleStepProps): ReactNode {
+  const { draft, rule, place, segments, people, isOpen, deadBecause, seen, onOpen, onMove } = props;
+  const { environment, isReadOnly, next } = draft;
+  const { attributes, listeners, setNodeRef, setActivatorNodeRef, transform, transition } = useSortable({
+    id: rule.id,
+    disabled: isReadOnly,
+  });
+  const isDeleted = draft.draft.deleted.has(rule.id);
+  const isNew = draft.draft.added.some(({ id }) => id === rule.id);
+  const isEdited =
+    isNew || isDeleted || RULE_FIELDS.some((field) => draft.isEdited({ rule: rule.id, field }));
+  const isHere = countsIn(rule, environment);
+  const label = rule.name ?? texts.rules.numbered(place + 1);
+  const variant = next.flag.variants?.findIndex(({ key }) => key === rule.variant) ?? -1;
+  const value = rule.value ?? next.flag.variants?.[variant]?.value;
+  const press = (event: KeyboardEvent): void => {
+    const step = event.altKey ? { ArrowUp: -1, ArrowDown: 1 }[event.key] : undefined;
+    if (step !== undefined && !isReadOnly) onMove(place + step);
+    else if (event.key === "e" && !isTyping(event)) onOpen(!isOpen);
+    else if (event.key === "Escape" && isOpen) onOpen(false);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <PathStep
+      ref={setNodeRef}
+      style={{ transform: CSS.Translate.toString(transform), transition }}
+      state={seen?.stateOf(rule.id) ?? (isEdited ? "edited" : undefined)}
+      isOff={!rule.enabled || !isHere || isDeleted}
+      node={
+        <button
+          type="button"
+          className="path-node path-handle"
+          ref={setActivatorNodeRef}
+          {...attributes}
+          {...listeners}
+          disabled={isReadOnly}
+          aria-label={texts.rules.drag(label)}
+        >
+          {seen?.markOf(rule.id) ?? place + 1}
+        </button>
+      }
+    >
+      <Panel
+        tone={isEdited ? "edited" : undefined}
+        className={classes("card", (!rule.enabled || !isHere) && "card-off")}
+      >
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: shortcuts of everything inside */}
+        <div onKeyDown={press} data-rule={rule.id}>
+          <Row>
+            <h3 className="grow">
+              <button
+                type="button"
+                className="card-title cut"
+                aria-expanded={isOpen}
+                disabled={isReadOnly || isDeleted}
+                onClick={() => onOpen(!isOpen)}
+              >
+                {label}
+              </button>
+            </h3>
+            <span className="caption muted wide-only">{placesOf(rule, environment)}</span>
+            {isEdited && (
+              <span className="tag tag-accent">
+                {isDeleted ? texts.rules.willDelete : isNew ? texts.rules.new : texts.targeting.edited}
+              </span>
+            )}
+            <span className="caption muted number card-count">
+              {people !== undefined && isHere && !isDeleted && texts.targeting.people(people)}
+            </span>
+            {isDeleted ? (
+              <Button small disabled={isReadOnly} onClick={() => draft.restoreRule(rule.id)}>
+                <RotateCcw aria-hidden size={14} /> {texts.rules.restore}
+              </Button>
+            ) : (
+              <Switch
+                checked={rule.enabled}
+                disabled={isReadOnly}
+                label={texts.rules.switchOf(label)}
+                onChange={(enabled) => draft.set({ rule: rule.id, field: "enabled" }, enabled)}
+              />
+            )}
+            {!isReadOnly && !isDeleted && (
+              <Menu
+                label={texts.rules.actionsFor(label)}
+                items={[
+                  {
+                    label: isOpen ? texts.rules.close : texts.rules.edit(label),
+                    icon: <Pencil aria-hidden size={15} />,
+                    onSelect: () => onOpen(!isOpen),
+                  },
+                  {
+                    label: texts.rules.up(label),
+                    icon: <ArrowUp aria-hidden size={15} />,
+                    onSelect: () => onMove(place - 1),
+                  },
+                  {
+                    label: texts.rules.down(label),
+                    icon: <ArrowDown aria-hidden size={15} />,
+                    onSelect: () => onMove(place + 1),
+                  },
+                  {
+                    label: texts.rules.delete(label),
+                    icon: <Trash2 aria-hidden size={15} />,
+                    isDangerous: true,
+                    onSelect: () => draft.deleteRule(rule.id),
+                  },
+                ]}
+              />
+            )}
+          </Row>
+          {isOpen && !isDeleted ? (
+            <RuleEditor draft={draft} rule={rule} segments={segments} isChecked={props.isChecked} />
+          ) : (
+            <p className={classes("soft sentence", isDeleted && "struck")}>
+              <SentenceView
+                conditions={rule.conditions}
+                names={(key) => segments.find((segment) => segment.key === key)?.name}
+              />{" "}
+              <Arrow /> <Value value={value} {...(variant >= 0 && { variant })} />
+              {rule.percentage !== undefined && ` ${texts.rules.forShare(rule.percentage)}`}
+            </p>
+          )}
+          {deadBecause !== undefined && (
+            <Row className="caption warn">
+              <TriangleAlert aria-hidden size={14} /> {deadBecause}
+            </Row>
+          )}
+          {seen && (
+            <Stack gap={4}>
+              <SeenLine step={seen.stepOf(rule.id)} />
+            </Stack>
+          )}
+        </div>
+      </Panel>
+    </PathStep>
+  );
+}
+
+function placesOf(rule: Rule, environment: string | undefined): string {
+  if (rule.environments === undefined) return texts.targeting.all;
+  if (environment !== undefined && !countsIn(rule, environment))
+    return texts.rules.notHere(titleOf(environment));
+  return texts.rules.only(rule.environments.map(titleOf));
+}
+
+function isTyping({ target }: KeyboardEvent): boolean {
+  return target instanceof HTMLElement && ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
+}
