@@ -107,6 +107,7 @@ export type {
   RevertedAuditEntry,
   RevertedFeatureFlagChange,
   RuleImpact,
+  ValueCount,
   ValueMove,
 } from "./model/plan.ts";
 export type { FlagRule, FlagRuleInput, FlagRulePatch } from "./model/rule.ts";

@@ -405,7 +405,7 @@ export const texts = {
     changedMeanwhile:
       "Another person has changed this flag. Nothing of yours was saved yet. Look again, then save.",
     conflict: "Another person has saved the same. Choose one of each.",
-    conflictBy: (name: string): string => `${name} has saved the same. Choose one of each.`,
+    conflictBy: "has saved the same. Choose one of each.",
     theirs: "Saved",
     yours: "Yours",
     gone: "The rule is deleted",
@@ -439,7 +439,6 @@ export const texts = {
     ifSaved: "if you save.",
     explain: "Explain",
     byOverride: "By an override.",
-    peopleIn: (total: number): string => (plurals.select(total) === "one" ? "person" : "people"),
     needs: (attribute: string, is: string, operator: string, expected: string): string =>
       `${attribute} ${is}; the rule needs: ${operator} ${expected}`,
     notMatched: "does not match",
@@ -544,7 +543,7 @@ export const texts = {
     everyone: "everyone",
     inSegment: (name: string): string => `in the segment ${name}`,
     moreValues: (values: number): string => `and ${number(values)} more`,
-    forShare: (percentage: number): string => `to ${percentage} % of them`,
+    forShare: (percentage: number): string => `to ${percentage}% of them`,
     emptyGroup: "Without conditions it matches everyone.",
     addCondition: "Condition",
     addSegment: "Segment",

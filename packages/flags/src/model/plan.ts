@@ -72,6 +72,16 @@ export type PlanFeatureFlagsInput = {
 /** How many users go from one value to another. */
 export type ValueMove = { readonly from: JsonValue; readonly to: JsonValue; readonly count: number };
 
+/** How many users get a value. */
+export type ValueCount = {
+  /** The value. */
+  readonly value: JsonValue;
+  /** Users who get it now. */
+  readonly before: number;
+  /** Users who would get it. */
+  readonly after: number;
+};
+
 /** A user whose value would change. */
 export type MovedUser = {
   /** The id of the user. */
@@ -122,6 +132,8 @@ export type FlagImpact = {
   readonly online: number;
   /** At most 20 of the moved users. */
   readonly examples: readonly MovedUser[];
+  /** The values that users get now or would get, most frequent first. At most 100. Without the users of `unknown`. */
+  readonly values: readonly ValueCount[];
   /** The rules after the change, in their order, then everyone else. */
   readonly rules: readonly RuleImpact[];
   /** The flag does not exist after the change. Its users go to `null`. */

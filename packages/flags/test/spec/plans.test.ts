@@ -45,6 +45,11 @@ describe.each(DATABASES)("guide/flags-plan: How it works (%s)", (_name, open) =>
           unchanged: 0,
           unknown: 0,
           online: 0,
+          values: [
+            { value: "off", before: 0, after: 10 },
+            { value: "no", before: 7, after: 0 },
+            { value: "yes", before: 3, after: 0 },
+          ],
         },
       ],
     });

@@ -223,12 +223,15 @@ function Title({ stored: { flag } }: { readonly stored: Stored }): ReactNode {
       </Row>
       {flag.description !== undefined && <p className="soft wrap-anywhere">{flag.description}</p>}
       <Row gap={4} wrap className="caption muted">
-        {entry && (
-          <>
-            <ActorMark entry={entry} /> <ActorName entry={entry} /> ·
-          </>
-        )}
-        {texts.flag.changed} <Time at={entry?.at ?? flag.updatedAt} />
+        {entry && <ActorMark entry={entry} />}
+        <span>
+          {entry && (
+            <>
+              <ActorName entry={entry} /> ·{" "}
+            </>
+          )}
+          {texts.flag.changed} <Time at={entry?.at ?? flag.updatedAt} />
+        </span>
       </Row>
     </>
   );

@@ -109,6 +109,7 @@ function Figures({ plan, draft }: FiguresProps): ReactNode {
           </Row>
         ))}
       </Stack>
+      <ValueBar impact={impact} />
       <dl className="stack gap-4">
         {impact.rules
           .filter(({ moved }) => moved > 0)
@@ -138,10 +139,15 @@ function Now({ plan, draft }: FiguresProps): ReactNode {
   if (impact === undefined) return null;
   return (
     <>
-      <p>
-        <span className="figure">{texts.number(plan.users.total)}</span>{" "}
-        <span className="soft">{texts.draft.peopleIn(plan.users.total)}</span>
-      </p>
+      {impact.values.slice(0, SHOWN_VALUES).map(({ value, after }, place) => (
+        <p key={JSON.stringify(value)}>
+          <span className={place === 0 ? "figure" : "name"}>{texts.number(after)}</span>{" "}
+          <span className="soft">
+            {texts.draft.ofThem(plan.users.total)} <Value value={value} length={16} />
+          </span>
+        </p>
+      ))}
+      <ValueBar impact={impact} />
       <dl className="stack gap-4">
         {impact.rules.map((one) => (
           <Line key={one.index} name={nameOfRule(one, draft)} value={texts.number(one.after)} />
@@ -153,6 +159,35 @@ function Now({ plan, draft }: FiguresProps): ReactNode {
     </>
   );
 }
+
+const SHOWN_VALUES = 3;
+
+/** The share of people with the value that most people move to, or have. What a change adds is hatched. */
+function ValueBar({ impact: { values, moves, unknown } }: { readonly impact: FlagImpact }): ReactNode {
+  const to = moves[0] === undefined ? undefined : JSON.stringify(moves[0].to);
+  const [first] = values;
+  const { before, after } = values.find(({ value }) => JSON.stringify(value) === to) ?? first ?? NOBODY;
+  const all = values.reduce((sum, one) => sum + one.after, unknown);
+  const [kept, differs] = [Math.min(before, after), Math.abs(after - before)];
+  if (all === 0) return null;
+  return (
+    <Stack gap={4}>
+      <div className="share share-large" aria-hidden="true">
+        <span className="colour-0" style={{ flexGrow: kept }} />
+        {differs > 0 && <span className="colour-0 colour-new" style={{ flexGrow: differs }} />}
+        <span className="rest" style={{ flexGrow: all - kept - differs }} />
+      </div>
+      {differs > 0 && (
+        <Row between className="caption muted">
+          <span>{texts.draft.now(before)}</span>
+          <span>{texts.draft.after(after)}</span>
+        </Row>
+      )}
+    </Stack>
+  );
+}
+
+const NOBODY = { before: 0, after: 0 };
 
 function Line({ name, value }: { readonly name: string; readonly value: string }): ReactNode {
   return (

@@ -54,13 +54,15 @@ export function RuleEditor({ draft, rule, segments, isChecked }: RuleEditorProps
           />
         )}
         {rule.variant === undefined && (
-          <ValueInput
-            type={flag.type}
-            label={texts.rules.value}
-            value={rule.value}
-            disabled={isReadOnly}
-            onChange={(value) => set("value", value)}
-          />
+          <div className={flag.type === "json" ? "grow" : "fit"}>
+            <ValueInput
+              type={flag.type}
+              label={texts.rules.value}
+              value={rule.value}
+              disabled={isReadOnly}
+              onChange={(value) => set("value", value)}
+            />
+          </div>
         )}
         <span className="muted">{texts.rules.to}</span>
         <NumberInput

@@ -36,6 +36,7 @@ export class ImpactCounter {
   readonly #nowMs = Date.now();
   readonly #rules: Map<string, Counts>;
   readonly #everyoneElse: Counts;
+  readonly #values = new Map<string, { value: JsonValue; before: number; after: number }>();
   #unchanged = 0;
   #unknown = 0;
 
@@ -67,6 +68,8 @@ export class ImpactCounter {
       decides.after += 1;
       if (isMoved) decides.moved += 1;
     }
+    if (from !== undefined) this.#valueOf(from.value).before += 1;
+    if (to !== undefined) this.#valueOf(to.value).after += 1;
     if (isMoved) this.#move(user, from?.value ?? null, to?.value ?? null);
     else this.#unchanged += 1;
   }
@@ -86,6 +89,13 @@ export class ImpactCounter {
     if (result.reason === "default" || result.reason === "percentage_rollout") return this.#everyoneElse;
     const ruleId = flag.ruleOf(result);
     return ruleId === undefined ? undefined : this.#rules.get(ruleId);
+  }
+
+  #valueOf(value: JsonValue): { before: number; after: number } {
+    const key = this.#textOf(value);
+    const counts = this.#values.get(key) ?? { value, before: 0, after: 0 };
+    this.#values.set(key, counts);
+    return counts;
   }
 
   #move({ id, name, email }: HostUser, from: JsonValue, to: JsonValue): void {
@@ -122,6 +132,7 @@ export class ImpactCounter {
       unknown: this.#unknown,
       online,
       examples: this.#examples,
+      values: [...this.#values.values()].sort((a, b) => b.after - a.after).slice(0, MAX_MOVES),
       rules: [...this.#rules.values(), this.#everyoneElse],
       ...(this.after === undefined && { removed: true }),
       ...(this.before === undefined && { created: true }),

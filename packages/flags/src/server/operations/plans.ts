@@ -234,6 +234,7 @@ function planSchema() {
     environment: string,
     version: integer,
     moves: listOf(move),
+    values: listOf(objectOf({ value: anyJson, before: integer, after: integer })),
     moved: integer,
     unchanged: integer,
     unknown: integer,

@@ -183,7 +183,16 @@ function impactOf(before: Stored, after: Stored, shift: number): FlagImpact {
     to: move.endsWith("true"),
     count,
   }));
-  const rest = { version: 1, unchanged: 0, unknown: 0, online: 0, examples: [], moved: 0, rules: [] };
+  const rest = {
+    version: 1,
+    unchanged: 0,
+    unknown: 0,
+    online: 0,
+    examples: [],
+    moved: 0,
+    rules: [],
+    values: [],
+  };
   return { flagId: "f", flagKey: "sale", moves: list, ...rest };
 }
 
