@@ -1,5 +1,5 @@
 /** The fields that a plan touches, and whether others have changed them since. */
-import type { JsonValue } from "../../engine/json.ts";
+import { isPlainObject, type JsonValue } from "../../engine/json.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import { type Field, isChangeable } from "../../model/fields.ts";
 import type { PlanConflict } from "../../model/plan.ts";
@@ -43,8 +43,17 @@ function touchedByFlag(contents: Contents, { id, fields, rules, overrides }: Dra
 type Place = Omit<Touched, "field" | "base" | "yours">;
 
 function fieldsOf(contents: Contents, place: Place, patch: object): Touched[] {
-  return Object.entries(patch).flatMap(([field, yours]) =>
-    yours === undefined ? [] : [{ ...place, field, base: valueIn(contents, place, field), yours }],
+  return Object.entries(patch).flatMap(([field, yours]) => {
+    if (yours === undefined) return [];
+    if (field === "environments" && isPlainObject(yours)) return settingsOf(contents, place, yours);
+    return [{ ...place, field, base: valueIn(contents, place, field), yours }];
+  });
+}
+
+/** A change of environments concerns only those that it names, and of these only the settings that it has. */
+function settingsOf(contents: Contents, place: Place, environments: object): Touched[] {
+  return Object.entries(environments).flatMap(([environment, settings]) =>
+    fieldsOf(contents, { ...place, environment }, settings ?? { environments: null }),
   );
 }
 
@@ -54,11 +63,15 @@ function valueIn(contents: Contents, place: Place, field: string): JsonValue {
 
 function entityAt(
   { flags, rules, segments, overrides }: Contents,
-  { id, segmentKey, ruleId, userId }: Place,
+  { id, segmentKey, ruleId, userId, environment }: Place,
 ): object | undefined {
   if (segmentKey !== undefined) return segments.get(id);
   if (ruleId !== undefined) return rules.get(id)?.get(ruleId);
-  return userId === undefined ? flags.get(id) : overrides.get(id)?.get(userId);
+  if (userId !== undefined) return overrides.get(id)?.get(userId);
+  const flag = flags.get(id);
+  if (environment === undefined) return flag;
+  const settings = new Map(Object.entries(flag?.environments ?? {})).get(environment);
+  return settings && { ...settings, environments: settings };
 }
 
 /** Throws if a touched field has another value than before. */
