@@ -366,7 +366,7 @@ export const texts = {
     defaultValue: "Default value",
     outsideGets: "Value outside the rollout",
     sameAsFlag: (value: string): string => `Same as the flag (${value})`,
-    own: (where: string, value: string): string => `The own value of ${where}; the flag has ${value}`,
+    own: (where: string, value: string): string => `${where}’s own; the flag has ${value}`,
     valueOfFlag: (value: string): string => `Use the flag’s ${value}`,
     none: "none",
     allEnvironments: "Variants are the same in all environments.",
@@ -480,6 +480,7 @@ export const texts = {
     },
     rulesOf: (counting: number, all: number): string =>
       counting === all ? number(all) : `${number(counting)} of ${number(all)}`,
+    setting: "Setting",
     noRollout: "none",
     actions: (name: string): string => `Actions for ${name}`,
     promote: (name: string): string => `Promote to ${name}`,

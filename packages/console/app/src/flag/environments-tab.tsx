@@ -35,7 +35,9 @@ export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactN
             <table className="table">
               <thead>
                 <tr>
-                  <td />
+                  <th scope="col">
+                    <span className="visually-hidden">{texts.environments.setting}</span>
+                  </th>
                   {environments.map((name) => (
                     <th key={name} scope="col">
                       <Row>

@@ -39,6 +39,7 @@ export function EveryoneElse({ draft, people, seen }: EveryoneElseProps): ReactN
   const included = flag.type === "boolean" ? true : rest;
   return (
     <PathStep
+      isOff={settingOf(flag, environment, "enabled").value !== true}
       state={seen?.stateOf("else") ?? (isEdited ? "edited" : undefined)}
       node={<PathNode>{seen?.markOf("else") ?? <Users size={14} />}</PathNode>}
     >

@@ -81,7 +81,10 @@ function SwitchDialog(props: FlagSwitchDialogsProps & { readonly flag: Flag }): 
             ),
             version: change.version,
           }),
-    onSuccess: () => (undone(), refresh()),
+    onSuccess: () => {
+      undone();
+      return refresh();
+    },
     onError: (error) => {
       const text = isStatus(error, 409) ? texts.flag.undoRefused : messageOf(error);
       showToast({ tone: "problem", text });

@@ -139,7 +139,7 @@ function Now({ plan, draft }: FiguresProps): ReactNode {
   if (impact === undefined) return null;
   return (
     <>
-      {impact.values.slice(0, SHOWN_VALUES).map(({ value, after }, place) => (
+      {valuesIn(impact).map(({ value, after }, place) => (
         <p key={JSON.stringify(value)}>
           <span className={place === 0 ? "figure" : "name"}>{texts.number(after)}</span>{" "}
           <span className="soft">
@@ -162,10 +162,18 @@ function Now({ plan, draft }: FiguresProps): ReactNode {
 
 const SHOWN_VALUES = 3;
 
+/** Of an on-off flag, only those who get it. */
+function valuesIn({ values }: FlagImpact): FlagImpact["values"] {
+  const isBoolean = values.every(({ value }) => typeof value === "boolean");
+  if (!isBoolean) return values.slice(0, SHOWN_VALUES);
+  return [values.find(({ value }) => value === true) ?? { value: true, ...NOBODY }];
+}
+
 /** The share of people with the value that most people move to, or have. What a change adds is hatched. */
-function ValueBar({ impact: { values, moves, unknown } }: { readonly impact: FlagImpact }): ReactNode {
+function ValueBar({ impact }: { readonly impact: FlagImpact }): ReactNode {
+  const { values, moves, unknown } = impact;
   const to = moves[0] === undefined ? undefined : JSON.stringify(moves[0].to);
-  const [first] = values;
+  const [first] = valuesIn(impact);
   const { before, after } = values.find(({ value }) => JSON.stringify(value) === to) ?? first ?? NOBODY;
   const all = values.reduce((sum, one) => sum + one.after, unknown);
   const [kept, differs] = [Math.min(before, after), Math.abs(after - before)];

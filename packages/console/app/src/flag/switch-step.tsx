@@ -11,7 +11,6 @@ import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
 import { settingCell, settingOf, titleOf } from "./environments.ts";
 import { Inherited } from "./inherited.tsx";
 import type { Seen } from "./seen.ts";
-import { SeenLine } from "./seen-line.tsx";
 import type { FlagDraft } from "./use-draft.ts";
 
 interface SwitchStepProps {
@@ -83,7 +82,6 @@ export function SwitchStep({ draft, seen, onPress }: SwitchStepProps): ReactNode
           <Inherited draft={draft} field="offValue" text={valueText} />
         </Stack>
       )}
-      <SeenLine step={seen?.stepOf("switch")} />
     </PathStep>
   );
 }

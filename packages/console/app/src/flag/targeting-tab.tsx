@@ -45,6 +45,7 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
   const box = useRef<HTMLDivElement>(null);
   const { next, stored, environment, isReadOnly, problems } = draft;
   const { flag, rules } = next;
+  const isOn = settingOf(flag, environment, "enabled").value === true;
   const seen = useSeen(flag.key, person, environment);
   const { plan } = counted.count;
   const impact = plan && impactIn(plan, flag.id, environment);
@@ -53,10 +54,13 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
   const unreached = findUnreached(kept.filter((rule) => countsIn(rule, environment)));
   const numberOf = (id: string): number => rules.findIndex((rule) => rule.id === id) + 1;
   const wrong = problems.find(({ rule }) => rule !== undefined)?.rule;
+  /** Once it is rendered. */
+  const focusFirst = (selector: string): unknown =>
+    setTimeout(() => box.current?.querySelector<HTMLElement>(selector)?.focus());
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a press asks
   useEffect(() => {
     if (asked > 0 && wrong !== undefined) setOpen(wrong);
-    if (asked > 0) setTimeout(() => box.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+    if (asked > 0) focusFirst("[aria-invalid=true]");
   }, [asked]);
   const move = (rule: Rule, to: number): void => {
     if (to < 0 || to >= rules.length) return;
@@ -72,10 +76,10 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
     const isShared = environment === undefined || draft.environments.length < 2;
     draft.addRule({ value, ...(!isShared && { environments: [environment] }) });
     setOpen(`new-${draft.draft.count + 1}`);
+    focusFirst(".rule-editor input");
     // A new flag that is off would reach everyone when it is turned on.
     const rollout = settingOf(flag, environment, "rolloutPercentage").value;
-    const isOff = settingOf(flag, environment, "enabled").value !== true;
-    if (flag.type === "boolean" && rules.length === 0 && isOff && rollout === 100) {
+    if (flag.type === "boolean" && rules.length === 0 && !isOn && rollout === 100) {
       draft.set(settingCell(environment, "rolloutPercentage"), 0);
       announce(texts.targeting.firstRule);
     }
@@ -124,6 +128,7 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
               })}
               {!isReadOnly && (
                 <PathStep
+                  isOff={!isOn}
                   node={
                     <PathNode>
                       <Plus size={13} />

@@ -1,5 +1,5 @@
 /** Counts whom changes move while they are edited: by plans that store nothing. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { ADMIN, REPORT_KEPT_MS, scoped } from "../api/queries.ts";
 import { isStatus, request } from "../api/request.ts";
@@ -40,6 +40,7 @@ export const applyPlan = (id: string) =>
 
 /** Undefined: there is nothing to count. `subject`: a count of another one is never shown in its place. */
 export function useCount(subject: string, input: PlanInput | undefined): Count {
+  const client = useQueryClient();
   const paused = usePaused(input);
   const { data, error, isFetching, isPlaceholderData, refetch } = useQuery({
     queryKey: ["plan", subject, paused],
@@ -53,6 +54,12 @@ export function useCount(subject: string, input: PlanInput | undefined): Count {
       failures < MOST_RETRIES && isStatus(failure, 409) && isSuperseded(failure.details),
   });
   const isOld = JSON.stringify(paused) !== JSON.stringify(input);
+  const isOutdated = isStatus(error, 404) || isStatus(error, 409);
+  useEffect(() => {
+    // What was counted is not what is stored any more.
+    if (isOutdated)
+      for (const name of ["flag", "rules", "segments"]) void client.invalidateQueries({ queryKey: [name] });
+  }, [isOutdated, client]);
   return {
     plan: input === undefined ? undefined : data,
     isCounting: input !== undefined && (isOld || isFetching || isPlaceholderData),

@@ -5,7 +5,7 @@ import { ArrowDown, ArrowUp, Pencil, RotateCcw, Trash2, TriangleAlert } from "lu
 import type { KeyboardEvent, ReactNode } from "react";
 import type { Rule, Segment } from "../api/types.ts";
 import { RULE_FIELDS } from "../flag/draft/cells.ts";
-import { countsIn, titleOf } from "../flag/environments.ts";
+import { countsIn, settingOf, titleOf } from "../flag/environments.ts";
 import type { Seen } from "../flag/seen.ts";
 import { SeenLine } from "../flag/seen-line.tsx";
 import type { FlagDraft } from "../flag/use-draft.ts";
@@ -46,6 +46,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
   const isEdited =
     isNew || isDeleted || RULE_FIELDS.some((field) => draft.isEdited({ rule: rule.id, field }));
   const isHere = countsIn(rule, environment);
+  const isOff = !rule.enabled || !isHere || settingOf(next.flag, environment, "enabled").value !== true;
   const label = rule.name ?? texts.rules.numbered(place + 1);
   const variant = next.flag.variants?.findIndex(({ key }) => key === rule.variant) ?? -1;
   const value = rule.value ?? next.flag.variants?.[variant]?.value;
@@ -62,7 +63,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
       ref={setNodeRef}
       style={{ transform: CSS.Translate.toString(transform), transition }}
       state={seen?.stateOf(rule.id) ?? (isEdited ? "edited" : undefined)}
-      isOff={!rule.enabled || !isHere || isDeleted}
+      isOff={isOff || isDeleted}
       node={
         <button
           type="button"
@@ -79,7 +80,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
     >
       <Panel
         tone={isEdited ? "edited" : undefined}
-        className={classes("card", (!rule.enabled || !isHere) && "card-off")}
+        className="card"
       >
         {/* biome-ignore lint/a11y/noStaticElementInteractions: shortcuts of everything inside */}
         <div onKeyDown={press} data-rule={rule.id}>
