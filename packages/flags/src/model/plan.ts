@@ -34,7 +34,9 @@ export type PlannedFlagChange = (
   version?: number | undefined;
   /** The fields that change, as `updateFeatureFlag` takes them. */
   fields?: FeatureFlagPatch | undefined;
+  /** What happens to its rules. */
   rules?: PlannedRules | undefined;
+  /** What happens to its overrides. */
   overrides?: PlannedOverrides | undefined;
 };
 

@@ -7,7 +7,7 @@ import { DATABASES, setFields, TRUSTED, trustedSuite } from "../trusted-host.ts"
 const pro = { conditions: [{ attribute: "user.plan", operator: "equals" as const, value: "pro" }] };
 const everyone = { conditions: [] };
 
-describe.each(DATABASES)("guide/flags-plan: Changes (%s)", (_name, open) => {
+describe.each(DATABASES)("guide/flags-plan: How it works (%s)", (_name, open) => {
   let host: Host;
   const people: Person[] = [];
   trustedSuite(open, { trusted: TRUSTED }, async (started) => {
@@ -256,7 +256,7 @@ describe("guide/flags-plan: Previews", () => {
   });
 });
 
-describe("guide/flags-plan: Permissions", () => {
+describe("guide/flags-plan: Options", () => {
   const fields = { defaultValue: "x" };
   const rules = { create: [{ priority: 1, conditions: everyone, value: "x" }] };
   const overrides = { create: [{ userId: "u", value: "x" }] };
