@@ -1,5 +1,5 @@
 /** One flag: its parts in tabs, the environment that they show, and one draft for all of them. */
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { Copy } from "lucide-react";
 import { Tabs } from "radix-ui";
@@ -77,7 +77,19 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
   const [environment, environments] = useEnvironment(stored);
   const draft = useFlagDraft(stored, environment, environments);
   const counted = useDraftCount(draft, tab === "targeting");
-  const save = useSave(flag.id, () => saveWithoutPlan(planOf(draft.draft, stored)));
+  const client = useQueryClient();
+  const save = useSave(flag.id, {
+    saveUncounted: () => saveWithoutPlan(planOf(draft.draft, stored)),
+    onSaved: ({ changeId, moved }) => {
+      const { next } = draft;
+      // As it is saved, until it is read again.
+      client.setQueryData(flagQuery(flag.key).queryKey, next.flag);
+      const kept = next.rules.filter(({ id }) => !draft.draft.deleted.has(id));
+      client.setQueryData(rulesQuery(flag.key).queryKey, kept);
+      setAsked(0);
+      draft.discard({ where: whereOf(draft), moved, ...(changeId !== undefined && { changeId }) });
+    },
+  });
   const undo = useUndo(flag.id);
   const { data: overrides } = useQuery(overridesQuery({ flagId: flag.id }));
   const [asked, setAsked] = useState(0);
@@ -99,21 +111,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
   const submit = (): void => {
     if (!isUnsaved || draft.conflicts.length > 0 || draft.isReadOnly) return;
     if (draft.problems.length > 0) return show();
-    const where = whereOf(draft);
-    save.mutate(
-      { input: counted.input, count: counted.count },
-      {
-        onSuccess: (result) => {
-          if (result.kind === "recounted") return;
-          setAsked(0);
-          draft.discard({
-            where,
-            moved: result.moved,
-            ...(result.changeId && { changeId: result.changeId }),
-          });
-        },
-      },
-    );
+    save.mutate({ input: counted.input, count: counted.count });
   };
   useFlagKeys({
     onSave: submit,

@@ -64,7 +64,6 @@ function SwitchDialog(props: FlagSwitchDialogsProps & { readonly flag: Flag }): 
   const fields = settingPatch(environment, "enabled", turnOn);
   const input = planInput([{ flagId: flag.id, fields }], environment === undefined ? [] : [environment]);
   const count = useCount(subject, input);
-  const save = useSave(subject, () => turnOffNow());
   const others = Object.entries(flag.environments ?? {}).flatMap(([name, { enabled }]) =>
     enabled === undefined ? [] : [titleOf(name)],
   );
@@ -99,9 +98,13 @@ function SwitchDialog(props: FlagSwitchDialogsProps & { readonly flag: Flag }): 
     });
     onClose();
   };
-  const turnOffNow = () => request("PATCH", `${ADMIN}/flags/${flag.id}`, { body: fields });
+  const switchAtOnce = () => request("PATCH", `${ADMIN}/flags/${flag.id}`, { body: fields });
+  const save = useSave(subject, {
+    saveUncounted: switchAtOnce,
+    onSaved: ({ changeId }) => finish(changeId === undefined ? undefined : { changeId }),
+  });
   const off = useMutation({
-    mutationFn: turnOffNow,
+    mutationFn: switchAtOnce,
     onSuccess: ({ version }) => {
       finish({ version });
       return refresh();
@@ -109,14 +112,7 @@ function SwitchDialog(props: FlagSwitchDialogsProps & { readonly flag: Flag }): 
   });
   const confirm = (): void => {
     if (!turnOn) return off.mutate();
-    save.mutate(
-      { input, count },
-      {
-        onSuccess: (result) =>
-          result.kind === "saved" &&
-          finish(result.changeId === undefined ? undefined : { changeId: result.changeId }),
-      },
-    );
+    save.mutate({ input, count });
   };
   const title = turnOn ? texts.flag.turnOnTitle : texts.flag.turnOffTitle;
   const action = turnOn ? texts.flag.turnOnIn(where) : texts.flag.turnOffIn(where);

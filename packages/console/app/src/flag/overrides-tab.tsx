@@ -90,18 +90,14 @@ export function RemoveOverride({ id, flagId, onClose }: RemoveOverrideProps): Re
   const subject = `${id} override`;
   const input = planInput([{ flagId, overrides: { delete: [id] } }], []);
   const count = useCount(subject, input);
-  const save = useSave(subject, () => request("DELETE", `${ADMIN}/overrides/${id}`));
-  const remove = (): void =>
-    save.mutate(
-      { input, count },
-      {
-        onSuccess: ({ kind }) => {
-          if (kind === "recounted") return;
-          showToast({ tone: "done", text: texts.overrides.removed });
-          onClose();
-        },
-      },
-    );
+  const save = useSave(subject, {
+    saveUncounted: () => request("DELETE", `${ADMIN}/overrides/${id}`),
+    onSaved: () => {
+      showToast({ tone: "done", text: texts.overrides.removed });
+      onClose();
+    },
+  });
+  const remove = (): void => save.mutate({ input, count });
   return (
     <Dialog open onClose={onClose} title={texts.overrides.removeTitle}>
       <Impact count={count} />
@@ -143,22 +139,16 @@ export function OverrideForm({ flag, person: given, value: initial, onClose }: O
   const subject = `${flag.id} override`;
   const input = planInput([{ flagId: flag.id, overrides: { create: [override] } }], []);
   const count = useCount(subject, person && input);
-  const save = useSave(subject, () =>
-    request("POST", `${ADMIN}/overrides`, { body: { flagId: flag.id, ...override } }),
-  );
+  const save = useSave(subject, {
+    saveUncounted: () => request("POST", `${ADMIN}/overrides`, { body: { flagId: flag.id, ...override } }),
+    onSaved: () => {
+      showToast({ tone: "done", text: texts.overrides.added });
+      onClose();
+    },
+  });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (person === undefined) return;
-    save.mutate(
-      { input, count },
-      {
-        onSuccess: ({ kind }) => {
-          if (kind === "recounted") return;
-          showToast({ tone: "done", text: texts.overrides.added });
-          onClose();
-        },
-      },
-    );
+    if (person !== undefined) save.mutate({ input, count });
   };
   return (
     <form className="form" onSubmit={submit}>

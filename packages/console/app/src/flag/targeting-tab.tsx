@@ -90,6 +90,7 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
   );
   return (
     <Split
+      label={texts.draft.people}
       aside={
         <Stack gap={24}>
           <ImpactAside draft={draft} count={counted.count} whenOn={counted.whenOn} />

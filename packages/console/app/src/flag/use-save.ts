@@ -42,15 +42,28 @@ export function useRefresh(): () => Promise<unknown> {
   return () => Promise.all(CHANGED.map((name) => client.invalidateQueries({ queryKey: [name] })));
 }
 
+export type SavedResult = {
+  readonly kind: "saved";
+  readonly changeId?: string;
+  /** Undefined: they could not be counted. */
+  readonly moved: number | undefined;
+};
 export type SaveResult =
-  | { readonly kind: "saved"; readonly changeId?: string; readonly moved: number | undefined }
+  | SavedResult
   /** Nothing was saved: the count is another one than the one that was shown, or was not there yet. */
   | { readonly kind: "recounted" };
 
 export type Save = UseMutationResult<SaveResult, Error, { input: PlanInput; count: Count }>;
 
-/** `subject`: that of the count. `saveUncounted`: makes the change where people cannot be counted. */
-export function useSave(subject: string, saveUncounted?: () => Promise<unknown>): Save {
+interface SaveOptions {
+  /** Makes the change where people cannot be counted. */
+  readonly saveUncounted: () => Promise<unknown>;
+  /** Also called if the part of the screen that saved is gone. */
+  readonly onSaved: (saved: SavedResult) => void;
+}
+
+/** `subject`: that of the count. */
+export function useSave(subject: string, { saveUncounted, onSaved }: SaveOptions): Save {
   const client = useQueryClient();
   const refresh = useRefresh();
   return useMutation({
@@ -64,17 +77,21 @@ export function useSave(subject: string, saveUncounted?: () => Promise<unknown>)
       if (count.plan === undefined || count.isCounting) {
         // The screen has said why people could not be counted. A count that works now is shown first.
         const made = await plan().catch((error: Error) => {
-          if (saveUncounted === undefined || isRefusal(error)) throw error;
+          if (isRefusal(error)) throw error;
         });
         if (made !== undefined) return show(made);
-        await saveUncounted?.();
+        await saveUncounted();
         return { kind: "saved", moved: undefined };
       }
       const outcome = await savePlan(count.plan, { plan, apply: applyPlan });
       if (outcome.kind === "recounted") return show(outcome.plan);
       return { kind: "saved", changeId: outcome.saved.changeId, moved: movedBy(outcome.plan) };
     },
-    onSuccess: ({ kind }) => (kind === "saved" ? refresh() : undefined),
+    onSuccess: (result) => {
+      if (result.kind === "recounted") return undefined;
+      onSaved(result);
+      return refresh();
+    },
     onError: (error) => (isStatus(error, 409) || isStatus(error, 404) ? refresh() : undefined),
   });
 }

@@ -38,19 +38,15 @@ function Confirmation({ entry, onClose }: { entry: Entry; onClose: () => void })
   const subject = `${changeId} revert`;
   const input = { revert: { changeId } };
   const count = useCount(subject, input);
-  const save = useSave(subject, () => revertChange(changeId));
-  const revert = (): void =>
-    save.mutate(
-      { input, count },
-      {
-        onSuccess: ({ kind }) => {
-          if (kind === "recounted") return;
-          showToast({ tone: "done", text: texts.history.reverted });
-          onClose();
-          void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
-        },
-      },
-    );
+  const save = useSave(subject, {
+    saveUncounted: () => revertChange(changeId),
+    onSaved: () => {
+      showToast({ tone: "done", text: texts.history.reverted });
+      onClose();
+      void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
+    },
+  });
+  const revert = (): void => save.mutate({ input, count });
   const refused = save.error ?? count.error;
   const fields = isStatus(refused, 409) ? fieldsOf(refused.details) : [];
   return (

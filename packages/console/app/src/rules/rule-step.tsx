@@ -78,10 +78,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
         </button>
       }
     >
-      <Panel
-        tone={isEdited ? "edited" : undefined}
-        className="card"
-      >
+      <Panel tone={isEdited ? "edited" : undefined} className="card">
         {/* biome-ignore lint/a11y/noStaticElementInteractions: shortcuts of everything inside */}
         <div onKeyDown={press} data-rule={rule.id}>
           <Row>

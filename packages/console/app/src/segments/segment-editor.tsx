@@ -57,9 +57,11 @@ function Form({ segment, segments, onClose }: SegmentEditorProps): ReactNode {
     await client.invalidateQueries({ queryKey: ["segments"] });
     onClose();
   };
-  const update = useSave(subject, () =>
-    request("PATCH", `${ADMIN}/segments/${segment?.id ?? ""}`, { body: fields, version: segment?.version }),
-  );
+  const update = useSave(subject, {
+    saveUncounted: () =>
+      request("PATCH", `${ADMIN}/segments/${segment?.id ?? ""}`, { body: fields, version: segment?.version }),
+    onSaved: () => void done(),
+  });
   /** No rule names a new segment yet, so it moves nobody; and neither does another name. */
   const write = useMutation({
     mutationFn: () => {
@@ -77,7 +79,7 @@ function Form({ segment, segments, onClose }: SegmentEditorProps): ReactNode {
     setChecked(true);
     if (!isComplete) return;
     if (!isCounted) return write.mutate();
-    update.mutate({ input, count }, { onSuccess: ({ kind }) => (kind === "saved" ? done() : undefined) });
+    update.mutate({ input, count });
   };
   return (
     <form className="stack gap-16" onSubmit={submit}>

@@ -89,16 +89,19 @@ export function Page({ title, what, path, actions, wide = false, children }: Pag
 
 /** The main part, and beside it an aside that stays in view. A narrow page stacks them. */
 export function Split({
+  label,
   aside,
   children,
 }: {
+  /** Of the aside. */
+  readonly label: string;
   readonly aside: ReactNode;
   readonly children: ReactNode;
 }): ReactNode {
   return (
     <div className="split">
       <div>{children}</div>
-      <aside className="aside">{aside}</aside>
+      <aside className="aside" aria-label={label}>{aside}</aside>
     </div>
   );
 }

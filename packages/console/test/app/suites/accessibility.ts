@@ -105,9 +105,9 @@ export function checkAccessibility(stage: Stage, checksAll: boolean): void {
           await page.getByPlaceholder("A flag, a person, a screen or an action").waitFor();
           found.push(...(await visitor.findViolations()));
           await visitor.open("/flag/many-parts");
-          await page.getByRole("button", { name: "Edit Free plan" }).click();
-          await page.getByRole("dialog").getByRole("button", { name: "Group" }).click();
-          await page.getByRole("dialog").getByRole("button", { name: "Exception" }).first().click();
+          await page.getByRole("button", { name: "Free plan", exact: true }).click();
+          await page.getByRole("button", { name: "Group" }).click();
+          await page.getByRole("button", { name: "Exception" }).first().click();
           found.push(...(await visitor.findViolations()));
           expect(found).toEqual([]);
         },

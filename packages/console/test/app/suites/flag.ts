@@ -1,19 +1,65 @@
-/** Checks one flag. */
+/** Checks one flag: its targeting is one draft. */
+import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import type { Stage } from "../stage.ts";
 
+const PRO = { conditions: [{ attribute: "user.plan", operator: "equals", value: "pro" }] } as const;
+
 export function checkFlag(stage: Stage): void {
+  const addRule = (flagId: string, name: string, priority: number, fields: object = {}) =>
+    stage.app.auth.api.createFeatureFlagRule({
+      body: { flagId, name, priority, conditions: PRO, value: true, ...fields },
+    });
+  const rulesOf = async (flagId: string) =>
+    (await stage.app.auth.api.listFeatureFlagRules({ params: { flagId } })).rules;
+
   describe("a flag", () => {
-    it("rolls out to a share of users after a review of the change", async () => {
+    it("rolls out to a share of users, with the people who move beside the draft", async () => {
       const { key } = await stage.createFlag({ rolloutPercentage: 0 });
       const { page } = await stage.enter(`/flag/${key}`);
-      await page.getByRole("button", { name: "100 %" }).click();
-      await page.getByRole("button", { name: "Review and save" }).click();
-      const dialog = page.getByRole("dialog");
-      await dialog.getByText(/^6 people$/).waitFor();
-      await dialog.getByRole("button", { name: "Save" }).click();
-      await page.getByText("was saved").waitFor();
+      await page.getByLabel("Rollout in percent").fill("100");
+      await untilCounted(page, /6 people go from/);
+      await page.getByText("6 get it now").waitFor({ state: "hidden" });
+      await page.getByText("6 after").waitFor();
+      expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("6 people moved.").waitFor();
       expect(await stage.valueFor(key, stage.ada.id)).toBe(true);
+    });
+
+    it("takes a save back with one press, all of its rules included", async () => {
+      const flag = await stage.createFlag({ rolloutPercentage: 0 });
+      await addRule(flag.id, "Kept", 1);
+      await addRule(flag.id, "Gone", 2);
+      const { page } = await stage.enter(`/flag/${flag.key}`);
+      await page.getByLabel("Rollout in percent").fill("100");
+      await page.getByRole("switch", { name: "Kept, switch" }).click();
+      await choose(page, "Actions for Gone", "Delete Gone");
+      await untilCounted(page);
+      await page.getByText("3 changes in Production").waitFor();
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("Saved to Production").waitFor();
+      expect(await rulesOf(flag.id)).toMatchObject([{ name: "Kept", enabled: false }]);
+      await page.keyboard.press("Control+z");
+      await page.getByText("Saved to Production").waitFor({ state: "hidden" });
+      expect(await rulesOf(flag.id)).toMatchObject([
+        { name: "Kept", enabled: true },
+        { name: "Gone", enabled: true },
+      ]);
+      expect(await stage.valueFor(flag.key, stage.people[0].id)).toBe(false);
+    });
+
+    it("saves nothing before its count was shown, however fast the person is", async () => {
+      const { key } = await stage.createFlag({ rolloutPercentage: 0 });
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByText("Who gets it now").waitFor();
+      await page.getByLabel("Rollout in percent").fill("100");
+      await page.keyboard.press("Control+s");
+      await page.getByText("This is the count now. Save again to use it.").waitFor();
+      await page.getByText(/6 people go from/).waitFor();
+      expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
+      await page.keyboard.press("Control+s");
+      await page.getByText("6 people moved.").waitFor();
     });
 
     it("splits into variants whose weights always sum to 100", async () => {
@@ -26,30 +72,11 @@ export function checkFlag(stage: Stage): void {
       await page.getByRole("button", { name: "Split into variants" }).click();
       await page.getByRole("button", { name: "Add variant" }).click();
       await page.getByLabel("Weight of variant-3 in percent").fill("20");
-      await page.getByRole("button", { name: "Review and save" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
-      await page.getByText("was saved").waitFor();
+      await untilCounted(page);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("Saved to Production").waitFor();
       const flag = await stage.app.auth.api.getFeatureFlag({ params: { id: `key:${key}` } });
       expect(flag.variants?.map(({ weight }) => weight)).toEqual([40, 40, 20]);
-    });
-
-    it("shows both changes when another person changed it in the meantime, and lets the person decide", async () => {
-      const { id, key } = await stage.createFlag({ rolloutPercentage: 10 });
-      const { page } = await stage.enter(`/flag/${key}`);
-      await page.getByLabel("Rollout in percent").fill("50");
-      await page.getByRole("button", { name: "Review and save" }).click();
-      const review = page.getByRole("dialog");
-      await review
-        .getByText(/person|people/)
-        .first()
-        .waitFor();
-      await stage.app.auth.api.updateFeatureFlag({ body: { id, rolloutPercentage: 20 } });
-      await review.getByRole("button", { name: "Save" }).click();
-      const conflict = page.getByRole("dialog", { name: "Another person changed this flag" });
-      await conflict.getByRole("button", { name: "Apply mine" }).click();
-      await page.getByText("was saved").waitFor();
-      const flag = await stage.app.auth.api.getFeatureFlag({ params: { id } });
-      expect(flag.rolloutPercentage).toBe(50);
     });
 
     it("edits JSON values in an editor that marks mistakes, under the strict policy", async () => {
@@ -60,6 +87,7 @@ export function checkFlag(stage: Stage): void {
       });
       const visitor = await stage.enter(`/flag/${key}`);
       const { page } = visitor;
+      await page.getByRole("button", { name: "Change", exact: true }).click();
       const editor = page.getByRole("textbox", { name: "Value while off" });
       await page.locator(".cm-content").first().waitFor();
       // The editor's own styles are in an element with the nonce.
@@ -79,65 +107,237 @@ export function checkFlag(stage: Stage): void {
       await retype('{"limit": 5}');
       await page.getByRole("alert").filter({ hasText: "JSON" }).waitFor({ state: "hidden" });
       expect(await visitor.findViolations()).toEqual([]);
-      await page.getByRole("button", { name: "Review and save" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
-      await page.getByText("was saved").waitFor();
+      await untilCounted(page);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("Saved to Production").waitFor();
       const flag = await stage.app.auth.api.getFeatureFlag({ params: { id: `key:${key}` } });
-      expect(flag.offValue).toEqual({ limit: 5 });
+      expect(flag.environments?.["production"]?.offValue).toEqual({ limit: 5 });
     });
 
-    it("gets a rule that reads as a sentence and counts the people who match", async () => {
+    it("gets a rule that starts empty, reads as a sentence, and cannot be saved before it is complete", async () => {
       const { key } = await stage.createFlag({ rolloutPercentage: 0 });
       const { page } = await stage.enter(`/flag/${key}`);
       await page.getByRole("button", { name: "Add rule" }).click();
-      const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("Attribute").fill("user.plan");
-      await dialog.getByLabel("Comparison").selectOption("equals");
-      await dialog.getByLabel("Value", { exact: true }).first().fill("pro");
-      await dialog.getByText('user.plan is "pro"').waitFor();
-      await dialog.getByText("1 of 6 people match.").waitFor();
-      await dialog.getByRole("button", { name: "Save rule" }).click();
-      await page.getByText("The rule was saved.").waitFor();
+      expect(await page.getByRole("button", { name: /Save to Production/ }).isDisabled()).toBe(true);
+      await page.getByText("Rule 1 is not complete.").waitFor();
+      await page.getByText("Not counted yet.").waitFor();
+      expect(await page.getByText("Choose an attribute").count()).toBe(0);
+      await page.getByRole("button", { name: "Show it" }).click();
+      await page.getByText("Choose an attribute, or remove this condition.").waitFor();
+      const attribute = page.getByRole("combobox", { name: "Attribute" });
+      expect(await attribute.evaluate((field) => field === document.activeElement)).toBe(true);
+      await attribute.fill("user.pl");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await page.getByText("Enter a value, or remove this condition.").waitFor();
+      await page.getByRole("combobox", { name: "Value", exact: true }).fill("pro");
+      await untilCounted(page, /1 person goes from/);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("1 person moved.").waitFor();
+      const rule = page.locator("[data-rule]");
+      await rule.getByRole("button", { name: "Rule 1" }).press("Escape");
+      await rule.getByText("user.plan").waitFor();
       expect([
         await stage.valueFor(key, stage.ada.id),
         await stage.valueFor(key, stage.people[0].id),
       ]).toEqual([true, false]);
     });
 
-    it("orders its rules by keyboard, and marks a rule that is never reached", async () => {
-      const flag = await stage.createFlag();
-      const add = (name: string, priority: number, conditions: object) =>
-        stage.app.auth.api.createFeatureFlagRule({
-          body: { flagId: flag.id, name, priority, conditions: conditions as never, value: true },
-        });
-      await add("First", 1, { conditions: [] });
-      await add("Second", 2, { conditions: [{ attribute: "user.plan", operator: "equals", value: "pro" }] });
-      const { page } = await stage.enter(`/flag/${flag.key}`);
-      await page.getByText("Never reached: rule 1 takes all of these users.").waitFor();
-      await page.getByRole("button", { name: "Move Second up" }).focus();
-      await page.keyboard.press("Enter");
-      await page.getByText("Never reached").waitFor({ state: "hidden" });
-      const names = async () =>
-        (await stage.app.auth.api.listFeatureFlagRules({ params: { flagId: flag.id } })).rules.map(
-          ({ name }) => name,
-        );
-      await expect.poll(names).toEqual(["Second", "First"]);
+    it("that is new reaches nobody else when it is turned on with a rule, and says so", async () => {
+      const { key } = await stage.createFlag({ enabled: false });
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByText("If you turn it on").waitFor();
+      await page.getByText("of 6 people move").waitFor();
+      await page.getByRole("button", { name: "Add rule" }).click();
+      await page.getByRole("combobox", { name: "Attribute" }).fill("user.plan");
+      await page.getByRole("combobox", { name: "Value", exact: true }).fill("pro");
+      expect(await page.getByLabel("Rollout in percent").inputValue()).toBe("0");
+      await expect
+        .poll(() => page.getByRole("heading", { name: "If you turn it on" }).locator("..").innerText())
+        .toMatch(/1\s+of 6 people move/);
     });
 
-    it("has a value of its own for one person until the override is removed", async () => {
+    it("warns at an attribute that callers can claim, for as long as the rule has it", async () => {
+      const flag = await stage.createFlag();
+      const conditions = { conditions: [{ attribute: "attributes.team", operator: "equals", value: "a" }] };
+      await addRule(flag.id, "Claimed", 1, { conditions });
+      const { page } = await stage.enter(`/flag/${flag.key}`);
+      await page.getByRole("button", { name: "Claimed", exact: true }).click();
+      await page.getByText("Callers can claim this attribute.").waitFor();
+      await page.getByRole("combobox", { name: "Attribute" }).fill("user.plan");
+      await page.getByText("Callers can claim this attribute.").waitFor({ state: "hidden" });
+    });
+
+    it("orders its rules by keyboard, says so, and marks a rule that is never reached", async () => {
+      const flag = await stage.createFlag();
+      await addRule(flag.id, "First", 1, { conditions: { conditions: [] } });
+      await addRule(flag.id, "Second", 2);
+      const { page } = await stage.enter(`/flag/${flag.key}`);
+      await page.getByText("Never reached: rule 1 takes all of these users.").waitFor();
+      await page.getByRole("button", { name: "Second", exact: true }).focus();
+      await page.keyboard.press("Alt+ArrowUp");
+      await page.getByText("Second is now rule 1 of 2.").waitFor();
+      await page.getByText("Never reached").waitFor({ state: "hidden" });
+      await untilCounted(page);
+      await page.keyboard.press("Control+s");
+      await page.getByText("Saved to Production").waitFor();
+      expect((await rulesOf(flag.id)).map(({ name }) => name)).toEqual(["Second", "First"]);
+    });
+
+    it("turns off at once, also while its draft is incomplete, and keeps the draft", async () => {
+      const { key, name } = await stage.createFlag();
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByRole("button", { name: "Add rule" }).click();
+      await page.getByRole("switch", { name: `${name} in Production, switch` }).click();
+      await page.getByRole("dialog", { name: `Turn off ${name} in Production?` }).waitFor();
+      await page.getByRole("button", { name: "Turn off now" }).click();
+      await page.getByText(`${name} is off.`).waitFor();
+      expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
+      await page.getByText("1 change in Production").waitFor();
+    });
+
+    it("turns off without a count, which may take as long as it likes", async () => {
+      const { key, name } = await stage.createFlag();
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByText("Who gets it now").waitFor();
+      await page.route("**/plans", () => undefined);
+      await page.getByRole("switch", { name: `${name} in Production, switch` }).click();
+      await page.getByRole("button", { name: "Turn off in Production" }).click();
+      await page.getByText(`${name} is off.`).waitFor();
+      expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
+    });
+
+    it("says why people cannot be counted, and saves nevertheless", async () => {
+      const flag = await stage.createFlag({ rolloutPercentage: 0 });
+      await addRule(flag.id, "Kept", 1);
+      const { page } = await stage.enter(`/flag/${flag.key}`);
+      await page.getByText("Who gets it now").waitFor();
+      await page.route("**/plans", (route) =>
+        route.fulfill({ status: 500, json: { message: "No users table." } }),
+      );
+      await page.getByLabel("Rollout in percent").fill("100");
+      await page.getByRole("switch", { name: "Kept, switch" }).click();
+      await page.getByText("People could not be counted: No users table.").first().waitFor();
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("People were not counted.").waitFor();
+      expect(await stage.valueFor(flag.key, stage.people[0].id)).toBe(true);
+      expect(await rulesOf(flag.id)).toMatchObject([{ enabled: false }]);
+    });
+
+    it("keeps its draft in other tabs and environments, and marks it until it is discarded", async () => {
+      const { key } = await stage.createFlag({ environments: { staging: { rolloutPercentage: 10 } } });
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByLabel("Rollout in percent").fill("40");
+      await page.keyboard.press("Tab");
+      await page.getByRole("radio", { name: "Staging" }).click();
+      expect(await page.getByLabel("Rollout in percent").inputValue()).toBe("10");
+      await page.getByLabel("Rollout in percent").fill("20");
+      await page.getByRole("tab", { name: "Overrides" }).click();
+      await page.getByText(/^2 changes$/).waitFor();
+      await page.getByRole("link", { name: "People" }).click();
+      await page.goBack();
+      await page.getByRole("button", { name: "Save 2 changes" }).waitFor();
+      await page.getByRole("tab", { name: "Targeting" }).click();
+      await page
+        .getByText("Production: 0 people · Staging: ")
+        .or(page.getByText(/Production: \d+ p/))
+        .first()
+        .waitFor();
+      await page.getByRole("button", { name: "Discard" }).click();
+      await expect.poll(() => page.getByLabel("Rollout in percent").inputValue()).toBe("10");
+      expect(await page.getByRole("button", { name: /^Save/ }).count()).toBe(0);
+    });
+
+    it("takes an environment back to the value of the flag", async () => {
+      const { key } = await stage.createFlag({
+        rolloutPercentage: 26,
+        environments: { production: { rolloutPercentage: 25 } },
+      });
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByRole("button", { name: "Use the flag’s 26%" }).click();
+      await expect.poll(() => page.getByLabel("Rollout in percent").inputValue()).toBe("26");
+      await untilCounted(page);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("Saved to Production").waitFor();
+      const flag = await stage.app.auth.api.getFeatureFlag({ params: { id: `key:${key}` } });
+      expect(flag.environments?.["production"]?.rolloutPercentage).toBeUndefined();
+    });
+
+    it("promotes an environment as a draft of another one", async () => {
+      const flag = await stage.createFlag({
+        rolloutPercentage: 0,
+        environments: { staging: { rolloutPercentage: 100 } },
+      });
+      await addRule(flag.id, "Only in staging", 1, { environments: ["staging"] });
+      const { page } = await stage.enter(`/flag/${flag.key}?tab=environments`);
+      await choose(page, "Actions for Staging", "Promote to Production");
+      await page.getByText("2 changes in Production").waitFor();
+      expect(await page.getByLabel("Rollout in percent").inputValue()).toBe("100");
+      await untilCounted(page, /6 people go from/);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("6 people moved.").waitFor();
+      expect(await rulesOf(flag.id)).toMatchObject([{ environments: ["staging", "production"] }]);
+    });
+
+    it("follows one person through its steps", async () => {
+      const flag = await stage.createFlag({ rolloutPercentage: 0 });
+      await addRule(flag.id, "Paying", 1);
+      const { page } = await stage.enter(`/flag/${flag.key}`);
+      await page.getByText("Who gets it now").waitFor();
+      await page.getByRole("heading", { name: "See as" }).waitFor();
+      await page.getByRole("radio", { name: "Production" }).focus();
+      await page.keyboard.press("s");
+      await page.keyboard.type("Bob");
+      await page.getByRole("option", { name: /Bob Stone/ }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByText('user.plan is "free"; the rule needs: is "pro"').waitFor();
+      await page.locator(".path-decided").getByText("Everyone else").waitFor();
+    });
+
+    it("shows all of it to a reader, and no control that changes it", async () => {
+      const flag = await stage.createFlag();
+      await addRule(flag.id, "Paying", 1);
+      const { page } = await stage.enter(`/flag/${flag.key}`, { account: stage.eve });
+      await page.getByText("user.plan").waitFor();
+      for (const name of ["Add rule", "Split into variants", "Change", "Actions for Paying"])
+        expect(await page.getByRole("button", { name }).count()).toBe(0);
+      expect(await page.getByRole("switch", { name: "Paying, switch" }).isDisabled()).toBe(true);
+      expect(await page.getByLabel("Rollout in percent").isDisabled()).toBe(true);
+    });
+
+    it("has a value of its own for one person until the override is removed, each with what it changes", async () => {
       const { key } = await stage.createFlag({ rolloutPercentage: 0 });
       const { page } = await stage.enter(`/flag/${key}?tab=overrides`);
       await page.getByRole("button", { name: "Add override" }).click();
       await page.getByRole("combobox", { name: "Person" }).fill("Bob");
       await page.getByRole("option", { name: /Bob Stone/ }).waitFor();
       await page.keyboard.press("Enter");
-      await page.getByRole("dialog").getByRole("button", { name: "Add override" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText("1 person").waitFor();
+      await dialog.getByRole("button", { name: "Add override" }).click();
       await page.getByText("The override was added.").waitFor();
       const bob = stage.people[0].id;
       expect(await stage.valueFor(key, bob)).toBe(true);
       await page.getByRole("button", { name: "Remove the override" }).click();
+      await dialog.getByText("1 person").waitFor();
+      await dialog.getByRole("button", { name: "Remove the override" }).click();
       await page.getByText("The override was removed.").waitFor();
       expect(await stage.valueFor(key, bob)).toBe(false);
     });
   });
+}
+
+/** Until the bar shows a count that is not on its way. */
+export async function untilCounted(
+  page: Page,
+  text: RegExp = /move|go from|goes from|Nobody/,
+): Promise<void> {
+  const bar = page.getByRole("region", { name: "Unsaved changes" });
+  await bar.getByText(text).filter({ visible: true }).first().waitFor();
+  await page.waitForFunction(() => document.querySelector(".counting") === null);
+}
+
+export async function choose(page: Page, menu: string, item: string): Promise<void> {
+  await page.getByRole("button", { name: menu, exact: true }).click();
+  await page.getByRole("menuitem", { name: item }).click();
 }

@@ -1,6 +1,7 @@
 /** Checks the list of flags. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Stage } from "../stage.ts";
+import { untilCounted } from "./flag.ts";
 
 export function checkList(stage: Stage): void {
   describe("the list of flags", () => {
@@ -82,9 +83,9 @@ export function checkList(stage: Stage): void {
       const { key, name } = await stage.createFlag();
       const changer = await stage.enter(`/flag/${key}?tab=settings`);
       await changer.page.getByLabel("Description").fill("Changed by Ada");
-      await changer.page.getByRole("button", { name: "Review and save" }).click();
-      await changer.page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
-      await changer.page.getByText("was saved").waitFor();
+      await untilCounted(changer.page);
+      await changer.page.getByRole("button", { name: /^Save/ }).click();
+      await changer.page.getByText("Nobody moved.").waitFor();
       const { page } = await stage.enter(`/?q=${key}`, { account: stage.auditor });
       await page
         .getByRole("row", { name: new RegExp(name) })

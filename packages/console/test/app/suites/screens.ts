@@ -1,6 +1,7 @@
 /** Checks the other screens. */
 import { describe, expect, it } from "vitest";
 import type { Stage } from "../stage.ts";
+import { untilCounted } from "./flag.ts";
 
 export function checkScreens(stage: Stage): void {
   describe("other screens", () => {
@@ -63,6 +64,11 @@ export function checkScreens(stage: Stage): void {
       await stage.app.auth.api.updateFeatureFlag({ body: { id, rolloutPercentage: 90 } });
       const { page } = await stage.enter(`/flag/${key}?tab=history`);
       await page.getByRole("button", { name: /Revert: changed the rollout/ }).click();
+      await page
+        .getByRole("dialog")
+        .getByText(/people|person/)
+        .first()
+        .waitFor();
       await page.getByRole("dialog").getByRole("button", { name: "Revert" }).click();
       await page.getByText("The change was reverted.").waitFor();
       const flag = await stage.app.auth.api.getFeatureFlag({ params: { id } });
@@ -87,16 +93,24 @@ export function checkScreens(stage: Stage): void {
       await page.getByRole("button", { name: "New segment" }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByLabel("Name").fill("Paying customers");
-      await dialog.getByLabel("Attribute").fill("user.plan");
-      await dialog.getByLabel("Comparison").selectOption("equals");
-      await dialog.getByLabel("Value", { exact: true }).fill("pro");
+      await dialog.getByRole("combobox", { name: "Attribute" }).fill("user.plan");
+      await dialog.getByRole("combobox", { name: "Value", exact: true }).fill("pro");
       await dialog.getByRole("button", { name: "Save segment" }).click();
       await page.getByText("The segment was saved.").waitFor();
       await open(`/flag/${key}`);
       await page.getByRole("button", { name: "Add rule" }).click();
+      await page.getByRole("button", { name: "Remove the condition" }).click();
       await page.getByRole("button", { name: "Segment", exact: true }).click();
       await page.getByRole("combobox", { name: "In the segment" }).selectOption("Paying customers");
-      await page.getByText(/in the segment Paying customers/).waitFor();
+      await untilCounted(page);
+      await page.keyboard.press("Control+s");
+      await page.getByText("Saved to Production").waitFor();
+      await open("/segments");
+      await page.getByRole("button", { name: "Edit Paying customers" }).click();
+      await dialog.getByRole("combobox", { name: "Value", exact: true }).fill("free");
+      await dialog.getByText("No value changes").waitFor();
+      await dialog.getByRole("button", { name: "Save segment" }).click();
+      await dialog.waitFor({ state: "hidden" });
     });
 
     it("API keys show their secret once, and stop working when they are deleted", async () => {

@@ -25,7 +25,7 @@ export function checkSigningIn(stage: Stage): void {
       const { page, context } = await stage.enter(`/flag/${key}?tab=settings`, { isAlone: true });
       await page.getByLabel("Name").fill(`${name}, edited`);
       await context.clearCookies();
-      await page.getByRole("button", { name: "Review and save" }).click();
+      await page.getByRole("button", { name: /^Save/ }).click();
       const dialog = page.getByRole("dialog", { name: "Your session has ended" });
       await dialog.getByLabel("Password").fill("correct horse battery");
       await dialog.getByRole("button", { name: "Sign in" }).click();
@@ -92,7 +92,7 @@ export function checkSigningIn(stage: Stage): void {
       const { page, context } = await stage.enter(`/flag/${key}?tab=settings`, { isAlone: true });
       await page.getByLabel("Name").fill(`${name}, edited`);
       await context.clearCookies();
-      await page.getByRole("button", { name: "Review and save" }).click();
+      await page.getByRole("button", { name: /^Save/ }).click();
       const [bob] = stage.people;
       await signIn(page.getByRole("dialog", { name: "Your session has ended" }), bob);
       await page.getByRole("heading", { name: NO_PERMISSION }).waitFor();

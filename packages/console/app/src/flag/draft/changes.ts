@@ -48,6 +48,11 @@ export function environmentsOfChange(
       return change.rule.environments ?? known;
     case "edited": {
       const named = [change.before.environments, change.after.environments];
+      const { environments: _, ...others } = contentOf(change.after);
+      if (isSame({ ...others, environments: named[0] }, contentOf(change.before))) {
+        const [before = known, after = known] = named;
+        return known.filter((name) => before.includes(name) !== after.includes(name));
+      }
       return named.includes(undefined) ? known : [...new Set(named.flatMap((names) => names ?? []))];
     }
     case "order":
