@@ -15,4 +15,4 @@ export type PlanMethod = <
   } & CallOptions<AsResponse, WithHeaders, WithStatus>,
 ) => Promise<CallResult<PlanResult<Preview>, AsResponse, WithHeaders, WithStatus>>;
 
-type PlanResult<Preview extends boolean> = [Preview] extends [false] ? FeatureFlagPlan : FeatureFlagPreview;
+type PlanResult<Preview extends boolean> = [Preview] extends [true] ? FeatureFlagPreview : FeatureFlagPlan;

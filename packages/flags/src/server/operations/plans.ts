@@ -180,10 +180,11 @@ async function admitToChange(call: GuardedCall, change: DraftChange): ReturnType
   return admitToEntity(call, kind, () => id, needsUpdate ? "update" : "override");
 }
 
-/** Admits the call to the first entity that its body names. A body without one is refused for its form later. */
+/** Admits the call to the first entity, or the change, that its body names. A body without one is refused for its form later. */
 async function admitToFirst(call: GuardedCall): Promise<void> {
-  const { body } = call.request;
-  const changes: unknown = isPlainObject(body) ? body["changes"] : undefined;
+  const { changes, revert } = isPlainObject(call.request.body) ? call.request.body : {};
+  const changeId: unknown = isPlainObject(revert) ? revert["changeId"] : undefined;
+  if (typeof changeId === "string" && changes === undefined) await admitToRevert(call, () => ({ changeId }));
   const first: unknown = Array.isArray(changes) ? changes[0] : undefined;
   if (!isPlainObject(first)) return;
   const { flagId, flagKey, segmentId, segmentKey } = first;

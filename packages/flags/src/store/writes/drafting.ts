@@ -5,7 +5,7 @@ import { ContentsBuilder } from "../snapshot/contents.ts";
 import type { AuditedChange, Drafted, WriteContext } from "./write.ts";
 
 /** Changes of one draft. All are made in one transaction. */
-const MAX_STEPS = 2000;
+export const MAX_STEPS = 2000;
 
 export class Drafting implements Drafted {
   /** The changes so far, in the order in which they are made. */

@@ -12,7 +12,7 @@ import { byOrder, RULE_MODEL, reviveRule } from "../rows/rules.ts";
 import { reviveSegment, SEGMENT_MODEL } from "../rows/segments.ts";
 import { AUDIT_MODEL } from "./audit.ts";
 import { joinParts } from "./audit-parts.ts";
-import type { Drafting } from "./drafting.ts";
+import { type Drafting, MAX_STEPS } from "./drafting.ts";
 import { restoreFlag } from "./restore-flag.ts";
 import { storedFlag, storedRules, storedSegment } from "./stored.ts";
 import type { AuditedChange, WriteContext } from "./write.ts";
@@ -42,7 +42,12 @@ export async function revertChange(
 ): Promise<number> {
   const { tx, tenant } = drafting.context;
   const sortBy = { field: "revision", direction: "desc" } as const;
-  const rows = await findRows<AuditRow>(tx, AUDIT_MODEL, { changeId, tenant }, { sortBy });
+  const rows = await findRows<AuditRow>(
+    tx,
+    AUDIT_MODEL,
+    { changeId, tenant },
+    { sortBy, limit: MAX_STEPS + 1 },
+  );
   if (rows.length === 0) throw notFound("change");
   return revertRows(drafting, await joinParts(tx, rows), maxOverrides);
 }
