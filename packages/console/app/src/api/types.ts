@@ -35,6 +35,7 @@ export type {
   ConsoleSession,
   ExportAuditResponse,
   FlagsProcess,
+  MissingFlag,
   Person,
   PersonFlag,
   PersonResponse,

@@ -5,7 +5,8 @@ import { ADMIN } from "../api/queries.ts";
 import { isStatus, request } from "../api/request.ts";
 import type { Entry } from "../api/types.ts";
 import { texts } from "../texts.ts";
-import { Dialog } from "../ui/dialog.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog, DialogFooter } from "../ui/dialog.tsx";
 import { FormError } from "../ui/states.tsx";
 import { showToast } from "../ui/toasts.tsx";
 import { differencesOf } from "./difference.ts";
@@ -46,19 +47,12 @@ function Confirmation({ entry, onClose }: { entry: Entry; onClose: () => void })
       <Differences list={differencesOf(entry.after, entry.before)} />
       <FormError error={revert.error} />
       {fields.length > 0 && <p>{texts.history.revertConflict(fields)}</p>}
-      <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          {texts.common.cancel}
-        </button>
-        <button
-          type="button"
-          className="button button-primary"
-          disabled={revert.isPending}
-          onClick={() => revert.mutate()}
-        >
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        <Button tone="primary" busy={revert.isPending} onClick={() => revert.mutate()}>
           {texts.history.revert}
-        </button>
-      </footer>
+        </Button>
+      </DialogFooter>
     </>
   );
 }
