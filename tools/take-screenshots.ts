@@ -52,7 +52,7 @@ const SCREENS: readonly Screen[] = [
   { name: "person", path: "/people/FIRST" },
   { name: "activity", path: "/activity?days=30" },
   { name: "history", path: "/history" },
-  { name: "audit", path: "/audit" },
+  { name: "hashes", path: "/audit" },
   { name: "keys", path: "/keys" },
   { name: "health", path: "/health" },
 ];
@@ -93,7 +93,7 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Flags", exact: true, level: 1 }).waitFor();
   await page.goto(`${app.consoleUrl}/people?q=Chloe`);
-  const link = (await page.locator(".list-link").first().getAttribute("href")) ?? "";
+  const link = (await page.getByRole("link", { name: "Chloe" }).first().getAttribute("href")) ?? "";
   // Behind the id stands the organization.
   const { pathname } = new URL(link, app.consoleUrl);
   const first = pathname.slice(pathname.lastIndexOf("/") + 1);

@@ -580,3 +580,25 @@ describe("guide/console: Permissions", () => {
     expect(await passed("console/session", {})).toBe(5);
   });
 });
+
+test("declared flags that do not exist are offered with their default, else with the first of their values", async () => {
+  const host = await memoryHost({
+    flags: {
+      flags: {
+        theme: { type: "string", values: ["light", "dark"] },
+        limit: { type: "number", default: 3 },
+        sale: { type: "boolean" },
+        known: { type: "boolean" },
+      },
+    },
+  });
+  const { own } = mountConsole(host);
+  const [admin, user] = [await host.person("admin", "admin"), await host.person("user")];
+  await host.createFlag({ key: "known", name: "Known", type: "boolean" }, admin);
+  expect((await own("missing-flags", {}, admin)).json.flags).toEqual([
+    { key: "theme", type: "string", value: "light", values: ["light", "dark"] },
+    { key: "limit", type: "number", value: 3 },
+    { key: "sale", type: "boolean" },
+  ]);
+  expect((await own("missing-flags", {}, user)).status).toBe(403);
+});

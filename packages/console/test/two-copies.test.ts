@@ -36,6 +36,7 @@ test("every operation of the console's own answers, and those that need a permis
     matches: { conditions: { conditions: [{ attribute: "email", operator: "equals", value: user.email }] } },
     activity: { flagId: made.json.id },
     evaluations: { flagIds: [made.json.id] },
+    "missing-flags": {},
     "verify-audit": {},
     "export-audit": {},
     processes: {},

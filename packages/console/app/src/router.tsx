@@ -67,26 +67,29 @@ const person = createRoute({
   component: lazyRouteComponent(() => import("./people/person-screen.tsx"), "PersonScreen"),
 });
 
+const readHistorySearch = (
+  search: Record<string, unknown>,
+): { flag?: string; actor?: string; action?: string; start?: string; end?: string } =>
+  only({
+    flag: text(search["flag"]),
+    actor: text(search["actor"]),
+    action: text(search["action"]),
+    start: text(search["start"]),
+    end: text(search["end"]),
+  });
+
 const history = createRoute({
   getParentRoute: () => root,
   path: "/history",
+  validateSearch: readHistorySearch,
   component: lazyRouteComponent(() => import("./history/history-screen.tsx"), "HistoryScreen"),
 });
 
 const audit = createRoute({
   getParentRoute: () => root,
   path: "/audit",
-  validateSearch: (
-    search: Record<string, unknown>,
-  ): { flag?: string; actor?: string; action?: string; start?: string; end?: string } =>
-    only({
-      flag: text(search["flag"]),
-      actor: text(search["actor"]),
-      action: text(search["action"]),
-      start: text(search["start"]),
-      end: text(search["end"]),
-    }),
-  component: lazyRouteComponent(() => import("./history/audit-screen.tsx"), "AuditScreen"),
+  validateSearch: readHistorySearch,
+  component: lazyRouteComponent(() => import("./history/history-screen.tsx"), "AuditScreen"),
 });
 
 const segments = createRoute({

@@ -15,6 +15,11 @@ const people = (value: number): string => count(value, "person", "people");
 
 /** " in Production". */
 const inside = (where: string | undefined): string => (where === undefined ? "" : ` in ${where}`);
+const round = (value: number): number => Math.round(value * 10) / 10;
+/** "26%", with the digits of the browser. */
+const percent = (value: number): string => `${number(value)}%`;
+/** More shares of variants make a line too long. */
+const MOST_WEIGHTS = 4;
 
 type Named = Readonly<Record<string, string>>;
 
@@ -35,7 +40,6 @@ const fields: Named = {
   metadata: "metadata",
   tenantOverridable: "replaceable by organizations",
   conditions: "conditions",
-  "conditions.conditions": "conditions",
   value: "value",
   variant: "variant",
   percentage: "share",
@@ -56,17 +60,30 @@ const reasons: Named = {
 };
 
 const outcomes: Named = {
-  enabled: "on",
-  disabled: "off",
   applied: "applies",
-  none: "none",
   matched: "matches",
   not_matched: "does not match",
   outside_percentage: "outside its share",
   skipped: "skipped",
   included: "included",
   excluded: "not included",
-  default: "applies",
+};
+
+/** What an attribute needs, in front of the expected value. */
+const needs: Named = {
+  equals: "needs",
+  not_equals: "needs anything but",
+  in: "needs one of",
+  not_in: "needs none of",
+  contains: "needs to contain",
+  not_contains: "must not contain",
+  starts_with: "needs to start with",
+  ends_with: "needs to end with",
+  greater_than: "needs more than",
+  greater_than_or_equal: "needs at least",
+  less_than: "needs less than",
+  less_than_or_equal: "needs at most",
+  regex: "needs to match",
 };
 
 const origins: Named = {
@@ -117,6 +134,7 @@ export const texts = {
   language,
   number,
   compact: (value: number): string => compactNumbers.format(value),
+  percent,
   product: "Flags",
 
   common: {
@@ -139,7 +157,8 @@ export const texts = {
     timeout: "The server did not answer within 20 seconds. Try again.",
     notJson: "The answer does not come from the console's server. Check the proxy in front of it.",
     status: (status: number): string => `The server answered with status ${status}.`,
-    noScreen: "There is no such screen",
+    noScreen: "Not found",
+    noScreenHint: "There is no screen at this address",
     toFlags: "Back to flags",
   },
   toasts: { label: "Messages" },
@@ -208,6 +227,7 @@ export const texts = {
     none: "Nothing found",
     goTo: "Go to",
     actions: "Actions",
+    turn: (flag: string, isOn: boolean): string => `Turn ${isOn ? "on" : "off"} ${flag}`,
     theme: (dark: boolean): string => (dark ? "Use the dark theme" : "Use the light theme"),
   },
   signIn: {
@@ -248,10 +268,9 @@ export const texts = {
 
   flags: {
     title: "Flags",
-    what: "Turn features on and off, for whom you choose.",
     create: "New flag",
     search: "Search flags",
-    searchHint: "Search by name, key or description",
+    searchHint: "Name, key or description",
     state: "State",
     anyState: "On and off",
     on: "On",
@@ -267,7 +286,15 @@ export const texts = {
       "-enabled": "On first",
       type: "Type",
     },
-    columns: ["State", "Flag", "Who gets it", "Environments", "Last 24 h", "Changed"],
+    columns: {
+      state: "On",
+      name: "Flag",
+      delivery: (environment: string | undefined): string =>
+        environment === undefined ? "Who gets it" : `Who gets it in ${environment}`,
+      environments: "Elsewhere",
+      use: "Last 24 hours",
+      changed: "Changed",
+    },
     uniqueUsers: (users: number): string => count(users, "user", "users"),
     none: "No flags yet",
     noneHint: "A flag needs a name. Everything else can wait.",
@@ -275,24 +302,44 @@ export const texts = {
     clearFilters: "Clear the filters",
     stale: "unused",
     staleHint: "Not evaluated in the last 24 hours, and not changed for two weeks.",
-    variants: (variants: number, rollout: number | undefined): string =>
-      rollout === undefined
-        ? count(variants, "variant", "variants")
-        : `${count(variants, "variant", "variants")} for ${rollout} %`,
-    rollout: (percentage: number): string =>
-      percentage === 100 ? "Everyone" : percentage === 0 ? "Rules only" : `${percentage} % of users`,
+    offForEveryone: "Off for everyone",
+    rulesThen: (rules: number, rest: string): string => `${count(rules, "rule", "rules")}, then ${rest}`,
+    variants: (weights: readonly number[]): string =>
+      weights.length > MOST_WEIGHTS
+        ? `${weights.length} variants`
+        : `${weights.length} variants, ${weights.map((weight) => number(round(weight))).join(" / ")}`,
+    rollout: (percentage: number, hasRules: boolean): string => {
+      if (percentage === 100) return hasRules ? "everyone" : "Everyone";
+      if (percentage === 0) return hasRules ? "nobody" : "Nobody";
+      return hasRules ? percent(percentage) : `${percent(percentage)} of people`;
+    },
     everyone: (value: string): string => `${value} for everyone`,
+    inEnvironment: "Environment",
+    attention: "Needs attention",
+    unused: (flags: number): string =>
+      `${count(flags, "flag has", "flags have")} not been evaluated for a day, and not changed for two weeks:`,
+    moreUnused: (flags: number): string => `and ${number(flags)} more`,
+    missing: "is declared in your code, and does not exist.",
+    createMissing: "Create",
+    createMissingOf: (key: string): string => `Create ${key}`,
+    moreAttention: (flags: number): string => `Show ${number(flags)} more`,
+    lessAttention: "Show less",
   },
   newFlag: {
     title: "New flag",
-    what: "It starts switched off. Nothing changes for anyone yet.",
+    what: "It starts switched off.",
     name: "Name",
     nameHint: "New checkout",
+    key: "Key in your code",
+    keyHint: "Letters, digits, _ and -.",
     keyIs: "Key in your code:",
-    more: "Key, type, description",
-    key: "Key",
-    keyHint: "Letters, digits, _ and -",
     type: "Type",
+    starts: {
+      boolean: "Turned on, it gives true to 0% of people, until you choose who gets it.",
+      string: "Everyone gets an empty text, until you choose another value.",
+      number: "Everyone gets 0, until you choose another value.",
+      json: "Everyone gets null, until you choose another value.",
+    },
     submit: "Create flag",
     done: (name: string): string => `${name} was created. It is off.`,
   },
@@ -439,9 +486,6 @@ export const texts = {
     ifSaved: "if you save.",
     explain: "Explain",
     byOverride: "By an override.",
-    needs: (attribute: string, is: string, operator: string, expected: string): string =>
-      `${attribute} ${is}; the rule needs: ${operator} ${expected}`,
-    notMatched: "does not match",
     missing: {
       attribute: "Choose an attribute, or remove this condition.",
       value: "Enter a value, or remove this condition.",
@@ -489,7 +533,7 @@ export const texts = {
   },
   overrides: {
     what: "Values for single users. They come before rules and rollout.",
-    none: "No user has an override",
+    none: "No overrides",
     add: "Add override",
     addTitle: (flag: string): string => `Override of ${flag}`,
     added: "The override was added.",
@@ -544,7 +588,7 @@ export const texts = {
     everyone: "everyone",
     inSegment: (name: string): string => `in the segment ${name}`,
     moreValues: (values: number): string => `and ${number(values)} more`,
-    forShare: (percentage: number): string => `to ${percentage}% of them`,
+    forShare: (percentage: number): string => `to ${percent(percentage)} of them`,
     emptyGroup: "Without conditions it matches everyone.",
     addCondition: "Condition",
     addSegment: "Segment",
@@ -601,7 +645,9 @@ export const texts = {
     name: "Name",
     members: "Members: users for whom",
     edit: (name: string): string => `Edit ${name}`,
-    delete: (name: string): string => `Delete ${name}`,
+    actionsOf: (name: string): string => `Actions for ${name}`,
+    editIt: "Edit",
+    deleteIt: "Delete",
     deleted: (name: string): string => `${name} was deleted.`,
     save: "Save segment",
     saved: "The segment was saved.",
@@ -625,62 +671,75 @@ export const texts = {
   },
   explain: {
     title: "Explain",
-    what: "Why a user gets a value, step by step.",
+    what: "Why a person gets a value, step by step.",
     copyLink: "Copy link",
-    forWhom: "Flag and user",
+    forWhom: "Flag and person",
     flag: "Flag",
-    flagHint: "Key of the flag",
+    flagHint: "Name or key",
     userId: "User id",
     environment: "Environment",
     noEnvironment: "none",
-    context: "Further context, as JSON",
-    contextHint: "What a request would send: attributes, device, geo.",
+    context: "What the request sends",
+    contextHint: "As JSON: attributes, device, geo.",
     notObject: "The context must be an object: { … }",
     answer: "Explanation",
     choose: "Choose a flag",
-    value: "Value",
+    chooseHint: "Then choose a person, and see each step of the decision.",
+    anyone: "An anonymous visitor",
+    gets: "gets",
+    from: (flag: string, environment: string | undefined): string =>
+      environment === undefined ? `from ${flag}` : `from ${flag} in ${environment}`,
+    switchIs: (isOn: boolean, environment: string | undefined): string =>
+      `${isOn ? "On" : "Off"}${environment === undefined ? "" : ` in ${environment}`}`,
     steps: {
-      enabled: "Is the flag on?",
-      override: "Does the user have an override?",
+      enabled: "Switch",
+      override: "Override",
       rule: "Rule",
-      rollout: "Rollout",
+      rollout: "Everyone else",
       variant: "Variant",
       default: "Default value",
     },
     outcomes,
     origins,
-    inEnvironment: (environment: string): string => `Settings of ${environment}.`,
     is: (actual: string): string => `is ${actual}`,
     isMissing: "is missing",
-    missing: "missing",
-    holds: "holds:",
-    holdsNot: "does not hold:",
-    bucketText: (bucket: string, percentage: number): string =>
-      `This user is at ${bucket}. The share covers 0 to ${percentage}.`,
-    variantText: (bucket: string): string => `This user is at ${bucket}, in this variant's part.`,
+    needs: (operator: string, expected: string): string => `${needs[operator] ?? "needs"} ${expected}`,
+    mustNot: "which the rule excepts",
+    conditionsHold: (conditions: number): string =>
+      `${count(conditions, "condition holds", "conditions hold")}`,
+    inside: (bucket: string, percentage: number): string =>
+      `At ${bucket}, inside the first ${number(percentage)}.`,
+    outside: (bucket: string, percentage: number): string =>
+      `At ${bucket}, outside the first ${number(percentage)}.`,
+    variantText: (bucket: string): string => `At ${bucket}, in the part of this variant.`,
     hash: "How this number is made",
     hashed: (bucketBy: string): string => `MurmurHash3 of ${bucketBy} and salt:`,
     whatChanges: "What would change it",
     turnOn: "Turn the flag on.",
-    removeOverride: "Remove the override of this user.",
+    removeOverride: "Remove the override of this person.",
     raiseRollout: (percentage: number): string =>
-      `Raise the rollout to at least ${percentage} % to include this user.`,
+      `Raise the rollout to at least ${percent(percentage)} to include this person.`,
     lowerRollout: (percentage: number): string =>
-      `Lower the rollout to ${percentage} % or less to leave this user out.`,
-    skipped: (rule: string, why: string): string => `${rule} is skipped: ${why}.`,
+      `Lower the rollout to ${percent(percentage)} or less to leave this person out.`,
     raiseRule: (rule: string, percentage: number): string =>
-      `Raise the share of ${rule} to at least ${percentage} %.`,
-    matchRule: (rule: string, conditions: readonly string[]): string =>
-      `${rule} matches if ${lists.format(conditions)}.`,
-    must: (attribute: string, operator: string, expected: string, actual: string): string =>
-      `${attribute} ${operator} ${expected} (now ${actual})`,
-    mustNot: (attribute: string, operator: string, expected: string): string =>
-      `it does not hold that ${attribute} ${operator} ${expected}`,
+      `Raise the share of ${rule} to at least ${percent(percentage)}.`,
   },
   history: {
     title: "History",
     what: "Every change, who made it, and a way back.",
-    none: "No changes yet",
+    none: "No changes",
+    noneHint: "Changes of flags, rules, segments and overrides appear here.",
+    allFlags: "All flags",
+    view: "View",
+    changes: "Changes",
+    hashes: "Hashes",
+    json: "JSON",
+    on: "on",
+    off: "off",
+    rule: (conditions: string, served: string): string => `If ${conditions}: ${served}`,
+    variants: (list: readonly string[]): string => list.join(", "),
+    inEnvironment: (field: string, environment: string): string =>
+      field === "" ? `settings of ${environment}` : `${field} in ${environment}`,
     before: "before:",
     after: "after:",
     noDifference: "No field differs.",
@@ -706,14 +765,14 @@ export const texts = {
     impersonated: "Impersonated by",
     revision: (revision: number): string => `revision ${number(revision)}`,
     revert: "Revert",
-    revertOf: (did: string, what: string): string => `Revert: ${did} ${what}`,
+    actionsOf: (did: string, what: string): string => `Actions: ${did} ${what}`,
     revertTitle: "Revert this change?",
     revertWhat: "The fields go back to their values before it, as a new change.",
     reverted: "The change was reverted.",
     revertConflict: (names: readonly string[]): string => `Changed since: ${lists.format(names)}.`,
   },
   audit: {
-    title: "Audit",
+    title: "History",
     what: "The complete log. Its entries form a chain of hashes.",
     export: "Export",
     exporting: "Exporting…",
@@ -724,15 +783,11 @@ export const texts = {
     verified: (entries: number): string =>
       `${count(entries, "entry", "entries")} checked. The log is complete.`,
     broken: (revision: number, problem: string): string => `Revision ${revision}: ${problem}`,
-    flag: "Key of a flag",
     action: "Action",
-    anyAction: "All actions",
-    actions: { create: "Created", update: "Changed", delete: "Deleted" },
-    from: "From",
-    to: "Before",
+    actions: { "": "All actions", create: "Created", update: "Changed", delete: "Deleted" },
+    start: "From",
+    end: "Before",
     by: (name: string): string => `Only changes by ${name}`,
-    none: "No entries",
-    columns: ["Revision", "When", "Who", "What", "From", "Hash"],
   },
   activity: {
     title: "Activity",
@@ -755,13 +810,14 @@ export const texts = {
     flagWhat: "Evaluations, and what users were shown.",
     users: "Users",
     arms: "Exposures by arm",
-    armsWhat: "Users who got the arm by chance, with their events. Figures only: no verdict about a winner.",
+    armsWhat:
+      "Users who got the arm by chance, and how many of them had each event. Figures only: no verdict about a winner.",
     noArms: "No exposures in this time",
     arm: "Arm",
     noExposure: "without exposure",
     exposures: "Exposures",
-    converters: (event: string): string => `${event}: users · events`,
-    excluded: "Not by chance",
+    converters: (event: string): string => `${event}: rate, users · events`,
+    excluded: "Assigned otherwise",
   },
   keys: {
     title: "API keys",
@@ -769,6 +825,7 @@ export const texts = {
     create: "New key",
     createWhat: "A key may do at most what you may do, and ends when you lose your access.",
     none: "No keys yet",
+    noneHint: "A key lets a server or a script use the API without a person.",
     absent: "This application has no API keys",
     absentHint: "Add Better Auth's apiKey() plugin to manage keys here.",
     name: "Name",
@@ -786,8 +843,9 @@ export const texts = {
     noExpiry: "Does not expire",
     expires: "Expires",
     used: "Used",
+    unused: "Not used yet",
     owner: (name: string): string => `Owner: ${name}`,
-    ofServer: "Made by server code",
+    ofServer: "made by server code",
     only: {
       newest: "Only the newest 1,000 keys are listed.",
       console:

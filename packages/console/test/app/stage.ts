@@ -25,6 +25,10 @@ export interface Stage {
   valueFor(flagKey: string, userId: string): Promise<unknown>;
 }
 
+const DECLARED = {
+  "declared-banner": { type: "string", default: "sale", values: ["sale", "none"] },
+} as const;
+
 /** Starts before the first test of the file. The members of the result are there from then on. */
 export function openStage(): Stage {
   const visitors: Visitor[] = [];
@@ -63,7 +67,7 @@ export function openStage(): Stage {
   const started = (): Stage => stage as Stage;
 
   beforeAll(async () => {
-    const [app, browser] = await Promise.all([startApplication(), launchChromium()]);
+    const [app, browser] = await Promise.all([startApplication({ flags: DECLARED }), launchChromium()]);
     Object.assign(stage, { app, browser });
     visit = createVisits(browser, app);
     stage.ada = await app.account("Ada Lovelace", { role: "admin", plan: "pro" });

@@ -185,6 +185,28 @@ export type ActivityResponse = {
   }[];
 };
 
+/** `POST feature-flags/console/missing-flags`: flags of `defineFlags` that do not exist. Needs `read`. */
+export type MissingFlagsRequest = {
+  /** With `multiTenant`: the organization of the flags. */
+  readonly organizationId?: string;
+};
+/** A declared flag that does not exist. */
+export type MissingFlag = {
+  /** The key of the flag. */
+  readonly key: string;
+  /** The declared type. */
+  readonly type: FlagType;
+  /** The declared default, else the first of the declared values. */
+  readonly value?: JsonValue;
+  /** The only values that the flag may have. */
+  readonly values?: readonly JsonValue[];
+};
+/** Declared flags that do not exist. */
+export type MissingFlagsResponse = {
+  /** In the order of the declaration, at most 100. */
+  readonly flags: readonly MissingFlag[];
+};
+
 /** `POST feature-flags/console/evaluations`: evaluations of many flags in the last 24 hours. Needs `read`. */
 export type EvaluationsRequest = {
   /** 1 to 200 flags. Flags that do not exist, or belong to another organization, have no evaluations. */
@@ -333,6 +355,7 @@ export type ConsoleAnswers = {
   readonly activity: ActivityResponse;
   /** Evaluations of many flags. */
   readonly evaluations: EvaluationsResponse;
+  readonly "missing-flags": MissingFlagsResponse;
   /** Whether flags have changed. */
   readonly revision: RevisionResponse;
   /** The audit log, with names. */

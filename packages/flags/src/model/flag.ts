@@ -58,8 +58,12 @@ export const FLAG_FIELDS = {
 /** A flag as it is stored. */
 export type FeatureFlag = Entity<typeof FLAG_FIELDS>;
 
-/** A flag in a list, with `stats` when requested. */
-export type ListedFeatureFlag = FeatureFlag & { readonly stats?: FlagSummary };
+/** A flag in a list. With `include=stats` it has `stats`, and where the list is of one tenant, `ruleCount`. */
+export type ListedFeatureFlag = FeatureFlag & {
+  readonly stats?: FlagSummary;
+  /** Enabled rules. */
+  readonly ruleCount?: number;
+};
 
 /** The tenant of flags without an organization. */
 export const NO_TENANT: string = "";

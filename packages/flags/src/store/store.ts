@@ -6,6 +6,7 @@ import { within } from "@halyard/base";
 import type { AuditHead } from "../model/audit.ts";
 import { type FeatureFlag, NO_TENANT } from "../model/flag.ts";
 import type { FlagListQuery } from "../model/page.ts";
+import type { FlagRule } from "../model/rule.ts";
 import type { ConnectBus } from "./announcer.ts";
 import type { FlagStore, SnapshotReading, TenantFilter, WriteScope } from "./flag-store.ts";
 import { findPlan, storePlan } from "./plans.ts";
@@ -226,6 +227,11 @@ export function createFlagStore(
       read((current) => previewConditions(current, tenant, conditions)),
     deleteFlag: (scope, id, version) => change(scope, (context) => deleteFlag(context, id, version)),
 
+    countRules: async (tenant) => {
+      const known = contentsOf(await snapshots.get(tenant).catch(() => undefined));
+      if (known === undefined) return undefined;
+      return (flagId) => [...(known.contents.rules.get(flagId)?.values() ?? [])].filter(isEnabled).length;
+    },
     listRules: (tenant, flagId) =>
       read(async (current) => {
         await readFlag(current, tenant, flagId);
@@ -298,6 +304,8 @@ export function createFlagStore(
 function contentsOf(reading: SnapshotReading | undefined): TenantSnapshot | undefined {
   return reading?.snapshot instanceof TenantSnapshot ? reading.snapshot : undefined;
 }
+
+const isEnabled = ({ enabled }: FlagRule): boolean => enabled;
 
 const TABLES = {
   flag: { model: "featureFlag", idField: "flagId" },

@@ -142,6 +142,17 @@ describe.each(WAYS)("guide/flags-statistics: Statistics of a flag (%s)", (_name,
     isRefused(await way().stats("nope"), 404, "FLAG_NOT_FOUND");
   });
 
+  test("include=stats adds the number of enabled rules to each flag of a list", async () => {
+    const prefix = newKey("ruled");
+    const [one] = [await make({ key: `${prefix}-1` }), await make({ key: `${prefix}-2` })];
+    const conditions = { conditions: [] };
+    for (const [priority, enabled] of [true, true, false].entries())
+      await way().createRule(one.id, { priority, enabled, conditions, value: "A" });
+    const listed = await way().listFlags({ prefix, include: "stats", sort: "key" });
+    expect(listed.json.flags.map((flag: { ruleCount: number }) => flag.ruleCount)).toEqual([2, 0]);
+    expect((await way().listFlags({ prefix })).json.flags[0]).not.toHaveProperty("ruleCount");
+  });
+
   test("include=stats adds the last 24 hours to each flag of a list, which otherwise has no statistics", async () => {
     const prefix = newKey("listed");
     const [one] = [await make({ key: `${prefix}-1` }), await make({ key: `${prefix}-2` })];

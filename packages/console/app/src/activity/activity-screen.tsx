@@ -1,48 +1,52 @@
 /** How much all flags are used: evaluations by reason over time, the busiest flags, and those that are not used. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { Activity } from "lucide-react";
 import type { ReactNode } from "react";
 import { activityQuery, usageQuery } from "../api/queries.ts";
-import type { ActivityResponse, EvaluationReason } from "../api/types.ts";
+import type { ActivityResponse } from "../api/types.ts";
 import { texts } from "../texts.ts";
+import { List, Page, Stack } from "../ui/layout.tsx";
+import { Segmented } from "../ui/segmented.tsx";
+import { Share } from "../ui/share.tsx";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
 import { Chart } from "./chart.tsx";
 import { columnsOf } from "./columns.ts";
 
 const route = getRouteApi("/activity");
 const DAYS = [1, 7, 30];
-export const REASONS: readonly EvaluationReason[] = [
-  "rule_match",
-  "percentage_rollout",
-  "default",
-  "override",
-  "disabled",
-  "not_found",
-];
+const REASONS = ["rule_match", "percentage_rollout", "default", "override", "disabled", "not_found"] as const;
+const COLOURS: Readonly<Record<(typeof REASONS)[number], string>> = {
+  rule_match: "rule",
+  percentage_rollout: "0",
+  default: "2",
+  override: "3",
+  disabled: "off",
+  not_found: "4",
+};
 
 export function ActivityScreen(): ReactNode {
   const { days = 7 } = route.useSearch();
   const navigate = route.useNavigate();
   const usage = useQuery(usageQuery(days));
   return (
-    <>
-      <header className="screen-header">
-        <div>
-          <h1>{texts.activity.title}</h1>
-          <p className="muted">{texts.activity.what}</p>
-        </div>
+    <Page
+      title={texts.activity.title}
+      what={texts.activity.what}
+      actions={
         <DaysChoice
           days={days}
           onChange={(next) => void navigate({ search: next === 7 ? {} : { days: next }, replace: true })}
         />
-      </header>
+      }
+    >
       {usage.isPending ? (
         <Loading rows={2} />
       ) : usage.data === undefined ? (
         <Failure error={usage.error} retry={() => void usage.refetch()} />
       ) : (
-        <>
-          <dl className="figures">
+        <Stack gap={32}>
+          <Figures>
             <Figure label={texts.activity.evaluations} value={usage.data.evaluations} />
             <Figure label={texts.activity.events} value={usage.data.events} />
             <Figure
@@ -55,19 +59,21 @@ export function ActivityScreen(): ReactNode {
               value={usage.data.flags.stale}
               hint={texts.activity.staleHint}
             />
-          </dl>
+          </Figures>
           <ActivityCharts days={days} />
-          <section className="card">
-            <h2>{texts.activity.top}</h2>
-            {usage.data.top.length === 0 ? (
-              <Empty title={texts.activity.none} />
-            ) : (
-              <Top list={usage.data.top} />
-            )}
+          <section>
+            <Stack>
+              <h2>{texts.activity.top}</h2>
+              {usage.data.top.length === 0 ? (
+                <p className="soft">{texts.activity.none}</p>
+              ) : (
+                <Top list={usage.data.top} />
+              )}
+            </Stack>
           </section>
-        </>
+        </Stack>
       )}
-    </>
+    </Page>
   );
 }
 
@@ -79,20 +85,12 @@ export function DaysChoice({
   onChange: (days: number) => void;
 }): ReactNode {
   return (
-    <fieldset className="segmented">
-      <legend className="visually-hidden">{texts.activity.window}</legend>
-      {DAYS.map((one) => (
-        <button
-          key={one}
-          type="button"
-          className="segment"
-          aria-pressed={one === days}
-          onClick={() => onChange(one)}
-        >
-          {texts.activity.days(one)}
-        </button>
-      ))}
-    </fieldset>
+    <Segmented
+      label={texts.activity.window}
+      value={String(days)}
+      options={DAYS.map((one) => [String(one), texts.activity.days(one)] as const)}
+      onChange={(next) => onChange(Number(next))}
+    />
   );
 }
 
@@ -106,16 +104,16 @@ export function ActivityCharts({ days, flagId }: { days: number; flagId?: string
   const used = REASONS.filter((reason) => columns.some(({ values }) => (values[reason] ?? 0) > 0));
   return (
     <>
-      <section className="card">
+      <section>
         {used.length === 0 ? (
-          <Empty title={texts.activity.none} />
+          <Empty title={texts.activity.none} icon={<Activity aria-hidden size={20} />} />
         ) : (
           <Chart
             title={texts.activity.byReason}
             series={used.map((name) => ({
               name,
               label: texts.reasons[name] ?? name,
-              colour: `series-${name}`,
+              colour: `colour-${COLOURS[name]}`,
             }))}
             columns={columns}
           />
@@ -126,16 +124,14 @@ export function ActivityCharts({ days, flagId }: { days: number; flagId?: string
   );
 }
 
-const ARM_COLOURS = 6;
-
 function VariantChart({ data }: { data: ActivityResponse }): ReactNode {
   const arms = [...new Set(data.hours.flatMap(({ byVariant = {} }) => Object.keys(byVariant)))].sort();
   if (arms.length === 0) return null;
   return (
-    <section className="card">
+    <section>
       <Chart
         title={texts.activity.byVariant}
-        series={arms.map((name, place) => ({ name, label: name, colour: `arm-${place % ARM_COLOURS}` }))}
+        series={arms.map((name, place) => ({ name, label: name, colour: `colour-${place % 6}` }))}
         columns={columnsOf(data, ({ byVariant }) => byVariant)}
       />
     </section>
@@ -149,13 +145,19 @@ interface FigureProps {
   readonly hint?: string;
 }
 
+export function Figures({ children }: { children: ReactNode }): ReactNode {
+  return <dl className="row wrap gap-32 align-start">{children}</dl>;
+}
+
 export function Figure({ label, value, of: total, hint }: FigureProps): ReactNode {
   return (
-    <div className="figure">
-      <dt title={hint}>{label}</dt>
-      <dd>
+    <div>
+      <dt className="muted caption" title={hint}>
+        {label}
+      </dt>
+      <dd className="figure">
         {texts.number(value)}
-        {total !== undefined && <span className="muted"> / {texts.number(total)}</span>}
+        {total !== undefined && <span className="muted of"> / {texts.number(total)}</span>}
       </dd>
     </div>
   );
@@ -168,19 +170,21 @@ function Top({
 }): ReactNode {
   const most = Math.max(1, ...list.map(({ evaluations }) => evaluations));
   return (
-    <ol className="bars">
+    <List columns="top">
       {list.map(({ flagId, flagKey, evaluations }) => (
-        <li key={flagId} className="bar">
-          <Link to="/flag/$key" params={{ key: flagKey }} search={{ tab: "activity" }}>
+        <li key={flagId} className="row-with-link">
+          <Link
+            to="/flag/$key"
+            params={{ key: flagKey }}
+            search={{ tab: "activity" }}
+            className="row-link cut"
+          >
             {flagKey}
           </Link>
-          <svg className="share" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-            <rect width="100" height="4" className="share-ground" />
-            <rect width={(evaluations / most) * 100} height="4" className="share-part" />
-          </svg>
+          <Share large colour="0" parts={[(evaluations / most) * 100]} />
           <span className="number">{texts.number(evaluations)}</span>
         </li>
       ))}
-    </ol>
+    </List>
   );
 }

@@ -24,67 +24,70 @@ const GAP = 0.12;
 export function Chart({ title, series, columns }: ChartProps): ReactNode {
   const most = niceCeiling(Math.max(1, ...columns.map(({ values }) => sumOf(values))));
   return (
-    <figure className="chart">
-      <figcaption className="chart-head">
-        <strong>{title}</strong>
-        <ul className="legend">
+    <figure className="stack gap-12">
+      <figcaption className="row wrap between">
+        <h2>{title}</h2>
+        <ul className="row wrap gap-12 soft caption">
           {series.map(({ name, label, colour }) => (
-            <li key={name}>
+            <li key={name} className="row gap-4">
               <span className={`legend-mark ${colour}`} aria-hidden="true" /> {label}
             </li>
           ))}
         </ul>
       </figcaption>
-      <div className="plot">
-        <div className="plot-scale" aria-hidden="true">
+      <div className="row">
+        <div className="plot-scale stack gap-0 between fixed muted caption number" aria-hidden="true">
           {[most, most / 2, 0].map((value) => (
             <span key={value}>{texts.compact(value)}</span>
           ))}
         </div>
-        <svg
-          viewBox={`0 0 ${columns.length} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={texts.activity.chartOf(title)}
-        >
-          {[0, HEIGHT / 2, HEIGHT].map((y) => (
-            <line
-              key={y}
-              x1={0}
-              x2={columns.length}
-              y1={y}
-              y2={y}
-              className="chart-line"
-              vectorEffect="non-scaling-stroke"
-            />
-          ))}
-          {columns.map(({ at, label, values }, place) => {
-            let top = HEIGHT;
-            return (
-              <g key={at}>
-                <title>{`${label}: ${texts.number(sumOf(values))}`}</title>
-                {series.map(({ name, colour }) => {
-                  const height = ((values[name] ?? 0) / most) * HEIGHT;
-                  top -= height;
-                  return (
-                    <rect
-                      key={name}
-                      className={colour}
-                      x={place + GAP / 2}
-                      y={top}
-                      width={1 - GAP}
-                      height={height}
-                    />
-                  );
-                })}
-              </g>
-            );
-          })}
-        </svg>
-        <div className="plot-time" aria-hidden="true">
-          {timeLabels(columns).map((label) => (
-            <span key={label}>{label}</span>
-          ))}
+        <div className="grow">
+          <svg
+            className="plot"
+            viewBox={`0 0 ${columns.length} ${HEIGHT}`}
+            preserveAspectRatio="none"
+            role="img"
+            aria-label={texts.activity.chartOf(title)}
+          >
+            {[0, HEIGHT / 2, HEIGHT].map((y) => (
+              <line
+                key={y}
+                x1={0}
+                x2={columns.length}
+                y1={y}
+                y2={y}
+                className="chart-line"
+                vectorEffect="non-scaling-stroke"
+              />
+            ))}
+            {columns.map(({ at, label, values }, place) => {
+              let top = HEIGHT;
+              return (
+                <g key={at}>
+                  <title>{`${label}: ${texts.number(sumOf(values))}`}</title>
+                  {series.map(({ name, colour }) => {
+                    const height = ((values[name] ?? 0) / most) * HEIGHT;
+                    top -= height;
+                    return (
+                      <rect
+                        key={name}
+                        className={colour}
+                        x={place + GAP / 2}
+                        y={top}
+                        width={1 - GAP}
+                        height={height}
+                      />
+                    );
+                  })}
+                </g>
+              );
+            })}
+          </svg>
+          <div className="row between muted caption" aria-hidden="true">
+            {timeLabels(columns).map((label) => (
+              <span key={label}>{label}</span>
+            ))}
+          </div>
         </div>
       </div>
       <details>

@@ -4,19 +4,20 @@ import { type ReactNode, useState } from "react";
 import { statsQuery } from "../api/queries.ts";
 import type { Flag, FlagStats } from "../api/types.ts";
 import { texts } from "../texts.ts";
-import { Empty, Failure, Loading } from "../ui/states.tsx";
+import { Row, Stack } from "../ui/layout.tsx";
+import { Failure, Loading } from "../ui/states.tsx";
 import { TableScroll } from "../ui/table-scroll.tsx";
-import { ActivityCharts, DaysChoice, Figure } from "./activity-screen.tsx";
+import { ActivityCharts, DaysChoice, Figure, Figures } from "./activity-screen.tsx";
 
 export function FlagActivity({ flag }: { flag: Flag }): ReactNode {
   const [days, setDays] = useState(7);
   const { data, error, refetch } = useQuery(statsQuery(flag.key, days));
   return (
-    <>
-      <div className="row row-between">
-        <p className="muted">{texts.activity.flagWhat}</p>
+    <Stack gap={32}>
+      <Row between wrap>
+        <p className="soft">{texts.activity.flagWhat}</p>
         <DaysChoice days={days} onChange={setDays} />
-      </div>
+      </Row>
       {data === undefined ? (
         error === null ? (
           <Loading rows={3} />
@@ -25,15 +26,15 @@ export function FlagActivity({ flag }: { flag: Flag }): ReactNode {
         )
       ) : (
         <>
-          <dl className="figures">
+          <Arms stats={data} />
+          <Figures>
             <Figure label={texts.activity.evaluations} value={data.evaluations} />
             <Figure label={texts.activity.users} value={data.uniqueUsers} />
-          </dl>
+          </Figures>
           <ActivityCharts days={days} flagId={flag.id} />
-          <Arms stats={data} />
         </>
       )}
-    </>
+    </Stack>
   );
 }
 
@@ -41,56 +42,70 @@ function Arms({ stats: { byVariant } }: { stats: FlagStats }): ReactNode {
   const arms = Object.entries(byVariant);
   const events = [...new Set(arms.flatMap(([, { events: named }]) => Object.keys(named)))].sort();
   return (
-    <section className="card">
-      <h2>{texts.activity.arms}</h2>
-      <p className="muted">{texts.activity.armsWhat}</p>
-      {arms.length === 0 ? (
-        <Empty title={texts.activity.noArms} />
-      ) : (
-        <TableScroll label={texts.activity.arms}>
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">{texts.activity.arm}</th>
-                <th scope="col" className="number">
-                  {texts.activity.exposures}
-                </th>
-                <th scope="col" className="number">
-                  {texts.activity.users}
-                </th>
-                {events.map((event) => (
-                  <th key={event} scope="col" className="number">
-                    {texts.activity.converters(event)}
+    <section>
+      <Stack>
+        <div>
+          <h2>{texts.activity.arms}</h2>
+          <p className="soft">{arms.length === 0 ? texts.activity.noArms : texts.activity.armsWhat}</p>
+        </div>
+        {arms.length > 0 && (
+          <TableScroll label={texts.activity.arms}>
+            <table className="table">
+              <thead>
+                <tr>
+                  <th scope="col">{texts.activity.arm}</th>
+                  <th scope="col" className="number">
+                    {texts.activity.exposures}
                   </th>
-                ))}
-                <th scope="col" className="number">
-                  {texts.activity.excluded}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {arms.map(([arm, figures]) => (
-                <tr key={arm}>
-                  <th scope="row">{arm === "" ? texts.activity.noExposure : <code>{arm}</code>}</th>
-                  <td className="number">{texts.number(figures.exposures)}</td>
-                  <td className="number">{texts.number(figures.uniqueUsers)}</td>
-                  {events.map((event) => {
-                    const named = figures.events[event];
-                    return (
-                      <td key={event} className="number">
-                        {named === undefined
-                          ? "–"
-                          : `${texts.number(named.uniqueConverters)} · ${texts.number(named.count)}`}
-                      </td>
-                    );
-                  })}
-                  <td className="number">{texts.number(figures.excluded?.uniqueUsers ?? 0)}</td>
+                  <th scope="col" className="number">
+                    {texts.activity.users}
+                  </th>
+                  {events.map((event) => (
+                    <th key={event} scope="col" className="number">
+                      {texts.activity.converters(event)}
+                    </th>
+                  ))}
+                  <th scope="col" className="number">
+                    {texts.activity.excluded}
+                  </th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableScroll>
-      )}
+              </thead>
+              <tbody>
+                {arms.map(([arm, figures]) => (
+                  <tr key={arm}>
+                    <th scope="row">{arm === "" ? texts.activity.noExposure : <code>{arm}</code>}</th>
+                    <td className="number">{texts.number(figures.exposures)}</td>
+                    <td className="number">{texts.number(figures.uniqueUsers)}</td>
+                    {events.map((event) => {
+                      const named = figures.events[event];
+                      return (
+                        <td key={event} className="number">
+                          {named === undefined ? (
+                            "–"
+                          ) : (
+                            <>
+                              <strong>{rateOf(named.uniqueConverters, figures.uniqueUsers)}</strong>{" "}
+                              <span className="muted">
+                                {texts.number(named.uniqueConverters)} · {texts.number(named.count)}
+                              </span>
+                            </>
+                          )}
+                        </td>
+                      );
+                    })}
+                    <td className="number">{texts.number(figures.excluded?.uniqueUsers ?? 0)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </TableScroll>
+        )}
+      </Stack>
     </section>
   );
+}
+
+/** Of users who were shown the arm, in percent with one digit. */
+function rateOf(converters: number, users: number): string {
+  return users === 0 ? "–" : texts.percent(Math.round((converters / users) * 1_000) / 10);
 }

@@ -41,6 +41,14 @@ export const flagsQuery = (filters: FlagFilters) =>
     placeholderData: keepPreviousData,
   });
 
+export const missingFlagsQuery = () =>
+  queryOptions({
+    queryKey: ["missing-flags", currentOrganization()],
+    queryFn: ({ signal }) => request("POST", `${CONSOLE}/missing-flags`, { body: scoped({}), signal }),
+    staleTime: REPORT_KEPT_MS,
+    retry: false,
+  });
+
 export const flagQuery = (key: string) =>
   queryOptions({
     queryKey: ["flag", currentOrganization(), key],

@@ -40,6 +40,7 @@ export type {
   ConsoleSession,
   ExportAuditResponse,
   FlagsProcess,
+  MissingFlag,
   Person,
   PersonFlag,
   PersonResponse,

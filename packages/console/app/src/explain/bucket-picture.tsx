@@ -1,49 +1,37 @@
 /** The bucket of a user on a line from 0 to 100, with the share that is included, or with the variants. */
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
+import { Stack } from "../ui/layout.tsx";
+import { Share } from "../ui/share.tsx";
 import type { Bucket } from "./trace.ts";
 
-export function BucketPicture({
-  bucket: { bucket, percentage, shares, input, hash, bucketBy },
-}: {
-  bucket: Bucket;
-}): ReactNode {
-  const parts = shares ?? [{ variant: "", weight: percentage ?? 0 }];
-  let start = 0;
+export function BucketPicture({ bucket: about }: { bucket: Bucket }): ReactNode {
+  const { bucket, percentage = 0, shares, input, hash, bucketBy } = about;
+  const at = texts.number(Math.round(bucket * 100) / 100);
   const text =
-    shares === undefined
-      ? texts.explain.bucketText(bucket.toFixed(2), percentage ?? 0)
-      : texts.explain.variantText(bucket.toFixed(2));
+    shares !== undefined
+      ? texts.explain.variantText(at)
+      : bucket < percentage
+        ? texts.explain.inside(at, percentage)
+        : texts.explain.outside(at, percentage);
   return (
-    <figure className="bucket">
-      <svg viewBox="0 0 100 14" preserveAspectRatio="none" role="img" aria-label={text}>
-        <rect x="0" y="4" width="100" height="6" rx="1" className="bucket-ground" />
-        {parts.map(({ variant, weight }, place) => {
-          const x = start;
-          start += weight;
-          return (
-            <rect
-              key={variant}
-              x={x}
-              y="4"
-              width={weight}
-              height="6"
-              className={shares === undefined ? "bucket-part" : `bucket-variant-${place % 6}`}
-            />
-          );
-        })}
-        <rect x={Math.min(99.5, bucket)} y="1" width="0.6" height="12" className="bucket-mark" />
-      </svg>
-      <figcaption>
-        <span>{text}</span>
-        <details>
-          <summary>{texts.explain.hash}</summary>
-          <p className="muted">
-            {texts.explain.hashed(bucketBy)} <code>{input}</code> → <code>{hash}</code> →{" "}
-            <code>{bucket.toFixed(4)}</code>
-          </p>
-        </details>
-      </figcaption>
-    </figure>
+    <Stack gap={4}>
+      <p className="soft">{text}</p>
+      <div className="bucket" role="img" aria-label={text}>
+        {shares === undefined ? (
+          <Share large parts={[percentage]} />
+        ) : (
+          <Share large parts={shares.map(({ weight }) => weight)} />
+        )}
+        <span className="bucket-mark" style={{ left: `${Math.min(99.5, bucket)}%` }} />
+      </div>
+      <details className="muted caption">
+        <summary>{texts.explain.hash}</summary>
+        <p>
+          {texts.explain.hashed(bucketBy)} <code>{input}</code>, <code>{hash}</code>,{" "}
+          <code>{bucket.toFixed(4)}</code>
+        </p>
+      </details>
+    </Stack>
   );
 }

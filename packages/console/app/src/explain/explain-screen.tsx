@@ -3,16 +3,21 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Link2, Split } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { explainQuery, rulesQuery } from "../api/queries.ts";
-import type { JsonObject, Rule } from "../api/types.ts";
+import { explainQuery, flagQuery, rulesQuery } from "../api/queries.ts";
+import type { JsonObject, Person, Rule } from "../api/types.ts";
+import { OverrideForm } from "../flag/overrides-tab.tsx";
 import { FlagPicker } from "../flags/flag-picker.tsx";
 import { personByIdQuery } from "../people/person-name.tsx";
 import { PersonPicker } from "../people/person-picker.tsx";
 import { useMay, useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
+import { Combobox } from "../ui/combobox.tsx";
+import { copyText } from "../ui/copy.ts";
+import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { Grid, Page, Path, Row, Stack } from "../ui/layout.tsx";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
-import { showToast } from "../ui/toasts.tsx";
 import { Value } from "../ui/value.tsx";
 import { StepView } from "./step-view.tsx";
 import { suggestionsOf } from "./suggestions.ts";
@@ -48,60 +53,56 @@ export function ExplainScreen(): ReactNode {
     ...(person && { email: person.email, ...(person.role !== undefined && { role: person.role }) }),
     ...given.context,
   };
+  const known = [environments.default, ...(environments.claimable ?? [])].filter((one) => one !== undefined);
   return (
-    <>
-      <header className="screen-header">
-        <div>
-          <h1>{texts.explain.title}</h1>
-          <p className="muted">{texts.explain.what}</p>
-        </div>
-        {search.flag !== undefined && (
-          <button
-            type="button"
-            className="button"
-            onClick={() =>
-              void navigator.clipboard.writeText(location.href).then(
-                () => showToast({ tone: "done", text: texts.common.copied }),
-                () => showToast({ tone: "problem", text: texts.common.notCopied }),
-              )
-            }
-          >
-            <Link2 aria-hidden size={16} /> {texts.explain.copyLink}
-          </button>
-        )}
-      </header>
-      <div className="explain">
-        <section className="card form explain-form" aria-label={texts.explain.forWhom}>
-          <FlagPicker flagKey={search.flag ?? ""} onChange={(flag) => set({ flag })} />
-          {may("evaluate-as") ? (
-            <PersonPicker person={person ?? undefined} onChange={(chosen) => set({ user: chosen?.id })} />
-          ) : (
-            <Field label={texts.explain.userId}>
-              <input value={search.user ?? ""} onChange={({ target }) => set({ user: target.value })} />
-            </Field>
-          )}
-          <Field label={texts.explain.environment}>
-            <input
-              value={search.environment ?? ""}
+    <Page title={texts.explain.title} what={texts.explain.what}>
+      <section aria-label={texts.explain.forWhom}>
+        <Stack gap={12}>
+          <Grid>
+            <FlagPicker labelled flagKey={search.flag ?? ""} onChange={(flag) => set({ flag })} />
+            {may("evaluate-as") ? (
+              <PersonPicker person={person ?? undefined} onChange={(chosen) => set({ user: chosen?.id })} />
+            ) : (
+              <Field label={texts.explain.userId}>
+                <input value={search.user ?? ""} onChange={({ target }) => set({ user: target.value })} />
+              </Field>
+            )}
+            <Combobox
+              free
+              labelled
+              label={texts.explain.environment}
+              text={search.environment ?? ""}
               placeholder={environments.default ?? texts.explain.noEnvironment}
-              onChange={({ target }) => set({ environment: target.value })}
+              onType={(environment) => set({ environment })}
+              onChoose={(environment) => set({ environment })}
+              options={[...new Set(known)].map((value) => ({ value }))}
             />
-          </Field>
-          <ContextField
-            text={search.context ?? ""}
-            problem={given.problem}
-            onChange={(text) => set({ context: text })}
+          </Grid>
+          <details open={search.context !== undefined}>
+            <summary>{texts.explain.context}</summary>
+            <ContextField
+              text={search.context ?? ""}
+              problem={given.problem}
+              onChange={(text) => set({ context: text })}
+            />
+          </details>
+        </Stack>
+      </section>
+      <section aria-label={texts.explain.answer}>
+        {search.flag === undefined ? (
+          <Empty title={texts.explain.choose} icon={<Split aria-hidden size={20} />}>
+            <p className="soft">{texts.explain.chooseHint}</p>
+          </Empty>
+        ) : (
+          <Answer
+            flagKey={search.flag}
+            context={context}
+            environment={search.environment}
+            person={person ?? undefined}
           />
-        </section>
-        <section className="explain-answer" aria-label={texts.explain.answer}>
-          {search.flag === undefined ? (
-            <Empty title={texts.explain.choose} icon={<Split aria-hidden size={28} />} />
-          ) : (
-            <Answer flagKey={search.flag} context={context} environment={search.environment} />
-          )}
-        </section>
-      </div>
-    </>
+        )}
+      </section>
+    </Page>
   );
 }
 
@@ -133,49 +134,75 @@ interface AnswerProps {
   readonly flagKey: string;
   readonly context: JsonObject;
   readonly environment: string | undefined;
+  readonly person: Person | undefined;
 }
 
-function Answer({ flagKey, context, environment }: AnswerProps): ReactNode {
+function Answer({ flagKey, context, environment, person }: AnswerProps): ReactNode {
   const { data, error, isPending, refetch } = useQuery(explainQuery(flagKey, context, environment));
   const { data: rules = [] } = useQuery(rulesQuery(flagKey));
+  const { data: flag } = useQuery(flagQuery(flagKey));
+  const { environments } = useSession();
+  const may = useMay();
+  const [isOverriding, setOverriding] = useState(false);
   if (isPending) return <Loading />;
   if (data === undefined) return <Failure error={error} retry={() => void refetch()} />;
-  const { result, steps } = data;
+  const { result } = data;
+  const where = environment ?? environments.default;
+  // Nothing to say about an override that there is not.
+  const steps = data.steps.filter(({ step, outcome }) => step !== "override" || outcome === "applied");
   const suggestions = suggestionsOf(data, (id) => nameOf(rules, id));
+  const variant = flag?.variants?.findIndex(({ key }) => key === result.variant) ?? -1;
   return (
-    <>
-      <div className="card verdict">
-        <span className="muted">{texts.explain.value}</span>
-        <span className="verdict-value">
-          <Value value={result.value} length={120} />
-        </span>
-        {result.variant !== undefined && <span className="badge">{result.variant}</span>}
-        <span className={`reason reason-${result.reason}`}>
-          {texts.reasons[result.reason] ?? result.reason}
-        </span>
-      </div>
+    <Stack gap={24}>
+      <Row between wrap align="start" gap={16}>
+        <div role="status">
+          <h2 className="answer">
+            {person?.name ?? texts.explain.anyone} {texts.explain.gets}{" "}
+            <Value value={result.value} length={60} {...(variant >= 0 && { variant })} />{" "}
+            {texts.explain.from(flag?.name ?? flagKey, where)}
+          </h2>
+        </div>
+        <Button onClick={() => void copyText(location.href)}>
+          <Link2 aria-hidden size={16} /> {texts.explain.copyLink}
+        </Button>
+      </Row>
       {data.ignored && <p className="notice notice-warning">{texts.impact.ignored}</p>}
-      <ol className="decision">
+      <Path label={texts.explain.answer}>
         {steps.map((step, place) => (
           <StepView
             key={`${step.step} ${String(step.detail["rule"] ?? "")}`}
             step={step}
             isLast={place === steps.length - 1}
             ruleName={(id) => nameOf(rules, id)}
+            switchTitle={(isOn) => texts.explain.switchIs(isOn, where)}
           />
         ))}
-      </ol>
-      {suggestions.length > 0 && (
-        <section className="card">
-          <h2>{texts.explain.whatChanges}</h2>
-          <ul className="suggestions">
-            {suggestions.map((suggestion) => (
-              <li key={suggestion}>{suggestion}</li>
-            ))}
-          </ul>
-        </section>
+      </Path>
+      <Stack align="start">
+        {suggestions.length > 0 && <h2>{texts.explain.whatChanges}</h2>}
+        <ul>
+          {suggestions.map((suggestion) => (
+            <li key={suggestion} className="soft">
+              {suggestion}
+            </li>
+          ))}
+        </ul>
+        {flag && person && may("override") && (
+          <Button small onClick={() => setOverriding(true)}>
+            {texts.overrides.add}
+          </Button>
+        )}
+      </Stack>
+      {flag && person && (
+        <Dialog
+          open={isOverriding}
+          onClose={() => setOverriding(false)}
+          title={texts.people.overrideTitle(flag.name, person.name)}
+        >
+          <OverrideForm flag={flag} person={person} onClose={() => setOverriding(false)} />
+        </Dialog>
       )}
-    </>
+    </Stack>
   );
 }
 

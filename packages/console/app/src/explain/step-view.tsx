@@ -1,118 +1,111 @@
-/** One step of a decision: what was checked, with operands, hash, bucket and threshold. */
-import { Check, CircleDot, Minus, X } from "lucide-react";
+/** One step of a decision: passed, did not match, or decided; and why. */
+import { Check, Circle, X } from "lucide-react";
 import type { ReactNode } from "react";
 import type { ExplanationStep } from "../api/types.ts";
 import { texts } from "../texts.ts";
-import { Value, valueText } from "../ui/value.tsx";
+import { PathNode, type PathState, PathStep, Row, Stack } from "../ui/layout.tsx";
+import { Token, valueText } from "../ui/value.tsx";
 import { BucketPicture } from "./bucket-picture.tsx";
-import {
-  bucketOf,
-  type ConditionTrace,
-  conditionsOf,
-  type GroupTrace,
-  isGroupTrace,
-  isSegmentTrace,
-  type Trace,
-} from "./trace.ts";
+import { allOf, type Failing, failingOf } from "./failing.ts";
+import { bucketOf, type ConditionTrace, conditionsOf } from "./trace.ts";
 
 interface StepViewProps {
   readonly step: ExplanationStep;
+  /** It decided. */
   readonly isLast: boolean;
   readonly ruleName: (id: string) => string;
+  /** The sentence of the step "enabled". */
+  readonly switchTitle: (isOn: boolean) => string;
 }
 
-export function StepView({ step: { step, outcome, detail }, isLast, ruleName }: StepViewProps): ReactNode {
+const PASSED = new Set(["enabled", "included", "matched", "applied"]);
+const LONGEST = 60;
+
+export function StepView({
+  step: { step, outcome, detail },
+  isLast,
+  ruleName,
+  switchTitle,
+}: StepViewProps): ReactNode {
   const conditions = conditionsOf(detail);
   const bucket = bucketOf(detail);
-  const title = step === "rule" ? ruleName(String(detail["rule"] ?? "")) : texts.explain.steps[step];
+  const title =
+    step === "rule"
+      ? ruleName(String(detail["rule"] ?? ""))
+      : step === "enabled"
+        ? switchTitle(outcome === "enabled")
+        : texts.explain.steps[step];
+  const state: PathState | undefined = isLast ? "decided" : PASSED.has(outcome) ? "passed" : undefined;
   return (
-    <li className={isLast ? "decision-step decision-last" : "decision-step"}>
-      <span className="decision-mark" aria-hidden="true">
-        {isLast ? <CircleDot size={16} /> : <Minus size={16} />}
-      </span>
-      <div className="card decision-card">
-        <p className="decision-title">
+    <PathStep
+      state={state}
+      node={
+        <PathNode>
+          {isLast ? <Circle size={10} fill="currentColor" /> : state ? <Check size={14} /> : <X size={14} />}
+        </PathNode>
+      }
+    >
+      <Stack gap={4} className="step-text">
+        <Row wrap>
           <strong>{title}</strong>
-          <span className={isLast ? "badge badge-accent" : "badge"}>
-            {texts.explain.outcomes[outcome] ?? outcome}
-          </span>
-        </p>
-        {typeof detail["why"] === "string" && <p className="muted">{detail["why"]}</p>}
-        {typeof detail["environment"] === "string" && (
-          <p className="muted">{texts.explain.inEnvironment(detail["environment"])}</p>
+          <span className="muted">{texts.explain.outcomes[outcome] ?? ""}</span>
+        </Row>
+        {typeof detail["why"] === "string" && <p className="soft">{detail["why"]}</p>}
+        {conditions && outcome === "not_matched" && (
+          <ul>
+            {failingOf(conditions).map(({ trace, isExcluded }, place) => (
+              // Conditions have no identity of their own.
+              // biome-ignore lint/suspicious/noArrayIndexKey: see above
+              <Condition key={place} trace={trace} isExcluded={isExcluded} />
+            ))}
+          </ul>
         )}
-        {conditions && <Group group={conditions} />}
+        {conditions && outcome !== "not_matched" && <Holding list={allOf(conditions)} />}
         {bucket && <BucketPicture bucket={bucket} />}
-      </div>
+      </Stack>
+    </PathStep>
+  );
+}
+
+/** `user.plan` is "free", needs "pro". */
+export function Condition({ trace, isExcluded }: Failing): ReactNode {
+  const { attribute, operator, expected, actual, origin, note } = trace;
+  return (
+    <li className="soft wrap-anywhere">
+      <Token>{attribute}</Token>{" "}
+      {actual === undefined ? texts.explain.isMissing : texts.explain.is(valueText(actual).slice(0, LONGEST))}
+      ,{" "}
+      {isExcluded
+        ? texts.explain.mustNot
+        : texts.explain.needs(operator, valueText(expected).slice(0, LONGEST))}
+      <span className="muted caption">
+        {origin !== undefined && ` · ${texts.explain.origins[origin] ?? origin}`}
+        {note !== undefined && actual !== undefined && ` · ${note}`}
+      </span>
     </li>
   );
 }
 
-function Group({ group }: { group: GroupTrace }): ReactNode {
-  const { operator, conditions, not } = group;
+/** Conditions that hold explain little, so they fold to one line. */
+function Holding({ list }: { list: readonly ConditionTrace[] }): ReactNode {
+  if (list.length === 0) return null;
   return (
-    <div className="trace">
-      {conditions.length > 1 && (
-        <p className="trace-word">{operator === "OR" ? texts.rules.any : texts.rules.all}</p>
-      )}
-      {conditions.length === 0 && <p className="trace-word">{texts.rules.everyone}</p>}
-      <ul>
-        {conditions.map((trace, place) => (
-          // Conditions have no identity of their own.
-          // biome-ignore lint/suspicious/noArrayIndexKey: see above
+    <details className="muted">
+      <summary>{texts.explain.conditionsHold(list.length)}</summary>
+      <ul className="soft">
+        {list.map(({ attribute, actual, origin }, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: as above
           <li key={place}>
-            <TraceView trace={trace} />
+            <Token>{attribute}</Token>{" "}
+            {actual === undefined
+              ? texts.explain.isMissing
+              : texts.explain.is(valueText(actual).slice(0, LONGEST))}
+            {origin !== undefined && (
+              <span className="muted caption"> · {texts.explain.origins[origin] ?? origin}</span>
+            )}
           </li>
         ))}
       </ul>
-      {not && (
-        <>
-          <p className="trace-word">{texts.rules.not}</p>
-          <Group group={not} />
-        </>
-      )}
-    </div>
-  );
-}
-
-function TraceView({ trace }: { trace: Trace }): ReactNode {
-  if (isGroupTrace(trace)) return <Group group={trace} />;
-  if (isSegmentTrace(trace)) {
-    return (
-      <>
-        <p className="trace-line">
-          <Holds holds={trace.holds} /> {texts.rules.inSegment(trace.segment)}
-        </p>
-        {trace.conditions && <Group group={trace.conditions} />}
-      </>
-    );
-  }
-  return <Line {...trace} />;
-}
-
-function Line({ attribute, operator, expected, actual, origin, holds, note }: ConditionTrace): ReactNode {
-  const words = texts.operators[operator as keyof typeof texts.operators] ?? operator;
-  return (
-    <p className="trace-line">
-      <Holds holds={holds} />
-      <span>
-        <code>{attribute}</code> {words} <Value value={expected} length={60} />
-        <span className="muted">
-          {" "}
-          {actual === undefined ? texts.explain.isMissing : texts.explain.is(valueText(actual).slice(0, 120))}
-          {origin !== undefined && ` · ${texts.explain.origins[origin] ?? origin}`}
-          {note !== undefined && actual !== undefined && ` · ${note}`}
-        </span>
-      </span>
-    </p>
-  );
-}
-
-function Holds({ holds }: { holds: boolean }): ReactNode {
-  return (
-    <span className={holds ? "holds" : "holds-not"}>
-      {holds ? <Check aria-hidden size={15} /> : <X aria-hidden size={15} />}
-      <span className="visually-hidden">{holds ? texts.explain.holds : texts.explain.holdsNot}</span>
-    </span>
+    </details>
   );
 }

@@ -13,27 +13,14 @@ describe("what would change a decision", () => {
   it("is the smallest rollout that includes the user", () => {
     const detail = { bucket: 43.2, hash: 1, input: "ada", bucketBy: "userId", percentage: 10 };
     expect(of({ step: "rollout", outcome: "excluded", detail })).toEqual([
-      "Raise the rollout to at least 44 % to include this user.",
+      "Raise the rollout to at least 44% to include this person.",
     ]);
   });
 
-  it("is the conditions of a rule that do not hold, with their actual values", () => {
-    const conditions = {
-      operator: "AND",
-      holds: false,
-      conditions: [
-        { attribute: "user.plan", operator: "equals", expected: "pro", actual: "free", holds: false },
-        {
-          attribute: "email",
-          operator: "ends_with",
-          expected: "@example.com",
-          actual: "a@example.com",
-          holds: true,
-        },
-      ],
-    };
-    expect(of({ step: "rule", outcome: "not_matched", detail: { rule: "1", conditions } })).toEqual([
-      'Rule 1 matches if user.plan is "pro" (now "free").',
+  it("is the smallest share of a rule that includes the user", () => {
+    const detail = { rule: "1", bucket: 0.5, hash: 1, input: "ada", bucketBy: "userId", percentage: 0 };
+    expect(of({ step: "rule", outcome: "outside_percentage", detail })).toEqual([
+      "Raise the share of Rule 1 to at least 1%.",
     ]);
   });
 });

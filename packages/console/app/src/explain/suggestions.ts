@@ -1,15 +1,7 @@
-/** What would change a decision, as sentences. */
+/** What would change a decision, as sentences. Why a rule did not match stands at the rule. */
 import type { FlagExplanation } from "../api/types.ts";
 import { texts } from "../texts.ts";
-import { valueText } from "../ui/value.tsx";
-import {
-  bucketOf,
-  type ConditionTrace,
-  conditionsOf,
-  type GroupTrace,
-  isGroupTrace,
-  isSegmentTrace,
-} from "./trace.ts";
+import { bucketOf } from "./trace.ts";
 
 const MOST = 6;
 
@@ -26,15 +18,10 @@ export function suggestionsOf(
       if (outcome === "excluded") return [texts.explain.raiseRollout(smallestShare(bucket.bucket))];
       return [texts.explain.lowerRollout(Math.floor(bucket.bucket))];
     }
-    if (step !== "rule") return [];
-    if (outcome === "skipped") return [texts.explain.skipped(name, String(detail["why"] ?? ""))];
-    if (outcome === "outside_percentage" && bucket !== undefined) {
+    if (step === "rule" && outcome === "outside_percentage" && bucket !== undefined) {
       return [texts.explain.raiseRule(name, smallestShare(bucket.bucket))];
     }
-    const conditions = conditionsOf(detail);
-    if (outcome !== "not_matched" || conditions === undefined) return [];
-    const failing = failingOf(conditions);
-    return failing.length === 0 ? [] : [texts.explain.matchRule(name, failing.map(wanted))];
+    return [];
   });
   return found.slice(0, MOST);
 }
@@ -42,30 +29,4 @@ export function suggestionsOf(
 /** The smallest whole percentage that includes the bucket. */
 function smallestShare(bucket: number): number {
   return Math.min(100, Math.floor(bucket) + 1);
-}
-
-export function failingOf({ conditions, not, holds }: GroupTrace): ConditionTrace[] {
-  if (holds) return [];
-  const own = conditions.flatMap((trace) => {
-    if (trace.holds) return [];
-    if (isGroupTrace(trace)) return failingOf(trace);
-    if (isSegmentTrace(trace)) return trace.conditions === undefined ? [] : failingOf(trace.conditions);
-    return [trace];
-  });
-  return not?.holds === true
-    ? [...own, ...not.conditions.flatMap(simpleOf).filter((trace) => trace.holds)]
-    : own;
-}
-
-function simpleOf(trace: GroupTrace["conditions"][number]): ConditionTrace[] {
-  if (isGroupTrace(trace)) return trace.conditions.flatMap(simpleOf);
-  return isSegmentTrace(trace) ? (trace.conditions?.conditions.flatMap(simpleOf) ?? []) : [trace];
-}
-
-function wanted({ attribute, operator, expected, actual, holds }: ConditionTrace): string {
-  const words = texts.operators[operator as keyof typeof texts.operators] ?? operator;
-  const is = actual === undefined ? texts.explain.missing : valueText(actual);
-  return holds
-    ? texts.explain.mustNot(attribute, words, valueText(expected))
-    : texts.explain.must(attribute, words, valueText(expected), is);
 }

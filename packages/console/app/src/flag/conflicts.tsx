@@ -3,7 +3,7 @@ import { TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { JsonValue } from "../api/types.ts";
 import { useLastEntries } from "../flags/last-actors.ts";
-import { ActorName } from "../history/actor.tsx";
+import { actorName } from "../history/actor.tsx";
 import { sentenceOf } from "../rules/sentence.ts";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
@@ -24,10 +24,7 @@ export function Conflicts({ draft }: { readonly draft: FlagDraft }): ReactNode {
         <span className="grow">
           {entry ? (
             <>
-              <strong>
-                <ActorName entry={entry} />
-              </strong>{" "}
-              {texts.draft.conflictBy}
+              <strong>{actorName(entry)}</strong> {texts.draft.conflictBy}
             </>
           ) : (
             texts.draft.conflict

@@ -53,15 +53,12 @@ export const titleOf = (environment: string): string =>
 
 /** What a flag does in each of its environments, for the list of flags. */
 export function environmentsOf(flag: Flag) {
-  return Object.keys(flag.environments ?? {})
-    .sort()
-    .map((name) => ({
+  return Object.entries(flag.environments ?? {})
+    .sort(([one], [other]) => one.localeCompare(other))
+    .map(([name, settings]) => ({
       name,
+      settings,
       enabled: settingOf(flag, name, "enabled").value === true,
       rolloutPercentage: settingOf(flag, name, "rolloutPercentage").value,
     }));
-}
-
-export function isProduction(environment: string): boolean {
-  return /^(?:prod|live$|main$)/i.test(environment);
 }

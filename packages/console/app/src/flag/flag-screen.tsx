@@ -8,8 +8,8 @@ import { FlagActivity } from "../activity/flag-activity.tsx";
 import { flagQuery, overridesQuery, rulesQuery } from "../api/queries.ts";
 import { isStatus } from "../api/request.ts";
 import { useLastEntries } from "../flags/last-actors.ts";
-import { ActorMark, ActorName } from "../history/actor.tsx";
-import { FlagHistory } from "../history/flag-history.tsx";
+import { ActorMark, actorName } from "../history/actor.tsx";
+import { FlagHistory } from "../history/history-screen.tsx";
 import { useMay, useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { buttonClass } from "../ui/button.tsx";
@@ -223,11 +223,7 @@ function Title({ stored: { flag } }: { readonly stored: Stored }): ReactNode {
       <Row gap={4} wrap className="caption muted">
         {entry && <ActorMark entry={entry} />}
         <span>
-          {entry && (
-            <>
-              <ActorName entry={entry} /> ·{" "}
-            </>
-          )}
+          {entry && `${actorName(entry)} · `}
           {texts.flag.changed} <Time at={entry?.at ?? flag.updatedAt} />
         </span>
       </Row>

@@ -10,9 +10,11 @@ import { PersonName } from "../people/person-name.tsx";
 import { PersonPicker } from "../people/person-picker.tsx";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Button, IconButton } from "../ui/button.tsx";
+import { Button, type ButtonTone, IconButton } from "../ui/button.tsx";
 import { Dialog, DialogFooter } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { List, Row, Stack } from "../ui/layout.tsx";
+import { Select } from "../ui/select.tsx";
 import { Empty, Failure, FormError, Loading } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { showToast } from "../ui/toasts.tsx";
@@ -28,24 +30,31 @@ export function OverridesTab({ flag }: { flag: Flag }): ReactNode {
   const [isAdding, setAdding] = useState(false);
   if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Loading rows={3} />;
+  const addButton = (tone: ButtonTone) =>
+    may("override") && (
+      <Button tone={tone} onClick={() => setAdding(true)}>
+        <UserPlus aria-hidden size={16} /> {texts.overrides.add}
+      </Button>
+    );
   return (
     <>
-      <div className="row row-between">
-        <p className="muted">{texts.overrides.what}</p>
-        {may("override") && (
-          <button type="button" className="button" onClick={() => setAdding(true)}>
-            <UserPlus aria-hidden size={16} /> {texts.overrides.add}
-          </button>
-        )}
-      </div>
       {data.length === 0 ? (
-        <Empty title={texts.overrides.none} />
+        <Empty title={texts.overrides.none} icon={<UserPlus aria-hidden size={20} />}>
+          <p className="soft">{texts.overrides.what}</p>
+          {addButton("primary")}
+        </Empty>
       ) : (
-        <ul className="list">
-          {data.map((override) => (
-            <OverrideRow key={override.id} override={override} canRemove={may("override")} />
-          ))}
-        </ul>
+        <Stack gap={12}>
+          <Row between wrap>
+            <p className="soft">{texts.overrides.what}</p>
+            {addButton("plain")}
+          </Row>
+          <List columns="overrides">
+            {data.map((override) => (
+              <OverrideRow key={override.id} override={override} canRemove={may("override")} />
+            ))}
+          </List>
+        </Stack>
       )}
       <Dialog open={isAdding} onClose={() => setAdding(false)} title={texts.overrides.addTitle(flag.name)}>
         <OverrideForm flag={flag} onClose={() => setAdding(false)} />
@@ -57,15 +66,15 @@ export function OverridesTab({ flag }: { flag: Flag }): ReactNode {
 function OverrideRow({ override, canRemove }: { override: Override; canRemove: boolean }): ReactNode {
   const [isRemoving, setRemoving] = useState(false);
   return (
-    <li className="list-row">
-      <span className="list-main">
-        <Link to="/people/$id" params={{ id: override.userId }}>
+    <li>
+      <div>
+        <Link to="/people/$id" params={{ id: override.userId }} className="plain-link name">
           <PersonName id={override.userId} />
         </Link>
-        {override.reason !== undefined && <span className="muted">{override.reason}</span>}
-      </span>
+        {override.reason !== undefined && <p className="muted wrap-anywhere">{override.reason}</p>}
+      </div>
       <Value value={override.value} />
-      <span className="muted">
+      <span className="muted caption">
         {override.expiresAt === undefined ? texts.overrides.forever : texts.overrides.until}{" "}
         {override.expiresAt !== undefined && <Time at={override.expiresAt} />}
       </span>
@@ -119,7 +128,7 @@ interface OverrideFormProps {
   readonly onClose: () => void;
 }
 
-const DAYS = [0, 1, 7, 30];
+const DAYS = [0, 1, 7, 30].map((days): [string, string] => [String(days), texts.overrides.after(days)]);
 const DAY_MS = 86_400_000;
 
 export function OverrideForm({ flag, person: given, value: initial, onClose }: OverrideFormProps): ReactNode {
@@ -128,13 +137,13 @@ export function OverrideForm({ flag, person: given, value: initial, onClose }: O
     initial ?? (flag.type === "boolean" ? true : EMPTY_VALUES[flag.type]),
   );
   const [reason, setReason] = useState("");
-  const [days, setDays] = useState(7);
+  const [days, setDays] = useState("7");
   const [now] = useState(Date.now);
   const override = {
     userId: person?.id ?? "",
     value,
     ...(reason.trim() !== "" && { reason: reason.trim() }),
-    ...(days > 0 && { expiresAt: new Date(now + days * DAY_MS).toISOString() }),
+    ...(days !== "0" && { expiresAt: new Date(now + Number(days) * DAY_MS).toISOString() }),
   };
   const subject = `${flag.id} override`;
   const input = planInput([{ flagId: flag.id, overrides: { create: [override] } }], []);
@@ -151,19 +160,13 @@ export function OverrideForm({ flag, person: given, value: initial, onClose }: O
     if (person !== undefined) save.mutate({ input, count });
   };
   return (
-    <form className="form" onSubmit={submit}>
+    <form className="stack gap-16" onSubmit={submit}>
       {given === undefined && <PersonPicker person={person} onChange={setPerson} />}
       <Field label={texts.overrides.value}>
         <ValueInput type={flag.type} value={value} onChange={setValue} />
       </Field>
       <Field label={texts.overrides.expires}>
-        <select value={days} onChange={({ target }) => setDays(Number(target.value))}>
-          {DAYS.map((one) => (
-            <option key={one} value={one}>
-              {texts.overrides.after(one)}
-            </option>
-          ))}
-        </select>
+        <Select value={days} options={DAYS} onChange={setDays} />
       </Field>
       <Field label={texts.overrides.reason}>
         <input value={reason} maxLength={255} onChange={({ target }) => setReason(target.value)} />

@@ -2,42 +2,37 @@
 import { Check, X } from "lucide-react";
 import type { ReactNode } from "react";
 import type { ExplanationStep } from "../api/types.ts";
-import { failingOf } from "../explain/suggestions.ts";
+import { failingOf } from "../explain/failing.ts";
+import { Condition } from "../explain/step-view.tsx";
 import { bucketOf, conditionsOf } from "../explain/trace.ts";
 import { texts } from "../texts.ts";
 import { Row } from "../ui/layout.tsx";
-import { valueText } from "../ui/value.tsx";
+
+const FAILED = new Set(["not_matched", "outside_percentage", "skipped", "excluded"]);
 
 export function SeenLine({ step }: { readonly step: ExplanationStep | undefined }): ReactNode {
   if (step === undefined) return null;
-  const isMatch = !["not_matched", "outside_percentage", "skipped", "excluded", "disabled"].includes(
-    step.outcome,
-  );
+  const Icon = FAILED.has(step.outcome) ? X : Check;
   return (
-    <Row className="caption soft line-above">
-      {isMatch ? (
-        <Check aria-hidden size={14} className="good" />
-      ) : (
-        <X aria-hidden size={14} className="muted" />
-      )}
-      <span className="wrap-anywhere">{lineOf(step)}</span>
+    <Row className="caption soft line-above" align="start">
+      <Icon aria-hidden size={14} className={Icon === Check ? "good" : "muted"} />
+      <ul>{linesOf(step)}</ul>
     </Row>
   );
 }
 
-function lineOf({ step, outcome, detail }: ExplanationStep): string {
-  const bucket = bucketOf(detail);
-  if (bucket?.percentage !== undefined)
-    return texts.explain.bucketText(bucket.bucket.toFixed(1), bucket.percentage);
-  if (bucket !== undefined) return texts.explain.variantText(bucket.bucket.toFixed(1));
-  if (outcome === "skipped") return String(detail["why"] ?? "");
+function linesOf({ step, outcome, detail }: ExplanationStep): ReactNode {
   const conditions = conditionsOf(detail);
-  if (step !== "rule" || conditions === undefined || conditions.holds)
-    return texts.explain.outcomes[outcome] ?? outcome;
-  const failing = failingOf(conditions).map(({ attribute, operator, expected, actual }) => {
-    const words = texts.operators[operator as keyof typeof texts.operators] ?? operator;
-    const is = actual === undefined ? texts.explain.isMissing : texts.explain.is(valueText(actual));
-    return texts.draft.needs(attribute, is, words, valueText(expected));
-  });
-  return failing.length === 0 ? texts.draft.notMatched : failing.join("; ");
+  const failing = conditions === undefined ? [] : failingOf(conditions);
+  if (failing.length > 0) {
+    // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no identity of their own
+    return failing.map((one, place) => <Condition key={place} {...one} />);
+  }
+  const bucket = bucketOf(detail);
+  if (bucket === undefined)
+    return <li>{detail["why"]?.toString() ?? texts.explain.outcomes[outcome] ?? step}</li>;
+  const at = bucket.bucket.toFixed(1);
+  if (bucket.percentage === undefined) return <li>{texts.explain.variantText(at)}</li>;
+  const text = FAILED.has(outcome) ? texts.explain.outside : texts.explain.inside;
+  return <li>{text(at, bucket.percentage)}</li>;
 }

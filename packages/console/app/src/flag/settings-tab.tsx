@@ -8,8 +8,11 @@ import { request } from "../api/request.ts";
 import type { Flag } from "../api/types.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Dialog } from "../ui/dialog.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog, DialogFooter } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { Panel, Stack } from "../ui/layout.tsx";
+import { Select } from "../ui/select.tsx";
 import { FormError } from "../ui/states.tsx";
 import { showToast } from "../ui/toasts.tsx";
 import type { FlagDraft } from "./use-draft.ts";
@@ -22,7 +25,7 @@ export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode
   const next = draft.next.flag;
   return (
     <>
-      <section className="card form">
+      <section className="stack gap-16 narrow" aria-label={texts.flag.tabs.settings}>
         <Field label={texts.newFlag.name}>
           <input
             value={next.name}
@@ -42,27 +45,25 @@ export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode
           />
         </Field>
         <Field label={texts.flag.visibility} hint={texts.flag.visibilityHint}>
-          <select
+          <Select
             value={next.visibility}
             disabled={disabled}
-            onChange={({ target }) => set({ field: "visibility" }, target.value)}
-          >
-            <option value="public">{texts.flag.public}</option>
-            <option value="server">{texts.flag.serverOnly}</option>
-          </select>
+            options={[
+              ["public", texts.flag.public],
+              ["server", texts.flag.serverOnly],
+            ]}
+            onChange={(visibility) => set({ field: "visibility" }, visibility)}
+          />
         </Field>
         <Field label={texts.flag.bucketBy} hint={texts.flag.bucketByHint}>
-          <select
+          <Select
             value={next.bucketBy ?? "userId"}
             disabled={disabled}
-            onChange={({ target }) => set({ field: "bucketBy" }, target.value)}
-          >
-            {[...new Set([...BUCKETS, next.bucketBy ?? "userId"])].map((one) => (
-              <option key={one} value={one}>
-                {texts.flag.buckets[one] ?? one}
-              </option>
-            ))}
-          </select>
+            options={[...new Set([...BUCKETS, next.bucketBy ?? "userId"])].map(
+              (one) => [one, texts.flag.buckets[one] ?? one] as const,
+            )}
+            onChange={(bucketBy) => set({ field: "bucketBy" }, bucketBy)}
+          />
         </Field>
       </section>
       {may("delete") && <Deletion flag={stored.flag} />}
@@ -84,12 +85,16 @@ function Deletion({ flag }: { flag: Flag }): ReactNode {
     },
   });
   return (
-    <section className="card card-danger">
-      <h2>{texts.flag.deleteTitle}</h2>
-      <p className="muted">{texts.flag.deleteWhat}</p>
-      <button type="button" className="button button-danger" onClick={() => setAsking(true)}>
-        <Trash2 aria-hidden size={16} /> {texts.flag.delete}
-      </button>
+    <Panel padded tone="bad" className="narrow">
+      <Stack gap={12} align="start">
+        <div>
+          <h2>{texts.flag.deleteTitle}</h2>
+          <p className="soft">{texts.flag.deleteWhat}</p>
+        </div>
+        <Button onClick={() => setAsking(true)}>
+          <Trash2 aria-hidden size={16} /> {texts.flag.delete}
+        </Button>
+      </Stack>
       <Dialog
         open={isAsking}
         onClose={() => setAsking(false)}
@@ -97,7 +102,7 @@ function Deletion({ flag }: { flag: Flag }): ReactNode {
         description={texts.flag.deleteWhat}
       >
         <form
-          className="form"
+          className="stack gap-16"
           onSubmit={(event) => {
             event.preventDefault();
             if (typed === flag.key) remove.mutate();
@@ -107,20 +112,14 @@ function Deletion({ flag }: { flag: Flag }): ReactNode {
             <input value={typed} autoComplete="off" onChange={({ target }) => setTyped(target.value)} />
           </Field>
           <FormError error={remove.error} />
-          <footer className="dialog-footer">
-            <button type="button" className="button" onClick={() => setAsking(false)}>
-              {texts.common.cancel}
-            </button>
-            <button
-              type="submit"
-              className="button button-danger"
-              disabled={typed !== flag.key || remove.isPending}
-            >
+          <DialogFooter>
+            <Button onClick={() => setAsking(false)}>{texts.common.cancel}</Button>
+            <Button type="submit" tone="danger" disabled={typed !== flag.key} busy={remove.isPending}>
               {texts.flag.delete}
-            </button>
-          </footer>
+            </Button>
+          </DialogFooter>
         </form>
       </Dialog>
-    </section>
+    </Panel>
   );
 }

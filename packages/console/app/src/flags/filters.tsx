@@ -2,7 +2,9 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
+import { Row } from "../ui/layout.tsx";
 import { SearchInput } from "../ui/search-input.tsx";
+import { Select } from "../ui/select.tsx";
 import { DEFAULT_SORT, type FlagsSearch } from "./search.ts";
 
 const route = getRouteApi("/");
@@ -15,55 +17,41 @@ export function Filters(): ReactNode {
   const set = (change: { [Name in keyof FlagsSearch]?: FlagsSearch[Name] | undefined }): void =>
     void navigate({ search: (before) => defined({ ...before, ...change }), replace: true });
   return (
-    <search className="filters">
+    <search className="row wrap filters">
       <SearchInput
         label={texts.flags.search}
         hint={texts.flags.searchHint}
         q={search.q ?? ""}
         onChange={(q) => set({ q: q === "" ? undefined : q })}
       />
-      <Choice
-        label={texts.flags.state}
-        value={search.state ?? ""}
-        options={[
-          ["", texts.flags.anyState],
-          ["on", texts.flags.on],
-          ["off", texts.flags.off],
-        ]}
-        onChange={(state) => set({ state: state === "on" || state === "off" ? state : undefined })}
-      />
-      <Choice
-        label={texts.flags.type}
-        value={search.type ?? ""}
-        options={[["", texts.flags.anyType], ...TYPES.map((type) => [type, texts.types[type]] as const)]}
-        onChange={(type) => set({ type: type === "" ? undefined : type })}
-      />
-      <Choice
-        label={texts.flags.sort}
-        value={search.sort ?? DEFAULT_SORT}
-        options={SORTS.map((sort) => [sort, texts.flags.sorts[sort]] as const)}
-        onChange={(sort) => set({ sort: sort === DEFAULT_SORT ? undefined : sort })}
-      />
+      <Row className="filter-choices">
+        <Select
+          quiet
+          label={texts.flags.state}
+          value={search.state ?? ""}
+          options={[
+            ["", texts.flags.anyState],
+            ["on", texts.flags.on],
+            ["off", texts.flags.off],
+          ]}
+          onChange={(state) => set({ state: state === "on" || state === "off" ? state : undefined })}
+        />
+        <Select
+          quiet
+          label={texts.flags.type}
+          value={search.type ?? ""}
+          options={[["", texts.flags.anyType], ...TYPES.map((type) => [type, texts.types[type]] as const)]}
+          onChange={(type) => set({ type: type === "" ? undefined : type })}
+        />
+        <Select
+          quiet
+          label={texts.flags.sort}
+          value={search.sort ?? DEFAULT_SORT}
+          options={SORTS.map((sort) => [sort, texts.flags.sorts[sort]] as const)}
+          onChange={(sort) => set({ sort: sort === DEFAULT_SORT ? undefined : sort })}
+        />
+      </Row>
     </search>
-  );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly (readonly [string, string])[];
-  readonly onChange: (value: string) => void;
-}
-
-function Choice({ label, value, options, onChange }: ChoiceProps): ReactNode {
-  return (
-    <select aria-label={label} value={value} onChange={({ target }) => onChange(target.value)}>
-      {options.map(([option, text]) => (
-        <option key={option} value={option}>
-          {text}
-        </option>
-      ))}
-    </select>
   );
 }
 

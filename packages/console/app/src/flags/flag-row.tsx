@@ -1,18 +1,25 @@
-/** One flag of the list: switch, name, how it is delivered, environments, use and last change. */
+/** One flag of the list: switch, name, who gets it, other environments, use and last change. */
 import { Link } from "@tanstack/react-router";
-import { Braces, Hash, ServerCog, TextCursorInput, ToggleRight } from "lucide-react";
 import { memo, type ReactNode } from "react";
-import type { Entry, Flag, FlagType } from "../api/types.ts";
-import { environmentsOf, isProduction } from "../flag/environments.ts";
+import type { Entry, Flag } from "../api/types.ts";
+import { environmentsOf } from "../flag/environments.ts";
 import { FlagSwitchButton } from "../flag/flag-switch.tsx";
-import { ActorName } from "../history/actor.tsx";
+import { useHasDraft } from "../flag/use-draft.ts";
+import { ActorMark, actorName } from "../history/actor.tsx";
 import { texts } from "../texts.ts";
+import { classes, Row, Stack } from "../ui/layout.tsx";
+import { Share } from "../ui/share.tsx";
 import { Time } from "../ui/time.tsx";
+import { isUnused } from "./attention.tsx";
 import { deliveryOf } from "./delivery.ts";
 import { Sparkline } from "./sparkline.tsx";
 
 interface FlagRowProps {
   readonly flag: Flag;
+  /** Whose settings are shown. */
+  readonly environment: string | undefined;
+  /** Whether the list has a column for the other environments. */
+  readonly hasElsewhere: boolean;
   /** The newest entry of the log, where it is known. */
   readonly lastEntry: Entry | undefined;
   readonly index: number;
@@ -22,92 +29,79 @@ interface FlagRowProps {
   readonly onSwitch: (flag: Flag) => void;
 }
 
-const ICONS: Readonly<Record<FlagType, typeof Hash>> = {
-  boolean: ToggleRight,
-  string: TextCursorInput,
-  number: Hash,
-  json: Braces,
-};
-
 /**
  * Roles are explicit, because the row is placed by the virtual list. While the list scrolls, only the rows that come into
  * view are rendered.
  */
 export const FlagRow = memo(function FlagRow(props: FlagRowProps): ReactNode {
-  const { flag, lastEntry, index, offset, measure, onSwitch } = props;
-  const environments = environmentsOf(flag);
+  const { flag, environment, hasElsewhere, lastEntry, index, offset, measure, onSwitch } = props;
+  const { enabled, text, shares } = deliveryOf(flag, environment);
+  const hasDraft = useHasDraft(flag.id);
+  const hasVariants = (flag.variants?.length ?? 0) > 1;
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the table
     // biome-ignore lint/a11y/useFocusableInteractive: a row is not a control
     <div
       role="row"
       aria-rowindex={index + 2}
-      className={flag.enabled ? "flag-row" : "flag-row flag-row-off"}
+      className="flag-row row-with-link"
       data-index={index}
       ref={measure}
       style={{ transform: `translateY(${offset}px)` }}
     >
       <Cell name="switch">
-        <FlagSwitchButton flag={flag} onPress={onSwitch} />
+        <FlagSwitchButton flag={flag} environment={environment} onPress={onSwitch} />
       </Cell>
       <Cell name="name">
-        <Link to="/flag/$key" params={{ key: flag.key }} className="flag-name">
-          {flag.name}
-        </Link>
-        <span className="flag-key">
-          <TypeIcon type={flag.type} />
-          <code>{flag.key}</code>
+        <Row>
+          <Link to="/flag/$key" params={{ key: flag.key }} className="row-link cut">
+            {flag.name}
+          </Link>
+          <span className="muted caption cut grow wide-only">{flag.key}</span>
+          {hasDraft && <span className="tag tag-accent">{texts.draft.mark}</span>}
           {flag.visibility === "server" && (
-            <span className="badge" title={texts.flag.serverOnlyHint}>
-              <ServerCog aria-hidden size={12} /> {texts.flag.serverOnly}
+            <span className="tag" title={texts.flag.serverOnlyHint}>
+              {texts.flag.serverOnly}
             </span>
           )}
-          {isStale(flag) && (
-            <span className="badge badge-warning" title={texts.flags.staleHint}>
+          {isUnused(flag) && (
+            <span className="tag tag-warn" title={texts.flags.staleHint}>
               {texts.flags.stale}
             </span>
           )}
-        </span>
+        </Row>
       </Cell>
       <Cell name="delivery">
-        <Delivery flag={flag} />
+        <Stack gap={4}>
+          <span className={classes("cut", !enabled && "muted")}>{text}</span>
+          <Share parts={shares} {...(!hasVariants && { colour: "0" })} />
+        </Stack>
       </Cell>
-      <Cell name="environments">
-        {environments.map(({ name, enabled, rolloutPercentage }) => (
-          <span
-            key={name}
-            className={`environment${enabled ? " environment-on" : ""}${isProduction(name) ? " environment-production" : ""}`}
-          >
-            {name}
-            <span className="environment-state">
-              {enabled
-                ? rolloutPercentage === undefined
-                  ? texts.flags.on
-                  : `${rolloutPercentage} %`
-                : texts.flags.off}
-            </span>
-          </span>
-        ))}
-      </Cell>
+      {hasElsewhere && (
+        <Cell name="elsewhere">
+          <Elsewhere flag={flag} environment={environment} />
+        </Cell>
+      )}
       <Cell name="use">
-        {flag.stats && flag.stats.evaluations > 0 ? (
-          <>
-            <span title={texts.flags.uniqueUsers(flag.stats.uniqueUsers)}>
-              {texts.number(flag.stats.evaluations)}
-            </span>
-            <Sparkline flagId={flag.id} />
-          </>
-        ) : (
-          <span className="muted">–</span>
-        )}
+        <Row gap={12} between>
+          <Sparkline flagId={flag.id} isUsed={(flag.stats?.evaluations ?? 0) > 0} />
+          <span className="number" title={texts.flags.uniqueUsers(flag.stats?.uniqueUsers ?? 0)}>
+            {texts.number(flag.stats?.evaluations ?? 0)}
+          </span>
+        </Row>
       </Cell>
       <Cell name="changed">
-        <Time at={lastEntry?.at ?? flag.updatedAt} />
-        {lastEntry && (
-          <span className="flag-actor">
-            <ActorName entry={lastEntry} />
+        <Row>
+          {lastEntry && (
+            <span title={actorName(lastEntry)}>
+              <ActorMark entry={lastEntry} />
+              <span className="visually-hidden">{actorName(lastEntry)}</span>
+            </span>
+          )}
+          <span className="muted caption">
+            <Time at={lastEntry?.at ?? flag.updatedAt} short />
           </span>
-        )}
+        </Row>
       </Cell>
     </div>
   );
@@ -116,40 +110,28 @@ export const FlagRow = memo(function FlagRow(props: FlagRowProps): ReactNode {
 function Cell({ name, children }: { name: string; children: ReactNode }): ReactNode {
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the table
-    <div role="cell" className={`flag-cell flag-cell-${name}`}>
+    <div role="cell" className={`cell-${name}`}>
       {children}
     </div>
   );
 }
 
-function Delivery({ flag }: { flag: Flag }): ReactNode {
-  const { percentage, text } = deliveryOf(flag);
+function Elsewhere({ flag, environment }: { flag: Flag; environment: string | undefined }): ReactNode {
   return (
-    <div className="delivery">
-      <span>{text}</span>
-      {percentage !== undefined && (
-        <svg className="share" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-          <rect width="100" height="4" className="share-ground" />
-          <rect width={percentage} height="4" className="share-part" />
-        </svg>
-      )}
-    </div>
+    <Row gap={12} className="caption soft cut">
+      {environmentsOf(flag)
+        .filter(({ name }) => name !== environment)
+        .map(({ name, enabled, rolloutPercentage }) => (
+          <Row key={name} gap={4}>
+            <span className={enabled ? "dot dot-on" : "dot"} aria-hidden="true" />
+            {name}{" "}
+            {!enabled
+              ? texts.flags.off
+              : rolloutPercentage === undefined
+                ? ""
+                : texts.percent(rolloutPercentage)}
+          </Row>
+        ))}
+    </Row>
   );
-}
-
-export function TypeIcon({ type }: { type: FlagType }): ReactNode {
-  const Icon = ICONS[type];
-  return (
-    <span className="type-icon" title={texts.types[type]}>
-      <Icon aria-hidden size={14} />
-      <span className="visually-hidden">{texts.types[type]}</span>
-    </span>
-  );
-}
-
-const STALE_MS = 14 * 24 * 60 * 60 * 1000;
-
-/** It was not evaluated in the last day, and not changed in two weeks. */
-function isStale({ stats, updatedAt }: Flag): boolean {
-  return stats?.evaluations === 0 && Date.now() - Date.parse(updatedAt) > STALE_MS;
 }

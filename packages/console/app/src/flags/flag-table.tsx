@@ -8,6 +8,7 @@ import {
   useLayoutEffect,
   useRef,
   useState,
+  useSyncExternalStore,
 } from "react";
 import type { Flag } from "../api/types.ts";
 import { FlagSwitchDialogs } from "../flag/flag-switch.tsx";
@@ -15,18 +16,30 @@ import { texts } from "../texts.ts";
 import { FlagRow } from "./flag-row.tsx";
 import { useLastEntries } from "./last-actors.ts";
 
-const ROW_PX = 65;
+const ROW_PX = 47;
+const CARD_PX = 112;
+const CARD_GAP_PX = 8;
+const PHONE = "(max-width: 47.5rem)";
 /** The next page is requested this many rows before the end. */
 const AHEAD = 30;
 
 interface FlagTableProps {
   readonly flags: readonly Flag[];
+  /** Whose settings are shown. */
+  readonly environment: string | undefined;
   readonly hasMore: boolean;
   readonly isLoadingMore: boolean;
   readonly loadMore: () => void;
 }
 
-export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTableProps): ReactNode {
+export function FlagTable(props: FlagTableProps): ReactNode {
+  const { flags, environment, hasMore, isLoadingMore, loadMore } = props;
+  const isPhone = useSyncExternalStore(followPhone, () => matchMedia(PHONE).matches);
+  const hasElsewhere = flags.some(({ environments = {} }) =>
+    Object.keys(environments).some((name) => name !== environment),
+  );
+  const columns = `list columns-${hasElsewhere ? "flags" : "flags-alone"}`;
+  const titles = texts.flags.columns;
   const body = useRef<HTMLDivElement>(null);
   const lastEntries = useLastEntries();
   const [pressed, setPressed] = useState<Flag>();
@@ -36,7 +49,8 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
   useLayoutEffect(() => setTop(body.current?.offsetTop ?? 0), []);
   const rows = useWindowVirtualizer({
     count: flags.length,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => (isPhone ? CARD_PX : ROW_PX),
+    gap: isPhone ? CARD_GAP_PX : 0,
     overscan: 6,
     scrollMargin: top,
     // Rows may be rendered after the event, so that a scroll never waits for them.
@@ -51,18 +65,20 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
   }, [hasMore, isLoadingMore, last, flags.length, loadMore]);
   return (
     // biome-ignore lint/a11y/useSemanticElements: rows of a virtual list are placed one by one, which a table element forbids
-    <div
-      role="table"
-      className="flag-table"
-      aria-label={texts.flags.title}
-      aria-rowcount={hasMore ? -1 : flags.length + 1}
-    >
+    <div role="table" aria-label={texts.flags.title} aria-rowcount={hasMore ? -1 : flags.length + 1}>
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
-      <div role="rowgroup">
+      <div role="rowgroup" className={`${columns} wide-only`}>
         {/* biome-ignore lint/a11y/useSemanticElements: as above */}
         {/* biome-ignore lint/a11y/useFocusableInteractive: a row is not a control */}
-        <div role="row" className="flag-row flag-head">
-          {texts.flags.columns.map((column) => (
+        <div role="row" className="flag-head muted caption">
+          {[
+            titles.state,
+            titles.name,
+            titles.delivery(environment),
+            ...(hasElsewhere ? [titles.environments] : []),
+            titles.use,
+            titles.changed,
+          ].map((column) => (
             // biome-ignore lint/a11y/useSemanticElements: as above
             // biome-ignore lint/a11y/useFocusableInteractive: as above
             <span role="columnheader" key={column}>
@@ -72,7 +88,12 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
         </div>
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
-      <div role="rowgroup" ref={body} className="flag-body" style={{ height: rows.getTotalSize() }}>
+      <div
+        role="rowgroup"
+        ref={body}
+        className={`${columns} list-cards flag-body`}
+        style={{ height: rows.getTotalSize() }}
+      >
         {shown.map(({ index, key, start }) => {
           const flag = flags[index];
           return (
@@ -80,6 +101,8 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
               <FlagRow
                 key={key}
                 flag={flag}
+                environment={environment}
+                hasElsewhere={hasElsewhere}
                 lastEntry={lastEntries.get(flag.id)}
                 index={index}
                 measure={rows.measureElement}
@@ -92,9 +115,16 @@ export function FlagTable({ flags, hasMore, isLoadingMore, loadMore }: FlagTable
       </div>
       <FlagSwitchDialogs
         // As it is now, or as it was if it is no longer in the list.
+        environment={environment}
         flag={pressed && (flags.find(({ id }) => id === pressed.id) ?? pressed)}
         onClose={() => setPressed(undefined)}
       />
     </div>
   );
+}
+
+function followPhone(listener: () => void): () => void {
+  const query = matchMedia(PHONE);
+  query.addEventListener("change", listener);
+  return () => query.removeEventListener("change", listener);
 }

@@ -1,4 +1,4 @@
-/** A new flag needs a name. Everything else unfolds, and can be changed later. */
+/** A new flag needs a name, from which its key follows. The key and the type stay, so both are visible. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
@@ -7,13 +7,19 @@ import { request } from "../api/request.ts";
 import type { FlagType } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Dialog } from "../ui/dialog.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog, DialogFooter } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { Stack } from "../ui/layout.tsx";
+import { Segmented } from "../ui/segmented.tsx";
 import { FormError } from "../ui/states.tsx";
 import { showToast } from "../ui/toasts.tsx";
 import { keyOf } from "./key-of.ts";
 
-const TYPES = ["boolean", "string", "number", "json"] as const;
+const TYPES = (["boolean", "string", "number", "json"] as const).map((type): [FlagType, string] => [
+  type,
+  texts.types[type],
+]);
 
 export function NewFlag({ open, onClose }: { open: boolean; onClose: () => void }): ReactNode {
   return (
@@ -40,8 +46,8 @@ function Form({ onClose }: { onClose: () => void }): ReactNode {
           name: name.trim(),
           type,
           ...(description.trim() !== "" && { description: description.trim() }),
-          // Off must mean off: without it, a boolean flag whose default is true stays true.
-          ...(type === "boolean" && { offValue: false, rolloutPercentage: 100 }),
+          // Off is false for everyone, and so is on, until a person chooses who gets it.
+          ...(type === "boolean" && { offValue: false, rolloutPercentage: 0 }),
           ...(multiTenant && { organizationId: scoped({}).organizationId ?? "" }),
         },
       }),
@@ -56,7 +62,7 @@ function Form({ onClose }: { onClose: () => void }): ReactNode {
     create.mutate();
   };
   return (
-    <form className="form" onSubmit={submit}>
+    <form className="stack gap-16" onSubmit={submit}>
       <Field label={texts.newFlag.name}>
         <input
           required
@@ -66,43 +72,31 @@ function Form({ onClose }: { onClose: () => void }): ReactNode {
           placeholder={texts.newFlag.nameHint}
         />
       </Field>
-      <p className="hint">
-        {texts.newFlag.keyIs} <code>{key === "" ? "…" : key}</code>
-      </p>
-      <details>
-        <summary>{texts.newFlag.more}</summary>
-        <div className="form">
-          <Field label={texts.newFlag.key} hint={texts.newFlag.keyHint}>
-            <input
-              value={key}
-              pattern="[A-Za-z0-9_\-]{1,128}"
-              maxLength={128}
-              onChange={({ target }) => setOwnKey(target.value)}
-            />
-          </Field>
-          <Field label={texts.newFlag.type}>
-            <select value={type} onChange={({ target }) => setType(target.value as FlagType)}>
-              {TYPES.map((one) => (
-                <option key={one} value={one}>
-                  {texts.types[one]}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <Field label={texts.flag.description}>
-            <textarea rows={2} value={description} onChange={({ target }) => setDescription(target.value)} />
-          </Field>
-        </div>
-      </details>
+      <Field label={texts.newFlag.key} hint={texts.newFlag.keyHint}>
+        <input
+          className="code"
+          value={key}
+          required
+          pattern="[A-Za-z0-9_\-]{1,128}"
+          maxLength={128}
+          onChange={({ target }) => setOwnKey(target.value)}
+        />
+      </Field>
+      <Stack gap={4}>
+        <span className="name">{texts.newFlag.type}</span>
+        <Segmented label={texts.newFlag.type} value={type} options={TYPES} onChange={setType} />
+        <p className="hint">{texts.newFlag.starts[type]}</p>
+      </Stack>
+      <Field label={texts.flag.description}>
+        <textarea rows={2} value={description} onChange={({ target }) => setDescription(target.value)} />
+      </Field>
       <FormError error={create.error} />
-      <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          {texts.common.cancel}
-        </button>
-        <button type="submit" className="button button-primary" disabled={create.isPending || key === ""}>
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        <Button type="submit" tone="primary" busy={create.isPending}>
           {texts.newFlag.submit}
-        </button>
-      </footer>
+        </Button>
+      </DialogFooter>
     </form>
   );
 }

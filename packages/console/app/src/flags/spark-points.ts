@@ -1,6 +1,6 @@
 /** The points of a small line: one per hour. */
-const WIDTH = 96;
-const HEIGHT = 20;
+export const WIDTH = 64;
+export const HEIGHT = 18;
 const EDGE = 2;
 
 export function pointsOf(counts: readonly number[]): string {

@@ -6,6 +6,7 @@ import { healthQuery } from "../api/queries.ts";
 import type { FeatureFlagsHealth } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Page, Row } from "../ui/layout.tsx";
 import { Failure, Loading } from "../ui/states.tsx";
 import { Processes } from "./processes.tsx";
 
@@ -14,13 +15,7 @@ export function HealthScreen(): ReactNode {
   // Processes serve the flags of all organizations.
   const { actions } = useSession();
   return (
-    <>
-      <header className="screen-header">
-        <div>
-          <h1>{texts.health.title}</h1>
-          <p className="muted">{texts.health.what}</p>
-        </div>
-      </header>
+    <Page title={texts.health.title} what={texts.health.what}>
       {data === undefined ? (
         error === null ? (
           <Loading />
@@ -31,7 +26,7 @@ export function HealthScreen(): ReactNode {
         <HealthView health={data} />
       )}
       {actions.includes("read") && <Processes />}
-    </>
+    </Page>
   );
 }
 
@@ -61,28 +56,32 @@ function HealthView({ health }: { health: FeatureFlagsHealth }): ReactNode {
   const ignored = health.ignoredFlags ?? [];
   return (
     <>
-      <div className={isOk ? "card health health-ok" : "card health health-degraded"} role="status">
-        {isOk ? <CircleCheck aria-hidden size={24} /> : <TriangleAlert aria-hidden size={24} />}
-        <div>
-          <strong>{isOk ? texts.health.ok : texts.health.degraded}</strong>
-          {health.problem !== undefined && <p>{health.problem}</p>}
-        </div>
+      <div role="status">
+        <Row gap={12} align="start">
+          {isOk ? (
+            <CircleCheck aria-hidden size={20} className="good" />
+          ) : (
+            <TriangleAlert aria-hidden size={20} className="warn" />
+          )}
+          <div>
+            <h2>{isOk ? texts.health.ok : texts.health.degraded}</h2>
+            {health.problem !== undefined && <p className="soft">{health.problem}</p>}
+          </div>
+        </Row>
       </div>
-      <dl className="card health-rows">
+      <dl className="list columns-facts">
         {rows.map(([label, value, hint]) => (
-          <div key={label} className="health-row">
-            <dt>{label}</dt>
-            <dd>
-              <strong>{value}</strong>
-              <span className="muted">{hint}</span>
-            </dd>
+          <div key={label}>
+            <dt className="soft">{label}</dt>
+            <dd className="name">{value}</dd>
+            <dd className="muted">{hint}</dd>
           </div>
         ))}
       </dl>
       {ignored.length > 0 && (
-        <section className="card">
+        <section>
           <h2>{texts.health.ignored}</h2>
-          <p className="muted">{texts.health.ignoredHint}</p>
+          <p className="soft">{texts.health.ignoredHint}</p>
           <ul>
             {ignored.map(({ organizationId, key }) => (
               <li key={`${organizationId}/${key}`}>

@@ -11,7 +11,7 @@ import { Time } from "../ui/time.tsx";
 export function Processes(): ReactNode {
   const { data, error, refetch } = useQuery(processesQuery);
   return (
-    <section className="card">
+    <section className="stack">
       <h2>{texts.processes.title}</h2>
       {data === undefined ? (
         error === null ? (
@@ -30,9 +30,9 @@ function ProcessTable({ processes, bus }: ProcessesResponse): ReactNode {
   const newest = Math.max(...processes.map(({ revision }) => revision));
   return (
     <>
-      <p className="muted">{texts.processes.hints[bus]}</p>
+      <p className="soft">{texts.processes.hints[bus]}</p>
       <TableScroll label={texts.processes.title}>
-        <table className="table processes">
+        <table className="table no-wrap">
           <thead>
             <tr>
               {texts.processes.columns.map((column) => (

@@ -6,7 +6,7 @@ import { texts } from "../texts.ts";
 import { Avatar } from "../ui/avatar.tsx";
 
 /** The id stands for a user who was deleted. */
-export function ActorName({ entry: { actor, names } }: { entry: Entry }): ReactNode {
+export function actorName({ actor, names }: Entry): string {
   if (actor.type === "system") return texts.history.system;
   if (actor.type === "key") return texts.history.key(actor.id);
   return names[actor.id] ?? actor.id;
@@ -16,7 +16,7 @@ export function ActorMark({ entry: { actor, names } }: { entry: Entry }): ReactN
   if (actor.type === "user") return <Avatar name={names[actor.id] ?? actor.id} />;
   return (
     <span className="avatar avatar-plain" aria-hidden="true">
-      {actor.type === "key" ? <KeyRound size={15} /> : <Bot size={15} />}
+      {actor.type === "key" ? <KeyRound size={12} /> : <Bot size={12} />}
     </span>
   );
 }

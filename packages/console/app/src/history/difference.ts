@@ -28,7 +28,8 @@ export function differencesOf(before: unknown, after: unknown): Difference[] {
 }
 
 function compare(path: string, before: JsonValue | undefined, after: JsonValue | undefined): Difference[] {
-  if (isObject(before) && isObject(after)) {
+  // Conditions are one sentence.
+  if (isObject(before) && isObject(after) && path !== "conditions") {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
     return names.flatMap((name) =>
       compare(path === "" ? name : `${path}.${name}`, before[name], after[name]),

@@ -1,33 +1,45 @@
-/** A difference as two columns, old and new, in words and signs as well as in colour. */
+/** Differences, one on each line. A rule is two sentences in which the words that differ are marked. */
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
-import { Value } from "../ui/value.tsx";
+import { Diff, WordDiff } from "../ui/diff.tsx";
+import { Stack } from "../ui/layout.tsx";
 import type { Difference } from "./difference.ts";
+import { fieldLabel, fieldText } from "./entry-text.ts";
 
 export function Differences({ list }: { list: readonly Difference[] }): ReactNode {
   if (list.length === 0) return <p className="muted">{texts.history.noDifference}</p>;
   return (
-    <dl className="differences">
-      {list.map(({ path, before, after }) => (
-        <div key={path} className="difference">
-          <dt>{texts.fields[path] ?? path}</dt>
-          <dd>
-            {before !== undefined && (
-              <del>
-                <span className="visually-hidden">{texts.history.before}</span>
-                <Value value={before} length={160} />
-              </del>
-            )}
-            {before !== undefined && after !== undefined && <span aria-hidden="true">→</span>}
-            {after !== undefined && (
-              <ins>
-                <span className="visually-hidden">{texts.history.after}</span>
-                <Value value={after} length={160} />
-              </ins>
-            )}
-          </dd>
-        </div>
+    <Stack gap={4} className="wrap-anywhere">
+      {list.map((difference) => (
+        <DifferenceLine key={difference.path} {...difference} />
       ))}
-    </dl>
+    </Stack>
   );
+}
+
+/** `bare`: without the name of the field, which stands before it. */
+export function DifferenceLine({
+  path,
+  before,
+  after,
+  bare = false,
+}: Difference & { readonly bare?: boolean }): ReactNode {
+  const [old, now] = [before, after].map((value) =>
+    value === undefined ? undefined : fieldText(path, value),
+  );
+  const isSentence = path.startsWith("conditions") && old !== undefined && now !== undefined;
+  if (isSentence) return <WordDiff before={old} after={now} />;
+  return (
+    <Diff
+      {...(!bare && { label: fieldLabel(path) })}
+      {...(old !== undefined && { before: short(old) })}
+      {...(now !== undefined && { after: short(now) })}
+    />
+  );
+}
+
+const LONGEST = 160;
+
+function short(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
 }

@@ -1,27 +1,30 @@
-/** Entries of the log by day, with their differences and Revert. */
-
+/** Entries of the log by day, each as one sentence with its difference, and Revert in a menu. */
 import { Link } from "@tanstack/react-router";
 import { RotateCcw, UserRoundSearch } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { Entry } from "../api/types.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Row, Stack } from "../ui/layout.tsx";
+import { Menu } from "../ui/menu.tsx";
 import { clockOf, dayOf } from "../ui/time.tsx";
-import { ActorMark, ActorName } from "./actor.tsx";
-import { Differences } from "./differences.tsx";
+import { TimelineEntry } from "../ui/timeline-entry.tsx";
+import { ActorMark, actorName } from "./actor.tsx";
+import { DifferenceLine, Differences } from "./differences.tsx";
 import { entryText } from "./entry-text.ts";
 import { RevertDialog } from "./revert-dialog.tsx";
 
 /** More of them unfold. */
 const SHOWN_DIFFERENCES = 3;
 
-export function Timeline({
-  entries,
-  showsFlag,
-}: {
-  entries: readonly Entry[];
-  showsFlag: boolean;
-}): ReactNode {
+interface TimelineProps {
+  readonly entries: readonly Entry[];
+  readonly showsFlag: boolean;
+  /** Shows revision, address and hash of each entry. */
+  readonly showsHashes?: boolean;
+}
+
+export function Timeline({ entries, showsFlag, showsHashes = false }: TimelineProps): ReactNode {
   const [reverted, setReverted] = useState<Entry>();
   const days = new Map<string, Entry[]>();
   for (const entry of entries) {
@@ -31,14 +34,15 @@ export function Timeline({
   return (
     <>
       {[...days].map(([day, ofDay]) => (
-        <section key={day} className="day">
-          <h2 className="day-name">{day}</h2>
-          <ol className="timeline">
+        <section key={day}>
+          <h2 className="day muted caption">{day}</h2>
+          <ol>
             {ofDay.map((entry) => (
               <EntryView
                 key={entry.id}
                 entry={entry}
                 showsFlag={showsFlag}
+                showsHashes={showsHashes}
                 onRevert={() => setReverted(entry)}
               />
             ))}
@@ -53,59 +57,80 @@ export function Timeline({
 interface EntryViewProps {
   readonly entry: Entry;
   readonly showsFlag: boolean;
+  readonly showsHashes: boolean;
   readonly onRevert: () => void;
 }
 
-function EntryView({ entry, showsFlag, onRevert }: EntryViewProps): ReactNode {
+function EntryView({ entry, showsFlag, showsHashes, onRevert }: EntryViewProps): ReactNode {
   const may = useMay();
-  const { did, what, differences } = entryText(entry);
-  const isShort = entry.action.endsWith("updated") && differences.length <= SHOWN_DIFFERENCES;
+  const { did, what, differences, rule } = entryText(entry);
+  const [only] = differences;
+  const isUpdate = entry.action.endsWith("updated");
+  const isOne = differences.length === 1;
+  // "turned on" says it already.
+  const isSaid = isOne && only?.path === "enabled" && entry.action === "flag.updated";
+  const inline = isUpdate && isOne && !isSaid ? only : undefined;
+  const below = isUpdate && !isOne ? differences : [];
   return (
-    <li className="entry">
-      <ActorMark entry={entry} />
-      <div className="entry-body">
-        <p className="entry-line">
-          <strong>
-            <ActorName entry={entry} />
-          </strong>{" "}
-          {did}{" "}
+    <TimelineEntry
+      mark={<ActorMark entry={entry} />}
+      sentence={
+        <>
+          <strong>{actorName(entry)}</strong> {did}{" "}
           {entry.flagKey === "" || !showsFlag ? (
             <span>{what}</span>
           ) : (
             <Link to="/flag/$key" params={{ key: entry.flagKey }}>
               {what}
             </Link>
-          )}
-        </p>
-        <p className="entry-origin muted">
-          <time dateTime={entry.at}>{clockOf(entry.at)}</time>
-          {entry.ip !== undefined && ` · ${entry.ip}`} · {texts.history.revision(entry.revision)}
-        </p>
-        {entry.impersonatedBy !== undefined && (
-          <p className="badge badge-warning">
-            <UserRoundSearch aria-hidden size={13} /> {texts.history.impersonated}{" "}
-            {entry.names[entry.impersonatedBy] ?? entry.impersonatedBy}
-          </p>
-        )}
-        {isShort ? (
-          <Differences list={differences} />
-        ) : (
-          <details className="entry-details">
-            <summary>{texts.history.differences(differences.length)}</summary>
-            <Differences list={differences} />
-          </details>
-        )}
-      </div>
-      {may("update") && (
-        <button
-          type="button"
-          className="button button-quiet"
-          onClick={onRevert}
-          aria-label={texts.history.revertOf(did, what)}
-        >
-          <RotateCcw aria-hidden size={15} /> {texts.history.revert}
-        </button>
+          )}{" "}
+          {inline && <DifferenceLine {...inline} bare={entry.action === "flag.updated"} />}
+        </>
+      }
+      time={<time dateTime={entry.at}>{clockOf(entry.at)}</time>}
+      menu={
+        may("update") && (
+          <Menu
+            label={texts.history.actionsOf(did, what)}
+            items={[
+              { label: texts.history.revert, icon: <RotateCcw aria-hidden size={15} />, onSelect: onRevert },
+            ]}
+          />
+        )
+      }
+    >
+      {entry.impersonatedBy !== undefined && (
+        <span className="tag tag-warn">
+          <UserRoundSearch aria-hidden size={13} /> {texts.history.impersonated}{" "}
+          {entry.names[entry.impersonatedBy] ?? entry.impersonatedBy}
+        </span>
       )}
-    </li>
+      {rule !== undefined && <p className="soft wrap-anywhere">{rule}</p>}
+      {below.length > SHOWN_DIFFERENCES ? (
+        <details>
+          <summary>{texts.history.differences(below.length)}</summary>
+          <Differences list={below} />
+        </details>
+      ) : (
+        below.length > 0 && <Differences list={below} />
+      )}
+      {showsHashes && <Hashes entry={entry} />}
+    </TimelineEntry>
+  );
+}
+
+function Hashes({ entry: { revision, ip, hash, before, after } }: { entry: Entry }): ReactNode {
+  return (
+    <Stack gap={4} className="muted caption">
+      <Row wrap gap={12}>
+        <span>{texts.history.revision(revision)}</span>
+        {ip !== undefined && <span>{ip}</span>}
+        <code title={hash}>{hash.slice(0, 16)}</code>
+      </Row>
+      <details>
+        <summary>{texts.history.json}</summary>
+        <pre className="json">{JSON.stringify({ before, after }, null, 2)}</pre>
+      </details>
+    </Stack>
   );
 }

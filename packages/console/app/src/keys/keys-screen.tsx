@@ -7,8 +7,10 @@ import { request } from "../api/request.ts";
 import type { ConsoleKey } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Dialog } from "../ui/dialog.tsx";
-import { Empty, Failure, Loading, messageOf } from "../ui/states.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Dialog, DialogFooter } from "../ui/dialog.tsx";
+import { List, Page, Row } from "../ui/layout.tsx";
+import { Empty, Failure, FormError, Loading } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { showToast } from "../ui/toasts.tsx";
 import { NewKey } from "./new-key.tsx";
@@ -18,35 +20,33 @@ export function KeysScreen(): ReactNode {
   const { data, error, isPending, refetch } = useQuery({ ...keysQuery(), enabled: apiKeys });
   const [isCreating, setCreating] = useState(false);
   const [deleted, setDeleted] = useState<ConsoleKey>();
+  const isEmpty = data?.keys.length === 0;
+  const createButton = apiKeys && (
+    <Button tone="primary" onClick={() => setCreating(true)}>
+      <Plus aria-hidden size={16} /> {texts.keys.create}
+    </Button>
+  );
   return (
-    <>
-      <header className="screen-header">
-        <div>
-          <h1>{texts.keys.title}</h1>
-          <p className="muted">{texts.keys.what}</p>
-        </div>
-        {apiKeys && (
-          <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
-            <Plus aria-hidden size={16} /> {texts.keys.create}
-          </button>
-        )}
-      </header>
+    <Page title={texts.keys.title} what={texts.keys.what} actions={!isEmpty && createButton}>
       {!apiKeys ? (
-        <Empty title={texts.keys.absent} icon={<KeyRound aria-hidden size={28} />}>
-          <p className="muted">{texts.keys.absentHint}</p>
+        <Empty title={texts.keys.absent} icon={<KeyRound aria-hidden size={20} />}>
+          <p className="soft">{texts.keys.absentHint}</p>
         </Empty>
       ) : isPending ? (
         <Loading />
       ) : data === undefined ? (
         <Failure error={error} retry={() => void refetch()} />
-      ) : data.keys.length === 0 ? (
-        <Empty title={texts.keys.none} icon={<KeyRound aria-hidden size={28} />} />
+      ) : isEmpty ? (
+        <Empty title={texts.keys.none} icon={<KeyRound aria-hidden size={20} />}>
+          <p className="soft">{texts.keys.noneHint}</p>
+          {createButton}
+        </Empty>
       ) : (
-        <ul className="list">
+        <List columns="keys">
           {data.keys.map((key) => (
             <KeyRow key={key.id} apiKey={key} onDelete={() => setDeleted(key)} />
           ))}
-        </ul>
+        </List>
       )}
       {data?.only !== undefined && <p className="notice">{texts.keys.only[data.only]}</p>}
       <Dialog
@@ -58,7 +58,7 @@ export function KeysScreen(): ReactNode {
         <NewKey onClose={() => setCreating(false)} />
       </Dialog>
       <DeleteKey apiKey={deleted} onClose={() => setDeleted(undefined)} />
-    </>
+    </Page>
   );
 }
 
@@ -66,38 +66,37 @@ function KeyRow({ apiKey, onDelete }: { apiKey: ConsoleKey; onDelete: () => void
   const { name, start, actions, owner, isPersonal, enabled, createdAt, expiresAt, lastUsedAt } = apiKey;
   const label = name ?? start ?? texts.keys.unnamed;
   return (
-    <li className="list-row">
-      <span className="list-main">
-        <strong>{label}</strong>
-        {start !== undefined && <code className="muted">{start}…</code>}
-      </span>
-      <span className="key-actions">
+    <li>
+      <div>
+        <Row wrap>
+          <span className="name">{label}</span>
+          {start !== undefined && <code className="muted">{start}…</code>}
+          {!enabled && <span className="tag tag-warn">{texts.keys.disabled}</span>}
+        </Row>
+        <p className="muted caption">
+          {texts.keys.owner(owner.name ?? owner.id)}
+          {!isPersonal && `, ${texts.keys.ofServer}`}
+        </p>
+      </div>
+      <Row wrap gap={4}>
         {actions.map((action) => (
-          <span key={action} className="badge">
+          <span key={action} className="tag">
             {texts.actions[action] ?? action}
           </span>
         ))}
-        {!enabled && <span className="badge badge-warning">{texts.keys.disabled}</span>}
+      </Row>
+      <span className="muted caption">
+        {texts.keys.created} <Time at={createdAt} />
+        <br />
+        {expiresAt === undefined ? texts.keys.noExpiry : texts.keys.expires}{" "}
+        {expiresAt && <Time at={expiresAt} />}
+        <br />
+        {lastUsedAt === undefined ? texts.keys.unused : texts.keys.used}{" "}
+        {lastUsedAt && <Time at={lastUsedAt} />}
       </span>
-      <span className="list-main muted">
-        <span>{texts.keys.owner(owner.name ?? owner.id)}</span>
-        {!isPersonal && <span>{texts.keys.ofServer}</span>}
-        <span>
-          {texts.keys.created} <Time at={createdAt} />
-        </span>
-        <span>
-          {expiresAt === undefined ? texts.keys.noExpiry : texts.keys.expires}{" "}
-          {expiresAt && <Time at={expiresAt} />}
-        </span>
-        {lastUsedAt !== undefined && (
-          <span>
-            {texts.keys.used} <Time at={lastUsedAt} />
-          </span>
-        )}
-      </span>
-      <button type="button" className="icon-button" aria-label={texts.keys.delete(label)} onClick={onDelete}>
+      <IconButton label={texts.keys.delete(label)} onClick={onDelete}>
         <Trash2 aria-hidden size={16} />
-      </button>
+      </IconButton>
     </li>
   );
 }
@@ -110,7 +109,6 @@ function DeleteKey({ apiKey, onClose }: { apiKey: ConsoleKey | undefined; onClos
       showToast({ tone: "done", text: texts.keys.deleted });
       onClose();
     },
-    onError: (error) => showToast({ tone: "problem", text: messageOf(error) }),
     onSettled: () => client.invalidateQueries({ queryKey: ["keys"] }),
   });
   return (
@@ -120,19 +118,13 @@ function DeleteKey({ apiKey, onClose }: { apiKey: ConsoleKey | undefined; onClos
       title={texts.keys.deleteTitle(apiKey?.name ?? apiKey?.start ?? "")}
       description={texts.keys.deleteWhat}
     >
-      <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          {texts.common.cancel}
-        </button>
-        <button
-          type="button"
-          className="button button-danger"
-          disabled={remove.isPending}
-          onClick={() => apiKey && remove.mutate(apiKey.id)}
-        >
+      <FormError error={remove.error} />
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        <Button tone="danger" busy={remove.isPending} onClick={() => apiKey && remove.mutate(apiKey.id)}>
           {texts.keys.deleteConfirm}
-        </button>
-      </footer>
+        </Button>
+      </DialogFooter>
     </Dialog>
   );
 }

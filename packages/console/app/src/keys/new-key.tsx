@@ -6,9 +6,13 @@ import { request } from "../api/request.ts";
 import type { FlagAction } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
+import { copyText } from "../ui/copy.ts";
+import { DialogFooter } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { Stack } from "../ui/layout.tsx";
+import { Select } from "../ui/select.tsx";
 import { FormError } from "../ui/states.tsx";
-import { showToast } from "../ui/toasts.tsx";
 
 const ACTIONS: readonly FlagAction[] = [
   "read",
@@ -19,18 +23,18 @@ const ACTIONS: readonly FlagAction[] = [
   "audit",
   "evaluate-as",
 ];
-const DAYS = [30, 90, 365];
+const DAYS = [30, 90, 365].map((days): [string, string] => [String(days), texts.keys.after(days)]);
 
 export function NewKey({ onClose }: { onClose: () => void }): ReactNode {
   const client = useQueryClient();
   const { actions: own } = useSession();
   const [name, setName] = useState("");
   const [actions, setActions] = useState<readonly FlagAction[]>(["read"]);
-  const [days, setDays] = useState(90);
+  const [days, setDays] = useState("90");
   const create = useMutation({
     mutationFn: () =>
       request("POST", `${CONSOLE}/create-key`, {
-        body: { name: name.trim(), actions, expiresInDays: days },
+        body: { name: name.trim(), actions, expiresInDays: Number(days) },
       }),
     onSuccess: () => client.invalidateQueries({ queryKey: keysQuery().queryKey }),
   });
@@ -44,7 +48,7 @@ export function NewKey({ onClose }: { onClose: () => void }): ReactNode {
       before.includes(action) ? before.filter((one) => one !== action) : [...before, action],
     );
   return (
-    <form className="form" onSubmit={submit}>
+    <form className="stack gap-16" onSubmit={submit}>
       <Field label={texts.keys.name}>
         <input
           required
@@ -54,66 +58,46 @@ export function NewKey({ onClose }: { onClose: () => void }): ReactNode {
           onChange={({ target }) => setName(target.value)}
         />
       </Field>
-      <fieldset className="checks">
+      <fieldset>
         <legend>{texts.keys.may}</legend>
         {ACTIONS.filter((action) => own.includes(action)).map((action) => (
-          <label key={action} className="check">
+          <label key={action} className="row check">
             <input type="checkbox" checked={actions.includes(action)} onChange={() => toggle(action)} />
-            <span>{texts.actions[action] ?? action}</span>
+            <span className="name">{texts.actions[action] ?? action}</span>
             <span className="muted">{texts.actionHints[action]}</span>
           </label>
         ))}
       </fieldset>
       <Field label={texts.keys.expiry}>
-        <select value={days} onChange={({ target }) => setDays(Number(target.value))}>
-          {DAYS.map((one) => (
-            <option key={one} value={one}>
-              {texts.keys.after(one)}
-            </option>
-          ))}
-        </select>
+        <Select value={days} options={DAYS} onChange={setDays} />
       </Field>
       <FormError error={create.error} />
-      <footer className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          {texts.common.cancel}
-        </button>
-        <button
-          type="submit"
-          className="button button-primary"
-          disabled={create.isPending || actions.length === 0}
-        >
+      <DialogFooter>
+        <Button onClick={onClose}>{texts.common.cancel}</Button>
+        <Button type="submit" tone="primary" disabled={actions.length === 0} busy={create.isPending}>
           {texts.keys.create}
-        </button>
-      </footer>
+        </Button>
+      </DialogFooter>
     </form>
   );
 }
 
 function Secret({ secret, onClose }: { secret: string; onClose: () => void }): ReactNode {
+  const [isCopied, setCopied] = useState(false);
   return (
-    <div className="form">
+    <Stack gap={16}>
       <p className="notice">{texts.keys.once}</p>
       <Field label={texts.keys.secret}>
-        <input readOnly value={secret} onFocus={({ target }) => target.select()} />
+        <input className="code" readOnly value={secret} onFocus={({ target }) => target.select()} />
       </Field>
-      <footer className="dialog-footer">
-        <button
-          type="button"
-          className="button"
-          onClick={() =>
-            void navigator.clipboard.writeText(secret).then(
-              () => showToast({ tone: "done", text: texts.common.copied }),
-              () => showToast({ tone: "problem", text: texts.common.notCopied }),
-            )
-          }
-        >
-          {texts.keys.copy}
-        </button>
-        <button type="button" className="button button-primary" onClick={onClose}>
+      <DialogFooter>
+        <Button onClick={() => void copyText(secret).then(setCopied)}>
+          {isCopied ? texts.common.copied : texts.keys.copy}
+        </Button>
+        <Button tone="primary" onClick={onClose}>
           {texts.keys.kept}
-        </button>
-      </footer>
-    </div>
+        </Button>
+      </DialogFooter>
+    </Stack>
   );
 }

@@ -6,6 +6,8 @@ import type { ReactNode } from "react";
 import { peopleQuery } from "../api/queries.ts";
 import { texts } from "../texts.ts";
 import { Avatar } from "../ui/avatar.tsx";
+import { List, Page, Row, Stack } from "../ui/layout.tsx";
+import { More } from "../ui/more.tsx";
 import { SearchInput } from "../ui/search-input.tsx";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
 
@@ -17,55 +19,42 @@ export function PeopleScreen(): ReactNode {
   const list = useInfiniteQuery(peopleQuery(q));
   const people = list.data?.pages.flatMap((page) => page.people) ?? [];
   return (
-    <>
-      <header className="screen-header">
-        <div>
-          <h1>{texts.people.title}</h1>
-          <p className="muted">{texts.people.what}</p>
-        </div>
-      </header>
-      <search className="filters">
-        <SearchInput
-          label={texts.people.search}
-          hint={texts.people.searchHint}
-          q={q}
-          onChange={(next) => void navigate({ search: next === "" ? {} : { q: next }, replace: true })}
-        />
-      </search>
-      {list.isPending ? (
-        <Loading />
-      ) : list.error !== null && people.length === 0 ? (
-        <Failure error={list.error} retry={() => void list.refetch()} />
-      ) : people.length === 0 ? (
-        <Empty title={texts.people.none} icon={<Users aria-hidden size={28} />} />
-      ) : (
-        <ul className="list">
-          {people.map(({ id, name, email, role, organizationRole }) => (
-            <li key={id}>
-              <Link to="/people/$id" params={{ id }} className="list-row list-link">
-                <Avatar name={name} />
-                <span className="list-main">
-                  <span>{name}</span>
-                  <span className="muted">{email}</span>
+    <Page title={texts.people.title} what={texts.people.what}>
+      <Stack gap={16}>
+        <search className="row filters">
+          <SearchInput
+            label={texts.people.search}
+            hint={texts.people.searchHint}
+            q={q}
+            onChange={(next) => void navigate({ search: next === "" ? {} : { q: next }, replace: true })}
+          />
+        </search>
+        {list.isPending ? (
+          <Loading />
+        ) : list.error !== null && people.length === 0 ? (
+          <Failure error={list.error} retry={() => void list.refetch()} />
+        ) : people.length === 0 ? (
+          <Empty title={texts.people.none} icon={<Users aria-hidden size={20} />} />
+        ) : (
+          <List columns="people">
+            {people.map(({ id, name, email, role, organizationRole }) => (
+              <li key={id} className="row-with-link">
+                <Row gap={12}>
+                  <Avatar name={name} />
+                  <Link to="/people/$id" params={{ id }} className="row-link cut">
+                    {name}
+                  </Link>
+                </Row>
+                <span className="muted cut">{email}</span>
+                <span className="number">
+                  {(organizationRole ?? role) && <span className="tag">{organizationRole ?? role}</span>}
                 </span>
-                {(organizationRole ?? role) !== undefined && (
-                  <span className="badge">{organizationRole ?? role}</span>
-                )}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      )}
-      {list.hasNextPage && (
-        <button
-          type="button"
-          className="button"
-          disabled={list.isFetchingNextPage}
-          onClick={() => void list.fetchNextPage()}
-        >
-          {texts.common.more}
-        </button>
-      )}
-    </>
+              </li>
+            ))}
+          </List>
+        )}
+        <More list={list} />
+      </Stack>
+    </Page>
   );
 }

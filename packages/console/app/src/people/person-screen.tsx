@@ -1,16 +1,17 @@
 /** One person: every flag, its value and why, with overrides in place. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { ArrowLeft, CircleHelp, SearchIcon, Split, UserPen, X } from "lucide-react";
+import { SearchIcon, Split, UserPen, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { personQuery } from "../api/queries.ts";
 import type { PersonFlag, PersonResponse } from "../api/types.ts";
 import { OverrideForm, RemoveOverride } from "../flag/overrides-tab.tsx";
-import { TypeIcon } from "../flags/flag-row.tsx";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Avatar } from "../ui/avatar.tsx";
+import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { List, Page, Row, Stack } from "../ui/layout.tsx";
 import { Empty, Failure, Loading } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { Value } from "../ui/value.tsx";
@@ -20,61 +21,63 @@ const route = getRouteApi("/people/$id");
 export function PersonScreen(): ReactNode {
   const { id } = route.useParams();
   const { data, error, isPending, refetch } = useQuery(personQuery(id));
-  return (
-    <>
-      <Link to="/people" className="back">
-        <ArrowLeft aria-hidden size={15} /> {texts.people.title}
-      </Link>
-      {isPending ? (
-        <Loading />
-      ) : data === undefined ? (
-        <Failure error={error} retry={() => void refetch()} />
-      ) : (
-        <PersonView {...data} />
-      )}
-    </>
-  );
+  if (data === undefined) {
+    return (
+      <Page title={texts.people.title} path={back}>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} />}
+      </Page>
+    );
+  }
+  return <PersonView {...data} />;
 }
+
+const back = (
+  <Link to="/people" className="back">
+    {texts.people.title}
+  </Link>
+);
 
 function PersonView({ person, flags }: PersonResponse): ReactNode {
   const [sought, setSought] = useState("");
   const [edited, setEdited] = useState<PersonFlag>();
   const needle = sought.trim().toLowerCase();
   const shown = flags.filter(({ key, name }) => `${key} ${name}`.toLowerCase().includes(needle));
+  const title = (
+    <Row gap={12}>
+      <Avatar name={person.name} large />
+      <Stack gap={0} grow>
+        <h1>{person.name}</h1>
+        <p className="soft wrap-anywhere">
+          {person.email} · {texts.people.since} <Time at={person.createdAt} />
+        </p>
+      </Stack>
+    </Row>
+  );
   return (
-    <>
-      <header className="screen-header">
-        <div className="person-header">
-          <Avatar name={person.name} />
-          <div>
-            <h1>{person.name}</h1>
-            <p className="muted">
-              {person.email} · <code>{person.id}</code> · {texts.people.since} <Time at={person.createdAt} />
-            </p>
+    <Page title={title} path={back}>
+      <Stack gap={16}>
+        <search className="row filters">
+          <div className="inside search">
+            <SearchIcon aria-hidden size={16} />
+            <input
+              type="search"
+              aria-label={texts.flags.search}
+              placeholder={texts.flags.search}
+              value={sought}
+              onChange={({ target }) => setSought(target.value)}
+            />
           </div>
-        </div>
-      </header>
-      <search className="filters">
-        <div className="search">
-          <SearchIcon aria-hidden size={16} />
-          <input
-            type="search"
-            aria-label={texts.flags.search}
-            placeholder={texts.flags.search}
-            value={sought}
-            onChange={({ target }) => setSought(target.value)}
-          />
-        </div>
-      </search>
-      {shown.length === 0 ? (
-        <Empty title={texts.flags.noMatch} />
-      ) : (
-        <ul className="list">
-          {shown.map((flag) => (
-            <FlagOfPerson key={flag.id} flag={flag} userId={person.id} onOverride={() => setEdited(flag)} />
-          ))}
-        </ul>
-      )}
+        </search>
+        {shown.length === 0 ? (
+          <Empty title={texts.flags.noMatch} icon={<SearchIcon aria-hidden size={20} />} />
+        ) : (
+          <List columns="person">
+            {shown.map((flag) => (
+              <FlagOfPerson key={flag.id} flag={flag} userId={person.id} onOverride={() => setEdited(flag)} />
+            ))}
+          </List>
+        )}
+      </Stack>
       <Dialog
         open={edited !== undefined}
         onClose={() => setEdited(undefined)}
@@ -89,7 +92,7 @@ function PersonView({ person, flags }: PersonResponse): ReactNode {
           />
         )}
       </Dialog>
-    </>
+    </Page>
   );
 }
 
@@ -104,59 +107,47 @@ function FlagOfPerson({ flag, userId, onOverride }: FlagOfPersonProps): ReactNod
   const [isRemoving, setRemoving] = useState(false);
   const { overrideId } = flag;
   return (
-    <li className="list-row">
-      <span className="list-main">
-        <Link to="/flag/$key" params={{ key: flag.key }}>
+    <li>
+      <Row>
+        <Link to="/flag/$key" params={{ key: flag.key }} className="plain-link name cut">
           {flag.name}
         </Link>
-        <span className="flag-key">
-          <TypeIcon type={flag.type} />
-          <code>{flag.key}</code>
-        </span>
-      </span>
-      <span className="person-value">
+        <span className="muted caption cut wide-only">{flag.key}</span>
+      </Row>
+      <Row wrap>
         <Value value={flag.value} />
-        {flag.variant !== undefined && <span className="badge">{flag.variant}</span>}
+        {flag.variant !== undefined && <span className="tag">{flag.variant}</span>}
         {flag.unknown && (
-          <span className="badge badge-warning" title={texts.people.unknownHint}>
-            <CircleHelp aria-hidden size={12} /> {texts.people.unknown}
+          <span className="tag tag-warn" title={texts.people.unknownHint}>
+            {texts.people.unknown}
           </span>
         )}
-      </span>
-      <span className={`reason reason-${flag.reason}`}>{texts.reasons[flag.reason]}</span>
-      <span className="row-actions">
+      </Row>
+      <span className={flag.reason === "override" ? "name" : "muted"}>{texts.reasons[flag.reason]}</span>
+      <Row gap={2}>
         <Link
           to="/explain"
           search={{ flag: flag.key, user: userId }}
           className="icon-button"
           aria-label={texts.people.explain(flag.name)}
+          title={texts.people.explain(flag.name)}
         >
           <Split aria-hidden size={16} />
         </Link>
         {may("override") &&
           (overrideId === undefined ? (
-            <button
-              type="button"
-              className="icon-button"
-              aria-label={texts.people.override(flag.name)}
-              onClick={onOverride}
-            >
+            <IconButton label={texts.people.override(flag.name)} onClick={onOverride}>
               <UserPen aria-hidden size={16} />
-            </button>
+            </IconButton>
           ) : (
-            <button
-              type="button"
-              className="icon-button"
-              aria-label={texts.people.removeOverride(flag.name)}
-              onClick={() => setRemoving(true)}
-            >
+            <IconButton label={texts.people.removeOverride(flag.name)} onClick={() => setRemoving(true)}>
               <X aria-hidden size={16} />
-            </button>
+            </IconButton>
           ))}
         {isRemoving && overrideId !== undefined && (
           <RemoveOverride id={overrideId} flagId={flag.id} onClose={() => setRemoving(false)} />
         )}
-      </span>
+      </Row>
     </li>
   );
 }

@@ -8,6 +8,9 @@ import type { Segment } from "../api/types.ts";
 import { sentenceOf } from "../rules/sentence.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { Button } from "../ui/button.tsx";
+import { List, Page, Row } from "../ui/layout.tsx";
+import { Menu } from "../ui/menu.tsx";
 import { Empty, Failure, Loading, messageOf } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { showToast } from "../ui/toasts.tsx";
@@ -26,63 +29,58 @@ export function SegmentsScreen(): ReactNode {
   });
   const canUpdate = may("update");
   const nameOf = (key: string): string | undefined => segments?.find((segment) => segment.key === key)?.name;
+  const isEmpty = segments?.length === 0;
   const addButton = canUpdate && (
-    <button type="button" className="button button-primary" onClick={() => setEdited("new")}>
+    <Button tone="primary" onClick={() => setEdited("new")}>
       <Plus aria-hidden size={16} /> {texts.segments.create}
-    </button>
+    </Button>
   );
   return (
-    <>
-      <header className="screen-header">
-        <div>
-          <h1>{texts.segments.title}</h1>
-          <p className="muted">{texts.segments.what}</p>
-        </div>
-        {addButton}
-      </header>
+    <Page title={texts.segments.title} what={texts.segments.what} actions={!isEmpty && addButton}>
       {isPending ? (
         <Loading />
       ) : segments === undefined ? (
         <Failure error={error} retry={() => void refetch()} />
-      ) : segments.length === 0 ? (
-        <Empty title={texts.segments.none} icon={<Shapes aria-hidden size={28} />}>
-          <p className="muted">{texts.segments.noneHint}</p>
+      ) : isEmpty ? (
+        <Empty title={texts.segments.none} icon={<Shapes aria-hidden size={20} />}>
+          <p className="soft">{texts.segments.noneHint}</p>
+          {addButton}
         </Empty>
       ) : (
-        <ul className="list">
+        <List columns="segments">
           {segments.map((segment) => (
-            <li key={segment.id} className="list-row">
-              <span className="list-main">
-                <strong>{segment.name ?? segment.key}</strong>
-                <code className="muted">{segment.key}</code>
-                <span>{sentenceOf(segment.conditions, nameOf)}</span>
-              </span>
-              <span className="muted">
+            <li key={segment.id}>
+              <div>
+                <Row>
+                  <span className="name">{segment.name ?? segment.key}</span>
+                  <span className="muted caption cut">{segment.key}</span>
+                </Row>
+                <p className="soft wrap-anywhere">{sentenceOf(segment.conditions, nameOf)}</p>
+              </div>
+              <span className="muted caption">
                 <Time at={segment.updatedAt} />
               </span>
               {canUpdate && (
-                <span className="row-actions">
-                  <button
-                    type="button"
-                    className="icon-button"
-                    aria-label={texts.segments.edit(segment.name ?? segment.key)}
-                    onClick={() => setEdited(segment)}
-                  >
-                    <Pencil aria-hidden size={16} />
-                  </button>
-                  <button
-                    type="button"
-                    className="icon-button"
-                    aria-label={texts.segments.delete(segment.name ?? segment.key)}
-                    onClick={() => remove.mutate(segment)}
-                  >
-                    <Trash2 aria-hidden size={16} />
-                  </button>
-                </span>
+                <Menu
+                  label={texts.segments.actionsOf(segment.name ?? segment.key)}
+                  items={[
+                    {
+                      label: texts.segments.editIt,
+                      icon: <Pencil aria-hidden size={15} />,
+                      onSelect: () => setEdited(segment),
+                    },
+                    {
+                      label: texts.segments.deleteIt,
+                      icon: <Trash2 aria-hidden size={15} />,
+                      isDangerous: true,
+                      onSelect: () => remove.mutate(segment),
+                    },
+                  ]}
+                />
               )}
             </li>
           ))}
-        </ul>
+        </List>
       )}
       {edited !== undefined && (
         <SegmentEditor
@@ -91,6 +89,6 @@ export function SegmentsScreen(): ReactNode {
           onClose={() => setEdited(undefined)}
         />
       )}
-    </>
+    </Page>
   );
 }

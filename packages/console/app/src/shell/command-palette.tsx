@@ -2,10 +2,12 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { Flag, Keyboard, MoonStar, Plus, UserRound } from "lucide-react";
+import { Flag as FlagIcon, Keyboard, MoonStar, Plus, Power, UserRound } from "lucide-react";
 import { Dialog } from "radix-ui";
 import { type ReactNode, useEffect, useState } from "react";
 import { flagsQuery, peopleQuery } from "../api/queries.ts";
+import type { Flag } from "../api/types.ts";
+import { FlagSwitchDialogs } from "../flag/flag-switch.tsx";
 import { texts } from "../texts.ts";
 import { useScreens } from "./screens.ts";
 import { useMay } from "./session.tsx";
@@ -17,6 +19,7 @@ interface CommandPaletteProps {
 }
 
 const SHOWN = 8;
+const SHOWN_SWITCHES = 3;
 const PAUSE_MS = 120;
 
 export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactNode {
@@ -39,6 +42,9 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
   };
   const matches = (text: string): boolean => text.toLowerCase().includes(typed.trim().toLowerCase());
   const isDark = readTheme() === "dark";
+  const found = (flags.data?.pages[0]?.flags ?? []).slice(0, SHOWN);
+  const [switched, setSwitched] = useState<Flag>();
+  if (switched !== undefined) return <FlagSwitchDialogs flag={switched} onClose={close} />;
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
       <Dialog.Portal>
@@ -50,23 +56,40 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
             <Command.List label={texts.palette.results}>
               <Command.Empty>{texts.palette.none}</Command.Empty>
               <Command.Group heading={texts.nav.flags}>
-                {(flags.data?.pages[0]?.flags ?? []).slice(0, SHOWN).map(({ id, key, name, enabled }) => (
+                {found.map(({ id, key, name, enabled }) => (
                   <Command.Item
+                    className="option"
                     key={id}
                     value={`flag ${id}`}
                     onSelect={run(() => void navigate({ to: "/flag/$key", params: { key } }))}
                   >
-                    <Flag aria-hidden size={16} />
+                    <FlagIcon aria-hidden size={16} />
                     <span>{name}</span>
-                    <code>{key}</code>
+                    <span className="muted caption cut">{key}</span>
                     <span className="muted">{enabled ? texts.flags.on : texts.flags.off}</span>
                   </Command.Item>
                 ))}
               </Command.Group>
+              {may("update") && asked !== "" && found.length > 0 && (
+                <Command.Group heading={texts.palette.actions}>
+                  {found.slice(0, SHOWN_SWITCHES).map((flag) => (
+                    <Command.Item
+                      className="option"
+                      key={flag.id}
+                      value={`switch ${flag.id}`}
+                      onSelect={() => setSwitched(flag)}
+                    >
+                      <Power aria-hidden size={16} />
+                      <span>{texts.palette.turn(flag.name, !flag.enabled)}</span>
+                    </Command.Item>
+                  ))}
+                </Command.Group>
+              )}
               {asked !== "" && (people.data?.pages[0]?.people.length ?? 0) > 0 && (
                 <Command.Group heading={texts.nav.people}>
                   {people.data?.pages[0]?.people.slice(0, SHOWN).map(({ id, name, email }) => (
                     <Command.Item
+                      className="option"
                       key={id}
                       value={`person ${id}`}
                       onSelect={run(() => void navigate({ to: "/people/$id", params: { id } }))}
@@ -82,7 +105,12 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
                 {screens
                   .filter(({ label }) => matches(label))
                   .map(({ to, label, icon: Icon }) => (
-                    <Command.Item key={to} value={`screen ${to}`} onSelect={run(() => void navigate({ to }))}>
+                    <Command.Item
+                      className="option"
+                      key={to}
+                      value={`screen ${to}`}
+                      onSelect={run(() => void navigate({ to }))}
+                    >
                       <Icon aria-hidden size={16} />
                       <span>{label}</span>
                     </Command.Item>
@@ -91,6 +119,7 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
               <Command.Group heading={texts.palette.actions}>
                 {may("create") && matches(texts.flags.create) && (
                   <Command.Item
+                    className="option"
                     value="action create"
                     onSelect={run(() => void navigate({ to: "/", search: { create: true } }))}
                   >
@@ -100,6 +129,7 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
                 )}
                 {matches(texts.palette.theme(!isDark)) && (
                   <Command.Item
+                    className="option"
                     value="action theme"
                     onSelect={run(() => chooseTheme(isDark ? "light" : "dark"))}
                   >

@@ -28,7 +28,7 @@ export function NoPermission({ user }: { user: SignedIn["user"] }): ReactNode {
           <Row wrap>
             <Button
               tone="primary"
-              onClick={() => copyText(texts.noPermission.request(user.email, location.href))}
+              onClick={() => void copyText(texts.noPermission.request(user.email, location.href))}
             >
               <Copy aria-hidden size={15} /> {texts.noPermission.copy}
             </Button>

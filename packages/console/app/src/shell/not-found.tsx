@@ -3,15 +3,19 @@ import { Link } from "@tanstack/react-router";
 import { Compass } from "lucide-react";
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
+import { buttonClass } from "../ui/button.tsx";
+import { Page } from "../ui/layout.tsx";
 import { Empty, Failure } from "../ui/states.tsx";
 
 export function NotFound(): ReactNode {
   return (
-    <Empty title={texts.errors.noScreen} icon={<Compass aria-hidden size={28} />}>
-      <Link to="/" className="button">
-        {texts.errors.toFlags}
-      </Link>
-    </Empty>
+    <Page title={texts.errors.noScreen}>
+      <Empty title={texts.errors.noScreenHint} icon={<Compass aria-hidden size={20} />}>
+        <Link to="/" className={buttonClass("primary")}>
+          {texts.errors.toFlags}
+        </Link>
+      </Empty>
+    </Page>
   );
 }
 

@@ -6,7 +6,6 @@ import {
   History,
   KeyRound,
   type LucideIcon,
-  ScrollText,
   Shapes,
   Split,
   Users,
@@ -45,7 +44,6 @@ const GROUPS: readonly ScreenGroup[] = [
     list: [
       { to: "/activity", label: texts.nav.activity, icon: Activity },
       { to: "/history", label: texts.nav.history, icon: History, action: "audit" },
-      { to: "/audit", label: texts.nav.audit, icon: ScrollText, action: "audit" },
     ],
   },
   {

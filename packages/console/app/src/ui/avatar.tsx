@@ -27,7 +27,7 @@ export function PersonChip({ name, note }: { readonly name: string; readonly not
     <Row className="grow">
       <Avatar name={name} />
       <span className="cut">{name}</span>
-      {note !== undefined && <span className="muted caption cut">{note}</span>}
+      {note !== undefined && <span className="chip-note muted caption cut">{note}</span>}
     </Row>
   );
 }

@@ -22,7 +22,6 @@ export function Button(props: ButtonProps): ReactNode {
   return (
     <button
       {...rest}
-      // biome-ignore lint/a11y/useButtonType: it is set above
       type={type}
       className={classes(buttonClass(tone, small), className)}
       disabled={disabled}

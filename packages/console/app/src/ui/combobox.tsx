@@ -31,12 +31,14 @@ interface ComboboxProps {
   /** Before the text, such as a shield. */
   readonly icon?: ReactNode;
   readonly onOpen?: (isOpen: boolean) => void;
+  /** The focus has left the field. */
+  readonly onLeave?: () => void;
   readonly className?: string;
 }
 
 export function Combobox(props: ComboboxProps): ReactNode {
   const { label, labelled = false, text, onType, onChoose, options, loading = false, free = false } = props;
-  const { placeholder, error, disabled = false, icon, onOpen, className } = props;
+  const { placeholder, error, disabled = false, icon, onOpen, onLeave, className } = props;
   const own = useId();
   const id = props.id ?? own;
   const [isOpen, setOpen] = useState(false);
@@ -72,7 +74,7 @@ export function Combobox(props: ComboboxProps): ReactNode {
   const isEmpty = options.length === 0;
   const isShown = isOpen && !(isEmpty && free && !loading);
   return (
-    <div className={classes("inside", "combobox", className)}>
+    <div className={classes("combobox", labelled && "stack gap-4", className)}>
       {labelled && (
         <label className="name" htmlFor={id}>
           {label}
@@ -95,7 +97,10 @@ export function Combobox(props: ComboboxProps): ReactNode {
           disabled={disabled}
           value={text}
           onFocus={() => show(true)}
-          onBlur={() => show(false)}
+          onBlur={() => {
+            show(false);
+            onLeave?.();
+          }}
           onClick={() => show(true)}
           onKeyDown={press}
           onChange={({ target }) => {
@@ -103,43 +108,41 @@ export function Combobox(props: ComboboxProps): ReactNode {
             show(true);
           }}
         />
-        <span className="unit" aria-hidden="true">
-          <ChevronDown size={14} />
-        </span>
-      </div>
-      {/* The list is there while it is closed, so that the field can name it. */}
-      <div
-        role="listbox"
-        id={`${id}-list`}
-        className="options"
-        aria-label={label}
-        hidden={!isShown}
-        ref={list}
-      >
-        {isEmpty ? (
-          // biome-ignore lint/a11y/useFocusableInteractive: as below
-          <div role="option" aria-selected="false" aria-disabled="true" className="option muted">
-            {loading ? texts.common.loading : texts.palette.none}
-          </div>
-        ) : (
-          options.map((option, place) => (
-            // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active row
-            <div
-              role="option"
-              key={option.value}
-              id={`${id}-${place}`}
-              aria-selected={place === active}
-              className="option"
-              onMouseDown={(event) => {
-                event.preventDefault();
-                take(option);
-              }}
-            >
-              {option.content ?? option.value}
-              {option.note !== undefined && <span className="muted number">{option.note}</span>}
+        <ChevronDown aria-hidden size={14} className="chevron" />
+        {/* The list is there while it is closed, so that the field can name it. */}
+        <div
+          role="listbox"
+          id={`${id}-list`}
+          className="options"
+          aria-label={label}
+          hidden={!isShown}
+          ref={list}
+        >
+          {isEmpty ? (
+            // biome-ignore lint/a11y/useFocusableInteractive: as below
+            <div role="option" aria-selected="false" aria-disabled="true" className="option muted">
+              {loading ? texts.common.loading : texts.palette.none}
             </div>
-          ))
-        )}
+          ) : (
+            options.map((option, place) => (
+              // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active row
+              <div
+                role="option"
+                key={option.value}
+                id={`${id}-${place}`}
+                aria-selected={place === active}
+                className="option"
+                onMouseDown={(event) => {
+                  event.preventDefault();
+                  take(option);
+                }}
+              >
+                {option.content ?? option.value}
+                {option.note !== undefined && <span className="muted number">{option.note}</span>}
+              </div>
+            ))
+          )}
+        </div>
       </div>
       {error !== undefined && (
         <p className="field-error" id={`${id}-error`} role="alert">

@@ -2,9 +2,13 @@
 import { texts } from "../texts.ts";
 import { showToast } from "./toasts.tsx";
 
-export function copyText(text: string): void {
-  navigator.clipboard.writeText(text).then(
-    () => showToast({ tone: "done", text: texts.common.copied }),
-    () => showToast({ tone: "problem", text: texts.common.notCopied }),
-  );
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    showToast({ tone: "done", text: texts.common.copied });
+    return true;
+  } catch {
+    showToast({ tone: "problem", text: texts.common.notCopied });
+    return false;
+  }
 }

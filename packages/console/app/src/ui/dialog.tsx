@@ -40,6 +40,11 @@ export function Dialog(props: DialogProps): ReactNode {
             const isFree = document.activeElement === document.body;
             if (isFree && opener.current instanceof HTMLElement) opener.current.focus();
           }}
+          // Escape closes an open list in the dialog first.
+          onEscapeKeyDown={(event) => {
+            if (document.activeElement?.matches("[role=combobox][aria-expanded=true]"))
+              event.preventDefault();
+          }}
           className={`dialog dialog-${size}`}
           {...(description === undefined && { "aria-describedby": undefined })}
         >

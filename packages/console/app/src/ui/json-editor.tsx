@@ -27,10 +27,10 @@ export interface JsonEditorProps {
 }
 
 const colours = HighlightStyle.define([
-  { tag: tags.propertyName, color: "var(--accent)" },
-  { tag: tags.string, color: "var(--good)" },
-  { tag: tags.number, color: "var(--warn)" },
-  { tag: [tags.bool, tags.null], color: "var(--bad)" },
+  { tag: tags.propertyName, color: "var(--accent-text)" },
+  { tag: tags.string, color: "var(--good-text)" },
+  { tag: tags.number, color: "var(--warn-text)" },
+  { tag: [tags.bool, tags.null], color: "var(--bad-text)" },
 ]);
 
 /** Tab is not bound, so that it leaves the editor. */

@@ -101,7 +101,9 @@ export function Split({
   return (
     <div className="split">
       <div>{children}</div>
-      <aside className="aside" aria-label={label}>{aside}</aside>
+      <aside className="aside" aria-label={label}>
+        {aside}
+      </aside>
     </div>
   );
 }

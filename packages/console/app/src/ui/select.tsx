@@ -12,6 +12,7 @@ interface SelectProps<Value extends string> {
   /** Without an edge, for filters. */
   readonly quiet?: boolean;
   readonly "aria-describedby"?: string;
+  readonly "aria-label"?: string;
 }
 
 export function Select<Value extends string>(props: SelectProps<Value>): ReactNode {

@@ -14,12 +14,20 @@ const exact = new Intl.DateTimeFormat(locales, { dateStyle: "medium", timeStyle:
 const day = new Intl.DateTimeFormat(locales, { weekday: "long", month: "long", day: "numeric" });
 const clock = new Intl.DateTimeFormat(locales, { hour: "2-digit", minute: "2-digit" });
 
-export function Time({ at }: { at: string }): ReactNode {
+/** `short`: without "ago", for a column of times. */
+export function Time({ at, short = false }: { readonly at: string; readonly short?: boolean }): ReactNode {
   return (
     <time dateTime={at} title={exact.format(new Date(at))}>
-      {relativeTime(at)}
+      {short ? shortTime(at) : relativeTime(at)}
     </time>
   );
+}
+
+function shortTime(at: string, nowMs: number = Date.now()): string {
+  const seconds = Math.abs(Date.parse(at) - nowMs) / 1000;
+  const [name, length] = UNITS.find(([, one]) => seconds >= one) ?? (["minute", 60] as const);
+  const format = { style: "unit", unit: name, unitDisplay: "narrow" } as const;
+  return new Intl.NumberFormat(texts.language, format).format(Math.floor(seconds / length));
 }
 
 function relativeTime(at: string, nowMs: number = Date.now()): string {

@@ -3,8 +3,14 @@ import { Component, lazy, type ReactNode, Suspense, useId, useState } from "reac
 import type { FlagType, JsonValue } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { labelIdOf } from "./field.tsx";
+import { Select } from "./select.tsx";
 
 const JsonEditor = lazy(() => import("./json-editor.tsx").then((loaded) => ({ default: loaded.JsonEditor })));
+
+const BOOLEANS: readonly (readonly [string, string])[] = [
+  ["true", "true"],
+  ["false", "false"],
+];
 
 interface ValueInputProps {
   readonly id?: string;
@@ -20,14 +26,12 @@ export function ValueInput({ type, value, onChange, label, ...rest }: ValueInput
   const common = { ...rest, ...(label !== undefined && { "aria-label": label }) };
   if (type === "boolean") {
     return (
-      <select
+      <Select
         {...common}
         value={String(value ?? false)}
-        onChange={({ target }) => onChange(target.value === "true")}
-      >
-        <option value="true">true</option>
-        <option value="false">false</option>
-      </select>
+        options={BOOLEANS}
+        onChange={(chosen) => onChange(chosen === "true")}
+      />
     );
   }
   if (type === "number") {

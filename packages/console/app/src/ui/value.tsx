@@ -21,7 +21,6 @@ export function Value({ value, length = 28, variant }: ValueProps): ReactNode {
   const hasDot = typeof value === "boolean" || variant !== undefined;
   const colour = variant === undefined ? value === true && "dot-on" : `colour-${variant % 6}`;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a cut value is read with the keyboard, too
     <code className="value" {...(!isShort && { title: text.slice(0, 2000), tabIndex: 0 })}>
       {hasDot && <span className={classes("dot", colour)} aria-hidden="true" />}
       <span>{isShort ? text : `${text.slice(0, length - 1)}…`}</span>

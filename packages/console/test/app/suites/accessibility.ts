@@ -88,7 +88,7 @@ export function checkAccessibility(stage: Stage, checksAll: boolean): void {
         async () => {
           const visitor = await show(theme, "/");
           const { page } = visitor;
-          await page.getByRole("switch", { name: "Many parts, switch" }).click();
+          await page.getByRole("switch", { name: "Many parts in Production, switch" }).click();
           await page
             .getByRole("dialog")
             .getByText(/person|people/)
@@ -114,6 +114,42 @@ export function checkAccessibility(stage: Stage, checksAll: boolean): void {
       );
     });
 
+    it("Escape closes an open list first, and then the dialog around it", async () => {
+      const { page } = await stage.enter("/flag/many-parts?tab=overrides");
+      await page.getByRole("button", { name: "Add override" }).click();
+      const field = page.getByRole("combobox", { name: "Person" });
+      await field.fill("Grace");
+      await page.getByRole("option", { name: /Grace Hopper/ }).waitFor();
+      expect(await field.getAttribute("aria-activedescendant")).toBe(
+        await page.getByRole("option", { name: /Grace Hopper/ }).getAttribute("id"),
+      );
+      await page.keyboard.press("Escape");
+      await page.getByRole("listbox").waitFor({ state: "hidden" });
+      await field.fill("Nobody at all");
+      await page.getByRole("option", { name: "Nothing found" }).waitFor();
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "hidden" });
+    });
+
+    it("nothing moves for a person who prefers less motion", async () => {
+      const { page } = await stage.enter("/?create=true");
+      await page.getByRole("dialog").waitFor();
+      const moving = await page.evaluate(
+        () =>
+          [...document.querySelectorAll("*")].filter((element) => {
+            const { animationName, transitionDuration } = getComputedStyle(element);
+            return animationName !== "none" || !/^0s/.test(transitionDuration);
+          }).length,
+      );
+      expect(moving).toBe(0);
+    });
+
+    it.each(checked)("on a phone, every control of %s takes at least 44 pixels", async (path) => {
+      const { page } = await show("phone", path);
+      expect(await page.evaluate(findSmallTargets)).toEqual([]);
+    });
+
     it.each(checked)("a phone shows %s without scrolling sideways", async (path) => {
       const { page } = await show("phone", path);
       const overflow = await page.evaluate(
@@ -121,5 +157,23 @@ export function checkAccessibility(stage: Stage, checksAll: boolean): void {
       );
       expect(overflow).toBe(0);
     });
+  });
+}
+
+/** Controls that a finger 22 pixels above or below their middle would miss. Links in sentences are exempt. */
+function findSmallTargets(): string[] {
+  const controls = document.querySelectorAll<HTMLElement>(
+    "button:not(.skip), select, input, textarea, summary, [role=switch], a.button, a.nav-link, a.row-link",
+  );
+  return [...controls].flatMap((control) => {
+    if (!control.checkVisibility() || control.closest("p, [hidden]") !== null) return [];
+    control.scrollIntoView({ block: "center" });
+    const { left, top, width, height } = control.getBoundingClientRect();
+    if (width === 0 || left < 0 || left >= innerWidth) return [];
+    const isHit = [-21, 21].every((distance) => {
+      const found = document.elementFromPoint(left + width / 2, top + height / 2 + distance);
+      return found !== null && (control.contains(found) || found.closest("label")?.control === control);
+    });
+    return isHit ? [] : [`${control.outerHTML.slice(0, 120)} (${Math.round(height)} px)`];
   });
 }

@@ -9,10 +9,10 @@ export function checkList(stage: Stage): void {
       const { key, name } = await stage.createFlag();
       const { page } = await stage.enter();
       await page.getByLabel("Search flags").fill(key);
-      await page.getByRole("switch", { name: `${name}, switch` }).click();
+      await page.getByRole("switch", { name: `${name} in Production, switch` }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByText(/^6 people$/).waitFor();
-      await dialog.getByRole("button", { name: "Turn off" }).click();
+      await dialog.getByRole("button", { name: "Turn off in Production" }).click();
       await page.getByText(`${name} is off.`).waitFor();
       expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
       await page.getByRole("button", { name: "Undo" }).click();
@@ -23,7 +23,7 @@ export function checkList(stage: Stage): void {
     it("returns the focus to the switch when its dialog is closed by keyboard", async () => {
       const { key, name } = await stage.createFlag();
       const { page } = await stage.enter(`/?q=${key}`);
-      const state = page.getByRole("switch", { name: `${name}, switch` });
+      const state = page.getByRole("switch", { name: `${name} in Production, switch` });
       await state.focus();
       await page.keyboard.press("Enter");
       await page.getByRole("dialog").waitFor();
@@ -53,7 +53,10 @@ export function checkList(stage: Stage): void {
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Keyboard first", level: 1 }).waitFor();
       const { flags } = await stage.app.auth.api.listFeatureFlags({ query: { prefix: "keyboard-first" } });
-      expect(flags).toMatchObject([{ enabled: false, offValue: false, type: "boolean" }]);
+      // Turning it on releases it to nobody yet.
+      expect(flags).toMatchObject([
+        { enabled: false, offValue: false, type: "boolean", rolloutPercentage: 0 },
+      ]);
     });
 
     it("finds a flag with the command palette", async () => {
@@ -66,6 +69,40 @@ export function checkList(stage: Stage): void {
       await page.getByRole("heading", { name, level: 1 }).waitFor();
     });
 
+    it("turns a flag off from the command palette, through the same dialog", async () => {
+      const { key, name } = await stage.createFlag({ name: "Turned off by palette" });
+      const { page } = await stage.enter();
+      await page.keyboard.press("Control+k");
+      await page.getByPlaceholder("A flag, a person, a screen or an action").fill(key);
+      await page.getByRole("option", { name: `Turn off ${name}` }).click();
+      await page
+        .getByRole("dialog")
+        .getByRole("button", { name: /Turn off/ })
+        .click();
+      await expect.poll(() => stage.valueFor(key, stage.ada.id)).toBe(false);
+    });
+
+    it("says who gets a flag: its rules, then everyone else, in the environment of the application", async () => {
+      const { id, key } = await stage.createFlag({
+        rolloutPercentage: 26,
+        environments: { production: { rolloutPercentage: 25 } },
+      });
+      await stage.app.auth.api.createFeatureFlagRule({
+        body: { flagId: id, priority: 1, conditions: { conditions: [] }, value: true },
+      });
+      const { page } = await stage.enter(`/?q=${key}`);
+      await page.getByText("1 rule, then 25%").waitFor();
+      await page.getByText("Who gets it in production").waitFor();
+    });
+
+    it("offers a declared flag that does not exist, with its default value", async () => {
+      const { page } = await stage.enter();
+      await page.getByRole("button", { name: "Create declared-banner" }).click();
+      await page.getByText("declared-banner was created. It is off.").waitFor();
+      const flag = await stage.app.auth.api.getFeatureFlag({ params: { id: "key:declared-banner" } });
+      expect(flag).toMatchObject({ type: "string", enabled: false, defaultValue: "sale" });
+    });
+
     it("reads the evaluations of all flags in view with one request", async () => {
       const keys = [(await stage.createFlag()).key, (await stage.createFlag()).key];
       for (const flagKey of keys) await stage.app.auth.api.evaluateFeatureFlag({ body: { flagKey } });
@@ -75,7 +112,8 @@ export function checkList(stage: Stage): void {
         if (/\/(evaluations|stats)$/.test(new URL(request.url()).pathname)) requests += 1;
       });
       await page.getByRole("link", { name: "Flags", exact: true }).first().click();
-      await expect.poll(() => page.locator(".sparkline polyline").count()).toBeGreaterThanOrEqual(2);
+      await page.getByRole("row").nth(1).waitFor();
+      await expect.poll(() => page.locator(".sparkline:not(:has(polyline))").count()).toBe(0);
       expect(requests).toBe(1);
     });
 

@@ -17,10 +17,13 @@ export function checkScreens(stage: Stage): void {
         },
       });
       const { page, open } = await stage.enter(`/explain?flag=${flag.key}&user=${stage.people[0].id}`);
-      await page.getByText('Paying matches if user.plan is "pro" (now "free").').waitFor();
+      await page.getByRole("heading", { name: /^Bob Stone gets false from .* in production$/ }).waitFor();
+      await page.getByText('user.plan is "free", needs "pro"').waitFor();
       await page.getByText("Raise the rollout to at least").waitFor();
       await open(`/explain?flag=${flag.key}&user=${stage.ada.id}`);
       await page.getByText("matches", { exact: true }).waitFor();
+      await page.getByRole("heading", { name: /^Ada Lovelace gets true/ }).waitFor();
+      await page.getByText("1 condition holds").waitFor();
     });
 
     it("People shows every flag of a person, with overrides in place", async () => {
@@ -63,7 +66,9 @@ export function checkScreens(stage: Stage): void {
       const { id, key } = await stage.createFlag({ rolloutPercentage: 10 });
       await stage.app.auth.api.updateFeatureFlag({ body: { id, rolloutPercentage: 90 } });
       const { page } = await stage.enter(`/flag/${key}?tab=history`);
-      await page.getByRole("button", { name: /Revert: changed the rollout/ }).click();
+      await page.getByText("90%").waitFor();
+      await page.getByRole("button", { name: /Actions: changed the rollout/ }).click();
+      await page.getByRole("menuitem", { name: "Revert" }).click();
       await page
         .getByRole("dialog")
         .getByText(/people|person/)
@@ -75,9 +80,28 @@ export function checkScreens(stage: Stage): void {
       expect(flag.rolloutPercentage).toBe(10);
     });
 
-    it("Audit verifies the chain and exports the log", async () => {
+    it("History tells how a rule changed as sentences", async () => {
+      const { id } = await stage.createFlag({ name: "Ruled" });
+      const conditions = (value: string) => ({
+        conditions: [{ attribute: "user.plan", operator: "equals" as const, value }],
+      });
+      const rule = await stage.app.auth.api.createFeatureFlagRule({
+        body: { flagId: id, priority: 1, conditions: conditions("pro"), value: true },
+      });
+      await stage.app.auth.api.updateFeatureFlagRule({
+        body: { flagId: id, ruleId: rule.id, conditions: conditions("team") },
+      });
+      const { page } = await stage.enter("/history");
+      await page.getByText('If user.plan is "pro": true').first().waitFor();
+      expect(await page.locator(".word-diff .new").first().textContent()).toBe('"team"');
+    });
+
+    it("History with hashes verifies the chain and exports the log", async () => {
       await stage.createFlag();
-      const { page } = await stage.enter("/audit");
+      const { page } = await stage.enter("/history");
+      await page.getByRole("radio", { name: "Changes" }).focus();
+      await page.keyboard.press("ArrowRight");
+      await page.waitForURL(/\/audit/);
       await page.getByRole("button", { name: "Verify" }).click();
       await page.getByText("The log is complete.").waitFor();
       const [download] = await Promise.all([

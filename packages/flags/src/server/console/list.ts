@@ -3,6 +3,7 @@ import type { ConsoleAnswers } from "../../model/console.ts";
 import { log, revision } from "./changes.ts";
 import type { ConsoleOperation, PublicConsoleOperation } from "./definition.ts";
 import { createKey, deleteKey, keys } from "./keys.ts";
+import { missingFlags } from "./missing-flags.ts";
 import { matches, people, person } from "./people.ts";
 import { processes } from "./processes.ts";
 import { activity, evaluations, exportAudit, verifyAudit } from "./reports.ts";
@@ -17,6 +18,7 @@ const OPERATIONS: {
   matches,
   activity,
   evaluations,
+  "missing-flags": missingFlags,
   revision,
   log,
   "verify-audit": verifyAudit,

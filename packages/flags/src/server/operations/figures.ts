@@ -4,22 +4,28 @@ import type { FeatureFlag, ListedFeatureFlag } from "../../model/flag.ts";
 import type { FlagStats, StatsWindow } from "../../model/stats.ts";
 import type { FigureWindow } from "../../store/events/event-log.ts";
 import { DAY_MS, HOUR_MS } from "../../store/events/hour.ts";
+import type { TenantFilter } from "../../store/flag-store.ts";
 import { figureFlag } from "../evaluation/assignment.ts";
 import type { Service } from "../service.ts";
 
 const WRITE_WAIT_MS = 1000;
 
-/** The flags of a list, each with the figures of the last 24 hours. */
+/** The flags of a list, each with the figures of the last 24 hours and the number of its rules. */
 export async function withSummaries(
   service: Service,
+  tenants: TenantFilter,
   flags: readonly FeatureFlag[],
 ): Promise<ListedFeatureFlag[]> {
   const nowMs = Date.now();
   await writeCounts(service);
   const window = { startMs: nowMs - DAY_MS, endMs: nowMs + 1 };
-  const summaries = await service.events.summaries(flags.map(figureFlag), window);
+  const [summaries, rulesOf] = await Promise.all([
+    service.events.summaries(flags.map(figureFlag), window),
+    tenants === "all" ? undefined : service.store.countRules(tenants.tenant),
+  ]);
   return flags.map((flag) => ({
     ...flag,
+    ...(rulesOf && { ruleCount: rulesOf(flag.id) }),
     stats: summaries.get(flag.id) ?? { evaluations: 0, uniqueUsers: 0 },
   }));
 }

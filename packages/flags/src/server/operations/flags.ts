@@ -56,7 +56,7 @@ export const listFeatureFlags: Operation<Get<"/feature-flags/admin/flags", ListF
       ...query,
       ...(label !== undefined && { organizationId: label }),
     });
-    return { flags: query.include === "stats" ? await withSummaries(service, flags) : flags, page };
+    return { flags: query.include === "stats" ? await withSummaries(service, tenants, flags) : flags, page };
   },
 };
 

@@ -1,0 +1,27 @@
+/** A bar of shares, in percent of its width. */
+import type { ReactNode } from "react";
+import { classes } from "./layout.tsx";
+
+interface ShareProps {
+  readonly parts: readonly number[];
+  /** The name of one colour for all parts. Default: each part has its own. */
+  readonly colour?: string;
+  readonly large?: boolean;
+}
+
+export function Share({ parts, colour, large = false }: ShareProps): ReactNode {
+  return (
+    <span className={classes("share", large && "share-large")} aria-hidden="true">
+      {parts.map((part, place) => (
+        <span
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts have no identity of their own
+          key={place}
+          className={`colour-${colour ?? place % 6}`}
+          style={{ flexGrow: part }}
+          hidden={part <= 0}
+        />
+      ))}
+      <span style={{ flexGrow: 100 - parts.reduce((sum, part) => sum + part, 0) }} />
+    </span>
+  );
+}
