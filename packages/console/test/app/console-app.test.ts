@@ -2,6 +2,7 @@
 import { openStage } from "./stage.ts";
 import { checkAccessibility } from "./suites/accessibility.ts";
 import { checkChanges } from "./suites/changes.ts";
+import { checkCounts } from "./suites/counts.ts";
 import { checkFlag } from "./suites/flag.ts";
 import { checkHostileTexts } from "./suites/hostile-texts.ts";
 import { checkList } from "./suites/list.ts";
@@ -18,6 +19,7 @@ checkAccessibility(stage, false);
 checkSigningIn(stage);
 checkList(stage);
 checkFlag(stage);
+checkCounts(stage);
 checkScreens(stage);
 checkHostileTexts(stage);
 checkChanges(stage);

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 import { currentOrganization } from "./organization.ts";
 import { request } from "./request.ts";
 import { createTogether } from "./together.ts";
-import type { Entry, JsonObject, RuleConditions } from "./types.ts";
+import type { Entry, JsonObject } from "./types.ts";
 
 export const ADMIN = "/feature-flags/admin";
 export const CONSOLE = "/feature-flags/console";
@@ -215,14 +215,6 @@ export const personQuery = (userId: string, environment?: string) =>
         body: scoped({ userId, ...(environment !== undefined && { environment }) }),
         signal,
       }),
-    retry: false,
-  });
-
-export const matchesQuery = (conditions: RuleConditions) =>
-  queryOptions({
-    queryKey: ["matches", currentOrganization(), conditions],
-    queryFn: ({ signal }) => request("POST", `${CONSOLE}/matches`, { body: scoped({ conditions }), signal }),
-    placeholderData: keepPreviousData,
     retry: false,
   });
 

@@ -20,7 +20,7 @@ import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
 import { Path, PathNode, PathStep, Split, Stack } from "../ui/layout.tsx";
 import { EMPTY_VALUES } from "../ui/value-input.tsx";
-import { countsIn, settingCell, settingOf } from "./environments.ts";
+import { countsIn, settingOf } from "./environments.ts";
 import { EveryoneElse } from "./everyone-else.tsx";
 import { ImpactAside } from "./impact-aside.tsx";
 import { SeeAs } from "./see-as.tsx";
@@ -43,7 +43,7 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
   const [announcement, announce] = useState("");
   const [person, setPerson] = useState<Person>();
   const box = useRef<HTMLDivElement>(null);
-  const { next, stored, environment, isReadOnly, problems } = draft;
+  const { next, environment, isReadOnly, problems } = draft;
   const { flag, rules } = next;
   const isOn = settingOf(flag, environment, "enabled").value === true;
   const seen = useSeen(flag.key, person, environment);
@@ -77,12 +77,6 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
     draft.addRule({ value, ...(!isShared && { environments: [environment] }) });
     setOpen(`new-${draft.draft.count + 1}`);
     focusFirst(".rule-editor input");
-    // A new flag that is off would reach everyone when it is turned on.
-    const rollout = settingOf(flag, environment, "rolloutPercentage").value;
-    if (flag.type === "boolean" && rules.length === 0 && !isOn && rollout === 100) {
-      draft.set(settingCell(environment, "rolloutPercentage"), 0);
-      announce(texts.targeting.firstRule);
-    }
   };
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
@@ -148,9 +142,6 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
         <p className="visually-hidden" role="status">
           {announcement}
         </p>
-        {stored.rules.length === 0 && rules.length > 0 && announcement === texts.targeting.firstRule && (
-          <p className="caption muted">{texts.targeting.firstRule}</p>
-        )}
       </div>
     </Split>
   );

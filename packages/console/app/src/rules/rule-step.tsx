@@ -74,7 +74,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
           disabled={isReadOnly}
           aria-label={texts.rules.drag(label)}
         >
-          {seen?.markOf(rule.id) ?? place + 1}
+          <span aria-hidden="true">{seen?.markOf(rule.id) ?? place + 1}</span>
         </button>
       }
     >

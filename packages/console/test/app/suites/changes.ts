@@ -48,7 +48,7 @@ export function checkChanges(stage: Stage): void {
       onTestFinished(() => stage.app.setSocketsLost(false));
       stage.app.setSocketsLost(true);
       await stage.app.auth.api.updateFeatureFlag({ body: { id, enabled: false } });
-      const state = page.getByRole("switch", { name: `${name}, switch` });
+      const state = page.getByRole("switch", { name: new RegExp(`^${name}.*, switch$`) });
       await untilLater(() => state.isChecked(), false);
       stage.app.setSocketsLost(false);
       await untilWatching();

@@ -130,7 +130,8 @@ export function checkScreens(stage: Stage): void {
       await page.keyboard.press("Control+s");
       await page.getByText("Saved to Production").waitFor();
       await open("/segments");
-      await page.getByRole("button", { name: "Edit Paying customers" }).click();
+      await page.getByRole("button", { name: /Paying customers/ }).click();
+      await page.getByRole("menuitem", { name: "Edit" }).click();
       await dialog.getByRole("combobox", { name: "Value", exact: true }).fill("free");
       await dialog.getByText("No value changes").waitFor();
       await dialog.getByRole("button", { name: "Save segment" }).click();
