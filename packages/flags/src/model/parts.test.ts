@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { patchEnvironments } from "./environments.ts";
-import { changedParts, partsOf, withPartsOf } from "./parts.ts";
+import { changedParts, partsOf, valueAt, withPartsOf } from "./parts.ts";
 
 const settings = fc.record(
   {
@@ -31,6 +31,20 @@ describe("the parts of an entity", () => {
       ["environments.beta", {}],
     ]);
     expect([...partsOf({ environments: ["staging"] })]).toEqual([["environments", ["staging"]]]);
+  });
+
+  test("of a change are those that it touches, each with a value in the entity", () => {
+    const environments = { staging: { enabled: true, rolloutPercentage: 5 }, legacy: { enabled: false } };
+    const touched = partsOf({
+      name: "N",
+      environments: { staging: { enabled: null }, legacy: null, beta: {} },
+    });
+    expect([...touched.keys()].map((path) => [path, valueAt({ name: "M", environments }, path)])).toEqual([
+      ["name", "M"],
+      ["environments.staging.enabled", true],
+      ["environments.legacy", { enabled: false }],
+      ["environments.beta", undefined],
+    ]);
   });
 
   test("that changed are exactly those that bring the earlier entity back", () => {
