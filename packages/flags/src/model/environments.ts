@@ -7,9 +7,7 @@ export type EnvironmentSettingsPatch = {
 };
 
 /** A change of settings by environment. An absent environment keeps its settings; `null` removes it. */
-export type EnvironmentsPatch = {
-  readonly [name: string]: EnvironmentSettingsPatch | null | undefined;
-};
+export type EnvironmentsPatch = Readonly<Record<string, EnvironmentSettingsPatch | null | undefined>>;
 
 type Environments = Readonly<Record<string, EnvironmentSettings>>;
 

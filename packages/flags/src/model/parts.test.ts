@@ -70,7 +70,7 @@ describe("a change of environments", () => {
     ),
   );
 
-  test("is a JSON merge patch (RFC 7396), except that no environment left is none at all", () => {
+  test("is a JSON merge patch (RFC 7396), except that the last environment takes the field with it", () => {
     fc.assert(
       fc.property(environments, patches, (current, patch) => {
         const expected = mergePatch(current, patch) as object;
