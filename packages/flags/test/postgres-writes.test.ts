@@ -250,3 +250,33 @@ describe("a change holds its tenant's row for at most five round trips", () => {
     return texts.indexOf("commit") - lock;
   }
 });
+
+test("tables and columns with names of the host are counted and deleted, and the log has the flag", async () => {
+  const db = await createPostgresDatabase();
+  const { database, close } = existingPostgres(db.url).connect();
+  const schema = {
+    featureFlag: { modelName: "feature_flag", fields: { key: "flag_key", flagId: "flag_uuid" } },
+    featureFlagRule: { modelName: "feature_flag_rule", fields: { flagId: "of_flag" } },
+    featureFlagOverride: {
+      modelName: "feature_flag_override",
+      fields: { tenant: "owner", userHash: "hash" },
+    },
+  };
+  const { auth, close: closeHost } = await startHost({ database, flags: { schema } });
+  onTestFinished(async () => {
+    await closeHost();
+    await close();
+    await db.drop();
+  });
+  const { id: flagId } = await auth.api.createFeatureFlag({ body });
+  const rule = { flagId, priority: 1, conditions: { conditions: [] }, value: false };
+  await auth.api.createFeatureFlagRule({ body: rule });
+  const override = { flagId, userId: "ann", value: false };
+  await auth.api.createFeatureFlagOverride({ body: override });
+  await expect(auth.api.createFeatureFlagOverride({ body: override })).rejects.toMatchObject({
+    statusCode: 409,
+  });
+  await auth.api.deleteFeatureFlag({ body: { id: flagId } });
+  const { entries } = await auth.api.listFeatureFlagAuditEntries();
+  expect(entries[0]?.before).toMatchObject({ id: flagId, key: "k", rules: [rule], overrides: [override] });
+});
