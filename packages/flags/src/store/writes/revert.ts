@@ -1,11 +1,8 @@
 /** Reverts entries of the audit log: makes the inverse changes, with audit entries of their own. */
 import type { AuditAction } from "../../model/audit.ts";
-import { canonicalJson } from "../../model/canonical-json.ts";
-import { type Field, isInput } from "../../model/fields.ts";
-import { FLAG_FIELDS } from "../../model/flag.ts";
 import type { FlagOverride } from "../../model/override.ts";
-import { type FlagRule, RULE_FIELDS } from "../../model/rule.ts";
-import { SEGMENT_FIELDS } from "../../model/segment.ts";
+import { changedParts, withPartsOf } from "../../model/parts.ts";
+import type { FlagRule } from "../../model/rule.ts";
 import type { AuditRow, FlagRow, OverrideRow, RuleRow, SegmentRow } from "../../model/tables.ts";
 import { conflict, notFound } from "../rows/entity.ts";
 import { FLAG_MODEL, reviveFlag } from "../rows/flags.ts";
@@ -186,11 +183,11 @@ async function removeFlag(
 ): Promise<AuditedChange> {
   const { tx, tenant } = context;
   const [row] = rowsOf(rows, "flag.created");
-  const fields = differences(await storedFlag(context, flagId), reviveFlag(row?.after ?? null));
+  const fields = changedParts(await storedFlag(context, flagId), reviveFlag(row?.after ?? null));
   const created = new Map(rows.map(({ entityId, after }) => [entityId, after]));
   const isOwn = (rule: FlagRule) => {
     const after = created.get(rule.id);
-    return after !== undefined && differences(rule, reviveRule(after)).length === 0;
+    return after !== undefined && changedParts(rule, reviveRule(after)).length === 0;
   };
   if (!(await storedRules(context, flagId)).every(isOwn)) fields.push("rules");
   const overrides = await findRows<OverrideRow>(
@@ -204,40 +201,21 @@ async function removeFlag(
   return deleteFlag(context, flagId, undefined);
 }
 
-/** Fields that follow from every change, or never change. */
-const FOLLOWING: ReadonlySet<string> = new Set(
-  [FLAG_FIELDS, RULE_FIELDS, SEGMENT_FIELDS].flatMap((fields) =>
-    Object.entries<Field>(fields).flatMap(([name, field]) => (isInput(field) ? [] : [name])),
-  ),
-);
-
-function differences(a: object, b: object): string[] {
-  const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
-  const names = [...new Set([...left.keys(), ...right.keys()])].filter((name) => !FOLLOWING.has(name));
-  // An absent value is not the same as null.
-  const isSame = (name: string) =>
-    left.has(name) === right.has(name) && canonicalJson(left.get(name)) === canonicalJson(right.get(name));
-  return names.filter((name) => !isSame(name)).sort();
-}
-
 /** The entity with the fields that the entry changed as they were before, and the next version. */
 function withFieldsBack<Entity extends { readonly version: number }>(
   current: Entity,
   before: Entity,
   after: Entity,
 ): Entity {
-  const fields = differences(before, after);
-  if (fields.length === 0) throw nothingToRevert();
-  const later = new Set(differences(current, after));
-  refuseIfAny(fields.filter((field) => later.has(field)));
-  const kept = Object.entries(current).filter(([name]) => !fields.includes(name));
-  const back = Object.entries(before).filter(([name]) => fields.includes(name));
-  // Every field is one of the entity's own, with a value that it had.
-  return Object.fromEntries([...kept, ...back, ["version", current.version + 1]]) as Entity;
+  const parts = changedParts(before, after);
+  if (parts.length === 0) throw nothingToRevert();
+  const later = new Set(changedParts(current, after));
+  refuseIfAny(parts.filter((part) => later.has(part)));
+  return { ...withPartsOf(current, before, parts), version: current.version + 1 };
 }
 
 function requireUntouched(current: object, after: object): void {
-  refuseIfAny(differences(current, after));
+  refuseIfAny(changedParts(current, after));
 }
 
 async function requireAbsent(
