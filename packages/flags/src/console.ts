@@ -37,5 +37,5 @@ export type {
   VerifyAuditResponse,
 } from "./model/console.ts";
 export { patchEnvironments } from "./model/environments.ts";
-export { changedParts, partsOf } from "./model/parts.ts";
+export { changedParts, partsOf, valueAt } from "./model/parts.ts";
 export { type ConsoleAuth, type ConsolePort, openConsolePort } from "./server/console/port.ts";

@@ -47,7 +47,9 @@ export type ConsoleState = {
   readonly actions: readonly FlagAction[];
   /** The option `environments`. */
   readonly environments: {
+    /** The environment of requests that name none. */
     readonly default?: string;
+    /** Those that users may request. Absent: any. */
     readonly claimable?: readonly string[];
     /** All environments. Absent: a flag may name any. */
     readonly list?: readonly string[];

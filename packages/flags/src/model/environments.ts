@@ -7,35 +7,31 @@ export type EnvironmentSettingsPatch = {
 };
 
 /** A change of settings by environment. An absent environment keeps its settings; `null` removes it. */
-export type EnvironmentsPatch = {
-  readonly [name: string]: EnvironmentSettingsPatch | null | undefined;
-};
+export type EnvironmentsPatch = Readonly<Record<string, EnvironmentSettingsPatch | null | undefined>>;
 
 type Environments = Readonly<Record<string, EnvironmentSettings>>;
 
 /** The settings after the change; undefined if no environment is left. */
 export function patchEnvironments(
-  current: Environments | undefined,
+  current: Environments = {},
   patch: EnvironmentsPatch,
 ): Environments | undefined {
-  // Maps, because `__proto__` is a name like any other.
-  const patched = new Map(Object.entries(current ?? {}));
-  for (const [name, change] of Object.entries(patch)) {
-    if (change === null) patched.delete(name);
-    else if (change !== undefined) patched.set(name, patchSettings(patched.get(name), change));
-  }
-  return patched.size === 0 ? undefined : Object.fromEntries(patched);
+  const patched = merge(current, patch, (settings, change) =>
+    merge(settings ?? {}, change, (_, value) => value),
+  );
+  return Object.keys(patched).length === 0 ? undefined : patched;
 }
 
-function patchSettings(
-  current: EnvironmentSettings | undefined,
-  patch: EnvironmentSettingsPatch,
-): EnvironmentSettings {
-  const fields = new Map<string, unknown>(Object.entries(current ?? {}));
-  for (const [field, value] of Object.entries(patch)) {
-    if (value === null) fields.delete(field);
-    else if (value !== undefined) fields.set(field, value);
+function merge<Value, Change>(
+  current: Readonly<Record<string, Value>>,
+  patch: { readonly [name: string]: Change },
+  apply: (value: Value | undefined, change: NonNullable<Change>) => Value,
+): Record<string, Value> {
+  // A map, because `__proto__` is a name like any other.
+  const merged = new Map(Object.entries(current));
+  for (const [name, change] of Object.entries(patch)) {
+    if (change === null) merged.delete(name);
+    else if (change !== undefined) merged.set(name, apply(merged.get(name), change as NonNullable<Change>));
   }
-  // Every value is that of a field of the same name.
-  return Object.fromEntries(fields) as EnvironmentSettings;
+  return Object.fromEntries(merged);
 }

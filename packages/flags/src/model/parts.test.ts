@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { patchEnvironments } from "./environments.ts";
-import { changedParts, partsOf, withPartsOf } from "./parts.ts";
+import { changedParts, partsOf, valueAt, withPartsOf } from "./parts.ts";
 
 const settings = fc.record(
   {
@@ -33,6 +33,20 @@ describe("the parts of an entity", () => {
     expect([...partsOf({ environments: ["staging"] })]).toEqual([["environments", ["staging"]]]);
   });
 
+  test("of a change are those that it touches, each with a value in the entity", () => {
+    const environments = { staging: { enabled: true, rolloutPercentage: 5 }, legacy: { enabled: false } };
+    const touched = partsOf({
+      name: "N",
+      environments: { staging: { enabled: null }, legacy: null, beta: {} },
+    });
+    expect([...touched.keys()].map((path) => [path, valueAt({ name: "M", environments }, path)])).toEqual([
+      ["name", "M"],
+      ["environments.staging.enabled", true],
+      ["environments.legacy", { enabled: false }],
+      ["environments.beta", undefined],
+    ]);
+  });
+
   test("that changed are exactly those that bring the earlier entity back", () => {
     fc.assert(
       fc.property(flags, flags, (before, after) => {
@@ -56,7 +70,7 @@ describe("a change of environments", () => {
     ),
   );
 
-  test("is a JSON merge patch (RFC 7396), except that no environment left is none at all", () => {
+  test("is a JSON merge patch (RFC 7396), except that the last environment takes the field with it", () => {
     fc.assert(
       fc.property(environments, patches, (current, patch) => {
         const expected = mergePatch(current, patch) as object;

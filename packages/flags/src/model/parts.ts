@@ -21,9 +21,17 @@ const FOLLOWING: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The value of each part by its path, such as `enabled` or `environments.staging.enabled`. */
+/**
+ * The value of each part by its path, such as `enabled` or `environments.staging.enabled`. Of a change: the parts that it
+ * touches. One that removes an environment touches `environments.staging` as a whole.
+ */
 export function partsOf(entity: object): ReadonlyMap<string, unknown> {
   return new Map([...listParts(entity)].map(([path, { value }]) => [path, value]));
+}
+
+/** The value at a path of `partsOf`, also at that of a whole environment; undefined if there is none. */
+export function valueAt(entity: object, path: string): unknown {
+  return listNodes(entity).get(path)?.value;
 }
 
 /** The paths of the parts that differ, sorted. An absent value is not the same as null. */
@@ -49,17 +57,22 @@ export function withPartsOf<Entity extends object>(
 }
 
 function listParts(entity: object): Map<string, Part> {
-  const parts = new Map<string, Part>();
+  return new Map([...listNodes(entity)].filter(([, { isPart }]) => isPart));
+}
+
+/** The parts, and the environments that have parts of their own. */
+function listNodes(entity: object): Map<string, Part & { readonly isPart: boolean }> {
+  const nodes = new Map<string, Part & { readonly isPart: boolean }>();
   const visit = (value: unknown, steps: readonly string[], path: string, levels: number): void => {
     const members = levels > 0 && isPlainObject(value) ? Object.entries(value) : [];
     // An empty object is a part, so that an environment without settings is not lost.
-    if (members.length === 0) parts.set(path, { steps, value });
+    nodes.set(path, { steps, value, isPart: members.length === 0 });
     for (const [name, member] of members) visit(member, [...steps, name], join(path, name), levels - 1);
   };
   for (const [name, value] of Object.entries(entity)) {
     if (!FOLLOWING.has(name)) visit(value, [name], name, name === "environments" ? 2 : 0);
   }
-  return parts;
+  return nodes;
 }
 
 /** A name with a dot is quoted, so that two parts never have the same path. */

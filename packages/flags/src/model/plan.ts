@@ -188,9 +188,7 @@ export type PlanConflict = {
   readonly ruleId?: string;
   /** The user whose override of the flag differs. The field is then `value`. */
   readonly userId?: string;
-  /** The environment whose settings the field is one of. The field `environments` then stands for all of them. */
-  readonly environment?: string;
-  /** The name of the field. */
+  /** The name of the field. Of the settings of an environment: `environments.staging.enabled`. */
   readonly field: string;
   /** The value when it was planned. `null` if there was none. */
   readonly base: JsonValue;

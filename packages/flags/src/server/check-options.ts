@@ -122,25 +122,24 @@ function checkEnvironments(path: string, value: unknown): void {
     list: checkNames,
     protected: checkTexts,
   });
-  const named = value as NonNullable<FeatureFlagsOptions["environments"]>;
-  const { default: fallback, claimable = [], list, protected: marked = [] } = named;
+  const { default: fallback, claimable = [], list, protected: marked = [] } = value as Environments;
   if (list === undefined && marked.length > 0) {
     throw mistake(`${path}.protected needs ${path}.list. Set ${path}.list to the names of all environments.`);
   }
-  const others = [
-    ...(fallback === undefined ? [] : [[`${path}.default`, fallback] as const]),
-    ...claimable.map((name, at) => [`${path}.claimable[${at}]`, name] as const),
-    ...marked.map((name, at) => [`${path}.protected[${at}]`, name] as const),
-  ];
-  for (const [at, name] of others) {
-    if (list === undefined || list.includes(name)) continue;
+  const requireListed = (name: string, at: string): void => {
+    if (list === undefined || list.includes(name)) return;
     const nearest = nearestName(name, list);
     const advice = nearest === undefined ? "" : ` Did you mean ${shown(nearest)}?`;
     throw mistake(
       `${at} is ${shown(name)}, which ${path}.list does not have.${advice} Add it to ${path}.list, or change ${at}.`,
     );
-  }
+  };
+  if (fallback !== undefined) requireListed(fallback, `${path}.default`);
+  for (const [at, name] of claimable.entries()) requireListed(name, `${path}.claimable[${at}]`);
+  for (const [at, name] of marked.entries()) requireListed(name, `${path}.protected[${at}]`);
 }
+
+type Environments = NonNullable<FeatureFlagsOptions["environments"]>;
 
 function checkNames(path: string, value: unknown): void {
   checkTexts(path, value);

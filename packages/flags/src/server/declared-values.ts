@@ -8,7 +8,7 @@ import { FeatureFlagError } from "../model/errors.ts";
 import type { FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
 import type { FlagRulePatch } from "../model/rule.ts";
 import type { DraftStep } from "../store/flag-store.ts";
-import { requireListed } from "./listed-environments.ts";
+import { requireListed, unlistedIn } from "./listed-environments.ts";
 import type { Service } from "./service.ts";
 
 /** The fields with values of a flag. A change of other fields is not checked, so that any flag can be disabled. */
@@ -21,20 +21,8 @@ const CHECKED: readonly (keyof FeatureFlagPatch)[] = [
   "environments",
 ];
 
-/** Throws if a new flag is not as declared, or names an environment that is not listed. */
-export async function requireDeclaredNewFlag(service: Service, flag: FlagDraft): Promise<void> {
-  const { environments = {} } = flag;
-  await requireListed(service, {
-    names: Object.keys(environments),
-    pathOf: pathOfSettings,
-    stored: async () => [],
-  });
-  requireDeclaredFlag(service, flag);
-}
-
-const pathOfSettings = (name: string): string => `environments.${name}`;
-
-function requireDeclaredFlag(service: Service, flag: FlagDraft): void {
+/** Throws if a new flag is not as declared. */
+export function requireDeclaredFlag(service: Service, flag: FlagDraft): void {
   const declaration = declarationOf(service, flag.key);
   if (declaration === undefined) return;
   if (flag.type !== declaration.type) {
@@ -50,9 +38,9 @@ export async function requireDeclaredPatch(
   id: string,
   patch: FeatureFlagPatch,
 ): Promise<void> {
-  const names = Object.entries(patch.environments ?? {}).flatMap(([name, change]) => (change ? [name] : []));
-  const stored = async () => Object.keys((await service.store.getFlag(tenant, id)).environments ?? {});
-  await requireListed(service, { names, pathOf: pathOfSettings, stored });
+  if (unlistedIn(service, patch).length > 0) {
+    requireListed(service, patch, await service.store.getFlag(tenant, id));
+  }
   if (service.options.flags === undefined || !CHECKED.some((field) => patch[field] !== undefined)) return;
   const { key, type, ...values } = await service.store.getFlag(tenant, id);
   const changed = {
@@ -76,17 +64,18 @@ export async function requireDeclaredRule(
   service: Service,
   tenant: string,
   flagId: string,
-  { value, environments }: FlagRulePatch,
+  rule: FlagRulePatch,
   ruleId?: string,
 ): Promise<void> {
-  const names = environments ?? [];
-  const stored = async () => {
-    const rules = ruleId === undefined ? [] : await service.store.listRules(tenant, flagId);
-    return rules.find(({ id }) => id === ruleId)?.environments ?? [];
-  };
-  const pathOf = (name: string) => `environments.${names.indexOf(name)}`;
-  await requireListed(service, { names, pathOf, stored });
-  await requireDeclaredValue(service, tenant, flagId, value);
+  if (unlistedIn(service, rule).length > 0) {
+    const stored = ruleId === undefined ? [] : await service.store.listRules(tenant, flagId);
+    requireListed(
+      service,
+      rule,
+      stored.find(({ id }) => id === ruleId),
+    );
+  }
+  await requireDeclaredValue(service, tenant, flagId, rule.value);
 }
 
 /** Throws if the value of a rule or an override is not as the flag was declared. */
@@ -102,8 +91,9 @@ export async function requireDeclaredValue(
   if (declaration !== undefined) requireFit(key, declaration, "value", value);
 }
 
-/** Throws if a change of a draft or a revert has values that are not as declared. */
+/** Throws if a change of a draft or a revert has values that are not as declared, or environments that are not listed. */
 export function requireDeclaredChange(service: Service, { flagKey, before, after }: DraftStep): void {
+  if (after !== null) requireListed(service, after, before ?? {});
   if (service.options.flags === undefined || after === null) return;
   const [left, right] = [new Map(Object.entries(before ?? {})), new Map(Object.entries(after))];
   const isSame = (field: string) => canonicalJson(left.get(field)) === canonicalJson(right.get(field));

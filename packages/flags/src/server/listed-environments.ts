@@ -1,4 +1,5 @@
 /** The option `environments.list`: refuses other names in writes, and warns about them in evaluations of server code. */
+import { isPlainObject } from "../engine/json.ts";
 import { invalid } from "../model/inputs.ts";
 import { nearestName } from "./nearest-name.ts";
 import type { Service } from "./service.ts";
@@ -8,28 +9,31 @@ const MAX_WARNINGS = 20;
 
 const warnedNames = new WeakMap<Service, Set<string>>();
 
-/** The names that a write gives to a flag or to a rule. */
-interface Named {
-  readonly names: readonly string[];
-  /** The field that has the name. */
-  readonly pathOf: (name: string) => string;
-  /** The names that the flag or the rule has already: they may stay. Read only if a name is not in the list. */
-  readonly stored: () => Promise<readonly string[]>;
+/** Throws if a flag, a rule or a change names an environment that is neither in the list nor in `before`. */
+export function requireListed(service: Service, after: object, before: object = {}): void {
+  const { list = [] } = service.options.environments ?? {};
+  const kept = new Map(namesIn(before));
+  const added = unlistedIn(service, after).filter(([name]) => !kept.has(name));
+  if (added.length > 0)
+    throw invalid(added.map(([name, path]) => ({ path, message: problemOf(name, list) })));
 }
 
-/** Throws if a name is neither in the list nor stored already. */
-export async function requireListed(
-  { options: { environments } }: Service,
-  { names, pathOf, stored }: Named,
-): Promise<void> {
-  const { list } = environments ?? {};
-  const unlisted = list === undefined ? [] : names.filter((name) => !list.includes(name));
-  if (list === undefined || unlisted.length === 0) return;
-  const kept = await stored();
-  const issues = unlisted
-    .filter((name) => !kept.includes(name))
-    .map((name) => ({ path: pathOf(name), message: problemOf(name, list) }));
-  if (issues.length > 0) throw invalid(issues);
+/** The environments of a flag, a rule or a change that are not in the list, with their paths. */
+export function unlistedIn({ options }: Service, entity: object): readonly Named[] {
+  const { list } = options.environments ?? {};
+  return list === undefined ? [] : namesIn(entity).filter(([name]) => !list.includes(name));
+}
+
+type Named = readonly [name: string, path: string];
+
+function namesIn(entity: object): Named[] {
+  const environments: unknown = "environments" in entity ? entity.environments : undefined;
+  if (Array.isArray(environments))
+    return environments.map((name, at) => [String(name), `environments.${at}`]);
+  if (!isPlainObject(environments)) return [];
+  // `null` removes an environment.
+  const named = Object.entries(environments).filter(([, settings]) => settings !== null);
+  return named.map(([name]) => [name, `environments.${name}`]);
 }
 
 /** Warns once for each name that is not in the list. The evaluation goes on: it never fails for its environment. */

@@ -217,6 +217,36 @@ export function describeDrafts(host: () => StoreHost): void {
       expect(await store.findPlan(planId)).toBe("{}");
     });
 
+    test("a change of one environment conflicts with the same setting of it, and with nothing of another", async () => {
+      const environments = { staging: { enabled: true }, production: { enabled: true } };
+      const { store, scope, flag, make, preview } = await setUp({ environments });
+      const changes = [flagChange(flag.id, { fields: { environments: { staging: { enabled: false } } } })];
+      const seenNow = async () => {
+        const { id: planId } = await store.storePlan("{}");
+        const { touched, digest } = await preview(changes);
+        return { planId, touched, digest, drifted: new Error("drifted") };
+      };
+      const seen = await seenNow();
+      await store.updateFlag(scope, flag.id, { environments: { production: { enabled: false } } });
+      // Not a conflict: only the count may differ now.
+      await expect(make(changes, seen)).rejects.toThrow();
+      const { digest } = await seenNow();
+      await make(changes, { ...seen, digest });
+      const back = [flagChange(flag.id, { fields: { environments: { staging: null } } })];
+      const { touched } = await preview(back);
+      await store.updateFlag(scope, flag.id, { environments: { staging: { rolloutPercentage: 5 } } });
+      const { details } = await refusalOf(make(back, { ...(await seenNow()), touched }));
+      expect(details?.["conflicts"]).toEqual([
+        {
+          flagKey: flag.key,
+          field: "environments.staging",
+          base: { enabled: false },
+          theirs: { enabled: false, rolloutPercentage: 5 },
+          yours: null,
+        },
+      ]);
+    });
+
     test("the digest changes with what decides, and not with names and notes", async () => {
       const { store, scope, flag, preview } = await setUp();
       const segment = await store.createSegment(scope, { key: "seg", conditions: email("a") });

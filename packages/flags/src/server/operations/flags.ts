@@ -11,10 +11,11 @@ import {
 import { type ListFeatureFlagsQuery, parseFlagListQuery } from "../../model/list-query.ts";
 import { admitToEntity, admitToList, admitToOrganization } from "../access/admission.ts";
 import { requireMultiTenant } from "../access/multi-tenant.ts";
-import { requireDeclaredNewFlag, requireDeclaredPatch } from "../declared-values.ts";
+import { requireDeclaredFlag, requireDeclaredPatch } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
+import { requireListed } from "../listed-environments.ts";
 import type {
   Change,
   Delete,
@@ -81,7 +82,8 @@ export const createFeatureFlag: Operation<
     const scope = await admitToOrganization(call, organizationId);
     const input = parseCreateInput(readBody(call));
     requireMultiTenant(service, input);
-    await requireDeclaredNewFlag(service, input);
+    requireListed(service, input);
+    requireDeclaredFlag(service, input);
     const { defaultVisibility = "public" } = service.options;
     const visibility = input.visibility ?? defaultVisibility;
     return versioned(request, await service.store.createFlag(scope, { ...input, visibility }));

@@ -2,16 +2,15 @@
 import type { FlagType } from "../../engine/definition.ts";
 import type { JsonValue } from "../../engine/json.ts";
 import { type EnvironmentsPatch, patchEnvironments } from "../../model/environments.ts";
-import {
-  type Entity,
-  type EntityColumns,
-  type EntityInput,
-  type EntityPatch,
-  type EntityRow,
-  type Field,
-  type Fields,
-  type FieldValues,
-  isChangeable,
+import type {
+  Entity,
+  EntityColumns,
+  EntityInput,
+  EntityPatch,
+  EntityRow,
+  Field,
+  Fields,
+  FieldValues,
 } from "../../model/fields.ts";
 import { storedAs } from "../../model/kinds.ts";
 import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";

@@ -78,10 +78,6 @@ export async function removeRule(tx: Adapter, tenant: string, rule: FlagRule): P
   await tx.delete<RuleRow>({ model: RULE_MODEL, where: match });
 }
 
-export async function removeRulesOf(tx: Adapter, tenant: string, flagId: string): Promise<void> {
-  await tx.deleteMany({ model: RULE_MODEL, where: where({ flagId, tenant }) });
-}
-
 export function toDefinition(rule: FlagRule): RuleDefinition {
   const { id, enabled, conditions, value, variant, percentage, environments, salt } = rule;
   return {

@@ -1,7 +1,8 @@
 /** The fields that a plan touches, and whether others have changed them since. */
-import { isPlainObject, type JsonValue } from "../../engine/json.ts";
+import { isJsonValue, type JsonValue } from "../../engine/json.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import { type Field, isChangeable } from "../../model/fields.ts";
+import { partsOf, valueAt } from "../../model/parts.ts";
 import type { PlanConflict } from "../../model/plan.ts";
 import type { DraftChange, DraftFlagChange } from "../../model/plan-input.ts";
 import { RULE_FIELDS } from "../../model/rule.ts";
@@ -42,36 +43,25 @@ function touchedByFlag(contents: Contents, { id, fields, rules, overrides }: Dra
 
 type Place = Omit<Touched, "field" | "base" | "yours">;
 
+/** A change of environments touches only the settings that it has. */
 function fieldsOf(contents: Contents, place: Place, patch: object): Touched[] {
-  return Object.entries(patch).flatMap(([field, yours]) => {
-    if (yours === undefined) return [];
-    if (field === "environments" && isPlainObject(yours)) return settingsOf(contents, place, yours);
-    return [{ ...place, field, base: valueIn(contents, place, field), yours }];
-  });
-}
-
-/** A change of environments concerns only those that it names, and of these only the settings that it has. */
-function settingsOf(contents: Contents, place: Place, environments: object): Touched[] {
-  return Object.entries(environments).flatMap(([environment, settings]) =>
-    fieldsOf(contents, { ...place, environment }, settings ?? { environments: null }),
+  return [...partsOf(patch)].flatMap(([field, yours]) =>
+    isJsonValue(yours) ? [{ ...place, field, base: valueIn(contents, place, field), yours }] : [],
   );
 }
 
 function valueIn(contents: Contents, place: Place, field: string): JsonValue {
-  return new Map<string, JsonValue>(Object.entries(entityAt(contents, place) ?? {})).get(field) ?? null;
+  const value = valueAt(entityAt(contents, place) ?? {}, field);
+  return isJsonValue(value) ? value : null;
 }
 
 function entityAt(
   { flags, rules, segments, overrides }: Contents,
-  { id, segmentKey, ruleId, userId, environment }: Place,
+  { id, segmentKey, ruleId, userId }: Place,
 ): object | undefined {
   if (segmentKey !== undefined) return segments.get(id);
   if (ruleId !== undefined) return rules.get(id)?.get(ruleId);
-  if (userId !== undefined) return overrides.get(id)?.get(userId);
-  const flag = flags.get(id);
-  if (environment === undefined) return flag;
-  const settings = new Map(Object.entries(flag?.environments ?? {})).get(environment);
-  return settings && { ...settings, environments: settings };
+  return userId === undefined ? flags.get(id) : overrides.get(id)?.get(userId);
 }
 
 /** Throws if a touched field has another value than before. */

@@ -50,6 +50,7 @@ export async function previewDraft(
 ): Promise<DraftPreview> {
   const context = {
     tx: adapter,
+    tables: undefined,
     tenant,
     contents: before.contents,
     at: now,

@@ -1,14 +1,10 @@
 /** Creates, updates and deletes flags. */
 import type { FeatureFlag, FeatureFlagPatch, FlagDraft } from "../../model/flag.ts";
-import type { FlagRow } from "../../model/tables.ts";
 import type { WithWarnings } from "../../model/warning.ts";
 import { requireUsable } from "../rows/definition.ts";
-import { isSame, notFound, requireVersion } from "../rows/entity.ts";
-import { FLAG_MODEL, insertFlag, newFlag, patchFlag, removeFlag } from "../rows/flags.ts";
+import { isSame, requireVersion } from "../rows/entity.ts";
+import { insertFlag, newFlag, patchFlag } from "../rows/flags.ts";
 import { requireFreeKey, requireMeaningful } from "../rows/global-keys.ts";
-import { removeOverridesOf } from "../rows/overrides.ts";
-import { findRow } from "../rows/queries.ts";
-import { removeRulesOf } from "../rows/rules.ts";
 import { requireOwnFit } from "../rows/values.ts";
 import { withWarnings } from "../rows/warnings.ts";
 import { describeDeletion } from "./deleted-flag.ts";
@@ -50,20 +46,13 @@ export async function deleteFlag(
   id: string,
   version: number | undefined,
 ): Promise<Change<void>> {
-  const { tx, tenant } = context;
-  const row = await findRow<FlagRow>(tx, FLAG_MODEL, { flagId: id, tenant });
-  if (row === undefined) throw notFound("flag");
-  requireVersion("flag", row, version);
-  const before = await describeDeletion(context, row);
-  const rows = async () => {
-    await removeRulesOf(tx, tenant, id);
-    await removeOverridesOf(tx, tenant, id);
-    await removeFlag(tx, tenant, id);
-  };
+  const { key, before, rows } = await describeDeletion(context, id, version);
   return {
-    ...subject({ id, key: row.key }),
+    ...subject({ id, key }),
     action: "flag.deleted",
-    before,
+    get before() {
+      return before();
+    },
     after: null,
     rows,
     result: undefined,

@@ -2,6 +2,7 @@
 import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
 import { conflict, notFound } from "../rows/entity.ts";
 import {
+  countOverrides,
   findOverride,
   insertOverride,
   isExpired,
@@ -20,12 +21,13 @@ export async function createOverride(
   input: FlagOverrideInput,
   maxOverrides: number,
 ): Promise<Change<FlagOverride>> {
-  const { tx, tenant, at, now, newId, sweep, drafted } = context;
+  const { tx, tables, tenant, at, now, newId, sweep, drafted } = context;
   const flag = await storedFlag(context, input.flagId);
   const override = newOverride(input, newId(), { at, now });
   requireFit(flag, override.value, { field: "value" });
   requireVariant(flag, override.variant);
-  const existing = await findOverride(tx, tenant, override);
+  const { all, own } = await countOverrides(tx, tables, tenant, override);
+  const existing = own > 0 ? await findOverride(tx, tenant, override) : undefined;
   const isThere = existing !== undefined && !drafted?.gone.has(existing.id);
   if (isThere && !isExpired(existing, now)) {
     throw conflict("The user already has an override of this flag. Delete it first.", {
@@ -35,7 +37,7 @@ export async function createOverride(
   }
   // An expired override counts as absent; its deletion gets its own audit entry.
   if (isThere) await sweep(existing, existing);
-  await requireRoom(tx, tenant, maxOverrides, 1 + (drafted?.addedOverrides ?? 0));
+  requireRoom(isThere ? all - 1 : all, 1 + (drafted?.addedOverrides ?? 0), maxOverrides);
   const subject = { flagId: flag.id, flagKey: flag.key, entityId: override.id };
   const rows = () => insertOverride(tx, tenant, override);
   return { ...subject, action: "override.created", before: null, after: override, rows, result: override };
