@@ -1,7 +1,7 @@
 /** One flag: its switch, and its parts in tabs. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { ArrowLeft, Copy, Split } from "lucide-react";
+import { Copy, Split } from "lucide-react";
 import { Tabs } from "radix-ui";
 import { type ReactNode, useEffect, useRef } from "react";
 import { FlagActivity } from "../activity/flag-activity.tsx";
@@ -69,9 +69,9 @@ function FlagView({ flag }: { flag: Flag }): ReactNode {
     ["settings", texts.flag.tabs.settings, <SettingsTab key={flag.id} flag={flag} />],
   ];
   return (
-    <>
+    <div className="page stack gap-16">
       <Link to="/" className="back">
-        <ArrowLeft aria-hidden size={15} /> {texts.flags.title}
+        {texts.flags.title}
       </Link>
       <header className="screen-header flag-header">
         <div className="flag-title">
@@ -115,7 +115,7 @@ function FlagView({ flag }: { flag: Flag }): ReactNode {
           </Tabs.Content>
         ))}
       </Tabs.Root>
-    </>
+    </div>
   );
 }
 
