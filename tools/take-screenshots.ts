@@ -7,12 +7,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { launchChromium } from "@halyard/services";
-import type { Page } from "playwright-core";
 import { startApp } from "../examples/console/app.ts";
 import { openDatabase } from "../examples/console/database.ts";
 import { PASSWORD } from "../examples/console/seed.ts";
 import { inspectorFile, takeInspectorPictures } from "./inspector-pictures.ts";
 import { root } from "./repository.ts";
+
+type Page = Awaited<ReturnType<Awaited<ReturnType<typeof launchChromium>>["newPage"]>>;
 
 interface Look {
   readonly name: string;
@@ -107,7 +108,10 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
     await page.goto(app.consoleUrl + path.replace("FIRST", first));
     await page.locator("h1").first().waitFor();
     if (press !== undefined)
-      await page.getByRole(name === "switch" ? "switch" : "button", { name: press }).first().click();
+      await page
+        .getByRole(name === "switch" ? "switch" : "button", { name: press })
+        .first()
+        .click();
     if (search !== undefined) {
       await page.keyboard.press("Control+k");
       await page.getByRole("dialog").getByRole("combobox").fill(search);

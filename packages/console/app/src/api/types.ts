@@ -11,7 +11,6 @@ import type {
 export type {
   ConditionOperator,
   EnvironmentSettings,
-  EvaluationReason,
   ExplanationStep,
   FeatureFlagPatch,
   FeatureFlagPlan,
