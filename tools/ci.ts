@@ -28,7 +28,6 @@ const install = command("install", 20, "npm", "ci");
 const alone: readonly Part[] = [
   command("services", 20, "node", "services/cli.ts", "up"),
   tool("check", 10),
-  command("build", 5, "npm", "run", "build"),
   {
     name: "test",
     command: bin("vitest"),
@@ -36,7 +35,6 @@ const alone: readonly Part[] = [
     count: countVitest,
     timeoutMs: 40 * MINUTE_MS,
   },
-  tool("check-size", 5),
 ];
 
 const examples: readonly Part[] = listWorkspaces()
@@ -59,6 +57,9 @@ const SMOKED = [
   "events-http",
   "latency",
 ];
+
+/** After the rehearsal, which builds the packages. */
+const size = tool("check-size", 5);
 
 /** Alone and last: ten thousand connections at a time fail on a machine that is busy with other parts. */
 const bench: readonly Part[] = existsSync(join(root, "bench", "run.ts"))
@@ -84,7 +85,7 @@ const results: Result[] = [await runPart(install)];
 if (sum(results).failed === 0) {
   for (const part of alone) results.push(await runPart(part));
   results.push(...(await runPartsTogether([tool("rehearse", 20), ...examples], PARTS_TOGETHER)));
-  for (const part of bench) results.push(await runPart(part));
+  for (const part of [size, ...bench]) results.push(await runPart(part));
 }
 console.log(`\n${summarize(results)}`);
 process.exitCode = sum(results).failed === 0 ? 0 : 1;

@@ -29,6 +29,14 @@ test("reports exports and members without JSDoc, with their lines", () => {
     "export type Hook = (",
     "  ctx: string,",
     ") => unknown;",
+    "/** Documented, with parameters instead of members. */",
+    "export type Method<T> = <",
+    "  const U extends object,",
+    ">(",
+    "  call: { readonly body: T } & Call<",
+    "    U",
+    "  >,",
+    ") => void;",
   ].join("\n");
   expect(undocumented({ "src/index.ts": source })).toEqual([
     "src/index.ts:11: `Options.run` has no JSDoc.",

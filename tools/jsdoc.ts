@@ -140,8 +140,9 @@ function readDeclarations(file: string, text: string): Map<string, Declaration> 
     // Overloads and a type of the same name follow the first declaration, which has the text.
     if (name === "" || declarations.has(name)) continue;
     const end = findEnd(lines, index);
-    // An alias has members only as an object type.
-    const isType = kind === "interface" || (kind === "type" && !/^\s+[A-Z]/.test(lines[index + 1] ?? ""));
+    // An alias has members only as an object type. A function type has parameters.
+    const isObject = !/^\s+[A-Z]/.test(lines[index + 1] ?? "") && !/= [<(]$/.test(lines[index] ?? "");
+    const isType = kind === "interface" || (kind === "type" && isObject);
     const body = isType || kind === "class" ? readMembers(lines, index, end, isType) : [];
     declarations.set(name, {
       file,

@@ -6,6 +6,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { isFullSize } from "@halyard/services";
 import { isPage } from "./docs-blocks.ts";
 import { isFollowed, readPage } from "./follow/page.ts";
 import { pinVersion } from "./follow/versions.ts";
@@ -251,6 +252,18 @@ function planMounting(title: string, ...names: readonly FrameworkName[]): Step {
   };
 }
 
+/** Each bundler and each database once. The long suite drives every combination. */
+const NEXT_APPS: readonly (readonly [Bundler, NextDatabase])[] = [
+  ["Turbopack", "PostgreSQL"],
+  ["webpack", "SQLite"],
+  ...(isFullSize
+    ? ([
+        ["Turbopack", "SQLite"],
+        ["webpack", "PostgreSQL"],
+      ] as const)
+    : []),
+];
+
 function planNextApp(bundler: Bundler, database: NextDatabase): Step {
   return {
     name: `flags: whole app in Next.js, ${bundler}, ${database}`,
@@ -281,10 +294,7 @@ try {
       })),
       ...packages.flatMap(planTarball),
       planMounting("Next.js, with publishes of wire", "next"),
-      planNextApp("Turbopack", "SQLite"),
-      planNextApp("Turbopack", "PostgreSQL"),
-      planNextApp("webpack", "SQLite"),
-      planNextApp("webpack", "PostgreSQL"),
+      ...NEXT_APPS.map(([bundler, database]) => planNextApp(bundler, database)),
       planMounting("Hono, Express and Fastify", "hono", "express", "fastify"),
       planMounting("SvelteKit", "svelte"),
       planMounting("React Router", "react-router"),

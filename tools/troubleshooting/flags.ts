@@ -230,6 +230,11 @@ const LOGS: readonly LogEntry[] = [
     todo: "Block these callers at a proxy.",
   },
   {
+    text: "Server code evaluates flags in the environment …: … Rules for named environments are skipped.…",
+    why: "Server code or its API key names an environment that the option `environments.list` does not have, so the flag's own settings apply.",
+    todo: "Correct the name, or add it to `environments.list`. See [Environments](flags-environments.md#a-list-of-environments).",
+  },
+  {
     text: "Declared and stored flags differ.",
     why: "A flag in `defineFlags` is missing in the database, or is stored with another type, value or variant.",
     todo: "Change the declaration or the stored flag. The line lists each difference.",

@@ -51,14 +51,24 @@ describe("guide/console: Permissions", () => {
     const host = await memoryHost({
       flags: {
         trusted: { selfDeclared: ["user.name"], user: ["name"] },
-        environments: { default: "production", claimable: ["staging"] },
+        environments: {
+          default: "production",
+          claimable: ["staging"],
+          list: ["production", "staging"],
+          protected: ["production"],
+        },
       },
     });
     const console_ = mountConsole(host);
     const [admin, user] = [await host.person("admin", "admin"), await host.person("user")];
     expect((await console_.own("session", {}, admin)).json).toMatchObject({
       trustedPaths: ["user.name"],
-      environments: { default: "production", claimable: ["staging"] },
+      environments: {
+        default: "production",
+        claimable: ["staging"],
+        list: ["production", "staging"],
+        protected: ["production"],
+      },
     });
     for (const as of [user, undefined]) {
       const { json } = await console_.own("session", {}, as);

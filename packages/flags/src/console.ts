@@ -36,4 +36,6 @@ export type {
   VerifyAuditRequest,
   VerifyAuditResponse,
 } from "./model/console.ts";
+export { patchEnvironments } from "./model/environments.ts";
+export { changedParts, partsOf, valueAt } from "./model/parts.ts";
 export { type ConsoleAuth, type ConsolePort, openConsolePort } from "./server/console/port.ts";

@@ -31,6 +31,7 @@ export {
   type VariantKey,
   type VariantOf,
 } from "./model/declared.ts";
+export type { EnvironmentSettingsPatch, EnvironmentsPatch } from "./model/environments.ts";
 export {
   FEATURE_FLAG_ERROR_CODES,
   type FeatureFlagErrorCode,
@@ -136,8 +137,20 @@ export { type AuthWithUsers, makeFeatureFlagAdmin, type UserStore } from "./serv
 export type { LimitRule, RateLimitQuota } from "./server/limits/limits.ts";
 export type { FeatureFlagsRateLimit } from "./server/limits/options.ts";
 export type { RateLimitGrant, RateLimitStore, RateLimitWindow } from "./server/limits/store.ts";
+export type {
+  ChangeQuery,
+  EntityQuery,
+  ExpectedVersion,
+  NoQuery,
+} from "./server/operations/definition.ts";
 export type { FeatureFlagsEndpoints } from "./server/operations/endpoints.ts";
+export type {
+  BatchMethod,
+  BootstrapMethod,
+  EvaluateMethod,
+} from "./server/operations/evaluation-calls.ts";
 export type { FeatureFlagsHealth } from "./server/operations/health.ts";
+export type { CallOptions, CallResult } from "./server/operations/method-type.ts";
 export type { FeatureFlagsReadiness } from "./server/operations/readiness.ts";
 export type { FeatureFlagsOptions, PermissionContext } from "./server/options.ts";
 export {

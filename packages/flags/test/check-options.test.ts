@@ -35,6 +35,10 @@ test.each<[object, string]>([
     'there is no option "events.retentionDay". Did you mean "events.retentionDays"?',
   ],
   [
+    { environments: { protect: [] } },
+    'there is no option "environments.protect". Did you mean "environments.protected"?',
+  ],
+  [
     { environments: { defualt: "beta" } },
     'there is no option "environments.defualt". Did you mean "environments.default"?',
   ],
@@ -87,6 +91,30 @@ test.each<[object, string]>([
     { environments: { claimable: [1] } },
     "environments.claimable[0] is 1. Set it to a text that is not empty.",
   ],
+  [
+    { environments: { list: [] } },
+    "environments.list is []. Set it to a list with at least one name, or leave it out.",
+  ],
+  [
+    { environments: { list: ["x".repeat(256)] } },
+    "environments.list[0] has more than 255 characters. Use a shorter name.",
+  ],
+  [
+    { environments: { protected: ["production"] } },
+    "environments.protected needs environments.list. Set environments.list to the names of all environments.",
+  ],
+  [
+    { environments: { list: ["production", "staging"], protected: ["production", "prodution"] } },
+    'environments.protected[1] is "prodution", which environments.list does not have. Did you mean "production"? Add it to environments.list, or change environments.protected[1].',
+  ],
+  [
+    { environments: { list: ["staging"], default: "live" } },
+    'environments.default is "live", which environments.list does not have. Add it to environments.list, or change environments.default.',
+  ],
+  [
+    { environments: { list: ["staging"], claimable: ["staging", "qa"] } },
+    'environments.claimable[1] is "qa", which environments.list does not have. Add it to environments.list, or change environments.claimable[1].',
+  ],
   [{ events: { sinks: {} } }, "events.sinks is {}. Set it to a list."],
   [{ events: { retentionDays: 0 } }, "events.retentionDays is 0. Set it to a number above 0."],
   [{ rateLimit: true }, "rateLimit is true. Set it to an object, or false."],
@@ -130,7 +158,12 @@ test("every known option is accepted, and undefined counts as absent", async () 
     multiTenant: true,
     identity: "verified",
     trusted: { user: ["role"], compute: () => ({}) },
-    environments: { default: "production", claimable: ["beta"] },
+    environments: {
+      default: "production",
+      claimable: ["beta"],
+      list: ["production", "beta"],
+      protected: ["production"],
+    },
     defaultVisibility: "server",
     context: { collect: true },
     permission: () => true,

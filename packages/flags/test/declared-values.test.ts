@@ -65,10 +65,10 @@ describe.each([
     );
     const variants = [{ key: "v", weight: 100, value: { uploads: 1 } }];
     await refused(api.updateFeatureFlag({ body: { id, variants } }), "variants[0].value.seats is missing");
-    const environments = { beta: { defaultValue: null } };
+    const environments = { beta: { defaultValue: [1] } };
     await refused(
       api.updateFeatureFlag({ body: { id, environments } }),
-      "environments.beta.defaultValue is null, not an object",
+      "environments.beta.defaultValue is a list, not an object",
     );
     const rule = {
       flagId: id,

@@ -102,6 +102,10 @@ export async function plant({ auth }: Host, { ids, organizations }: People): Pro
     const { id, type } = await auth.api.createFeatureFlag({ body: { name: "N", enabled: true, ...body } });
     if (body.key === "ruled") {
       await auth.api.createFeatureFlagRule({ body: { flagId: id, priority: 1, conditions, value: "r" } });
+      const everyone = { conditions: [] };
+      await auth.api.createFeatureFlagRule({
+        body: { flagId: id, priority: 0, conditions: everyone, value: "in beta", environments: ["beta"] },
+      });
     }
     if (type === "boolean" && ids[0] !== undefined) {
       await auth.api.createFeatureFlagOverride({ body: { flagId: id, userId: ids[0], value: false } });

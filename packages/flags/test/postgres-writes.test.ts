@@ -2,7 +2,7 @@
 import { runWithTransaction } from "@better-auth/core/context";
 import { createPostgresDatabase } from "@halyard/services";
 import { Client, type Pool } from "pg";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, type MockContext, onTestFinished, test, vi } from "vitest";
 import { PostgresTransactions } from "../src/store/postgres/transactions.ts";
 import { createFlagStore } from "../src/store/store.ts";
 import { storageError } from "../src/store/unavailable.ts";
@@ -206,3 +206,77 @@ test("a read-only database leaves evaluations alone; writes are 503, and health 
   expect((await host.call("GET", "/feature-flags/ready")).json).toEqual({ ready: true });
   expect(await describeIt(id, "again")).toMatchObject({ description: "again" });
 }, 30_000);
+
+describe("a change holds its tenant's row for at most five round trips", () => {
+  const rule = { priority: 1, conditions: { conditions: [] }, value: false };
+  const changes: [string, () => Promise<unknown>][] = [];
+  const change = (name: string, work: () => Promise<unknown>) => changes.push([name, work]);
+  let flagId = "";
+  const override = (userId: string) =>
+    host.auth.api.createFeatureFlagOverride({ body: { flagId, userId, value: false } });
+  change("creating a flag", () => host.auth.api.createFeatureFlag({ body: { ...body, key: "other" } }));
+  change("updating a flag", () => describeIt(flagId, "new"));
+  change("creating a rule", () => host.auth.api.createFeatureFlagRule({ body: { ...rule, flagId } }));
+  change("creating an override", () => override("ann"));
+  change("deleting a flag with its rules and overrides", async () => {
+    await host.auth.api.createFeatureFlagRule({ body: { ...rule, flagId } });
+    await override("ben");
+    await host.auth.api.deleteFeatureFlag({ body: { id: flagId } });
+    for (const model of ["featureFlag", "featureFlagRule", "featureFlagOverride"])
+      expect(await host.adapter.count({ model })).toBe(0);
+  });
+
+  test.each(changes)("%s", async (_, work) => {
+    flagId = (await create()).id;
+    const query = vi.spyOn(Client.prototype, "query");
+    onTestFinished(() => query.mockRestore());
+    await work();
+    expect(roundTrips(query.mock)).toBeLessThanOrEqual(5);
+  });
+
+  /** Of the last transaction of a write: the statements after the one that takes the lock, the commit included. */
+  function roundTrips({ calls, contexts }: Pick<MockContext<Client["query"]>, "calls" | "contexts">): number {
+    const asked = calls.map((args, index) => {
+      const [query]: readonly unknown[] = args;
+      return { text: (query as { text?: string }).text ?? String(query), client: contexts[index] };
+    });
+    const begin = asked.findLastIndex(({ text }) => text.startsWith("begin; set local"));
+    const texts = asked
+      .slice(begin)
+      .filter(({ client }) => client === asked[begin]?.client)
+      .map(({ text }) => text);
+    const lock = texts.findIndex((text) => text.startsWith('update "featureFlagRevision"'));
+    expect(lock).toBeGreaterThan(0);
+    return texts.indexOf("commit") - lock;
+  }
+});
+
+test("tables and columns with names of the host are counted and deleted, and the log has the flag", async () => {
+  const db = await createPostgresDatabase();
+  const { database, close } = existingPostgres(db.url).connect();
+  const schema = {
+    featureFlag: { modelName: "feature_flag", fields: { key: "flag_key", flagId: "flag_uuid" } },
+    featureFlagRule: { modelName: "feature_flag_rule", fields: { flagId: "of_flag" } },
+    featureFlagOverride: {
+      modelName: "feature_flag_override",
+      fields: { tenant: "owner", userHash: "hash" },
+    },
+  };
+  const { auth, close: closeHost } = await startHost({ database, flags: { schema } });
+  onTestFinished(async () => {
+    await closeHost();
+    await close();
+    await db.drop();
+  });
+  const { id: flagId } = await auth.api.createFeatureFlag({ body });
+  const rule = { flagId, priority: 1, conditions: { conditions: [] }, value: false };
+  await auth.api.createFeatureFlagRule({ body: rule });
+  const override = { flagId, userId: "ann", value: false };
+  await auth.api.createFeatureFlagOverride({ body: override });
+  await expect(auth.api.createFeatureFlagOverride({ body: override })).rejects.toMatchObject({
+    statusCode: 409,
+  });
+  await auth.api.deleteFeatureFlag({ body: { id: flagId } });
+  const { entries } = await auth.api.listFeatureFlagAuditEntries();
+  expect(entries[0]?.before).toMatchObject({ id: flagId, key: "k", rules: [rule], overrides: [override] });
+});

@@ -36,6 +36,12 @@ export const auth = betterAuth({
 
 export const port: unknown = openConsolePort(auth);
 
+/** A library may export single methods: their declarations name every type that they contain. */
+export const { createFeatureFlag, updateFeatureFlag, deleteFeatureFlag, listFeatureFlags } = auth.api;
+export const { evaluateFeatureFlag, evaluateFeatureFlags, bootstrapFeatureFlags } = auth.api;
+export const { createFeatureFlagRule, createFeatureFlagEvent, planFeatureFlags } = auth.api;
+export const { getFeatureFlagsHealth } = auth.api;
+
 const faster = withFeatureFlags(auth);
 assertEqual<typeof faster, typeof auth>();
 toNodeHandler(faster) satisfies (...parts: never[]) => Promise<void>;

@@ -71,6 +71,11 @@ function buildSegment(key: string, graphs: Graphs, yes: Node, no: Node): Node {
   return segmentNode(segment, yes, no);
 }
 
+/** The node that tests whether a rule counts in the environment of the evaluation. */
+export function buildEnvironments(environments: readonly string[], yes: Node, no: Node): Node {
+  return buildSimple({ attribute: "environment", operator: "in", value: environments }, yes, no);
+}
+
 /** A negated operator is the positive one with the branches swapped, so that a missing attribute makes it hold. */
 function buildSimple({ attribute, operator, value }: SimpleCondition, yes: Node, no: Node): Node {
   const { compile, isNegated } = OPERATORS[operator];

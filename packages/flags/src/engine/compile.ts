@@ -8,7 +8,7 @@ import {
   variantSuffix,
   variantThresholds,
 } from "./bucket.ts";
-import { buildGroup, segmentGraphs } from "./build.ts";
+import { buildEnvironments, buildGroup, segmentGraphs } from "./build.ts";
 import type { Steps } from "./cost.ts";
 import type {
   Evaluation,
@@ -96,7 +96,7 @@ class Flag implements CompiledFlag {
         trustedRoots.add(root);
         node = readableNode(root, node, next);
       }
-      return node;
+      return rule.environments === undefined ? node : buildEnvironments(rule.environments, node, next);
     };
     this.#entry = rules.reduceRight(ruleNode, names.length === 0 ? this.#plan.rest : REST);
     this.trustedRoots = trustedRoots;

@@ -71,6 +71,8 @@ export interface RuleDefinition {
   readonly variant?: string;
   /** The percentage of matching users to whom the rule applies, 0–100. */
   readonly percentage?: number;
+  /** The environments in which the rule counts. Absent: all, and evaluations without an environment. */
+  readonly environments?: readonly string[];
   /** Part of the hash input for `percentage`. Stored when the rule is created. */
   readonly salt: string;
 }

@@ -22,6 +22,7 @@ import type { Explanation, ExplanationStep, OriginOf } from "./explain.ts";
 import type { JsonObject } from "./json.ts";
 import { murmur3 } from "./murmur.ts";
 import {
+  countsIn,
   defaultResult,
   disabledResult,
   inEnvironment,
@@ -84,9 +85,16 @@ class TracingEvaluator {
   }
 
   #matches(rule: RuleDefinition): boolean {
-    const { id, percentage } = rule;
+    const { id, percentage, environments = [] } = rule;
     if (!rule.enabled) {
       this.#record("rule", "skipped", { rule: id, why: "the rule is disabled" });
+      return false;
+    }
+    const { environment } = this.#context;
+    if (!countsIn(rule, environment)) {
+      const here = environment === undefined ? "no environment was named" : `this is ${environment}`;
+      const why = `the rule counts only in ${environments.join(", ")}, and ${here}`;
+      this.#record("rule", "skipped", { rule: id, why, environments });
       return false;
     }
     const { unreadable = [] } = this.#context;

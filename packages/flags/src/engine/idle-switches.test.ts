@@ -36,6 +36,16 @@ describe("the switch of a flag changes nothing", () => {
       "x",
     ],
     ["a rule that gives the same value", { defaultValue: true, rules: [rule()] }, true],
+    [
+      "rules for environments that give the same value there",
+      { rules: [rule({ value: false, environments: ["prod", "stage"] })] },
+      false,
+    ],
+    [
+      "a rule that an environment with its own switch has alone",
+      { rules: [rule({ environments: ["prod"] })], environments: { prod: { enabled: true } } },
+      false,
+    ],
     ["a disabled rule", { rules: [rule({ enabled: false })] }, false],
     ["a rule for 0 %", { rules: [rule({ percentage: 0 })] }, false],
     [

@@ -4,6 +4,7 @@ import type { Evaluation, FlagDefinition, RuleDefinition } from "./definition.ts
 import { jsonEquals } from "./equality.ts";
 import type { JsonValue } from "./json.ts";
 import {
+  countsIn,
   defaultResult,
   disabledResult,
   inEnvironment,
@@ -27,32 +28,33 @@ export interface IdleSwitch {
  */
 export function idleSwitches(flag: FlagDefinition): IdleSwitch[] {
   const { value } = disabledResult(flag);
-  const environments = Object.entries(flag.environments ?? {}).map(([name, { enabled }]) => {
+  const settings = new Map(Object.entries(flag.environments ?? {}));
+  const names = new Set([...settings.keys(), ...flag.rules.flatMap((rule) => rule.environments ?? [])]);
+  const environments = [...names].map((name) => {
     const settled = inEnvironment(flag, name);
-    const hasOwnSwitch = enabled !== undefined;
-    return { name, hasOwnSwitch, isIdle: isIdle(settled), value: disabledResult(settled).value };
+    const hasOwnSwitch = settings.get(name)?.enabled !== undefined;
+    return { name, hasOwnSwitch, isIdle: isIdle(settled, name), value: disabledResult(settled).value };
   });
-  const isWholeIdle =
-    isIdle(flag) && environments.every((settings) => settings.hasOwnSwitch || settings.isIdle);
-  const kept = environments.filter((settings) => settings.isIdle && !jsonEquals(value, settings.value));
+  const isWholeIdle = isIdle(flag) && environments.every((one) => one.hasOwnSwitch || one.isIdle);
+  const kept = environments.filter((one) => one.isIdle && !jsonEquals(value, one.value));
   return [
     ...(isWholeIdle ? [{ value }] : []),
-    ...kept.map((settings) => ({ environment: settings.name, value: settings.value })),
+    ...kept.map((one) => ({ environment: one.name, value: one.value })),
   ];
 }
 
-function isIdle(flag: FlagDefinition): boolean {
+function isIdle(flag: FlagDefinition, environment?: string): boolean {
   const off = disabledResult(flag);
-  for (const { value, variant } of outcomesOf(flag)) {
+  for (const { value, variant } of outcomesOf(flag, environment)) {
     if (variant !== undefined || !jsonEquals(off.value, value)) return false;
   }
   return true;
 }
 
-/** The results that an enabled flag can have for users without an override. */
-function* outcomesOf(flag: FlagDefinition): Generator<Evaluation> {
+/** The results that an enabled flag can have in the environment for users without an override. */
+function* outcomesOf(flag: FlagDefinition, environment: string | undefined): Generator<Evaluation> {
   for (const rule of flag.rules) {
-    if (!rule.enabled || isNone(rule.percentage)) continue;
+    if (!rule.enabled || isNone(rule.percentage) || !countsIn(rule, environment)) continue;
     yield ruleResult(flag, rule);
     if (matchesAll(rule)) return;
   }

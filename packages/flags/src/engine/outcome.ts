@@ -32,6 +32,11 @@ export function inEnvironment(flag: FlagDefinition, environment: unknown): FlagD
   };
 }
 
+/** Whether the rule counts in the environment; undefined for an evaluation without one. */
+export function countsIn({ environments }: RuleDefinition, environment: string | undefined): boolean {
+  return environments === undefined || (environment !== undefined && environments.includes(environment));
+}
+
 export function disabledResult(flag: FlagDefinition): Evaluation {
   return flag.offValue === undefined ? defaultResult(flag, "disabled") : resultOf(flag.offValue, "disabled");
 }

@@ -2,18 +2,14 @@
 import type { EvaluationContext, TrustedRoot } from "./definition.ts";
 import { isPlainObject } from "./json.ts";
 
+/** The fields of the context that hold one value, each a whole path. */
+const FIELDS = ["userId", "email", "role", "organizationId", "anonymousId", "environment"] as const;
+
+/** A field of the context that is a whole path. */
+export type ContextField = (typeof FIELDS)[number];
+
 /** The first part of a path: a field of the context. */
-export type Root =
-  | "userId"
-  | "email"
-  | "role"
-  | "organizationId"
-  | "anonymousId"
-  | "environment"
-  | "device"
-  | "geo"
-  | "attributes"
-  | TrustedRoot;
+export type Root = ContextField | "device" | "geo" | "attributes" | TrustedRoot;
 
 export const TRUSTED_ROOTS: readonly TrustedRoot[] = ["user", "session", "organization", "trusted"];
 
@@ -25,14 +21,7 @@ export interface Path {
   readonly steps: readonly string[];
 }
 
-const FIELDS: ReadonlySet<string> = new Set<Root>([
-  "userId",
-  "email",
-  "role",
-  "organizationId",
-  "anonymousId",
-  "environment",
-]);
+const WHOLE_PATHS: ReadonlySet<string> = new Set(FIELDS);
 const OBJECTS: ReadonlySet<string> = new Set<Root>(["device", "geo", "attributes", ...TRUSTED_ROOTS]);
 const TRUSTED: ReadonlySet<string> = new Set(TRUSTED_ROOTS);
 
@@ -42,7 +31,7 @@ export function isTrustedRoot(root: string): root is TrustedRoot {
 
 /** A path that does not start with a root reads `attributes.<path>`. So does a bare `device`, `geo` or `attributes`. */
 export function parsePath(path: string): Path {
-  if (FIELDS.has(path)) return { root: path as Root, steps: [] };
+  if (WHOLE_PATHS.has(path)) return { root: path as Root, steps: [] };
   const steps = path.split(".");
   const [first = ""] = steps;
   if (steps.length > 1 && OBJECTS.has(first)) return { root: first as Root, steps: steps.slice(1) };

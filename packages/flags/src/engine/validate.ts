@@ -91,6 +91,7 @@ export function validate(flag: FlagDefinition, segments: Segments): Validated {
       `${name} refers to a variant that the flag does not have: "${rule.variant}"`,
     );
     fits(rule.value, `the value of ${name}`);
+    demand(isNames(rule.environments), `environments of ${name} must be a list of names that is not empty`);
     const checked = checkConditions(rule.conditions);
     if ("problem" in checked) {
       throw new Error(`The flag "${flag.key}" is not valid: ${name}: ${checked.path} ${checked.problem}.`);
@@ -115,6 +116,11 @@ function isShare(value: unknown): value is number {
 
 function isRollout(value: unknown): boolean {
   return value === undefined || (isShare(value) && Number.isInteger(value));
+}
+
+function isNames(value: unknown): boolean {
+  if (value === undefined) return true;
+  return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string");
 }
 
 function isBucketBy(value: unknown): boolean {

@@ -46,7 +46,16 @@ export type ConsoleState = {
   /** What the user may do with global flags; without `multiTenant`, with all flags. */
   readonly actions: readonly FlagAction[];
   /** The option `environments`. */
-  readonly environments: { readonly default?: string; readonly claimable?: readonly string[] };
+  readonly environments: {
+    /** The environment of requests that name none. */
+    readonly default?: string;
+    /** Those that users may request. Absent: any. */
+    readonly claimable?: readonly string[];
+    /** All environments. Absent: a flag may name any. */
+    readonly list?: readonly string[];
+    /** Those that the console marks. */
+    readonly protected?: readonly string[];
+  };
   /** Paths of trusted attributes that rules may read, such as `user.plan`. */
   readonly trustedPaths: readonly string[];
   /** Whether the application has the API key plugin, so that keys can be managed. */

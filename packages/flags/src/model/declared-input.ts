@@ -40,7 +40,7 @@ export type DeclaredFields<
   Declaration extends FlagDeclaration | undefined,
   Cleared extends null = never,
 > = [Declaration] extends [infer Known extends FlagDeclaration]
-  ? Limited<OfType<Input, Known["type"]>, Limits<Known>, Cleared>
+  ? Limited<OfType<Input, Known["type"]>, Limits<Known, Cleared>, Cleared>
   : Input;
 
 /** The same of an input whose field `Field`, where it has it, names the flag. */
@@ -56,14 +56,19 @@ export type NamedFields<
 type OfType<Input, Type> = Input extends { type: string } ? Extract<Input, { type: Type }> : Input;
 
 type Limited<Input, Allowed, Cleared> = {
-  [Field in keyof Input]: Field extends keyof Allowed
+  [Field in keyof Input]: Field extends LimitedIn<Input, Allowed>
     ? Allowed[Field] | Extract<Input[Field], undefined> | (null extends Input[Field] ? Cleared : never)
     : Input[Field];
 };
 
+/** The `environments` of a rule are names, and have no values. */
+type LimitedIn<Input, Allowed> = keyof Allowed &
+  ("conditions" extends keyof Input ? Exclude<keyof Input, "environments"> : keyof Input);
+
 /** What a declaration allows in the fields of a flag, a rule and an override. */
 type Limits<
   Declaration extends FlagDeclaration,
+  Cleared extends null,
   Value = ValueOf<Declaration>,
   VariantKey = VariantOf<Declaration>,
 > = {
@@ -74,8 +79,11 @@ type Limits<
   variant: VariantKey;
   variants: readonly Replaced<Variant, { key: VariantKey; value: Value }>[];
   environments: {
-    readonly [name: string]: Replaced<EnvironmentSettings, { defaultValue: Value; offValue: Value }>;
+    readonly [name: string]:
+      | OrCleared<Replaced<EnvironmentSettings, { defaultValue: Value; offValue: Value }>, Cleared>
+      | Cleared;
   };
 };
 
+type OrCleared<Entry, Cleared> = { [Field in keyof Entry]: Entry[Field] | Cleared };
 type Replaced<Entry, By> = { [Field in keyof Entry]: Field extends keyof By ? By[Field] : Entry[Field] };

@@ -7,6 +7,7 @@ import type {
   Variant,
 } from "../engine/definition.ts";
 import type { JsonObject, JsonValue } from "../engine/json.ts";
+import type { EnvironmentsPatch } from "./environments.ts";
 
 /** `public`: browsers may evaluate the flag. `server`: only server code and API keys may. */
 export type FlagVisibility = "public" | "server";
@@ -18,6 +19,8 @@ export type FieldValues = {
   reference: string;
   key: string;
   name: string;
+  /** At least one, and each once. */
+  names: readonly string[];
   text: string;
   line: string;
   boolean: boolean;
@@ -83,6 +86,7 @@ export type Entity<F extends Fields> = Flat<
 >;
 
 type InputValue<F extends Field> = F["kind"] extends "expiry" ? string : FieldValues[F["kind"]];
+type ChangeValue<F extends Field> = F["kind"] extends "environments" ? EnvironmentsPatch : InputValue<F>;
 type IsInput<F extends Field> = F extends { kind: ServerKind } | { set: "server" } ? false : true;
 type IsRequired<F extends Field> = F extends { optional: true } | { default: unknown } | { derived: true }
   ? false
@@ -102,7 +106,7 @@ export type EntityInput<F extends Fields> = Flat<
 /** The input that changes an entity. An absent field keeps its value; `null` removes an optional one. */
 export type EntityPatch<F extends Fields> = {
   -readonly [Name in keyof F as IsChangeable<F[Name]> extends true ? Name : never]?:
-    | InputValue<F[Name]>
+    | ChangeValue<F[Name]>
     | (F[Name] extends { kept: true } ? never : F[Name] extends { optional: true } ? null : never)
     | undefined;
 };

@@ -8,16 +8,12 @@ import type {
   SimpleCondition,
 } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
+import type { ContextField } from "../engine/path.ts";
 import type { TrustedOptions, TrustedPath } from "./trusted.ts";
 
 /** The paths that every context has. `attributes.<name>` is what the caller sends. */
 export type ContextPath =
-  | "userId"
-  | "email"
-  | "role"
-  | "organizationId"
-  | "anonymousId"
-  | "environment"
+  | ContextField
   | `device.${keyof DeviceInfo}`
   | `geo.${keyof GeoInfo}`
   | `attributes.${string}`;

@@ -30,7 +30,7 @@ export const FLAG_FIELDS = {
   organizationId: { kind: "line", optional: true, set: "create" },
   /** Values that users get by chance. Their weights sum to 100. */
   variants: { kind: "variants", optional: true },
-  /** Settings that replace the flag's own, by environment. A change replaces all of them. */
+  /** Settings that replace the flag's own, by environment. A change is a JSON merge patch of them. */
   environments: { kind: "environments", optional: true },
   /** Replaces `key` in bucketing, so that a renamed flag keeps its users in their buckets. */
   salt: { kind: "name", optional: true },
@@ -62,7 +62,7 @@ export type FeatureFlag = Entity<typeof FLAG_FIELDS>;
 export type ListedFeatureFlag = FeatureFlag & {
   /** The last 24 hours. */
   readonly stats?: FlagSummary;
-  /** Enabled rules. */
+  /** Enabled rules that count in the environment of the option `environments.default`. */
   readonly ruleCount?: number;
 };
 

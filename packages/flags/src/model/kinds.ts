@@ -2,7 +2,7 @@
 import type { DBFieldAttribute } from "@better-auth/core/db";
 import * as z from "zod";
 import { weightsAddUp } from "../engine/bucket.ts";
-import type { BucketBy, EnvironmentSettings, Variant } from "../engine/definition.ts";
+import type { BucketBy, Variant } from "../engine/definition.ts";
 import { isPlainObject } from "../engine/json.ts";
 import {
   type EntityColumns,
@@ -37,6 +37,8 @@ interface Kind {
   readonly stored?: "json" | "time";
   /** Absent: no caller sets such a value. */
   readonly input?: z.ZodType;
+  /** The value in a change. Default: as in the input of a new entity. */
+  readonly change?: z.ZodType;
 }
 
 const variant: z.ZodType = z.strictObject({
@@ -58,24 +60,42 @@ const settings = z.strictObject({
   rolloutPercentage: wholePercentage.optional(),
   defaultValue: json.optional(),
   offValue: json.optional(),
-}) as z.ZodType<EnvironmentSettings>;
+});
+
+const settingsPatch = z.strictObject({
+  enabled: z.boolean().nullish(),
+  rolloutPercentage: wholePercentage.nullish(),
+  defaultValue: json.optional(),
+  offValue: json.optional(),
+});
 
 /** Not `z.record`, because `__proto__` is a valid environment name. */
-const environments: z.ZodType = z
-  .custom<Record<string, unknown>>(isPlainObject, "must be an object of settings by environment")
-  .transform((given, check) => {
-    const entries: [string, EnvironmentSettings][] = [];
-    for (const [environment, value] of Object.entries(given)) {
-      const named = name.safeParse(environment);
-      const result = settings.safeParse(value);
-      if (result.success && named.success) entries.push([environment, result.data]);
-      for (const issue of [...(named.error?.issues ?? []), ...(result.error?.issues ?? [])]) {
-        check.addIssue({ code: "custom", message: issue.message, path: [environment, ...issue.path] });
+function byEnvironment(schema: z.ZodType): z.ZodType {
+  return z
+    .custom<Record<string, unknown>>(isPlainObject, "must be an object of settings by environment")
+    .transform((given, check) => {
+      const entries: [string, unknown][] = [];
+      for (const [environment, value] of Object.entries(given)) {
+        const named = name.safeParse(environment);
+        const result = schema.safeParse(value);
+        if (result.success && named.success) entries.push([environment, result.data]);
+        for (const issue of [...(named.error?.issues ?? []), ...(result.error?.issues ?? [])]) {
+          check.addIssue({ code: "custom", message: issue.message, path: [environment, ...issue.path] });
+        }
       }
-    }
-    return Object.fromEntries(entries);
-  })
-  .meta({ type: "object" });
+      return Object.fromEntries(entries);
+    })
+    .meta({ type: "object" });
+}
+
+const MAX_NAMES = 20;
+
+const names: z.ZodType = z
+  .array(name)
+  .min(1, "must have at least one name; use null or leave the field out for all")
+  .max(MAX_NAMES)
+  .refine((list) => new Set(list).size === list.length, "must have each name once")
+  .meta({ uniqueItems: true });
 
 const bucketBy: z.ZodType = z
   .custom<BucketBy>(
@@ -100,6 +120,7 @@ const KINDS: { readonly [Name in keyof FieldValues]: Kind } = {
   reference: { column: columns.line, input: name },
   key: { column: columns.line, input: key },
   name: { column: columns.text, input: name },
+  names: { column: columns.text, stored: "json", input: names },
   text: { column: columns.text, input: text },
   line: { column: columns.line, input: line },
   boolean: { column: columns.boolean, input: z.boolean() },
@@ -110,7 +131,12 @@ const KINDS: { readonly [Name in keyof FieldValues]: Kind } = {
   object: { column: columns.text, stored: "json", input: jsonObject },
   type: { column: columns.line, input: type },
   variants: { column: columns.text, stored: "json", input: variants },
-  environments: { column: columns.text, stored: "json", input: environments },
+  environments: {
+    column: columns.text,
+    stored: "json",
+    input: byEnvironment(settings),
+    change: byEnvironment(settingsPatch.nullable()),
+  },
   bucketBy: { column: columns.text, input: bucketBy },
   visibility: { column: columns.line, input: z.enum<FlagVisibility[]>(["public", "server"]) },
   conditions: { column: columns.text, stored: "json", input: conditions },
@@ -147,18 +173,19 @@ export function inputOf<F extends Fields>(fields: F): z.ZodType<EntityInput<F>> 
 
 /** The schema of the input that changes an entity. `null` is already one of the values of the kind `json`. */
 export function patchOf<F extends Fields>(fields: F): z.ZodType<EntityPatch<F>> {
-  return schemaOf(fields, isChangeable, ({ kind, optional, kept }, input) =>
-    optional && !kept && kind !== "json" ? input.nullish() : input.optional(),
-  );
+  const adapt = ({ kind, optional, kept }: Field, input: z.ZodType): z.ZodType =>
+    optional && !kept && kind !== "json" ? input.nullish() : input.optional();
+  return schemaOf(fields, isChangeable, adapt, ({ input, change = input }) => change);
 }
 
 function schemaOf<Input>(
   fields: Fields,
   has: (field: Field) => boolean,
   adapt: (field: Field, input: z.ZodType) => z.ZodType,
+  inputIn: (kind: Kind) => z.ZodType | undefined = ({ input }) => input,
 ): z.ZodType<Input> {
   const shape = Object.entries(fields).flatMap(([field, declared]) => {
-    const { input } = KINDS[declared.kind];
+    const input = inputIn(KINDS[declared.kind]);
     return input !== undefined && has(declared) ? [[field, adapt(declared, input)] as const] : [];
   });
   // The types of inputs follow from the same table.

@@ -19,6 +19,8 @@ export const RULE_FIELDS = {
   variant: { kind: "name", optional: true },
   /** The percentage of matching users to whom the rule applies, 0–100. Fractions are allowed. */
   percentage: { kind: "percentage", optional: true },
+  /** The environments in which the rule counts, 1–20 names. Absent: all, and evaluations without an environment. */
+  environments: { kind: "names", optional: true },
   /** A disabled rule is skipped. Default `true`. */
   enabled: { kind: "boolean", default: true },
   /**

@@ -3,7 +3,7 @@ import { isJsonValue } from "../engine/json.ts";
 import type { FlagDeclaration } from "../model/declared.ts";
 import { findMisfit } from "../model/declared-shape.ts";
 import { FLAG_TYPES, fitsType, isFlagType } from "../model/flag.ts";
-import { isKey } from "../model/inputs.ts";
+import { isKey, MAX_LINE } from "../model/inputs.ts";
 import { createTables } from "../model/tables.ts";
 import { checkBus } from "./bus.ts";
 import { mistake } from "./help.ts";
@@ -20,7 +20,7 @@ const OPTIONS: Readonly<Record<keyof FeatureFlagsOptions, Check>> = {
   multiTenant: oneOf(true, false),
   identity: oneOf("claimed", "verified"),
   trusted: checkedByItsOwner,
-  environments: group({ default: checkText, claimable: checkTexts }),
+  environments: checkEnvironments,
   defaultVisibility: oneOf("public", "server"),
   context: group({ collect: oneOf(true, false) }),
   permission: checkFunction,
@@ -113,6 +113,40 @@ function checkTexts(path: string, value: unknown): void {
 
 function checkList(path: string, value: unknown): void {
   if (!Array.isArray(value)) throw impossible(path, value, "a list");
+}
+
+function checkEnvironments(path: string, value: unknown): void {
+  checkGroup(path, value, {
+    default: checkText,
+    claimable: checkTexts,
+    list: checkNames,
+    protected: checkTexts,
+  });
+  const { default: fallback, claimable = [], list, protected: marked = [] } = value as Environments;
+  if (list === undefined && marked.length > 0) {
+    throw mistake(`${path}.protected needs ${path}.list. Set ${path}.list to the names of all environments.`);
+  }
+  const requireListed = (name: string, at: string): void => {
+    if (list === undefined || list.includes(name)) return;
+    const nearest = nearestName(name, list);
+    const advice = nearest === undefined ? "" : ` Did you mean ${shown(nearest)}?`;
+    throw mistake(
+      `${at} is ${shown(name)}, which ${path}.list does not have.${advice} Add it to ${path}.list, or change ${at}.`,
+    );
+  };
+  if (fallback !== undefined) requireListed(fallback, `${path}.default`);
+  for (const [at, name] of claimable.entries()) requireListed(name, `${path}.claimable[${at}]`);
+  for (const [at, name] of marked.entries()) requireListed(name, `${path}.protected[${at}]`);
+}
+
+type Environments = NonNullable<FeatureFlagsOptions["environments"]>;
+
+function checkNames(path: string, value: unknown): void {
+  checkTexts(path, value);
+  const names = value as readonly string[];
+  if (names.length === 0) throw impossible(path, value, "a list with at least one name, or leave it out");
+  const long = names.findIndex((name) => name.length > MAX_LINE);
+  if (long >= 0) throw mistake(`${path}[${long}] has more than ${MAX_LINE} characters. Use a shorter name.`);
 }
 
 function checkFunction(path: string, value: unknown): void {

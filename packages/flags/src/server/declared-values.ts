@@ -1,11 +1,14 @@
-/** Refuses values that are not as declared with `defineFlags`, before they are stored. */
+/** Refuses values that are not as declared with `defineFlags`, and environments that are not listed, before they are stored. */
 import type { JsonValue } from "../engine/json.ts";
 import { canonicalJson } from "../model/canonical-json.ts";
 import type { FlagDeclaration } from "../model/declared.ts";
 import { findMisfit } from "../model/declared-shape.ts";
+import { patchEnvironments } from "../model/environments.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
+import type { FlagRulePatch } from "../model/rule.ts";
 import type { RevertingChange } from "../store/flag-store.ts";
+import { requireListed, unlistedIn } from "./listed-environments.ts";
 import type { Service } from "./service.ts";
 
 /** The fields with values of a flag. A change of other fields is not checked, so that any flag can be disabled. */
@@ -28,18 +31,21 @@ export function requireDeclaredFlag(service: Service, flag: FlagDraft): void {
   for (const [field, value] of valuesOf(flag)) requireFit(flag.key, declaration, field, value);
 }
 
-/** Throws if a flag would not be as declared after the change. */
+/** Throws if a flag would not be as declared after the change, or would have a new environment that is not listed. */
 export async function requireDeclaredPatch(
   service: Service,
   tenant: string,
   id: string,
   patch: FeatureFlagPatch,
 ): Promise<void> {
+  if (unlistedIn(service, patch).length > 0) {
+    requireListed(service, patch, await service.store.getFlag(tenant, id));
+  }
   if (service.options.flags === undefined || !CHECKED.some((field) => patch[field] !== undefined)) return;
   const { key, type, ...values } = await service.store.getFlag(tenant, id);
   const changed = {
     ...values,
-    ...withoutNulls(patch),
+    ...patched(values, patch),
     name: "",
     key: patch.key ?? key,
     type: patch.type ?? type,
@@ -51,6 +57,25 @@ export async function requireDeclaredPatch(
     if (value !== undefined)
       requireFit(changed.key, declaration, `value of the rule with priority ${priority}`, value);
   }
+}
+
+/** Throws if a rule has a value that is not as declared, or a new environment that is not listed. */
+export async function requireDeclaredRule(
+  service: Service,
+  tenant: string,
+  flagId: string,
+  rule: FlagRulePatch,
+  ruleId?: string,
+): Promise<void> {
+  if (unlistedIn(service, rule).length > 0) {
+    const stored = ruleId === undefined ? [] : await service.store.listRules(tenant, flagId);
+    requireListed(
+      service,
+      rule,
+      stored.find(({ id }) => id === ruleId),
+    );
+  }
+  await requireDeclaredValue(service, tenant, flagId, rule.value);
 }
 
 /** Throws if the value of a rule or an override is not as the flag was declared. */
@@ -66,8 +91,9 @@ export async function requireDeclaredValue(
   if (declaration !== undefined) requireFit(key, declaration, "value", value);
 }
 
-/** Throws if a change that reverts another one has values that are not as declared. */
+/** Throws if a change that reverts another one has values that are not as declared, or environments that are not listed. */
 export function requireDeclaredChange(service: Service, { flagKey, before, after }: RevertingChange): void {
+  if (after !== null) requireListed(service, after, before ?? {});
   if (service.options.flags === undefined || after === null) return;
   const [left, right] = [new Map(Object.entries(before ?? {})), new Map(Object.entries(after))];
   const isSame = (field: string) => canonicalJson(left.get(field)) === canonicalJson(right.get(field));
@@ -106,13 +132,18 @@ function* valuesOf({
 
 type ValueFields = Pick<FlagDraft, "defaultValue" | "offValue" | "variants" | "environments">;
 
-/** Without the lists that the patch clears. */
-function withoutNulls({ defaultValue, offValue, variants, environments }: FeatureFlagPatch): ValueFields {
+/** The fields with values after the change. */
+function patched(
+  stored: ValueFields,
+  { defaultValue, offValue, variants, environments }: FeatureFlagPatch,
+): ValueFields {
   return {
     ...(defaultValue !== undefined && { defaultValue }),
     ...(offValue !== undefined && { offValue }),
     ...(variants !== undefined && { variants: variants ?? undefined }),
-    ...(environments !== undefined && { environments: environments ?? undefined }),
+    ...(environments !== undefined && {
+      environments: environments === null ? undefined : patchEnvironments(stored.environments, environments),
+    }),
   };
 }
 

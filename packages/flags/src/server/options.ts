@@ -68,6 +68,16 @@ export type FeatureFlagsOptions<Flags extends FlagDeclarations = FlagDeclaration
         default?: string | undefined;
         /** The environments that users and anonymous visitors may request. Default: any. Server calls and API keys that server code made may request any. */
         claimable?: readonly string[] | undefined;
+        /**
+         * All environments. A write that adds another name to a flag or a rule is refused, and names of `default`,
+         * `claimable` and `protected` must be in it. Stored names stay in use. Default: any name.
+         */
+        list?: readonly string[] | undefined;
+        /**
+         * Environments that the console marks wherever a change concerns them. Needs `list`. The server accepts the same
+         * changes as elsewhere. Default: none.
+         */
+        protected?: readonly string[] | undefined;
       }
     | undefined;
   /** The visibility of flags created without one. Default `public`. */

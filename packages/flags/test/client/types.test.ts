@@ -258,6 +258,20 @@ describe("declared flags", () => {
       await api.updateFeatureFlagRule({ body: { flagId: "search", ruleId: "r", variant: null } });
       await api.createFeatureFlagOverride({ body: { flagId: "key:limit", userId: "u", value: 3 } });
       await admin.flags.update("search", { defaultValue: "semantic" }, { version: 2 });
+      const environments = { beta: { enabled: null, defaultValue: "keyword" }, legacy: null } as const;
+      await api.updateFeatureFlag({ body: { id: "search", environments } });
+      await admin.flags.update("search", { environments });
+      await admin.flags.update("search", { environments: null });
+      // @ts-expect-error not one of its values
+      await admin.flags.update("search", { environments: { beta: { defaultValue: "fuzzy" } } });
+      // @ts-expect-error a field that environments do not have
+      await admin.flags.update("search", { environments: { beta: { variants: null } } });
+      const inBeta = { ...rule, flagId: "search", value: "keyword", environments: ["beta"] } as const;
+      await api.createFeatureFlagRule({ body: inBeta });
+      await admin.rules.create(inBeta);
+      await api.updateFeatureFlagRule({ body: { flagId: "search", ruleId: "r", environments: null } });
+      // @ts-expect-error the environments of a rule are names
+      await api.createFeatureFlagRule({ body: { ...inBeta, environments: { beta: {} } } });
       await admin.rules.update("key:search", "r", { value: "keyword" });
       // @ts-expect-error a number is not a string
       await api.updateFeatureFlag({ body: { id: "key:search", defaultValue: 5 } });

@@ -43,6 +43,7 @@ export function describeRules(host: () => StoreHost): void {
         value: { a: [null] },
         variant: "v",
         percentage: 12.5,
+        environments: ["staging", "ümlaut", "__proto__"],
         enabled: false,
         salt: "copied",
         position: 1_000_000_000,

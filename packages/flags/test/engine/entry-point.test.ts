@@ -7,7 +7,7 @@ test.each([
     ["checkConditions", "checkReferences", "compileFlag", "countRegex", "murmur3", "segmentsOf"],
   ],
   ["@halyard/flags/node", ["toNodeHandler"]],
-  ["@halyard/flags/console", ["openConsolePort"]],
+  ["@halyard/flags/console", ["changedParts", "openConsolePort", "partsOf", "patchEnvironments", "valueAt"]],
   ["@halyard/flags/redis", ["redisBus", "redisRateLimitStore"]],
   ["@halyard/flags/client", ["defineFlags", "featureFlagsClient"]],
   ["@halyard/flags/admin-client", ["featureFlagsAdminClient"]],

@@ -176,14 +176,18 @@ export class Generator {
   #rule(type: FlagType, variants: readonly Variant[] | undefined): RuleDefinition {
     const random = this.#random;
     const variant = variants !== undefined && random.chance(0.4) ? random.pick(variants).key : undefined;
+    const number = random.below(1_000);
+    // Made of the number, so that the other choices of a seed stay the same.
+    const environments = ENVIRONMENTS.filter((_, at) => (number >> at) % 2 === 1);
     return {
-      id: `r${random.below(1_000)}`,
+      id: `r${number}`,
       enabled: random.chance(0.9),
       conditions: this.#group(3, SEGMENT_KEYS),
       salt: random.pick(["", "a", "0190-salt"]),
       ...((variant === undefined || random.chance(0.5)) && { value: this.#value(type) }),
       ...(variant !== undefined && { variant }),
       ...(random.chance(0.3) && { percentage: random.pick([0, 0.5, 10, 33.3, 50, 100]) }),
+      ...(number % 5 === 0 && environments.length > 0 && { environments }),
     };
   }
 

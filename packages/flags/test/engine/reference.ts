@@ -45,7 +45,8 @@ export function referenceEvaluate(
   if (!enabled) return give(off, "disabled");
   if (override !== undefined) return give(override.value, "override", override.variant);
   for (const rule of flag.rules) {
-    if (!rule.enabled || !holds(rule.conditions, segments, context)) continue;
+    const isElsewhere = rule.environments !== undefined && !rule.environments.some((one) => one === name);
+    if (!rule.enabled || isElsewhere || !holds(rule.conditions, segments, context)) continue;
     if (rule.percentage !== undefined && !included(`${id}:${key}:rule:${rule.salt}`, rule.percentage))
       continue;
     const variant = variants.find((candidate) => candidate.key === rule.variant);

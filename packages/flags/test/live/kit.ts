@@ -83,6 +83,7 @@ export interface Told {
 
 export interface PageOptions {
   readonly exposures?: boolean;
+  readonly environment?: string;
   /** What the socket sends instead of the page's cookies. */
   readonly socketHeaders?: Record<string, string>;
 }
@@ -124,7 +125,7 @@ export function openPage(host: LiveHost, person: Pick<Person, "headers">, option
   const client = createAuthClient({
     baseURL: host.origin,
     plugins: [
-      featureFlagsClient({ exposures: options.exposures ?? false }),
+      featureFlagsClient({ exposures: options.exposures ?? false, environment: options.environment }),
       featureFlagsLiveClient({ client: wire }),
     ],
     fetchOptions: {

@@ -96,6 +96,31 @@ describe.each(DATABASES)("live flags on %s", (_name, freshDatabase) => {
     expect(second.text()).not.toContain("only for one");
   });
 
+  test("a rule for an environment is told to the pages of this environment only", async () => {
+    const { text, set } = changesOf(host, GLOBAL);
+    const flag = await text("one");
+    const user = await person();
+    const [inBeta, elsewhere] = [
+      await livePage(host, user, { environment: "beta" }),
+      await livePage(host, user),
+    ];
+    const { id: ruleId } = await host.auth.api.createFeatureFlagRule({
+      body: {
+        flagId: flag.id,
+        priority: 1,
+        conditions: { conditions: [] },
+        value: "beta's",
+        environments: ["beta"],
+      },
+    });
+    await inBeta.sees(flag.key, "beta's");
+    await host.auth.api.updateFeatureFlagRule({ body: { flagId: flag.id, ruleId, environments: ["other"] } });
+    await inBeta.sees(flag.key, "one");
+    await set(flag, "two");
+    await elsewhere.sees(flag.key, "two");
+    expect(elsewhere.valuesTold(flag.key)).toEqual(["two"]);
+  });
+
   test("a changed segment is told to the users whose answer changes", async () => {
     const { text } = changesOf(host, GLOBAL);
     const { api } = host.auth;

@@ -284,18 +284,30 @@ describe("guide/flags-remote: Organizations", () => {
     expect(remote.frames.join()).not.toMatch(/acme|globex/);
   });
 
-  test("only the settings of the chosen environment are sent", async () => {
+  test("only the settings and rules of the chosen environment are sent", async () => {
     const host = await memoryHost({ flags: { environments: { default: "production" } } });
     const name = newKey();
     const environments = { production: { defaultValue: "canary-p" }, staging: { defaultValue: "canary-s" } };
     await host.auth.api.createFeatureFlag({ body: flag({ key: name, enabled: true, environments }) });
+    const ruled = await host.auth.api.createFeatureFlag({ body: flag({ key: newKey(), enabled: true }) });
+    for (const [environment, value] of [
+      ["production", "rule-p"],
+      ["staging", "rule-s"],
+    ] as const) {
+      const rule = { priority: 1, conditions: { conditions: [] }, value, environments: [environment] };
+      await host.auth.api.createFeatureFlagRule({ body: { flagId: ruled.id, ...rule } });
+    }
     const { url } = await serveDefinitions(host.auth);
     const { key } = await newApiKey(host, { userId: (await newAdmin(host)).id });
     const production = startRemote({ url, key });
     const staging = startRemote({ url, key, environment: "staging" });
     await Promise.all([production.flags.ready, staging.flags.ready]);
     expect([production.flags.getValue(name), staging.flags.getValue(name)]).toEqual(["canary-p", "canary-s"]);
-    expect(production.frames.join()).not.toContain("canary-s");
-    expect(staging.frames.join()).not.toContain("canary-p");
+    expect([production.flags.getValue(ruled.key), staging.flags.getValue(ruled.key)]).toEqual([
+      "rule-p",
+      "rule-s",
+    ]);
+    expect(production.frames.join()).not.toMatch(/canary-s|rule-s|"environments":\[/);
+    expect(staging.frames.join()).not.toMatch(/canary-p|rule-p|"environments":\[/);
   });
 });

@@ -1,5 +1,5 @@
 /** Checks reverts: the inverse of every kind of audit entry, and the refusal after later changes. */
-import { type AuditEntry, verifyFeatureFlagAudit } from "@halyard/flags";
+import { type AuditEntry, type EnvironmentsPatch, verifyFeatureFlagAudit } from "@halyard/flags";
 import { describe, expect, test } from "vitest";
 import type { Host } from "../host.ts";
 import { memoryHost, newKey } from "../memory-host.ts";
@@ -44,6 +44,40 @@ describe.each(DATABASES)("guide/flags-audit: Revert (%s)", (_name, open) => {
       version: 4,
     });
     expect((await entries(flag.id))[0]).toMatchObject({ action: "flag.updated", before: { version: 3 } });
+  });
+
+  test("a change of one environment is reverted by field, and later changes of other environments stay", async () => {
+    const production = { enabled: true, rolloutPercentage: 5 };
+    const flag = await make({ environments: { staging: { rolloutPercentage: 10 }, production } });
+    const change = async (environments: EnvironmentsPatch) => {
+      await host.auth.api.updateFeatureFlag({ body: { id: flag.id, environments } });
+      return newest();
+    };
+    const raised = await change({
+      staging: { rolloutPercentage: 50, enabled: true },
+      "v1.2": { enabled: true },
+    });
+    const later = await change({ production: { enabled: false }, staging: { defaultValue: "s" } });
+    await revert(raised);
+    expect((await get(flag.id)).environments).toEqual({
+      staging: { rolloutPercentage: 10, defaultValue: "s" },
+      production: { enabled: false, rolloutPercentage: 5 },
+    });
+    await change({ production: { enabled: null }, staging: null });
+    await expect(revert(later)).rejects.toMatchObject({
+      statusCode: 409,
+      body: { details: { fields: ["environments.production.enabled", "environments.staging.defaultValue"] } },
+    });
+    await revert(await newest());
+    expect((await get(flag.id)).environments).toEqual({
+      staging: { rolloutPercentage: 10, defaultValue: "s" },
+      production: { enabled: false, rolloutPercentage: 5 },
+    });
+    const added = await change({ "v1.2": {} });
+    await change({ "v1.2": { enabled: true } });
+    await expect(revert(added)).rejects.toMatchObject({
+      body: { details: { fields: ['environments["v1.2"]'] } },
+    });
   });
 
   test("a value that was absent is absent again, even in a JSON flag where null is a value", async () => {

@@ -31,6 +31,7 @@ describe.each(WAYS)("guide/flags-targeting: Rules (%s)", (_name, by) => {
       value: "r",
       variant: "v",
       percentage: 12.5,
+      environments: ["staging"],
       enabled: false,
     };
     const { status, json } = await way().createRule(flag.id, fields);

@@ -11,6 +11,7 @@ import type {
 export type {
   ConditionOperator,
   EnvironmentSettings,
+  EnvironmentsPatch,
   ExplanationStep,
   FeatureFlagPatch,
   FeatureFlagPlan,

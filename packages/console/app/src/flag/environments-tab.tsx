@@ -18,9 +18,9 @@ export function EnvironmentsTab({ flag }: { flag: Flag }): ReactNode {
   const { next, set } = draft;
   const environments = environmentsOf(next);
   const replace = (name: string, settings: EnvironmentSettings | undefined): void => {
-    const { [name]: _, ...others } = next.environments ?? {};
-    const all = settings === undefined ? others : { ...others, [name]: settings };
-    set({ environments: Object.keys(all).length === 0 ? null : all });
+    const removed = Object.keys(flag.environments?.[name] ?? {}).map((field) => [field, null]);
+    const change = settings === undefined ? null : { ...Object.fromEntries(removed), ...settings };
+    set({ environments: { ...draft.fields?.environments, [name]: change } });
   };
   return (
     <>

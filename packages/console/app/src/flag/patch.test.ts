@@ -29,6 +29,18 @@ describe("a change of a flag", () => {
     expect(patched({ ...flag, type: "json" }, { defaultValue: null })).toHaveProperty("defaultValue", null);
   });
 
+  it("changes the given environments and keeps the others, and is undone by its inverse", () => {
+    const before = { ...flag, environments: { staging: { enabled: true }, legacy: {} } };
+    const change = {
+      environments: { staging: { enabled: null, rolloutPercentage: 5 }, legacy: null, beta: {} },
+    };
+    const after = patched(before, change);
+    expect(after.environments).toEqual({ staging: { rolloutPercentage: 5 }, beta: {} });
+    expect(patched(after, inversePatch(before, change))).toEqual(before);
+    expect(patched(before, { environments: null })).not.toHaveProperty("environments");
+    expect(inversePatch(before, { environments: null })).toEqual({ environments: before.environments });
+  });
+
   it("is undone by its inverse, also where the field was absent", () => {
     const change = { enabled: false, rolloutPercentage: 20 };
     expect(inversePatch(flag, change)).toEqual({ enabled: true, rolloutPercentage: null });

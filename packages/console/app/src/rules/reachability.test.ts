@@ -23,6 +23,15 @@ describe("a rule is never reached", () => {
     expect([...findUnreached([any, rule("late", [pro])])]).toEqual([["late", "any"]]);
   });
 
+  it("after a rule that counts in all of its environments, not in some", () => {
+    const of = (id: string, environments?: readonly string[]) => rule(id, [], { environments });
+    expect([...findUnreached([of("all"), of("late", ["beta"])])]).toEqual([["late", "all"]]);
+    expect([...findUnreached([of("two", ["beta", "live"]), of("late", ["beta"])])]).toEqual([
+      ["late", "two"],
+    ]);
+    expect([...findUnreached([of("one", ["beta"]), of("two", ["beta", "live"]), of("rest")])]).toEqual([]);
+  });
+
   it("but not after a disabled rule, or one for a share of its users", () => {
     expect([...findUnreached([rule("all", [], { enabled: false }), rule("late", [pro])])]).toEqual([]);
     expect([...findUnreached([rule("all", [], { percentage: 50 }), rule("late", [pro])])]).toEqual([]);

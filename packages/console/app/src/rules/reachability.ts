@@ -1,7 +1,7 @@
 /** Rules that no user can reach, because an earlier rule takes all of theirs. */
 import type { Rule, RuleConditions } from "../api/types.ts";
 
-type Reached = Pick<Rule, "id" | "enabled" | "conditions" | "percentage">;
+type Reached = Pick<Rule, "id" | "enabled" | "conditions" | "percentage" | "environments">;
 
 /** For each rule that is never reached, the id of the earlier rule that takes its users. Finds the plain cases only. */
 export function findUnreached(rules: readonly Reached[]): ReadonlyMap<string, string> {
@@ -9,11 +9,20 @@ export function findUnreached(rules: readonly Reached[]): ReadonlyMap<string, st
   const takers: Reached[] = [];
   for (const rule of rules) {
     if (!rule.enabled) continue;
-    const taker = takers.find((earlier) => covers(earlier.conditions, rule.conditions));
+    const taker = takers.find(
+      (earlier) => countsWherever(earlier, rule) && covers(earlier.conditions, rule.conditions),
+    );
     if (taker !== undefined) found.set(rule.id, taker.id);
     else if (rule.percentage === undefined || rule.percentage >= 100) takers.push(rule);
   }
   return found;
+}
+
+/** Whether `earlier` counts in all environments in which `later` does. */
+function countsWherever({ environments }: Reached, later: Reached): boolean {
+  return (
+    environments === undefined || later.environments?.every((one) => environments.includes(one)) === true
+  );
 }
 
 /** Whether everyone who matches `later` matches `earlier`. */

@@ -1,6 +1,7 @@
 /** One connection of a remote process: answers its requests, and announces what changes after them. */
 import { type ConnectionData, type OpenContext, WsError } from "@halyard/wire";
 import { NO_TENANT } from "../../model/flag.ts";
+import { warnOfUnlisted } from "../../server/listed-environments.ts";
 import type { Service } from "../../server/service.ts";
 import type { Feeds } from "./feeds.ts";
 import type { DefinitionsHost } from "./key-admission.ts";
@@ -91,6 +92,7 @@ export class DefinitionsReader implements KeyHolder, FeedReader {
 
   async #start(position: string | undefined, environment: string | undefined): Promise<{ stale: boolean }> {
     this.#transfer = undefined;
+    if (environment !== undefined) warnOfUnlisted(this.#service, environment);
     // Before the read: what changes during it is announced.
     this.#isListening = true;
     try {

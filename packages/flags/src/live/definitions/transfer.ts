@@ -1,5 +1,6 @@
 /** The records of a view, or of what changed in it, page by page. Nothing is encoded before its page is requested. */
 import type { FlagDefinition } from "../../engine/definition.ts";
+import { countsIn } from "../../engine/outcome.ts";
 import { toFlagDefinition } from "../../store/rows/definition.ts";
 import { byOrder } from "../../store/rows/rules.ts";
 import { PAGE_CHARACTERS } from "./protocol.ts";
@@ -100,11 +101,14 @@ function recordOf({ flag, layer, rules }: ViewFlag, environment: string | undefi
   return flagRecord(flag.id, layer, inEnvironment(toFlagDefinition(flag, sorted), environment));
 }
 
-/** Settings of other environments stay on the server. */
+/** Settings and rules of other environments stay on the server. */
 function inEnvironment(
-  { environments, ...definition }: FlagDefinition,
+  { environments, rules, ...fields }: FlagDefinition,
   name: string | undefined,
 ): FlagDefinition {
+  const counting = rules.filter((rule) => countsIn(rule, name));
+  // A remote process evaluates in this environment only, and an older one does not know the field.
+  const definition = { ...fields, rules: counting.map(({ environments: _, ...rule }) => rule) };
   const settings =
     name !== undefined && environments !== undefined && Object.hasOwn(environments, name)
       ? environments[name]

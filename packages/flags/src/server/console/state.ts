@@ -23,7 +23,7 @@ export const session: PublicConsoleOperation<"session"> = {
     const { options } = service;
     const host = request.context.options;
     const multiTenant = options.multiTenant === true;
-    const { default: fallback, claimable } = options.environments ?? {};
+    const { default: fallback, claimable, list, protected: marked } = options.environments ?? {};
     const caller = await call.identity.administrator().catch(orNobody);
     const known = caller === undefined || caller.kind === "server" ? undefined : caller;
     const home = known && multiTenant ? await call.identity.homeOf(known) : undefined;
@@ -41,6 +41,8 @@ export const session: PublicConsoleOperation<"session"> = {
       environments: {
         ...(isAdmitted && fallback !== undefined && { default: fallback }),
         ...(isAdmitted && claimable !== undefined && { claimable }),
+        ...(isAdmitted && list !== undefined && { list }),
+        ...(isAdmitted && marked !== undefined && { protected: marked }),
       },
       trustedPaths: isAdmitted && options.trusted !== undefined ? pathsOf(options.trusted) : [],
       apiKeys: host.plugins?.some(({ id }) => id === "api-key") === true,

@@ -9,6 +9,7 @@ import { MAX_LINE, overLimit } from "../../model/inputs.ts";
 import { judge, remedyFor } from "../access/permission.ts";
 import type { Call } from "../call.ts";
 import type { HeaderReader } from "../http/host-request.ts";
+import { warnOfUnlisted } from "../listed-environments.ts";
 import type { Service } from "../service.ts";
 import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
 import { collectDevice, collectGeo } from "./request-attributes.ts";
@@ -109,18 +110,19 @@ const RING_HEADER = "x-deployment-ring";
 
 /** The environment of the header or the body, else the host's default. */
 function chooseEnvironment(
-  { options }: Service,
+  service: Service,
   headers: HeaderReader,
   caller: Caller,
   fromBody: string | undefined,
 ): ChosenEnvironment {
-  const { default: fallback, claimable } = options.environments ?? {};
+  const { default: fallback, claimable } = service.options.environments ?? {};
   const wanted = (headers.get(RING_HEADER) || fromBody) ?? "";
   if (wanted === "") return { name: fallback, isIgnored: false };
   if (wanted.length > MAX_LINE) {
     throw overLimit("The environment's name has too many characters.", MAX_LINE, "Use a shorter name.");
   }
   const isTrusted = caller.kind === "server" || isServerKey(caller);
+  if (isTrusted) warnOfUnlisted(service, wanted);
   const isIgnored = !isTrusted && claimable !== undefined && !claimable.includes(wanted);
   return { name: isIgnored ? fallback : wanted, isIgnored };
 }

@@ -24,7 +24,7 @@ export type DeclaredEvaluation<
   default?: Default;
 };
 
-/** The value is `null` only for a flag that does not exist, if the call has no `default`. */
+/** Evaluates one flag. The value is `null` only for a flag that does not exist, if the call has no `default`. */
 export type EvaluateMethod<Flags extends FlagDeclarations> = <
   const Key extends FlagKey<Flags>,
   const Select extends EvaluationSelect = "full",
@@ -47,6 +47,7 @@ export type EvaluateMethod<Flags extends FlagDeclarations> = <
   >
 >;
 
+/** Evaluates many flags. */
 export type BatchMethod = <
   const Select extends EvaluationSelect = "full",
   AsResponse extends boolean = false,
@@ -56,6 +57,7 @@ export type BatchMethod = <
   call: { body: EvaluateFeatureFlagsInput<Select> } & CallOptions<AsResponse, WithHeaders, WithStatus>,
 ) => Promise<CallResult<BatchResult<Select>, AsResponse, WithHeaders, WithStatus>>;
 
+/** Evaluates all flags that the caller may see. */
 export type BootstrapMethod = <
   const Select extends EvaluationSelect = "full",
   AsResponse extends boolean = false,

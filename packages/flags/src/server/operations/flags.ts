@@ -15,6 +15,7 @@ import { requireDeclaredFlag, requireDeclaredPatch } from "../declared-values.ts
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
+import { requireListed } from "../listed-environments.ts";
 import type {
   Change,
   Delete,
@@ -81,6 +82,7 @@ export const createFeatureFlag: Operation<
     const scope = await admitToOrganization(call, organizationId);
     const input = parseCreateInput(readBody(call));
     requireMultiTenant(service, input);
+    requireListed(service, input);
     requireDeclaredFlag(service, input);
     const { defaultVisibility = "public" } = service.options;
     const visibility = input.visibility ?? defaultVisibility;

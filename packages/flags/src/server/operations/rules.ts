@@ -10,7 +10,7 @@ import {
 import type { WithWarnings } from "../../model/warning.ts";
 import { admitToEntity, possibleId } from "../access/admission.ts";
 import type { GuardedCall } from "../call.ts";
-import { requireDeclaredValue } from "../declared-values.ts";
+import { requireDeclaredRule } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
 import { entityOf, listOf, type ObjectSchema, objectOf } from "../http/openapi.ts";
 import { entityFields, entityId, expectedVersion, versioned } from "../http/parameters.ts";
@@ -70,7 +70,7 @@ export const createFeatureFlagRule: Operation<
   async run(call) {
     const { scope, id } = await admitToFlag(call);
     const input = parseRuleInput(entityFields(call.request, readBody(call), "flagId"));
-    await requireDeclaredValue(call.service, scope.tenant, id, input.value);
+    await requireDeclaredRule(call.service, scope.tenant, id, input);
     return written(call, await call.service.store.createRule(scope, id, input));
   },
 };
@@ -96,7 +96,7 @@ export const updateFeatureFlagRule: Operation<
     const { scope, id } = await admitToFlag(call);
     const patch = parseRulePatch(entityFields(request, readBody(call), "flagId", "ruleId", "version"));
     const ruleId = possibleId("rule", entityId(request, "ruleId"));
-    await requireDeclaredValue(service, scope.tenant, id, patch.value);
+    await requireDeclaredRule(service, scope.tenant, id, patch, ruleId);
     const rule = await service.store.updateRule(scope, id, ruleId, patch, expectedVersion(request));
     return written(call, rule);
   },

@@ -58,6 +58,12 @@ export class HostTables {
     return quoted(this.#tables[model]?.fields[field]?.fieldName ?? field);
   }
 
+  /** All columns of a model, each with the name of its field. */
+  columns(model: string): string {
+    const fields = Object.keys(this.#tables[model]?.fields ?? {});
+    return fields.map((field) => `${this.column(model, field)} as ${quoted(field)}`).join(", ");
+  }
+
   /** A connection that does not answer in time is not used again. */
   query(timeoutMs: number, text: string, values?: unknown[]): Promise<PostgresRow[]> {
     return this.#run(timeoutMs, { text, ...(values && { values }) });

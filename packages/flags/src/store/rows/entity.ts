@@ -59,7 +59,10 @@ export function overtaken(entity: EntityName): FeatureFlagError {
 }
 
 /** The deleted entity for the audit log. A damaged row is logged as it is, so that it can be deleted. */
-export function entityOrRow<Row extends object>(row: Row, decode: (row: Row) => object): object {
+export function entityOrRow<Row extends object, Entity extends object>(
+  row: Row,
+  decode: (row: Row) => Entity,
+): Row | Entity {
   try {
     return decode(row);
   } catch {

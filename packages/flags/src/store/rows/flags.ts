@@ -11,7 +11,7 @@ import {
 import type { FlagRow } from "../../model/tables.ts";
 import { notFound, overtaken } from "./entity.ts";
 import { type Mapping, mappingOf } from "./mapping.ts";
-import { type Adapter, findRow, replaceRow, where } from "./queries.ts";
+import { type Adapter, findRow, replaceRow } from "./queries.ts";
 
 export const FLAG_MODEL = "featureFlag";
 
@@ -40,10 +40,6 @@ export async function insertFlag(tx: Adapter, tenant: string, flag: FeatureFlag)
 export async function replaceFlag(tx: Adapter, tenant: string, flag: FeatureFlag): Promise<void> {
   const match = { flagId: flag.id, tenant };
   if (!(await replaceRow(tx, FLAG_MODEL, match, FLAGS.toColumns(flag)))) throw overtaken("flag");
-}
-
-export async function removeFlag(tx: Adapter, tenant: string, flagId: string): Promise<void> {
-  await tx.delete<FlagRow>({ model: FLAG_MODEL, where: where({ flagId, tenant }) });
 }
 
 /** Decodes a flag from the audit log. */

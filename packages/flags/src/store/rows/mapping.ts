@@ -1,6 +1,7 @@
 /** Makes entities of inputs, rows and audit texts, and rows of entities, by the table of their fields. */
 import type { FlagType } from "../../engine/definition.ts";
 import type { JsonValue } from "../../engine/json.ts";
+import { type EnvironmentsPatch, patchEnvironments } from "../../model/environments.ts";
 import {
   type Entity,
   type EntityColumns,
@@ -9,6 +10,7 @@ import {
   type EntityRow,
   type Field,
   type Fields,
+  type FieldValues,
   isChangeable,
 } from "../../model/fields.ts";
 import { storedAs } from "../../model/kinds.ts";
@@ -65,6 +67,9 @@ export function mappingOf<F extends Fields>(fields: F): Mapping<F> {
         const [current, next] = [entity[name], change[name]];
         if (kind === "version") return Number(current) + 1;
         if (kind === "updated") return at;
+        if (kind === "environments" && next) {
+          return patchEnvironments(current as FieldValues["environments"], next as EnvironmentsPatch);
+        }
         if (next === null) return kind === "json" && type === "json" ? null : undefined;
         return next === undefined ? current : next;
       }),

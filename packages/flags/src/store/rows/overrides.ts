@@ -1,12 +1,16 @@
 /** Converts overrides to rows and back, and reads and writes those rows. */
 import { type FlagOverride, type FlagOverrideInput, OVERRIDE_FIELDS } from "../../model/override.ts";
 import type { OverrideRow } from "../../model/tables.ts";
+import type { HostTables } from "../postgres/host-tables.ts";
 import { sha256 } from "../sha256.ts";
 import { conflict, invalid, notFound } from "./entity.ts";
 import { type Mapping, mappingOf } from "./mapping.ts";
 import { type Adapter, findRow, findRows, where } from "./queries.ts";
 
 export const OVERRIDE_MODEL = "featureFlagOverride";
+
+/** Timeout of a query that counts overrides. */
+const COUNT_TIMEOUT_MS = 10_000;
 
 const OVERRIDES: Mapping<typeof OVERRIDE_FIELDS> = mappingOf(OVERRIDE_FIELDS);
 
@@ -72,8 +76,33 @@ function parseExpiry(text: string, at: Date): Date {
   return expiresAt;
 }
 
-export async function requireRoom(tx: Adapter, tenant: string, limit: number): Promise<void> {
-  if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ tenant }) })) < limit) return;
+/** The number of overrides of a tenant, and of those that a user has of a flag. One round trip with `tables`. */
+export async function countOverrides(
+  tx: Adapter,
+  tables: HostTables | undefined,
+  tenant: string,
+  { flagId, userId }: Pick<FlagOverride, "flagId" | "userId">,
+): Promise<{ readonly all: number; readonly own: number }> {
+  const userHash = await sha256(userId);
+  if (tables === undefined) {
+    const own = await tx.count({ model: OVERRIDE_MODEL, where: where({ flagId, userHash, tenant }) });
+    return { all: await countAll(tx, tenant), own };
+  }
+  const column = (field: keyof OverrideRow) => tables.column(OVERRIDE_MODEL, field);
+  const text =
+    `select count(*) as "all", count(*) filter (where ${column("flagId")} = $2 and ${column("userHash")} = $3) as "own" ` +
+    `from ${tables.table(OVERRIDE_MODEL)} where ${column("tenant")} = $1`;
+  const [counts] = await tables.query(COUNT_TIMEOUT_MS, text, [tenant, flagId, userHash]);
+  return { all: Number(counts?.["all"]), own: Number(counts?.["own"]) };
+}
+
+export function countAll(tx: Adapter, tenant: string): Promise<number> {
+  return tx.count({ model: OVERRIDE_MODEL, where: where({ tenant }) });
+}
+
+/** Throws if a tenant with `count` overrides has no room for `added` more. */
+export function requireRoom(count: number, added: number, limit: number): void {
+  if (count + added <= limit) return;
   throw conflict(
     `The limit of ${limit} overrides is reached. Delete some, or use a rule for groups of users.`,
     { limit },
@@ -89,10 +118,6 @@ export async function insertOverride(tx: Adapter, tenant: string, override: Flag
 
 export async function removeOverride(tx: Adapter, tenant: string, overrideId: string): Promise<void> {
   await tx.delete<OverrideRow>({ model: OVERRIDE_MODEL, where: where({ overrideId, tenant }) });
-}
-
-export async function removeOverridesOf(tx: Adapter, tenant: string, flagId: string): Promise<void> {
-  await tx.deleteMany({ model: OVERRIDE_MODEL, where: where({ flagId, tenant }) });
 }
 
 /** Decodes an override from the audit log. */

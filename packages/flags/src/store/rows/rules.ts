@@ -78,12 +78,8 @@ export async function removeRule(tx: Adapter, tenant: string, rule: FlagRule): P
   await tx.delete<RuleRow>({ model: RULE_MODEL, where: match });
 }
 
-export async function removeRulesOf(tx: Adapter, tenant: string, flagId: string): Promise<void> {
-  await tx.deleteMany({ model: RULE_MODEL, where: where({ flagId, tenant }) });
-}
-
 export function toDefinition(rule: FlagRule): RuleDefinition {
-  const { id, enabled, conditions, value, variant, percentage, salt } = rule;
+  const { id, enabled, conditions, value, variant, percentage, environments, salt } = rule;
   return {
     id,
     enabled,
@@ -91,6 +87,7 @@ export function toDefinition(rule: FlagRule): RuleDefinition {
     ...(value !== undefined && { value }),
     ...(variant !== undefined && { variant }),
     ...(percentage !== undefined && { percentage }),
+    ...(environments !== undefined && { environments }),
     salt,
   };
 }

@@ -57,7 +57,7 @@ const overrideRow = (index: number): OverrideRow => ({
 const ruleRow = (index: number, flag = 0): RuleRow => ({
   ...{ id: "", tenant: "", ruleId: id("rule", index), flagId: id("flag", flag), priority: "1", name: null },
   ...{ conditions: '{"conditions":[]}', value: "true", variant: null, percentage: null, enabled: true },
-  ...{ salt: "", version: 1, position: index, createdAt: at },
+  ...{ environments: null, salt: "", version: 1, position: index, createdAt: at },
 });
 
 const segmentRow = (index: number, conditions: object): SegmentRow => ({

@@ -1,6 +1,6 @@
 /** How much of its limits a tenant uses. Measurements are kept by object: entities and maps of a snapshot never change. */
 import { costOf } from "../../engine/conditions.ts";
-import { HASH_COST, type Steps } from "../../engine/cost.ts";
+import { ENVIRONMENT_COST, HASH_COST, type Steps } from "../../engine/cost.ts";
 import type { Segments } from "../../engine/definition.ts";
 import type { FeatureFlag } from "../../model/flag.ts";
 import { jsonBytes } from "../../model/inputs.ts";
@@ -75,8 +75,9 @@ function costOfRules(rules: Rules, segments: Contents["segments"], conditions: S
   if (known?.segments === segments) return known.cost;
   const all = [...rules.values()];
   const hashes = all.filter(({ percentage }) => percentage !== undefined).length;
+  const lookUps = all.filter(({ environments }) => environments !== undefined).length;
   const trees = all.map((rule) => rule.conditions);
-  const cost = costOf(trees, conditions) + hashes * HASH_COST;
+  const cost = costOf(trees, conditions) + hashes * HASH_COST + lookUps * ENVIRONMENT_COST;
   ruleCosts.set(rules, { segments, cost });
   return cost;
 }

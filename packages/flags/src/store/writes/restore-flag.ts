@@ -8,7 +8,7 @@ import { requireAffordable, requireUsable } from "../rows/definition.ts";
 import { conflict } from "../rows/entity.ts";
 import { insertFlag, reviveFlag } from "../rows/flags.ts";
 import { requireFreeKey } from "../rows/global-keys.ts";
-import { insertOverride, isExpired, requireRoom, reviveOverride } from "../rows/overrides.ts";
+import { countAll, insertOverride, isExpired, requireRoom, reviveOverride } from "../rows/overrides.ts";
 import { byOrder, insertRule, requireFitting, reviveRule } from "../rows/rules.ts";
 import { storedSegments } from "./stored.ts";
 import type { AuditedChange, WriteContext } from "./write.ts";
@@ -36,7 +36,7 @@ export async function restoreFlag(
   requireUsable(flag, rules, segments);
   requireAffordable({ trees: rules.map(({ conditions }) => conditions), segments });
   for (const rule of rules) requireFitting(flag, rule);
-  if (overrides.length > 0) await requireRoom(tx, tenant, maxOverrides + 1 - overrides.length);
+  if (overrides.length > 0) requireRoom(await countAll(tx, tenant), overrides.length, maxOverrides);
 
   const subject = { flagId: flag.id, flagKey: flag.key };
   await insertFlag(tx, tenant, flag);

@@ -1,11 +1,7 @@
 /** Reverts an audit entry: makes the inverse change, with an audit entry of its own. */
-import { canonicalJson } from "../../model/canonical-json.ts";
-import { type Field, isInput } from "../../model/fields.ts";
-import { FLAG_FIELDS } from "../../model/flag.ts";
 import type { FlagOverride } from "../../model/override.ts";
+import { changedParts, withPartsOf } from "../../model/parts.ts";
 import type { RevertedAuditEntry } from "../../model/plan.ts";
-import { RULE_FIELDS } from "../../model/rule.ts";
-import { SEGMENT_FIELDS } from "../../model/segment.ts";
 import type { AuditRow, FlagRow, RuleRow, SegmentRow } from "../../model/tables.ts";
 import type { RevertingChange } from "../flag-store.ts";
 import { conflict, notFound } from "../rows/entity.ts";
@@ -102,7 +98,7 @@ async function removeFlag(context: WriteContext, row: AuditRow): Promise<Inverse
   const { tx, tenant } = context;
   const flagId = row.entityId;
   const current = await storedFlag(context, flagId);
-  const fields = differences(current, reviveFlag(row.after));
+  const fields = changedParts(current, reviveFlag(row.after));
   if ((await storedRules(context, flagId)).length > 0) fields.push("rules");
   if ((await tx.count({ model: OVERRIDE_MODEL, where: where({ flagId, tenant }) })) > 0) {
     fields.push("overrides");
@@ -133,40 +129,21 @@ async function changeSegmentBack(context: WriteContext, row: AuditRow): Promise<
   return change;
 }
 
-/** Fields that follow from every change, or never change. */
-const FOLLOWING: ReadonlySet<string> = new Set(
-  [FLAG_FIELDS, RULE_FIELDS, SEGMENT_FIELDS].flatMap((fields) =>
-    Object.entries<Field>(fields).flatMap(([name, field]) => (isInput(field) ? [] : [name])),
-  ),
-);
-
-function differences(a: object, b: object): string[] {
-  const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
-  const names = [...new Set([...left.keys(), ...right.keys()])].filter((name) => !FOLLOWING.has(name));
-  // An absent value is not the same as null.
-  const isSame = (name: string) =>
-    left.has(name) === right.has(name) && canonicalJson(left.get(name)) === canonicalJson(right.get(name));
-  return names.filter((name) => !isSame(name)).sort();
-}
-
 /** The entity with the fields that the entry changed as they were before, and the next version. */
 function withFieldsBack<Entity extends { readonly version: number }>(
   current: Entity,
   before: Entity,
   after: Entity,
 ): Entity {
-  const fields = differences(before, after);
-  if (fields.length === 0) throw nothingToRevert();
-  const later = new Set(differences(current, after));
-  refuseIfAny(fields.filter((field) => later.has(field)));
-  const kept = Object.entries(current).filter(([name]) => !fields.includes(name));
-  const back = Object.entries(before).filter(([name]) => fields.includes(name));
-  // Every field is one of the entity's own, with a value that it had.
-  return Object.fromEntries([...kept, ...back, ["version", current.version + 1]]) as Entity;
+  const parts = changedParts(before, after);
+  if (parts.length === 0) throw nothingToRevert();
+  const later = new Set(changedParts(current, after));
+  refuseIfAny(parts.filter((part) => later.has(part)));
+  return { ...withPartsOf(current, before, parts), version: current.version + 1 };
 }
 
 function requireUntouched(current: object, after: object): void {
-  refuseIfAny(differences(current, after));
+  refuseIfAny(changedParts(current, after));
 }
 
 async function requireAbsent(

@@ -1,18 +1,17 @@
 /** Creates, updates and deletes flags. */
 import { type FeatureFlag, type FeatureFlagPatch, type FlagDraft, fitsType } from "../../model/flag.ts";
 import type { FlagRule } from "../../model/rule.ts";
-import type { FlagRow, OverrideRow } from "../../model/tables.ts";
+import type { OverrideRow } from "../../model/tables.ts";
 import type { WithWarnings } from "../../model/warning.ts";
 import { requireUsable } from "../rows/definition.ts";
-import { conflict, isSame, notFound, outOfDate, requireVersion } from "../rows/entity.ts";
-import { FLAG_MODEL, insertFlag, newFlag, patchFlag, removeFlag, replaceFlag } from "../rows/flags.ts";
+import { conflict, isSame, outOfDate, requireVersion } from "../rows/entity.ts";
+import { insertFlag, newFlag, patchFlag, replaceFlag } from "../rows/flags.ts";
 import { requireFreeKey, requireMeaningful } from "../rows/global-keys.ts";
-import { isExpired, OVERRIDE_MODEL, removeOverridesOf, toOverride } from "../rows/overrides.ts";
-import { findRow, findRowsIn, scanRows } from "../rows/queries.ts";
-import { removeRulesOf } from "../rows/rules.ts";
+import { isExpired, OVERRIDE_MODEL, toOverride } from "../rows/overrides.ts";
+import { findRowsIn, scanRows } from "../rows/queries.ts";
 import { requireFit, requireOwnFit } from "../rows/values.ts";
 import { withWarnings } from "../rows/warnings.ts";
-import { describeDeletion } from "./deleted-flag.ts";
+import { removeFlag } from "./deleted-flag.ts";
 import { digestOf } from "./preview.ts";
 import { storedFlag, storedRules, storedSegments } from "./stored.ts";
 import type { Change, Unchanged, WriteContext } from "./write.ts";
@@ -78,21 +77,8 @@ export async function deleteFlag(
   id: string,
   version: number | undefined,
 ): Promise<Change<void>> {
-  const { tx, tenant } = context;
-  const row = await findRow<FlagRow>(tx, FLAG_MODEL, { flagId: id, tenant });
-  if (row === undefined) throw notFound("flag");
-  requireVersion("flag", row, version);
-  const before = await describeDeletion(context, row);
-  await removeRulesOf(tx, tenant, id);
-  await removeOverridesOf(tx, tenant, id);
-  await removeFlag(tx, tenant, id);
-  return {
-    ...subject({ id, key: row.key }),
-    action: "flag.deleted",
-    before,
-    after: null,
-    result: undefined,
-  };
+  const { key, before } = await removeFlag(context, id, version);
+  return { ...subject({ id, key }), action: "flag.deleted", before, after: null, result: undefined };
 }
 
 const subject = ({ id, key }: Pick<FeatureFlag, "id" | "key">) => ({

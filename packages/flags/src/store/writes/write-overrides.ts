@@ -2,6 +2,7 @@
 import type { FlagOverride, FlagOverrideInput } from "../../model/override.ts";
 import { conflict, notFound } from "../rows/entity.ts";
 import {
+  countOverrides,
   findOverride,
   insertOverride,
   isExpired,
@@ -20,12 +21,13 @@ export async function createOverride(
   input: FlagOverrideInput,
   maxOverrides: number,
 ): Promise<Change<FlagOverride>> {
-  const { tx, tenant, at, now, newId, sweep } = context;
+  const { tx, tables, tenant, at, now, newId, sweep } = context;
   const flag = await storedFlag(context, input.flagId);
   const override = newOverride(input, newId(), { at, now });
   requireFit(flag, override.value, { field: "value" });
   requireVariant(flag, override.variant);
-  const existing = await findOverride(tx, tenant, override);
+  const { all, own } = await countOverrides(tx, tables, tenant, override);
+  const existing = own > 0 ? await findOverride(tx, tenant, override) : undefined;
   if (existing !== undefined && !isExpired(existing, now)) {
     throw conflict("The user already has an override of this flag. Delete it first.", {
       field: "userId",
@@ -34,7 +36,7 @@ export async function createOverride(
   }
   // An expired override counts as absent; its deletion gets its own audit entry.
   if (existing !== undefined) await sweep(existing, existing);
-  await requireRoom(tx, tenant, maxOverrides);
+  requireRoom(existing === undefined ? all : all - 1, 1, maxOverrides);
   await insertOverride(tx, tenant, override);
   const subject = { flagId: flag.id, flagKey: flag.key, entityId: override.id };
   return { ...subject, action: "override.created", before: null, after: override, result: override };

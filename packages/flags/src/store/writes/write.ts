@@ -7,6 +7,7 @@ import { type Actor, type AuditRecord, type Origin, SYSTEM } from "../../model/a
 import type { FlagOverride } from "../../model/override.ts";
 import type { FlagRow } from "../../model/tables.ts";
 import type { WriteScope } from "../flag-store.ts";
+import type { HostTables } from "../postgres/host-tables.ts";
 import { entityOrRow, entityText } from "../rows/entity.ts";
 import { FLAG_MODEL } from "../rows/flags.ts";
 import { findExpired, removeOverride, toOverride } from "../rows/overrides.ts";
@@ -38,6 +39,8 @@ export interface Unchanged<Result> {
 /** The transaction of a change. It holds the lock on the tenant's revision, so there is no other writer. */
 export interface WriteContext {
   readonly tx: Adapter;
+  /** The tables in the transaction, for statements that take the place of several. Undefined where there is only `tx`. */
+  readonly tables: HostTables | undefined;
   readonly tenant: string;
   /** The tenant's entities before this change. Undefined if they are invalid. */
   readonly contents: Contents | undefined;
@@ -98,6 +101,7 @@ export async function write<Result>(
   const hasExpired =
     current !== adapter || (await findExpired(current, tenant, new Date(nowMs()), 1)).length > 0;
   return transactions.run(async (tx) => {
+    const tables = transactions.tablesIn(tx);
     const { auditAt, ...start } = await advanceRevision(tx, tenant);
     let { revision, auditHash } = start;
     const previous = { revision: revision - 1, auditHash };
@@ -162,7 +166,8 @@ export async function write<Result>(
       await record(changed, actor, origin);
       revision += 1;
     };
-    const context = { tx, tenant, contents, at, now, revision: () => revision, newId, sweep, precede };
+    const numbered = { revision: () => revision, newId };
+    const context = { tx, tables, tenant, contents, at, now, ...numbered, sweep, precede };
     const outcome = await change(context);
     if (outcome.action === null) revision -= 1;
     else {
@@ -176,7 +181,7 @@ export async function write<Result>(
       return outcome.result;
     }
     const last = { ...end, auditAt: new Date(lastAt()).toISOString() };
-    await countChange(tx, tenant, last, transactions.tablesIn(tx));
+    await countChange(tx, tenant, last, tables);
     // Inside a transaction of the host, the commit comes after the end of this function.
     await queueAfterTransactionHook(() => committed(tenant, end));
     return outcome.result;
