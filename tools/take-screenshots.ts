@@ -13,6 +13,8 @@ import { PASSWORD } from "../examples/console/seed.ts";
 import { inspectorFile, takeInspectorPictures } from "./inspector-pictures.ts";
 import { root } from "./repository.ts";
 
+type Page = Awaited<ReturnType<Awaited<ReturnType<typeof launchChromium>>["newPage"]>>;
+
 interface Look {
   readonly name: string;
   readonly theme: "light" | "dark";
@@ -32,6 +34,8 @@ interface Screen {
   readonly path: string;
   /** The accessible name of a control that is pressed before the picture is taken. */
   readonly press?: string;
+  /** Searched for in the command palette before the picture is taken. */
+  readonly search?: string;
 }
 
 const SCREENS: readonly Screen[] = [
@@ -54,7 +58,10 @@ const SCREENS: readonly Screen[] = [
   { name: "history", path: "/history" },
   { name: "hashes", path: "/audit" },
   { name: "keys", path: "/keys" },
+  { name: "new-key", path: "/keys", press: "New key" },
   { name: "health", path: "/health" },
+  { name: "palette", path: "/", search: "gift" },
+  { name: "not-found", path: "/nothing-here" },
 ];
 /** Pictures that pages of the documentation show. */
 const SHOWN = ["flags", "switch", "explain"];
@@ -88,22 +95,28 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
   await page.goto(app.consoleUrl);
   await page.getByLabel("Email").waitFor();
   if (folder !== undefined) await page.screenshot({ path: join(folder, `sign-in-${lookName}.png`) });
-  await page.getByLabel("Email").fill("ada@halyard.example");
-  await page.getByLabel("Password").fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await signIn(page, "ada@halyard.example");
   await page.getByRole("heading", { name: "Flags", exact: true, level: 1 }).waitFor();
   await page.goto(`${app.consoleUrl}/people?q=Chloe`);
   const link = (await page.getByRole("link", { name: "Chloe" }).first().getAttribute("href")) ?? "";
   // Behind the id stands the organization.
   const { pathname } = new URL(link, app.consoleUrl);
   const first = pathname.slice(pathname.lastIndexOf("/") + 1);
-  for (const { name, path, press } of SCREENS) {
+  for (const { name, path, press, search } of SCREENS) {
     const wanted = folder === undefined ? SHOWN : chosen;
     if (wanted.length > 0 && !wanted.includes(name)) continue;
     await page.goto(app.consoleUrl + path.replace("FIRST", first));
     await page.locator("h1").first().waitFor();
     if (press !== undefined)
-      await page.getByRole(name === "switch" ? "switch" : "button", { name: press }).click();
+      await page
+        .getByRole(name === "switch" ? "switch" : "button", { name: press })
+        .first()
+        .click();
+    if (search !== undefined) {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog").getByRole("combobox").fill(search);
+      await page.getByRole("option", { name: "Turn" }).first().waitFor();
+    }
     await page.waitForFunction(() => document.querySelector(".skeleton") === null);
     await page.waitForLoadState("networkidle");
     const file =
@@ -112,5 +125,21 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
         : join(folder, `${name}-${lookName}.png`);
     await page.screenshot({ path: file });
   }
+  const takesAll = chosen.length === 0 || chosen.includes("no-permission");
+  if (folder !== undefined && takesAll) await takeOfUserWithoutPermission(page, lookName);
   await context.close();
+}
+
+async function takeOfUserWithoutPermission(page: Page, lookName: string): Promise<void> {
+  await page.context().clearCookies();
+  await signIn(page, "noor@halyard.example");
+  await page.getByRole("button", { name: "Copy request" }).waitFor();
+  await page.screenshot({ path: join(folder ?? "", `no-permission-${lookName}.png`) });
+}
+
+async function signIn(page: Page, email: string): Promise<void> {
+  await page.goto(app.consoleUrl);
+  await page.getByLabel("Email").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
 }

@@ -357,6 +357,7 @@ export type ConsoleAnswers = {
   readonly activity: ActivityResponse;
   /** Evaluations of many flags. */
   readonly evaluations: EvaluationsResponse;
+  /** Declared flags that do not exist. */
   readonly "missing-flags": MissingFlagsResponse;
   /** Whether flags have changed. */
   readonly revision: RevisionResponse;

@@ -60,8 +60,9 @@ export type FeatureFlag = Entity<typeof FLAG_FIELDS>;
 
 /** A flag in a list. With `include=stats` it has `stats`, and where the list is of one tenant, `ruleCount`. */
 export type ListedFeatureFlag = FeatureFlag & {
+  /** The last 24 hours. */
   readonly stats?: FlagSummary;
-  /** Enabled rules. */
+  /** Enabled rules that count in the environment of the option `environments.default`. */
   readonly ruleCount?: number;
 };
 

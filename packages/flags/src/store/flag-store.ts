@@ -192,8 +192,11 @@ export interface FlagStore {
   /** Deletes the flag with its rules and overrides. */
   deleteFlag(scope: WriteScope, id: string, version?: number): Promise<void>;
 
-  /** The number of enabled rules by the flag's id, from memory. Undefined if the flags have never been read. */
-  countRules(tenant: string): Promise<((flagId: string) => number) | undefined>;
+  /** The number of rules that count in the environment, from memory. Undefined if the flags have never been read. */
+  countRules(
+    tenant: string,
+    environment: string | undefined,
+  ): Promise<((flagId: string) => number) | undefined>;
   /** In evaluation order. */
   listRules(tenant: string, flagId: string): Promise<FlagRule[]>;
   createRule(scope: WriteScope, flagId: string, input: FlagRuleInput): Promise<WithWarnings<FlagRule>>;

@@ -227,10 +227,12 @@ export function createFlagStore(
       read((current) => previewConditions(current, tenant, conditions)),
     deleteFlag: (scope, id, version) => change(scope, (context) => deleteFlag(context, id, version)),
 
-    countRules: async (tenant) => {
+    countRules: async (tenant, environment) => {
       const known = contentsOf(await snapshots.get(tenant).catch(() => undefined));
       if (known === undefined) return undefined;
-      return (flagId) => [...(known.contents.rules.get(flagId)?.values() ?? [])].filter(isEnabled).length;
+      const counts = ({ enabled, environments }: FlagRule): boolean =>
+        enabled && (environments?.some((name) => name === environment) ?? true);
+      return (flagId) => [...(known.contents.rules.get(flagId)?.values() ?? [])].filter(counts).length;
     },
     listRules: (tenant, flagId) =>
       read(async (current) => {
@@ -304,8 +306,6 @@ export function createFlagStore(
 function contentsOf(reading: SnapshotReading | undefined): TenantSnapshot | undefined {
   return reading?.snapshot instanceof TenantSnapshot ? reading.snapshot : undefined;
 }
-
-const isEnabled = ({ enabled }: FlagRule): boolean => enabled;
 
 const TABLES = {
   flag: { model: "featureFlag", idField: "flagId" },

@@ -142,12 +142,14 @@ describe.each(WAYS)("guide/flags-statistics: Statistics of a flag (%s)", (_name,
     isRefused(await way().stats("nope"), 404, "FLAG_NOT_FOUND");
   });
 
-  test("include=stats adds the number of enabled rules to each flag of a list", async () => {
+  test("include=stats adds the number of rules that count to each flag of a list", async () => {
     const prefix = newKey("ruled");
     const [one] = [await make({ key: `${prefix}-1` }), await make({ key: `${prefix}-2` })];
     const conditions = { conditions: [] };
-    for (const [priority, enabled] of [true, true, false].entries())
-      await way().createRule(one.id, { priority, enabled, conditions, value: "A" });
+    const everywhere = [{ enabled: true }, { enabled: true }, { enabled: false }];
+    // The host has no default environment.
+    for (const [priority, fields] of [...everywhere, { environments: ["staging"] }].entries())
+      await way().createRule(one.id, { priority, conditions, value: "A", ...fields });
     const listed = await way().listFlags({ prefix, include: "stats", sort: "key" });
     expect(listed.json.flags.map((flag: { ruleCount: number }) => flag.ruleCount)).toEqual([2, 0]);
     expect((await way().listFlags({ prefix })).json.flags[0]).not.toHaveProperty("ruleCount");

@@ -13,7 +13,6 @@ export type {
   ConditionOperator,
   EnvironmentSettings,
   EnvironmentsPatch,
-  EvaluationReason,
   ExplanationStep,
   FeatureFlagPatch,
   FeatureFlagsHealth,

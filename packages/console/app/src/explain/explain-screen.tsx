@@ -148,7 +148,7 @@ function Answer({ flagKey, context, environment, person }: AnswerProps): ReactNo
   if (data === undefined) return <Failure error={error} retry={() => void refetch()} />;
   const { result } = data;
   const where = environment ?? environments.default;
-  // Nothing to say about an override that there is not.
+  // A missing override explains nothing.
   const steps = data.steps.filter(({ step, outcome }) => step !== "override" || outcome === "applied");
   const suggestions = suggestionsOf(data, (id) => nameOf(rules, id));
   const variant = flag?.variants?.findIndex(({ key }) => key === result.variant) ?? -1;

@@ -1,4 +1,4 @@
-/** What asks for a decision: declared flags that do not exist, and flags that nobody uses. */
+/** What asks for a decision: declared flags that do not exist, and flags without evaluations. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CircleDashed, Clock } from "lucide-react";

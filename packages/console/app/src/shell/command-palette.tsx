@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { Flag as FlagIcon, Keyboard, MoonStar, Plus, Power, UserRound } from "lucide-react";
+import { Flag as FlagIcon, Keyboard, type LucideIcon, MoonStar, Plus, Power, UserRound } from "lucide-react";
 import { Dialog } from "radix-ui";
 import { type ReactNode, useEffect, useState } from "react";
 import { flagsQuery, peopleQuery } from "../api/queries.ts";
@@ -16,6 +16,13 @@ import { chooseTheme, readTheme } from "./theme.ts";
 interface CommandPaletteProps {
   readonly close: () => void;
   readonly openHelp: () => void;
+}
+
+interface Action {
+  readonly name: string;
+  readonly label: string;
+  readonly icon: LucideIcon;
+  readonly onSelect: () => void;
 }
 
 const SHOWN = 8;
@@ -42,8 +49,36 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
   };
   const matches = (text: string): boolean => text.toLowerCase().includes(typed.trim().toLowerCase());
   const isDark = readTheme() === "dark";
+  const reached = screens.filter(({ label }) => matches(label));
   const found = (flags.data?.pages[0]?.flags ?? []).slice(0, SHOWN);
   const [switched, setSwitched] = useState<Flag>();
+  const actions: Action[] = [
+    ...(may("update") && asked !== "" ? found.slice(0, SHOWN_SWITCHES) : []).map((flag) => ({
+      name: flag.id,
+      label: texts.palette.turn(flag.name, !flag.enabled),
+      icon: Power,
+      onSelect: () => setSwitched(flag),
+    })),
+    ...[
+      ...(may("create")
+        ? [
+            {
+              name: "create",
+              label: texts.flags.create,
+              icon: Plus,
+              onSelect: run(() => void navigate({ to: "/", search: { create: true } })),
+            },
+          ]
+        : []),
+      {
+        name: "theme",
+        label: texts.palette.theme(!isDark),
+        icon: MoonStar,
+        onSelect: run(() => chooseTheme(isDark ? "light" : "dark")),
+      },
+      { name: "shortcuts", label: texts.shortcuts.title, icon: Keyboard, onSelect: run(openHelp) },
+    ].filter(({ label }) => matches(label)),
+  ];
   if (switched !== undefined) return <FlagSwitchDialogs flag={switched} onClose={close} />;
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
@@ -70,17 +105,12 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
                   </Command.Item>
                 ))}
               </Command.Group>
-              {may("update") && asked !== "" && found.length > 0 && (
+              {actions.length > 0 && (
                 <Command.Group heading={texts.palette.actions}>
-                  {found.slice(0, SHOWN_SWITCHES).map((flag) => (
-                    <Command.Item
-                      className="option"
-                      key={flag.id}
-                      value={`switch ${flag.id}`}
-                      onSelect={() => setSwitched(flag)}
-                    >
-                      <Power aria-hidden size={16} />
-                      <span>{texts.palette.turn(flag.name, !flag.enabled)}</span>
+                  {actions.map(({ name, label, icon: Icon, onSelect }) => (
+                    <Command.Item className="option" key={name} value={`action ${name}`} onSelect={onSelect}>
+                      <Icon aria-hidden size={16} />
+                      <span>{label}</span>
                     </Command.Item>
                   ))}
                 </Command.Group>
@@ -101,10 +131,9 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
                   ))}
                 </Command.Group>
               )}
-              <Command.Group heading={texts.palette.goTo}>
-                {screens
-                  .filter(({ label }) => matches(label))
-                  .map(({ to, label, icon: Icon }) => (
+              {reached.length > 0 && (
+                <Command.Group heading={texts.palette.goTo}>
+                  {reached.map(({ to, label, icon: Icon }) => (
                     <Command.Item
                       className="option"
                       key={to}
@@ -115,35 +144,8 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
                       <span>{label}</span>
                     </Command.Item>
                   ))}
-              </Command.Group>
-              <Command.Group heading={texts.palette.actions}>
-                {may("create") && matches(texts.flags.create) && (
-                  <Command.Item
-                    className="option"
-                    value="action create"
-                    onSelect={run(() => void navigate({ to: "/", search: { create: true } }))}
-                  >
-                    <Plus aria-hidden size={16} />
-                    <span>{texts.flags.create}</span>
-                  </Command.Item>
-                )}
-                {matches(texts.palette.theme(!isDark)) && (
-                  <Command.Item
-                    className="option"
-                    value="action theme"
-                    onSelect={run(() => chooseTheme(isDark ? "light" : "dark"))}
-                  >
-                    <MoonStar aria-hidden size={16} />
-                    <span>{texts.palette.theme(!isDark)}</span>
-                  </Command.Item>
-                )}
-                {matches(texts.shortcuts.title) && (
-                  <Command.Item value="action shortcuts" onSelect={run(openHelp)}>
-                    <Keyboard aria-hidden size={16} />
-                    <span>{texts.shortcuts.title}</span>
-                  </Command.Item>
-                )}
-              </Command.Group>
+                </Command.Group>
+              )}
             </Command.List>
           </Command>
         </Dialog.Content>

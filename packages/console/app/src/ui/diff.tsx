@@ -62,7 +62,7 @@ function Marked({ words, kept, name }: { words: string[]; kept: string[]; name: 
     const isKept = word === kept[next];
     if (isKept) next += 1;
     return (
-      // biome-ignore lint/suspicious/noArrayIndexKey: a word may occur twice
+      // biome-ignore lint/suspicious/noArrayIndexKey: words may repeat
       <span key={place}>
         <span className={isKept ? undefined : name}>{word}</span>{" "}
       </span>

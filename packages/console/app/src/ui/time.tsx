@@ -23,10 +23,13 @@ export function Time({ at, short = false }: { readonly at: string; readonly shor
   );
 }
 
+/** Without months, whose letter is that of minutes. */
+const SHORT_UNITS = [["year", 31_536_000], ["week", 604_800], ...UNITS.slice(2)] as const;
+
 function shortTime(at: string, nowMs: number = Date.now()): string {
   const seconds = Math.abs(Date.parse(at) - nowMs) / 1000;
-  const [name, length] = UNITS.find(([, one]) => seconds >= one) ?? (["minute", 60] as const);
-  const format = { style: "unit", unit: name, unitDisplay: "narrow" } as const;
+  const [unit, length] = SHORT_UNITS.find(([, one]) => seconds >= one) ?? (["minute", 60] as const);
+  const format = { style: "unit", unit, unitDisplay: "narrow" } as const;
   return new Intl.NumberFormat(texts.language, format).format(Math.floor(seconds / length));
 }
 

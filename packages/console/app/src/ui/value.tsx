@@ -28,7 +28,7 @@ export function Value({ value, length = 28, variant }: ValueProps): ReactNode {
   );
 }
 
-/** A word of code in a sentence. */
+/** Code in a sentence. */
 export function Token({ children }: { readonly children: ReactNode }): ReactNode {
   return <code className="token">{children}</code>;
 }

@@ -53,7 +53,7 @@ export function checkList(stage: Stage): void {
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Keyboard first", level: 1 }).waitFor();
       const { flags } = await stage.app.auth.api.listFeatureFlags({ query: { prefix: "keyboard-first" } });
-      // Turning it on releases it to nobody yet.
+      // Turning it on changes no value yet.
       expect(flags).toMatchObject([
         { enabled: false, offValue: false, type: "boolean", rolloutPercentage: 0 },
       ]);
