@@ -62,7 +62,7 @@ function Form({ segment, segments, onClose }: SegmentEditorProps): ReactNode {
       request("PATCH", `${ADMIN}/segments/${segment?.id ?? ""}`, { body: fields, version: segment?.version }),
     onSaved: () => void done(),
   });
-  /** No rule names a new segment yet, so it moves nobody; and neither does another name. */
+  /** No rule names a new segment yet, and a name decides nothing: no user moves. */
   const write = useMutation({
     mutationFn: () => {
       const organization = multiTenant ? { organizationId: scoped({}).organizationId ?? "" } : {};

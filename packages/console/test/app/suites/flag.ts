@@ -143,7 +143,7 @@ export function checkFlag(stage: Stage): void {
       ]).toEqual([true, false]);
     });
 
-    it("that is new reaches nobody but the people of its rule when it is turned on, and says so", async () => {
+    it("that is new reaches only the people of its rule when it is turned on, and says so before", async () => {
       const { page } = await stage.enter("/?create=true");
       await page.getByLabel("Name").fill("Said before");
       await page.keyboard.press("Enter");

@@ -160,7 +160,7 @@ describe("a change of another person", () => {
     expect(conflictsOf(mine, withRollout(35))).toMatchObject([{ base: 30, theirs: 35, yours: 40 }]);
   });
 
-  it("to the same value is none", () => {
+  it("to the same value is not a conflict", () => {
     const draft = rolledOut(EMPTY_DRAFT, 40);
     expect(conflictsOf(draft, withRollout(40))).toEqual([]);
     expect(changesOf(draft, withRollout(40))).toEqual([]);
