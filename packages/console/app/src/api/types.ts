@@ -5,16 +5,13 @@ import type {
   FlagOverride,
   FlagRule,
   FlagSegment,
-  FlagWarning,
   ListedFeatureFlag,
 } from "@halyard/flags";
 
 export type {
   ConditionOperator,
   EnvironmentSettings,
-  EnvironmentsPatch,
   ExplanationStep,
-  FeatureFlagPatch,
   FeatureFlagsHealth,
   FlagAction,
   FlagExplanation,
@@ -23,12 +20,9 @@ export type {
   FlagType,
   JsonObject,
   JsonValue,
-  Page,
   PlanFeatureFlagsInput,
-  PlannedChange,
   PlannedFlagChange,
   RuleConditions,
-  RuleImpact,
   SegmentCondition,
   SimpleCondition,
   Variant,
@@ -71,4 +65,3 @@ export type Entry = Sent<AuditEntry> & {
   /** The names of people by id, where they are known. */
   readonly names: Readonly<Record<string, string>>;
 };
-export type Warned<Entity> = Entity & { readonly warnings?: readonly FlagWarning[] };

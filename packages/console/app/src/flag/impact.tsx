@@ -86,7 +86,7 @@ interface DoubtsProps {
 }
 
 /** What the count does not know. */
-export function Doubts({ plan: { users, onlineSource }, impacts }: DoubtsProps): ReactNode {
+function Doubts({ plan: { users, onlineSource }, impacts }: DoubtsProps): ReactNode {
   const most = (field: "unknown" | "online"): number =>
     Math.max(0, ...impacts.map((impact) => impact[field]));
   const unknown = most("unknown");

@@ -102,7 +102,7 @@ function isRefusal(error: Error): boolean {
 }
 
 /** In the environment in which most people move. */
-export function movedBy({ changes }: FeatureFlagPlan): number {
+function movedBy({ changes }: FeatureFlagPlan): number {
   return Math.max(0, ...changes.map(({ moved }) => moved));
 }
 

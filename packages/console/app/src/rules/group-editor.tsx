@@ -27,7 +27,7 @@ interface GroupEditorProps {
 /** The server accepts more; beyond this the form is hard to read. */
 const DEEPEST = 4;
 type Condition = RuleConditions["conditions"][number];
-export const EMPTY_CONDITION: Condition = { attribute: "", operator: "equals", value: "" };
+const EMPTY_CONDITION: Condition = { attribute: "", operator: "equals", value: "" };
 
 export function GroupEditor(props: GroupEditorProps): ReactNode {
   const { group, segments, onChange, legend, usedValues, isChecked, onRemove, depth = 0 } = props;
