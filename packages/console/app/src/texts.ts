@@ -611,7 +611,7 @@ export const texts = {
     moved: (name: string, place: number, all: number): string => `${name} is now rule ${place} of ${all}.`,
     actionsFor: (name: string): string => `Actions for ${name}`,
     dead: (place: number): string => `Never reached: rule ${place} takes all of these users.`,
-    drag: (name: string): string => `Move ${name}`,
+    drag: (name: string, place: number): string => `Move rule ${place}, ${name}`,
     dragHelp: "Press Space to lift the rule, the arrow keys to move it, Space to drop it, Escape to cancel.",
     switchOf: (name: string): string => `${name}, switch`,
     up: (name: string): string => `Move ${name} up`,

@@ -72,7 +72,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
           {...attributes}
           {...listeners}
           disabled={isReadOnly}
-          aria-label={texts.rules.drag(label)}
+          aria-label={texts.rules.drag(label, place + 1)}
         >
           <span aria-hidden="true">{seen?.markOf(rule.id) ?? place + 1}</span>
         </button>

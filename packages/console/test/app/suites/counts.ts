@@ -34,8 +34,7 @@ export function checkCounts(stage: Stage): void {
         const before = writes.made.length;
         await edit?.();
         const saved = finish === undefined ? save(page, isFast) : finish();
-        await saved.catch(async (error: Error) => {
-          await page.screenshot({ path: "/tmp/shots/dbg.png" });
+        await saved.catch((error: Error) => {
           throw new Error(`${name}: ${error.message}`, { cause: error });
         });
         await expect
@@ -137,7 +136,8 @@ async function watchWrites(page: Page): Promise<Writes> {
   const isShown = async (path: string, body: unknown): Promise<boolean> => {
     const text = await page.locator("body").innerText();
     const planned = moved.get(/plans\/([^/]+)\/apply$/.exec(path)?.[1] ?? "");
-    if (planned === 0) return /Nobody moves|No value changes|\b0\s+of [\d,]+ people move/.test(text);
+    if (planned === 0)
+      return /Nobody moves|No value changes|: 0 people|\b0\s+of [\d,]+ people move/.test(text);
     if (planned !== undefined) return new RegExp(`\\b${planned}\\s+(?:of|people|person)`).test(text);
     if (text.includes("could not be counted")) return true;
     // Turning off never waits for a count.

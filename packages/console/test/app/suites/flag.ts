@@ -331,7 +331,7 @@ export function checkFlag(stage: Stage): void {
 /** Until the bar shows a count that is not on its way. */
 export async function untilCounted(
   page: Page,
-  text: RegExp = /move|go from|goes from|Nobody/,
+  text: RegExp = /move|go from|goes from|Nobody|: \d+ p/,
 ): Promise<void> {
   const bar = page.getByRole("region", { name: "Unsaved changes" });
   await bar.getByText(text).filter({ visible: true }).first().waitFor();
