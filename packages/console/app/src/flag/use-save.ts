@@ -69,7 +69,9 @@ export function useSave(subject: string, { saveUncounted, onSaved }: SaveOptions
   return useMutation({
     mutationKey: savingKey(subject),
     mutationFn: async ({ input, count }): Promise<SaveResult> => {
-      const show = (plan: FeatureFlagPlan): SaveResult => {
+      const show = async (plan: FeatureFlagPlan): Promise<SaveResult> => {
+        // A preview of the same on its way would take the place of the plan.
+        await client.cancelQueries({ queryKey: ["plan", subject] });
         client.setQueryData(["plan", subject, input], plan);
         return { kind: "recounted" };
       };
