@@ -93,12 +93,20 @@ export type { Page } from "./model/page.ts";
 export type {
   AppliedFeatureFlagPlan,
   FeatureFlagPlan,
+  FeatureFlagPreview,
   FlagImpact,
   MovedUser,
+  PlanConflict,
   PlanFeatureFlagsInput,
   PlannedChange,
+  PlannedFlagChange,
+  PlannedOverrides,
+  PlannedRules,
+  PlannedSegmentChange,
   PlannedUsers,
   RevertedAuditEntry,
+  RevertedFeatureFlagChange,
+  RuleImpact,
   ValueMove,
 } from "./model/plan.ts";
 export type { FlagRule, FlagRuleInput, FlagRulePatch } from "./model/rule.ts";

@@ -72,7 +72,7 @@ describe("the table of routes", () => {
         )
       )
         return "public";
-      if (name.includes("Audit")) return "audit";
+      if (name.includes("Audit") || name.startsWith("revert")) return "audit";
       if (/^(?:list|get|explain)/.test(name)) return "read";
       if (name.includes("Override")) return "override";
       if (/Rule|Segment|^plan|^apply/.test(name)) return "update";

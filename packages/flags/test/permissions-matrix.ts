@@ -37,6 +37,8 @@ export interface Tenant {
   readonly planId: string;
   /** The audit entry of the segment's creation. */
   readonly entryId: string;
+  /** The change of this entry. */
+  readonly changeId: string;
 }
 
 /** With `only`, a tenant that has just what this operation destroys. */
@@ -72,10 +74,12 @@ export async function fillTenant(
   const newSegment = () =>
     auth.api.createFeatureFlagSegment({ body: { key: newKey(), name: canary, conditions, ...owned } });
   const segment = await when("deleteFeatureFlagSegment", newSegment);
-  const entry = await when("revertFeatureFlagAuditEntry", async () => {
-    if (segment === undefined) await newSegment();
+  const newEntry = async () => {
+    if (segment === undefined || only === undefined) await newSegment();
     return (await auth.api.listFeatureFlagAuditEntries({ query: { ...owned, limit: 1 } })).entries[0];
-  });
+  };
+  const entry = await when("revertFeatureFlagAuditEntry", newEntry);
+  const change = await when("revertFeatureFlagChange", newEntry);
   return {
     organizationId: organizationId ?? "",
     canary,
@@ -86,6 +90,7 @@ export async function fillTenant(
     segmentId: segment?.id ?? "",
     planId: plan?.id ?? "",
     entryId: entry?.id ?? "",
+    changeId: change?.changeId ?? "",
   };
 }
 
@@ -185,6 +190,10 @@ export const RECIPES: Readonly<Record<RouteName, Recipe>> = {
   revertFeatureFlagAuditEntry: {
     target: "entity",
     input: ({ entryId }) => ({ params: { id: entryId }, body: {} }),
+  },
+  revertFeatureFlagChange: {
+    target: "entity",
+    input: ({ changeId }) => ({ params: { changeId }, body: {} }),
   },
 
   planFeatureFlags: {
@@ -321,7 +330,8 @@ export function expectedStatus(
   if (isAnonymous) return 401;
   const within = caller.within[tenant.organizationId];
   // A revert needs what the inverse change needs, too.
-  const needed = name === "revertFeatureFlagAuditEntry" ? [action, "update" as const] : [action];
+  const isRevert = name === "revertFeatureFlagAuditEntry" || name === "revertFeatureFlagChange";
+  const needed = isRevert ? [action, "update" as const] : [action];
   const isGranted = (by: readonly FlagAction[] | undefined) =>
     by !== undefined && needed.every((one) => by.includes(one));
   if (!options.multiTenant || target === "service") return isGranted(caller.everywhere) ? OK : 403;

@@ -274,6 +274,7 @@ describe("a write", () => {
     entityId: "f",
     before: null,
     after: null,
+    rows: async () => undefined,
     result,
   });
   const unchanged: Unchanged<void> = { action: null, result: undefined };

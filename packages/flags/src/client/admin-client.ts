@@ -27,8 +27,10 @@ import type { Page } from "../model/page.ts";
 import type {
   AppliedFeatureFlagPlan,
   FeatureFlagPlan,
+  FeatureFlagPreview,
   PlanFeatureFlagsInput,
   RevertedAuditEntry,
+  RevertedFeatureFlagChange,
 } from "../model/plan.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
@@ -207,13 +209,23 @@ export interface AuditHelpers {
    * Needs `audit`, and what the inverse change needs.
    */
   revert(id: string, options?: ChangeOptions): Result<RevertedAuditEntry>;
+  /** Makes the inverse of a whole change: all entries with this `changeId`. Needs `audit`, and what the inverse needs. */
+  revertChange(changeId: string, options?: ChangeOptions): Result<RevertedFeatureFlagChange>;
 }
 
 /** Helpers that show what changes do to users before they are made. */
 export interface PlanHelpers {
-  /** Evaluates the application's users before and after changes, without making them. Needs `update`. */
-  create(input: PlanFeatureFlagsInput, options?: OrganizationOptions): Result<ClientFeatureFlagPlan>;
-  /** Makes the changes of a plan. 409 if one of its flags was changed since. Needs `update`. */
+  /** Evaluates the application's users before and after changes, without making them. Needs what the changes need. */
+  create(
+    input: Omit<PlanFeatureFlagsInput, "preview">,
+    options?: OrganizationOptions,
+  ): Result<ClientFeatureFlagPlan>;
+  /** The same without an id: nothing is stored. A newer preview of the same caller ends an older one with 409. */
+  preview(
+    input: Omit<PlanFeatureFlagsInput, "preview">,
+    options?: OrganizationOptions,
+  ): Result<FeatureFlagPreview>;
+  /** Makes the changes of a plan, all or none. 409 if what it touches was changed since. */
   apply(id: string, options?: ChangeOptions): Result<AppliedFeatureFlagPlan>;
 }
 
@@ -333,9 +345,11 @@ export function featureFlagsAdminClient<const Flags extends FlagDeclarations = F
         audit: {
           list: (query) => get("/audit", query),
           revert: (id, options) => post(`/audit/${part(id)}/revert`, {}, options),
+          revertChange: (changeId, options) => post(`/changes/${part(changeId)}/revert`, {}, options),
         },
         plans: {
           create: (input, options) => post("/plans", input, options),
+          preview: (input, options) => post("/plans", { ...input, preview: true }, options),
           apply: (id, options) => post(`/plans/${part(id)}/apply`, {}, options),
         },
       };

@@ -41,6 +41,8 @@ export interface CompiledFlag {
   evaluate(context: EvaluationContext, override?: OverrideDefinition): Evaluation;
   /** The same result with every step that led to it. `originOf` gives the origin that a step shows for an attribute. */
   explain(context: EvaluationContext, override?: OverrideDefinition, originOf?: OriginOf): Explanation;
+  /** The id of the rule that decided this result of `evaluate`. */
+  ruleOf(result: Evaluation): string | undefined;
   /** The trusted roots that its rules read. */
   readonly trustedRoots: ReadonlySet<TrustedRoot>;
   /** The most that one evaluation of the rules costs. */
@@ -75,6 +77,8 @@ class Flag implements CompiledFlag {
   readonly #plan: Plan;
   readonly #environments: ReadonlyMap<string, Plan> | undefined;
   readonly #repeats: boolean;
+  /** The rules by their results: each rule has an object of its own. */
+  readonly #rules: ReadonlyMap<Evaluation, string>;
 
   constructor(definition: FlagDefinition, segments: Segments) {
     const { rules, reach } = validate(definition, segments);
@@ -90,8 +94,12 @@ class Flag implements CompiledFlag {
         ? undefined
         : new Map(names.map((name) => [name, planOf(inEnvironment(definition, name))]));
     const trustedRoots = new Set<TrustedRoot>();
+    const results = new Map<Evaluation, string>();
+    this.#rules = results;
     const ruleNode = (next: Node, { rule, conditions }: ValidRule): Node => {
-      let node = buildGroup(conditions, graphs, shareOf(definition, rule, next), next);
+      const result = ruleResult(definition, rule);
+      results.set(result, rule.id);
+      let node = buildGroup(conditions, graphs, shareOf(definition, rule, leaf(result), next), next);
       for (const root of trustedRootsOf(conditions, segments)) {
         trustedRoots.add(root);
         node = readableNode(root, node, next);
@@ -114,6 +122,10 @@ class Flag implements CompiledFlag {
 
   explain(context: EvaluationContext, override?: OverrideDefinition, originOf?: OriginOf): Explanation {
     return explainFlag(this.#definition, this.#segments, { context, override, originOf });
+  }
+
+  ruleOf(result: Evaluation): string | undefined {
+    return this.#rules.get(result);
   }
 
   #evaluate(context: EvaluationContext, override: OverrideDefinition | undefined): Evaluation {
@@ -155,8 +167,7 @@ function variantsOf(flag: FlagDefinition): Node | undefined {
 }
 
 /** The nodes after a rule's conditions: its percentage, if it has one, then its result. */
-function shareOf(flag: FlagDefinition, rule: RuleDefinition, next: Node): Node {
-  const matched = leaf(ruleResult(flag, rule));
+function shareOf(flag: FlagDefinition, rule: RuleDefinition, matched: Node, next: Node): Node {
   if (rule.percentage === undefined) return matched;
   return within(flag, rule.percentage, ruleSuffix(flag, rule), matched, next);
 }

@@ -4,7 +4,12 @@ import type { FlagExplanation } from "./evaluation.ts";
 import type { FeatureFlag, ListedFeatureFlag } from "./flag.ts";
 import type { FlagOverride } from "./override.ts";
 import type { Page } from "./page.ts";
-import type { AppliedFeatureFlagPlan, FeatureFlagPlan, RevertedAuditEntry } from "./plan.ts";
+import type {
+  AppliedFeatureFlagPlan,
+  FeatureFlagPlan,
+  RevertedAuditEntry,
+  RevertedFeatureFlagChange,
+} from "./plan.ts";
 import type { FlagRule } from "./rule.ts";
 import type { FlagSegment } from "./segment.ts";
 import type { FlagStats, FlagUsage } from "./stats.ts";
@@ -30,6 +35,7 @@ export type AdminAnswers = {
   "GET /feature-flags/admin/metrics/usage": FlagUsage;
   "GET /feature-flags/admin/audit": { entries: AuditEntry[] };
   "POST /feature-flags/admin/audit/:id/revert": RevertedAuditEntry;
+  "POST /feature-flags/admin/changes/:changeId/revert": RevertedFeatureFlagChange;
   "POST /feature-flags/admin/plans": FeatureFlagPlan;
   "POST /feature-flags/admin/plans/:id/apply": AppliedFeatureFlagPlan;
 };

@@ -63,6 +63,8 @@ export type ListFeatureFlagAuditEntriesQuery = {
   flagId?: string | undefined;
   /** The id of the actor. */
   userId?: string | undefined;
+  /** The entries of one save, applied plan or revert. */
+  changeId?: string | undefined;
   /** Only creations, updates or deletions. */
   action?: AuditQuery["action"] | undefined;
   /** ISO 8601. `start` is inclusive, `end` is exclusive. */
@@ -126,6 +128,7 @@ export function parseAuditQuery(query: unknown): AuditQuery {
   return {
     ...present("flagId", read.line("flagId")),
     ...present("userId", read.line("userId")),
+    ...present("changeId", read.line("changeId")),
     ...present("action", read.oneOf("action", ACTIONS)),
     ...present("start", read.time("start")),
     ...present("end", read.time("end")),

@@ -61,6 +61,8 @@ export interface AuditQuery {
   readonly flagId?: string;
   /** The actor's id. */
   readonly userId?: string;
+  /** The entries of one change. */
+  readonly changeId?: string;
   readonly action?: "create" | "update" | "delete" | "evaluate";
   /** ISO 8601. `start` is inclusive, `end` is exclusive. */
   readonly start?: string;

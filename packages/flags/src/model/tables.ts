@@ -76,6 +76,17 @@ export type AuditPartRow = {
   text: string;
 };
 
+/** A part of a plan that waits to be applied. */
+export type PlanRow = {
+  id: string;
+  planId: string;
+  /** From 0. */
+  part: number;
+  text: string;
+  /** ISO 8601. */
+  expiresAt: string;
+};
+
 /** An event that waits for delivery to a sink. */
 export type OutboxRow = {
   id: string;
@@ -98,6 +109,7 @@ type Rows = {
   featureFlagRevision: RevisionRow;
   featureFlagAudit: AuditRow;
   featureFlagAuditPart: AuditPartRow;
+  featureFlagPlan: PlanRow;
   featureFlagEvent: EventRow;
   featureFlagEventKey: EventKeyRow;
   featureFlagExposure: ExposureRow;
@@ -185,11 +197,19 @@ export function createTables(): FeatureFlagTables {
         prevHash: { ...line },
         hash: { ...line },
       },
-      indexes: [{ fields: ["tenant", "revision"], unique: true }, { fields: ["flagId"] }],
+      indexes: [
+        { fields: ["tenant", "revision"], unique: true },
+        { fields: ["flagId"] },
+        { fields: ["changeId"] },
+      ],
     },
     featureFlagAuditPart: {
       fields: { entryId: { ...line }, part: { ...integer }, text: { ...text } },
       indexes: [{ fields: ["entryId", "part"], unique: true }],
+    },
+    featureFlagPlan: {
+      fields: { planId: { ...line }, part: { ...integer }, text: { ...text }, expiresAt: { ...line } },
+      indexes: [{ fields: ["planId", "part"], unique: true }, { fields: ["expiresAt"] }],
     },
     ...createEventTables(),
     featureFlagOutbox: {

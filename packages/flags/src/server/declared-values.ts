@@ -7,7 +7,7 @@ import { patchEnvironments } from "../model/environments.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import type { FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
 import type { FlagRulePatch } from "../model/rule.ts";
-import type { RevertingChange } from "../store/flag-store.ts";
+import type { DraftStep } from "../store/flag-store.ts";
 import { requireListed, unlistedIn } from "./listed-environments.ts";
 import type { Service } from "./service.ts";
 
@@ -91,8 +91,8 @@ export async function requireDeclaredValue(
   if (declaration !== undefined) requireFit(key, declaration, "value", value);
 }
 
-/** Throws if a change that reverts another one has values that are not as declared, or environments that are not listed. */
-export function requireDeclaredChange(service: Service, { flagKey, before, after }: RevertingChange): void {
+/** Throws if a change of a draft or a revert has values that are not as declared, or environments that are not listed. */
+export function requireDeclaredChange(service: Service, { flagKey, before, after }: DraftStep): void {
   if (after !== null) requireListed(service, after, before ?? {});
   if (service.options.flags === undefined || after === null) return;
   const [left, right] = [new Map(Object.entries(before ?? {})), new Map(Object.entries(after))];

@@ -35,6 +35,7 @@ import { withHelp } from "./help.ts";
 import { limitRequest } from "./http/body-limit.ts";
 import type { HostContext } from "./http/host-request.ts";
 import { linkHooks } from "./identity-links.ts";
+import { Previews } from "./impact/previews.ts";
 import { initLimits, type LimitsFactory, type LimitsInit, prepareLimits } from "./limits/create-limits.ts";
 import { createLookups } from "./limits/lookups.ts";
 import { observeService } from "./metrics/gauges.ts";
@@ -262,6 +263,7 @@ function createService(
     hasOrganizations: hasOrganizations(context),
     streams: createEventStreams(store, identities),
     live: liveOf(adapter),
+    previews: new Previews(),
     processes,
     trusted: options.trusted && createTrusted(options.trusted, { context, meter, warn }),
     isClosed: () => isClosed(adapter),

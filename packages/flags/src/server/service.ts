@@ -8,6 +8,7 @@ import type { Tally } from "../store/events/tally.ts";
 import type { FlagStore } from "../store/flag-store.ts";
 import type { ExposureTokens } from "./evaluation/exposure-tokens.ts";
 import type { EventStreams } from "./event-streams.ts";
+import type { Previews } from "./impact/previews.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { Lookups } from "./limits/lookups.ts";
 import type { ReadableMeter } from "./metrics/meter.ts";
@@ -59,6 +60,8 @@ export interface Service {
   /** Streams of events for OFREP clients. */
   readonly streams: EventStreams;
   readonly live: LiveState;
+  /** Previews of changes that are being counted. */
+  readonly previews: Previews;
   /** The processes that serve these flags. */
   readonly processes: Processes;
   /** Whether the host has the organization plugin. */

@@ -5,7 +5,8 @@ import type { Actor, AuditAction, AuditEntry, AuditHead, AuditVerdict, Origin } 
 import type { FeatureFlag, FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
 import type { AuditQuery, FlagListQuery, OverrideListQuery, Page, SegmentListQuery } from "../model/page.ts";
-import type { RevertedAuditEntry } from "../model/plan.ts";
+import type { RevertedAuditEntry, RevertedFeatureFlagChange } from "../model/plan.ts";
+import type { Draft } from "../model/plan-input.ts";
 import type { FlagRule, FlagRuleInput, FlagRulePatch } from "../model/rule.ts";
 import type { FlagSegment, FlagSegmentInput, FlagSegmentPatch } from "../model/segment.ts";
 import type { WithWarnings } from "../model/warning.ts";
@@ -15,6 +16,7 @@ import type { Contents } from "./snapshot/entities.ts";
 import type { Follower } from "./snapshot/followers.ts";
 import type { SnapshotFigures } from "./snapshot/health.ts";
 import type { WriteTimeouts } from "./write-timeouts.ts";
+import type { Touched } from "./writes/drift.ts";
 import type { TransactionState } from "./writes/transaction.ts";
 
 /** The tenant whose flags a write changes, the actor, and the origin of the request. */
@@ -107,20 +109,33 @@ export type IgnoredFlag = {
   readonly key: string;
 };
 
-/** A flag before and after a change that is not made. */
-export interface FlagPreview {
-  readonly flag: FeatureFlag;
-  readonly before: CompiledFlag;
-  readonly after: CompiledFlag;
-  /** Of everything that evaluation reads except overrides. Another digest means that the flag has changed since. */
+/** What a draft would do to a tenant. */
+export interface DraftPreview {
+  readonly before: FollowedSnapshot;
+  readonly after: FollowedSnapshot;
+  readonly steps: readonly DraftStep[];
+  /** Ids of the flags that it names, in its order, and of those whose answers it may change. */
+  readonly reached: readonly string[];
+  /** The fields that it touches. */
+  readonly touched: readonly Touched[];
+  /** Of what decides the answers of the reached flags. With another digest, users must be counted again. */
   readonly digest: string;
 }
 
-/** A change of a flag, a rule, an override or a segment that a revert makes. */
-export interface RevertingChange {
+/** A change of a flag, a rule, an override or a segment that a draft or a revert makes. */
+export interface DraftStep {
+  readonly action: AuditAction;
   readonly flagKey: string;
   readonly before: object | null;
   readonly after: object | null;
+}
+
+/** What was seen of a tenant when a plan was made. */
+export interface SeenDraft extends Pick<DraftPreview, "touched" | "digest"> {
+  /** The plan, which is deleted with the change. */
+  readonly planId: string;
+  /** Thrown if what decides has changed since. */
+  readonly drifted: Error;
 }
 
 /** The few fields of a flag that counting flags needs. */
@@ -166,16 +181,12 @@ export interface FlagStore {
   visitFlags(tenants: TenantFilter, visit: (flag: FlagHeader) => void): Promise<void>;
   /** Flags of organizations with one of these keys, at most `limit`. */
   findFlagsOfOrganizations(keys: readonly string[], limit: number): Promise<IgnoredFlag[]>;
-  /** `digest` is that of a preview. If the flag has another one by now, the update is a 409. */
   updateFlag(
     scope: WriteScope,
     id: string,
     patch: FeatureFlagPatch,
     version?: number,
-    digest?: string,
   ): Promise<WithWarnings<FeatureFlag>>;
-  /** The flag before and after an update that is not made. Throws as the update would. */
-  previewFlag(tenant: string, id: string, patch: FeatureFlagPatch): Promise<FlagPreview>;
   /** A flag that is `true` for the users who match the conditions. Throws if no rule could have them. */
   previewConditions(tenant: string, conditions: RuleConditions): Promise<CompiledFlag>;
   /** Deletes the flag with its rules and overrides. */
@@ -223,17 +234,31 @@ export interface FlagStore {
   listAudit(tenants: TenantFilter, query: AuditQuery): Promise<AuditEntry[]>;
   /** Entries of one tenant after a revision, oldest first. */
   readAudit(tenant: string, query: { after: number; limit: number }): Promise<AuditEntry[]>;
-  /** Of an audit entry. Undefined if there is none with this id. Authorization reads this first. */
-  auditFacts(id: string): Promise<{ readonly tenant: string; readonly action: AuditAction } | undefined>;
+  /** Of an audit entry, or of all entries of a change. Undefined if there is none. Authorization reads this first. */
+  auditFacts(
+    of: { readonly id: string } | { readonly changeId: string },
+  ): Promise<{ readonly tenant: string; readonly actions: readonly AuditAction[] } | undefined>;
   /**
    * Makes the inverse change of an audit entry. Later changes of the same fields are a 409. Nothing is changed if `check`
    * throws.
    */
-  revert(
-    scope: WriteScope,
-    id: string,
-    check?: (change: RevertingChange) => void,
-  ): Promise<RevertedAuditEntry>;
+  revert(scope: WriteScope, id: string, check?: (step: DraftStep) => void): Promise<RevertedAuditEntry>;
+
+  /** What the draft would do. Throws as making it would, and writes nothing. */
+  previewDraft(tenant: string, draft: Draft): Promise<DraftPreview>;
+  /**
+   * Makes all changes of the draft, or none. Nothing is changed if `check` throws. With `seen`, a touched field that has
+   * another value is a 409, and another digest throws `seen.drifted`.
+   */
+  makeDraft(
+    scope: WriteScope & { readonly changeId: string },
+    draft: Draft,
+    check: (step: DraftStep) => void,
+    seen?: SeenDraft,
+  ): Promise<RevertedFeatureFlagChange>;
+  storePlan(plan: string): Promise<{ readonly id: string; readonly expiresAt: Date }>;
+  /** Undefined if there is no such plan, or it has expired. */
+  findPlan(id: string): Promise<string | undefined>;
   /** Checks every entry of a tenant's audit log, and with `kept` that it still contains that head. */
   verifyAudit(tenant: string, kept?: Pick<AuditHead, "revision" | "hash">): Promise<AuditVerdict>;
 

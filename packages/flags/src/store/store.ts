@@ -9,6 +9,7 @@ import type { FlagListQuery } from "../model/page.ts";
 import type { FlagRule } from "../model/rule.ts";
 import type { ConnectBus } from "./announcer.ts";
 import type { FlagStore, SnapshotReading, TenantFilter, WriteScope } from "./flag-store.ts";
+import { findPlan, storePlan } from "./plans.ts";
 import type { HostTables } from "./postgres/host-tables.ts";
 import { visitFlags } from "./rows/flag-headers.ts";
 import { readFlag } from "./rows/flags.ts";
@@ -22,11 +23,11 @@ import { createSnapshots } from "./snapshot/snapshots.ts";
 import { loadSnapshot, TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
 import { refusesWrites, storageError } from "./unavailable.ts";
 import type { WriteTimeouts } from "./write-timeouts.ts";
-import { findEntry, listAudit, readEntries } from "./writes/audit.ts";
+import { findEntries, listAudit, readEntries } from "./writes/audit.ts";
 import { readCounted, readCountedDirectly } from "./writes/change-counter.ts";
 import { readChangedKeys } from "./writes/changed-keys.ts";
-import { previewConditions, previewFlag } from "./writes/preview.ts";
-import { revertEntry } from "./writes/revert.ts";
+import { makeDraft, makeRevert } from "./writes/make-draft.ts";
+import { previewConditions, previewDraft } from "./writes/preview.ts";
 import {
   type ChainEnd,
   isSameEnd,
@@ -220,9 +221,8 @@ export function createFlagStore(
     visitFlags: (tenants, visit) => read((current) => visitFlags(current, tenants, visit)),
     findFlagsOfOrganizations: (keys, limit) =>
       read((current) => findFlagsOfOrganizations(current, keys, limit)),
-    updateFlag: (scope, id, patch, version, digest) =>
-      change(scope, (context) => updateFlag(context, id, patch, version, digest)),
-    previewFlag: (tenant, id, patch) => read((current) => previewFlag(current, tenant, id, patch)),
+    updateFlag: (scope, id, patch, version) =>
+      change(scope, (context) => updateFlag(context, id, patch, version)),
     previewConditions: (tenant, conditions) =>
       read((current) => previewConditions(current, tenant, conditions)),
     deleteFlag: (scope, id, version) => change(scope, (context) => deleteFlag(context, id, version)),
@@ -260,8 +260,20 @@ export function createFlagStore(
 
     listAudit: (tenants, query) => read((current) => listAudit(current, tenants, query)),
     readAudit: (tenant, query) => read((current) => readEntries(current, tenant, query)),
-    auditFacts: (id) => read((current) => findEntry(current, id)),
-    revert: (scope, id, check) => change(scope, (context) => revertEntry(context, id, maxOverrides, check)),
+    auditFacts: (of) => read((current) => findEntries(current, of)),
+    revert: (scope, id, check) => change(scope, (context) => makeRevert(context, id, maxOverrides, check)),
+    previewDraft: (tenant, draft) =>
+      read(async (current) => {
+        const end = await readRevision(current, tenant);
+        const known = current === adapter ? contentsOf(await snapshots.get(tenant, end.revision)) : undefined;
+        const isCurrent = known !== undefined && known.revision >= end.revision;
+        const before = isCurrent ? known : await loadSnapshot(current, tenant, end, known);
+        return previewDraft(current, tenant, draft, { before, maxOverrides, now: new Date(nowMs()) });
+      }),
+    makeDraft: (scope, draft, check, seen) =>
+      change(scope, (context) => makeDraft(context, draft, maxOverrides, { check, seen, ...scope })),
+    storePlan: (plan) => read((current) => storePlan(current, plan, nowMs())),
+    findPlan: (id) => read((current) => findPlan(current, id, nowMs())),
     verifyAudit: (tenant, kept) => read((current) => verifyAudit(current, tenant, kept)),
 
     async health(tenant) {

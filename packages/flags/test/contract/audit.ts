@@ -129,8 +129,8 @@ export function describeAudit(host: () => StoreHost): void {
       for (const field of Object.keys(origin)) expect(entries[1]).not.toHaveProperty(field);
       expect(await store.verifyAudit(tenant)).toEqual({ ok: true, entries: 3 });
       const id = entries[0]?.id ?? "";
-      expect(await store.auditFacts(id)).toMatchObject({ tenant, action: "rule.updated" });
-      expect(await store.auditFacts(fresh("entry"))).toBeUndefined();
+      expect(await store.auditFacts({ id })).toEqual({ tenant, actions: ["rule.updated"] });
+      expect(await store.auditFacts({ id: fresh("entry") })).toBeUndefined();
       expect(entries[0]?.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
     });
 

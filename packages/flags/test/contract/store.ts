@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { describeAudit } from "./audit.ts";
 import { describeChangeCounter } from "./change-counter.ts";
+import { describeDrafts } from "./drafts.ts";
 import { describeFlags, type StoreTraits } from "./flags.ts";
 import { describeGlobalKeys } from "./global-keys.ts";
 import { describeLists } from "./lists.ts";
@@ -25,6 +26,7 @@ export function describeStore(databaseName: string, kind: DatabaseKind, traits: 
     describeRules(() => host);
     describeOverrides(() => host);
     describeLists(() => host);
+    describeDrafts(() => host);
     describeWrites(() => host, traits);
     describeAudit(() => host);
     describeSnapshots(() => host);

@@ -8,7 +8,7 @@ import { checkPlans, insertUsers } from "../plan-property.ts";
 import { FIELDS } from "../trusted-host.ts";
 
 const CHANGES = Number(process.env["HALYARD_PLAN_CHANGES"] ?? 1000);
-const USERS = Number(process.env["HALYARD_PLAN_USERS"] ?? 10_000);
+const USERS = Number(process.env["HALYARD_PLAN_USERS"] ?? 20_000);
 const MANY = Number(process.env["HALYARD_PLAN_MANY"] ?? 100_000);
 const MAX_MS = 2000;
 const ROUNDS = 5;
@@ -26,7 +26,7 @@ async function onPostgres(work: (host: Host, database: Pool) => Promise<void>): 
   }
 }
 
-test(`${CHANGES} random changes over ${USERS} users: the plan equals re-evaluation after the change`, {
+test(`${CHANGES} random drafts over ${USERS} users: the plan equals re-evaluation after the changes`, {
   timeout: 3_600_000,
 }, async () => {
   await onPostgres(async (host, database) => checkPlans(host, await insertUsers(database, USERS), CHANGES));
@@ -60,9 +60,9 @@ test(`a plan of one flag over ${MANY} users takes at most ${MAX_MS} ms, or says 
     // The bound on the evaluation, and what storing the plan takes.
     expect(Math.max(...times)).toBeLessThan(MAX_MS + 1000);
     recordEvidence("plan-impact", {
-      what: "Random changes of a flag with rules, rollouts, variants and overrides are planned and then applied; a flag is planned over many users.",
-      size: `${CHANGES} random changes over ${USERS} users; one flag over ${MANY} users, ${ROUNDS} times; PostgreSQL.`,
-      checked: `For each change, the planned moves equal those of evaluating every user before and after it. No plan took longer than ${MAX_MS + 1000} ms, and one that did not evaluate all users says so.`,
+      what: "Random drafts of a flag, its rules, variants and overrides, and of a segment, are planned and then applied; a flag is planned over many users.",
+      size: `${CHANGES} random drafts over ${USERS} users; one flag over ${MANY} users, ${ROUNDS} times; PostgreSQL.`,
+      checked: `For each draft, the planned moves equal those of evaluating every user before and after it. No plan took longer than ${MAX_MS + 1000} ms, and one that did not evaluate all users says so.`,
       suite: "packages/flags/test/long/plan-impact.long.test.ts",
       figures: {
         PostgreSQL: {

@@ -139,32 +139,49 @@ describe.each(DATABASES)("guide/flags-plan: How it works (%s)", (_name, open) =>
     }
   });
 
-  test("a plan is refused after a change of the flag, of its rules or of a segment that it uses", async () => {
+  test("a plan whose users move differently after a change of a rule or of a segment is refused with both counts", async () => {
     const segment = await host.auth.api.createFeatureFlagSegment({
       body: { key: newKey(), conditions: proOnly },
     });
     const conditions = { conditions: [{ segment: segment.key }] };
     const drifts: ((flagId: string, ruleId: string) => Promise<unknown>)[] = [
-      (id) => host.auth.api.updateFeatureFlag({ body: { id, name: "Other" } }),
-      (flagId, ruleId) => host.auth.api.updateFeatureFlagRule({ body: { flagId, ruleId, priority: 5 } }),
+      (flagId, ruleId) => host.auth.api.updateFeatureFlagRule({ body: { flagId, ruleId, value: "other" } }),
       () =>
         host.auth.api.updateFeatureFlagSegment({ body: { id: segment.id, conditions: { conditions: [] } } }),
     ];
     for (const drift of drifts) {
-      const flag = await make();
+      const flag = await make({ offValue: "off" });
       const rule = await host.auth.api.createFeatureFlagRule({
         body: { flagId: flag.id, priority: 1, conditions, value: "yes" },
       });
-      const { id } = await host.auth.api.planFeatureFlags({
+      const plan = await host.auth.api.planFeatureFlags({
         body: { changes: [{ flagKey: flag.key, fields: { enabled: false } }] },
       });
       await drift(flag.id, rule.id);
-      await expect(host.auth.api.applyFeatureFlagPlan({ params: { id } })).rejects.toMatchObject({
+      const applying = host.auth.api.applyFeatureFlagPlan({ params: { id: plan.id } });
+      const planned = plan.changes.map(({ moves }) => ({ moves }));
+      await expect(applying).rejects.toMatchObject({
         statusCode: 409,
-        body: { details: { flagKeys: [flag.key] } },
+        body: { details: { counts: { planned, now: expect.not.arrayContaining(planned) } } },
       });
       expect((await host.auth.api.getFeatureFlag({ params: { id: flag.id } })).enabled).toBe(true);
     }
+  });
+
+  test("a plan is applied after changes that leave its users where they are", async () => {
+    const flag = await make({ offValue: "off" });
+    const rule = await host.auth.api.createFeatureFlagRule({
+      body: { flagId: flag.id, priority: 1, conditions: proOnly, value: "yes" },
+    });
+    const { id } = await host.auth.api.planFeatureFlags({
+      body: { changes: [{ flagKey: flag.key, fields: { enabled: false } }] },
+    });
+    await host.auth.api.updateFeatureFlag({ body: { id: flag.id, name: "Other", metadata: { by: "them" } } });
+    await host.auth.api.updateFeatureFlagRule({
+      body: { flagId: flag.id, ruleId: rule.id, name: "Other", priority: 5 },
+    });
+    const { flags } = await host.auth.api.applyFeatureFlagPlan({ params: { id } });
+    expect(flags).toMatchObject([{ name: "Other", metadata: { by: "them" }, enabled: false }]);
   });
 });
 

@@ -24,12 +24,12 @@ export async function admitToEntity(
   call: GuardedCall,
   entity: Entity,
   readId: () => string,
+  action: FlagAction = call.operation.action,
 ): Promise<{ readonly scope: WriteScope; readonly id: string }> {
   const { service, request } = call;
-  const { action } = call.operation;
   const caller = await call.identity.administrator();
   if (service.options.multiTenant !== true) {
-    await requireGranted(call, caller, NO_TENANT);
+    await requireGranted(call, caller, NO_TENANT, action);
     // Ignored, a change meant for one organization would reach all.
     if (parseQueriedOrganization(request.query)) throw needsTenants();
     const id = await findId(call, entity, NO_TENANT, readId());
@@ -47,28 +47,37 @@ export async function admitToEntity(
 }
 
 /**
- * Admits a call on an audit entry. Beside the operation's own action, the caller needs that which `neededFor` gives for
- * the action of the entry.
+ * Admits a call that reverts an audit entry, or all entries of a change. The caller needs `audit`, and what the inverse
+ * changes need.
  */
-export async function admitToAuditEntry(
+export async function admitToRevert(
   call: GuardedCall,
-  readId: () => string,
-  neededFor: (action: AuditAction) => FlagAction | undefined,
-): Promise<{ readonly scope: WriteScope; readonly id: string }> {
-  const { service, request, operation } = call;
+  readOf: () => { readonly id: string } | { readonly changeId: string },
+): Promise<WriteScope> {
+  const { service, request } = call;
   const caller = await call.identity.administrator();
-  if (service.options.multiTenant !== true) await requireGranted(call, caller, NO_TENANT);
-  const id = readId();
+  if (service.options.multiTenant !== true) await requireGranted(call, caller, NO_TENANT, "audit");
+  const of = readOf();
+  const id = "id" in of ? of.id : of.changeId;
   const isPossible = id.length <= MAX_LINE && isWellFormed(id);
-  const facts = isPossible ? await service.store.auditFacts(id) : undefined;
-  const verdict = facts === undefined ? "hidden" : await judge(call, caller, operation.action, facts.tenant);
-  if (facts === undefined || verdict === "hidden") throw notFound("audit entry");
-  if (verdict === "denied") throw denied(call, caller, operation.action);
-  // An action of a newer version, which the store refuses.
-  const needed = neededFor(facts.action) ?? "update";
-  if ((await judge(call, caller, needed, facts.tenant)) !== "granted") throw denied(call, caller, needed);
-  return { scope: scopeOf(request, caller, facts.tenant), id };
+  const facts = isPossible ? await service.store.auditFacts(of) : undefined;
+  const verdict = facts === undefined ? "hidden" : await judge(call, caller, "audit", facts.tenant);
+  if (facts === undefined || verdict === "hidden") throw notFound("id" in of ? "audit entry" : "change");
+  if (verdict === "denied") throw denied(call, caller, "audit");
+  // The store refuses an action of a newer version.
+  for (const needed of new Set(facts.actions.map((action) => NEEDED[action] ?? "update"))) {
+    if ((await judge(call, caller, needed, facts.tenant)) !== "granted") throw denied(call, caller, needed);
+  }
+  return scopeOf(request, caller, facts.tenant);
 }
+
+/** What the inverse of each action needs. */
+const NEEDED: Readonly<Partial<Record<AuditAction, FlagAction>>> = {
+  "flag.created": "delete",
+  "flag.deleted": "create",
+  "override.created": "override",
+  "override.deleted": "override",
+};
 
 /** The query of a list with the id of the flag that it names. */
 export async function findListedFlag<Query extends { readonly flagId?: string }>(
@@ -224,8 +233,12 @@ export async function admitToService(call: GuardedCall): Promise<void> {
   throw denied(call, caller, action);
 }
 
-async function requireGranted(call: GuardedCall, caller: Caller, tenant: string): Promise<void> {
-  const { action } = call.operation;
+async function requireGranted(
+  call: GuardedCall,
+  caller: Caller,
+  tenant: string,
+  action: FlagAction = call.operation.action,
+): Promise<void> {
   if ((await judge(call, caller, action, tenant)) !== "granted") throw denied(call, caller, action);
 }
 

@@ -25,6 +25,8 @@ export interface PopulationOptions {
   readonly cost?: Steps;
   /** Fields of the user's row, beside those that the context needs. */
   readonly fields?: readonly string[];
+  /** Ends the visit. */
+  readonly signal?: AbortSignal;
 }
 
 /** Bounds of one visit. Beyond them, the counts are of a sample. */
@@ -79,6 +81,7 @@ export class Population {
    */
   async visit(visit: (user: HostUser, context: EvaluationContext) => void): Promise<PlannedUsers> {
     const deadline = performance.now() + MAX_MS;
+    const { signal } = this.#options;
     // Beside the evaluation: a database may take seconds to count many users.
     const counting = this.#users.count();
     counting.catch(() => undefined);
@@ -114,7 +117,7 @@ export class Population {
           evaluated += 1;
         }
         start += slice;
-        isCut = evaluated === MAX_USERS || performance.now() > deadline;
+        isCut = evaluated === MAX_USERS || performance.now() > deadline || signal?.aborted === true;
         if (isCut || performance.now() - turnAt < TURN_MS) continue;
         await pause();
         turnAt = performance.now();
@@ -122,6 +125,13 @@ export class Population {
     }
     const total = await counting;
     return { total: Math.max(total, evaluated), evaluated, sampled: isCut && evaluated < total };
+  }
+
+  /** Gives the context another environment. */
+  move(context: EvaluationContext, environment: string | undefined): void {
+    // An absent field and an undefined one are the same to an evaluation.
+    const fields = context as Record<string, unknown>;
+    fields["environment"] = environment;
   }
 
   /** How many users are visited together, so that the process serves other requests in between. */

@@ -1,68 +1,73 @@
-/** Plans that wait to be applied, in Better Auth's table of verifications, which expire and which all processes share. */
+/** Plans as the store keeps them. */
+import * as z from "zod";
 import { isPlainObject } from "../../engine/json.ts";
-import type { FeatureFlagPatch } from "../../model/flag.ts";
-import { parseFlagPatch } from "../../model/flag-input.ts";
-import { isId, overLimit } from "../../model/inputs.ts";
-import { fitsColumn } from "../../store/rows/entity.ts";
-import type { HostContext } from "../http/host-request.ts";
-
-/** A change of a plan, and what the flag looked like. */
-export interface StoredChange {
-  readonly flagId: string;
-  readonly flagKey: string;
-  readonly digest: string;
-  readonly fields: FeatureFlagPatch;
-}
+import { canonicalJson } from "../../model/canonical-json.ts";
+import type { FlagImpact } from "../../model/plan.ts";
+import { type Draft, type DraftChange, parsePlanInput } from "../../model/plan-input.ts";
+import type { Touched } from "../../store/writes/drift.ts";
 
 export interface StoredPlan {
   readonly tenant: string;
-  readonly changes: readonly StoredChange[];
+  readonly draft: Draft;
+  readonly environments: readonly string[];
+  readonly digest: string;
+  readonly touched: readonly Touched[];
+  /** Without examples. */
+  readonly counts: readonly FlagImpact[];
 }
 
-const TTL_MS = 60 * 60_000;
-const MAX_BYTES = 65_000;
-
-const identifierOf = (id: string) => `feature-flags-plan:${id}`;
-
-export async function storePlan(
-  { internalAdapter }: HostContext,
-  plan: StoredPlan,
-): Promise<{ readonly id: string; readonly expiresAt: Date }> {
-  const id = crypto.randomUUID();
-  const expiresAt = new Date(Date.now() + TTL_MS);
-  const value = JSON.stringify(plan);
-  if (!fitsColumn(value)) {
-    throw overLimit("The changes of the plan have too many bytes.", MAX_BYTES, "Plan fewer changes at once.");
-  }
-  await internalAdapter.createVerificationValue({ identifier: identifierOf(id), value, expiresAt });
-  return { id, expiresAt };
+export function encodePlan({ draft, counts, ...plan }: StoredPlan): string {
+  const input =
+    "changes" in draft ? { changes: draft.changes.map(inputOf) } : { revert: { changeId: draft.revert } };
+  return JSON.stringify({ ...plan, input, counts: counts.map((impact) => ({ ...impact, examples: [] })) });
 }
 
-/** Undefined if there is no such plan, or it has expired. */
-export async function findPlan(
-  { internalAdapter }: HostContext,
-  id: string,
-): Promise<StoredPlan | undefined> {
-  if (!isId(id)) return undefined;
-  const found = await internalAdapter.findVerificationValue(identifierOf(id));
-  if (found === null || new Date(found.expiresAt).getTime() <= Date.now()) return undefined;
-  const plan: unknown = JSON.parse(found.value);
-  if (!isPlainObject(plan) || typeof plan["tenant"] !== "string" || !Array.isArray(plan["changes"])) {
-    return undefined;
-  }
-  return { tenant: plan["tenant"], changes: plan["changes"].map(changeOf) };
-}
-
-export async function forgetPlan({ internalAdapter }: HostContext, id: string): Promise<void> {
-  await internalAdapter.deleteVerificationByIdentifier(identifierOf(id));
-}
-
-function changeOf(stored: unknown): StoredChange {
-  const { flagId, flagKey, digest, fields } = isPlainObject(stored) ? stored : {};
+/** Without versions: drift is judged by fields. */
+function inputOf(change: DraftChange): object {
+  const { id, fields } = change;
+  if (change.kind === "segment") return { segmentId: id, fields };
+  const { overrides, rules } = change;
+  const update = rules.update.map((rule) => ({ id: rule.id, fields: rule.fields }));
   return {
-    flagId: String(flagId),
-    flagKey: String(flagKey),
-    digest: String(digest),
-    fields: parseFlagPatch(fields),
+    flagId: id,
+    fields,
+    rules: { create: rules.create, update, delete: rules.delete.map((rule) => rule.id) },
+    overrides,
   };
+}
+
+/** Made by a process of the application, so only the form is checked. */
+const stored = z.object({
+  tenant: z.string(),
+  input: z.unknown(),
+  environments: z.array(z.string()),
+  digest: z.string(),
+  touched: z.array(z.custom<Touched>(isPlainObject)),
+  counts: z.array(z.custom<FlagImpact>(isPlainObject)),
+});
+
+export function decodePlan(text: string): StoredPlan {
+  const { input, ...plan } = stored.parse(JSON.parse(text));
+  return { ...plan, draft: parsePlanInput(input).draft };
+}
+
+/** Whether as many users go from the same values to the same values. */
+export function haveSameCounts(one: readonly FlagImpact[], other: readonly FlagImpact[]): boolean {
+  return textOf(one) === textOf(other);
+}
+
+function textOf(impacts: readonly FlagImpact[]): string {
+  const texts = impacts.map(({ flagId, environment, moves, moved, unknown, removed, created, ignored }) =>
+    canonicalJson({
+      flagId,
+      environment,
+      moves: moves.map((move) => canonicalJson(move)).sort(),
+      moved,
+      unknown,
+      removed,
+      created,
+      ignored,
+    }),
+  );
+  return texts.sort().join("\n");
 }

@@ -1,10 +1,10 @@
-/** Operations on the audit log: `/feature-flags/admin/audit`. */
-import type { AuditAction } from "../../model/audit.ts";
+/** Operations on the audit log: `/feature-flags/admin/audit` and `/feature-flags/admin/changes`. */
+import { uuidv7 } from "@halyard/base";
 import { type ListFeatureFlagAuditEntriesQuery, parseAuditQuery } from "../../model/list-query.ts";
-import type { FlagAction } from "../access/actions.ts";
-import { admitToAuditEntry, admitToTenants, findListedFlag } from "../access/admission.ts";
+import type { DraftStep } from "../../store/flag-store.ts";
+import { admitToRevert, admitToTenants, findListedFlag } from "../access/admission.ts";
 import { requireDeclaredChange } from "../declared-values.ts";
-import { anyJson, integer, listOf, objectOf, oneOf, string, time } from "../http/openapi.ts";
+import { anyJson, anyObject, integer, listOf, objectOf, oneOf, string, time } from "../http/openapi.ts";
 import { entityId } from "../http/parameters.ts";
 import type { Change, Get, InBody, Operation, Post } from "./definition.ts";
 import { CHANGE_QUERY } from "./schemas.ts";
@@ -19,7 +19,7 @@ export const listFeatureFlagAuditEntries: Operation<
   scope: "server",
   action: "audit",
   rateLimit: "admin",
-  query: ["organizationId", "flagId", "userId", "action", "start", "end", "limit", "offset"],
+  query: ["organizationId", "flagId", "userId", "changeId", "action", "start", "end", "limit", "offset"],
   result: () => objectOf({ entries: listOf(ENTRY) }, ["entries"]),
   async run(call) {
     const tenants = await admitToTenants(call);
@@ -47,29 +47,43 @@ export const revertFeatureFlagAuditEntry: Operation<
   result: () =>
     objectOf({ id: string, action: string, flagId: string, entityId: string, missingOverrides: integer }),
   async run(call) {
-    const { scope, id } = await admitToAuditEntry(
-      call,
-      () => entityId(call.request, "id"),
-      (action) => NEEDED[action],
-    );
-    const { service } = call;
-    return service.store.revert(scope, id, (change) => requireDeclaredChange(service, change));
+    const { service, request } = call;
+    let id = "";
+    const scope = await admitToRevert(call, () => {
+      id = entityId(request, "id");
+      return { id };
+    });
+    return service.store.revert(scope, id, (step) => requireDeclaredChange(service, step));
   },
 };
 
-/** What the inverse of each action needs. */
-const NEEDED: Readonly<Record<AuditAction, FlagAction>> = {
-  "flag.created": "delete",
-  "flag.updated": "update",
-  "flag.deleted": "create",
-  "rule.created": "update",
-  "rule.updated": "update",
-  "rule.deleted": "update",
-  "override.created": "override",
-  "override.deleted": "override",
-  "segment.created": "update",
-  "segment.updated": "update",
-  "segment.deleted": "update",
+/**
+ * Makes the inverse of a whole change, a save or an applied plan: all its entries, newest first, in one transaction.
+ * Refused with 409 and the fields if later changes touched them. Needs `audit`, and what the inverse changes need.
+ */
+export const revertFeatureFlagChange: Operation<
+  Post<"/feature-flags/admin/changes/:changeId/revert", Record<string, never> | undefined> &
+    Change &
+    InBody<{ changeId: string }>
+> = {
+  summary: "Revert a whole change",
+  method: "POST",
+  path: "/feature-flags/admin/changes/:changeId/revert",
+  scope: "server",
+  action: "audit",
+  rateLimit: "admin",
+  query: CHANGE_QUERY,
+  result: () => objectOf({ changeId: string, flags: listOf(anyObject), missingOverrides: integer }),
+  async run(call) {
+    const { service, request } = call;
+    let revert = "";
+    const scope = await admitToRevert(call, () => {
+      revert = entityId(request, "changeId");
+      return { changeId: revert };
+    });
+    const check = (step: DraftStep) => requireDeclaredChange(service, step);
+    return service.store.makeDraft({ ...scope, changeId: uuidv7() }, { revert }, check);
+  },
 };
 
 const ENTRY = objectOf({

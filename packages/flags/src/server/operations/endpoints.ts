@@ -16,6 +16,7 @@ import type { AnyOperation, Change, ChangeQuery, EntityQuery, InBody, Shape } fr
 import type { BatchMethod, BootstrapMethod, EvaluateMethod } from "./evaluation-calls.ts";
 import * as OPERATIONS from "./list.ts";
 import type { Method } from "./method-type.ts";
+import type { PlanMethod } from "./plan-calls.ts";
 
 type Operations = typeof OPERATIONS;
 
@@ -38,9 +39,11 @@ type MethodOf<S extends Shape, Flags extends FlagDeclarations> = S extends { rea
     ? BatchMethod
     : S extends { readonly selects: "all" }
       ? BootstrapMethod
-      : [string extends FlagKey<Flags> ? never : FlagNameIn<S>] extends [never]
-        ? Method<InputOf<S>, S["output"]>
-        : DeclaredMethod<Flags, FlagNameIn<S>, InputOf<S>, S["output"], ClearedBy<S>>;
+      : S extends { readonly selects: "plan" }
+        ? PlanMethod
+        : [string extends FlagKey<Flags> ? never : FlagNameIn<S>] extends [never]
+          ? Method<InputOf<S>, S["output"]>
+          : DeclaredMethod<Flags, FlagNameIn<S>, InputOf<S>, S["output"], ClearedBy<S>>;
 
 /** What clears a field. */
 type ClearedBy<S extends Shape> = S extends { readonly method: "PATCH" } ? null : never;

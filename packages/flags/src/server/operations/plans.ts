@@ -1,18 +1,16 @@
 /** Operations that show what changes do to users before they are made: `/feature-flags/admin/plans`. */
 import { isPlainObject } from "../../engine/json.ts";
-import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import { invalid } from "../../model/inputs.ts";
-import type { AppliedFeatureFlagPlan, PlanFeatureFlagsInput } from "../../model/plan.ts";
-import { parsePlanInput, planBody } from "../../model/plan-input.ts";
-import type { FlagPreview, WriteScope } from "../../store/flag-store.ts";
-import { notFound, outOfDate } from "../../store/rows/entity.ts";
-import { admitToEntity } from "../access/admission.ts";
+import type { FeatureFlagPlan, FeatureFlagPreview, PlanFeatureFlagsInput } from "../../model/plan.ts";
+import { type Draft, type DraftChange, parsePlanInput, planBody } from "../../model/plan-input.ts";
+import type { DraftStep, WriteScope } from "../../store/flag-store.ts";
+import { conflict, notFound } from "../../store/rows/entity.ts";
+import { admitToEntity, admitToRevert } from "../access/admission.ts";
 import { requireMultiTenant } from "../access/multi-tenant.ts";
 import { judge } from "../access/permission.ts";
 import type { GuardedCall } from "../call.ts";
-import { requireDeclaredPatch } from "../declared-values.ts";
-import { isIgnored } from "../evaluation/tenant-flags.ts";
+import { requireDeclaredChange, requireDeclaredPatch } from "../declared-values.ts";
 import { readBody } from "../http/body-limit.ts";
 import {
   anyJson,
@@ -26,19 +24,25 @@ import {
   time,
 } from "../http/openapi.ts";
 import { entityId } from "../http/parameters.ts";
-import { ImpactCounter } from "../impact/flag-impact.ts";
-import { countOnline } from "../impact/online.ts";
-import { Population } from "../impact/population.ts";
-import { findPlan, forgetPlan, type StoredChange, storePlan } from "../impact/stored-plans.ts";
+import { countDraft, type DraftImpact } from "../impact/draft-impact.ts";
+import { decodePlan, encodePlan, haveSameCounts } from "../impact/stored-plans.ts";
 import type { Change, InBody, Operation, Post } from "./definition.ts";
 import { CHANGE_QUERY, ENTITY_QUERY } from "./schemas.ts";
 
+/** 100 flags with descriptions and rules. */
+const MAX_PLAN_BYTES = 1024 * 1024;
+/** How often an apply counts users again, because what decides changes meanwhile. */
+const MAX_COUNTS = 3;
+
 /**
  * Evaluates the application's users before and after changes, and returns how many go from which value to which, without
- * making the changes. With organizations: the members of the flag's organization. Needs `update`.
+ * making the changes. With organizations: the members of the flags' organization. Needs `update`, for overrides
+ * `override`.
  */
 export const planFeatureFlags: Operation<
-  Post<"/feature-flags/admin/plans", PlanFeatureFlagsInput> & { readonly namesFlag: true }
+  Post<"/feature-flags/admin/plans", PlanFeatureFlagsInput, FeatureFlagPlan | FeatureFlagPreview> & {
+    readonly selects: "plan";
+  }
 > = {
   summary: "Plan changes of flags: which users they change",
   method: "POST",
@@ -46,46 +50,41 @@ export const planFeatureFlags: Operation<
   scope: "server",
   action: "update",
   rateLimit: "admin",
+  maxBodyBytes: MAX_PLAN_BYTES,
   query: ENTITY_QUERY,
   body: planBody,
   result: planSchema,
   async run(call) {
-    const { service, request } = call;
-    const { tenant, previews, changes, environment } = await readChanges(call);
-    const { snapshot } = await service.store.snapshot(tenant);
-    const global = tenant === NO_TENANT ? undefined : (await service.store.snapshot(NO_TENANT)).snapshot;
-    const ignores = ({ flag }: FlagPreview) => global !== undefined && isIgnored(flag.key, global);
-    const namesUsers = await mayNameUsers(call, tenant);
-    const counters = previews.map((preview) => new ImpactCounter(preview, snapshot, namesUsers));
-    const counted = counters.filter(({ preview }) => !ignores(preview));
-
-    const roots = new Set(
-      previews.flatMap(({ before, after }) => [...before.trustedRoots, ...after.trustedRoots]),
-    );
-    const cost = counted.reduce((sum, { preview: { before, after } }) => sum + before.cost + after.cost, 0);
-    const population = new Population(service, request.context, { tenant, environment, roots, cost });
-    const users = await population.visit((user, context) => {
-      for (const counter of counted) counter.count(user, context, population.contexts);
-    });
-    const online = await Promise.all(counters.map(({ movedIds }) => countOnline(service, movedIds)));
-    const isKnown = online.every((count) => count !== undefined);
-    const { id, expiresAt } = await storePlan(request.context, { tenant, changes });
-    return {
-      id,
-      expiresAt: expiresAt.toISOString(),
-      ...(tenant !== NO_TENANT && { organizationId: tenant }),
-      ...(environment !== undefined && { environment }),
-      users,
-      onlineSource: isKnown ? "live" : "none",
-      changes: counters.map((counter, at) => ({
-        ...counter.impact(isKnown ? (online[at] ?? 0) : 0),
-        ...(ignores(counter.preview) && { ignored: true as const }),
-      })),
+    const caller = await call.identity.administrator();
+    // Permission first: a caller without it does not learn what a valid plan looks like.
+    await admitToFirst(call);
+    const { draft: given, environments, isPreview } = parsePlanInput(readBody(call));
+    const plan = async (signal?: AbortSignal) => {
+      const { tenant, draft } = await admitToDraft(call, given);
+      const scope = { tenant, draft, ...(await viewOf(call, tenant, environments)) };
+      return { scope, impact: await countDraft(call, scope, signal) };
     };
+    if (!isPreview) {
+      const { scope, impact } = await plan();
+      const { preview, changes: counts } = impact;
+      const { digest, touched } = preview;
+      const { id, expiresAt } = await call.service.store.storePlan(
+        encodePlan({ ...scope, digest, touched, counts }),
+      );
+      return { id, expiresAt: expiresAt.toISOString(), ...shown(scope, impact) };
+    }
+    const { scope, impact } =
+      caller.kind === "server"
+        ? await plan()
+        : await call.service.previews.run(caller.kind === "key" ? caller.key.id : caller.user.id, plan);
+    return shown(scope, impact);
   },
 };
 
-/** Makes the changes of a plan. Refused with 409 if one of the flags was changed since. Needs `update`. */
+/**
+ * Makes the changes of a plan, all or none. Refused with 409 if a field that it touches was changed since, or if it would
+ * now move other users. Needs what the plan needed.
+ */
 export const applyFeatureFlagPlan: Operation<
   Post<"/feature-flags/admin/plans/:id/apply", Record<string, never> | undefined> &
     Change &
@@ -98,129 +97,142 @@ export const applyFeatureFlagPlan: Operation<
   action: "update",
   rateLimit: "admin",
   query: CHANGE_QUERY,
-  result: () => objectOf({ flags: listOf(anyObject) }),
+  result: () => objectOf({ changeId: string, flags: listOf(anyObject) }),
   async run(call) {
-    const { service, request } = call;
+    const { store } = call.service;
     // A caller without credentials does not learn which plans exist.
     await call.identity.administrator();
-    const planId = entityId(request, "id");
-    const plan = await findPlan(request.context, planId);
-    if (plan === undefined) throw notFound("plan");
-    const scopes: WriteScope[] = [];
-    for (const { flagId, fields } of plan.changes) {
-      const { scope } = await admitToEntity(call, "flag", () => flagId);
-      // Another version of the application may have made the plan.
-      requireMultiTenant(service, fields);
-      await requireDeclaredPatch(service, scope.tenant, flagId, fields);
-      scopes.push({ ...scope, changeId: planId });
-    }
-    await refuseDrift(call, plan.tenant, plan.changes);
-    const flags: AppliedFeatureFlagPlan["flags"][number][] = [];
-    for (const [at, { flagId, fields, digest }] of plan.changes.entries()) {
-      const scope = scopes[at];
-      if (scope === undefined) throw notFound("plan");
+    const planId = entityId(call.request, "id");
+    const text = await store.findPlan(planId);
+    if (text === undefined) throw notFound("plan");
+    const { draft, environments, counts, touched, digest: planned } = decodePlan(text);
+    // Another version of the application may have made the plan.
+    const { tenant, scope } = await admitToDraft(call, draft);
+    const check = (step: DraftStep) => requireDeclaredChange(call.service, step);
+    const drifted = conflict("What the plan depends on changes all the time. Apply it again later.", {});
+    for (let counted = 0, digest = planned; ; counted++) {
+      const seen = { planId, touched, digest, drifted };
       try {
-        flags.push(await service.store.updateFlag(scope, flagId, fields, undefined, digest));
+        const { changeId, flags } = await store.makeDraft({ ...scope, changeId: planId }, draft, check, seen);
+        return { changeId, flags };
       } catch (error) {
-        throw withApplied(
-          error,
-          flags.map(({ key }) => key),
+        if (error !== drifted || counted === MAX_COUNTS) throw error;
+      }
+      const now = await countDraft(call, { tenant, draft, environments, namesUsers: false });
+      if (!haveSameCounts(counts, now.changes)) {
+        throw conflict(
+          "The plan is out of date: what it depends on changed, and it would now move other users. Plan again.",
+          { counts: { planned: counts, now: now.changes } },
         );
       }
+      digest = now.preview.digest;
     }
-    await forgetPlan(request.context, planId);
-    return { flags };
   },
 };
 
-interface ReadChanges {
+interface AdmittedDraft {
   readonly tenant: string;
-  readonly previews: readonly FlagPreview[];
-  readonly changes: readonly StoredChange[];
-  readonly environment: string | undefined;
+  readonly scope: WriteScope;
+  /** With the ids of its entities. */
+  readonly draft: Draft;
 }
 
-async function readChanges(call: GuardedCall): Promise<ReadChanges> {
-  const { service } = call;
-  // Permission first: a caller without it does not learn what a valid plan looks like.
-  await admitToFirst(call);
-  const { changes: given, environment = service.options.environments?.default } = parsePlanInput(
-    readBody(call),
-  );
-  const tenants = new Set<string>();
-  const previews: FlagPreview[] = [];
-  const changes: StoredChange[] = [];
-  for (const [at, { flag: named, fields }] of given.entries()) {
-    const { scope, id } = await admitToEntity(call, "flag", () => named);
-    tenants.add(scope.tenant);
-    if (tenants.size > 1) {
-      throw invalid([
-        { path: `changes.${at}`, message: "must be a flag of the same organization as the first" },
-      ]);
-    }
-    if (changes.some(({ flagId }) => flagId === id)) {
-      throw invalid([{ path: `changes.${at}`, message: "must be another flag than those before it" }]);
-    }
-    if (fields.key !== undefined && given.slice(0, at).some((other) => other.fields.key === fields.key)) {
-      throw invalid([{ path: `changes.${at}.fields.key`, message: "must differ from the other new keys" }]);
-    }
-    requireMultiTenant(service, fields);
-    await requireDeclaredPatch(service, scope.tenant, id, fields);
-    const preview = await service.store.previewFlag(scope.tenant, id, fields);
-    const { flag, digest } = preview;
-    previews.push(preview);
-    changes.push({ flagId: id, flagKey: flag.key, digest, fields });
+async function admitToDraft(call: GuardedCall, given: Draft): Promise<AdmittedDraft> {
+  if ("revert" in given) {
+    const scope = await admitToRevert(call, () => ({ changeId: given.revert }));
+    return { tenant: scope.tenant, scope, draft: given };
   }
-  const [tenant = NO_TENANT] = tenants;
-  return { tenant, previews, changes, environment };
+  const { service } = call;
+  const scopes = new Map<string, WriteScope>();
+  const ids = new Set<string>();
+  const keys = new Set<string>();
+  const changes: DraftChange[] = [];
+  for (const [at, change] of given.changes.entries()) {
+    const refuse = (field: string, message: string) => invalid([{ path: `changes.${at}${field}`, message }]);
+    const { scope, id } = await admitToChange(call, change);
+    scopes.set(scope.tenant, scope);
+    if (scopes.size > 1) throw refuse("", "must be of the same organization as the first");
+    if (ids.has(id)) throw refuse("", "must be another flag or segment than those before it");
+    ids.add(id);
+    changes.push({ ...change, id });
+    if (change.kind === "segment") continue;
+    const { key } = change.fields;
+    requireMultiTenant(service, change.fields);
+    if (key === undefined) continue;
+    if (keys.has(key)) throw refuse(".fields.key", "must differ from the other new keys");
+    keys.add(key);
+    // The rules that stay must fit the declaration of the new key.
+    await requireDeclaredPatch(service, scope.tenant, id, change.fields);
+  }
+  const [scope] = scopes.values();
+  if (scope === undefined) throw invalid([{ path: "changes", message: "must not be empty" }]);
+  return { tenant: scope.tenant, scope, draft: { changes } };
 }
 
-/** Admits the call to the first flag that its body names. A body without one is refused for its form later. */
+async function admitToChange(call: GuardedCall, change: DraftChange): ReturnType<typeof admitToEntity> {
+  const { kind, id } = change;
+  if (kind === "segment") return admitToEntity(call, kind, () => id);
+  const { fields, rules, overrides } = change;
+  const hasOverrides = overrides.create.length + overrides.delete.length > 0;
+  const ruled = rules.create.length + rules.update.length + rules.delete.length;
+  if (hasOverrides) await admitToEntity(call, kind, () => id, "override");
+  const needsUpdate = !hasOverrides || ruled > 0 || Object.keys(fields).length > 0;
+  return admitToEntity(call, kind, () => id, needsUpdate ? "update" : "override");
+}
+
+/** Admits the call to the first entity, or the change, that its body names. A body without one is refused for its form later. */
 async function admitToFirst(call: GuardedCall): Promise<void> {
-  await call.identity.administrator();
-  const { body } = call.request;
-  const first: unknown =
-    isPlainObject(body) && Array.isArray(body["changes"]) ? body["changes"][0] : undefined;
-  const { flagId, flagKey } = isPlainObject(first) ? first : {};
-  if (typeof flagId === "string") await admitToEntity(call, "flag", () => flagId);
-  else if (typeof flagKey === "string") await admitToEntity(call, "flag", () => `key:${flagKey}`);
+  const { changes, revert } = isPlainObject(call.request.body) ? call.request.body : {};
+  const changeId: unknown = isPlainObject(revert) ? revert["changeId"] : undefined;
+  if (typeof changeId === "string" && changes === undefined) await admitToRevert(call, () => ({ changeId }));
+  const first: unknown = Array.isArray(changes) ? changes[0] : undefined;
+  if (!isPlainObject(first)) return;
+  const { flagId, flagKey, segmentId, segmentKey } = first;
+  const action = first["overrides"] !== undefined && !hasMore(first) ? "override" : "update";
+  const [entity, id, key] =
+    segmentId === undefined && segmentKey === undefined
+      ? (["flag", flagId, flagKey] as const)
+      : (["segment", segmentId, segmentKey] as const);
+  if (typeof id === "string") await admitToEntity(call, entity, () => id, action);
+  else if (typeof key === "string") await admitToEntity(call, entity, () => `key:${key}`, action);
+}
+
+/** Whether a change has more than overrides. An empty part is one, too. */
+function hasMore({ fields, rules }: Readonly<Record<string, unknown>>): boolean {
+  return (isPlainObject(fields) && Object.keys(fields).length > 0) || rules !== undefined;
 }
 
 /** Examples name users only for callers who may evaluate as them. */
-async function mayNameUsers(call: GuardedCall, tenant: string): Promise<boolean> {
+async function viewOf(call: GuardedCall, tenant: string, given: readonly string[] | undefined) {
   const caller = await call.identity.administrator();
-  return (await judge(call, caller, "evaluate-as", tenant)) === "granted";
+  const initial = call.service.options.environments?.default;
+  return {
+    environments: given ?? (initial === undefined ? [] : [initial]),
+    namesUsers: (await judge(call, caller, "evaluate-as", tenant)) === "granted",
+  };
 }
 
-async function refuseDrift(
-  { service }: GuardedCall,
-  tenant: string,
-  changes: readonly StoredChange[],
-): Promise<void> {
-  const drifted: string[] = [];
-  for (const { flagId, flagKey, fields, digest } of changes) {
-    const now = await service.store.previewFlag(tenant, flagId, fields);
-    if (now.digest !== digest) drifted.push(flagKey);
-  }
-  if (drifted.length > 0) throw outOfDate(drifted);
-}
-
-/** The error, which says which changes of the plan were made before it. */
-function withApplied(error: unknown, applied: readonly string[]): unknown {
-  if (applied.length === 0 || !(error instanceof FeatureFlagError)) return error;
-  const { code, message, status, details } = error;
-  return new FeatureFlagError(code, `${message} The changes of ${applied.join(", ")} were made.`, {
-    status,
-    details: { ...details, applied },
-    cause: error,
-  });
+function shown(
+  { tenant, environments }: { readonly tenant: string; readonly environments: readonly string[] },
+  { users, onlineSource, changes }: DraftImpact,
+): FeatureFlagPreview {
+  const [environment] = environments.length === 1 ? environments : [];
+  return {
+    ...(tenant !== NO_TENANT && { organizationId: tenant }),
+    ...(environment !== undefined && { environment }),
+    users,
+    onlineSource,
+    changes,
+  };
 }
 
 function planSchema() {
   const move = objectOf({ from: anyJson, to: anyJson, count: integer });
+  const rule = objectOf({ ruleId: string, index: integer, before: integer, after: integer, moved: integer });
   const impact = objectOf({
     flagId: string,
     flagKey: string,
+    environment: string,
     version: integer,
     moves: listOf(move),
     moved: integer,
@@ -228,6 +240,9 @@ function planSchema() {
     unknown: integer,
     online: integer,
     examples: listOf(objectOf({ userId: string, name: string, email: string, from: anyJson, to: anyJson })),
+    rules: listOf(rule),
+    removed: boolean,
+    created: boolean,
     ignored: boolean,
   });
   return objectOf({

@@ -1,7 +1,7 @@
 /** The errors and the audit text that all kinds of entities share. */
 import { FeatureFlagError } from "../../model/errors.ts";
 
-export type EntityName = "flag" | "rule" | "override" | "segment" | "audit entry" | "plan";
+export type EntityName = "flag" | "rule" | "override" | "segment" | "audit entry" | "change" | "plan";
 
 /** A `text` column of MySQL holds 65,535 bytes, and an audit entry keeps the whole entity in one. */
 const MAX_ENTITY_BYTES = 65_000;
@@ -14,14 +14,6 @@ export function notFound(entity: EntityName): FeatureFlagError {
 
 export function conflict(message: string, details: Readonly<Record<string, unknown>>): FeatureFlagError {
   return new FeatureFlagError("VALIDATION_ERROR", message, { status: 409, details });
-}
-
-/** Of a plan. */
-export function outOfDate(flagKeys: readonly string[]): FeatureFlagError {
-  return conflict(
-    `The plan is out of date: ${flagKeys.join(", ")} changed after it was made, or a segment that it uses. Plan again.`,
-    { flagKeys },
-  );
 }
 
 export function invalid(message: string, details?: Readonly<Record<string, unknown>>): FeatureFlagError {

@@ -36,12 +36,3 @@ test("a row becomes the entity that it was made of, with its fields in the same 
   expect(JSON.stringify(back)).toBe(JSON.stringify(flag));
   expect(JSON.stringify(flags.revive(JSON.stringify(flag)))).toBe(JSON.stringify(flag));
 });
-
-test("a patch made of an entity gives another all of its values", () => {
-  const [one, other] = [
-    flags.create({ ...small, salt: "s" }, created, { id: "i" }),
-    flags.create({ ...small, name: "L", description: "d" }, created, { id: "i" }),
-  ];
-  const made = flags.patch(one, flags.asPatch(other), created, "string");
-  expect(made).toEqual({ ...other, version: 2 });
-});

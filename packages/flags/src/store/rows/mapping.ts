@@ -2,16 +2,15 @@
 import type { FlagType } from "../../engine/definition.ts";
 import type { JsonValue } from "../../engine/json.ts";
 import { type EnvironmentsPatch, patchEnvironments } from "../../model/environments.ts";
-import {
-  type Entity,
-  type EntityColumns,
-  type EntityInput,
-  type EntityPatch,
-  type EntityRow,
-  type Field,
-  type Fields,
-  type FieldValues,
-  isChangeable,
+import type {
+  Entity,
+  EntityColumns,
+  EntityInput,
+  EntityPatch,
+  EntityRow,
+  Field,
+  Fields,
+  FieldValues,
 } from "../../model/fields.ts";
 import { storedAs } from "../../model/kinds.ts";
 import { decodeJson, encodeJson, reviveEntity } from "./codec.ts";
@@ -21,8 +20,6 @@ export interface Mapping<F extends Fields> {
   create(input: EntityInput<F>, at: Date, given: Given<Entity<F>>): Entity<F>;
   /** The entity after a change. On a flag of type `json`, `null` is a value like any other. */
   patch(entity: Entity<F>, change: EntityPatch<F>, at: Date, type?: FlagType): Entity<F>;
-  /** The change that gives an entity of the same kind all values of this one. */
-  asPatch(entity: Entity<F>): EntityPatch<F>;
   toColumns(entity: Entity<F>): EntityColumns<F>;
   toEntity(row: EntityRow<F>): Entity<F>;
   /** Decodes an entity from the audit log. */
@@ -39,7 +36,7 @@ export function mappingOf<F extends Fields>(fields: F): Mapping<F> {
     const { kind, column = name, default: initial } = field;
     const stored = storedAs(field);
     const [encode, decode] = stored === undefined ? [] : [ENCODE[stored], DECODE[stored]];
-    return { name, kind, column, initial, encode, decode, changeable: isChangeable(field) };
+    return { name, kind, column, initial, encode, decode };
   });
   const times = list
     .filter(({ kind }) => TIMES.has(kind))
@@ -73,10 +70,6 @@ export function mappingOf<F extends Fields>(fields: F): Mapping<F> {
         if (next === null) return kind === "json" && type === "json" ? null : undefined;
         return next === undefined ? current : next;
       }),
-    asPatch(entity: Untyped) {
-      const names = list.filter(({ changeable }) => changeable).map(({ name }) => name);
-      return Object.fromEntries(names.map((name) => [name, entity[name] ?? null])) as EntityPatch<F>;
-    },
     toColumns(entity: Untyped) {
       const columns: Untyped = { ...empty };
       for (const { name, column, encode } of list) {

@@ -49,11 +49,6 @@ export function patchSegment(segment: FlagSegment, patch: FlagSegmentPatch, at: 
   return SEGMENTS.patch(segment, patch, at);
 }
 
-/** The change that gives a segment the values of this one. */
-export function segmentPatchTo(segment: FlagSegment): FlagSegmentPatch {
-  return SEGMENTS.asPatch(segment);
-}
-
 export async function insertSegment(tx: Adapter, tenant: string, segment: FlagSegment): Promise<void> {
   await tx.create<SegmentRow>({ model: SEGMENT_MODEL, data: { tenant, ...SEGMENTS.toColumns(segment) } });
 }

@@ -104,6 +104,11 @@ async function readAll(adapter: Adapter, tenant: string, end: ChainEnd): Promise
   throw new BadSnapshot("The audit log has a gap, so the flags that were read do not match a revision.");
 }
 
+/** The snapshot with other entities, of a change that is not made. */
+export function changedSnapshot(before: TenantSnapshot, builder: ContentsBuilder): Promise<TenantSnapshot> {
+  return finish(before, builder, before);
+}
+
 /** Compiles and checks what differs from `previous`, in slices. Throws `BadSnapshot`. */
 async function finish(
   end: ChainEnd,

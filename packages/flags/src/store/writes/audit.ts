@@ -6,7 +6,7 @@ import type { AuditQuery } from "../../model/page.ts";
 import type { AuditRow } from "../../model/tables.ts";
 import type { TenantFilter } from "../flag-store.ts";
 import { decodeJson } from "../rows/codec.ts";
-import { type Adapter, findRow, findRows, isExactly, type Match, where } from "../rows/queries.ts";
+import { type Adapter, findRows, isExactly, type Match, where } from "../rows/queries.ts";
 import { sha256 } from "../sha256.ts";
 import { insertParts, joinParts, splitText } from "./audit-parts.ts";
 
@@ -33,7 +33,7 @@ const ENTITIES = ["flag", "rule", "override", "segment"] as const;
 export async function listAudit(
   adapter: Adapter,
   tenants: TenantFilter,
-  { flagId, userId, action, start, end, limit, offset }: AuditQuery,
+  { flagId, userId, changeId, action, start, end, limit, offset }: AuditQuery,
 ): Promise<AuditEntry[]> {
   // Evaluations are not in the audit log; the roll-ups count them.
   if (action === "evaluate") return [];
@@ -41,6 +41,7 @@ export async function listAudit(
     ...(tenants !== "all" && { tenant: tenants.tenant }),
     ...(flagId !== undefined && { flagId }),
     ...(userId !== undefined && { actorId: userId }),
+    ...(changeId !== undefined && { changeId }),
   };
   if (Object.values(match).some((value) => value.includes("\0"))) return [];
   const also: Where[] = [];
@@ -77,12 +78,16 @@ export async function readEntries(
   return (await joinParts(adapter, rows)).map(toEntry);
 }
 
-/** The tenant and the action of an entry. */
-export async function findEntry(
+/** The tenant and the actions of an entry, or of all entries of a change. */
+export async function findEntries(
   adapter: Adapter,
-  entryId: string,
-): Promise<Pick<AuditRow, "tenant" | "action"> | undefined> {
-  return findRow<AuditRow>(adapter, model, { entryId });
+  of: { readonly id: string } | { readonly changeId: string },
+): Promise<{ readonly tenant: string; readonly actions: readonly AuditAction[] } | undefined> {
+  const match: Match = "id" in of ? { entryId: of.id } : { changeId: of.changeId };
+  const select = ["entryId", "changeId", "tenant", "action"];
+  const rows = await findRows<AuditRow>(adapter, model, match, { select });
+  const [first] = rows;
+  return first && { tenant: first.tenant, actions: [...new Set(rows.map(({ action }) => action))] };
 }
 
 /** An audit entry as a snapshot applies it. */

@@ -1,4 +1,4 @@
-/** Deletes a flag with its rules and overrides, and describes them for the audit log. */
+/** Describes a flag with its rules and overrides for the audit log, and deletes them. */
 import type { FlagRule } from "../../model/rule.ts";
 import type { FlagRow, OverrideRow, RuleRow } from "../../model/tables.ts";
 import type { HostTables } from "../postgres/host-tables.ts";
@@ -18,24 +18,36 @@ const MAX_OVERRIDE_LENGTH = 1_000_000;
 const DELETE_TIMEOUT_MS = 10_000;
 
 interface Deleted {
-  readonly flag: FlagRow;
+  readonly flag: Pick<FlagRow, "key" | "version">;
   readonly rules: readonly (FlagRule | RuleRow)[];
 }
 
-/** Deletes a flag. In the description, damaged rows are as they were. */
-export async function removeFlag(
+export interface Deletion {
+  readonly key: string;
+  /** After `rows`, with the flag as its row was. */
+  readonly before: () => object;
+  readonly rows: () => Promise<void>;
+}
+
+/** What deleting a flag removes, and how. In the description, damaged rows are as they are. */
+export async function describeDeletion(
   context: WriteContext,
   flagId: string,
   version: number | undefined,
-): Promise<{ readonly key: string; readonly before: object }> {
+): Promise<Deletion> {
   const { tables, contents } = context;
   const overrides = await describeOverrides(context, flagId);
-  const { flag, rules } =
-    tables === undefined || contents === undefined
-      ? await removeRows(context, flagId, version)
-      : await removeDirectly(tables, context, flagId, version);
+  // On PostgreSQL, reading what is in memory would be a round trip for which other writers wait.
+  const isKnown = tables !== undefined && contents !== undefined;
+  const { flag, rules } = isKnown ? await readStored(context, flagId) : await readRows(context, flagId);
+  requireVersion("flag", flag, version);
   const ordered = [...rules].sort((a, b) => a.position - b.position);
-  return { key: flag.key, before: { ...entityOrRow(flag, toFlag), rules: ordered, ...overrides } };
+  let deleted: object = flag;
+  const rows = async () => {
+    if (isKnown) deleted = await removeDirectly(tables, context, flagId);
+    else await removeRows(context, flagId);
+  };
+  return { key: flag.key, before: () => ({ ...deleted, rules: ordered, ...overrides }), rows };
 }
 
 async function describeOverrides({ tx, tenant }: WriteContext, flagId: string): Promise<object> {
@@ -54,35 +66,32 @@ async function describeOverrides({ tx, tenant }: WriteContext, flagId: string): 
   return { overrides, ...(overrides.length < count && { overrideCount: count, overridesDigest: digest }) };
 }
 
-async function removeRows(
-  { tx, tenant }: WriteContext,
-  flagId: string,
-  version: number | undefined,
-): Promise<Deleted> {
+async function readStored(context: WriteContext, flagId: string): Promise<Deleted> {
+  return { flag: await storedFlag(context, flagId), rules: await storedRules(context, flagId) };
+}
+
+async function readRows({ tx, tenant }: WriteContext, flagId: string): Promise<Deleted> {
   const match = { flagId, tenant };
-  const flag = await findRow<FlagRow>(tx, FLAG_MODEL, match);
-  if (flag === undefined) throw notFound("flag");
-  requireVersion("flag", flag, version);
+  const row = await findRow<FlagRow>(tx, FLAG_MODEL, match);
+  if (row === undefined) throw notFound("flag");
   const rules = await findRows<RuleRow>(tx, RULE_MODEL, match);
-  for (const model of [RULE_MODEL, OVERRIDE_MODEL, FLAG_MODEL])
-    await tx.deleteMany({ model, where: where(match) });
+  const flag = { ...entityOrRow(row, toFlag), key: row.key, version: row.version };
   return { flag, rules: rules.map((rule) => entityOrRow(rule, toRule)) };
 }
 
-/** The same in one round trip on PostgreSQL, where the version and the rules are known from memory. */
-async function removeDirectly(
-  tables: HostTables,
-  context: WriteContext,
-  flagId: string,
-  version: number | undefined,
-): Promise<Deleted> {
-  requireVersion("flag", await storedFlag(context, flagId), version);
+async function removeRows({ tx, tenant }: WriteContext, flagId: string): Promise<void> {
+  for (const model of [RULE_MODEL, OVERRIDE_MODEL, FLAG_MODEL])
+    await tx.deleteMany({ model, where: where({ flagId, tenant }) });
+}
+
+/** The same in one round trip. */
+async function removeDirectly(tables: HostTables, { tenant }: WriteContext, flagId: string): Promise<object> {
   const remove = (model: string) =>
     `delete from ${tables.table(model)}
       where ${tables.column(model, "flagId")} = $1 and ${tables.column(model, "tenant")} = $2`;
   const text = `with rules as (${remove(RULE_MODEL)}), overrides as (${remove(OVERRIDE_MODEL)})
     ${remove(FLAG_MODEL)} returning ${tables.columns(FLAG_MODEL)}`;
-  const [row] = await tables.query(DELETE_TIMEOUT_MS, text, [flagId, context.tenant]);
+  const [row] = await tables.query(DELETE_TIMEOUT_MS, text, [flagId, tenant]);
   if (row === undefined) throw overtaken("flag");
-  return { flag: row as FlagRow, rules: await storedRules(context, flagId) };
+  return entityOrRow(row as FlagRow, toFlag);
 }

@@ -26,8 +26,8 @@ export async function restoreFlag(
   context: WriteContext,
   before: string | null,
   maxOverrides: number,
-): Promise<AuditedChange & { readonly missingOverrides: number }> {
-  const { tx, tenant, at, now, newId } = context;
+): Promise<{ readonly changes: readonly AuditedChange[]; readonly missingOverrides: number }> {
+  const { tx, tenant, at, now, newId, drafted } = context;
   const { flag: deleted, rules, overrides: kept, overrideCount } = deletedIn(before);
   const flag = { ...deleted, version: deleted.version + 1, updatedAt: at };
   const overrides = kept.filter((override) => !isExpired(override, now));
@@ -36,28 +36,25 @@ export async function restoreFlag(
   requireUsable(flag, rules, segments);
   requireAffordable({ trees: rules.map(({ conditions }) => conditions), segments });
   for (const rule of rules) requireFitting(flag, rule);
-  if (overrides.length > 0) requireRoom(await countAll(tx, tenant), overrides.length, maxOverrides);
+  const added = overrides.length + (drafted?.addedOverrides ?? 0);
+  if (overrides.length > 0) requireRoom(await countAll(tx, tenant), added, maxOverrides);
 
-  const subject = { flagId: flag.id, flagKey: flag.key };
-  await insertFlag(tx, tenant, flag);
-  const changes: AuditedChange[] = [
-    { ...subject, entityId: flag.id, action: "flag.created", before: null, after: flag },
-  ];
+  const subject = { flagId: flag.id, flagKey: flag.key, before: null };
+  const changes: AuditedChange[] = [];
   for (const after of rules) {
-    await insertRule(tx, tenant, after);
-    changes.push({ ...subject, entityId: after.id, action: "rule.created", before: null, after });
+    const rows = () => insertRule(tx, tenant, after);
+    changes.push({ ...subject, entityId: after.id, action: "rule.created", after, rows });
   }
   for (const override of overrides) {
     // Ids of overrides are never used twice, because snapshots remove deleted ones by id.
     const after = { ...override, id: newId() };
-    await insertOverride(tx, tenant, after);
-    changes.push({ ...subject, entityId: after.id, action: "override.created", before: null, after });
+    const rows = () => insertOverride(tx, tenant, after);
+    changes.push({ ...subject, entityId: after.id, action: "override.created", after, rows });
   }
   // The flag's own entry is the last one, so that the response is about the flag.
-  const [created, ...others] = changes;
-  for (const change of others) await context.precede(change);
-  if (created === undefined) throw unreadable();
-  return { ...created, missingOverrides: overrideCount - overrides.length };
+  const rows = () => insertFlag(tx, tenant, flag);
+  changes.push({ ...subject, entityId: flag.id, action: "flag.created", after: flag, rows });
+  return { changes, missingOverrides: overrideCount - overrides.length };
 }
 
 function deletedIn(before: string | null): Deleted {

@@ -60,8 +60,14 @@ const ruleOf = (flagId: string, id: string, conditions: object) => ({
   }),
 });
 
-const refusal = (contents: Contents, change: Parameters<typeof requireRoom>[1]) =>
-  requireRoom(contents, change).then(
+function changed(contents: Contents, change: Parameters<ContentsBuilder["apply"]>[0]): ContentsBuilder {
+  const builder = new ContentsBuilder(contents);
+  builder.apply(change);
+  return builder;
+}
+
+const refusal = (contents: Contents, change: Parameters<ContentsBuilder["apply"]>[0]) =>
+  requireRoom(contents, changed(contents, change)).then(
     () => undefined,
     (error: { status: number; code: string; details: { limit: number } }) => error,
   );

@@ -6,7 +6,6 @@ import { applyChanges, ContentsBuilder, readRows } from "../snapshot/contents.ts
 import type { Contents } from "../snapshot/entities.ts";
 import { BadSnapshot } from "../snapshot/errors.ts";
 import { measureUsage, type TenantUsage } from "../snapshot/usage.ts";
-import type { ChangeRow } from "./audit.ts";
 import { type ChainEnd, isSameEnd } from "./revision.ts";
 
 export const MAX_TENANT_FLAGS = 10_000;
@@ -43,13 +42,8 @@ export async function readContents(
 }
 
 /** Throws if the changes make the tenant exceed a limit. A tenant that exceeds one already may shrink. */
-export async function requireRoom(
-  contents: Contents,
-  ...changes: readonly Omit<ChangeRow, "prevHash" | "hash">[]
-): Promise<void> {
-  const builder = new ContentsBuilder(contents);
-  for (const change of changes) builder.apply(change);
-  const [before, after] = [await measureUsage(contents), await measureUsage(builder)];
+export async function requireRoom(contents: Contents, changed: Contents): Promise<void> {
+  const [before, after] = [await measureUsage(contents), await measureUsage(changed)];
   for (const { name, limit, message } of LIMITS) {
     if (after[name] > limit && after[name] > before[name]) throw invalid(message, { limit });
   }

@@ -21,25 +21,26 @@ export async function createOverride(
   input: FlagOverrideInput,
   maxOverrides: number,
 ): Promise<Change<FlagOverride>> {
-  const { tx, tables, tenant, at, now, newId, sweep } = context;
+  const { tx, tables, tenant, at, now, newId, sweep, drafted } = context;
   const flag = await storedFlag(context, input.flagId);
   const override = newOverride(input, newId(), { at, now });
   requireFit(flag, override.value, { field: "value" });
   requireVariant(flag, override.variant);
   const { all, own } = await countOverrides(tx, tables, tenant, override);
   const existing = own > 0 ? await findOverride(tx, tenant, override) : undefined;
-  if (existing !== undefined && !isExpired(existing, now)) {
+  const isThere = existing !== undefined && !drafted?.gone.has(existing.id);
+  if (isThere && !isExpired(existing, now)) {
     throw conflict("The user already has an override of this flag. Delete it first.", {
       field: "userId",
       id: existing.id,
     });
   }
   // An expired override counts as absent; its deletion gets its own audit entry.
-  if (existing !== undefined) await sweep(existing, existing);
-  requireRoom(existing === undefined ? all : all - 1, 1, maxOverrides);
-  await insertOverride(tx, tenant, override);
+  if (isThere) await sweep(existing, existing);
+  requireRoom(isThere ? all - 1 : all, 1 + (drafted?.addedOverrides ?? 0), maxOverrides);
   const subject = { flagId: flag.id, flagKey: flag.key, entityId: override.id };
-  return { ...subject, action: "override.created", before: null, after: override, result: override };
+  const rows = () => insertOverride(tx, tenant, override);
+  return { ...subject, action: "override.created", before: null, after: override, rows, result: override };
 }
 
 export async function deleteOverride(context: WriteContext, id: string): Promise<Change<void>> {
@@ -47,7 +48,7 @@ export async function deleteOverride(context: WriteContext, id: string): Promise
   const before = await readOverride(tx, tenant, id);
   if (isExpired(before, now)) throw notFound("override");
   const flag = await storedFlag(context, before.flagId);
-  await removeOverride(tx, tenant, id);
   const subject = { flagId: flag.id, flagKey: flag.key, entityId: id };
-  return { ...subject, action: "override.deleted", before, after: null, result: undefined };
+  const rows = () => removeOverride(tx, tenant, id);
+  return { ...subject, action: "override.deleted", before, after: null, rows, result: undefined };
 }

@@ -36,8 +36,15 @@ export async function addSegment(context: WriteContext, segment: FlagSegment): P
   const segments = withSegment(await storedSegments(context), segment);
   requireReferences([segment.conditions], segments);
   requireAffordable({ trees: [segment.conditions], segments });
-  await insertSegment(tx, tenant, segment);
-  return { ...subject(segment), action: "segment.created", before: null, after: segment, result: segment };
+  const rows = () => insertSegment(tx, tenant, segment);
+  return {
+    ...subject(segment),
+    action: "segment.created",
+    before: null,
+    after: segment,
+    rows,
+    result: segment,
+  };
 }
 
 export async function updateSegment(
@@ -50,7 +57,16 @@ export async function updateSegment(
   requireVersion("segment", before, version);
   const segment = patchSegment(before, patch, context.at);
   if (isSame(before, segment, patch)) return { action: null, result: before };
-  if (patch.conditions !== undefined) {
+  return changeSegment(context, before, segment);
+}
+
+/** Replaces a stored segment with one that has the next version. */
+export async function changeSegment(
+  context: WriteContext,
+  before: FlagSegment,
+  segment: FlagSegment,
+): Promise<Change<FlagSegment>> {
+  if (segment.conditions !== before.conditions) {
     const segmentsBefore = await storedSegments(context);
     const segments = withSegment(segmentsBefore, segment);
     requireReferences([segment.conditions], segments);
@@ -60,8 +76,8 @@ export async function updateSegment(
     );
     await requireUsersUsable(context, segment.key, segments, segmentsBefore);
   }
-  await replaceSegment(context.tx, context.tenant, segment);
-  return { ...subject(segment), action: "segment.updated", before, after: segment, result: segment };
+  const rows = () => replaceSegment(context.tx, context.tenant, segment);
+  return { ...subject(segment), action: "segment.updated", before, after: segment, rows, result: segment };
 }
 
 export async function deleteSegment(
@@ -78,8 +94,8 @@ export async function deleteSegment(
   for await (const rule of rulesWithSegments(context)) {
     if (isUsedIn(rule.conditions)) throw stillUsed(before, `the rule ${rule.id} of the flag ${rule.flagId}`);
   }
-  await removeSegment(context.tx, context.tenant, id);
-  return { ...subject(before), action: "segment.deleted", before, after: null, result: undefined };
+  const rows = () => removeSegment(context.tx, context.tenant, id);
+  return { ...subject(before), action: "segment.deleted", before, after: null, rows, result: undefined };
 }
 
 /** A segment belongs to no flag. */
@@ -130,7 +146,7 @@ async function requireUsersUsable(
 }
 
 /** The segment and all segments that use it, directly or through others. */
-function keysUsing(key: string, segments: Segments): ReadonlySet<string> {
+export function keysUsing(key: string, segments: Segments): ReadonlySet<string> {
   const using = new Set([key]);
   // The loop also visits keys that are added during it.
   for (const used of using) {

@@ -12,6 +12,7 @@ import { entityOrRow, entityText } from "../rows/entity.ts";
 import { FLAG_MODEL } from "../rows/flags.ts";
 import { findExpired, removeOverride, toOverride } from "../rows/overrides.ts";
 import { type Adapter, findRow } from "../rows/queries.ts";
+import { ContentsBuilder } from "../snapshot/contents.ts";
 import type { Contents } from "../snapshot/entities.ts";
 import { appendAudit } from "./audit.ts";
 import { countChange, ensureCounter } from "./change-counter.ts";
@@ -23,6 +24,8 @@ import { retryLost, type Transactions } from "./transaction.ts";
 export interface AuditedChange extends Pick<AuditRecord, "action" | "flagId" | "flagKey" | "entityId"> {
   readonly before: object | null;
   readonly after: object | null;
+  /** Writes its rows. All checks come before, so that a preview does the same without it. */
+  readonly rows: () => Promise<void>;
 }
 
 /** A change for its audit entry, and the result for the caller. */
@@ -36,6 +39,14 @@ export interface Unchanged<Result> {
   readonly result: Result;
 }
 
+/** Changes of overrides that the rows do not show yet. */
+export interface Drafted {
+  /** Ids of deleted ones. */
+  readonly gone: ReadonlySet<string>;
+  /** How many more there are than rows. */
+  readonly addedOverrides: number;
+}
+
 /** The transaction of a change. It holds the lock on the tenant's revision, so there is no other writer. */
 export interface WriteContext {
   readonly tx: Adapter;
@@ -44,6 +55,8 @@ export interface WriteContext {
   readonly tenant: string;
   /** The tenant's entities before this change. Undefined if they are invalid. */
   readonly contents: Contents | undefined;
+  /** What earlier changes do to the rows, if they are checked and not yet written. */
+  readonly drafted?: Drafted;
   /** The time of this change. Later than that of every change before it, even if another node's clock is ahead. */
   readonly at: Date;
   /** The time by this node's clock, which decides what has expired. */
@@ -54,7 +67,7 @@ export interface WriteContext {
   newId(): string;
   /** Deletes an expired override with its own revision and an audit entry that keeps `before`. */
   sweep(override: Pick<FlagOverride, "id" | "flagId">, before: object): Promise<void>;
-  /** Records a change that precedes the one that is returned, with its own revision and audit entry. */
+  /** Makes a change that precedes the one that is returned, with its own revision and audit entry. */
   precede(change: AuditedChange): Promise<void>;
 }
 
@@ -114,7 +127,7 @@ export async function write<Result>(
     const newId = () => uuidv7(lastAt(), ids++ % IDS_PER_MS);
 
     let changeId = given;
-    async function record(changed: AuditedChange, by: Actor, from: Origin): Promise<void> {
+    async function record(changed: Omit<AuditedChange, "rows">, by: Actor, from: Origin): Promise<void> {
       const { action, flagId, flagKey, entityId, before, after } = changed;
       const id = newId();
       // What the system does on this occasion is a change of its own.
@@ -156,25 +169,26 @@ export async function write<Result>(
       // A damaged override must not block writes.
       await sweep(expired, entityOrRow(row, toOverride));
     }
-    /** The changes that add something, as the limits of the tenant count them. */
-    const added: Parameters<typeof requireRoom>[1][] = [];
-    const add = (changed: AuditedChange) => {
-      if (changed.after !== null) added.push({ ...changed, revision, after: entityText(changed.after) });
+    /** With the changes so far, for the limits of the tenant. */
+    const changed = contents && new ContentsBuilder(contents);
+    let isAdding = false;
+    const make = async (step: AuditedChange) => {
+      isAdding ||= step.after !== null;
+      changed?.apply({ ...step, revision, after: step.after && entityText(step.after) });
+      await step.rows();
+      await record(step, actor, origin);
     };
-    const precede: WriteContext["precede"] = async (changed) => {
-      add(changed);
-      await record(changed, actor, origin);
+    const precede: WriteContext["precede"] = async (step) => {
+      await make(step);
       revision += 1;
     };
     const numbered = { revision: () => revision, newId };
     const context = { tx, tables, tenant, contents, at, now, ...numbered, sweep, precede };
     const outcome = await change(context);
     if (outcome.action === null) revision -= 1;
-    else {
-      add(outcome);
-      if (contents !== undefined && added.length > 0) await requireRoom(contents, ...added);
-      await record(outcome, actor, origin);
-    }
+    else await make(outcome);
+    changed?.finish();
+    if (contents !== undefined && changed !== undefined && isAdding) await requireRoom(contents, changed);
     const end = { revision, auditHash };
     if (end.auditHash === start.auditHash) {
       await moveChainEnd(tx, tenant, { ...end, auditAt });

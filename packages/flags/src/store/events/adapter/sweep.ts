@@ -64,8 +64,15 @@ export async function sweepEvents(
   return isDone;
 }
 
-async function deleteBefore(adapter: Adapter, model: string, field: string, limit: string): Promise<boolean> {
-  for (let chunk = 0; chunk < MAX_CHUNKS; chunk++) {
+/** Deletes rows whose `field` is less than the limit, oldest first. Returns false if some are left. */
+export async function deleteBefore(
+  adapter: Adapter,
+  model: string,
+  field: string,
+  limit: string,
+  chunks: number = MAX_CHUNKS,
+): Promise<boolean> {
+  for (let chunk = 0; chunk < chunks; chunk++) {
     const rows = await adapter.findMany<Record<string, string>>({
       model,
       where: [{ field, operator: "lt", value: limit }],
