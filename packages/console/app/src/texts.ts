@@ -388,7 +388,7 @@ export const texts = {
     delete: "Delete flag",
     deleteTitle: "Delete this flag",
     deleteWhat:
-      "Its rules and overrides are deleted, too. Your code gets its own default. History can bring it back.",
+      "Its rules and overrides are deleted, too. Your code gets its own default, so the people who move cannot be counted. History can bring it back.",
     deleteConfirm: (name: string): string => `Delete ${name}?`,
     deleted: (name: string): string => `${name} was deleted.`,
     typeKey: (key: string): string => `Type ${key} to confirm`,
@@ -748,7 +748,7 @@ export const texts = {
     impersonated: "Impersonated by",
     revision: (revision: number): string => `revision ${number(revision)}`,
     revert: "Revert",
-    actionsOf: (did: string, what: string): string => `Actions: ${did} ${what}`,
+    revertOf: (did: string, what: string): string => `Revert: ${did} ${what}`,
     revertTitle: "Revert this change?",
     revertWhat: "The fields go back to their values before it, as a new change.",
     reverted: "The change was reverted.",

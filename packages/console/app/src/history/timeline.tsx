@@ -1,12 +1,12 @@
-/** Entries of the log by day, each as one sentence with its difference, and Revert in a menu. */
+/** Entries of the log by day, each as one sentence with its difference, and a button that reverts it. */
 import { Link } from "@tanstack/react-router";
 import { RotateCcw, UserRoundSearch } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { Entry } from "../api/types.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
+import { IconButton } from "../ui/button.tsx";
 import { Row, Stack } from "../ui/layout.tsx";
-import { Menu } from "../ui/menu.tsx";
 import { clockOf, dayOf } from "../ui/time.tsx";
 import { TimelineEntry } from "../ui/timeline-entry.tsx";
 import { ActorMark, actorName } from "./actor.tsx";
@@ -88,14 +88,11 @@ function EntryView({ entry, showsFlag, showsHashes, onRevert }: EntryViewProps):
         </>
       }
       time={<time dateTime={entry.at}>{clockOf(entry.at)}</time>}
-      menu={
+      action={
         may("update") && (
-          <Menu
-            label={texts.history.actionsOf(did, what)}
-            items={[
-              { label: texts.history.revert, icon: <RotateCcw aria-hidden size={15} />, onSelect: onRevert },
-            ]}
-          />
+          <IconButton label={texts.history.revertOf(did, what)} onClick={onRevert}>
+            <RotateCcw aria-hidden size={15} />
+          </IconButton>
         )
       }
     >

@@ -1,4 +1,4 @@
-/** One entry of a timeline: a mark, a sentence, and below it what it changed; at the end the time and a menu. */
+/** One entry of a timeline: a mark, a sentence, and below it what it changed; at the end the time and what can be done. */
 import type { ReactNode } from "react";
 import { Row, Stack } from "./layout.tsx";
 
@@ -6,11 +6,11 @@ interface TimelineEntryProps {
   readonly mark: ReactNode;
   readonly sentence: ReactNode;
   readonly time: ReactNode;
-  readonly menu?: ReactNode;
+  readonly action?: ReactNode;
   readonly children?: ReactNode;
 }
 
-export function TimelineEntry({ mark, sentence, time, menu, children }: TimelineEntryProps): ReactNode {
+export function TimelineEntry({ mark, sentence, time, action, children }: TimelineEntryProps): ReactNode {
   return (
     <li className="entry">
       <Row align="start" gap={12}>
@@ -20,7 +20,7 @@ export function TimelineEntry({ mark, sentence, time, menu, children }: Timeline
           {children}
         </Stack>
         <span className="muted caption number">{time}</span>
-        {menu}
+        {action}
       </Row>
     </li>
   );

@@ -67,8 +67,7 @@ export function checkScreens(stage: Stage): void {
       await stage.app.auth.api.updateFeatureFlag({ body: { id, rolloutPercentage: 90 } });
       const { page } = await stage.enter(`/flag/${key}?tab=history`);
       await page.getByText("90%").waitFor();
-      await page.getByRole("button", { name: /Actions: changed the rollout/ }).click();
-      await page.getByRole("menuitem", { name: "Revert" }).click();
+      await page.getByRole("button", { name: /Revert: changed the rollout/ }).click();
       await page
         .getByRole("dialog")
         .getByText(/people|person/)
