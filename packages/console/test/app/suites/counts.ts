@@ -130,7 +130,7 @@ async function watchWrites(page: Page): Promise<Writes> {
   const writes: Writes = { made: [], unshown: [] };
   const moved = new Map<string, number>();
   const isShown = async (path: string, body: unknown): Promise<boolean> => {
-    const text = await page.locator("body").innerText();
+    const text = (await page.locator("body").allInnerTexts()).join();
     const planned = moved.get(/plans\/([^/]+)\/apply$/.exec(path)?.[1] ?? "");
     if (planned === 0)
       return /Nobody moves|No value changes|: 0 people|\b0\s+of [\d,]+ people move/.test(text);

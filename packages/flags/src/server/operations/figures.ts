@@ -21,7 +21,9 @@ export async function withSummaries(
   const window = { startMs: nowMs - DAY_MS, endMs: nowMs + 1 };
   const [summaries, rulesOf] = await Promise.all([
     service.events.summaries(flags.map(figureFlag), window),
-    tenants === "all" ? undefined : service.store.countRules(tenants.tenant, service.options.environments?.default),
+    tenants === "all"
+      ? undefined
+      : service.store.countRules(tenants.tenant, service.options.environments?.default),
   ]);
   return flags.map((flag) => ({
     ...flag,
