@@ -329,7 +329,7 @@ describe("guide/flags-toolbar: Options", () => {
     expect(box?.x).toBe(16);
     const color =
       "getComputedStyle(document.querySelector('halyard-flags-toolbar').shadowRoot.querySelector('.toggle')).backgroundColor";
-    expect(await page.evaluate(color)).toBe("rgb(22, 28, 36)");
+    expect(await page.evaluate(color)).toBe("rgb(19, 22, 27)");
     await page.evaluate("globalThis.unmount = mount()");
     expect(await page.locator("halyard-flags-toolbar").count()).toBe(1);
     await page.evaluate("mount(); unmount()");
