@@ -55,8 +55,8 @@ export type NamedFields<
 /** The member of a union by type. */
 type OfType<Input, Type> = Input extends { type: string } ? Extract<Input, { type: Type }> : Input;
 
-type Limited<Input, Allowed, Cleared> = {
-  [Field in keyof Input]: Field extends LimitedIn<Input, Allowed>
+type Limited<Input, Allowed, Cleared, Names = LimitedIn<Input, Allowed>> = {
+  [Field in keyof Input]: Field extends Names & keyof Allowed
     ? Allowed[Field] | Extract<Input[Field], undefined> | (null extends Input[Field] ? Cleared : never)
     : Input[Field];
 };
