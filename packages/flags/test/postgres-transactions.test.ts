@@ -1,8 +1,8 @@
 import type { DBAdapter } from "@better-auth/core/db/adapter";
 import { getAdapter } from "better-auth/db/adapter";
 import { expect, test, vi } from "vitest";
-import type { PostgresClient } from "./pool.ts";
-import { PostgresTransactions } from "./transactions.ts";
+import type { PostgresClient } from "../src/store/postgres/pool.ts";
+import { PostgresTransactions } from "../src/store/postgres/transactions.ts";
 
 vi.mock("better-auth/db/adapter", () => ({ getAdapter: vi.fn() }));
 
