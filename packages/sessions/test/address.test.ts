@@ -1,6 +1,6 @@
 /** Checks which spellings of an address are one caller. */
 import { describe, expect, test, vi } from "vitest";
-import { addressOf } from "./address.ts";
+import { addressOf } from "../src/identify/address.ts";
 
 // Without a header, Better Auth behaves as in production. In tests it would treat all requests as local.
 vi.mock("@better-auth/core/utils/ip", async (importOriginal) => ({
