@@ -50,7 +50,12 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
   const matches = (text: string): boolean => text.toLowerCase().includes(typed.trim().toLowerCase());
   const isDark = readTheme() === "dark";
   const reached = screens.filter(({ label }) => matches(label));
-  const found = (flags.data?.pages[0]?.flags ?? []).slice(0, SHOWN);
+  const isAnswered = typed.trim() === asked && !flags.isPlaceholderData;
+  // While the answer for a new text is on its way, the old list must not offer flags that do not match.
+  const found = (flags.data?.pages[0]?.flags ?? [])
+    .filter(({ name, key, description }) => isAnswered || matches(`${name} ${key} ${description}`))
+    .slice(0, SHOWN);
+  const [active, setActive] = useState("");
   const [switched, setSwitched] = useState<Flag>();
   const actions: Action[] = [
     ...(may("update") && asked !== "" ? found.slice(0, SHOWN_SWITCHES) : []).map((flag) => ({
@@ -79,6 +84,13 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
       { name: "shortcuts", label: texts.shortcuts.title, icon: Keyboard, onSelect: run(openHelp) },
     ].filter(({ label }) => matches(label)),
   ];
+  const persons = asked === "" ? [] : (people.data?.pages[0]?.people.slice(0, SHOWN) ?? []);
+  const values = [
+    ...found.map(({ id }) => `flag ${id}`),
+    ...actions.map(({ name }) => `action ${name}`),
+    ...persons.map(({ id }) => `person ${id}`),
+    ...reached.map(({ to }) => `screen ${to}`),
+  ];
   if (switched !== undefined) return <FlagSwitchDialogs flag={switched} onClose={close} />;
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
@@ -86,7 +98,14 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
         <Dialog.Overlay className="overlay" />
         <Dialog.Content className="palette" aria-describedby={undefined}>
           <Dialog.Title className="visually-hidden">{texts.palette.title}</Dialog.Title>
-          <Command shouldFilter={false} label={texts.palette.title} loop>
+          <Command
+            shouldFilter={false}
+            label={texts.palette.title}
+            loop
+            // A row that is no longer found cannot stay the chosen one.
+            value={values.includes(active) ? active : (values[0] ?? "")}
+            onValueChange={setActive}
+          >
             <Command.Input value={typed} onValueChange={setTyped} placeholder={texts.palette.hint} />
             <Command.List label={texts.palette.results}>
               <Command.Empty>{texts.palette.none}</Command.Empty>
@@ -115,9 +134,9 @@ export function CommandPalette({ close, openHelp }: CommandPaletteProps): ReactN
                   ))}
                 </Command.Group>
               )}
-              {asked !== "" && (people.data?.pages[0]?.people.length ?? 0) > 0 && (
+              {persons.length > 0 && (
                 <Command.Group heading={texts.nav.people}>
-                  {people.data?.pages[0]?.people.slice(0, SHOWN).map(({ id, name, email }) => (
+                  {persons.map(({ id, name, email }) => (
                     <Command.Item
                       className="option"
                       key={id}

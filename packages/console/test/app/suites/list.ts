@@ -61,6 +61,8 @@ export function checkList(stage: Stage): void {
 
     it("finds a flag with the command palette", async () => {
       const { key, name } = await stage.createFlag({ name: "Found by palette" });
+      // So that another flag is the first one before the search.
+      await stage.createFlag();
       const { page } = await stage.enter();
       await page.keyboard.press("Control+k");
       await page.getByPlaceholder("A flag, a person, a screen or an action").fill(key);
