@@ -27,6 +27,18 @@ export function checkFlag(stage: Stage): void {
       expect(await stage.valueFor(key, stage.ada.id)).toBe(true);
     });
 
+    it("keeps every key and the place of the caret while a person types into a rule", async () => {
+      const { key } = await stage.createFlag();
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByRole("button", { name: "Add rule" }).click();
+      const name = page.getByRole("textbox", { name: "Name" });
+      await name.focus();
+      await page.keyboard.type("Our staff");
+      for (const _ of "staff") await page.keyboard.press("ArrowLeft");
+      await page.keyboard.type("own ");
+      expect(await name.inputValue()).toBe("Our own staff");
+    });
+
     it("takes a save back with one press, all of its rules included", async () => {
       const flag = await stage.createFlag({ rolloutPercentage: 0 });
       await addRule(flag.id, "Kept", 1);
