@@ -27,6 +27,15 @@ export function checkFlag(stage: Stage): void {
       expect(await stage.valueFor(key, stage.ada.id)).toBe(true);
     });
 
+    it("says how many get it now and after, also when a change takes it away", async () => {
+      const { key } = await stage.createFlag({ rolloutPercentage: 100 });
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByLabel("Rollout in percent").fill("0");
+      await untilCounted(page, /6 people go from/);
+      await page.getByText("6 get it now").waitFor();
+      await page.getByText("0 after").waitFor();
+    });
+
     it("keeps every key and the place of the caret while a person types into a rule", async () => {
       const { key } = await stage.createFlag();
       const { page } = await stage.enter(`/flag/${key}`);
@@ -204,7 +213,7 @@ export function checkFlag(stage: Stage): void {
       await page.getByRole("switch", { name: `${name} in Production, switch` }).click();
       await page.getByRole("dialog", { name: `Turn off ${name} in Production?` }).waitFor();
       await page.getByRole("button", { name: "Turn off now" }).click();
-      await page.getByText(`${name} is off.`).waitFor();
+      await page.getByText(`${name} is off in Production.`).waitFor();
       expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
       await page.getByText("1 change in Production").waitFor();
     });
@@ -216,7 +225,7 @@ export function checkFlag(stage: Stage): void {
       await page.route("**/plans", () => undefined);
       await page.getByRole("switch", { name: `${name} in Production, switch` }).click();
       await page.getByRole("button", { name: "Turn off in Production" }).click();
-      await page.getByText(`${name} is off.`).waitFor();
+      await page.getByText(`${name} is off in Production.`).waitFor();
       expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
     });
 
@@ -343,7 +352,7 @@ export function checkFlag(stage: Stage): void {
 /** Until the bar shows a count that is not on its way. */
 export async function untilCounted(
   page: Page,
-  text: RegExp = /move|go from|goes from|Nobody/,
+  text: RegExp = /move|go from|goes from|Nobody|: [\d,]+ (?:people|person)/,
 ): Promise<void> {
   const bar = page.getByRole("region", { name: "Unsaved changes" });
   await bar.getByText(text).filter({ visible: true }).first().waitFor();
