@@ -191,7 +191,7 @@ it(`with ${FLAGS} flags, each interaction with the list takes at most ${MOST_MS}
         .first()
         .waitFor();
       await page.getByRole("dialog").getByRole("button", { name: "Turn on" }).click();
-      await page.getByText("Feature 101 is on.").waitFor();
+      await page.getByText("Feature 101 is on in Production.").waitFor();
     }),
   };
   console.table(figures);

@@ -71,6 +71,10 @@ export function EveryoneElse({ draft, people, seen }: EveryoneElseProps): ReactN
                   <Value value={rest} /> {texts.targeting.toEveryone}
                 </>
               )
+            ) : variants.length === 0 && (rollout === 0 || rollout === 100) ? (
+              <>
+                <Value value={rollout === 0 ? rest : included} /> {texts.targeting.toAll}
+              </>
             ) : (
               <>
                 {variants.length === 0 ? <Value value={included} /> : texts.variants.title}{" "}

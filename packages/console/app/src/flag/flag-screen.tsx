@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { Copy } from "lucide-react";
 import { Tabs } from "radix-ui";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { FlagActivity } from "../activity/flag-activity.tsx";
 import { flagQuery, overridesQuery, rulesQuery } from "../api/queries.ts";
 import { isStatus } from "../api/request.ts";
@@ -94,6 +94,12 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
   const { data: overrides } = useQuery(overridesQuery({ flagId: flag.id }));
   const [asked, setAsked] = useState(0);
   const [isSwitching, setSwitching] = useState(false);
+  const tabList = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // On a phone the row of tabs is wider than the window.
+    const chosen = tabList.current?.querySelector(`[data-tab="${CSS.escape(tab)}"]`);
+    chosen?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [tab]);
   const [areFiguresOpen, setFiguresOpen] = useState(false);
   const isUnsaved = draft.changes.length > 0;
   useEffect(() => {
@@ -175,9 +181,9 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
     >
       <Tabs.Root value={tab} onValueChange={(next) => goTo({ tab: next })}>
         <Stack gap={24}>
-          <Tabs.List className="tabs" aria-label={texts.flag.parts}>
+          <Tabs.List ref={tabList} className="tabs" aria-label={texts.flag.parts}>
             {tabs.map(([name, label]) => (
-              <Tabs.Trigger key={name} value={name} className="tab">
+              <Tabs.Trigger key={name} value={name} data-tab={name} className="tab">
                 {label}
               </Tabs.Trigger>
             ))}

@@ -93,7 +93,7 @@ function SwitchDialog(props: FlagSwitchDialogsProps & { readonly flag: Flag }): 
     client.setQueryData(doneQuery(flag.id).queryKey, null);
     showToast({
       tone: "done",
-      text: turnOn ? texts.flag.turnedOn(flag.name) : texts.flag.turnedOff(flag.name),
+      text: turnOn ? texts.flag.turnedOn(flag.name, where) : texts.flag.turnedOff(flag.name, where),
       ...(change && { action: { label: texts.common.undo, run: () => undo.mutate(change) } }),
     });
     onClose();

@@ -117,7 +117,7 @@ function Figures({ plan, draft }: FiguresProps): ReactNode {
             <Line key={one.index} name={nameOfRule(one, draft)} value={texts.number(one.moved)} />
           ))}
         {others.map(({ environment = "", moved }) => (
-          <Line key={environment} name={titleOf(environment)} value={texts.number(moved)} />
+          <Line key={environment} name={texts.draft.in(titleOf(environment))} value={texts.number(moved)} />
         ))}
         {plan.onlineSource === "live" && impact.moved > 0 && (
           <Line name={texts.draft.online} value={texts.number(impact.online)} />
@@ -148,6 +148,7 @@ function Now({ plan, draft }: FiguresProps): ReactNode {
         </p>
       ))}
       <ValueBar impact={impact} />
+      <p className="caption muted">{texts.draft.decidedBy}</p>
       <dl className="stack gap-4">
         {impact.rules.map((one) => (
           <Line key={one.index} name={nameOfRule(one, draft)} value={texts.number(one.after)} />
@@ -162,19 +163,25 @@ function Now({ plan, draft }: FiguresProps): ReactNode {
 
 const SHOWN_VALUES = 3;
 
+const isOnOff = ({ values }: FlagImpact): boolean => values.every(({ value }) => typeof value === "boolean");
+
 /** Of an on-off flag, only those who get it. */
-function valuesIn({ values }: FlagImpact): FlagImpact["values"] {
-  const isBoolean = values.every(({ value }) => typeof value === "boolean");
-  if (!isBoolean) return values.slice(0, SHOWN_VALUES);
+function valuesIn(impact: FlagImpact): FlagImpact["values"] {
+  const { values } = impact;
+  if (!isOnOff(impact)) return values.slice(0, SHOWN_VALUES);
   return [values.find(({ value }) => value === true) ?? { value: true, ...NOBODY }];
 }
 
-/** The share of people with the value that most people move to, or have. What a change adds is hatched. */
+/**
+ * The share of people with the value that most people move to, or have. Of an on-off flag: who gets it.
+ * The difference is hatched.
+ */
 function ValueBar({ impact }: { readonly impact: FlagImpact }): ReactNode {
   const { values, moves, unknown } = impact;
   const to = moves[0] === undefined ? undefined : JSON.stringify(moves[0].to);
   const [first] = valuesIn(impact);
-  const { before, after } = values.find(({ value }) => JSON.stringify(value) === to) ?? first ?? NOBODY;
+  const target = isOnOff(impact) ? first : values.find(({ value }) => JSON.stringify(value) === to);
+  const { before, after } = target ?? first ?? NOBODY;
   const all = values.reduce((sum, one) => sum + one.after, unknown);
   const [kept, differs] = [Math.min(before, after), Math.abs(after - before)];
   if (all === 0) return null;

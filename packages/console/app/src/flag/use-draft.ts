@@ -1,6 +1,6 @@
 /** The draft of a flag, for all of its tabs. It lives as long as the page, beside the answers of the server. */
 import { queryOptions, skipToken, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useReducer } from "react";
 import type { JsonValue } from "../api/types.ts";
 import { useMay } from "../shell/session.tsx";
 import { type Cell, keyOfCell, type Stored } from "./draft/cells.ts";
@@ -78,9 +78,12 @@ export function useFlagDraft(
   const query = draftQuery(id);
   const { data: draft = EMPTY_DRAFT } = useQuery(query);
   const isSaving = useIsMutating({ mutationKey: savingKey(id) }) > 0;
+  const [, render] = useReducer((count: number) => count + 1, 0);
   const change = (next: (draft: Draft) => Draft): void => {
     client.setQueryData(query.queryKey, (now) => next(now ?? EMPTY_DRAFT));
     client.setQueryData(doneQuery(id).queryKey, null);
+    // The cache tells its readers later. By then React has put the old text back into the field that is typed into.
+    render();
   };
   const next = applied(draft, stored);
   const changes = changesOf(draft, stored);

@@ -7,8 +7,15 @@ describe("the difference of two entities", () => {
     const after = { enabled: false, environments: { staging: { enabled: true }, beta: { enabled: false } } };
     expect(differencesOf(before, after)).toEqual([
       { path: "enabled", before: true, after: false },
-      { path: "environments.beta", before: undefined, after: { enabled: false } },
+      { path: "environments.beta.enabled", before: undefined, after: false },
     ]);
+  });
+
+  it("names each setting of the first environment that has some, and of the last one", () => {
+    const environments = { production: { rolloutPercentage: 10 } };
+    const path = "environments.production.rolloutPercentage";
+    expect(differencesOf({}, { environments })).toEqual([{ path, before: undefined, after: 10 }]);
+    expect(differencesOf({ environments }, {})).toEqual([{ path, before: 10, after: undefined }]);
   });
 
   it("leaves out what changes with every write", () => {

@@ -23,6 +23,8 @@ const SILENT = new Set([
   "position",
 ]);
 
+const SETTINGS = /^environments(\.[^.]+)?$/;
+
 export function differencesOf(before: unknown, after: unknown): Difference[] {
   return compare("", json(before), json(after)).filter(({ path }) => !SILENT.has(path));
 }
@@ -35,9 +37,10 @@ function compare(path: string, before: JsonValue | undefined, after: JsonValue |
       compare(path === "" ? name : `${path}.${name}`, before[name], after[name]),
     );
   }
-  // A new or deleted entity is listed by field at the top only.
-  if (path === "" && isObject(after)) return compare(path, {}, after);
-  if (path === "" && isObject(before)) return compare(path, before, {});
+  // A new or deleted entity is listed by field, and so are the first and the last settings of an environment.
+  const isListed = path === "" || SETTINGS.test(path);
+  if (isListed && isObject(after)) return compare(path, {}, after);
+  if (isListed && isObject(before)) return compare(path, before, {});
   return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }];
 }
 

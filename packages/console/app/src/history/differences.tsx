@@ -24,8 +24,10 @@ export function DifferenceLine({
   after,
   bare = false,
 }: Difference & { readonly bare?: boolean }): ReactNode {
+  // What an environment does not set, the flag does.
+  const inherited = path.startsWith("environments.") ? texts.history.ofFlag : undefined;
   const [old, now] = [before, after].map((value) =>
-    value === undefined ? undefined : fieldText(path, value),
+    value === undefined ? inherited : fieldText(path, value),
   );
   const isSentence = path.startsWith("conditions") && old !== undefined && now !== undefined;
   if (isSentence) return <WordDiff before={old} after={now} />;

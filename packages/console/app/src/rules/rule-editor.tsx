@@ -85,9 +85,10 @@ export function RuleEditor({ draft, rule, segments, isChecked }: RuleEditorProps
             : texts.draft.missing[problem.what]}
         </p>
       )}
-      <Row wrap gap={16} align="end">
+      <Row wrap gap={16} align="start">
         <Field label={texts.rules.name}>
           <input
+            size={32}
             value={rule.name ?? ""}
             maxLength={255}
             disabled={isReadOnly}
@@ -114,7 +115,7 @@ function Environments({ draft: { environments, isReadOnly }, rule, set }: Enviro
   return (
     <fieldset disabled={isReadOnly}>
       <legend className="name">{texts.rules.environments}</legend>
-      <Row wrap gap={16}>
+      <Row wrap gap={16} className="checks">
         <Row>
           <input
             id={`${rule.id}-all`}

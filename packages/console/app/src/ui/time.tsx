@@ -28,7 +28,9 @@ const SHORT_UNITS = [["year", 31_536_000], ["week", 604_800], ...UNITS.slice(2)]
 
 function shortTime(at: string, nowMs: number = Date.now()): string {
   const seconds = Math.abs(Date.parse(at) - nowMs) / 1000;
-  const [unit, length] = SHORT_UNITS.find(([, one]) => seconds >= one) ?? (["minute", 60] as const);
+  const unitOf = SHORT_UNITS.find(([, one]) => seconds >= one);
+  if (unitOf === undefined) return texts.common.now;
+  const [unit, length] = unitOf;
   const format = { style: "unit", unit, unitDisplay: "narrow" } as const;
   return new Intl.NumberFormat(texts.language, format).format(Math.floor(seconds / length));
 }

@@ -13,7 +13,7 @@ export function checkChanges(stage: Stage): void {
         .getByRole("dialog")
         .getByRole("button", { name: /^Turn off/ })
         .click();
-      await page.getByText(`${name} is off.`).waitFor();
+      await page.getByText(`${name} is off in Production.`).waitFor();
     }
 
     it.each([

@@ -57,7 +57,7 @@ export function checkCounts(stage: Stage): void {
       expect(presses.taken()).toBeLessThanOrEqual(3);
       await presses.press("switch", "Few presses in Production, switch");
       await presses.press("button", "Turn on in Production");
-      await page.getByText("Few presses is on.").waitFor();
+      await page.getByText("Few presses is on in Production.").waitFor();
       expect(presses.taken()).toBeLessThanOrEqual(2);
       await page.getByText("Who gets it now").waitFor();
       await presses.type("Rollout in percent", "40");

@@ -13,7 +13,7 @@ export function checkList(stage: Stage): void {
       const dialog = page.getByRole("dialog");
       await dialog.getByText(/^6 people$/).waitFor();
       await dialog.getByRole("button", { name: "Turn off in Production" }).click();
-      await page.getByText(`${name} is off.`).waitFor();
+      await page.getByText(`${name} is off in Production.`).waitFor();
       expect(await stage.valueFor(key, stage.ada.id)).toBe(false);
       await page.getByRole("button", { name: "Undo" }).click();
       await page.getByText(`${name} is as it was.`).waitFor();
