@@ -175,8 +175,8 @@ export function checkFlag(stage: Stage): void {
       await page.getByRole("combobox", { name: "Value", exact: true }).fill("pro");
       expect(await page.getByLabel("Rollout in percent").inputValue()).toBe("0");
       await expect
-        .poll(() => page.getByRole("heading", { name: "If you turn it on" }).locator("..").innerText())
-        .toMatch(/1\s+of 6 people move/);
+        .poll(() => page.getByRole("heading", { name: "If you turn it on" }).locator("..").allInnerTexts())
+        .toEqual([expect.stringMatching(/1\s+of 6 people move/)]);
     });
 
     it("warns at an attribute that callers can claim, for as long as the rule has it", async () => {
