@@ -121,6 +121,7 @@ export class ImpactCounter {
     const { flagId, environment, isIgnored } = this.counted;
     const flag = before.contents.flags.get(flagId) ?? after.contents.flags.get(flagId);
     const moves: ValueMove[] = [...this.#moves.values()].sort((a, b) => b.count - a.count);
+    const values = [...this.#values.values()].sort((a, b) => b.after - a.after || b.before - a.before);
     return {
       flagId,
       flagKey: flag?.key ?? "",
@@ -132,7 +133,7 @@ export class ImpactCounter {
       unknown: this.#unknown,
       online,
       examples: this.#examples,
-      values: [...this.#values.values()].sort((a, b) => b.after - a.after).slice(0, MAX_MOVES),
+      values: values.slice(0, MAX_MOVES),
       rules: [...this.#rules.values(), this.#everyoneElse],
       ...(this.after === undefined && { removed: true }),
       ...(this.before === undefined && { created: true }),
