@@ -452,8 +452,8 @@ export const texts = {
     undoRefused: "This cannot be taken back: another person has changed the same since.",
     changedMeanwhile:
       "Another person has changed this flag. Nothing of yours was saved yet. Look again, then save.",
-    conflict: "Another person has saved the same. Choose one of each.",
-    conflictBy: "has saved the same. Choose one of each.",
+    conflict: "Another person has changed the same. Choose a value for each.",
+    conflictBy: "has changed the same. Choose a value for each.",
     theirs: "Saved",
     yours: "Yours",
     gone: "The rule is deleted",
@@ -559,7 +559,7 @@ export const texts = {
       `For ${people(unknown)} it depends on what their browser sends, so it is not known.`,
     sampled: (evaluated: number, total: number): string =>
       `Counted over a sample of ${number(evaluated)} of ${number(total)} people.`,
-    examples: "Who, for example",
+    examples: "Examples",
     failedSave: "You can still save: the change is refused if the flag has changed since.",
     removed: "The flag disappears. Your code gets its own default.",
     otherFlags: (flags: number): string => `Flags with people who move: ${number(flags)}`,

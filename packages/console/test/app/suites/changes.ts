@@ -94,7 +94,7 @@ export function checkChanges(stage: Stage): void {
         await stage.app.auth.api.updateFeatureFlag({
           body: { id, environments: { production: { rolloutPercentage: 30 } } },
         });
-        const conflict = page.getByRole("alert").filter({ hasText: "has saved the same" });
+        const conflict = page.getByRole("alert").filter({ hasText: "has changed the same" });
         await conflict.waitFor();
         expect(await page.getByRole("button", { name: /^Save to/ }).count()).toBe(0);
         await conflict.getByRole("button", { name: new RegExp(`^${choice}`) }).click();
