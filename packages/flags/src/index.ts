@@ -160,6 +160,7 @@ export type {
 } from "./server/operations/evaluation-calls.ts";
 export type { FeatureFlagsHealth } from "./server/operations/health.ts";
 export type { CallOptions, CallResult } from "./server/operations/method-type.ts";
+export type { PlanMethod } from "./server/operations/plan-calls.ts";
 export type { FeatureFlagsReadiness } from "./server/operations/readiness.ts";
 export type { FeatureFlagsOptions, PermissionContext } from "./server/options.ts";
 export {

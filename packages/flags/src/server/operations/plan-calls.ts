@@ -1,8 +1,9 @@
-/** The type of `planFeatureFlags`, whose result depends on its input: a preview has no id. */
+/** The type of `planFeatureFlags`, whose result depends on its input. */
 import type { FeatureFlagPlan, FeatureFlagPreview, PlanFeatureFlagsInput } from "../../model/plan.ts";
 import type { EntityQuery } from "./definition.ts";
 import type { CallOptions, CallResult } from "./method-type.ts";
 
+/** How `planFeatureFlags` is called: with `preview: true`, the result has no id. */
 export type PlanMethod = <
   Preview extends boolean = false,
   AsResponse extends boolean = false,
