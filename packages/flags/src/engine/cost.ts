@@ -14,7 +14,7 @@ export const NODE_COST: Steps = 10;
 export const LEVEL_COST: Steps = 12;
 /** The hash of a bucketing id: a rollout, variants, or a rule with a percentage. */
 export const HASH_COST: Steps = 100;
-/** The look-up of an environment among those of a rule. */
+/** Looks up an environment in the list of a rule. */
 export const ENVIRONMENT_COST: Steps = 50;
 /** Parsing of a date. */
 export const DATE_COST: Steps = 300;

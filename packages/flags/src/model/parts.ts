@@ -29,7 +29,7 @@ export function partsOf(entity: object): ReadonlyMap<string, unknown> {
   return new Map([...listParts(entity)].map(([path, { value }]) => [path, value]));
 }
 
-/** The value at a path of `partsOf`, also at that of a whole environment; undefined if there is none. */
+/** The value at a path of `partsOf`, or of a whole environment; undefined if there is none. */
 export function valueAt(entity: object, path: string): unknown {
   return listNodes(entity).get(path)?.value;
 }

@@ -96,7 +96,7 @@ describe.each(DATABASES)("live flags on %s", (_name, freshDatabase) => {
     expect(second.text()).not.toContain("only for one");
   });
 
-  test("a rule for an environment is told to the pages of this environment only", async () => {
+  test("a change of a rule for one environment is sent only to pages of this environment", async () => {
     const { text, set } = changesOf(host, GLOBAL);
     const flag = await text("one");
     const user = await person();

@@ -53,7 +53,7 @@ describe.each(WAYS)("guide/flags-environments: Change one environment (%s)", (_n
     expect(await change(id, {})).toMatchObject({ version, environments });
   });
 
-  test("on a JSON flag null removes the environment's value, which is then that of the flag", async () => {
+  test("on a JSON flag, null removes the environment's value, so the flag's own applies", async () => {
     const { id, key } = await make({
       type: "json",
       defaultValue: 1,

@@ -226,7 +226,7 @@ describe("guide/flags-plan: Previews", () => {
     expect(await host.adapter.count({ model: "featureFlagPlan" })).toBe(0);
   });
 
-  test("a newer preview of the same person ends the older, and not that of another person", async () => {
+  test("a newer preview of the same person ends the older one, and leaves other people's previews alone", async () => {
     const host = await memoryHost();
     const [admin, other] = [await host.person("admin", "admin"), await host.person("other", "admin")];
     await host.createFlag({ key: "k", name: "N", type: "boolean", enabled: true }, admin);

@@ -11,7 +11,7 @@ interface EnvironmentOptions {
   readonly list?: readonly string[];
 }
 
-/** The declared ones; without a declaration, those of the flag, of its rules, and the options. */
+/** The declared environments; without a declaration, those that the flag, its rules and the options name. */
 export function knownEnvironments(
   { list, default: standard, claimable = [] }: EnvironmentOptions,
   flag: Pick<Flag, "environments">,

@@ -62,7 +62,7 @@ interface SaveOptions {
   readonly onSaved: (saved: SavedResult) => void;
 }
 
-/** `subject`: that of the count. */
+/** `subject`: what is counted. */
 export function useSave(subject: string, { saveUncounted, onSaved }: SaveOptions): Save {
   const client = useQueryClient();
   const refresh = useRefresh();

@@ -30,7 +30,7 @@ export function entryText({ action, before, after, flagKey }: Entry): EntryText 
   };
 }
 
-/** "user.plan is "pro": true to 50%". Undefined for what is no rule. */
+/** "user.plan is "pro": true to 50%". Undefined if the entry is not about a rule. */
 function ruleSentence(rule: JsonValue): string | undefined {
   if (!isObject(rule) || !isConditions(rule["conditions"])) return undefined;
   const { conditions, value, variant, percentage } = rule;

@@ -23,7 +23,7 @@ export function Time({ at, short = false }: { readonly at: string; readonly shor
   );
 }
 
-/** Without months, whose letter is that of minutes. */
+/** Without months, which would have the letter of minutes. */
 const SHORT_UNITS = [["year", 31_536_000], ["week", 604_800], ...UNITS.slice(2)] as const;
 
 function shortTime(at: string, nowMs: number = Date.now()): string {

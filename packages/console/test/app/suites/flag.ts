@@ -27,7 +27,7 @@ export function checkFlag(stage: Stage): void {
       expect(await stage.valueFor(key, stage.ada.id)).toBe(true);
     });
 
-    it("says how many get it now and after, also when a change takes it away", async () => {
+    it("says how many get it now and after, even when a change takes it away", async () => {
       const { key } = await stage.createFlag({ rolloutPercentage: 100 });
       const { page } = await stage.enter(`/flag/${key}`);
       await page.getByLabel("Rollout in percent").fill("0");

@@ -101,7 +101,7 @@ export function planOf(draft: Draft, stored: Stored): PlannedFlagChange {
   };
 }
 
-/** Environments are a merge patch, so that those of other people stay. */
+/** Environments are a merge patch, so changes that other people made to other environments stay. */
 function fieldsOf(changes: readonly Change[]): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   const environments: Record<string, Record<string, unknown>> = {};

@@ -66,7 +66,7 @@ describe("a draft of a flag", () => {
     expect(isEmpty(rolledOut(draft, 25))).toBe(true);
   });
 
-  it("takes a value of an environment back to that of the flag", () => {
+  it("takes an environment's value back to the flag's own", () => {
     const draft = rolledOut(EMPTY_DRAFT, undefined);
     expect(applied(draft, stored).flag.environments).toEqual({});
     expect(planOf(draft, stored)).toEqual({
