@@ -8,8 +8,7 @@ test("under evaluations and changes, every response is whole, none goes back, an
     evaluationsPerSecond: 50,
     writesPerSecond: 5,
     warmUp: 0.3,
+    atLeast: { evaluations: 100, writes: 10 },
   });
   expect(result.problems).toEqual([]);
-  expect(result.evaluations).toBeGreaterThan(100);
-  expect(result.writes).toBeGreaterThan(10);
 }, 120_000);

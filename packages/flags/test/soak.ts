@@ -10,6 +10,8 @@ export interface FlagSoak {
   readonly minutes: number;
   readonly evaluationsPerSecond: number;
   readonly writesPerSecond: number;
+  /** A busy machine gets more time, until there were as many. */
+  readonly atLeast?: { readonly evaluations: number; readonly writes: number };
   /** Share of the time after which memory is compared. */
   readonly warmUp: number;
 }
@@ -29,7 +31,8 @@ export interface FlagSoakResult {
 
 const APP = fileURLToPath(new URL("fixtures/soak-server.ts", import.meta.url));
 const PROCESSES = 2;
-const SAMPLE_EVERY_MS = 15_000;
+/** A sample stops the server for a collection, so a short run has few. */
+const SAMPLE_EVERY_MS = { least: 3_000, most: 15_000 };
 const TICK_MS = 20;
 /** A change is seen everywhere within this time, or the response says that it may be stale. */
 const FRESH_MS = 1_000;
@@ -105,8 +108,11 @@ async function run(
   const generations = new Map(KEYS.map((key) => [key, [] as Generation[]]));
   const endAt = performance.now() + soak.minutes * 60_000;
   const startedAt = performance.now();
-  const isOver = () => performance.now() >= endAt || problems.length > 20;
   let [evaluations, writes, stale, slowestMs] = [0, 0, 0, 0];
+  const { atLeast = { evaluations: 0, writes: 0 } } = soak;
+  const isOver = () =>
+    problems.length > 20 ||
+    (performance.now() >= endAt && evaluations >= atLeast.evaluations && writes >= atLeast.writes);
 
   async function read(at: number): Promise<void> {
     const sentAt = performance.now();
@@ -176,10 +182,12 @@ async function run(
   }
 
   async function sample(): Promise<void> {
+    const { least, most } = SAMPLE_EVERY_MS;
+    const everyMs = Math.max(least, Math.min(most, (soak.minutes * 60_000) / 10));
     while (!isOver()) {
       for (const [at, { memory }] of programs.entries())
         samples[at]?.push([performance.now(), await memory()]);
-      await sleep(Math.min(SAMPLE_EVERY_MS, (soak.minutes * 60_000) / 10));
+      await sleep(everyMs);
     }
   }
 
