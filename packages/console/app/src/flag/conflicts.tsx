@@ -13,10 +13,12 @@ import { valueText } from "../ui/value.tsx";
 import type { Cell, Stored } from "./draft/cells.ts";
 import type { Conflict } from "./draft/draft.ts";
 import { titleOf } from "./environments.ts";
+import { ruleName } from "./names.ts";
 import type { FlagDraft } from "./use-draft.ts";
 
 export function Conflicts({ draft }: { readonly draft: FlagDraft }): ReactNode {
-  const entry = useLastEntries().get(draft.stored.flag.id);
+  const { stored, conflicts } = draft.draft;
+  const entry = useLastEntries().get(stored.flag.id);
   return (
     <Stack gap={12} grow>
       <Row>
@@ -34,17 +36,18 @@ export function Conflicts({ draft }: { readonly draft: FlagDraft }): ReactNode {
           {texts.draft.discard}
         </Button>
       </Row>
-      {draft.conflicts.map((conflict) => {
-        const { name, theirs, yours } = sidesOf(conflict, draft.stored);
+      {conflicts.map((conflict) => {
+        const { name, theirs, yours } = sidesOf(conflict, stored);
+        const choose = (isMine: boolean): void => draft.change((now) => now.choose(conflict, isMine));
         return (
           <Stack gap={4} key={JSON.stringify(conflict)}>
             <span className="caption muted">{name}</span>
             <Grid wide>
-              <button type="button" className="choice" onClick={() => draft.choose(conflict, false)}>
+              <button type="button" className="choice" onClick={() => choose(false)}>
                 <span className="caption muted">{texts.draft.theirs}</span>
                 {theirs}
               </button>
-              <button type="button" className="choice" onClick={() => draft.choose(conflict, true)}>
+              <button type="button" className="choice" onClick={() => choose(true)}>
                 <span className="caption muted">{texts.draft.yours}</span>
                 {yours}
               </button>
@@ -62,10 +65,8 @@ interface Sides {
   readonly yours: ReactNode;
 }
 
-function sidesOf(conflict: Conflict, { rules }: Stored): Sides {
-  const nameOf = (id: string): string =>
-    rules.find((rule) => rule.id === id)?.name ??
-    texts.rules.numbered(rules.findIndex((rule) => rule.id === id) + 1);
+function sidesOf(conflict: Conflict, stored: Stored): Sides {
+  const nameOf = (id: string): string => ruleName(stored, id);
   switch (conflict.kind) {
     case "field": {
       const { cell, base, theirs, yours } = conflict;
@@ -90,7 +91,7 @@ function sidesOf(conflict: Conflict, { rules }: Stored): Sides {
     case "order": {
       const inWords = (ids: readonly string[]): string =>
         ids
-          .filter((id) => rules.some((rule) => rule.id === id))
+          .filter((id) => stored.rules.some((rule) => rule.id === id))
           .map(nameOf)
           .join(", ");
       return { name: texts.draft.order, theirs: inWords(conflict.theirs), yours: inWords(conflict.yours) };

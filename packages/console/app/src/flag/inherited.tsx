@@ -1,7 +1,10 @@
-/** Whether an environment decides itself, or takes the value of the flag; and the way back to that. */
+/** A setting of the shown environment: its own, or the flag's; and the way back to that. */
 import type { ReactNode } from "react";
-import type { EnvironmentSettings } from "../api/types.ts";
+import type { EnvironmentSettings, JsonValue } from "../api/types.ts";
 import { texts } from "../texts.ts";
+import { Field } from "../ui/field.tsx";
+import { valueText } from "../ui/value.tsx";
+import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
 import type { EnvironmentField } from "./draft/cells.ts";
 import { settingCell, settingOf, titleOf } from "./environments.ts";
 import type { FlagDraft } from "./use-draft.ts";
@@ -32,4 +35,36 @@ export function Inherited<Field extends EnvironmentField>(props: InheritedProps<
       )}
     </p>
   );
+}
+
+interface ValueSettingProps {
+  readonly draft: FlagDraft;
+  readonly field: "defaultValue" | "offValue";
+  readonly label: string;
+}
+
+export function ValueSetting({ draft, field, label }: ValueSettingProps): ReactNode {
+  const { environment, isReadOnly, set } = draft;
+  return (
+    <>
+      <Field label={label}>
+        <ValueInput
+          type={draft.next.flag.type}
+          value={givenBy(draft, field)}
+          disabled={isReadOnly}
+          onChange={(value) => set(settingCell(environment, field), value)}
+        />
+      </Field>
+      <Inherited draft={draft} field={field} text={valueText} />
+    </>
+  );
+}
+
+/** What people get by it. While the flag is off, that is the default unless another value is set. */
+export function givenBy(
+  { next: { flag }, environment }: FlagDraft,
+  field: ValueSettingProps["field"],
+): JsonValue {
+  const standard = settingOf(flag, environment, "defaultValue").value ?? EMPTY_VALUES[flag.type];
+  return settingOf(flag, environment, field).value ?? standard;
 }
