@@ -421,7 +421,6 @@ export const texts = {
     valueOfFlag: (value: string): string => `Use the flag’s ${value}`,
     none: "none",
     allEnvironments: "Variants are the same in all environments.",
-    stateOf: { on: "on", off: "off" },
     edited: "Edited",
     was: (value: string): string => `was ${value}`,
     people,

@@ -1,17 +1,14 @@
 /** What another person saved of the same fields, beside what this person changed. One of both is chosen for each. */
 import { TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
-import type { JsonValue } from "../api/types.ts";
 import { useLastEntries } from "../flags/last-actors.ts";
 import { actorName } from "../history/actor.tsx";
-import { sentenceOf } from "../rules/sentence.ts";
+import { DifferenceLine } from "../history/differences.tsx";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
-import { Diff } from "../ui/diff.tsx";
 import { Grid, Row, Stack } from "../ui/layout.tsx";
-import { valueText } from "../ui/value.tsx";
 import type { Cell, Stored } from "./draft/cells.ts";
-import type { Conflict } from "./draft/draft.ts";
+import type { Conflict } from "./draft/merge.ts";
 import { titleOf } from "./environments.ts";
 import { ruleName } from "./names.ts";
 import type { FlagDraft } from "./use-draft.ts";
@@ -70,10 +67,12 @@ function sidesOf(conflict: Conflict, stored: Stored): Sides {
   switch (conflict.kind) {
     case "field": {
       const { cell, base, theirs, yours } = conflict;
+      const { field, environment } = cell;
+      const path = environment === undefined ? field : `environments.${environment}.${field}`;
       return {
         name: cellName(cell, nameOf),
-        theirs: <Diff before={cellText(cell, base)} after={cellText(cell, theirs)} />,
-        yours: <Diff before={cellText(cell, base)} after={cellText(cell, yours)} />,
+        theirs: <DifferenceLine bare path={path} before={base} after={theirs} />,
+        yours: <DifferenceLine bare path={path} before={base} after={yours} />,
       };
     }
     case "gone":
@@ -104,13 +103,4 @@ function cellName({ field, environment, rule }: Cell, nameOf: (id: string) => st
   const whole = name.charAt(0).toUpperCase() + name.slice(1);
   if (rule !== undefined) return `${nameOf(rule)}: ${name}`;
   return environment === undefined ? whole : `${whole}, ${titleOf(environment)}`;
-}
-
-function cellText({ field }: Cell, value: JsonValue | undefined): string {
-  if (value === undefined) return texts.targeting.none;
-  if (field === "rolloutPercentage" || field === "percentage") return `${valueText(value)}%`;
-  if (field === "enabled") return value === true ? texts.flags.on : texts.flags.off;
-  const isConditions = typeof value === "object" && value !== null && "conditions" in value;
-  if (field === "conditions" && isConditions) return sentenceOf(value as never);
-  return valueText(value);
 }

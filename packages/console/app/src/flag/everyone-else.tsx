@@ -83,11 +83,7 @@ export function EveryoneElse({ draft, people, seen }: EveryoneElseProps): ReactN
               </>
             )}
           </p>
-          <Inherited
-            draft={draft}
-            field="rolloutPercentage"
-            text={(share) => (share === undefined ? texts.targeting.none : `${share}%`)}
-          />
+          <Inherited draft={draft} field="rolloutPercentage" />
           {variants.length > 0 && <VariantsEditor draft={draft} />}
           {(rollout === undefined || flag.type !== "boolean") &&
             (variants.length === 0 || rollout !== undefined) && (

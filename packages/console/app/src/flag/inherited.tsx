@@ -1,26 +1,25 @@
 /** A setting of the shown environment: its own, or the flag's; and the way back to that. */
 import type { ReactNode } from "react";
-import type { EnvironmentSettings, JsonValue } from "../api/types.ts";
+import type { JsonValue } from "../api/types.ts";
+import { fieldText } from "../history/entry-text.ts";
 import { texts } from "../texts.ts";
 import { Field } from "../ui/field.tsx";
-import { valueText } from "../ui/value.tsx";
 import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
 import type { EnvironmentField } from "./draft/cells.ts";
 import { settingCell, settingOf, titleOf } from "./environments.ts";
 import type { FlagDraft } from "./use-draft.ts";
 
-interface InheritedProps<Field extends EnvironmentField> {
+interface InheritedProps {
   readonly draft: FlagDraft;
-  readonly field: Field;
-  readonly text: (value: EnvironmentSettings[Field]) => string;
+  readonly field: EnvironmentField;
 }
 
-export function Inherited<Field extends EnvironmentField>(props: InheritedProps<Field>): ReactNode {
-  const { draft, field, text } = props;
+export function Inherited({ draft, field }: InheritedProps): ReactNode {
   const { environment, next, isReadOnly, set } = draft;
   if (environment === undefined || draft.environments.length === 0) return null;
   const { isOwn } = settingOf(next.flag, environment, field);
-  const ofFlag = text(settingOf(next.flag, undefined, field).value);
+  const { value } = settingOf(next.flag, undefined, field);
+  const ofFlag = value === undefined ? texts.targeting.none : fieldText(field, value);
   return (
     <p className="caption muted">
       {isOwn ? `${texts.targeting.own(titleOf(environment), ofFlag)}. ` : texts.targeting.sameAsFlag(ofFlag)}
@@ -55,7 +54,7 @@ export function ValueSetting({ draft, field, label }: ValueSettingProps): ReactN
           onChange={(value) => set(settingCell(environment, field), value)}
         />
       </Field>
-      <Inherited draft={draft} field={field} text={valueText} />
+      <Inherited draft={draft} field={field} />
     </>
   );
 }

@@ -52,11 +52,7 @@ export function SwitchStep({ draft, seen, onPress }: SwitchStepProps): ReactNode
               </button>
             )}
           </p>
-          <Inherited
-            draft={draft}
-            field="enabled"
-            text={(on) => (on === true ? texts.targeting.stateOf.on : texts.targeting.stateOf.off)}
-          />
+          <Inherited draft={draft} field="enabled" />
         </Stack>
         <Switch
           large

@@ -10,6 +10,7 @@ import { Combobox } from "../ui/combobox.tsx";
 import { Row } from "../ui/layout.tsx";
 import { NumberInput, UNBOUNDED } from "../ui/number-input.tsx";
 import { Select } from "../ui/select.tsx";
+import { ValueInput } from "../ui/value-input.tsx";
 import { asKind, kindOf, kindsOf, listOf, listText, type OperandKind } from "./operand.ts";
 import { RemoveCondition } from "./remove-condition.tsx";
 
@@ -150,16 +151,8 @@ interface OperandProps {
 
 function Operand({ kind, value, usedValues, error, onChange }: OperandProps): ReactNode {
   const label = texts.rules.operand;
-  if (kind === "boolean") {
-    return (
-      <Select
-        label={label}
-        value={String(value)}
-        options={["true", "false"].map((one) => [one, one])}
-        onChange={(text) => onChange(text === "true")}
-      />
-    );
-  }
+  if (kind === "boolean")
+    return <ValueInput type="boolean" label={label} value={value} onChange={onChange} />;
   const isInvalid = { "aria-invalid": error !== undefined };
   if (kind === "number") {
     return (

@@ -16,6 +16,7 @@ import { Arrow } from "../ui/diff.tsx";
 import { classes, Panel, PathStep, Row, Stack } from "../ui/layout.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { Switch } from "../ui/switch.tsx";
+import { isTyping } from "../ui/typing.ts";
 import { Value } from "../ui/value.tsx";
 import { RuleEditor } from "./rule-editor.tsx";
 import { SentenceView } from "./sentence-view.tsx";
@@ -59,7 +60,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
   const press = (event: KeyboardEvent): void => {
     const step = event.altKey ? { ArrowUp: -1, ArrowDown: 1 }[event.key] : undefined;
     if (step !== undefined && !isReadOnly) onMove(place + step);
-    else if (event.key === "e" && !isTyping(event)) onOpen(!isOpen);
+    else if (event.key === "e" && !isTyping(event.target)) onOpen(!isOpen);
     else if (event.key === "Escape" && isOpen) onOpen(false);
     else return;
     event.preventDefault();
@@ -190,8 +191,4 @@ function placesOf(rule: Rule, environment: string | undefined): string {
   if (environment !== undefined && !countsIn(rule, environment))
     return texts.rules.notHere(titleOf(environment));
   return texts.rules.only(rule.environments.map(titleOf));
-}
-
-function isTyping({ target }: KeyboardEvent): boolean {
-  return target instanceof HTMLElement && ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
 }

@@ -17,6 +17,7 @@ export const RULE_FIELDS = [
   "environments",
 ] as const satisfies readonly (keyof Rule)[];
 export type RuleField = (typeof RULE_FIELDS)[number];
+export type RuleContent = Partial<Pick<Rule, RuleField>>;
 
 export const ENVIRONMENT_FIELDS = ["enabled", "rolloutPercentage", "defaultValue", "offValue"] as const;
 export type EnvironmentField = (typeof ENVIRONMENT_FIELDS)[number];
@@ -93,4 +94,41 @@ function withField<Entity extends object>(
 
 export function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** Ids of rules that are not stored yet. */
+export const NEW = "new-";
+export const isNew = (id: string): boolean => id.startsWith(NEW);
+
+export const idsOf = ({ rules }: Stored): string[] => rules.map(({ id }) => id);
+
+export const ruleIn = ({ rules }: Stored, id: string): Rule | undefined =>
+  rules.find((rule) => rule.id === id);
+
+export const withoutRule = ({ flag, rules }: Stored, id: string): Stored => ({
+  flag,
+  rules: rules.filter((rule) => rule.id !== id),
+});
+
+/** At its place, or at the end. */
+export function withRule(stored: Stored, rule: Rule): Stored {
+  const { flag, rules } = stored;
+  const isThere = ruleIn(stored, rule.id) !== undefined;
+  return { flag, rules: isThere ? rules.map((one) => (one.id === rule.id ? rule : one)) : [...rules, rule] };
+}
+
+/** Rules that are not in the order stay at the end. */
+export function inOrder({ flag, rules }: Stored, order: readonly string[]): Stored {
+  const placeOf = ({ id }: Rule): number => (order.includes(id) ? order.indexOf(id) : order.length);
+  return { flag, rules: rules.toSorted((one, other) => placeOf(one) - placeOf(other)) };
+}
+
+/** The parts of a rule that a person sets. */
+export function contentOf(rule: Rule): RuleContent {
+  const entries = RULE_FIELDS.map((field) => [field, rule[field]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+export function hasSameContent(one: Rule, other: Rule): boolean {
+  return RULE_FIELDS.every((field) => isSame(one[field], other[field]));
 }

@@ -7,20 +7,27 @@ import type { JsonValue, PlannedFlagChange, Rule, RuleConditions } from "../../a
 import { countsIn, settingOf } from "../environments.ts";
 import {
   type Cell,
+  contentOf,
   type Difference,
   differences,
   ENVIRONMENT_FIELDS,
+  idsOf,
+  inOrder,
+  isNew,
   isSame,
-  RULE_FIELDS,
-  type RuleField,
+  NEW,
+  type RuleContent,
   readCell,
+  ruleIn,
   type Stored,
+  withoutRule,
+  withRule,
   writeCell,
 } from "./cells.ts";
+import { type Conflict, merged, weave } from "./merge.ts";
 import { type Problem, problemsIn } from "./problems.ts";
 
 type Value = JsonValue | undefined;
-export type RuleContent = Partial<Pick<Rule, RuleField>>;
 
 /** One change as people count them: a field, or a rule with all of its fields. */
 export type Change =
@@ -28,29 +35,10 @@ export type Change =
   | { readonly kind: "added" | "deleted" | "edited"; readonly rule: string }
   | { readonly kind: "order" };
 
-/** What another person has done to something that this draft changes. */
-export type Conflict =
-  | {
-      readonly kind: "field";
-      readonly cell: Cell;
-      readonly base: Value;
-      readonly theirs: Value;
-      readonly yours: Value;
-    }
-  /** The draft changes a rule that another person deleted: as the person saw it. */
-  | { readonly kind: "gone"; readonly rule: Rule }
-  /** The draft deletes a rule that another person changed: as it is stored. */
-  | { readonly kind: "changed"; readonly rule: Rule }
-  | { readonly kind: "order"; readonly theirs: readonly string[]; readonly yours: readonly string[] };
-
 /** A new rule has one condition to fill in. */
 export const FIRST_CONDITION: RuleConditions = {
   conditions: [{ attribute: "", operator: "equals", value: "" }],
 };
-
-/** Ids of rules that are not stored yet. */
-const NEW = "new-";
-const isNew = (id: string): boolean => id.startsWith(NEW);
 
 export class Draft {
   readonly stored: Stored;
@@ -65,54 +53,17 @@ export class Draft {
   readonly #mine: Stored;
 
   constructor(stored: Stored, base: Stored = stored, mine: Stored = stored) {
-    const conflicts: Conflict[] = [];
-    let [seen, yours] = [stored, stored];
-    for (const { cell, before, after } of differences(base, mine)) {
-      const theirs = readCell(stored, cell);
-      const isGone = cell.rule !== undefined && ruleIn(stored, cell.rule) === undefined;
-      if (isGone || isSame(theirs, after)) continue;
-      yours = writeCell(yours, cell, after);
-      if (isSame(theirs, before)) continue;
-      seen = writeCell(seen, cell, before);
-      conflicts.push({ kind: "field", cell, base: before, theirs, yours: after });
-    }
-    for (const rule of base.rules) {
-      const [ofMine, theirs] = [ruleIn(mine, rule.id), ruleIn(stored, rule.id)];
-      if (theirs === undefined && ofMine !== undefined && !hasSameContent(rule, ofMine)) {
-        conflicts.push({ kind: "gone", rule });
-        [seen, yours] = [withRule(seen, rule), withRule(yours, ofMine)];
-      }
-      if (theirs === undefined || ofMine !== undefined) continue;
-      yours = withoutRule(yours, rule.id);
-      if (hasSameContent(rule, theirs)) continue;
-      conflicts.push({ kind: "changed", rule: theirs });
-      seen = withRule(seen, rule);
-    }
-    for (const rule of mine.rules) if (isNew(rule.id)) yours = withRule(yours, rule);
-    const [ofBase, ofMine, now] = [idsOf(base), idsOf(mine), idsOf(stored)];
-    const all = [ofBase, ofMine, now];
-    const [before, after, theirs] = all.map((ids) =>
-      ids.filter((id) => all.every((one) => one.includes(id))),
-    );
-    const isMoved = !isSame(before, after);
-    if (isMoved && !isSame(before, theirs) && !isSame(after, theirs)) {
-      conflicts.push({ kind: "order", theirs: now, yours: ofMine });
-      seen = inOrder(seen, weave(ofBase, now));
-    }
-    // Who moved no stored rule follows what another person did with them. New rules at the end stay there.
-    const end = ofMine.findLastIndex((id) => !isNew(id)) + 1;
-    const placed = ofMine.slice(0, end);
-    const order = isMoved ? weave(placed, now) : weave(now, placed);
+    const { base: seen, mine: yours, conflicts } = merged(stored, base, mine);
     this.stored = stored;
     this.conflicts = conflicts;
     this.#base = seen;
-    this.#mine = inOrder(yours, [...order, ...ofMine.slice(end)]);
+    this.#mine = yours;
     const gone = new Set(conflicts.flatMap((one) => (one.kind === "gone" ? one.rule.id : [])));
     const kept = this.#mine.rules.filter(({ id }) => !gone.has(id));
     const shown = [...kept, ...stored.rules.filter(({ id }) => this.isDeleted(id))];
     const { flag } = this.#mine;
     this.kept = { flag, rules: kept };
-    this.next = inOrder({ flag, rules: shown }, weave(idsOf(this.kept), now));
+    this.next = inOrder({ flag, rules: shown }, weave(idsOf(this.kept), idsOf(stored)));
   }
 
   /** The same draft on top of what is stored now. */
@@ -263,49 +214,6 @@ export class Draft {
     const stored = idsOf(this.stored).filter((id) => kept.includes(id));
     return !isSame(kept, [...stored, ...kept.filter(isNew)]);
   }
-}
-
-const idsOf = ({ rules }: Stored): string[] => rules.map(({ id }) => id);
-
-const ruleIn = ({ rules }: Stored, id: string): Rule | undefined => rules.find((rule) => rule.id === id);
-
-const withoutRule = ({ flag, rules }: Stored, id: string): Stored => ({
-  flag,
-  rules: rules.filter((rule) => rule.id !== id),
-});
-
-/** At its place, or at the end. */
-function withRule(stored: Stored, rule: Rule): Stored {
-  const { flag, rules } = stored;
-  const isThere = ruleIn(stored, rule.id) !== undefined;
-  return { flag, rules: isThere ? rules.map((one) => (one.id === rule.id ? rule : one)) : [...rules, rule] };
-}
-
-/** Rules that are not in the order stay at the end. */
-function inOrder({ flag, rules }: Stored, order: readonly string[]): Stored {
-  const placeOf = ({ id }: Rule): number => (order.includes(id) ? order.indexOf(id) : order.length);
-  return { flag, rules: rules.toSorted((one, other) => placeOf(one) - placeOf(other)) };
-}
-
-/** `first`, and what only `second` has behind the one that it follows there. */
-function weave(first: readonly string[], second: readonly string[]): string[] {
-  const order = [...first];
-  for (const [place, id] of second.entries()) {
-    if (order.includes(id)) continue;
-    const before = second.slice(0, place).findLast((one) => order.includes(one));
-    order.splice(before === undefined ? 0 : order.indexOf(before) + 1, 0, id);
-  }
-  return order;
-}
-
-/** The parts of a rule that a person sets. */
-function contentOf(rule: Rule): RuleContent {
-  const entries = RULE_FIELDS.map((field) => [field, rule[field]] as const);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
-}
-
-function hasSameContent(one: Rule, other: Rule): boolean {
-  return RULE_FIELDS.every((field) => isSame(one[field], other[field]));
 }
 
 /** What decides in an environment. */
