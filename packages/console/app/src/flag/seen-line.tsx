@@ -26,7 +26,7 @@ function linesOf({ step, outcome, detail }: ExplanationStep): ReactNode {
   const conditions = conditionsOf(detail);
   const failing = conditions === undefined ? [] : failingOf(conditions);
   if (failing.length > 0) {
-    return keyed(failing, (one) => JSON.stringify(one)).map(([key, one]) => <Condition key={key} {...one} />);
+    return keyed(failing, JSON.stringify).map(([key, one]) => <Condition key={key} {...one} />);
   }
   const bucket = bucketOf(detail);
   if (bucket === undefined)

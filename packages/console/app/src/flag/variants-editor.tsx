@@ -7,6 +7,7 @@ import { Button, IconButton } from "../ui/button.tsx";
 import { classes, Row, Stack } from "../ui/layout.tsx";
 import { NumberInput } from "../ui/number-input.tsx";
 import { useRowKeys } from "../ui/row-keys.ts";
+import { Share } from "../ui/share.tsx";
 import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
 import type { FlagDraft } from "./use-draft.ts";
 import { balanced, without, withWeight } from "./variant-weights.ts";
@@ -24,11 +25,7 @@ export function VariantsEditor({ draft }: { readonly draft: FlagDraft }): ReactN
     <fieldset disabled={isReadOnly}>
       <legend className="name">{texts.variants.title}</legend>
       <Stack>
-        <div className="share share-large" aria-hidden="true">
-          {variants.map(({ key, weight }, place) => (
-            <span key={key} className={`colour-${place % 6}`} style={{ flexGrow: weight }} />
-          ))}
-        </div>
+        <Share large parts={variants.map(({ weight }) => weight)} />
         {variants.map((variant, place) => (
           <Row key={rows.of(place)}>
             <span className={classes("dot", `colour-${place % 6}`)} aria-hidden="true" />
