@@ -421,7 +421,6 @@ export const texts = {
     valueOfFlag: (value: string): string => `Use the flag’s ${value}`,
     none: "none",
     allEnvironments: "Variants are the same in all environments.",
-    stateOf: { on: "on", off: "off" },
     edited: "Edited",
     was: (value: string): string => `was ${value}`,
     people,
@@ -551,15 +550,9 @@ export const texts = {
     noChange: (users: number): string => `No value changes. ${people(users)} were checked.`,
     people,
     goFrom: (moved: number): string => (plurals.select(moved) === "one" ? "goes from" : "go from"),
-    to: "to",
     more: (moves: number): string => `And ${count(moves, "other change", "other changes")} of values.`,
-    online: (online: number): string =>
-      online === 0 ? "None of them is online now." : `${number(online)} of them online now.`,
-    unknown: (unknown: number): string =>
-      `For ${people(unknown)} it depends on what their browser sends, so it is not known.`,
     sampled: (evaluated: number, total: number): string =>
       `Counted over a sample of ${number(evaluated)} of ${number(total)} people.`,
-    examples: "Examples",
     failedSave: "You can still save: the change is refused if the flag has changed since.",
     removed: "The flag disappears. Your code gets its own default.",
     otherFlags: (flags: number): string => `Flags with people who move: ${number(flags)}`,

@@ -3,19 +3,7 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import type { FeatureFlagPlan, PlannedFlagChange, Rule } from "../../app/src/api/types.ts";
 import { type Cell, RULE_FIELDS, readCell, type Stored } from "../../app/src/flag/draft/cells.ts";
-import { changesOf, planOf } from "../../app/src/flag/draft/changes.ts";
-import {
-  addRule,
-  conflictsOf,
-  type Draft,
-  deleteRule,
-  EMPTY_DRAFT,
-  edit,
-  isEmpty,
-  keepMine,
-  moveRule,
-  takeTheirs,
-} from "../../app/src/flag/draft/draft.ts";
+import { Draft } from "../../app/src/flag/draft/draft.ts";
 import { savePlan } from "../../app/src/flag/draft/save.ts";
 
 /** The server as a draft uses it. */
@@ -36,43 +24,48 @@ export interface Backend {
 export const SEGMENT = "members";
 
 export class Editor {
-  draft: Draft = EMPTY_DRAFT;
-  seen: Stored;
+  draft: Draft;
   shown: FeatureFlagPlan | undefined;
   saves = 0;
   readonly backend: Backend;
+  /** What the person saw in each cell when the draft began to change it, by the cell as text. */
+  readonly #seen = new Map<string, unknown>();
 
-  constructor(backend: Backend, seen: Stored) {
+  constructor(backend: Backend, stored: Stored) {
     this.backend = backend;
-    this.seen = seen;
+    this.draft = new Draft(stored);
   }
 
   change(next: Draft): void {
+    const { stored } = this.draft;
     this.draft = next;
     this.shown = undefined;
+    const cells = new Map(cellsOf(next.plan).map((cell) => [JSON.stringify(cell), cell]));
+    for (const text of this.#seen.keys()) if (!cells.has(text)) this.#seen.delete(text);
+    for (const [text, cell] of cells) if (!this.#seen.has(text)) this.#seen.set(text, readCell(stored, cell));
   }
 
   async see(): Promise<void> {
-    this.seen = await this.backend.read();
-    this.shown = undefined;
+    this.change(this.draft.onto(await this.backend.read()));
   }
 
   async count(): Promise<void> {
     if (this.#isNothing()) return;
-    this.shown = await this.#try(() => this.backend.plan(planOf(this.draft, this.seen), false));
+    this.shown = await this.#try(() => this.backend.plan(this.draft.plan, false));
   }
 
   choose(isMine: boolean): void {
-    const [conflict] = conflictsOf(this.draft, this.seen);
+    const [conflict] = this.draft.conflicts;
     if (conflict === undefined) return;
-    this.change(isMine ? keepMine(this.draft, this.seen, conflict) : takeTheirs(this.draft, conflict));
+    if (conflict.kind === "field") this.#seen.delete(JSON.stringify(conflict.cell));
+    this.change(this.draft.choose(conflict, isMine));
   }
 
   /** `between` happens between plan and apply. */
   async save(between: () => Promise<unknown>): Promise<void> {
-    const { shown, draft, seen, backend } = this;
+    const { shown, draft, backend } = this;
     if (shown === undefined || this.#isNothing()) return;
-    const change = planOf(draft, seen);
+    const change = draft.plan;
     const outcome = await this.#try(() =>
       savePlan(shown, {
         plan: async () => {
@@ -83,12 +76,14 @@ export class Editor {
         apply: async (id) => {
           const [before, was] = [await backend.read(), await backend.values()];
           const applied = await backend.apply(id);
-          for (const cell of cellsOf(change)) expect(readCell(before, cell)).toEqual(readCell(seen, cell));
-          for (const { cell, base, value } of draft.edits.values())
-            expect([base, value]).toContainEqual(readCell(before, cell));
-          for (const id of draft.deleted) {
-            const [one, other] = [before, seen].map(({ rules }) => rules.find((rule) => rule.id === id));
-            for (const field of RULE_FIELDS) expect(one?.[field]).toEqual(other?.[field]);
+          for (const cell of cellsOf(change)) {
+            const now = readCell(before, cell);
+            expect(now).toEqual(readCell(draft.stored, cell));
+            expect(now).toEqual(this.#seen.get(JSON.stringify(cell)));
+          }
+          for (const one of change.rules?.delete ?? []) {
+            const of = ({ rules }: Stored) => rules.find((rule) => rule.id === Object(one).id);
+            for (const field of RULE_FIELDS) expect(of(before)?.[field]).toEqual(of(draft.stored)?.[field]);
           }
           const now = await backend.values();
           const moved = now.filter((value, place) => value !== was[place]).length;
@@ -99,7 +94,7 @@ export class Editor {
     );
     if (outcome === undefined) return;
     if (outcome.kind === "saved") {
-      this.draft = EMPTY_DRAFT;
+      this.change(new Draft(draft.stored));
       this.saves += 1;
     }
     await this.see();
@@ -109,19 +104,19 @@ export class Editor {
   /** Between the plan of another person and its application. */
   async saveAtOnce(): Promise<void> {
     if (this.#isNothing()) return;
-    const { backend, draft, seen } = this;
+    const { backend, draft } = this;
     const saved = await this.#try(async () => {
-      const { id = "" } = await backend.plan(planOf(draft, seen), true);
+      const { id = "" } = await backend.plan(draft.plan, true);
       return backend.apply(id);
     });
-    if (saved !== undefined) this.draft = EMPTY_DRAFT;
+    if (saved !== undefined) this.change(new Draft(draft.stored));
     await this.see();
   }
 
   /** The screen offers no save then. */
   #isNothing(): boolean {
-    const { draft, seen } = this;
-    return isEmpty(draft) || changesOf(draft, seen).length === 0 || conflictsOf(draft, seen).length > 0;
+    const { changes, conflicts } = this.draft;
+    return changes.length === 0 || conflicts.length > 0;
   }
 
   async #try<Value>(run: () => Promise<Value>): Promise<Value | undefined> {
@@ -153,8 +148,9 @@ export type Step = (me: Editor, other: Editor) => unknown;
 
 const percentage = fc.integer({ min: 0, max: 100 });
 const place = fc.nat({ max: 3 });
-const ruleAt = ({ seen: { rules } }: Editor, at: number): string =>
+const ruleAt = ({ stored: { rules } }: Draft, at: number): string =>
   rules[at % Math.max(1, rules.length)]?.id ?? "none";
+const hasRule = ({ stored }: Draft, id: string): boolean => stored.rules.some((rule) => rule.id === id);
 
 /** The first users, or the members of the segment. */
 export function conditionsOf(users: readonly string[], count: number): Rule["conditions"] {
@@ -164,53 +160,40 @@ export function conditionsOf(users: readonly string[], count: number): Rule["con
 
 /** Makes the next draft of the one of the person. */
 const edits =
-  (run: (me: Editor) => Draft): Step =>
+  (run: (draft: Draft, backend: Backend) => Draft): Step =>
   (me) =>
-    me.change(run(me));
+    me.change(run(me.draft, me.backend));
+/** The same with a stored rule, if there is one. */
+const editsRule = (at: number, run: (draft: Draft, id: string, backend: Backend) => Draft): Step =>
+  edits((draft, backend) => {
+    const id = ruleAt(draft, at);
+    return hasRule(draft, id) ? run(draft, id, backend) : draft;
+  });
 const size = fc.integer({ min: 1, max: 12 });
 
 const editing: fc.Arbitrary<Step> = fc.oneof(
   percentage.map((value) =>
-    edits(({ draft, seen }) =>
-      edit(draft, seen, { environment: "production", field: "rolloutPercentage" }, value),
-    ),
+    edits((draft) => draft.set({ environment: "production", field: "rolloutPercentage" }, value)),
   ),
-  fc.boolean().map((value) => edits(({ draft, seen }) => edit(draft, seen, { field: "enabled" }, value))),
+  fc.boolean().map((value) => edits((draft) => draft.set({ field: "enabled" }, value))),
+  fc.stringMatching(/^[a-z]{1,8}$/).map((value) => edits((draft) => draft.set({ field: "name" }, value))),
   fc
-    .stringMatching(/^[a-z]{1,8}$/)
-    .map((value) => edits(({ draft, seen }) => edit(draft, seen, { field: "name" }, value))),
-  fc.tuple(place, size).map(([at, count]) =>
-    edits((me) => {
-      const id = ruleAt(me, at);
-      const isThere = me.seen.rules.some((rule) => rule.id === id);
-      const conditions = conditionsOf(me.backend.users, count);
-      return isThere ? edit(me.draft, me.seen, { rule: id, field: "conditions" }, conditions) : me.draft;
-    }),
-  ),
+    .tuple(place, size)
+    .map(([at, count]) =>
+      editsRule(at, (draft, rule, { users }) =>
+        draft.set({ rule, field: "conditions" }, conditionsOf(users, count)),
+      ),
+    ),
   fc
     .tuple(place, fc.boolean())
-    .map(([at, value]) =>
-      edits((me) =>
-        me.seen.rules.length === 0
-          ? me.draft
-          : edit(me.draft, me.seen, { rule: ruleAt(me, at), field: "enabled" }, value),
-      ),
-    ),
+    .map(([at, value]) => editsRule(at, (draft, rule) => draft.set({ rule, field: "enabled" }, value))),
   size.map((count) =>
-    edits(({ draft, seen, backend }) =>
-      addRule(draft, seen, { conditions: conditionsOf(backend.users, count), value: count % 2 === 0 }),
+    edits((draft, { users }) =>
+      draft.addRule({ conditions: conditionsOf(users, count), value: count % 2 === 0 }),
     ),
   ),
-  place.map((at) =>
-    edits((me) => (me.seen.rules.length === 0 ? me.draft : deleteRule(me.draft, me.seen, ruleAt(me, at)))),
-  ),
-  fc
-    .tuple(place, place)
-    .map(([at, to]) =>
-      edits((me) =>
-        me.seen.rules.length === 0 ? me.draft : moveRule(me.draft, me.seen, ruleAt(me, at), to),
-      ),
-    ),
+  place.map((at) => editsRule(at, (draft, rule) => draft.deleteRule(rule))),
+  fc.tuple(place, place).map(([at, to]) => editsRule(at, (draft, rule) => draft.moveRule(rule, to))),
 );
 const saving = fc.tuple(fc.boolean(), fc.boolean()).map(
   ([isOverlapped, isCounted]): Step =>

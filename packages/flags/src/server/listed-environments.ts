@@ -9,7 +9,7 @@ const MAX_WARNINGS = 20;
 
 const warnedNames = new WeakMap<Service, Set<string>>();
 
-/** Throws if a flag, a rule or a change names an environment that is neither in the list nor in `before`. */
+/** Throws if a flag, a rule, a change or the input of a plan names an environment that is neither in the list nor in `before`. */
 export function requireListed(service: Service, after: object, before: object = {}): void {
   const { list = [] } = service.options.environments ?? {};
   const kept = new Map(namesIn(before));
@@ -18,7 +18,7 @@ export function requireListed(service: Service, after: object, before: object = 
     throw invalid(added.map(([name, path]) => ({ path, message: problemOf(name, list) })));
 }
 
-/** The environments of a flag, a rule or a change that are not in the list, with their paths. */
+/** The environments that are not in the list, with their paths. */
 export function unlistedIn({ options }: Service, entity: object): readonly Named[] {
   const { list } = options.environments ?? {};
   return list === undefined ? [] : namesIn(entity).filter(([name]) => !list.includes(name));
@@ -27,7 +27,8 @@ export function unlistedIn({ options }: Service, entity: object): readonly Named
 type Named = readonly [name: string, path: string];
 
 function namesIn(entity: object): Named[] {
-  const environments: unknown = "environments" in entity ? entity.environments : undefined;
+  const { environment, environments }: { environment?: unknown; environments?: unknown } = entity;
+  if (typeof environment === "string") return [[environment, "environment"]];
   if (Array.isArray(environments))
     return environments.map((name, at) => [String(name), `environments.${at}`]);
   if (!isPlainObject(environments)) return [];

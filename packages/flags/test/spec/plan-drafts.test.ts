@@ -1,4 +1,5 @@
 /** Checks plans of more than fields: rules, segments, overrides, reverts, previews, environments and permissions. */
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Host, Person } from "../host.ts";
 import { memoryHost, newKey } from "../memory-host.ts";
@@ -254,9 +255,71 @@ describe("guide/flags-plan: Previews", () => {
     expect((await newer).status).toBe(200);
     expect((await theirs).status).toBe(200);
   });
+
+  test("a preview that a newer one ended evaluates no more users", async () => {
+    const evaluated: (() => void)[] = [];
+    const compute = async () => {
+      await new Promise<void>((resolve) => evaluated.push(resolve));
+      return { seats: 1 };
+    };
+    const host = await memoryHost({ flags: { multiTenant: true, trusted: { compute } } });
+    const owner = await host.person("owner");
+    const conditions = { conditions: [{ attribute: "trusted.seats", operator: "equals", value: 2 }] };
+    const flagOf = async (name: string, members: number) => {
+      const organizationId = await host.organization(owner, name);
+      for (let at = 1; at < members; at++) {
+        const data = { name: "N", email: `user-${at}@example.com`, emailVerified: true };
+        const { id: userId } = await host.adapter.create<{ id: string }>({ model: "user", data });
+        const member = { organizationId, userId, role: "member", createdAt: new Date() };
+        await host.adapter.create({ model: "member", data: member });
+      }
+      const flag = { key: "k", name: "N", type: "boolean", enabled: true, organizationId };
+      const { json } = await host.createFlag(flag, owner);
+      const body = { priority: 1, conditions, value: true };
+      await host.call("POST", `/feature-flags/admin/flags/${json.id}/rules`, { as: owner, body });
+      return json.id;
+    };
+    const [many, few] = [await flagOf("many", 2 * TOGETHER), await flagOf("few", 1)];
+    const preview = (flagId: string) =>
+      host.call("POST", "/feature-flags/admin/plans", {
+        as: owner,
+        body: { preview: true, changes: [{ flagId, fields: { defaultValue: true } }] },
+      });
+    const older = preview(many);
+    await expect.poll(() => evaluated.length, { interval: 1 }).toBe(TOGETHER);
+    const newer = preview(few);
+    expect((await older).status).toBe(409);
+    await expect.poll(() => evaluated.length, { interval: 1 }).toBe(TOGETHER + 1);
+    for (const proceed of evaluated) proceed();
+    expect(await newer).toMatchObject({ status: 200, json: { users: { evaluated: 1 } } });
+    await setTimeout(100);
+    expect(evaluated).toHaveLength(TOGETHER + 1);
+  });
 });
 
+/** Users whose `compute` runs at the same time. */
+const TOGETHER = 50;
+
 describe("guide/flags-plan: Options", () => {
+  test("an environment that is not declared is refused with the names of those that are", async () => {
+    const host = await memoryHost({ flags: { environments: { list: ["production", "staging"] } } });
+    const admin = await host.person("admin", "admin");
+    await host.createFlag({ key: "k", name: "N", type: "boolean", enabled: true }, admin);
+    const plan = (named: object) =>
+      host.call("POST", "/feature-flags/admin/plans", {
+        as: admin,
+        body: { ...named, changes: [{ flagKey: "k", fields: { defaultValue: true } }] },
+      });
+    const message = (path: string, advice: string) =>
+      `${path}: environments.list has no such name${advice} (it has production, staging)`;
+    expect((await plan({ environments: ["staging", "productoin"] })).json).toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: expect.stringContaining(message("environments.1", '; did you mean "production"?')),
+    });
+    expect((await plan({ environment: "qa" })).json.message).toContain(message("environment", ""));
+    expect((await plan({ environments: ["staging"] })).status).toBe(200);
+  });
+
   const fields = { defaultValue: "x" };
   const rules = { create: [{ priority: 1, conditions: everyone, value: "x" }] };
   const overrides = { create: [{ userId: "u", value: "x" }] };

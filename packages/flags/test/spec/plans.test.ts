@@ -249,6 +249,30 @@ describe("guide/flags-plan: Options", () => {
     expect(await plan()).toMatchObject({ onlineSource: "none", changes: [{ moved: 3, online: 0 }] });
   });
 
+  test("what an organization may replace is counted again for its own flag, and moves nobody of the global one", async () => {
+    const host = await memoryHost({ flags: { multiTenant: true } });
+    const owner = await host.person("owner");
+    const organizationId = await host.organization(owner, "acme");
+    const { api } = host.auth;
+    const body = { key: "k", name: "N", type: "boolean", enabled: true, defaultValue: false } as const;
+    const global = await api.createFeatureFlag({
+      body: { ...body, tenantOverridable: true, organizationId: "" },
+    });
+    const own = await api.createFeatureFlag({ body: { ...body, organizationId } });
+    const plan = (flagId: string) =>
+      api.planFeatureFlags({ body: { changes: [{ flagId, fields: { defaultValue: true } }] } });
+    const [ofGlobal, ofOwn] = [await plan(global.id), await plan(own.id)];
+    expect([ofGlobal, ofOwn].map(({ changes }) => changes[0]?.moved)).toEqual([1, 1]);
+    await api.updateFeatureFlag({ body: { id: global.id, tenantOverridable: false } });
+    await expect(api.applyFeatureFlagPlan({ body: { id: ofOwn.id } })).rejects.toMatchObject({
+      statusCode: 409,
+      body: { details: { counts: { now: [{ ignored: true, moved: 0 }] } } },
+    });
+    expect(await api.applyFeatureFlagPlan({ body: { id: ofGlobal.id } })).toMatchObject({
+      flags: [{ defaultValue: true, tenantOverridable: false }],
+    });
+  });
+
   test("with organizations a plan covers the members only, with their role in the organization", async () => {
     const host = await memoryHost({ flags: { multiTenant: true } });
     const [owner, member, stranger] = [

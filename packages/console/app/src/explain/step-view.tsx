@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import type { ExplanationStep } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { PathNode, type PathState, PathStep, Row, Stack } from "../ui/layout.tsx";
+import { keyed } from "../ui/row-keys.ts";
 import { Token, valueText } from "../ui/value.tsx";
 import { BucketPicture } from "./bucket-picture.tsx";
 import { allOf, type Failing, failingOf } from "./failing.ts";
@@ -53,10 +54,8 @@ export function StepView({
         {typeof detail["why"] === "string" && <p className="soft">{detail["why"]}</p>}
         {conditions && outcome === "not_matched" && (
           <ul>
-            {failingOf(conditions).map(({ trace, isExcluded }, place) => (
-              // Conditions have no identity of their own.
-              // biome-ignore lint/suspicious/noArrayIndexKey: see above
-              <Condition key={place} trace={trace} isExcluded={isExcluded} />
+            {keyed(failingOf(conditions), JSON.stringify).map(([key, failing]) => (
+              <Condition key={key} {...failing} />
             ))}
           </ul>
         )}
@@ -93,9 +92,8 @@ function Holding({ list }: { list: readonly ConditionTrace[] }): ReactNode {
     <details className="muted">
       <summary>{texts.explain.conditionsHold(list.length)}</summary>
       <ul className="soft">
-        {list.map(({ attribute, actual, origin }, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: as above
-          <li key={place}>
+        {keyed(list, JSON.stringify).map(([key, { attribute, actual, origin }]) => (
+          <li key={key}>
             <Token>{attribute}</Token>{" "}
             {actual === undefined
               ? texts.explain.isMissing

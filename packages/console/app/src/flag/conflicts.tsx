@@ -1,22 +1,21 @@
 /** What another person saved of the same fields, beside what this person changed. One of both is chosen for each. */
 import { TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
-import type { JsonValue } from "../api/types.ts";
 import { useLastEntries } from "../flags/last-actors.ts";
 import { actorName } from "../history/actor.tsx";
-import { sentenceOf } from "../rules/sentence.ts";
+import { DifferenceLine } from "../history/differences.tsx";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
-import { Diff } from "../ui/diff.tsx";
 import { Grid, Row, Stack } from "../ui/layout.tsx";
-import { valueText } from "../ui/value.tsx";
 import type { Cell, Stored } from "./draft/cells.ts";
-import type { Conflict } from "./draft/draft.ts";
+import type { Conflict } from "./draft/merge.ts";
 import { titleOf } from "./environments.ts";
+import { ruleName } from "./names.ts";
 import type { FlagDraft } from "./use-draft.ts";
 
 export function Conflicts({ draft }: { readonly draft: FlagDraft }): ReactNode {
-  const entry = useLastEntries().get(draft.stored.flag.id);
+  const { stored, conflicts } = draft.draft;
+  const entry = useLastEntries().get(stored.flag.id);
   return (
     <Stack gap={12} grow>
       <Row>
@@ -34,17 +33,18 @@ export function Conflicts({ draft }: { readonly draft: FlagDraft }): ReactNode {
           {texts.draft.discard}
         </Button>
       </Row>
-      {draft.conflicts.map((conflict) => {
-        const { name, theirs, yours } = sidesOf(conflict, draft.stored);
+      {conflicts.map((conflict) => {
+        const { name, theirs, yours } = sidesOf(conflict, stored);
+        const choose = (isMine: boolean): void => draft.change((now) => now.choose(conflict, isMine));
         return (
           <Stack gap={4} key={JSON.stringify(conflict)}>
             <span className="caption muted">{name}</span>
             <Grid wide>
-              <button type="button" className="choice" onClick={() => draft.choose(conflict, false)}>
+              <button type="button" className="choice" onClick={() => choose(false)}>
                 <span className="caption muted">{texts.draft.theirs}</span>
                 {theirs}
               </button>
-              <button type="button" className="choice" onClick={() => draft.choose(conflict, true)}>
+              <button type="button" className="choice" onClick={() => choose(true)}>
                 <span className="caption muted">{texts.draft.yours}</span>
                 {yours}
               </button>
@@ -62,17 +62,17 @@ interface Sides {
   readonly yours: ReactNode;
 }
 
-function sidesOf(conflict: Conflict, { rules }: Stored): Sides {
-  const nameOf = (id: string): string =>
-    rules.find((rule) => rule.id === id)?.name ??
-    texts.rules.numbered(rules.findIndex((rule) => rule.id === id) + 1);
+function sidesOf(conflict: Conflict, stored: Stored): Sides {
+  const nameOf = (id: string): string => ruleName(stored, id);
   switch (conflict.kind) {
     case "field": {
       const { cell, base, theirs, yours } = conflict;
+      const { field, environment } = cell;
+      const path = environment === undefined ? field : `environments.${environment}.${field}`;
       return {
         name: cellName(cell, nameOf),
-        theirs: <Diff before={cellText(cell, base)} after={cellText(cell, theirs)} />,
-        yours: <Diff before={cellText(cell, base)} after={cellText(cell, yours)} />,
+        theirs: <DifferenceLine bare path={path} before={base} after={theirs} />,
+        yours: <DifferenceLine bare path={path} before={base} after={yours} />,
       };
     }
     case "gone":
@@ -90,7 +90,7 @@ function sidesOf(conflict: Conflict, { rules }: Stored): Sides {
     case "order": {
       const inWords = (ids: readonly string[]): string =>
         ids
-          .filter((id) => rules.some((rule) => rule.id === id))
+          .filter((id) => stored.rules.some((rule) => rule.id === id))
           .map(nameOf)
           .join(", ");
       return { name: texts.draft.order, theirs: inWords(conflict.theirs), yours: inWords(conflict.yours) };
@@ -103,13 +103,4 @@ function cellName({ field, environment, rule }: Cell, nameOf: (id: string) => st
   const whole = name.charAt(0).toUpperCase() + name.slice(1);
   if (rule !== undefined) return `${nameOf(rule)}: ${name}`;
   return environment === undefined ? whole : `${whole}, ${titleOf(environment)}`;
-}
-
-function cellText({ field }: Cell, value: JsonValue | undefined): string {
-  if (value === undefined) return texts.targeting.none;
-  if (field === "rolloutPercentage" || field === "percentage") return `${valueText(value)}%`;
-  if (field === "enabled") return value === true ? texts.flags.on : texts.flags.off;
-  const isConditions = typeof value === "object" && value !== null && "conditions" in value;
-  if (field === "conditions" && isConditions) return sentenceOf(value as never);
-  return valueText(value);
 }

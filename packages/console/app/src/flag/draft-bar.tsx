@@ -5,12 +5,13 @@ import { texts } from "../texts.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Bar, Row, Stack } from "../ui/layout.tsx";
 import { messageOf } from "../ui/states.tsx";
-import { Value } from "../ui/value.tsx";
 import { Conflicts } from "./conflicts.tsx";
+import type { Problem } from "./draft/problems.ts";
 import { titleOf } from "./environments.ts";
-import { problemText } from "./problem-text.ts";
+import { Counted, Move } from "./impact.tsx";
+import { subjectOf } from "./names.ts";
+import { type DraftCount, impactIn } from "./use-count.ts";
 import type { FlagDraft } from "./use-draft.ts";
-import { type DraftCount, impactIn } from "./use-draft-count.ts";
 import { type Save, saveProblem, type useUndo } from "./use-save.ts";
 
 interface DraftBarProps {
@@ -18,6 +19,8 @@ interface DraftBarProps {
   readonly counted: DraftCount;
   readonly save: Save;
   readonly undo: ReturnType<typeof useUndo>;
+  /** Whether the person has left it, or has asked for what is missing. */
+  readonly isShown: (problem: Problem) => boolean;
   readonly onSave: () => void;
   /** Opens what is not complete. */
   readonly onShow: () => void;
@@ -25,9 +28,8 @@ interface DraftBarProps {
   readonly onFigures: () => void;
 }
 
-export function DraftBar(props: DraftBarProps): ReactNode {
-  const { draft, counted, save, onSave, onShow, onFigures } = props;
-  const { changes, conflicts, problems, next, stored } = draft;
+export function DraftBar({ draft, save, undo, onSave, ...rest }: DraftBarProps): ReactNode {
+  const { changes, conflicts, problems } = draft.draft;
   if (conflicts.length > 0) {
     return (
       <Bar label={texts.draft.unsaved} alert>
@@ -35,85 +37,82 @@ export function DraftBar(props: DraftBarProps): ReactNode {
       </Bar>
     );
   }
-  if (changes.length === 0) return <SavedBar {...props.undo} />;
-  const [problem] = problems;
+  if (changes.length === 0) return <SavedBar {...undo} />;
   const where = whereOf(draft);
-  const { plan, isCounting, error } = counted.count;
-  const impact = plan && impactIn(plan, stored.flag.id, draft.environment);
-  const [move] = impact?.moves ?? [];
-  const failed = saveProblem(save.error);
-  const isSaving = save.isPending;
   return (
     <Bar label={texts.draft.unsaved}>
       <Stack gap={0} grow>
         <span className="name">{texts.draft.changes(changes.length, where)}</span>
         <span className="caption muted" role="status">
-          {problem !== undefined ? (
-            <span className="bad">
-              {texts.draft.problem(problemText(problem, next).subject)}{" "}
-              <button type="button" className="link-button" onClick={onShow}>
-                {texts.draft.show}
-              </button>
-            </span>
-          ) : failed !== undefined ? (
-            <span className="bad">{failed}</span>
-          ) : error !== null ? (
-            <span className="warn">
-              {texts.draft.failed(messageOf(error))}{" "}
-              <button type="button" className="link-button" onClick={counted.count.retry}>
-                {texts.common.retry}
-              </button>
-            </span>
-          ) : isCounting || impact === undefined || plan === undefined ? (
-            texts.draft.counting
-          ) : (
-            <>
-              <button type="button" className="link-button phone-only" onClick={onFigures}>
-                {texts.draft.moves(impact.moved)} <ChevronUp aria-hidden size={13} />
-              </button>
-              <span className="wide-only">
-                {draft.touched.length > 1 ? (
-                  plan.changes
-                    .filter(({ flagId }) => flagId === stored.flag.id)
-                    .map(({ environment = "", moved }) => texts.draft.movesIn(moved, titleOf(environment)))
-                    .join(" · ")
-                ) : impact.moves.length === 1 && move !== undefined ? (
-                  <>
-                    <strong className="soft">{texts.impact.people(move.count)}</strong>{" "}
-                    {texts.impact.goFrom(move.count)} <Value value={move.from} length={12} />{" "}
-                    {texts.impact.to} <Value value={move.to} length={12} />
-                  </>
-                ) : impact.moved === 0 ? (
-                  texts.draft.nobody
-                ) : (
-                  texts.draft.moves(impact.moved)
-                )}
-              </span>
-              {plan.id !== undefined && <strong className="warn"> {texts.draft.recounted}</strong>}
-            </>
-          )}
+          <Status draft={draft} failed={saveProblem(save.error)} {...rest} />
         </span>
       </Stack>
-      <Button tone="quiet" disabled={isSaving} onClick={() => draft.discard()}>
+      <Button tone="quiet" disabled={save.isPending} onClick={() => draft.discard()}>
         {texts.draft.discard}
       </Button>
-      <Button
-        tone={problem === undefined ? "primary" : "plain"}
-        disabled={problem !== undefined}
-        busy={isSaving}
-        onClick={onSave}
-      >
+      <Button tone={problems.length === 0 ? "primary" : "plain"} busy={save.isPending} onClick={onSave}>
         {texts.draft.save(changes.length, where)} <kbd>{texts.draft.saveKey}</kbd>
       </Button>
     </Bar>
   );
 }
 
+interface StatusProps extends Pick<DraftBarProps, "draft" | "counted" | "isShown" | "onShow" | "onFigures"> {
+  readonly failed: string | undefined;
+}
+
+function Status({ draft, counted: { count }, failed, isShown, onShow, onFigures }: StatusProps): ReactNode {
+  const [problem] = draft.draft.problems;
+  if (problem !== undefined && !isShown(problem)) return texts.draft.notCounted;
+  if (problem !== undefined) {
+    return (
+      <span className="bad">
+        {texts.draft.problem(subjectOf(problem, draft.next))}{" "}
+        <button type="button" className="link-button" onClick={onShow}>
+          {texts.draft.show}
+        </button>
+      </span>
+    );
+  }
+  if (failed !== undefined) return <span className="bad">{failed}</span>;
+  const { id } = draft.next.flag;
+  return (
+    <Counted count={count.isCounting ? { ...count, plan: undefined } : count}>
+      {(plan) => {
+        const { moved, moves = [] } = impactIn(plan, id, draft.environment) ?? { moved: 0 };
+        const [move] = moves;
+        return (
+          <>
+            <button type="button" className="link-button phone-only" onClick={onFigures}>
+              {texts.draft.moves(moved)} <ChevronUp aria-hidden size={13} />
+            </button>
+            <span className="wide-only">
+              {draft.touched.length > 1 ? (
+                plan.changes
+                  .filter(({ flagId }) => flagId === id)
+                  .map(({ environment = "", moved }) => texts.draft.movesIn(moved, titleOf(environment)))
+                  .join(" · ")
+              ) : moves.length === 1 && move !== undefined ? (
+                <Move {...move} length={12} />
+              ) : moved === 0 ? (
+                texts.draft.nobody
+              ) : (
+                texts.draft.moves(moved)
+              )}
+            </span>
+            {plan.id !== undefined && <strong className="warn"> {texts.draft.recounted}</strong>}
+          </>
+        );
+      }}
+    </Counted>
+  );
+}
+
 /** The environment that the draft concerns. Undefined: several, or all. */
-export function whereOf({ touched, environment, changes }: FlagDraft): string | undefined {
+export function whereOf({ draft, touched, environment }: FlagDraft): string | undefined {
   const [only] = touched;
   if (touched.length === 1 && only !== undefined) return titleOf(only);
-  const isHere = changes.every((one) => one.kind === "field" && one.cell.environment === environment);
+  const isHere = draft.changes.every((one) => one.kind === "field" && one.cell.environment === environment);
   return touched.length === 0 && isHere && environment !== undefined ? titleOf(environment) : undefined;
 }
 

@@ -151,7 +151,7 @@ function promote(draft: FlagDraft, source: string, target: string): void {
     if (isWanted === countsIn(rule, target)) continue;
     const named = rule.environments ?? [];
     const names = isWanted ? [...named, target] : named.filter((one) => one !== target);
-    if (names.length === 0) draft.deleteRule(rule.id);
+    if (names.length === 0) draft.change((now) => now.deleteRule(rule.id));
     else draft.set({ rule: rule.id, field: "environments" }, names);
   }
 }

@@ -3,13 +3,12 @@ import { Users } from "lucide-react";
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
-import { Field } from "../ui/field.tsx";
 import { Panel, PathNode, PathStep, Row, Stack } from "../ui/layout.tsx";
 import { NumberInput } from "../ui/number-input.tsx";
-import { Value, valueText } from "../ui/value.tsx";
-import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
+import { Value } from "../ui/value.tsx";
+import { EMPTY_VALUES } from "../ui/value-input.tsx";
 import { settingCell, settingOf } from "./environments.ts";
-import { Inherited } from "./inherited.tsx";
+import { givenBy, Inherited, ValueSetting } from "./inherited.tsx";
 import { RolloutSlider } from "./rollout-slider.tsx";
 import type { Seen } from "./seen.ts";
 import { SeenLine } from "./seen-line.tsx";
@@ -23,15 +22,16 @@ interface EveryoneElseProps {
 }
 
 export function EveryoneElse({ draft, people, seen }: EveryoneElseProps): ReactNode {
-  const { environment, next, stored, isReadOnly, set } = draft;
+  const { environment, next, isReadOnly, set } = draft;
+  const { stored } = draft.draft;
   const { flag } = next;
   const variants = flag.variants ?? [];
   const rollout = settingOf(flag, environment, "rolloutPercentage").value;
   const before = settingOf(stored.flag, environment, "rolloutPercentage").value;
-  const rest = settingOf(flag, environment, "defaultValue").value ?? EMPTY_VALUES[flag.type];
+  const rest = givenBy(draft, "defaultValue");
   const cell = settingCell(environment, "rolloutPercentage");
   const defaultCell = settingCell(environment, "defaultValue");
-  const isEdited = [cell, defaultCell, { field: "variants" } as const].some(draft.isEdited);
+  const isEdited = draft.draft.isEdited(cell, defaultCell, { field: "variants" });
   const choose = (percentage: number | undefined): void => set(cell, percentage && Math.round(percentage));
   const split = (): void => {
     set({ field: "variants" }, added([], flag.type === "boolean" ? true : EMPTY_VALUES[flag.type]));
@@ -83,27 +83,15 @@ export function EveryoneElse({ draft, people, seen }: EveryoneElseProps): ReactN
               </>
             )}
           </p>
-          <Inherited
-            draft={draft}
-            field="rolloutPercentage"
-            text={(share) => (share === undefined ? texts.targeting.none : `${share}%`)}
-          />
+          <Inherited draft={draft} field="rolloutPercentage" />
           {variants.length > 0 && <VariantsEditor draft={draft} />}
           {(rollout === undefined || flag.type !== "boolean") &&
             (variants.length === 0 || rollout !== undefined) && (
-              <>
-                <Field
-                  label={rollout === undefined ? texts.targeting.defaultValue : texts.targeting.outsideGets}
-                >
-                  <ValueInput
-                    type={flag.type}
-                    value={rest}
-                    disabled={isReadOnly}
-                    onChange={(value) => set(defaultCell, value)}
-                  />
-                </Field>
-                <Inherited draft={draft} field="defaultValue" text={valueText} />
-              </>
+              <ValueSetting
+                draft={draft}
+                field="defaultValue"
+                label={rollout === undefined ? texts.targeting.defaultValue : texts.targeting.outsideGets}
+              />
             )}
           {!isReadOnly && (
             <Row wrap>

@@ -13,13 +13,12 @@ import { FlagHistory } from "../history/history-screen.tsx";
 import { useMay, useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { buttonClass } from "../ui/button.tsx";
+import { copyText } from "../ui/copy.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Page, Row, Stack } from "../ui/layout.tsx";
 import { Empty, Failure, LoadingPage } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
-import { showToast } from "../ui/toasts.tsx";
 import type { Stored } from "./draft/cells.ts";
-import { planOf } from "./draft/changes.ts";
 import { DraftBar, whereOf } from "./draft-bar.tsx";
 import { EnvironmentChoice } from "./environment-choice.tsx";
 import { ALL_ENVIRONMENTS, knownEnvironments, settingCell } from "./environments.ts";
@@ -29,8 +28,9 @@ import { ImpactAside } from "./impact-aside.tsx";
 import { OverridesTab } from "./overrides-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
 import { TargetingTab } from "./targeting-tab.tsx";
+import { useChecks } from "./use-checks.ts";
+import { useDraftCount } from "./use-count.ts";
 import { useFlagDraft } from "./use-draft.ts";
-import { useDraftCount } from "./use-draft-count.ts";
 import { useFlagKeys } from "./use-flag-keys.ts";
 import { saveWithoutPlan, useSave, useUndo } from "./use-save.ts";
 
@@ -79,20 +79,18 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
   const counted = useDraftCount(draft, tab === "targeting");
   const client = useQueryClient();
   const save = useSave(flag.id, {
-    saveUncounted: () => saveWithoutPlan(planOf(draft.draft, stored)),
+    saveUncounted: () => saveWithoutPlan(draft.draft.plan),
     onSaved: ({ changeId, moved }) => {
-      const { next } = draft;
+      const { kept } = draft.draft;
       // As it is saved, until it is read again.
-      client.setQueryData(flagQuery(flag.key).queryKey, next.flag);
-      const kept = next.rules.filter(({ id }) => !draft.draft.deleted.has(id));
-      client.setQueryData(rulesQuery(flag.key).queryKey, kept);
-      setAsked(0);
+      client.setQueryData(flagQuery(flag.key).queryKey, kept.flag);
+      client.setQueryData(rulesQuery(flag.key).queryKey, [...kept.rules]);
       draft.discard({ where: whereOf(draft), moved, ...(changeId !== undefined && { changeId }) });
     },
   });
   const undo = useUndo(flag.id);
   const { data: overrides } = useQuery(overridesQuery({ flagId: flag.id }));
-  const [asked, setAsked] = useState(0);
+  const checks = useChecks(draft.draft.isEmpty);
   const [isSwitching, setSwitching] = useState(false);
   const tabList = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -101,7 +99,8 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
     chosen?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [tab]);
   const [areFiguresOpen, setFiguresOpen] = useState(false);
-  const isUnsaved = draft.changes.length > 0;
+  const { changes, conflicts, problems } = draft.draft;
+  const isUnsaved = changes.length > 0;
   useEffect(() => {
     document.title = `${draft.next.flag.name} · ${texts.product}`;
     return () => {
@@ -111,12 +110,12 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
   const goTo = (search: { tab?: string; environment?: string }): void =>
     void navigate({ search: (before) => ({ ...before, ...search }), replace: true });
   const show = (): void => {
-    goTo({ tab: draft.problems[0]?.what === "name" ? "settings" : "targeting" });
-    setAsked(asked + 1);
+    goTo({ tab: problems[0]?.what === "name" ? "settings" : "targeting" });
+    checks.ask();
   };
   const submit = (): void => {
-    if (!isUnsaved || draft.conflicts.length > 0 || draft.isReadOnly) return;
-    if (draft.problems.length > 0) return show();
+    if (!isUnsaved || conflicts.length > 0 || draft.isReadOnly) return;
+    if (problems.length > 0) return show();
     save.mutate({ input: counted.input, count: counted.count });
   };
   useFlagKeys({
@@ -136,7 +135,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
         key="targeting"
         draft={draft}
         counted={counted}
-        asked={asked}
+        checks={checks}
         onSwitch={() => setSwitching(true)}
       />,
     ],
@@ -200,6 +199,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
         counted={counted}
         save={save}
         undo={undo}
+        isShown={checks.isShown}
         onSave={submit}
         onShow={show}
         onFigures={() => setFiguresOpen(true)}
@@ -211,7 +211,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
         onClose={() => setSwitching(false)}
       />
       <Dialog open={areFiguresOpen} onClose={() => setFiguresOpen(false)} title={texts.draft.people}>
-        <ImpactAside draft={draft} count={counted.count} whenOn={counted.whenOn} />
+        <ImpactAside draft={draft} counted={counted} />
       </Dialog>
     </Page>
   );
@@ -238,16 +238,12 @@ function Title({ stored: { flag } }: { readonly stored: Stored }): ReactNode {
 }
 
 function CopyButton({ text }: { readonly text: string }): ReactNode {
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
-    showToast({ tone: "done", text: texts.common.copied });
-  };
   return (
     <button
       type="button"
       className={`${buttonClass("quiet", true)} code`}
       aria-label={`${texts.flag.copyKey}: ${text}`}
-      onClick={() => void copy().catch(() => showToast({ tone: "problem", text: texts.common.notCopied }))}
+      onClick={() => void copyText(text)}
     >
       {text} <Copy aria-hidden size={13} />
     </button>

@@ -1,52 +1,44 @@
 /** Beside the draft: whom it moves, by rule, with examples. Without a draft: who gets what now. */
-import { type ReactNode, useState } from "react";
-import type { FeatureFlagPlan, FlagImpact, Rule } from "../api/types.ts";
+import type { ReactNode } from "react";
+import type { FeatureFlagPlan, FlagImpact } from "../api/types.ts";
 import { texts } from "../texts.ts";
-import { PersonChip } from "../ui/avatar.tsx";
 import { Arrow } from "../ui/diff.tsx";
 import { classes, Row, Stack } from "../ui/layout.tsx";
-import { messageOf } from "../ui/states.tsx";
 import { Value } from "../ui/value.tsx";
 import { titleOf } from "./environments.ts";
-import { problemText } from "./problem-text.ts";
-import type { Count } from "./use-count.ts";
+import { Counted, Doubts, Ignored, Line, People } from "./impact.tsx";
+import { ruleName, subjectOf } from "./names.ts";
+import { type Count, type DraftCount, impactIn } from "./use-count.ts";
 import type { FlagDraft } from "./use-draft.ts";
-import { impactIn } from "./use-draft-count.ts";
 
 interface ImpactAsideProps {
   readonly draft: FlagDraft;
-  /** Of the draft; without changes, of the flag as it is. */
-  readonly count: Count;
-  /** While the flag is off: what turning it on does, with the draft. */
-  readonly whenOn: Count | undefined;
+  readonly counted: DraftCount;
 }
 
-export function ImpactAside({ draft, count, whenOn }: ImpactAsideProps): ReactNode {
-  const [problem] = draft.problems;
-  const hasChanges = draft.changes.length > 0;
+export function ImpactAside({ draft, counted: { count, whenOn } }: ImpactAsideProps): ReactNode {
+  const { changes, problems } = draft.draft;
+  const [problem] = problems;
+  const figures = (plan: FeatureFlagPlan): ReactNode => <Figures plan={plan} draft={draft} />;
+  const now = (plan: FeatureFlagPlan): ReactNode => <Now plan={plan} draft={draft} />;
   return (
     <Stack gap={24}>
-      {hasChanges && (
-        <Section title={texts.draft.ifYouSave} count={count}>
-          {problem !== undefined ? (
-            <p className="soft">
-              {texts.draft.notCounted} {texts.draft.completeFirst(problemText(problem, draft.next).subject)}
-            </p>
-          ) : (
-            count.plan && <Figures plan={count.plan} draft={draft} />
-          )}
-        </Section>
-      )}
-      {whenOn !== undefined && problem === undefined ? (
-        <Section title={texts.draft.ifYouTurnOn} count={whenOn}>
-          {whenOn.plan && <Figures plan={whenOn.plan} draft={draft} />}
-        </Section>
+      {problem !== undefined ? (
+        <Stack gap={12}>
+          <h2>{texts.draft.ifYouSave}</h2>
+          <p className="soft">
+            {texts.draft.notCounted} {texts.draft.completeFirst(subjectOf(problem, draft.next))}
+          </p>
+        </Stack>
       ) : (
-        !hasChanges && (
-          <Section title={texts.draft.getsNow} count={count}>
-            {count.plan && <Now plan={count.plan} draft={draft} />}
-          </Section>
-        )
+        <>
+          {changes.length > 0 && <Section title={texts.draft.ifYouSave} count={count} figures={figures} />}
+          {whenOn !== undefined ? (
+            <Section title={texts.draft.ifYouTurnOn} count={whenOn} figures={figures} />
+          ) : (
+            changes.length === 0 && <Section title={texts.draft.getsNow} count={count} figures={now} />
+          )}
+        </>
       )}
     </Stack>
   );
@@ -55,11 +47,12 @@ export function ImpactAside({ draft, count, whenOn }: ImpactAsideProps): ReactNo
 interface SectionProps {
   readonly title: string;
   readonly count: Count;
-  readonly children: ReactNode;
+  readonly figures: (plan: FeatureFlagPlan) => ReactNode;
 }
 
 /** Keeps the old figures, in grey, until the new ones are there. */
-function Section({ title, count: { isCounting, error, retry }, children }: SectionProps): ReactNode {
+function Section({ title, count, figures }: SectionProps): ReactNode {
+  const { isCounting } = count;
   return (
     <section
       className={classes("counted", isCounting && "counting")}
@@ -68,16 +61,7 @@ function Section({ title, count: { isCounting, error, retry }, children }: Secti
     >
       <Stack gap={12}>
         <h2>{title}</h2>
-        {error !== null ? (
-          <p className="soft">
-            {texts.draft.failed(messageOf(error))}{" "}
-            <button type="button" className="link-button" onClick={retry}>
-              {texts.common.retry}
-            </button>
-          </p>
-        ) : (
-          children
-        )}
+        <Counted count={count}>{figures}</Counted>
       </Stack>
     </section>
   );
@@ -89,7 +73,7 @@ interface FiguresProps {
 }
 
 function Figures({ plan, draft }: FiguresProps): ReactNode {
-  const impact = impactIn(plan, draft.stored.flag.id, draft.environment);
+  const impact = impactIn(plan, draft.next.flag.id, draft.environment);
   if (impact === undefined) return null;
   const others = plan.changes.filter((one) => one !== impact && one.flagId === impact.flagId);
   return (
@@ -98,7 +82,7 @@ function Figures({ plan, draft }: FiguresProps): ReactNode {
         <span className="figure">{texts.number(impact.moved)}</span>{" "}
         <span className="soft">{texts.draft.ofPeople(plan.users.total)}</span>
       </p>
-      {impact.ignored && <p className="notice notice-warning">{texts.impact.ignored}</p>}
+      {impact.ignored && <Ignored />}
       <Stack gap={8}>
         {impact.moves.slice(0, 3).map(({ from, to, count }) => (
           <Row between key={JSON.stringify([from, to])}>
@@ -110,7 +94,7 @@ function Figures({ plan, draft }: FiguresProps): ReactNode {
         ))}
       </Stack>
       <ValueBar impact={impact} />
-      <dl className="stack gap-4">
+      <Doubts plan={plan} impacts={[impact]}>
         {impact.rules
           .filter(({ moved }) => moved > 0)
           .map((one) => (
@@ -119,23 +103,14 @@ function Figures({ plan, draft }: FiguresProps): ReactNode {
         {others.map(({ environment = "", moved }) => (
           <Line key={environment} name={texts.draft.in(titleOf(environment))} value={texts.number(moved)} />
         ))}
-        {plan.onlineSource === "live" && impact.moved > 0 && (
-          <Line name={texts.draft.online} value={texts.number(impact.online)} />
-        )}
-        {impact.unknown > 0 && (
-          <Line name={texts.draft.unknown} value={texts.draft.unknownFor(impact.unknown)} />
-        )}
-      </dl>
-      {plan.users.sampled && (
-        <p className="caption muted">{texts.impact.sampled(plan.users.evaluated, plan.users.total)}</p>
-      )}
-      <Movers impact={impact} />
+      </Doubts>
+      <People impacts={[impact]} />
     </>
   );
 }
 
 function Now({ plan, draft }: FiguresProps): ReactNode {
-  const impact = impactIn(plan, draft.stored.flag.id, draft.environment);
+  const impact = impactIn(plan, draft.next.flag.id, draft.environment);
   if (impact === undefined) return null;
   return (
     <>
@@ -149,14 +124,11 @@ function Now({ plan, draft }: FiguresProps): ReactNode {
       ))}
       <ValueBar impact={impact} />
       <p className="caption muted">{texts.draft.decidedBy}</p>
-      <dl className="stack gap-4">
+      <Doubts plan={plan} impacts={[impact]}>
         {impact.rules.map((one) => (
           <Line key={one.index} name={nameOfRule(one, draft)} value={texts.number(one.after)} />
         ))}
-        {impact.unknown > 0 && (
-          <Line name={texts.draft.unknown} value={texts.draft.unknownFor(impact.unknown)} />
-        )}
-      </dl>
+      </Doubts>
     </>
   );
 }
@@ -204,38 +176,6 @@ function ValueBar({ impact }: { readonly impact: FlagImpact }): ReactNode {
 
 const NOBODY = { before: 0, after: 0 };
 
-function Line({ name, value }: { readonly name: string; readonly value: string }): ReactNode {
-  return (
-    <Row between className="caption">
-      <dt className="muted cut">{name}</dt>
-      <dd className="number">{value}</dd>
-    </Row>
-  );
-}
-
-const SHOWN_PEOPLE = 3;
-
-function Movers({ impact: { examples, moved } }: { readonly impact: FlagImpact }): ReactNode {
-  const [areAllShown, setAllShown] = useState(false);
-  const named = examples.filter(({ name }) => name);
-  const shown = areAllShown ? named : named.slice(0, SHOWN_PEOPLE);
-  return (
-    <Stack gap={8}>
-      {shown.map(({ userId, name = "" }) => (
-        <PersonChip key={userId} name={name} />
-      ))}
-      {shown.length < named.length && (
-        <button type="button" className="link-button" onClick={() => setAllShown(true)}>
-          {named.length < moved ? texts.draft.first(named.length) : texts.draft.all(moved)}
-        </button>
-      )}
-    </Stack>
-  );
-}
-
-function nameOfRule({ ruleId, index }: FlagImpact["rules"][number], { next }: FlagDraft): string {
-  const rules: readonly (Rule | undefined)[] = next.rules;
-  if (ruleId === undefined && index >= rules.length) return texts.targeting.everyoneElse;
-  const rule = rules.find((one) => one?.id === ruleId) ?? rules[index];
-  return rule?.name ?? texts.rules.numbered(index + 1);
+function nameOfRule({ ruleId }: FlagImpact["rules"][number], { next }: FlagDraft): string {
+  return ruleId === undefined ? texts.targeting.everyoneElse : ruleName(next, ruleId);
 }

@@ -8,8 +8,8 @@ import { texts } from "../texts.ts";
 import { Stack } from "../ui/layout.tsx";
 import { Value } from "../ui/value.tsx";
 import type { Seen } from "./seen.ts";
+import { impactIn } from "./use-count.ts";
 import type { FlagDraft } from "./use-draft.ts";
-import { impactIn } from "./use-draft-count.ts";
 
 interface SeeAsProps {
   readonly draft: FlagDraft;
@@ -21,8 +21,9 @@ interface SeeAsProps {
 export function SeeAs({ draft, seen, plan, onChange }: SeeAsProps): ReactNode {
   const may = useMay();
   if (!may("evaluate-as")) return null;
-  const { flag } = draft.stored;
-  const impact = draft.changes.length > 0 && plan ? impactIn(plan, flag.id, draft.environment) : undefined;
+  const { flag } = draft.next;
+  const impact =
+    draft.draft.changes.length > 0 && plan ? impactIn(plan, flag.id, draft.environment) : undefined;
   const moved = impact?.examples.find(({ userId }) => userId === seen?.person.id);
   return (
     <section className="see-as line-above" aria-label={texts.draft.seeAs}>

@@ -7,6 +7,7 @@ import { Condition } from "../explain/step-view.tsx";
 import { bucketOf, conditionsOf } from "../explain/trace.ts";
 import { texts } from "../texts.ts";
 import { Row } from "../ui/layout.tsx";
+import { keyed } from "../ui/row-keys.ts";
 
 const FAILED = new Set(["not_matched", "outside_percentage", "skipped", "excluded"]);
 
@@ -25,8 +26,7 @@ function linesOf({ step, outcome, detail }: ExplanationStep): ReactNode {
   const conditions = conditionsOf(detail);
   const failing = conditions === undefined ? [] : failingOf(conditions);
   if (failing.length > 0) {
-    // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no identity of their own
-    return failing.map((one, place) => <Condition key={place} {...one} />);
+    return keyed(failing, JSON.stringify).map(([key, one]) => <Condition key={key} {...one} />);
   }
   const bucket = bucketOf(detail);
   if (bucket === undefined)

@@ -21,7 +21,7 @@ const BUCKETS = ["userId", "organizationId", "anonymousId"] as const;
 
 export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode {
   const may = useMay();
-  const { stored, isReadOnly: disabled, set } = draft;
+  const { isReadOnly: disabled, set } = draft;
   const next = draft.next.flag;
   return (
     <>
@@ -66,7 +66,7 @@ export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode
           />
         </Field>
       </section>
-      {may("delete") && <Deletion flag={stored.flag} />}
+      {may("delete") && <Deletion flag={draft.draft.stored.flag} />}
     </>
   );
 }

@@ -3,13 +3,11 @@ import { Power } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Field } from "../ui/field.tsx";
-import { classes, PathNode, PathStep, Row, Stack } from "../ui/layout.tsx";
+import { PathNode, PathStep, Row, Stack } from "../ui/layout.tsx";
 import { Switch } from "../ui/switch.tsx";
 import { valueText } from "../ui/value.tsx";
-import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
 import { settingCell, settingOf, titleOf } from "./environments.ts";
-import { Inherited } from "./inherited.tsx";
+import { givenBy, Inherited, ValueSetting } from "./inherited.tsx";
 import type { Seen } from "./seen.ts";
 import type { FlagDraft } from "./use-draft.ts";
 
@@ -20,16 +18,15 @@ interface SwitchStepProps {
 }
 
 export function SwitchStep({ draft, seen, onPress }: SwitchStepProps): ReactNode {
-  const { environment, next, isReadOnly, set } = draft;
+  const { environment, next, isReadOnly } = draft;
   const [isOpen, setOpen] = useState(false);
   const may = useMay();
   const where = environment && titleOf(environment);
   const isOn = settingOf(next.flag, environment, "enabled").value === true;
-  const cell = settingCell(environment, "offValue");
-  const isEdited = draft.isEdited(cell) || draft.isEdited(settingCell(environment, "enabled"));
-  const off = settingOf(next.flag, environment, "offValue").value;
-  const shown =
-    off ?? settingOf(next.flag, environment, "defaultValue").value ?? EMPTY_VALUES[next.flag.type];
+  const isEdited = draft.draft.isEdited(
+    settingCell(environment, "offValue"),
+    settingCell(environment, "enabled"),
+  );
   return (
     <PathStep
       state={seen?.stateOf("switch") ?? (isEdited ? "edited" : undefined)}
@@ -43,7 +40,7 @@ export function SwitchStep({ draft, seen, onPress }: SwitchStepProps): ReactNode
             {isEdited && <span className="tag tag-accent">{texts.targeting.edited}</span>}
           </Row>
           <p className="caption muted">
-            {texts.targeting.whileOff} <code>{valueText(shown)}</code>.{" "}
+            {texts.targeting.whileOff} <code>{valueText(givenBy(draft, "offValue"))}</code>.{" "}
             {!isReadOnly && (
               <button
                 type="button"
@@ -55,11 +52,7 @@ export function SwitchStep({ draft, seen, onPress }: SwitchStepProps): ReactNode
               </button>
             )}
           </p>
-          <Inherited
-            draft={draft}
-            field="enabled"
-            text={(on) => (on === true ? texts.targeting.stateOf.on : texts.targeting.stateOf.off)}
-          />
+          <Inherited draft={draft} field="enabled" />
         </Stack>
         <Switch
           large
@@ -70,16 +63,8 @@ export function SwitchStep({ draft, seen, onPress }: SwitchStepProps): ReactNode
         />
       </Row>
       {isOpen && (
-        <Stack className={classes("off-value")}>
-          <Field label={texts.targeting.offValue}>
-            <ValueInput
-              type={next.flag.type}
-              value={shown}
-              disabled={isReadOnly}
-              onChange={(value) => set(cell, value)}
-            />
-          </Field>
-          <Inherited draft={draft} field="offValue" text={valueText} />
+        <Stack className="off-value">
+          <ValueSetting draft={draft} field="offValue" label={texts.targeting.offValue} />
         </Stack>
       )}
     </PathStep>

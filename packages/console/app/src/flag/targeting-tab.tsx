@@ -11,7 +11,7 @@ import {
 import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
 import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { segmentsQuery } from "../api/queries.ts";
 import type { Person, Rule } from "../api/types.ts";
 import { findUnreached } from "../rules/reachability.ts";
@@ -26,45 +26,45 @@ import { ImpactAside } from "./impact-aside.tsx";
 import { SeeAs } from "./see-as.tsx";
 import { useSeen } from "./seen.ts";
 import { SwitchStep } from "./switch-step.tsx";
+import type { Checks } from "./use-checks.ts";
+import { type DraftCount, impactIn } from "./use-count.ts";
 import type { FlagDraft } from "./use-draft.ts";
-import { type DraftCount, impactIn } from "./use-draft-count.ts";
 
 interface TargetingTabProps {
   readonly draft: FlagDraft;
   readonly counted: DraftCount;
-  /** Grows with each press that asks for what is missing. */
-  readonly asked: number;
+  readonly checks: Checks;
   readonly onSwitch: () => void;
 }
 
-export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabProps): ReactNode {
+export function TargetingTab({ draft, counted, checks, onSwitch }: TargetingTabProps): ReactNode {
   const { data: segments = [] } = useQuery(segmentsQuery());
   const [open, setOpen] = useState<string>();
   const [announcement, announce] = useState("");
   const [person, setPerson] = useState<Person>();
   const box = useRef<HTMLDivElement>(null);
-  const { next, environment, isReadOnly, problems } = draft;
+  const { next, environment, isReadOnly } = draft;
+  const { kept, problems } = draft.draft;
   const { flag, rules } = next;
   const isOn = settingOf(flag, environment, "enabled").value === true;
   const seen = useSeen(flag.key, person, environment);
   const { plan } = counted.count;
   const impact = plan && impactIn(plan, flag.id, environment);
   const peopleOf = (index: number): number | undefined => impact?.rules[index]?.after;
-  const kept = rules.filter(({ id }) => !draft.draft.deleted.has(id));
-  const unreached = findUnreached(kept.filter((rule) => countsIn(rule, environment)));
+  const unreached = findUnreached(kept.rules.filter((rule) => countsIn(rule, environment)));
   const numberOf = (id: string): number => rules.findIndex((rule) => rule.id === id) + 1;
   const wrong = problems.find(({ rule }) => rule !== undefined)?.rule;
-  /** Once it is rendered. */
-  const focusFirst = (selector: string): unknown =>
-    setTimeout(() => box.current?.querySelector<HTMLElement>(selector)?.focus());
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only a press asks
+  const { asked } = checks;
+  const answered = useRef(0);
   useEffect(() => {
-    if (asked > 0 && wrong !== undefined) setOpen(wrong);
-    if (asked > 0) focusFirst("[aria-invalid=true]");
-  }, [asked]);
+    if (asked === 0 || asked === answered.current) return;
+    answered.current = asked;
+    if (wrong !== undefined) setOpen(wrong);
+    focusFirst(box, "[aria-invalid=true]");
+  }, [asked, wrong]);
   const move = (rule: Rule, to: number): void => {
     if (to < 0 || to >= rules.length) return;
-    draft.moveRule(rule.id, to);
+    draft.change((now) => now.moveRule(rule.id, to));
     announce(texts.rules.moved(rule.name ?? texts.rules.rule, to + 1, rules.length));
   };
   const drop = ({ active, over }: DragEndEvent): void => {
@@ -74,9 +74,12 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
   const add = (): void => {
     const value = flag.type === "boolean" ? true : EMPTY_VALUES[flag.type];
     const isShared = environment === undefined || draft.environments.length < 2;
-    draft.addRule({ value, ...(!isShared && { environments: [environment] }) });
-    setOpen(`new-${draft.draft.count + 1}`);
-    focusFirst(".rule-editor input");
+    const added = draft.draft.addRule({ value, ...(!isShared && { environments: [environment] }) });
+    const id = added.kept.rules.at(-1)?.id ?? "";
+    draft.change(() => added);
+    checks.enter(id);
+    setOpen(id);
+    focusFirst(box, ".rule-editor input");
   };
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
@@ -87,7 +90,7 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
       label={texts.draft.people}
       aside={
         <Stack gap={24}>
-          <ImpactAside draft={draft} count={counted.count} whenOn={counted.whenOn} />
+          <ImpactAside draft={draft} counted={counted} />
           <SeeAs draft={draft} seen={seen} plan={plan} onChange={setPerson} />
         </Stack>
       }
@@ -111,12 +114,13 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
                     rule={rule}
                     place={place}
                     segments={segments}
-                    people={peopleOf(kept.indexOf(rule))}
+                    people={peopleOf(kept.rules.indexOf(rule))}
                     isOpen={open === rule.id}
-                    isChecked={asked > 0}
+                    isChecked={checks.isChecked(rule.id)}
                     deadBecause={taker === undefined ? undefined : texts.rules.dead(numberOf(taker))}
                     seen={seen}
                     onOpen={(isOpen) => setOpen(isOpen ? rule.id : undefined)}
+                    onLeave={() => checks.leave(rule.id)}
                     onMove={(to) => move(rule, to)}
                   />
                 );
@@ -135,7 +139,7 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
                   </Button>
                 </PathStep>
               )}
-              <EveryoneElse draft={draft} people={peopleOf(kept.length)} seen={seen} />
+              <EveryoneElse draft={draft} people={peopleOf(kept.rules.length)} seen={seen} />
             </Path>
           </SortableContext>
         </DndContext>
@@ -145,4 +149,9 @@ export function TargetingTab({ draft, counted, asked, onSwitch }: TargetingTabPr
       </div>
     </Split>
   );
+}
+
+/** Once it is rendered. */
+function focusFirst({ current }: RefObject<HTMLElement | null>, selector: string): void {
+  setTimeout(() => current?.querySelector<HTMLElement>(selector)?.focus());
 }

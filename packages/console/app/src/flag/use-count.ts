@@ -3,7 +3,9 @@ import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-quer
 import { useEffect, useState } from "react";
 import { ADMIN, REPORT_KEPT_MS, scoped } from "../api/queries.ts";
 import { isStatus, request } from "../api/request.ts";
-import type { FeatureFlagPlan, PlanFeatureFlagsInput } from "../api/types.ts";
+import type { FeatureFlagPlan, FlagImpact, PlanFeatureFlagsInput } from "../api/types.ts";
+import { settingCell, settingOf } from "./environments.ts";
+import type { FlagDraft } from "./use-draft.ts";
 
 /** The pause after the last edit. */
 const PAUSE_MS = 400;
@@ -38,13 +40,17 @@ export function makePlan(input: PlanInput, preview?: AbortSignal): Promise<Featu
 export const applyPlan = (id: string) =>
   request("POST", `${ADMIN}/plans/${id}/apply`, { query: scoped({}), body: {} });
 
-/** Undefined: there is nothing to count. `subject`: a count of another one is never shown in its place. */
+/** Where the count of an input is kept. `subject`: a count of another one is never shown in its place. */
+export const planKey = (subject: string, text: string | undefined) => ["plan", subject, text] as const;
+
+/** Undefined: there is nothing to count. */
 export function useCount(subject: string, input: PlanInput | undefined): Count {
   const client = useQueryClient();
-  const paused = usePaused(input);
+  const text = input && JSON.stringify(input);
+  const paused = usePaused(text);
   const { data, error, isFetching, isPlaceholderData, refetch } = useQuery({
-    queryKey: ["plan", subject, paused],
-    queryFn: ({ signal }) => makePlan(paused ?? {}, signal),
+    queryKey: planKey(subject, paused),
+    queryFn: ({ signal }) => makePlan(JSON.parse(paused ?? "{}"), signal),
     enabled: paused !== undefined,
     placeholderData: (plan, query) => (query?.queryKey[1] === subject ? keepPreviousData(plan) : undefined),
     staleTime: REPORT_KEPT_MS,
@@ -53,7 +59,7 @@ export function useCount(subject: string, input: PlanInput | undefined): Count {
     retry: (failures, failure) =>
       failures < MOST_RETRIES && isStatus(failure, 409) && isSuperseded(failure.details),
   });
-  const isOld = JSON.stringify(paused) !== JSON.stringify(input);
+  const isOld = paused !== text;
   const isOutdated = isStatus(error, 404) || isStatus(error, 409);
   useEffect(() => {
     // What was counted is not what is stored any more.
@@ -73,15 +79,52 @@ function isSuperseded(details: unknown): boolean {
 }
 
 /** What was given, once it has been the same for a moment. The first one at once. */
-function usePaused(input: PlanInput | undefined): PlanInput | undefined {
-  const text = JSON.stringify(input);
-  const [paused, setPaused] = useState(input);
-  const isFirst = paused === undefined || input === undefined;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: equal inputs are one
+function usePaused(text: string | undefined): string | undefined {
+  const [paused, setPaused] = useState(text);
+  const isFirst = paused === undefined || text === undefined;
   useEffect(() => {
-    if (isFirst) return setPaused(input);
-    const timer = setTimeout(() => setPaused(input), PAUSE_MS);
+    if (isFirst) return setPaused(text);
+    const timer = setTimeout(() => setPaused(text), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [text, isFirst]);
-  return isFirst ? input : paused;
+  return isFirst ? text : paused;
+}
+
+export interface DraftCount {
+  /** What a save plans. */
+  readonly input: PlanInput;
+  readonly count: Count;
+  /** While the flag is off: what turning it on does, with the draft. */
+  readonly whenOn: Count | undefined;
+}
+
+/** Of a flag's screen. `isShown`: whether a count is shown where there are no changes. */
+export function useDraftCount(
+  { draft, environment, touched, next }: FlagDraft,
+  isShown: boolean,
+): DraftCount {
+  const { id } = draft.stored.flag;
+  const here = environment === undefined ? [] : [environment];
+  const input = planInput([draft.plan], touched.length > 0 ? touched : here);
+  const isComplete = draft.problems.length === 0;
+  const isOff = settingOf(next.flag, environment, "enabled").value !== true;
+  const hasChanges = draft.changes.length > 0;
+  const isCounted = isComplete && (hasChanges || (isShown && !isOff));
+  const count = useCount(id, isCounted ? input : undefined);
+  const isAsked = isShown && isOff && isComplete;
+  // One preview at a time: a newer one would end the older.
+  const isFree = !hasChanges || (count.plan !== undefined && !count.isCounting);
+  const turnedOn = draft.set(settingCell(environment, "enabled"), true);
+  const whenOn = useCount(`${id} on`, isAsked && isFree ? planInput([turnedOn.plan], here) : undefined);
+  return { input, count, whenOn: isAsked ? whenOn : undefined };
+}
+
+/** The part of a plan about a flag in an environment; else its first one about the flag. */
+export function impactIn(
+  { changes }: FeatureFlagPlan,
+  flagId: string,
+  environment: string | undefined,
+): FlagImpact | undefined {
+  const ofFlag = changes.filter((one) => one.flagId === flagId);
+  return ofFlag.find((one) => one.environment === environment) ?? ofFlag[0];
 }

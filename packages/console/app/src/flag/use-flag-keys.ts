@@ -1,5 +1,6 @@
 /** The keys of a flag's screen: save, undo, the next environment, see as. Those of a rule are in its step. */
 import { useEffect, useRef } from "react";
+import { isTyping } from "../ui/typing.ts";
 
 export interface FlagKeys {
   readonly onSave: (() => void) | undefined;
@@ -26,10 +27,7 @@ function actionOf(event: KeyboardEvent, keys: FlagKeys): (() => void) | undefine
   const { key, target } = event;
   const isMod = event.metaKey || event.ctrlKey;
   if (isMod && key.toLowerCase() === "s") return keys.onSave;
-  const isTyping =
-    target instanceof HTMLElement &&
-    (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
-  if (isTyping || event.altKey || event.shiftKey) return undefined;
+  if (isTyping(target) || event.altKey || event.shiftKey) return undefined;
   if (isMod) return key.toLowerCase() === "z" ? keys.onUndo : undefined;
   if (key === "[") return () => keys.onEnvironment(-1);
   if (key === "]") return () => keys.onEnvironment(1);

@@ -14,7 +14,7 @@ import type { FeatureFlagPlan, PlannedFlagChange } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { messageOf } from "../ui/states.tsx";
 import { savePlan } from "./draft/save.ts";
-import { applyPlan, type Count, makePlan, type PlanInput } from "./use-count.ts";
+import { applyPlan, type Count, makePlan, type PlanInput, planKey } from "./use-count.ts";
 
 /** What a save did, for as long as the screen says so. */
 export interface Done {
@@ -72,7 +72,7 @@ export function useSave(subject: string, { saveUncounted, onSaved }: SaveOptions
       const show = async (plan: FeatureFlagPlan): Promise<SaveResult> => {
         // A preview of the same on its way would take the place of the plan.
         await client.cancelQueries({ queryKey: ["plan", subject] });
-        client.setQueryData(["plan", subject, input], plan);
+        client.setQueryData(planKey(subject, JSON.stringify(input)), plan);
         return { kind: "recounted" };
       };
       const plan = () => makePlan(input);

@@ -6,6 +6,8 @@ import { texts } from "../texts.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classes, Row, Stack } from "../ui/layout.tsx";
 import { NumberInput } from "../ui/number-input.tsx";
+import { useRowKeys } from "../ui/row-keys.ts";
+import { Share } from "../ui/share.tsx";
 import { EMPTY_VALUES, ValueInput } from "../ui/value-input.tsx";
 import type { FlagDraft } from "./use-draft.ts";
 import { balanced, without, withWeight } from "./variant-weights.ts";
@@ -13,24 +15,19 @@ import { balanced, without, withWeight } from "./variant-weights.ts";
 const MOST_VARIANTS = 20;
 
 export function VariantsEditor({ draft }: { readonly draft: FlagDraft }): ReactNode {
-  const { isReadOnly, problems } = draft;
+  const { isReadOnly } = draft;
   const { type, variants = [] } = draft.next.flag;
   const choose = (next: readonly Variant[]): void =>
     draft.set({ field: "variants" }, next.length === 0 ? undefined : next.map((one) => ({ ...one })));
-  const wrong = problems.find(({ rule, what }) => rule === undefined && what === "variant");
+  const rows = useRowKeys(variants.length);
+  const wrong = draft.draft.problems.find(({ rule, what }) => rule === undefined && what === "variant");
   return (
     <fieldset disabled={isReadOnly}>
       <legend className="name">{texts.variants.title}</legend>
       <Stack>
-        <div className="share share-large" aria-hidden="true">
-          {variants.map(({ key, weight }, place) => (
-            <span key={key} className={`colour-${place % 6}`} style={{ flexGrow: weight }} />
-          ))}
-        </div>
+        <Share large parts={variants.map(({ weight }) => weight)} />
         {variants.map((variant, place) => (
-          // The key is what is edited here, so the place names the row.
-          // biome-ignore lint/suspicious/noArrayIndexKey: see above
-          <Row key={place}>
+          <Row key={rows.of(place)}>
             <span className={classes("dot", `colour-${place % 6}`)} aria-hidden="true" />
             <input
               className="code grow"
@@ -58,7 +55,10 @@ export function VariantsEditor({ draft }: { readonly draft: FlagDraft }): ReactN
             <IconButton
               label={texts.variants.remove(variant.key)}
               disabled={isReadOnly}
-              onClick={() => choose(without(variants, place))}
+              onClick={() => {
+                rows.drop(place);
+                choose(without(variants, place));
+              }}
             >
               <X aria-hidden size={15} />
             </IconButton>

@@ -1,13 +1,16 @@
 /** One condition: attribute, operator, operand. What is missing is said when the person leaves it. */
 import { ShieldCheck } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
 import type { ConditionOperator, JsonValue, SimpleCondition } from "../api/types.ts";
+import { isSame } from "../flag/draft/cells.ts";
 import { missingIn } from "../flag/draft/problems.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Combobox } from "../ui/combobox.tsx";
 import { Row } from "../ui/layout.tsx";
+import { NumberInput, UNBOUNDED } from "../ui/number-input.tsx";
 import { Select } from "../ui/select.tsx";
+import { ValueInput } from "../ui/value-input.tsx";
 import { asKind, kindOf, kindsOf, listOf, listText, type OperandKind } from "./operand.ts";
 import { RemoveCondition } from "./remove-condition.tsx";
 
@@ -59,9 +62,10 @@ export function ConditionEditor(props: ConditionEditorProps): ReactNode {
   const { trustedPaths } = useSession();
   const [hasLeft, setLeft] = useState(false);
   const { attribute, operator, value } = condition;
-  const [chosenKind, setKind] = useState<OperandKind>();
+  const [shownKind, setKind] = useState<OperandKind>();
   const kinds = kindsOf(operator);
-  const kind = kinds.find((one) => one === chosenKind && value === "") ?? kindOf(operator, value);
+  // An empty operand has no type of its own.
+  const kind = kinds.find((one) => one === shownKind && value === "") ?? kindOf(operator, value);
   const [missing] = missingIn({ conditions: [condition] });
   const error = isChecked || hasLeft ? missing : undefined;
   const isTrusted = trustedPaths.includes(attribute);
@@ -115,7 +119,10 @@ export function ConditionEditor(props: ConditionEditorProps): ReactNode {
             value={value}
             usedValues={usedValues}
             error={error?.what === "value" ? texts.draft.missing.value : undefined}
-            onChange={(next) => onChange({ ...condition, value: next })}
+            onChange={(next) => {
+              setKind(kind);
+              onChange({ ...condition, value: next });
+            }}
           />
           {kinds.length > 1 && (
             <Select
@@ -144,35 +151,30 @@ interface OperandProps {
 
 function Operand({ kind, value, usedValues, error, onChange }: OperandProps): ReactNode {
   const label = texts.rules.operand;
-  if (kind === "boolean") {
-    return (
-      <Select
-        label={label}
-        value={String(value)}
-        options={["true", "false"].map((one) => [one, one])}
-        onChange={(text) => onChange(text === "true")}
-      />
-    );
-  }
+  if (kind === "boolean")
+    return <ValueInput type="boolean" label={label} value={value} onChange={onChange} />;
+  const isInvalid = { "aria-invalid": error !== undefined };
   if (kind === "number") {
     return (
-      <Typed
-        error={error}
-        inputMode="decimal"
-        text={typeof value === "number" ? String(value) : ""}
-        onType={(text) => onChange(text.trim() === "" || !Number.isFinite(Number(text)) ? "" : Number(text))}
-      />
+      <WithError error={error}>
+        <NumberInput
+          {...UNBOUNDED}
+          {...isInvalid}
+          label={label}
+          value={typeof value === "number" ? value : undefined}
+          onChange={(next) => onChange(next ?? "")}
+          onPartial={() => onChange("")}
+        />
+      </WithError>
     );
   }
-  if (kind === "list")
+  if (kind === "list") {
     return (
-      <Typed
-        error={error}
-        placeholder={texts.rules.listHint}
-        text={listText(value)}
-        onType={(text) => onChange(listOf(text))}
-      />
+      <WithError error={error}>
+        <ListInput {...isInvalid} value={value} onChange={onChange} />
+      </WithError>
     );
+  }
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return (
     <Combobox
@@ -189,34 +191,45 @@ function Operand({ kind, value, usedValues, error, onChange }: OperandProps): Re
   );
 }
 
-interface TypedProps {
-  readonly text: string;
+function WithError({
+  error,
+  children,
+}: {
   readonly error: string | undefined;
-  readonly placeholder?: string;
-  readonly inputMode?: "decimal";
-  readonly onType: (text: string) => void;
-}
-
-/** Keeps what is typed, so that a comma at the end does not vanish. */
-function Typed({ text, error, onType, ...rest }: TypedProps): ReactNode {
-  const [typed, setTyped] = useState(text);
+  readonly children: ReactNode;
+}) {
   return (
     <div className="grow code">
-      <input
-        {...rest}
-        aria-label={texts.rules.operand}
-        aria-invalid={error !== undefined}
-        value={typed}
-        onChange={({ target }) => {
-          setTyped(target.value);
-          onType(target.value);
-        }}
-      />
+      {children}
       {error !== undefined && (
         <p className="field-error" role="alert">
           {error}
         </p>
       )}
     </div>
+  );
+}
+
+interface ListInputProps {
+  readonly value: JsonValue;
+  readonly onChange: (value: JsonValue) => void;
+  readonly "aria-invalid": boolean;
+}
+
+/** Keeps what is typed, so that a comma at the end does not vanish. */
+function ListInput({ value, onChange, ...rest }: ListInputProps): ReactNode {
+  const [typed, setTyped] = useState(listText(value));
+  useEffect(() => setTyped((text) => (isSame(listOf(text), value) ? text : listText(value))), [value]);
+  return (
+    <input
+      {...rest}
+      aria-label={texts.rules.operand}
+      placeholder={texts.rules.listHint}
+      value={typed}
+      onChange={({ target }) => {
+        setTyped(target.value);
+        onChange(listOf(target.value));
+      }}
+    />
   );
 }

@@ -6,6 +6,7 @@ import { missingIn } from "../flag/draft/problems.ts";
 import { texts } from "../texts.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Row, Stack } from "../ui/layout.tsx";
+import { useRowKeys } from "../ui/row-keys.ts";
 import { Select } from "../ui/select.tsx";
 import { ConditionEditor } from "./condition-editor.tsx";
 import { RemoveCondition } from "./remove-condition.tsx";
@@ -32,13 +33,13 @@ const EMPTY_CONDITION: Condition = { attribute: "", operator: "equals", value: "
 export function GroupEditor(props: GroupEditorProps): ReactNode {
   const { group, segments, onChange, legend, usedValues, isChecked, onRemove, depth = 0 } = props;
   const { operator = "AND", conditions, not } = group;
-  const replace = (place: number, condition: Condition | undefined): void =>
-    onChange({
-      ...group,
-      conditions: conditions.flatMap((one, index) =>
-        index !== place ? [one] : condition === undefined ? [] : [condition],
-      ),
-    });
+  const rows = useRowKeys(conditions.length);
+  const replace = (place: number, condition: Condition): void =>
+    onChange({ ...group, conditions: conditions.with(place, condition) });
+  const remove = (place: number): void => {
+    rows.drop(place);
+    onChange({ ...group, conditions: conditions.toSpliced(place, 1) });
+  };
   const add = (condition: Condition): void => onChange({ ...group, conditions: [...conditions, condition] });
   const nested = { segments, usedValues, isChecked, depth: depth + 1 };
   const isHollow = missingIn({ conditions: [group] }).some(({ at, what }) => at === "0" && what === "group");
@@ -77,20 +78,18 @@ export function GroupEditor(props: GroupEditorProps): ReactNode {
       <Stack gap={8}>
         {conditions.map((condition, place) =>
           isGroup(condition) ? (
-            // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no identity of their own
-            <Stack gap={4} key={place}>
+            <Stack gap={4} key={rows.of(place)}>
               {place > 0 && <span className="muted">{leadOf(place)}</span>}
               <GroupEditor
                 {...nested}
                 group={condition}
                 legend={texts.rules.group}
                 onChange={(next) => replace(place, next)}
-                onRemove={() => replace(place, undefined)}
+                onRemove={() => remove(place)}
               />
             </Stack>
           ) : isSegment(condition) ? (
-            // biome-ignore lint/suspicious/noArrayIndexKey: as above
-            <div className="condition" key={place}>
+            <div className="condition" key={rows.of(place)}>
               <span className="condition-lead muted">{leadOf(place)}</span>
               <span className="condition-word">{texts.rules.segment}</span>
               <div className="condition-value">
@@ -101,18 +100,17 @@ export function GroupEditor(props: GroupEditorProps): ReactNode {
                   onChange={(segment) => replace(place, { segment })}
                 />
               </div>
-              <RemoveCondition onRemove={() => replace(place, undefined)} />
+              <RemoveCondition onRemove={() => remove(place)} />
             </div>
           ) : (
             <ConditionEditor
-              // biome-ignore lint/suspicious/noArrayIndexKey: as above
-              key={place}
+              key={rows.of(place)}
               condition={condition}
               lead={leadOf(place)}
               usedValues={usedValues.get(condition.attribute) ?? []}
               isChecked={isChecked}
               onChange={(next) => replace(place, next)}
-              onRemove={() => replace(place, undefined)}
+              onRemove={() => remove(place)}
               onEnter={goOn}
             />
           ),

@@ -26,12 +26,12 @@ export function RuleEditor({ draft, rule, segments, isChecked }: RuleEditorProps
   const variants = flag.variants ?? [];
   const set = (field: RuleField, value: JsonValue | undefined): void =>
     draft.set({ rule: rule.id, field }, value);
-  const before = readCell(draft.stored, { rule: rule.id, field: "percentage" });
+  const before = readCell(draft.draft.stored, { rule: rule.id, field: "percentage" });
   const serve = (variant: string): void => {
     set("variant", variant === "" ? undefined : variant);
     set("value", variant === "" ? (rule.value ?? EMPTY_VALUES[flag.type]) : undefined);
   };
-  const problem = draft.problems.find((one) => one.rule === rule.id && one.at === "");
+  const problem = draft.draft.problems.find((one) => one.rule === rule.id && one.at === "");
   return (
     <Stack gap={12} className="rule-editor">
       <GroupEditor

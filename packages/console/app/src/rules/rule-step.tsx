@@ -6,6 +6,7 @@ import type { KeyboardEvent, ReactNode } from "react";
 import type { Rule, Segment } from "../api/types.ts";
 import { RULE_FIELDS } from "../flag/draft/cells.ts";
 import { countsIn, settingOf, titleOf } from "../flag/environments.ts";
+import { ruleName } from "../flag/names.ts";
 import type { Seen } from "../flag/seen.ts";
 import { SeenLine } from "../flag/seen-line.tsx";
 import type { FlagDraft } from "../flag/use-draft.ts";
@@ -15,6 +16,7 @@ import { Arrow } from "../ui/diff.tsx";
 import { classes, Panel, PathStep, Row, Stack } from "../ui/layout.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { Switch } from "../ui/switch.tsx";
+import { isTyping } from "../ui/typing.ts";
 import { Value } from "../ui/value.tsx";
 import { RuleEditor } from "./rule-editor.tsx";
 import { SentenceView } from "./sentence-view.tsx";
@@ -31,29 +33,34 @@ interface RuleStepProps {
   readonly deadBecause: string | undefined;
   readonly seen: Seen | undefined;
   readonly onOpen: (isOpen: boolean) => void;
+  readonly onLeave: () => void;
   readonly onMove: (to: number) => void;
 }
 
 export function RuleStep(props: RuleStepProps): ReactNode {
-  const { draft, rule, place, segments, people, isOpen, deadBecause, seen, onOpen, onMove } = props;
+  const { draft, rule, place, segments, people, isOpen, deadBecause, seen, onMove, onLeave } = props;
   const { environment, isReadOnly, next } = draft;
   const { attributes, listeners, setNodeRef, setActivatorNodeRef, transform, transition } = useSortable({
     id: rule.id,
     disabled: isReadOnly,
   });
-  const isDeleted = draft.draft.deleted.has(rule.id);
-  const isNew = draft.draft.added.some(({ id }) => id === rule.id);
-  const isEdited =
-    isNew || isDeleted || RULE_FIELDS.some((field) => draft.isEdited({ rule: rule.id, field }));
+  const isDeleted = draft.draft.isDeleted(rule.id);
+  const isNew = draft.draft.isNew(rule.id);
+  const cells = RULE_FIELDS.map((field) => ({ rule: rule.id, field }));
+  const isEdited = isNew || isDeleted || draft.draft.isEdited(...cells);
   const isHere = countsIn(rule, environment);
   const isOff = !rule.enabled || !isHere || settingOf(next.flag, environment, "enabled").value !== true;
-  const label = rule.name ?? texts.rules.numbered(place + 1);
+  const label = ruleName(next, rule.id);
   const variant = next.flag.variants?.findIndex(({ key }) => key === rule.variant) ?? -1;
   const value = rule.value ?? next.flag.variants?.[variant]?.value;
+  const onOpen = (isNext: boolean): void => {
+    if (!isNext) onLeave();
+    props.onOpen(isNext);
+  };
   const press = (event: KeyboardEvent): void => {
     const step = event.altKey ? { ArrowUp: -1, ArrowDown: 1 }[event.key] : undefined;
     if (step !== undefined && !isReadOnly) onMove(place + step);
-    else if (event.key === "e" && !isTyping(event)) onOpen(!isOpen);
+    else if (event.key === "e" && !isTyping(event.target)) onOpen(!isOpen);
     else if (event.key === "Escape" && isOpen) onOpen(false);
     else return;
     event.preventDefault();
@@ -80,7 +87,11 @@ export function RuleStep(props: RuleStepProps): ReactNode {
     >
       <Panel tone={isEdited ? "edited" : undefined} className="card">
         {/* biome-ignore lint/a11y/noStaticElementInteractions: shortcuts of everything inside */}
-        <div onKeyDown={press} data-rule={rule.id}>
+        <div
+          onKeyDown={press}
+          onBlur={({ currentTarget, relatedTarget }) => currentTarget.contains(relatedTarget) || onLeave()}
+          data-rule={rule.id}
+        >
           <Row>
             <h3 className="grow">
               <button
@@ -103,7 +114,11 @@ export function RuleStep(props: RuleStepProps): ReactNode {
               {people !== undefined && isHere && !isDeleted && texts.targeting.people(people)}
             </span>
             {isDeleted ? (
-              <Button small disabled={isReadOnly} onClick={() => draft.restoreRule(rule.id)}>
+              <Button
+                small
+                disabled={isReadOnly}
+                onClick={() => draft.change((now) => now.restoreRule(rule.id))}
+              >
                 <RotateCcw aria-hidden size={14} /> {texts.rules.restore}
               </Button>
             ) : (
@@ -137,7 +152,7 @@ export function RuleStep(props: RuleStepProps): ReactNode {
                     label: texts.rules.delete(label),
                     icon: <Trash2 aria-hidden size={15} />,
                     isDangerous: true,
-                    onSelect: () => draft.deleteRule(rule.id),
+                    onSelect: () => draft.change((now) => now.deleteRule(rule.id)),
                   },
                 ]}
               />
@@ -176,8 +191,4 @@ function placesOf(rule: Rule, environment: string | undefined): string {
   if (environment !== undefined && !countsIn(rule, environment))
     return texts.rules.notHere(titleOf(environment));
   return texts.rules.only(rule.environments.map(titleOf));
-}
-
-function isTyping({ target }: KeyboardEvent): boolean {
-  return target instanceof HTMLElement && ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
 }

@@ -1,6 +1,7 @@
 /** The sentence of a rule, with its attributes and values as code. */
 import type { ReactNode } from "react";
 import type { RuleConditions } from "../api/types.ts";
+import { keyed } from "../ui/row-keys.ts";
 import { Token } from "../ui/value.tsx";
 import { type SegmentNames, wordsOf } from "./sentence.ts";
 
@@ -10,8 +11,7 @@ interface SentenceProps {
 }
 
 export function SentenceView({ conditions, names }: SentenceProps): ReactNode {
-  return wordsOf(conditions, names).map(({ text, isCode }, place) =>
-    // biome-ignore lint/suspicious/noArrayIndexKey: words have no identity of their own
-    isCode ? <Token key={place}>{text}</Token> : <span key={place}>{text}</span>,
+  return keyed(wordsOf(conditions, names), ({ text }) => text).map(([key, { text, isCode }]) =>
+    isCode ? <Token key={key}>{text}</Token> : <span key={key}>{text}</span>,
   );
 }

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
 import { Dialog } from "../ui/dialog.tsx";
+import { keyed } from "../ui/row-keys.ts";
 
 export function ShortcutHelp({ open, onClose }: { open: boolean; onClose: () => void }): ReactNode {
   return (
@@ -10,9 +11,8 @@ export function ShortcutHelp({ open, onClose }: { open: boolean; onClose: () => 
         {texts.shortcuts.list.map(([keys, meaning]) => (
           <div key={meaning} className="row gap-16">
             <dt className="row gap-4">
-              {keys.split(" ").map((key, place) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a key may occur twice
-                <kbd key={place}>{key}</kbd>
+              {keyed(keys.split(" "), String).map(([id, key]) => (
+                <kbd key={id}>{key}</kbd>
               ))}
             </dt>
             <dd>{meaning}</dd>

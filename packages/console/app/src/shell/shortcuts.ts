@@ -1,6 +1,7 @@
 /** Keyboard shortcuts: single keys outside of text fields, sequences that start with `g`, and the palette everywhere. */
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
+import { isTyping } from "../ui/typing.ts";
 
 interface Openers {
   readonly openPalette: () => void;
@@ -34,7 +35,8 @@ export function useShortcuts({ openPalette, openHelp }: Openers): void {
         openers.current.openPalette();
         return;
       }
-      if (event.defaultPrevented || isTyping(event) || event.metaKey || event.ctrlKey || event.altKey) return;
+      if (event.defaultPrevented || isTyping(event.target) || event.metaKey || event.ctrlKey || event.altKey)
+        return;
       if (document.querySelector("[role=dialog]") !== null) return;
       const isSecond = event.timeStamp - startedAt < SEQUENCE_MS && startedAt !== 0;
       startedAt = 0;
@@ -63,11 +65,4 @@ export function useShortcuts({ openPalette, openHelp }: Openers): void {
 
 function isDestination(key: string): key is keyof typeof DESTINATIONS {
   return Object.hasOwn(DESTINATIONS, key);
-}
-
-function isTyping({ target }: KeyboardEvent): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
-  );
 }

@@ -2,6 +2,7 @@
 import { ArrowRight } from "lucide-react";
 import type { ReactNode } from "react";
 import { texts } from "../texts.ts";
+import { keyed } from "./row-keys.ts";
 
 interface DiffProps {
   readonly label?: string;
@@ -58,12 +59,11 @@ export function WordDiff({ before, after }: { readonly before: string; readonly 
 
 function Marked({ words, kept, name }: { words: string[]; kept: string[]; name: string }): ReactNode {
   let next = 0;
-  return words.map((word, place) => {
+  return keyed(words, String).map(([key, word]) => {
     const isKept = word === kept[next];
     if (isKept) next += 1;
     return (
-      // biome-ignore lint/suspicious/noArrayIndexKey: words may repeat
-      <span key={place}>
+      <span key={key}>
         <span className={isKept ? undefined : name}>{word}</span>{" "}
       </span>
     );

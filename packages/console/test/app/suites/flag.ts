@@ -136,15 +136,17 @@ export function checkFlag(stage: Stage): void {
     });
 
     it("gets a rule that starts empty, reads as a sentence, and cannot be saved before it is complete", async () => {
-      const { key } = await stage.createFlag({ rolloutPercentage: 0 });
+      const { id, key } = await stage.createFlag({ rolloutPercentage: 0 });
       const { page } = await stage.enter(`/flag/${key}`);
       await page.getByRole("button", { name: "Add rule" }).click();
-      expect(await page.getByRole("button", { name: /Save to Production/ }).isDisabled()).toBe(true);
-      await page.getByText("Rule 1 is not complete.").waitFor();
-      await page.getByText("Not counted yet.").waitFor();
-      expect(await page.getByText("Choose an attribute").count()).toBe(0);
-      await page.getByRole("button", { name: "Show it" }).click();
-      await page.getByText("Choose an attribute, or remove this condition.").waitFor();
+      await page.getByText("Not counted yet.").first().waitFor();
+      const unfinished = page.getByText("Rule 1 is not complete.");
+      const problem = page.getByText("Choose an attribute, or remove this condition.");
+      expect([await unfinished.count(), await problem.count()]).toEqual([0, 0]);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await problem.waitFor();
+      await unfinished.waitFor();
+      expect(await rulesOf(id)).toEqual([]);
       const attribute = page.getByRole("combobox", { name: "Attribute" });
       expect(await attribute.evaluate((field) => field === document.activeElement)).toBe(true);
       await attribute.fill("user.pl");
@@ -162,6 +164,88 @@ export function checkFlag(stage: Stage): void {
         await stage.valueFor(key, stage.ada.id),
         await stage.valueFor(key, stage.people[0].id),
       ]).toEqual([true, false]);
+    });
+
+    it("says that a rule is not complete once the person has left it, and leads back to it", async () => {
+      const { key } = await stage.createFlag();
+      const { page } = await stage.enter(`/flag/${key}`);
+      await page.getByRole("button", { name: "Add rule" }).click();
+      const attribute = page.getByRole("combobox", { name: "Attribute" });
+      await attribute.fill("user.plan");
+      await page.getByText("Not counted yet.").first().waitFor();
+      expect(await page.getByText("Rule 1 is not complete.").count()).toBe(0);
+      await attribute.press("Escape");
+      await attribute.press("Escape");
+      await attribute.waitFor({ state: "hidden" });
+      await page.getByText("Rule 1 is not complete.").waitFor();
+      await page.getByRole("button", { name: "Show it" }).click();
+      await page.getByText("Enter a value, or remove this condition.").waitFor();
+      const value = page.getByRole("combobox", { name: "Value", exact: true });
+      await expect.poll(() => value.evaluate((field) => field === document.activeElement)).toBe(true);
+    });
+
+    it("keeps what is typed of a number until it is one, and counts no part of it", async () => {
+      const flag = await stage.createFlag();
+      const condition = { attribute: "user.age", operator: "greater_than", value: 18 };
+      await addRule(flag.id, "Grown", 1, { conditions: { conditions: [condition] } });
+      const { page } = await stage.enter(`/flag/${flag.key}`);
+      await page.getByRole("button", { name: "Grown", exact: true }).click();
+      const value = page.getByRole("spinbutton", { name: "Value", exact: true });
+      await value.focus();
+      await page.keyboard.press("ControlOrMeta+a");
+      for (const [typed, isNumber] of [
+        ["-", false],
+        ["-2", true],
+        ["-2.", true],
+        ["-2.5", true],
+        ["-2.5e", false],
+        ["-2.5e1", true],
+      ] as const) {
+        await page.keyboard.type(typed.slice(-1));
+        if (isNumber) await page.getByText("Not counted yet.").first().waitFor({ state: "hidden" });
+        else await page.getByText("Not counted yet.").first().waitFor();
+        expect(await value.inputValue()).toBe(typed);
+      }
+      await untilCounted(page);
+      await page.getByRole("button", { name: /Save to Production/ }).click();
+      await page.getByText("Saved to Production").waitFor();
+      expect(await rulesOf(flag.id)).toMatchObject([{ conditions: { conditions: [{ value: -25 }] } }]);
+    });
+
+    it("keeps the state of each condition when one before it is removed", async () => {
+      const flag = await stage.createFlag();
+      const conditions = ["a", "b", "c"].map((value) => ({
+        attribute: "user.plan",
+        operator: "in",
+        value: [value],
+      }));
+      await addRule(flag.id, "Plans", 1, { conditions: { conditions } });
+      const { page } = await stage.enter(`/flag/${flag.key}`);
+      await page.getByRole("button", { name: "Plans", exact: true }).click();
+      const values = page.getByRole("textbox", { name: "Value", exact: true });
+      await values.nth(1).fill("b, ");
+      await page.getByRole("button", { name: "Remove the condition" }).first().click();
+      await expect.poll(() => values.count()).toBe(2);
+      expect(await values.first().inputValue()).toBe("b, ");
+    });
+
+    it("asks before the window closes with a draft in it, and not without one", async () => {
+      const { key } = await stage.createFlag();
+      const { page } = await stage.enter(`/flag/${key}`);
+      const asked: string[] = [];
+      page.on("dialog", (dialog) => {
+        asked.push(dialog.type());
+        void dialog.dismiss();
+      });
+      await page.getByLabel("Rollout in percent").click();
+      await page.keyboard.press("ArrowDown");
+      await page.getByText("1 change in Production").waitFor();
+      await page.close({ runBeforeUnload: true });
+      await expect.poll(() => asked).toEqual(["beforeunload"]);
+      await page.getByRole("button", { name: "Discard" }).click();
+      await page.close({ runBeforeUnload: true });
+      await expect.poll(() => page.isClosed()).toBe(true);
+      expect(asked).toHaveLength(1);
     });
 
     it("that is new reaches only the people of its rule when it is turned on, and says so before", async () => {

@@ -7,6 +7,7 @@ import type { DraftPreview } from "../../store/flag-store.ts";
 import type { Call } from "../call.ts";
 import { requireDeclaredChange } from "../declared-values.ts";
 import { isIgnored } from "../evaluation/tenant-flags.ts";
+import type { Service } from "../service.ts";
 import { ImpactCounter } from "./flag-impact.ts";
 import { countOnline } from "./online.ts";
 import { Population } from "./population.ts";
@@ -25,7 +26,7 @@ export interface DraftImpact extends Pick<FeatureFlagPlan, "users" | "onlineSour
   readonly preview: DraftPreview;
 }
 
-/** Stops at `signal`; the result is then of a sample. */
+/** Rejects soon after `signal`. */
 export async function countDraft(
   { service, request }: Call,
   { tenant, draft, environments, namesUsers }: DraftScope,
@@ -42,13 +43,11 @@ export async function countDraft(
       "Plan fewer flags or environments at once, or change the segment without a plan.",
     );
   }
-  const global = tenant === NO_TENANT ? undefined : (await service.store.snapshot(NO_TENANT)).snapshot;
+  const isIgnoredHere = await ignoring(service, tenant);
   const keyOf = (id: string) => (before.contents.flags.get(id) ?? after.contents.flags.get(id))?.key ?? "";
   const counters = reached.flatMap((flagId) => {
-    const ignored = global !== undefined && isIgnored(keyOf(flagId), global);
-    return places.map(
-      (environment) => new ImpactCounter(preview, { flagId, environment, namesUsers, isIgnored: ignored }),
-    );
+    const counted = { flagId, namesUsers, isIgnored: isIgnoredHere(keyOf(flagId)) };
+    return places.map((environment) => new ImpactCounter(preview, { ...counted, environment }));
   });
   const counted = counters.filter((counter) => !counter.counted.isIgnored);
   const compiled = counted
@@ -71,6 +70,7 @@ export async function countDraft(
       for (const counter of members) counter.count(user, context, population.contexts);
     }
   });
+  signal?.throwIfAborted();
   const online = await Promise.all(counters.map(({ movedIds }) => countOnline(service, movedIds)));
   const isKnown = online.every((count) => count !== undefined);
   return {
@@ -79,4 +79,11 @@ export async function countDraft(
     onlineSource: isKnown ? "live" : "none",
     changes: counters.map((counter, at) => counter.impact(isKnown ? (online[at] ?? 0) : 0)),
   };
+}
+
+/** Whether a flag of the tenant is ignored, by its key. */
+export async function ignoring(service: Service, tenant: string): Promise<(key: string) => boolean> {
+  if (tenant === NO_TENANT) return () => false;
+  const { snapshot } = await service.store.snapshot(NO_TENANT);
+  return (key) => isIgnored(key, snapshot);
 }

@@ -3,7 +3,6 @@ import { within } from "@halyard/base";
 import { hasOrganizations } from "@halyard/sessions/plugin";
 import type { Steps } from "../../engine/cost.ts";
 import type { EvaluationContext, TrustedRoot } from "../../engine/definition.ts";
-import type { JsonObject } from "../../engine/json.ts";
 import type { Root } from "../../engine/path.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { PlannedUsers } from "../../model/plan.ts";
@@ -112,7 +111,7 @@ export class Population {
           if (evaluated === MAX_USERS) break;
           if (context === undefined || user.organizationRole !== undefined) {
             context = this.#contextOf(user, organization, computed[at]);
-          } else this.#refill(context, user, computed[at]);
+          } else this.#refill(context, user, organization, computed[at]);
           visit(user, context);
           evaluated += 1;
         }
@@ -152,34 +151,28 @@ export class Population {
   }
 
   #contextOf(
-    { id, email, role, organizationRole, row }: HostUser,
+    user: HostUser,
     organization: TrustedValues | undefined,
     computed: TrustedValues | undefined,
   ): EvaluationContext {
-    const { tenant, environment, roots } = this.#options;
-    const { trusted } = this.#service.options;
-    const unreadable = [...(organization?.unreadable ?? []), ...(computed?.unreadable ?? [])];
-    const user: JsonObject | undefined =
-      roots.has("user") && trusted?.user !== undefined ? pickFields(row, trusted.user) : undefined;
-    return this.contexts.create(
-      {
-        userId: id,
-        ...(email !== "" && { email }),
-        ...(role !== undefined && { role }),
-        ...(environment !== undefined && { environment }),
-        ...(tenant !== NO_TENANT && { organizationId: tenant }),
-        ...(user && { user }),
-        ...(organization?.organization && { organization: organization.organization }),
-        ...(computed?.trusted && { trusted: computed.trusted }),
-        ...(unreadable.length > 0 && { unreadable }),
-      },
-      organizationRole,
-    );
+    const { tenant, environment } = this.#options;
+    const shared = {
+      ...(environment !== undefined && { environment }),
+      ...(tenant !== NO_TENANT && { organizationId: tenant }),
+      ...(organization?.organization && { organization: organization.organization }),
+    };
+    const context = this.contexts.create(shared, user.organizationRole);
+    this.#refill(context, user, organization, computed);
+    return context;
   }
 
-  /** Gives the context of one user to another, who differs only in what a user's row and `compute` say. */
-  #refill(context: EvaluationContext, user: HostUser, computed: TrustedValues | undefined): void {
-    const { id, email, role, row } = user;
+  /** Gives the context to another user: the fields that a user's row and `compute` say. */
+  #refill(
+    context: EvaluationContext,
+    { id, email, role, row }: HostUser,
+    organization: TrustedValues | undefined,
+    computed: TrustedValues | undefined,
+  ): void {
     const { trusted } = this.#service.options;
     // An absent field and an undefined one are the same to an evaluation.
     const fields = context as Record<string, unknown>;
@@ -189,9 +182,9 @@ export class Population {
     if (this.#options.roots.has("user") && trusted?.user !== undefined) {
       fields["user"] = pickFields(row, trusted.user);
     }
-    if (!this.#computes) return;
-    fields["trusted"] = computed?.trusted;
-    fields["unreadable"] = computed?.unreadable;
+    if (this.#computes) fields["trusted"] = computed?.trusted;
+    const unreadable = [...(organization?.unreadable ?? []), ...(computed?.unreadable ?? [])];
+    fields["unreadable"] = unreadable.length > 0 ? unreadable : undefined;
   }
 
   /** The same for all members. */

@@ -24,8 +24,9 @@ import {
   time,
 } from "../http/openapi.ts";
 import { entityId } from "../http/parameters.ts";
-import { countDraft, type DraftImpact } from "../impact/draft-impact.ts";
+import { countDraft, type DraftImpact, ignoring } from "../impact/draft-impact.ts";
 import { decodePlan, encodePlan, haveSameCounts } from "../impact/stored-plans.ts";
+import { requireListed } from "../listed-environments.ts";
 import type { Change, InBody, Operation, Post } from "./definition.ts";
 import { CHANGE_QUERY, ENTITY_QUERY } from "./schemas.ts";
 
@@ -58,9 +59,11 @@ export const planFeatureFlags: Operation<
     const caller = await call.identity.administrator();
     // Permission first: a caller without it does not learn what a valid plan looks like.
     await admitToFirst(call);
-    const { draft: given, environments, isPreview } = parsePlanInput(readBody(call));
+    const body = readBody(call);
+    const { draft: given, environments, isPreview } = parsePlanInput(body);
     const plan = async (signal?: AbortSignal) => {
       const { tenant, draft } = await admitToDraft(call, given);
+      requireListed(call.service, Object(body));
       const scope = { tenant, draft, ...(await viewOf(call, tenant, environments)) };
       return { scope, impact: await countDraft(call, scope, signal) };
     };
@@ -110,7 +113,10 @@ export const applyFeatureFlagPlan: Operation<
     const { tenant, scope } = await admitToDraft(call, draft);
     const check = (step: DraftStep) => requireDeclaredChange(call.service, step);
     const drifted = conflict("What the plan depends on changes all the time. Apply it again later.", {});
-    for (let counted = 0, digest = planned; ; counted++) {
+    // A global flag with the same key belongs to another tenant, so the digest does not have it.
+    const isIgnored = await ignoring(call.service, tenant);
+    const isAsPlanned = counts.every(({ flagKey, ignored = false }) => ignored === isIgnored(flagKey));
+    for (let counted = 0, digest = isAsPlanned ? planned : ""; ; counted++) {
       const seen = { planId, touched, digest, drifted };
       try {
         const { changeId, flags } = await store.makeDraft({ ...scope, changeId: planId }, draft, check, seen);

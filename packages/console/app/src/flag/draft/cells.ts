@@ -1,7 +1,7 @@
 /** The parts of a flag that are edited and compared one by one: fields of the flag, of an environment, of a rule. */
 import type { EnvironmentSettings, Flag, JsonValue, Rule } from "../../api/types.ts";
 
-/** What is stored of a flag, with its rules in the order of evaluation. */
+/** A flag, with its rules in the order of evaluation. */
 export interface Stored {
   readonly flag: Flag;
   readonly rules: readonly Rule[];
@@ -17,11 +17,20 @@ export const RULE_FIELDS = [
   "environments",
 ] as const satisfies readonly (keyof Rule)[];
 export type RuleField = (typeof RULE_FIELDS)[number];
+export type RuleContent = Partial<Pick<Rule, RuleField>>;
 
 export const ENVIRONMENT_FIELDS = ["enabled", "rolloutPercentage", "defaultValue", "offValue"] as const;
 export type EnvironmentField = (typeof ENVIRONMENT_FIELDS)[number];
 
-export type FlagField = EnvironmentField | "variants" | "name" | "description" | "visibility" | "bucketBy";
+export const FLAG_FIELDS = [
+  ...ENVIRONMENT_FIELDS,
+  "variants",
+  "bucketBy",
+  "name",
+  "description",
+  "visibility",
+] as const satisfies readonly (keyof Flag)[];
+export type FlagField = (typeof FLAG_FIELDS)[number];
 
 /** One part of a flag. Without `environment` and `rule` it is a field of the flag itself. */
 export type Cell =
@@ -29,8 +38,27 @@ export type Cell =
   | { readonly field: EnvironmentField; readonly environment: string; readonly rule?: undefined }
   | { readonly field: RuleField; readonly rule: string; readonly environment?: undefined };
 
-export const keyOfCell = ({ field, environment = "", rule = "" }: Cell): string =>
-  JSON.stringify([rule, environment, field]);
+export interface Difference {
+  readonly cell: Cell;
+  readonly before: JsonValue | undefined;
+  readonly after: JsonValue | undefined;
+}
+
+/** The cells with different values. Rules that only one of both has are left out. */
+export function differences(one: Stored, other: Stored): Difference[] {
+  const environments = [one, other].flatMap(({ flag }) => Object.keys(flag.environments ?? {}));
+  const rules = one.rules.filter(({ id }) => other.rules.some((rule) => rule.id === id));
+  const cells: Cell[] = [
+    ...FLAG_FIELDS.map((field) => ({ field })),
+    ...[...new Set(environments)].flatMap((environment) =>
+      ENVIRONMENT_FIELDS.map((field) => ({ environment, field })),
+    ),
+    ...rules.flatMap(({ id }) => RULE_FIELDS.map((field) => ({ rule: id, field }))),
+  ];
+  return cells
+    .map((cell) => ({ cell, before: readCell(one, cell), after: readCell(other, cell) }))
+    .filter(({ before, after }) => !isSame(before, after));
+}
 
 /** The value of a cell. Undefined: the field is absent, or its rule is. */
 export function readCell({ flag, rules }: Stored, cell: Cell): JsonValue | undefined {
@@ -66,4 +94,41 @@ function withField<Entity extends object>(
 
 export function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** Ids of rules that are not stored yet. */
+export const NEW = "new-";
+export const isNew = (id: string): boolean => id.startsWith(NEW);
+
+export const idsOf = ({ rules }: Stored): string[] => rules.map(({ id }) => id);
+
+export const ruleIn = ({ rules }: Stored, id: string): Rule | undefined =>
+  rules.find((rule) => rule.id === id);
+
+export const withoutRule = ({ flag, rules }: Stored, id: string): Stored => ({
+  flag,
+  rules: rules.filter((rule) => rule.id !== id),
+});
+
+/** At its place, or at the end. */
+export function withRule(stored: Stored, rule: Rule): Stored {
+  const { flag, rules } = stored;
+  const isThere = ruleIn(stored, rule.id) !== undefined;
+  return { flag, rules: isThere ? rules.map((one) => (one.id === rule.id ? rule : one)) : [...rules, rule] };
+}
+
+/** Rules that are not in the order stay at the end. */
+export function inOrder({ flag, rules }: Stored, order: readonly string[]): Stored {
+  const placeOf = ({ id }: Rule): number => (order.includes(id) ? order.indexOf(id) : order.length);
+  return { flag, rules: rules.toSorted((one, other) => placeOf(one) - placeOf(other)) };
+}
+
+/** The parts of a rule that a person sets. */
+export function contentOf(rule: Rule): RuleContent {
+  const entries = RULE_FIELDS.map((field) => [field, rule[field]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+export function hasSameContent(one: Rule, other: Rule): boolean {
+  return RULE_FIELDS.every((field) => isSame(one[field], other[field]));
 }

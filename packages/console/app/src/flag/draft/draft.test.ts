@@ -1,23 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Flag, Rule } from "../../api/types.ts";
 import type { Stored } from "./cells.ts";
-import { changesOf, environmentsOfChange, planOf } from "./changes.ts";
-import {
-  addRule,
-  applied,
-  conflictsOf,
-  type Draft,
-  deleteRule,
-  EMPTY_DRAFT,
-  edit,
-  isEmpty,
-  keepMine,
-  moveRule,
-  restoreRule,
-  ruleOrder,
-  takeTheirs,
-} from "./draft.ts";
-import { missingIn, problemsOf } from "./problems.ts";
+import { Draft } from "./draft.ts";
+import { missingIn } from "./problems.ts";
 
 const AT = "2026-01-01T00:00:00.000Z";
 const flag = {
@@ -51,8 +36,9 @@ const rule = (id: string, priority: number, more: Partial<Rule> = {}): Rule => (
 });
 const stored: Stored = { flag, rules: [rule("a", 1), rule("b", 2)] };
 const production = { environment: "production", field: "rolloutPercentage" } as const;
-const rolledOut = (draft: Draft, value: number | undefined, on: Stored = stored): Draft =>
-  edit(draft, on, production, value);
+const none = new Draft(stored);
+const rolledOut = (draft: Draft, value: number | undefined): Draft => draft.set(production, value);
+const orderOf = ({ next }: Draft): string[] => next.rules.map(({ id }) => id);
 const withRollout = (rolloutPercentage: number): Stored => ({
   ...stored,
   flag: { ...flag, version: 8, environments: { production: { rolloutPercentage } } },
@@ -60,16 +46,16 @@ const withRollout = (rolloutPercentage: number): Stored => ({
 
 describe("a draft of a flag", () => {
   it("changes only what was edited, and is empty again when the old value is back", () => {
-    const draft = rolledOut(EMPTY_DRAFT, 40);
-    expect(applied(draft, stored).flag.environments).toEqual({ production: { rolloutPercentage: 40 } });
-    expect(applied(draft, stored).flag.rolloutPercentage).toBe(26);
-    expect(isEmpty(rolledOut(draft, 25))).toBe(true);
+    const draft = rolledOut(none, 40);
+    expect(draft.next.flag.environments).toEqual({ production: { rolloutPercentage: 40 } });
+    expect(draft.next.flag.rolloutPercentage).toBe(26);
+    expect(rolledOut(draft, 25).isEmpty).toBe(true);
   });
 
   it("takes an environment's value back to the flag's own", () => {
-    const draft = rolledOut(EMPTY_DRAFT, undefined);
-    expect(applied(draft, stored).flag.environments).toEqual({});
-    expect(planOf(draft, stored)).toEqual({
+    const draft = rolledOut(none, undefined);
+    expect(draft.next.flag.environments).toEqual({});
+    expect(draft.plan).toEqual({
       flagId: "f",
       version: 7,
       fields: { environments: { production: { rolloutPercentage: null } } },
@@ -78,21 +64,23 @@ describe("a draft of a flag", () => {
 
   it("keeps null as a value of a JSON flag", () => {
     const json = { ...stored, flag: { ...flag, type: "json" } } satisfies Stored;
-    const draft = edit(EMPTY_DRAFT, json, { field: "defaultValue" }, null);
-    expect(applied(draft, json).flag).toHaveProperty("defaultValue", null);
-    expect(planOf(draft, json)).toMatchObject({ fields: { defaultValue: null } });
+    const draft = new Draft(json).set({ field: "defaultValue" }, null);
+    expect(draft.next.flag).toHaveProperty("defaultValue", null);
+    expect(draft.plan).toMatchObject({ fields: { defaultValue: null } });
   });
 
   it("adds, edits, moves and deletes rules, and counts each of them as one change", () => {
-    let draft = addRule(EMPTY_DRAFT, stored, { value: true });
-    draft = edit(draft, stored, { rule: "new-1", field: "conditions" }, pro);
-    draft = edit(draft, stored, { rule: "a", field: "percentage" }, 50);
-    draft = edit(draft, stored, { rule: "a", field: "name" }, "Nordics");
-    draft = deleteRule(draft, stored, "b");
-    draft = moveRule(draft, stored, "new-1", 0);
-    expect(ruleOrder(draft, stored)).toEqual(["new-1", "a", "b"]);
-    expect(changesOf(draft, stored).map(({ kind }) => kind)).toEqual(["edited", "deleted", "added", "order"]);
-    expect(planOf(draft, stored)).toEqual({
+    const draft = none
+      .addRule({ value: true })
+      .set({ rule: "new-1", field: "conditions" }, pro)
+      .set({ rule: "a", field: "percentage" }, 50)
+      .set({ rule: "a", field: "name" }, "Nordics")
+      .deleteRule("b")
+      .moveRule("new-1", 0);
+    expect(orderOf(draft)).toEqual(["new-1", "a", "b"]);
+    expect(draft.isDeleted("b")).toBe(true);
+    expect(draft.changes.map(({ kind }) => kind)).toEqual(["edited", "deleted", "added", "order"]);
+    expect(draft.plan).toEqual({
       flagId: "f",
       version: 7,
       rules: {
@@ -104,27 +92,30 @@ describe("a draft of a flag", () => {
   });
 
   it("puts a new rule behind all others, without touching them", () => {
-    const draft = addRule(EMPTY_DRAFT, stored, { value: true });
-    expect(planOf(draft, stored)).toMatchObject({ rules: { create: [{ priority: 3 }] } });
-    expect(planOf(draft, stored)).not.toHaveProperty("rules.update");
+    const { plan } = none.addRule({ value: true });
+    expect(plan).toMatchObject({ rules: { create: [{ priority: 3 }] } });
+    expect(plan).not.toHaveProperty("rules.update");
   });
 
   it("restores a deleted rule, and forgets a new rule that is deleted", () => {
-    expect(isEmpty(restoreRule(deleteRule(EMPTY_DRAFT, stored, "a"), "a"))).toBe(true);
-    expect(isEmpty(deleteRule(addRule(EMPTY_DRAFT, stored, {}), stored, "new-1"))).toBe(true);
-    const moved = moveRule(addRule(EMPTY_DRAFT, stored, {}), stored, "new-1", 0);
-    expect(isEmpty(deleteRule(moved, stored, "new-1"))).toBe(true);
+    expect(none.deleteRule("a").restoreRule("a").isEmpty).toBe(true);
+    const added = none.addRule({});
+    expect(added.deleteRule("new-1").isEmpty).toBe(true);
+    expect(added.moveRule("new-1", 0).deleteRule("new-1").isEmpty).toBe(true);
   });
 
   it("is empty again when a moved rule is back in its place", () => {
-    expect(isEmpty(moveRule(moveRule(EMPTY_DRAFT, stored, "b", 0), stored, "b", 1))).toBe(true);
+    const moved = none.moveRule("b", 0);
+    expect(moved.isEmpty).toBe(false);
+    expect(moved.moveRule("b", 1).isEmpty).toBe(true);
   });
 });
 
 describe("a change of another person", () => {
+  const three: Stored = { flag, rules: [rule("a", 1), rule("b", 2), rule("c", 3)] };
+
   it("to another field merges silently", () => {
-    const draft = rolledOut(EMPTY_DRAFT, 40);
-    const later: Stored = {
+    const draft = rolledOut(none, 40).onto({
       flag: {
         ...flag,
         version: 8,
@@ -132,13 +123,13 @@ describe("a change of another person", () => {
         environments: { ...flag.environments, staging: { enabled: false } },
       },
       rules: [rule("a", 1, { percentage: 10, version: 4 }), rule("b", 2), rule("c", 3)],
-    };
-    expect(conflictsOf(draft, later)).toEqual([]);
-    expect(applied(draft, later).flag.environments).toEqual({
+    });
+    expect(draft.conflicts).toEqual([]);
+    expect(draft.next.flag.environments).toEqual({
       production: { rolloutPercentage: 40 },
       staging: { enabled: false },
     });
-    expect(planOf(draft, later)).toEqual({
+    expect(draft.plan).toEqual({
       flagId: "f",
       version: 8,
       fields: { environments: { production: { rolloutPercentage: 40 } } },
@@ -146,86 +137,95 @@ describe("a change of another person", () => {
   });
 
   it("to the same field is a conflict with the value that was seen, until one of both is chosen", () => {
-    const draft = rolledOut(EMPTY_DRAFT, 40);
-    const hers = withRollout(30);
-    const [conflict] = conflictsOf(draft, hers);
+    const draft = rolledOut(none, 40).onto(withRollout(30));
+    const [conflict] = draft.conflicts;
     expect(conflict).toEqual({ kind: "field", cell: production, base: 25, theirs: 30, yours: 40 });
-    expect(conflictsOf(rolledOut(draft, 45, hers), hers)).toMatchObject([
-      { base: 25, theirs: 30, yours: 45 },
-    ]);
+    expect(rolledOut(draft, 45).conflicts).toMatchObject([{ base: 25, theirs: 30, yours: 45 }]);
+    expect(draft.onto(withRollout(35)).conflicts).toMatchObject([{ base: 25, theirs: 35, yours: 40 }]);
     if (conflict === undefined) return;
-    expect(isEmpty(takeTheirs(draft, conflict))).toBe(true);
-    const mine = keepMine(draft, hers, conflict);
-    expect(conflictsOf(mine, hers)).toEqual([]);
-    expect(conflictsOf(mine, withRollout(35))).toMatchObject([{ base: 30, theirs: 35, yours: 40 }]);
+    expect(draft.choose(conflict, false).isEmpty).toBe(true);
+    const mine = draft.choose(conflict, true);
+    expect(mine.conflicts).toEqual([]);
+    expect(mine.onto(withRollout(35)).conflicts).toMatchObject([{ base: 30, theirs: 35, yours: 40 }]);
   });
 
-  it("to the same value is not a conflict", () => {
-    const draft = rolledOut(EMPTY_DRAFT, 40);
-    expect(conflictsOf(draft, withRollout(40))).toEqual([]);
-    expect(changesOf(draft, withRollout(40))).toEqual([]);
+  it("to the same value is not a conflict, and leaves nothing to save", () => {
+    expect(rolledOut(none, 40).onto(withRollout(40)).isEmpty).toBe(true);
   });
 
   it("that deletes an edited rule lets the person give the edit up, or add the rule again", () => {
-    const draft = edit(EMPTY_DRAFT, stored, { rule: "b", field: "percentage" }, 50);
-    const gone: Stored = { flag, rules: [rule("a", 1)] };
-    const [conflict] = conflictsOf(draft, gone);
+    const draft = none.set({ rule: "b", field: "percentage" }, 50).onto({ flag, rules: [rule("a", 1)] });
+    const [conflict] = draft.conflicts;
     expect(conflict).toMatchObject({ kind: "gone", rule: { id: "b" } });
+    expect(orderOf(draft)).toEqual(["a"]);
     if (conflict === undefined) return;
-    expect(isEmpty(takeTheirs(draft, conflict))).toBe(true);
-    const again = keepMine(draft, gone, conflict);
-    expect(conflictsOf(again, gone)).toEqual([]);
-    expect(planOf(again, gone)).toMatchObject({ rules: { create: [{ percentage: 50, conditions: pro }] } });
+    expect(draft.choose(conflict, false).isEmpty).toBe(true);
+    const again = draft.choose(conflict, true);
+    expect(again.conflicts).toEqual([]);
+    expect(again.plan).toMatchObject({ rules: { create: [{ percentage: 50, conditions: pro }] } });
   });
 
   it("to a rule that the draft deletes is a conflict", () => {
-    const draft = deleteRule(EMPTY_DRAFT, stored, "b");
-    const changed: Stored = { flag, rules: [rule("a", 1), rule("b", 2, { percentage: 5, version: 4 })] };
-    const [conflict] = conflictsOf(draft, changed);
+    const draft = none
+      .deleteRule("b")
+      .onto({ flag, rules: [rule("a", 1), rule("b", 2, { percentage: 5, version: 4 })] });
+    const [conflict] = draft.conflicts;
     expect(conflict).toMatchObject({ kind: "changed", rule: { percentage: 5 } });
     if (conflict === undefined) return;
-    expect(isEmpty(takeTheirs(draft, conflict))).toBe(true);
-    expect(conflictsOf(keepMine(draft, changed, conflict), changed)).toEqual([]);
-    expect(planOf(keepMine(draft, changed, conflict), changed)).toMatchObject({
-      rules: { delete: [{ id: "b", version: 4 }] },
-    });
+    expect(draft.choose(conflict, false).isEmpty).toBe(true);
+    const mine = draft.choose(conflict, true);
+    expect(mine.conflicts).toEqual([]);
+    expect(mine.plan).toMatchObject({ rules: { delete: [{ id: "b", version: 4 }] } });
+  });
+
+  it("that deletes what the draft deletes, or leaves alone, is not a conflict", () => {
+    const gone = { flag, rules: [rule("a", 1)] };
+    expect(none.deleteRule("b").onto(gone).isEmpty).toBe(true);
+    expect(orderOf(rolledOut(none, 40).onto(gone))).toEqual(["a"]);
   });
 
   it("that adds a rule keeps its place in an order that was changed", () => {
-    const three: Stored = { flag, rules: [rule("a", 1), rule("b", 2), rule("c", 3)] };
-    const draft = moveRule(EMPTY_DRAFT, three, "c", 0);
     const later: Stored = { flag, rules: [rule("a", 1), rule("x", 2), rule("b", 3), rule("c", 4)] };
-    expect(conflictsOf(draft, later)).toEqual([]);
-    expect(ruleOrder(draft, later)).toEqual(["c", "a", "x", "b"]);
+    const draft = new Draft(three).moveRule("c", 0).onto(later);
+    expect(draft.conflicts).toEqual([]);
+    expect(orderOf(draft)).toEqual(["c", "a", "x", "b"]);
+  });
+
+  it("that adds a rule at the end leaves a new rule of the draft behind it, and moves none", () => {
+    const draft = none.addRule({}).onto({ flag, rules: [...stored.rules, rule("x", 3)] });
+    expect(orderOf(draft)).toEqual(["a", "b", "x", "new-1"]);
+    expect(draft.changes.map(({ kind }) => kind)).toEqual(["added"]);
   });
 
   it("to the order is a conflict only if both moved the same rules", () => {
-    const three: Stored = { flag, rules: [rule("a", 1), rule("b", 2), rule("c", 3)] };
     const other: Stored = { flag, rules: [rule("b", 1), rule("a", 2), rule("c", 3)] };
-    const draft = moveRule(EMPTY_DRAFT, three, "c", 0);
-    const [conflict] = conflictsOf(draft, other);
+    const draft = new Draft(three).moveRule("c", 0).onto(other);
+    const [conflict] = draft.conflicts;
     expect(conflict).toMatchObject({ kind: "order" });
     if (conflict === undefined) return;
-    expect(ruleOrder(takeTheirs(draft, conflict), other)).toEqual(["b", "a", "c"]);
-    expect(ruleOrder(keepMine(draft, other, conflict), other)).toEqual(["c", "a", "b"]);
-    const placed = moveRule(addRule(EMPTY_DRAFT, three, {}), three, "new-1", 1);
-    expect(conflictsOf(placed, other)).toEqual([]);
-    expect(ruleOrder(placed, other)).toEqual(["b", "a", "new-1", "c"]);
+    expect(orderOf(draft.choose(conflict, false))).toEqual(["b", "a", "c"]);
+    const mine = draft.choose(conflict, true);
+    expect(mine.conflicts).toEqual([]);
+    expect(orderOf(mine)).toEqual(["c", "a", "b"]);
+    const placed = new Draft(three).addRule({}).moveRule("new-1", 1).onto(other);
+    expect(placed.conflicts).toEqual([]);
+    expect(orderOf(placed)).toEqual(["b", "a", "new-1", "c"]);
   });
 });
 
-describe("the environments of a change", () => {
+describe("the environments of a draft", () => {
   const known = ["production", "staging"];
-  const touched = (draft: Draft) =>
-    changesOf(draft, stored).map((change) => environmentsOfChange(change, stored, known));
 
   it("are those whose people it can move", () => {
-    expect(touched(rolledOut(EMPTY_DRAFT, 40))).toEqual([["production"]]);
+    expect(rolledOut(none, 40).touches(known)).toEqual(["production"]);
     // Production has a rollout of its own.
-    expect(touched(edit(EMPTY_DRAFT, stored, { field: "rolloutPercentage" }, 5))).toEqual([["staging"]]);
-    expect(touched(edit(EMPTY_DRAFT, stored, { field: "name" }, "Other"))).toEqual([[]]);
-    expect(touched(deleteRule(EMPTY_DRAFT, stored, "a"))).toEqual([known]);
-    expect(touched(addRule(EMPTY_DRAFT, stored, { environments: ["staging"] }))).toEqual([["staging"]]);
+    expect(none.set({ field: "rolloutPercentage" }, 5).touches(known)).toEqual(["staging"]);
+    expect(none.set({ field: "name" }, "Other").touches(known)).toEqual([]);
+    expect(none.deleteRule("a").touches(known)).toEqual(known);
+    expect(none.addRule({ environments: ["staging"] }).touches(known)).toEqual(["staging"]);
+    expect(none.set({ rule: "a", field: "environments" }, ["staging"]).touches(known)).toEqual([
+      "production",
+    ]);
   });
 });
 
@@ -253,14 +253,10 @@ describe("an incomplete draft", () => {
   });
 
   it("begins with a new rule, and ends when its condition is filled in or removed", () => {
-    const draft = addRule(EMPTY_DRAFT, stored, { value: true });
-    expect(problemsOf(draft, applied(draft, stored))).toEqual([
-      { rule: "new-1", at: "0", what: "attribute" },
-    ]);
-    for (const conditions of [pro, { conditions: [] }]) {
-      const complete = edit(draft, stored, { rule: "new-1", field: "conditions" }, conditions);
-      expect(problemsOf(complete, applied(complete, stored))).toEqual([]);
-    }
+    const draft = none.addRule({ value: true });
+    expect(draft.problems).toEqual([{ rule: "new-1", at: "0", what: "attribute" }]);
+    for (const conditions of [pro, { conditions: [] }])
+      expect(draft.set({ rule: "new-1", field: "conditions" }, conditions).problems).toEqual([]);
   });
 
   it("also has a rule whose variant it removes, or two variants with one key", () => {
@@ -268,12 +264,12 @@ describe("an incomplete draft", () => {
       flag: { ...flag, variants: [{ key: "a", weight: 100, value: true }] },
       rules: [rule("r", 1, { variant: "a" })],
     };
-    const without = edit(EMPTY_DRAFT, split, { field: "variants" }, undefined);
-    expect(problemsOf(without, applied(without, split))).toEqual([{ rule: "r", at: "", what: "variant" }]);
-    const twice = edit(EMPTY_DRAFT, split, { field: "variants" }, [
+    const without = new Draft(split).set({ field: "variants" }, undefined);
+    expect(without.problems).toEqual([{ rule: "r", at: "", what: "variant" }]);
+    const twice = new Draft(split).set({ field: "variants" }, [
       { key: "a", weight: 50, value: true },
       { key: "a", weight: 50, value: false },
     ]);
-    expect(problemsOf(twice, applied(twice, split))).toEqual([{ at: "1", what: "variant" }]);
+    expect(twice.problems).toEqual([{ at: "1", what: "variant" }]);
   });
 });

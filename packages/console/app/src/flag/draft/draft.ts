@@ -1,242 +1,228 @@
 /**
- * What a person changes of a flag before it is saved. Each edit remembers the value that the person saw. The draft lies on
+ * What a person changes of a flag before it is saved: the flag as the person saw it, and as it would be. The draft lies on
  * top of what is stored now, so changes of other people to other fields appear by themselves; a change to the same field
  * is a conflict until the person chooses.
  */
-import type { JsonValue, Rule, RuleConditions } from "../../api/types.ts";
+import type { JsonValue, PlannedFlagChange, Rule, RuleConditions } from "../../api/types.ts";
+import { countsIn, settingOf } from "../environments.ts";
 import {
   type Cell,
+  contentOf,
+  type Difference,
+  differences,
+  ENVIRONMENT_FIELDS,
+  idsOf,
+  inOrder,
+  isNew,
   isSame,
-  keyOfCell,
-  RULE_FIELDS,
-  type RuleField,
+  NEW,
+  type RuleContent,
   readCell,
+  ruleIn,
   type Stored,
+  withoutRule,
+  withRule,
   writeCell,
 } from "./cells.ts";
-import { isOrderConflict, type OrderEdit, orderOf } from "./order.ts";
+import { type Conflict, merged, weave } from "./merge.ts";
+import { type Problem, problemsIn } from "./problems.ts";
 
-interface Edit {
-  readonly cell: Cell;
-  /** What the person saw. */
-  readonly base: JsonValue | undefined;
-  readonly value: JsonValue | undefined;
-}
+type Value = JsonValue | undefined;
 
-export interface Draft {
-  readonly edits: ReadonlyMap<string, Edit>;
-  /** New rules. Their ids are the draft's own. */
-  readonly added: readonly Rule[];
-  /** Stored rules with edits or a deletion, as the person saw them. */
-  readonly seen: ReadonlyMap<string, Rule>;
-  readonly deleted: ReadonlySet<string>;
-  readonly order: OrderEdit | undefined;
-  /** How many rules were added so far. */
-  readonly count: number;
-}
-
-export const EMPTY_DRAFT: Draft = {
-  edits: new Map(),
-  added: [],
-  seen: new Map(),
-  deleted: new Set(),
-  order: undefined,
-  count: 0,
-};
-
-export type RuleContent = Partial<Pick<Rule, RuleField>>;
+/** One change as people count them: a field, or a rule with all of its fields. */
+export type Change =
+  | { readonly kind: "field"; readonly cell: Cell }
+  | { readonly kind: "added" | "deleted" | "edited"; readonly rule: string }
+  | { readonly kind: "order" };
 
 /** A new rule has one condition to fill in. */
 export const FIRST_CONDITION: RuleConditions = {
   conditions: [{ attribute: "", operator: "equals", value: "" }],
 };
 
-export function isEmpty({ edits, added, deleted, order }: Draft): boolean {
-  return edits.size === 0 && added.length === 0 && deleted.size === 0 && order === undefined;
-}
+export class Draft {
+  readonly stored: Stored;
+  readonly conflicts: readonly Conflict[];
+  /** As it would be, with deleted rules at their places: `isDeleted` names them. */
+  readonly next: Stored;
+  /** Without deleted rules. */
+  readonly kept: Stored;
+  /** As it is stored, except for what is in conflict: that is as the person saw it. */
+  readonly #base: Stored;
+  /** As it would be, with rules that another person deleted. */
+  readonly #mine: Stored;
 
-/** Sets a cell. A value that is the stored one again is no edit. */
-export function edit(draft: Draft, stored: Stored, cell: Cell, value: JsonValue | undefined): Draft {
-  const { rule } = cell;
-  const isAdded = (id: string): boolean => draft.added.some((one) => one.id === id);
-  if (rule !== undefined && isAdded(rule)) {
-    const { rules } = writeCell({ flag: stored.flag, rules: draft.added }, cell, value);
-    return { ...draft, added: rules };
+  constructor(stored: Stored, base: Stored = stored, mine: Stored = stored) {
+    const { base: seen, mine: yours, conflicts } = merged(stored, base, mine);
+    this.stored = stored;
+    this.conflicts = conflicts;
+    this.#base = seen;
+    this.#mine = yours;
+    const gone = new Set(conflicts.flatMap((one) => (one.kind === "gone" ? one.rule.id : [])));
+    const kept = this.#mine.rules.filter(({ id }) => !gone.has(id));
+    const shown = [...kept, ...stored.rules.filter(({ id }) => this.isDeleted(id))];
+    const { flag } = this.#mine;
+    this.kept = { flag, rules: kept };
+    this.next = inOrder({ flag, rules: shown }, weave(idsOf(this.kept), idsOf(stored)));
   }
-  const key = keyOfCell(cell);
-  const edits = new Map(draft.edits);
-  const base = edits.has(key) ? edits.get(key)?.base : readCell(stored, cell);
-  if (isSame(value, base) && isSame(value, readCell(stored, cell))) edits.delete(key);
-  else edits.set(key, { cell, base, value });
-  return { ...draft, edits, seen: seeing(draft, stored, rule) };
-}
 
-export function addRule(draft: Draft, stored: Stored, content: RuleContent): Draft {
-  const id = `new-${draft.count + 1}`;
-  const rule: Rule = {
-    id,
-    flagId: stored.flag.id,
-    priority: 0,
-    position: 0,
-    version: 0,
-    salt: id,
-    createdAt: "",
-    conditions: FIRST_CONDITION,
-    enabled: true,
-    ...content,
-  };
-  const order = draft.order && { ...draft.order, value: [...draft.order.value, id] };
-  return { ...draft, added: [...draft.added, rule], order, count: draft.count + 1 };
-}
-
-/** A deleted rule of the draft is gone; a stored one is shown as deleted until it is saved. */
-export function deleteRule(draft: Draft, stored: Stored, id: string): Draft {
-  const edits = new Map([...draft.edits].filter(([, { cell }]) => cell.rule !== id));
-  const rest = { ...draft, edits, added: draft.added.filter((one) => one.id !== id) };
-  if (rest.added.length < draft.added.length) {
-    const value = draft.order?.value.filter((one) => one !== id);
-    return { ...rest, order: orderEdit(stored, draft.order?.base, value ?? []) };
+  /** The same draft on top of what is stored now. */
+  onto(stored: Stored): Draft {
+    return new Draft(stored, this.#base, this.#mine);
   }
-  const seen = draft.deleted.has(id) ? draft.seen : seeing(forget(draft, id), stored, id);
-  return { ...rest, deleted: new Set([...draft.deleted, id]), seen };
-}
 
-export function restoreRule(draft: Draft, id: string): Draft {
-  return { ...draft, deleted: new Set([...draft.deleted].filter((one) => one !== id)) };
-}
-
-export function moveRule(draft: Draft, stored: Stored, id: string, place: number): Draft {
-  const order = ruleOrder(draft, stored).filter((one) => one !== id);
-  order.splice(place, 0, id);
-  return { ...draft, order: orderEdit(stored, draft.order?.base, order) };
-}
-
-/** Undefined if the order is the stored one, with new rules at the end. */
-function orderEdit(
-  { rules }: Stored,
-  base: readonly string[] | undefined,
-  value: readonly string[],
-): OrderEdit | undefined {
-  const now = rules.map(({ id }) => id);
-  if (value.length === 0 || (isSame(base ?? now, now) && isSame(value.slice(0, now.length), now))) {
-    return undefined;
+  get isEmpty(): boolean {
+    return this.changes.length === 0 && this.conflicts.length === 0;
   }
-  return { base: base ?? now, value };
-}
 
-function seeing(draft: Draft, { rules }: Stored, id: string | undefined): Draft["seen"] {
-  const rule = rules.find((one) => one.id === id);
-  if (rule === undefined || draft.seen.has(rule.id)) return draft.seen;
-  return new Map([...draft.seen, [rule.id, rule]]);
-}
+  isNew = isNew;
 
-export function ruleOrder(draft: Draft, { rules }: Stored): string[] {
-  return orderOf(
-    draft.order,
-    rules.map(({ id }) => id),
-    draft.added.map(({ id }) => id),
-  );
-}
-
-/** The flag and its rules as they would be. Deleted rules are still there: `draft.deleted` names them. */
-export function applied(draft: Draft, stored: Stored): Stored {
-  let next = stored;
-  for (const { cell, value } of draft.edits.values()) next = writeCell(next, cell, value);
-  const all = new Map([...next.rules, ...draft.added].map((rule) => [rule.id, rule]));
-  return { flag: next.flag, rules: ruleOrder(draft, stored).flatMap((id) => all.get(id) ?? []) };
-}
-
-/** What another person has done to something that this draft changes. */
-export type Conflict =
-  | {
-      readonly kind: "field";
-      readonly cell: Cell;
-      readonly base: Value;
-      readonly theirs: Value;
-      readonly yours: Value;
-    }
-  /** The draft changes a rule that another person deleted. */
-  | { readonly kind: "gone"; readonly rule: Rule }
-  /** The draft deletes a rule that another person changed. */
-  | { readonly kind: "changed"; readonly rule: Rule; readonly seen: Rule }
-  | { readonly kind: "order"; readonly theirs: readonly string[]; readonly yours: readonly string[] };
-type Value = JsonValue | undefined;
-
-export function conflictsOf(draft: Draft, stored: Stored): Conflict[] {
-  const found: Conflict[] = [];
-  const rules = new Map(stored.rules.map((rule) => [rule.id, rule]));
-  for (const [id, seen] of draft.seen) {
-    const rule = rules.get(id);
-    const isEdited = [...draft.edits.values()].some(({ cell }) => cell.rule === id);
-    if (rule === undefined && isEdited) found.push({ kind: "gone", rule: seen });
-    const isOther = rule !== undefined && RULE_FIELDS.some((field) => !isSame(rule[field], seen[field]));
-    if (isOther && draft.deleted.has(id)) found.push({ kind: "changed", rule, seen });
+  isDeleted(id: string): boolean {
+    return ruleIn(this.stored, id) !== undefined && ruleIn(this.#mine, id) === undefined;
   }
-  for (const { cell, base, value } of draft.edits.values()) {
-    const isGone = cell.rule !== undefined && !rules.has(cell.rule);
-    const theirs = readCell(stored, cell);
-    if (!isGone && !isSame(theirs, base) && !isSame(theirs, value)) {
-      found.push({ kind: "field", cell, base, theirs, yours: value });
+
+  isEdited(...cells: readonly Cell[]): boolean {
+    return cells.some((cell) => !isSame(readCell(this.stored, cell), readCell(this.#mine, cell)));
+  }
+
+  set(cell: Cell, value: Value): Draft {
+    return this.#with(writeCell(this.#mine, cell, value));
+  }
+
+  /** At the end. */
+  addRule(content: RuleContent): Draft {
+    const numbers = this.#mine.rules.map(({ id }) => (isNew(id) ? Number(id.slice(NEW.length)) : 0));
+    const id = `${NEW}${Math.max(0, ...numbers) + 1}`;
+    const flagId = this.stored.flag.id;
+    const row = { id, flagId, priority: 0, position: 0, version: 0, salt: id, createdAt: "" };
+    const rule: Rule = { conditions: FIRST_CONDITION, enabled: true, ...content, ...row };
+    return this.#with(withRule(this.#mine, rule));
+  }
+
+  /** A new rule is gone; a stored one is shown as deleted until that is saved. */
+  deleteRule(id: string): Draft {
+    return this.#with(withoutRule(this.#mine, id));
+  }
+
+  restoreRule(id: string): Draft {
+    const rule = ruleIn(this.stored, id);
+    return rule === undefined ? this : this.#with(inOrder(withRule(this.#mine, rule), idsOf(this.next)));
+  }
+
+  moveRule(id: string, place: number): Draft {
+    const order = idsOf(this.next).filter((one) => one !== id);
+    return this.#with(inOrder(this.#mine, order.toSpliced(place, 0, id)));
+  }
+
+  /** Ends the conflict. With `isMine` the draft stays as it is: the person has seen the other change. */
+  choose(conflict: Conflict, isMine: boolean): Draft {
+    const mine = this.#mine;
+    switch (conflict.kind) {
+      case "field": {
+        const { cell, theirs } = conflict;
+        return this.#with(isMine ? mine : writeCell(mine, cell, theirs), writeCell(this.#base, cell, theirs));
+      }
+      case "gone": {
+        const rule = ruleIn(mine, conflict.rule.id) ?? conflict.rule;
+        const rest = this.#with(withoutRule(mine, rule.id), withoutRule(this.#base, rule.id));
+        return isMine ? rest.addRule(contentOf(rule)) : rest;
+      }
+      case "changed": {
+        const seen = this.#with(mine, withRule(this.#base, conflict.rule));
+        return isMine ? seen : seen.restoreRule(conflict.rule.id);
+      }
+      case "order": {
+        const { theirs } = conflict;
+        const order = isMine ? idsOf(mine) : weave(theirs, idsOf(mine));
+        return this.#with(inOrder(mine, order), inOrder(this.#base, theirs));
+      }
     }
   }
-  const now = stored.rules.map(({ id }) => id);
-  if (draft.order !== undefined && isOrderConflict(draft.order, now)) {
-    found.push({ kind: "order", theirs: now, yours: draft.order.value });
+
+  #with(mine: Stored, base: Stored = this.#base): Draft {
+    return new Draft(this.stored, base, mine);
   }
-  return found;
-}
 
-/** Gives up what the draft does to the subject of the conflict. */
-export function takeTheirs(draft: Draft, conflict: Conflict): Draft {
-  switch (conflict.kind) {
-    case "field":
-      return { ...draft, edits: without(draft.edits, keyOfCell(conflict.cell)) };
-    case "gone":
-      return forget(draft, conflict.rule.id);
-    case "changed":
-      return restoreRule(forget(draft, conflict.rule.id), conflict.rule.id);
-    case "order":
-      return { ...draft, order: undefined };
+  get changes(): readonly Change[] {
+    const cells = differences(this.stored, this.kept).map(({ cell }) => cell);
+    const edited = new Set(cells.flatMap(({ rule }) => rule ?? []));
+    return [
+      ...cells.flatMap((cell): Change[] => (cell.rule === undefined ? [{ kind: "field", cell }] : [])),
+      ...this.stored.rules.flatMap(({ id }): Change[] => {
+        if (this.isDeleted(id)) return [{ kind: "deleted", rule: id }];
+        return edited.has(id) ? [{ kind: "edited", rule: id }] : [];
+      }),
+      ...this.kept.rules.filter(({ id }) => isNew(id)).map(({ id }): Change => ({ kind: "added", rule: id })),
+      ...(this.#isReordered ? [{ kind: "order" } as const] : []),
+    ];
+  }
+
+  /** What is missing. Rules that the draft does not touch are left alone. */
+  get problems(): readonly Problem[] {
+    const touched = this.changes.flatMap((change) => ("rule" in change ? change.rule : []));
+    return problemsIn(this.kept, new Set(touched));
+  }
+
+  /** The environments in which it can move people. */
+  touches(known: readonly string[]): readonly string[] {
+    return known.filter((name) => !isSame(decidingIn(this.stored, name), decidingIn(this.kept, name)));
+  }
+
+  /**
+   * The input of a plan, with the versions that the person saw. Environments are a merge patch, so changes that other
+   * people made to other environments stay.
+   */
+  get plan(): PlannedFlagChange {
+    const { flag, rules } = this.stored;
+    // On a JSON flag, null is a value, so a rule's own value cannot be taken away.
+    const isSent = ({ cell, after }: Difference): boolean =>
+      cell.rule === undefined || cell.field !== "value" || after !== undefined || flag.type !== "json";
+    const found = differences(this.stored, this.kept).filter(isSent);
+    const patchOf = (rule?: string, environment?: string): Record<string, unknown> => {
+      const own = found.filter(({ cell }) => cell.rule === rule && cell.environment === environment);
+      return Object.fromEntries(own.map(({ cell, after }) => [cell.field, after ?? null]));
+    };
+    const names = new Set(found.flatMap(({ cell }) => cell.environment ?? []));
+    const environments = Object.fromEntries([...names].map((name) => [name, patchOf(undefined, name)]));
+    const fields = { ...patchOf(), ...(names.size > 0 && { environments }) };
+    const placeOf = (id: string): number => this.kept.rules.findIndex((rule) => rule.id === id) + 1;
+    const isReordered = this.#isReordered;
+    const last = Math.max(0, ...rules.map(({ priority }) => priority));
+    const added = this.kept.rules.filter(({ id }) => isNew(id));
+    const create = added.map((rule, at) => {
+      const { conditions } = rule;
+      return { ...contentOf(rule), conditions, priority: isReordered ? placeOf(rule.id) : last + at + 1 };
+    });
+    const update = rules.flatMap(({ id, version, priority }) => {
+      const isMoved = isReordered && !this.isDeleted(id) && placeOf(id) !== priority;
+      const patch = { ...patchOf(id), ...(isMoved && { priority: placeOf(id) }) };
+      return Object.keys(patch).length === 0 ? [] : [{ id, version, fields: patch }];
+    });
+    const dropped = rules.filter(({ id }) => this.isDeleted(id)).map(({ id, version }) => ({ id, version }));
+    const lists = Object.entries({ create, update, delete: dropped }).filter(([, list]) => list.length > 0);
+    return {
+      flagId: flag.id,
+      version: flag.version,
+      ...(Object.keys(fields).length > 0 && { fields }),
+      ...(lists.length > 0 && { rules: Object.fromEntries(lists) }),
+    };
+  }
+
+  /** A new rule at the end changes no place. */
+  get #isReordered(): boolean {
+    const kept = idsOf(this.kept);
+    const stored = idsOf(this.stored).filter((id) => kept.includes(id));
+    return !isSame(kept, [...stored, ...kept.filter(isNew)]);
   }
 }
 
-/** Keeps what the draft does. The person has seen the other change. */
-export function keepMine(draft: Draft, stored: Stored, conflict: Conflict): Draft {
-  switch (conflict.kind) {
-    case "field": {
-      const { cell, theirs, yours } = conflict;
-      return {
-        ...draft,
-        edits: new Map([...draft.edits, [keyOfCell(cell), { cell, base: theirs, value: yours }]]),
-      };
-    }
-    case "gone": {
-      // The rule is added again, as it was with the edits.
-      const { rule } = conflict;
-      let alone: Stored = { flag: stored.flag, rules: [rule] };
-      for (const one of draft.edits.values()) alone = writeCell(alone, one.cell, one.value);
-      const [content] = alone.rules;
-      return addRule(forget(draft, rule.id), stored, contentOf(content ?? rule));
-    }
-    case "changed":
-      return { ...draft, seen: new Map([...draft.seen, [conflict.rule.id, conflict.rule]]) };
-    case "order":
-      return { ...draft, order: { base: conflict.theirs, value: ruleOrder(draft, stored) } };
-  }
-}
-
-/** The parts of a rule that a person sets. */
-export function contentOf(rule: Rule): RuleContent {
-  return Object.fromEntries(
-    RULE_FIELDS.flatMap((field) => (rule[field] === undefined ? [] : [[field, rule[field]]])),
-  );
-}
-
-function forget(draft: Draft, id: string): Draft {
-  const edits = new Map([...draft.edits].filter(([, { cell }]) => cell.rule !== id));
-  return { ...draft, edits, seen: without(draft.seen, id) };
-}
-
-function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {
-  return new Map([...map].filter(([one]) => one !== key));
+/** What decides in an environment. */
+function decidingIn({ flag, rules }: Stored, environment: string): unknown {
+  const settings = ENVIRONMENT_FIELDS.map((field) => [field, settingOf(flag, environment, field).value]);
+  const counting = rules.filter((rule) => countsIn(rule, environment));
+  const contents = counting.map((rule) => {
+    const { name: _name, environments: _environments, ...content } = contentOf(rule);
+    return [rule.id, content];
+  });
+  return [Object.fromEntries(settings), flag.variants, flag.bucketBy, contents];
 }

@@ -2,7 +2,6 @@
 import type { RuleConditions } from "../../api/types.ts";
 import { isGroup, isSegment } from "../../rules/sentence.ts";
 import type { Stored } from "./cells.ts";
-import type { Draft } from "./draft.ts";
 
 /** Where something is missing in a group: the way to the condition, such as `0.conditions.1`, or to an empty group. */
 export interface Missing {
@@ -35,14 +34,9 @@ export function missingIn(group: RuleConditions, path = ""): Missing[] {
   return [...within, ...missingIn(group.not, `${path}not.`)];
 }
 
-/** `next` is the draft applied. Rules that the draft does not touch are left alone. */
-export function problemsOf(draft: Draft, { flag, rules }: Stored): Problem[] {
-  const touched = new Set([
-    ...draft.added.map(({ id }) => id),
-    ...[...draft.edits.values()].flatMap(({ cell }) => cell.rule ?? []),
-  ]);
-  const kept = rules.filter(({ id }) => !draft.deleted.has(id));
-  const ofRules = kept.flatMap(({ id, conditions, environments, percentage = 0, variant }): Problem[] => {
+/** Of the rules, only those that were `touched`. */
+export function problemsIn({ flag, rules }: Stored, touched: ReadonlySet<string>): Problem[] {
+  const ofRules = rules.flatMap(({ id, conditions, environments, percentage = 0, variant }): Problem[] => {
     const isGone = variant !== undefined && !flag.variants?.some(({ key }) => key === variant);
     const gone: Problem[] = isGone ? [{ rule: id, at: "", what: "variant" }] : [];
     if (!touched.has(id)) return gone;
