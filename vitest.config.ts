@@ -28,6 +28,7 @@ export default defineConfig({
       "packages/sessions",
       "packages/wire",
       "packages/flags",
+      "packages/devtools",
       "packages/console",
       "services",
       "tools",

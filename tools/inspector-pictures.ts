@@ -1,9 +1,9 @@
 /** Pictures of the inspector, beside the chat of the examples with a few people in it. */
 
 import { join } from "node:path";
+import { createInspector } from "@halyard/devtools/inspector";
 import type { launchChromium } from "@halyard/services";
 import { joinChannel, wsClient } from "@halyard/wire/client";
-import { createInspector } from "@halyard/wire/inspector";
 import { serve } from "@halyard/wire/node";
 import { createChat } from "../examples/chat-node/chat.ts";
 import { Hints, Room, Say, Typing } from "../examples/chat-node/messages.ts";

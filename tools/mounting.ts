@@ -8,6 +8,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { findVersion } from "./follow/versions.ts";
 import { findFences, findHeadings } from "./markdown.ts";
 import { run } from "./process.ts";
 import { scopeSetting } from "./release/registry.ts";
@@ -17,38 +18,42 @@ import type { Outcome } from "./steps.ts";
 const PAGE = "docs/guide/flags-mounting.md";
 const SERVER_PAGE = "docs/guide/node-http-server.md";
 
-/** What the frameworks need besides the packages of this repository. */
+/** What the frameworks need and this repository does not have. */
 const VERSIONS: Readonly<Record<string, string>> = {
-  "@better-auth/api-key": "1.7.5",
-  "@better-auth/core": "1.7.7",
-  "@hono/node-server": "2.1.6",
   "@react-router/dev": "8.4.0",
   "@react-router/node": "8.4.0",
   "@react-router/serve": "8.4.0",
   "@sveltejs/adapter-node": "5.5.7",
   "@sveltejs/kit": "2.70.4",
   "@sveltejs/vite-plugin-svelte": "7.3.1",
-  auth: "1.7.7",
-  "better-auth": "1.7.7",
-  "drizzle-kit": "0.31.11",
-  "drizzle-orm": "0.45.4",
-  esbuild: "0.28.2",
-  express: "5.3.0",
-  fastify: "5.12.8",
-  hono: "4.13.17",
   isbot: "5.2.3",
   next: "16.4.6",
   nuxt: "4.5.2",
-  pg: "8.23.1",
-  react: "19.3.1",
-  "react-dom": "19.3.1",
   "react-router": "8.4.0",
   svelte: "5.57.3",
   typescript: "6.0.3",
-  vite: "8.3.8",
-  ws: "8.22.2",
-  zod: "4.6.7",
 };
+
+/** What they need in the version of this repository. */
+const SHARED: readonly string[] = [
+  "@better-auth/api-key",
+  "@better-auth/core",
+  "@hono/node-server",
+  "auth",
+  "better-auth",
+  "drizzle-kit",
+  "drizzle-orm",
+  "esbuild",
+  "express",
+  "fastify",
+  "hono",
+  "pg",
+  "react",
+  "react-dom",
+  "vite",
+  "ws",
+  "zod",
+];
 
 interface Framework {
   /** The section of the page whose files make up the project. */
@@ -131,7 +136,8 @@ export async function installFrameworks(
 ): Promise<Outcome> {
   mkdirSync(folder, { recursive: true });
   const published = Object.fromEntries(packages.map(({ manifest }) => [manifest.name, manifest.version]));
-  const dependencies = { ...VERSIONS, ...published };
+  const shared = Object.fromEntries(SHARED.map((name) => [name, findVersion(name)]));
+  const dependencies = { ...VERSIONS, ...shared, ...published };
   const manifest = { name: "mounting", private: true, type: "module", dependencies };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2));
   writeFileSync(join(folder, ".npmrc"), `${scopeSetting(registryUrl)}\n`);

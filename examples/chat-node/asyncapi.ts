@@ -1,5 +1,5 @@
 /** Prints the AsyncAPI document of the chat. */
-import { asyncApi } from "@halyard/wire/asyncapi";
+import { asyncApi } from "@halyard/devtools/asyncapi";
 import { createChat } from "./chat.ts";
 import { users } from "./users.ts";
 

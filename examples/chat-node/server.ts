@@ -1,5 +1,5 @@
 /** The chat on Node. */
-import { createInspector } from "@halyard/wire/inspector";
+import { createInspector } from "@halyard/devtools/inspector";
 import { serve } from "@halyard/wire/node";
 import { createChat } from "./chat.ts";
 import { users } from "./users.ts";

@@ -11,11 +11,11 @@ export default defineConfig({
   optimizeDeps: {
     // Vite bundles installed packages before the first visit, but not linked ones: a page would load 180 files.
     include: [
+      "@halyard/devtools/toolbar",
       "@halyard/flags/admin-client",
       "@halyard/flags/client",
       "@halyard/flags/live-client",
       "@halyard/flags/react",
-      "@halyard/flags/toolbar",
       "@halyard/wire/client",
       "@halyard/wire/zod",
       "better-auth/client/plugins",

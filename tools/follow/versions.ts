@@ -11,8 +11,13 @@ const MORE: Readonly<Record<string, string>> = {
 
 /** The name with an exact version, or `undefined` if no version is known. */
 export function pinVersion(name: string): string | undefined {
-  const version = MORE[name] ?? lockedVersions().get(name);
+  const version = findVersion(name);
   return version === undefined ? undefined : `${name}@${version}`;
+}
+
+/** The version to install, or `undefined` if none is known. */
+export function findVersion(name: string): string | undefined {
+  return MORE[name] ?? lockedVersions().get(name);
 }
 
 let versions: ReadonlyMap<string, string> | undefined;

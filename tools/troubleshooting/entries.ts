@@ -20,7 +20,7 @@ export interface Catalogue {
   /** What the page is for, in two sentences. */
   readonly opening: string;
   /** Where its log lines come from, such as `packages/wire/src/`. */
-  readonly sources: string;
+  readonly sources: readonly string[];
   /** Codes in the order of the source's table, with facts from it. */
   readonly codes: readonly { readonly code: string; readonly facts: string; readonly remedy: Remedy }[];
   /** Numbers with a meaning of their own, such as close codes. */

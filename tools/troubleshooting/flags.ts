@@ -386,7 +386,7 @@ export const flags: Catalogue = {
   title: "Flags: troubleshooting",
   opening:
     "Find an error code, a warning or a log line of `@halyard/flags`, with its cause and what to do. Search this page for the text you see; `…` stands for a value.",
-  sources: "packages/flags/src/",
+  sources: ["packages/flags/src/", "packages/devtools/src/toolbar/"],
   codes: Object.entries(FEATURE_FLAG_ERROR_CODES).map(([code, { message }]) => ({
     code,
     facts: `Status ${new FeatureFlagError(code as FeatureFlagErrorCode).status} by default: “${message}”`,

@@ -14,7 +14,7 @@ const catalogue = (logs: Catalogue["logs"]): Catalogue => ({
   page: "docs/guide/wire-troubleshooting.md",
   title: "Wire: troubleshooting",
   opening: "Find it here.",
-  sources: "packages/wire/src/",
+  sources: ["packages/wire/src/"],
   codes: [{ code: "NOT_FOUND", facts: "Not retryable.", remedy: REMEDY }],
   more: [],
   logs,

@@ -77,7 +77,9 @@ export function writePage(tree: Tree, catalogue: Catalogue): string {
 function readMessages(tree: Tree, { sources, codes }: Catalogue): Message[] {
   const known = new Set(codes.map(({ code }) => code));
   return tree.files
-    .filter((file) => file.startsWith(sources) && /(?<!\.test|\.d)\.tsx?$/.test(file))
+    .filter(
+      (file) => sources.some((folder) => file.startsWith(folder)) && /(?<!\.test|\.d)\.tsx?$/.test(file),
+    )
     .flatMap((file) => listMessages(file, tree.read(file), known));
 }
 

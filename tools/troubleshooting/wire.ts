@@ -98,7 +98,7 @@ export const wire: Catalogue = {
   title: "Wire: troubleshooting",
   opening:
     "Find an error code, a close code or a log line of `@halyard/wire`, with its cause and what to do. Search this page for the text you see; `…` stands for a value.",
-  sources: "packages/wire/src/",
+  sources: ["packages/wire/src/", "packages/devtools/src/asyncapi/", "packages/devtools/src/inspector/"],
   codes: Object.entries(ERROR_CODES).map(([code, { class: errorClass, retryable }]) => ({
     code,
     facts: `Class \`${errorClass}\`, ${retryable ? "retryable" : "not retryable"} by default.`,

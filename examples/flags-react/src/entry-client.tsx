@@ -1,5 +1,5 @@
 /** Hydrates the page with the flags and the user it was rendered with. */
-import { mountFlagsToolbar } from "@halyard/flags/toolbar";
+import { mountFlagsToolbar } from "@halyard/devtools/toolbar";
 import { StrictMode } from "react";
 import { hydrateRoot } from "react-dom/client";
 import { authClient } from "./client.ts";

@@ -52,9 +52,19 @@ test.each([
   ["@halyard/wire/redis", ["BrokerPubSub", "RedisRateLimiter", "redisPubSub", "redisRateLimiter"]],
   ["@halyard/wire/nats", ["BrokerPubSub", "natsPubSub"]],
   ["@halyard/wire/middleware", ["createMetrics", "logger", "rateLimit", "requireAuth", "telemetry"]],
-  ["@halyard/wire/asyncapi", ["asyncApi"]],
-  ["@halyard/wire/inspector", ["createInspector"]],
   ["@halyard/wire/testing", ["createTestServer"]],
+  [
+    "@halyard/wire/unstable-devtools",
+    [
+      "CONTROL",
+      "isLoopbackName",
+      "isMessageSchema",
+      "isReservedType",
+      "notASchema",
+      "positiveOption",
+      "topicsOf",
+    ],
+  ],
 ])("%s exports exactly these names", async (entry, names) => {
   expect(Object.keys(await import(entry)).sort()).toEqual(names);
 });

@@ -7,7 +7,7 @@ import { createServerProvider } from "@halyard/flags/openfeature";
 import { createWebProvider } from "@halyard/flags/openfeature/web";
 import { createFlagHooks, FeatureFlagsProvider } from "@halyard/flags/react";
 import { testFlags } from "@halyard/flags/testing";
-import { mountFlagsToolbar } from "@halyard/flags/toolbar";
+import type { ClientSeam } from "@halyard/flags/unstable-devtools";
 import { OpenFeature as ServerOpenFeature } from "@openfeature/server-sdk";
 import { OpenFeature as WebOpenFeature } from "@openfeature/web-sdk";
 import { betterAuth } from "better-auth";
@@ -83,7 +83,7 @@ export function App({ bootstrap }: { bootstrap: FlagsBootstrap | undefined }): R
   return createElement(FeatureFlagsProvider, { client: reactClient, bootstrap }, inner);
 }
 
-export const unmount: () => void = mountFlagsToolbar(authClient, { position: "bottom-left" });
+export type Live = ReturnType<NonNullable<ClientSeam["live"]>>;
 
 export const typedAuth = betterAuth({ plugins: [featureFlags({ flags })] });
 export const serverFlags = createServerFlags(typedAuth, flags);

@@ -1,14 +1,12 @@
 /** What a user of @halyard/wire may write, with the types they may rely on. Compiled against the packed tarball. */
 
 import { createRouter, type MessageSchema, message, WsError } from "@halyard/wire";
-import { type AsyncApiDocument, asyncApi } from "@halyard/wire/asyncapi";
 import { type AuthInstance, betterAuthSession, type SessionData } from "@halyard/wire/better-auth";
 import { createBunHandler } from "@halyard/wire/bun";
 import { wsClient } from "@halyard/wire/client";
 import { wsClient as valibotClient } from "@halyard/wire/client/valibot";
 import { wsClient as zodClient } from "@halyard/wire/client/zod";
 import { createDurableObjectHandler } from "@halyard/wire/cloudflare";
-import { createInspector } from "@halyard/wire/inspector";
 import { memoryPubSub, memoryRateLimiter } from "@halyard/wire/memory";
 import { createMetrics, logger, rateLimit, requireAuth, telemetry } from "@halyard/wire/middleware";
 import { type NatsConnection, natsPubSub } from "@halyard/wire/nats";
@@ -16,6 +14,7 @@ import { createNodeHandler, type ServerHandle, serve } from "@halyard/wire/node"
 import { useClient, useConnectionState, useMessage, useRequest, WireProvider } from "@halyard/wire/react";
 import { redisPubSub, redisRateLimiter } from "@halyard/wire/redis";
 import { createTestServer } from "@halyard/wire/testing";
+import type { CONTROL } from "@halyard/wire/unstable-devtools";
 import { v, message as valibotMessage } from "@halyard/wire/valibot";
 import { rpc, z, message as zodMessage } from "@halyard/wire/zod";
 import { Cluster, Redis } from "ioredis";
@@ -44,9 +43,7 @@ const router = createRouter({ pubsub: memoryPubSub() })
   .use(telemetry())
   .use(rateLimit({ limiter, key: "user" }))
   .use(requireAuth((ctx) => ctx.data.strangerId !== undefined));
-const described: Promise<AsyncApiDocument> = asyncApi(router, { title: "Chat", version: "1.0.0" });
-void described;
-void createInspector(router, { showPayloads: (type) => type === "SAID" });
+assertEqual<typeof CONTROL.error, "$ws:error">();
 router.on(Said, (ctx) => {
   assertEqual<typeof ctx.payload.text, string>();
   assertEqual<typeof ctx.data.strangerId, string | undefined>();

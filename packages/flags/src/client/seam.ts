@@ -13,10 +13,13 @@ export type FlagsBody = { readonly context?: ClaimedContext; readonly environmen
 
 /** What the live client and the toolbar use of the flags client. */
 export interface ClientSeam {
+  /** Sends the requests of the client. */
   readonly transport: Transport;
+  /** The client's own helper of the values. */
   readonly actions: { values(): FlagValues };
   /** The values, with what only the client itself may do. */
   readonly values: ControlledFlagValues;
+  /** The flags of `defineFlags()`; empty without it. */
   readonly declared: FlagDeclarations;
   /** The body of a request for all flags that are not older than the position. */
   bodyOf(position: FlagsPosition): FlagsBody;
@@ -26,5 +29,6 @@ export interface ClientSeam {
 
 /** What has the seam: the store that Better Auth gives to all plugins of a client, and the result of `featureFlags.values()`. */
 export interface SeamStore {
+  /** Absent where the flags plugin is not installed. */
   $flags?: ClientSeam;
 }

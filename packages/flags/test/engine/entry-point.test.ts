@@ -29,7 +29,7 @@ test.each([
   ["@halyard/flags/openfeature", ["createRemoteProvider", "createServerProvider"]],
   ["@halyard/flags/openfeature/web", ["createWebProvider"]],
   ["@halyard/flags/testing", ["testFlags"]],
-  ["@halyard/flags/toolbar", ["mountFlagsToolbar"]],
+  ["@halyard/flags/unstable-devtools", ["NO_POSITION", "findMisfit"]],
 ])("%s exports exactly the names it promises", async (entry, names) => {
   expect(Object.keys(await import(entry)).sort()).toEqual(names);
 });

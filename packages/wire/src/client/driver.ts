@@ -103,20 +103,22 @@ export function createDriver(
         lastFrameAt = performance.now();
         if (connection.state !== "closing") received(data);
       });
-      // The close event follows. Some socket libraries throw an error event without a listener.
-      listen("error", (event: ErrorEvent) => {
-        // Not one whose text may contain the URL, and so the token.
-        if (!event.message?.includes("?")) error = event.error;
-      });
-      listen("close", ({ code, reason }: CloseEvent) =>
+      const lost = ({ code, reason }: Pick<CloseEvent, "code" | "reason">): void =>
         dispatch({
           type: "lost",
           code,
           reason,
           error,
           retryable: code === CLOSE_UNAUTHENTICATED && isExpired(),
-        }),
-      );
+        });
+      // The close event follows. Some socket libraries throw an error event without a listener.
+      listen("error", (event: ErrorEvent) => {
+        // Not one whose text may contain the URL, and so the token.
+        if (!event.message?.includes("?")) error = event.error;
+        // Node 22 leaves the socket of a failed attempt in the state CONNECTING, without a close event.
+        if (created.readyState === 0) lost({ code: 1006, reason: "" });
+      });
+      listen("close", lost);
     } catch (thrown) {
       // Only the name of an error of the socket's constructor: its message may contain the URL, and so the token.
       const error = WsError.isWsError(thrown)

@@ -69,8 +69,14 @@ export class FakeSocket {
 
   /** Ends the socket with an error of the platform. */
   fail(error: Error): void {
+    this.readyState = 2;
     this.#emit("error", { error, message: error.message });
     this.end();
+  }
+
+  /** An attempt that fails on Node 22: the state stays, and no close event follows. */
+  failWithoutClose(error: Error): void {
+    this.#emit("error", { error, message: error.message });
   }
 
   /** Ends the socket, as the other end, the network or the client's close would. */

@@ -90,6 +90,24 @@ export const failures: readonly Case[] = [
     },
   },
   {
+    name: "an attempt that fails without a close event, as on Node 22, is reported and repeated at once",
+    async run(kit) {
+      const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });
+      const errors: WsError[] = [];
+      client.onError((error) => errors.push(error));
+      client.connect().catch(() => undefined);
+      const [failed] = world.sockets;
+      failed?.failWithoutClose(new Error("Received network error"));
+      const reported = [{ attempt: 1, url: "ws://server/", closeCode: 1006, reason: "", nextRetryMs: 300 }];
+      const details = () => errors.map((error) => error.details);
+      equal(details(), reported);
+      world.advance(300);
+      equal(world.sockets.length, 2);
+      failed?.end();
+      equal(details(), reported);
+    },
+  },
+  {
     name: "an attempt without a response is reported as such",
     async run(kit) {
       const { client, world } = kit.imagined({ reconnect: { jitter: "none" } });

@@ -1,0 +1,3 @@
+/** Entry point `@halyard/devtools/inspector`. */
+export type { Authorize } from "./access.ts";
+export { createInspector, type Inspector, type InspectorOptions, type ListenOptions } from "./inspector.ts";

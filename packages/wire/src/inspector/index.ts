@@ -1,3 +1,0 @@
-/** Entry point `@halyard/wire/inspector`. */
-export type { Authorize } from "./access.ts";
-export { createInspector, type Inspector, type InspectorOptions, type ListenOptions } from "./inspector.ts";
