@@ -174,7 +174,6 @@ export const texts = {
     explain: "Explain",
     activity: "Activity",
     history: "History",
-    audit: "Audit",
     keys: "API keys",
     health: "Health",
     watch: "Watch",
@@ -246,7 +245,6 @@ export const texts = {
     email: "Email",
     password: "Password",
     submit: "Sign in",
-    busy: "Signing in…",
     atApp: "Sign in on the application's page",
     noMethod:
       "This application has no sign-in that the console can use. Set the option signInUrl of createConsole().",
@@ -324,7 +322,6 @@ export const texts = {
       return hasRules ? percent(percentage) : `${percent(percentage)} of people`;
     },
     everyone: (value: string): string => `${value} for everyone`,
-    inEnvironment: "Environment",
     attention: "Needs attention",
     unused: (flags: number): string =>
       `${count(flags, "flag has", "flags have")} not been evaluated for a day, and not changed for two weeks:`,
@@ -511,7 +508,7 @@ export const texts = {
     remove: (key: string): string => `Remove ${key}`,
   },
   environments: {
-    what: "What each environment does. Values in grey are the flag’s own.",
+    what: "What each environment does. Values in grey come from the flag.",
     none: "No environment has settings of its own",
     add: "Settings for another environment",
     open: (name: string): string => `Targeting in ${name}`,
@@ -527,9 +524,12 @@ export const texts = {
     setting: "Setting",
     noRollout: "none",
     column: (place: number): string => `Environment ${place}`,
-    actions: (name: string): string => `Actions for ${name}`,
-    promote: (name: string): string => `Promote to ${name}`,
-    reset: "Use the flag’s values",
+    own: "own",
+    actions: "Actions",
+    promoteIt: "Promote",
+    promote: (name: string): string => `Promote ${name}`,
+    promoteTo: (name: string): string => `Promote to ${name}`,
+    reset: (name: string): string => `Use the flag’s values in ${name}`,
   },
   overrides: {
     what: "Values for single users. They come before rules and rollout.",

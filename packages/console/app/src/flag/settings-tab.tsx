@@ -22,7 +22,7 @@ export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode
   const { stored, isReadOnly: disabled, set } = draft;
   const next = draft.next.flag;
   return (
-    <>
+    <Stack gap={32}>
       <section className="stack gap-16 narrow" aria-label={texts.flag.tabs.settings}>
         <Field label={texts.newFlag.name}>
           <input
@@ -65,7 +65,7 @@ export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode
         </Field>
       </section>
       {may("delete") && <Deletion flag={stored.flag} />}
-    </>
+    </Stack>
   );
 }
 

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { memo, type ReactNode } from "react";
 import type { Entry, Flag } from "../api/types.ts";
-import { environmentsOf } from "../flag/environments.ts";
+import { environmentsOf, titleOf } from "../flag/environments.ts";
 import { FlagSwitchButton } from "../flag/flag-switch.tsx";
 import { useHasDraft } from "../flag/use-draft.ts";
 import { ActorMark, actorName } from "../history/actor.tsx";
@@ -124,7 +124,7 @@ function Elsewhere({ flag, environment }: { flag: Flag; environment: string | un
         .map(({ name, enabled, rolloutPercentage }) => (
           <Row key={name} gap={4}>
             <span className={enabled ? "dot dot-on" : "dot"} aria-hidden="true" />
-            {name}{" "}
+            {titleOf(name)}{" "}
             {!enabled
               ? texts.flags.off
               : rolloutPercentage === undefined

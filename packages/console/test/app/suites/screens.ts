@@ -17,7 +17,7 @@ export function checkScreens(stage: Stage): void {
         },
       });
       const { page, open } = await stage.enter(`/explain?flag=${flag.key}&user=${stage.people[0].id}`);
-      await page.getByRole("heading", { name: /^Bob Stone gets false from .* in production$/ }).waitFor();
+      await page.getByRole("heading", { name: /^Bob Stone gets false from .* in Production$/ }).waitFor();
       await page.getByText('user.plan is "free", needs "pro"').waitFor();
       await page.getByText("Raise the rollout to at least").waitFor();
       await open(`/explain?flag=${flag.key}&user=${stage.ada.id}`);
