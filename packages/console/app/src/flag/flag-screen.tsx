@@ -13,11 +13,11 @@ import { FlagHistory } from "../history/history-screen.tsx";
 import { useMay, useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { buttonClass } from "../ui/button.tsx";
+import { copyText } from "../ui/copy.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Page, Row, Stack } from "../ui/layout.tsx";
 import { Empty, Failure, LoadingPage } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
-import { showToast } from "../ui/toasts.tsx";
 import type { Stored } from "./draft/cells.ts";
 import { planOf } from "./draft/changes.ts";
 import { DraftBar, whereOf } from "./draft-bar.tsx";
@@ -181,7 +181,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
     >
       <Tabs.Root value={tab} onValueChange={(next) => goTo({ tab: next })}>
         <Stack gap={24}>
-          <Tabs.List ref={tabList} className="tabs" aria-label={texts.flag.parts}>
+          <Tabs.List ref={tabList} className="tabs row" aria-label={texts.flag.parts}>
             {tabs.map(([name, label]) => (
               <Tabs.Trigger key={name} value={name} data-tab={name} className="tab">
                 {label}
@@ -189,7 +189,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
             ))}
           </Tabs.List>
           {tabs.map(([name, , content]) => (
-            <Tabs.Content key={name} value={name} className="tab-content">
+            <Tabs.Content key={name} value={name}>
               {content}
             </Tabs.Content>
           ))}
@@ -238,16 +238,12 @@ function Title({ stored: { flag } }: { readonly stored: Stored }): ReactNode {
 }
 
 function CopyButton({ text }: { readonly text: string }): ReactNode {
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
-    showToast({ tone: "done", text: texts.common.copied });
-  };
   return (
     <button
       type="button"
       className={`${buttonClass("quiet", true)} code`}
       aria-label={`${texts.flag.copyKey}: ${text}`}
-      onClick={() => void copy().catch(() => showToast({ tone: "problem", text: texts.common.notCopied }))}
+      onClick={() => void copyText(text)}
     >
       {text} <Copy aria-hidden size={13} />
     </button>
