@@ -56,6 +56,7 @@ export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactN
                         </button>
                       ) : (
                         <Select
+                          quiet
                           label={texts.environments.column(place + 1)}
                           value={name}
                           options={environments.map((one) => [one, titleOf(one)])}
