@@ -22,8 +22,8 @@ export function KeysScreen(): ReactNode {
   const [deleted, setDeleted] = useState<ConsoleKey>();
   const client = useQueryClient();
   const remove = (): Promise<unknown> =>
-    request("POST", `${CONSOLE}/delete-key`, { body: { id: deleted?.id ?? "" } }).finally(() =>
-      client.invalidateQueries({ queryKey: ["keys"] }),
+    request("POST", `${CONSOLE}/delete-key`, { body: { id: deleted?.id ?? "" } }).finally(
+      () => void client.invalidateQueries({ queryKey: ["keys"] }),
     );
   const isEmpty = data?.keys.length === 0;
   const createButton = apiKeys && (

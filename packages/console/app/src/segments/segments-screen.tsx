@@ -23,8 +23,8 @@ export function SegmentsScreen(): ReactNode {
   const [edited, setEdited] = useState<Segment | "new">();
   const [deleted, setDeleted] = useState<Segment>();
   const remove = (): Promise<unknown> =>
-    request("DELETE", `${ADMIN}/segments/${deleted?.id ?? ""}`, { version: deleted?.version }).finally(() =>
-      client.invalidateQueries({ queryKey: ["segments"] }),
+    request("DELETE", `${ADMIN}/segments/${deleted?.id ?? ""}`, { version: deleted?.version }).finally(
+      () => void client.invalidateQueries({ queryKey: ["segments"] }),
     );
   const canUpdate = may("update");
   const nameOf = (key: string): string | undefined => segments?.find((segment) => segment.key === key)?.name;
