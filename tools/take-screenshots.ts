@@ -101,7 +101,8 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
   await save(page, "sign-in", lookName);
   await signIn(page, "ada@halyard.example");
   await page.getByRole("heading", { name: "Flags", exact: true, level: 1 }).waitFor();
-  await page.goto(`${app.consoleUrl}/people?q=Chloe`);
+  // On the free plan, so that the rollout decides.
+  await page.goto(`${app.consoleUrl}/people?q=chloe.arden.2@`);
   const link = (await page.getByRole("link", { name: "Chloe" }).first().getAttribute("href")) ?? "";
   // Behind the id stands the organization.
   const { pathname } = new URL(link, app.consoleUrl);
