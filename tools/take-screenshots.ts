@@ -1,10 +1,10 @@
 /**
- * `npm run docs:screenshots`: starts the console with example data, and the chat with its inspector, and takes the pictures
- * of the pages. With a folder as
- * argument, it takes every screen in light, in dark and on a phone there instead; names of screens behind it choose some.
+ * `npm run docs:screenshots`: starts the console with example data, and the chat with its inspector, and takes every
+ * screen of the console in light, in dark and on a phone, and the pictures of the pages. With a folder as argument, the
+ * pictures go there instead; names of screens behind it choose some.
  */
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchChromium } from "@halyard/services";
 import { startApp } from "../examples/console/app.ts";
@@ -34,17 +34,20 @@ interface Screen {
   readonly path: string;
   /** The accessible name of a control that is pressed before the picture is taken. */
   readonly press?: string;
+  /** Typed into the field of this label. */
+  readonly type?: readonly [label: string, text: string];
   /** Searched for in the command palette before the picture is taken. */
   readonly search?: string;
 }
 
 const SCREENS: readonly Screen[] = [
   { name: "flags", path: "/" },
-  { name: "switch", path: "/?q=new-checkout", press: "New checkout, switch" },
+  { name: "switch", path: "/?q=new-checkout", press: "New checkout in Production, switch" },
   { name: "new-flag", path: "/?create=true" },
   { name: "flag", path: "/flag/new-checkout" },
+  { name: "draft", path: "/flag/new-checkout", type: ["Rollout in percent", "40"] },
   { name: "variants", path: "/flag/search-ranking" },
-  { name: "rule", path: "/flag/new-checkout", press: "Edit Paying customers in the Nordics" },
+  { name: "rule", path: "/flag/new-checkout", press: "Paying customers in the Nordics" },
   { name: "environments", path: "/flag/new-checkout?tab=environments" },
   { name: "overrides", path: "/flag/new-checkout?tab=overrides" },
   { name: "flag-activity", path: "/flag/search-ranking?tab=activity" },
@@ -63,20 +66,21 @@ const SCREENS: readonly Screen[] = [
   { name: "palette", path: "/", search: "gift" },
   { name: "not-found", path: "/nothing-here" },
 ];
-/** Pictures that pages of the documentation show. */
-const SHOWN = ["flags", "switch", "explain"];
+/** Pictures that pages of the documentation show. The others are in a folder of their own. */
+const SHOWN = ["flags", "switch", "draft", "explain"];
+const IMAGES = join(root, "docs/images");
+const EVERY_SCREEN = join(IMAGES, "console");
+const WEBP_QUALITY = 90;
 
 const [folder, ...chosen] = process.argv.slice(2);
 const app = await startApp(openDatabase(undefined), 0);
 const browser = await launchChromium();
 try {
-  if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  mkdirSync(folder ?? EVERY_SCREEN, { recursive: true });
+  for (const look of LOOKS) await takeAll(look);
   const looks = folder === undefined ? [LIGHT] : LOOKS;
-  for (const look of looks) await takeAll(look);
   if (chosen.length === 0)
-    await takeInspectorPictures(browser, looks, (look) =>
-      inspectorFile(folder, join(root, "docs/images"), look),
-    );
+    await takeInspectorPictures(browser, looks, (look) => inspectorFile(folder, IMAGES, look));
 } finally {
   await browser.close();
   await app.stop();
@@ -94,39 +98,36 @@ async function takeAll({ name: lookName, theme, width, height }: Look): Promise<
   page.on("console", (message) => message.type() === "error" && console.error(message.text()));
   await page.goto(app.consoleUrl);
   await page.getByLabel("Email").waitFor();
-  if (folder !== undefined) await page.screenshot({ path: join(folder, `sign-in-${lookName}.png`) });
+  await save(page, "sign-in", lookName);
   await signIn(page, "ada@halyard.example");
   await page.getByRole("heading", { name: "Flags", exact: true, level: 1 }).waitFor();
-  await page.goto(`${app.consoleUrl}/people?q=Chloe`);
+  // On the free plan, so that the rollout decides.
+  await page.goto(`${app.consoleUrl}/people?q=chloe.arden.2@`);
   const link = (await page.getByRole("link", { name: "Chloe" }).first().getAttribute("href")) ?? "";
   // Behind the id stands the organization.
   const { pathname } = new URL(link, app.consoleUrl);
   const first = pathname.slice(pathname.lastIndexOf("/") + 1);
-  for (const { name, path, press, search } of SCREENS) {
-    const wanted = folder === undefined ? SHOWN : chosen;
-    if (wanted.length > 0 && !wanted.includes(name)) continue;
+  for (const { name, path, press, type, search } of SCREENS) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
     await page.goto(app.consoleUrl + path.replace("FIRST", first));
     await page.locator("h1").first().waitFor();
     if (press !== undefined)
       await page
-        .getByRole(name === "switch" ? "switch" : "button", { name: press })
+        .getByRole(name === "switch" ? "switch" : "button", { name: press, exact: true })
         .first()
         .click();
+    if (type !== undefined) await page.getByLabel(type[0]).fill(type[1]);
     if (search !== undefined) {
       await page.keyboard.press("Control+k");
       await page.getByRole("dialog").getByRole("combobox").fill(search);
       await page.getByRole("option", { name: "Turn" }).first().waitFor();
     }
-    await page.waitForFunction(() => document.querySelector(".skeleton") === null);
+    await page.waitForFunction(() => document.querySelector(".skeleton, .counting") === null);
     await page.waitForLoadState("networkidle");
-    const file =
-      folder === undefined
-        ? join(root, "docs/images", `console-${name}.png`)
-        : join(folder, `${name}-${lookName}.png`);
-    await page.screenshot({ path: file });
+    await save(page, name, lookName);
   }
-  const takesAll = chosen.length === 0 || chosen.includes("no-permission");
-  if (folder !== undefined && takesAll) await takeOfUserWithoutPermission(page, lookName);
+  if (chosen.length === 0 || chosen.includes("no-permission"))
+    await takeOfUserWithoutPermission(page, lookName);
   await context.close();
 }
 
@@ -134,7 +135,21 @@ async function takeOfUserWithoutPermission(page: Page, lookName: string): Promis
   await page.context().clearCookies();
   await signIn(page, "noor@halyard.example");
   await page.getByRole("button", { name: "Copy request" }).waitFor();
-  await page.screenshot({ path: join(folder ?? "", `no-permission-${lookName}.png`) });
+  await save(page, "no-permission", lookName);
+}
+
+async function save(page: Page, name: string, lookName: string): Promise<void> {
+  const picture = `${name}-${lookName}`;
+  if (folder !== undefined) {
+    await page.screenshot({ path: join(folder, `${picture}.png`) });
+    return;
+  }
+  if (lookName === LIGHT.name && SHOWN.includes(name))
+    await page.screenshot({ path: join(IMAGES, `console-${name}.png`) });
+  // A third of the bytes of PNG. Playwright itself has no WebP.
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: WEBP_QUALITY });
+  writeFileSync(join(EVERY_SCREEN, `${picture}.webp`), Buffer.from(data, "base64"));
 }
 
 async function signIn(page: Page, email: string): Promise<void> {

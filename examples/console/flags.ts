@@ -28,7 +28,11 @@ const release = (key: string, name: string, rolloutPercentage: number, descripti
 export const FLAGS: readonly ExampleFlag[] = [
   {
     ...release("new-checkout", "New checkout", 25, "One page instead of four. Owner: payments."),
-    environments: { production: { rolloutPercentage: 25 }, staging: { rolloutPercentage: 100 } },
+    environments: {
+      production: { rolloutPercentage: 25 },
+      staging: { rolloutPercentage: 100 },
+      development: { enabled: false },
+    },
     rules: [
       { name: "Our own staff", conditions: { conditions: [staff] }, value: true },
       {

@@ -10,7 +10,8 @@ const REPOSITORY = "https://github.com/halyard/halyard";
 const BLOB = `${REPOSITORY}/blob/main/`;
 
 /** Files of docs/ that the site serves as they are, below the same path without `docs/`. */
-const ASSET = /^docs\/(?:(?:images|performance)\/[\w-]+\.(?:png|svg)|conformance\/[\w-]+\.json)$/;
+const ASSET =
+  /^docs\/(?:(?:images|images\/console|performance)\/[\w-]+\.(?:png|svg|webp)|conformance\/[\w-]+\.json)$/;
 
 export interface PageOptions {
   /** The repository's files, to tell a file from a folder. */

@@ -16,8 +16,6 @@ export type {
   FlagsProcess,
   KeysResponse,
   LogResponse,
-  MatchesRequest,
-  MatchesResponse,
   MissingFlag,
   MissingFlagsRequest,
   MissingFlagsResponse,

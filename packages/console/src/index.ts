@@ -16,8 +16,6 @@ export type {
   ExportAuditResponse,
   KeysResponse,
   LogResponse,
-  MatchesRequest,
-  MatchesResponse,
   MissingFlag,
   MissingFlagsRequest,
   MissingFlagsResponse,

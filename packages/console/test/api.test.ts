@@ -47,7 +47,6 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
       for (const name of [
         "people",
         "person",
-        "matches",
         "activity",
         "evaluations",
         "verify-audit",
@@ -211,26 +210,6 @@ describe.each(DATABASES)("guide/console: How it works (%s)", (_name, open) => {
       overrideId: expect.any(String),
     });
     expect((await console_.own("person", { userId: "nobody" }, admin)).status).toBe(404);
-  });
-
-  test("conditions are counted over the users, and what depends on claims is unknown", async () => {
-    const match = (attribute: string, value: string) =>
-      console_.own(
-        "matches",
-        { conditions: { conditions: [{ attribute, operator: "equals", value }] } },
-        admin,
-      );
-    expect((await match("email", user.email)).json).toMatchObject({
-      matching: 1,
-      unknown: 0,
-      examples: [{ id: user.id }],
-    });
-    const claimed = (await match("beta", "yes")).json;
-    expect([claimed.matching, claimed.unknown]).toEqual([0, claimed.users.total]);
-    expect((await match("email", "")).status).toBe(200);
-    expect(
-      (await console_.own("matches", { conditions: { conditions: [{ segment: "none" }] } }, admin)).status,
-    ).toBe(400);
   });
 
   test("activity has the evaluations of a flag by hour and reason", async () => {

@@ -33,7 +33,6 @@ test("every operation of the console's own answers, and those that need a permis
     log: {},
     people: {},
     person: { userId: user.id },
-    matches: { conditions: { conditions: [{ attribute: "email", operator: "equals", value: user.email }] } },
     activity: { flagId: made.json.id },
     evaluations: { flagIds: [made.json.id] },
     "missing-flags": {},

@@ -19,8 +19,6 @@ export type {
   FlagsProcess,
   KeysResponse,
   LogResponse,
-  MatchesRequest,
-  MatchesResponse,
   MissingFlag,
   MissingFlagsRequest,
   MissingFlagsResponse,

@@ -95,8 +95,6 @@ const audit = createRoute({
 const segments = createRoute({
   getParentRoute: () => root,
   path: "/segments",
-  validateSearch: (search: Record<string, unknown>): { edit?: string } =>
-    only({ edit: text(search["edit"]) }),
   component: lazyRouteComponent(() => import("./segments/segments-screen.tsx"), "SegmentsScreen"),
 });
 

@@ -142,6 +142,9 @@ export const texts = {
     cancel: "Cancel",
     close: "Close",
     copied: "Copied.",
+    deleteTitle: (name: string): string => `Delete ${name}?`,
+    deleted: (name: string): string => `${name} was deleted.`,
+    typeToConfirm: (key: string): string => `Type ${key} to confirm`,
     notCopied: "The browser does not allow copying. Select the text and copy it.",
     dismiss: "Dismiss",
     justNow: "just now",
@@ -171,7 +174,6 @@ export const texts = {
     explain: "Explain",
     activity: "Activity",
     history: "History",
-    audit: "Audit",
     keys: "API keys",
     health: "Health",
     watch: "Watch",
@@ -243,7 +245,6 @@ export const texts = {
     email: "Email",
     password: "Password",
     submit: "Sign in",
-    busy: "Signing in…",
     atApp: "Sign in on the application's page",
     noMethod:
       "This application has no sign-in that the console can use. Set the option signInUrl of createConsole().",
@@ -321,7 +322,6 @@ export const texts = {
       return hasRules ? percent(percentage) : `${percent(percentage)} of people`;
     },
     everyone: (value: string): string => `${value} for everyone`,
-    inEnvironment: "Environment",
     attention: "Needs attention",
     unused: (flags: number): string =>
       `${count(flags, "flag has", "flags have")} not been evaluated for a day, and not changed for two weeks:`,
@@ -390,9 +390,6 @@ export const texts = {
     deleteTitle: "Delete this flag",
     deleteWhat:
       "Its rules and overrides are deleted, too. Your code gets its own default, so the people who move cannot be counted. History can bring it back.",
-    deleteConfirm: (name: string): string => `Delete ${name}?`,
-    deleted: (name: string): string => `${name} was deleted.`,
-    typeKey: (key: string): string => `Type ${key} to confirm`,
   },
   targeting: {
     path: "Who gets which value, in this order",
@@ -510,7 +507,7 @@ export const texts = {
     remove: (key: string): string => `Remove ${key}`,
   },
   environments: {
-    what: "What each environment does. Values in grey are the flag’s own.",
+    what: "What each environment does. Values in grey come from the flag.",
     none: "No environment has settings of its own",
     add: "Settings for another environment",
     open: (name: string): string => `Targeting in ${name}`,
@@ -525,9 +522,13 @@ export const texts = {
       counting === all ? number(all) : `${number(counting)} of ${number(all)}`,
     setting: "Setting",
     noRollout: "none",
-    actions: (name: string): string => `Actions for ${name}`,
-    promote: (name: string): string => `Promote to ${name}`,
-    reset: "Use the flag’s values",
+    column: (place: number): string => `Environment ${place}`,
+    own: "own",
+    actions: "Actions",
+    promoteIt: "Promote",
+    promote: (name: string): string => `Promote ${name}`,
+    promoteTo: (name: string): string => `Promote to ${name}`,
+    reset: (name: string): string => `Use the flag’s values in ${name}`,
   },
   overrides: {
     what: "Values for single users. They come before rules and rollout.",
@@ -628,7 +629,9 @@ export const texts = {
     actionsOf: (name: string): string => `Actions for ${name}`,
     editIt: "Edit",
     deleteIt: "Delete",
-    deleted: (name: string): string => `${name} was deleted.`,
+    delete: "Delete segment",
+    deleteWhat:
+      "A segment that rules or other segments name cannot be deleted, so no value changes. History can bring it back.",
     save: "Save segment",
     saved: "The segment was saved.",
     everywhere: "A change concerns every rule that names this segment.",
@@ -834,10 +837,8 @@ export const texts = {
         "Only keys that were made in the console are listed: the others are in secondary storage, which cannot be searched.",
     },
     delete: (name: string): string => `Delete ${name}`,
-    deleteTitle: (name: string): string => `Delete ${name}?`,
     deleteWhat: "Requests with this key fail from now on.",
     deleteConfirm: "Delete key",
-    deleted: "The key was deleted.",
   },
   health: {
     title: "Health",

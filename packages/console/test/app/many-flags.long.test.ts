@@ -181,7 +181,7 @@ it(`with ${FLAGS} flags, each interaction with the list takes at most ${MOST_MS}
     }),
     "lines of evaluations": await measure(() => page.locator(".sparkline polyline").first().waitFor()),
     "press a switch": await measure(async () => {
-      await page.getByRole("switch", { name: "Feature 101, switch" }).click();
+      await page.getByRole("switch", { name: "Feature 101 in Production, switch" }).click();
       await page.getByRole("dialog").waitFor();
     }),
     "make the change": await measure(async () => {

@@ -1,9 +1,8 @@
 /** What only the console asks of the server: requests and responses. */
-import type { EvaluationReason, FlagType, RuleConditions } from "../engine/definition.ts";
+import type { EvaluationReason, FlagType } from "../engine/definition.ts";
 import type { JsonValue } from "../engine/json.ts";
 import type { FlagAction } from "./action.ts";
 import type { AuditEntry, AuditVerdict } from "./audit.ts";
-import type { PlannedUsers } from "./plan.ts";
 import type { StatsWindow } from "./stats.ts";
 
 /** An organization that the user may choose. */
@@ -140,25 +139,6 @@ export type PersonResponse = {
   readonly person: Person;
   /** Sorted by key. */
   readonly flags: readonly PersonFlag[];
-};
-
-/** `POST feature-flags/console/matches`: how many users match conditions. Needs `evaluate-as`. */
-export type MatchesRequest = {
-  /** As in a rule. */
-  readonly conditions: RuleConditions;
-  /** With `multiTenant`: only members of this organization. */
-  readonly organizationId?: string;
-};
-/** How many users match. */
-export type MatchesResponse = {
-  /** Users who match. */
-  readonly matching: number;
-  /** Users for whom the conditions depend on what they claim. */
-  readonly unknown: number;
-  /** How many users there are, and how many were evaluated. */
-  readonly users: PlannedUsers;
-  /** At most 5 of the matching users. */
-  readonly examples: readonly Pick<Person, "id" | "name" | "email">[];
 };
 
 /** `POST feature-flags/console/activity`: evaluations over time. Needs `read`. */
@@ -351,8 +331,6 @@ export type ConsoleAnswers = {
   readonly people: PeopleResponse;
   /** Every flag of one user. */
   readonly person: PersonResponse;
-  /** How many users match conditions. */
-  readonly matches: MatchesResponse;
   /** Evaluations over time. */
   readonly activity: ActivityResponse;
   /** Evaluations of many flags. */

@@ -1,6 +1,6 @@
 /** The store's interface for the server, and its result types. `store.ts` implements it. */
 import type { CompiledFlag } from "../engine/compile.ts";
-import type { OverrideDefinition, RuleConditions } from "../engine/definition.ts";
+import type { OverrideDefinition } from "../engine/definition.ts";
 import type { Actor, AuditAction, AuditEntry, AuditHead, AuditVerdict, Origin } from "../model/audit.ts";
 import type { FeatureFlag, FeatureFlagPatch, FlagDraft } from "../model/flag.ts";
 import type { FlagOverride, FlagOverrideInput } from "../model/override.ts";
@@ -187,8 +187,6 @@ export interface FlagStore {
     patch: FeatureFlagPatch,
     version?: number,
   ): Promise<WithWarnings<FeatureFlag>>;
-  /** A flag that is `true` for the users who match the conditions. Throws if no rule could have them. */
-  previewConditions(tenant: string, conditions: RuleConditions): Promise<CompiledFlag>;
   /** Deletes the flag with its rules and overrides. */
   deleteFlag(scope: WriteScope, id: string, version?: number): Promise<void>;
 

@@ -27,7 +27,7 @@ import { findEntries, listAudit, readEntries } from "./writes/audit.ts";
 import { readCounted, readCountedDirectly } from "./writes/change-counter.ts";
 import { readChangedKeys } from "./writes/changed-keys.ts";
 import { makeDraft, makeRevert } from "./writes/make-draft.ts";
-import { previewConditions, previewDraft } from "./writes/preview.ts";
+import { previewDraft } from "./writes/preview.ts";
 import {
   type ChainEnd,
   isSameEnd,
@@ -223,8 +223,6 @@ export function createFlagStore(
       read((current) => findFlagsOfOrganizations(current, keys, limit)),
     updateFlag: (scope, id, patch, version) =>
       change(scope, (context) => updateFlag(context, id, patch, version)),
-    previewConditions: (tenant, conditions) =>
-      read((current) => previewConditions(current, tenant, conditions)),
     deleteFlag: (scope, id, version) => change(scope, (context) => deleteFlag(context, id, version)),
 
     countRules: async (tenant, environment) => {

@@ -249,7 +249,7 @@ describe("guide/flags-plan: Options", () => {
     expect(await plan()).toMatchObject({ onlineSource: "none", changes: [{ moved: 3, online: 0 }] });
   });
 
-  test("what an organization may replace is counted again for its own flag, and moves nobody of the global one", async () => {
+  test("what an organization may replace is counted again for its own flag, and moves no user of the global one", async () => {
     const host = await memoryHost({ flags: { multiTenant: true } });
     const owner = await host.person("owner");
     const organizationId = await host.organization(owner, "acme");

@@ -44,7 +44,14 @@ describe("guide/flags-http-admin: Segments", () => {
     expect((await send("PATCH", path, { conditions: free, name: null })).status).toBe(200);
     expect([await seen("pro"), await seen("free")]).toEqual(["v", "r"]);
 
-    expect((await send("DELETE", path)).status).toBe(409);
+    const child = { key: newKey("segment"), conditions: { conditions: [{ segment: key }] } };
+    const using = (await send("POST", "/segments", child)).json;
+    const refused = await send("DELETE", path);
+    expect([refused.status, refused.json.message]).toEqual([
+      409,
+      `The segment "${key}" is still used by the segment "${child.key}", the flag "${flag.key}". Remove it there first.`,
+    ]);
+    expect((await send("DELETE", `/segments/${using.id}`)).status).toBe(204);
     expect((await send("PATCH", path, { conditions: { conditions: [{ segment: key }] } })).status).toBe(400);
     await send("DELETE", `/flags/${flag.id}`);
     const deleted = await send("DELETE", path);

@@ -5,6 +5,7 @@ import { Link2, Split } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { explainQuery, flagQuery, rulesQuery } from "../api/queries.ts";
 import type { JsonObject, Person, Rule } from "../api/types.ts";
+import { titleOf } from "../flag/environments.ts";
 import { OverrideForm } from "../flag/overrides-tab.tsx";
 import { FlagPicker } from "../flags/flag-picker.tsx";
 import { personByIdQuery } from "../people/person-name.tsx";
@@ -147,7 +148,8 @@ function Answer({ flagKey, context, environment, person }: AnswerProps): ReactNo
   if (isPending) return <Loading />;
   if (data === undefined) return <Failure error={error} retry={() => void refetch()} />;
   const { result } = data;
-  const where = environment ?? environments.default;
+  const named = environment ?? environments.default;
+  const where = named && titleOf(named);
   // A missing override explains nothing.
   const steps = data.steps.filter(({ step, outcome }) => step !== "override" || outcome === "applied");
   const suggestions = suggestionsOf(data, (id) => nameOf(rules, id));

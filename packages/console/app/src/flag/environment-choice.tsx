@@ -5,6 +5,7 @@ import { texts } from "../texts.ts";
 import { classes } from "../ui/layout.tsx";
 import { Segmented } from "../ui/segmented.tsx";
 import { Select } from "../ui/select.tsx";
+import { usePhone } from "../ui/use-phone.ts";
 import { ALL_ENVIRONMENTS, settingOf, titleOf } from "./environments.ts";
 
 interface EnvironmentChoiceProps {
@@ -15,14 +16,16 @@ interface EnvironmentChoiceProps {
 }
 
 const MOST_SEGMENTS = 5;
+const MOST_ON_PHONE = 3;
 
 export function EnvironmentChoice(props: EnvironmentChoiceProps): ReactNode {
   const { flag, environments, environment = ALL_ENVIRONMENTS, onChange } = props;
+  const most = usePhone() ? MOST_ON_PHONE : MOST_SEGMENTS;
   if (environments.length === 0) return null;
   const names = [...environments, ALL_ENVIRONMENTS];
   const label = texts.targeting.environment;
   const textOf = (name: string): string => (name === ALL_ENVIRONMENTS ? texts.targeting.all : titleOf(name));
-  if (names.length > MOST_SEGMENTS) {
+  if (names.length > most) {
     return (
       <Select
         label={label}

@@ -1,19 +1,23 @@
 /** Environments side by side: what each decides itself, and what it takes from the flag. */
-import { ArrowUpRight, Plus, RotateCcw } from "lucide-react";
+import { Plus, RotateCcw } from "lucide-react";
 import { type FormEvent, type ReactNode, useState } from "react";
-import type { Flag, Rule } from "../api/types.ts";
+import type { Flag, JsonValue, Rule } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
-import { Button } from "../ui/button.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
-import { Row, Stack } from "../ui/layout.tsx";
-import { Menu, type MenuItem } from "../ui/menu.tsx";
+import { classes, Row, Stack } from "../ui/layout.tsx";
+import { Menu } from "../ui/menu.tsx";
+import { Select } from "../ui/select.tsx";
 import { Empty } from "../ui/states.tsx";
 import { TableScroll } from "../ui/table-scroll.tsx";
+import { usePhone } from "../ui/use-phone.ts";
 import { valueText } from "../ui/value.tsx";
 import { ENVIRONMENT_FIELDS, type EnvironmentField, isSame } from "./draft/cells.ts";
 import { countsIn, settingCell, settingOf, titleOf } from "./environments.ts";
 import type { FlagDraft } from "./use-draft.ts";
+
+const MOST_ON_PHONE = 2;
 
 interface EnvironmentsTabProps {
   readonly draft: FlagDraft;
@@ -24,6 +28,7 @@ interface EnvironmentsTabProps {
 export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactNode {
   const { next, environments, isReadOnly } = draft;
   const { list } = useSession().environments;
+  const { columns, choose } = useColumns(environments);
   return (
     <Stack gap={16}>
       {environments.length === 0 ? (
@@ -38,9 +43,9 @@ export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactN
                   <th scope="col">
                     <span className="visually-hidden">{texts.environments.setting}</span>
                   </th>
-                  {environments.map((name) => (
+                  {columns.map((name, place) => (
                     <th key={name} scope="col">
-                      <Row>
+                      {choose === undefined ? (
                         <button
                           type="button"
                           className="link-button name"
@@ -49,13 +54,15 @@ export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactN
                         >
                           {titleOf(name)}
                         </button>
-                        {!isReadOnly && (
-                          <Menu
-                            label={texts.environments.actions(titleOf(name))}
-                            items={actionsOf(draft, name, onOpen)}
-                          />
-                        )}
-                      </Row>
+                      ) : (
+                        <Select
+                          quiet
+                          label={texts.environments.column(place + 1)}
+                          value={name}
+                          options={environments.map((one) => [one, titleOf(one)])}
+                          onChange={(one) => choose(place, one)}
+                        />
+                      )}
                     </th>
                   ))}
                 </tr>
@@ -64,17 +71,29 @@ export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactN
                 {ENVIRONMENT_FIELDS.map((field) => (
                   <tr key={field}>
                     <th scope="row">{texts.environments.fields[field]}</th>
-                    {environments.map((name) => (
+                    {columns.map((name) => (
                       <Setting key={name} flag={next.flag} environment={name} field={field} />
                     ))}
                   </tr>
                 ))}
                 <tr>
                   <th scope="row">{texts.environments.fields.rules}</th>
-                  {environments.map((name) => (
+                  {columns.map((name) => (
                     <td key={name}>{rulesText(next.rules, name)}</td>
                   ))}
                 </tr>
+                {!isReadOnly && (
+                  <tr>
+                    <th scope="row">
+                      <span className="visually-hidden">{texts.environments.actions}</span>
+                    </th>
+                    {columns.map((name) => (
+                      <td key={name}>
+                        <Actions draft={draft} name={name} onOpen={onOpen} />
+                      </td>
+                    ))}
+                  </tr>
+                )}
               </tbody>
             </table>
           </TableScroll>
@@ -85,6 +104,24 @@ export function EnvironmentsTab({ draft, onOpen }: EnvironmentsTabProps): ReactN
   );
 }
 
+/** A phone shows two environments at a time. `choose`: shows another one in a column. */
+function useColumns(environments: readonly string[]): {
+  readonly columns: readonly string[];
+  readonly choose?: (place: number, name: string) => void;
+} {
+  const isPhone = usePhone();
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  if (!isPhone || environments.length <= MOST_ON_PHONE) return { columns: environments };
+  const known = chosen.filter((name) => environments.includes(name));
+  const columns = [...new Set([...known, ...environments])].slice(0, MOST_ON_PHONE);
+  const choose = (place: number, name: string): void => {
+    const replaced = columns[place] ?? name;
+    // The environment of the other column changes places with this one.
+    setChosen(columns.map((one, at) => (at === place ? name : one === name ? replaced : one)));
+  };
+  return { columns, choose };
+}
+
 interface SettingProps {
   readonly flag: Flag;
   readonly environment: string;
@@ -93,17 +130,22 @@ interface SettingProps {
 
 function Setting({ flag, environment, field }: SettingProps): ReactNode {
   const { value, isOwn } = settingOf(flag, environment, field);
-  const text =
-    field === "enabled"
-      ? value === true
-        ? texts.flags.on
-        : texts.flags.off
-      : value === undefined
-        ? texts.environments.noRollout
-        : field === "rolloutPercentage"
-          ? `${valueText(value)}%`
-          : valueText(value).slice(0, 40);
-  return <td className={isOwn ? "name" : "muted"}>{text}</td>;
+  const isOn = field === "enabled" && value === true;
+  return (
+    <td className={isOwn ? "" : "muted"}>
+      <Row>
+        {field === "enabled" && <span className={classes("dot", isOn && "dot-on")} aria-hidden="true" />}
+        {settingText(field, value)}
+        {isOwn && <span className="caption soft">{texts.environments.own}</span>}
+      </Row>
+    </td>
+  );
+}
+
+function settingText(field: EnvironmentField, value: JsonValue | undefined): string {
+  if (field === "enabled") return value === true ? texts.flags.on : texts.flags.off;
+  if (value === undefined) return texts.environments.noRollout;
+  return field === "rolloutPercentage" ? texts.percent(Number(value)) : valueText(value).slice(0, 40);
 }
 
 function rulesText(rules: readonly Rule[], name: string): string {
@@ -113,30 +155,38 @@ function rulesText(rules: readonly Rule[], name: string): string {
   );
 }
 
-function actionsOf(draft: FlagDraft, name: string, onOpen: (name: string) => void): MenuItem[] {
+interface ActionsProps extends EnvironmentsTabProps {
+  readonly name: string;
+}
+
+function Actions({ draft, name, onOpen }: ActionsProps): ReactNode {
   const targets = draft.environments.filter((one) => one !== name);
   const hasOwn = ENVIRONMENT_FIELDS.some((field) => settingOf(draft.next.flag, name, field).isOwn);
-  return [
-    ...targets.map((target) => ({
-      label: texts.environments.promote(titleOf(target)),
-      icon: <ArrowUpRight aria-hidden size={15} />,
-      onSelect: () => {
-        promote(draft, name, target);
-        onOpen(target);
-      },
-    })),
-    ...(hasOwn
-      ? [
-          {
-            label: texts.environments.reset,
-            icon: <RotateCcw aria-hidden size={15} />,
+  const reset = (): void => {
+    for (const field of ENVIRONMENT_FIELDS) draft.set(settingCell(name, field), undefined);
+  };
+  return (
+    <Row gap={4} wrap>
+      {targets.length > 0 && (
+        <Menu
+          label={texts.environments.promote(titleOf(name))}
+          text={texts.environments.promoteIt}
+          items={targets.map((target) => ({
+            label: texts.environments.promoteTo(titleOf(target)),
             onSelect: () => {
-              for (const field of ENVIRONMENT_FIELDS) draft.set(settingCell(name, field), undefined);
+              promote(draft, name, target);
+              onOpen(target);
             },
-          },
-        ]
-      : []),
-  ];
+          }))}
+        />
+      )}
+      {hasOwn && (
+        <IconButton label={texts.environments.reset(titleOf(name))} onClick={reset}>
+          <RotateCcw aria-hidden size={15} />
+        </IconButton>
+      )}
+    </Row>
+  );
 }
 
 /** The target decides what the source decides: its settings, and the rules that count there. */

@@ -180,7 +180,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
     >
       <Tabs.Root value={tab} onValueChange={(next) => goTo({ tab: next })}>
         <Stack gap={24}>
-          <Tabs.List ref={tabList} className="tabs" aria-label={texts.flag.parts}>
+          <Tabs.List ref={tabList} className="tabs row" aria-label={texts.flag.parts}>
             {tabs.map(([name, label]) => (
               <Tabs.Trigger key={name} value={name} data-tab={name} className="tab">
                 {label}
@@ -188,7 +188,7 @@ function FlagView({ stored }: { readonly stored: Stored }): ReactNode {
             ))}
           </Tabs.List>
           {tabs.map(([name, , content]) => (
-            <Tabs.Content key={name} value={name} className="tab-content">
+            <Tabs.Content key={name} value={name}>
               {content}
             </Tabs.Content>
           ))}

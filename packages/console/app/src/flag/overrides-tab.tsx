@@ -66,9 +66,9 @@ export function OverridesTab({ flag }: { flag: Flag }): ReactNode {
 function OverrideRow({ override, canRemove }: { override: Override; canRemove: boolean }): ReactNode {
   const [isRemoving, setRemoving] = useState(false);
   return (
-    <li>
+    <li className="row-with-link">
       <div>
-        <Link to="/people/$id" params={{ id: override.userId }} className="plain-link name">
+        <Link to="/people/$id" params={{ id: override.userId }} className="row-link">
           <PersonName id={override.userId} />
         </Link>
         {override.reason !== undefined && <p className="muted wrap-anywhere">{override.reason}</p>}

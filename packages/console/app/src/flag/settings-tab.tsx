@@ -1,5 +1,5 @@
 /** Name, description, visibility and bucketing; and the deletion of the flag. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
@@ -9,12 +9,10 @@ import type { Flag } from "../api/types.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
-import { Dialog, DialogFooter } from "../ui/dialog.tsx";
+import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { Panel, Stack } from "../ui/layout.tsx";
 import { Select } from "../ui/select.tsx";
-import { FormError } from "../ui/states.tsx";
-import { showToast } from "../ui/toasts.tsx";
 import type { FlagDraft } from "./use-draft.ts";
 
 const BUCKETS = ["userId", "organizationId", "anonymousId"] as const;
@@ -24,7 +22,7 @@ export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode
   const { isReadOnly: disabled, set } = draft;
   const next = draft.next.flag;
   return (
-    <>
+    <Stack gap={32}>
       <section className="stack gap-16 narrow" aria-label={texts.flag.tabs.settings}>
         <Field label={texts.newFlag.name}>
           <input
@@ -67,23 +65,19 @@ export function SettingsTab({ draft }: { readonly draft: FlagDraft }): ReactNode
         </Field>
       </section>
       {may("delete") && <Deletion flag={draft.draft.stored.flag} />}
-    </>
+    </Stack>
   );
 }
 
 function Deletion({ flag }: { flag: Flag }): ReactNode {
   const [isAsking, setAsking] = useState(false);
-  const [typed, setTyped] = useState("");
   const client = useQueryClient();
   const navigate = useNavigate();
-  const remove = useMutation({
-    mutationFn: () => request("DELETE", `${ADMIN}/flags/${flag.id}`, { version: flag.version }),
-    onSuccess: async () => {
-      await navigate({ to: "/" });
-      await client.invalidateQueries({ queryKey: ["flags"] });
-      showToast({ tone: "done", text: texts.flag.deleted(flag.name) });
-    },
-  });
+  const remove = async (): Promise<void> => {
+    await request("DELETE", `${ADMIN}/flags/${flag.id}`, { version: flag.version });
+    await navigate({ to: "/" });
+    await client.invalidateQueries({ queryKey: ["flags"] });
+  };
   return (
     <Panel padded tone="bad" className="narrow">
       <Stack gap={12} align="start">
@@ -95,31 +89,15 @@ function Deletion({ flag }: { flag: Flag }): ReactNode {
           <Trash2 aria-hidden size={16} /> {texts.flag.delete}
         </Button>
       </Stack>
-      <Dialog
+      <DeleteDialog
         open={isAsking}
         onClose={() => setAsking(false)}
-        title={texts.flag.deleteConfirm(flag.name)}
-        description={texts.flag.deleteWhat}
-      >
-        <form
-          className="stack gap-16"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (typed === flag.key) remove.mutate();
-          }}
-        >
-          <Field label={texts.flag.typeKey(flag.key)}>
-            <input value={typed} autoComplete="off" onChange={({ target }) => setTyped(target.value)} />
-          </Field>
-          <FormError error={remove.error} />
-          <DialogFooter>
-            <Button onClick={() => setAsking(false)}>{texts.common.cancel}</Button>
-            <Button type="submit" tone="danger" disabled={typed !== flag.key} busy={remove.isPending}>
-              {texts.flag.delete}
-            </Button>
-          </DialogFooter>
-        </form>
-      </Dialog>
+        name={flag.name}
+        what={texts.flag.deleteWhat}
+        confirm={texts.flag.delete}
+        typed={flag.key}
+        onDelete={remove}
+      />
     </Panel>
   );
 }

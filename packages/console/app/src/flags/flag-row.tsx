@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { memo, type ReactNode } from "react";
 import type { Entry, Flag } from "../api/types.ts";
-import { environmentsOf } from "../flag/environments.ts";
+import { environmentsOf, titleOf } from "../flag/environments.ts";
 import { FlagSwitchButton } from "../flag/flag-switch.tsx";
 import { useHasDraft } from "../flag/use-draft.ts";
 import { ActorMark, actorName } from "../history/actor.tsx";
@@ -13,6 +13,9 @@ import { Time } from "../ui/time.tsx";
 import { isUnused } from "./attention.tsx";
 import { deliveryOf } from "./delivery.ts";
 import { Sparkline } from "./sparkline.tsx";
+
+/** Lines of a row. */
+const MOST_ELSEWHERE = 2;
 
 interface FlagRowProps {
   readonly flag: Flag;
@@ -117,21 +120,25 @@ function Cell({ name, children }: { name: string; children: ReactNode }): ReactN
 }
 
 function Elsewhere({ flag, environment }: { flag: Flag; environment: string | undefined }): ReactNode {
+  const others = environmentsOf(flag).filter(({ name }) => name !== environment);
   return (
-    <Row gap={12} className="caption soft cut">
-      {environmentsOf(flag)
-        .filter(({ name }) => name !== environment)
-        .map(({ name, enabled, rolloutPercentage }) => (
-          <Row key={name} gap={4}>
-            <span className={enabled ? "dot dot-on" : "dot"} aria-hidden="true" />
-            {name}{" "}
+    <ul className="caption soft">
+      {others.slice(0, MOST_ELSEWHERE).map(({ name, enabled, rolloutPercentage }, place) => (
+        <li key={name} className="row gap-4">
+          <span className={enabled ? "dot dot-on" : "dot"} aria-hidden="true" />
+          <span className="cut">
+            {titleOf(name)}{" "}
             {!enabled
               ? texts.flags.off
               : rolloutPercentage === undefined
                 ? ""
                 : texts.percent(rolloutPercentage)}
-          </Row>
-        ))}
-    </Row>
+          </span>
+          {place === MOST_ELSEWHERE - 1 && others.length > MOST_ELSEWHERE && (
+            <span className="muted fixed">+{texts.number(others.length - MOST_ELSEWHERE)}</span>
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }

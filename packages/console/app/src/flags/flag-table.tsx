@@ -8,18 +8,18 @@ import {
   useLayoutEffect,
   useRef,
   useState,
-  useSyncExternalStore,
 } from "react";
 import type { Flag } from "../api/types.ts";
+import { titleOf } from "../flag/environments.ts";
 import { FlagSwitchDialogs } from "../flag/flag-switch.tsx";
 import { texts } from "../texts.ts";
+import { usePhone } from "../ui/use-phone.ts";
 import { FlagRow } from "./flag-row.tsx";
 import { useLastEntries } from "./last-actors.ts";
 
 const ROW_PX = 47;
 const CARD_PX = 112;
 const CARD_GAP_PX = 8;
-const PHONE = "(max-width: 47.5rem)";
 /** The next page is requested this many rows before the end. */
 const AHEAD = 30;
 
@@ -34,7 +34,7 @@ interface FlagTableProps {
 
 export function FlagTable(props: FlagTableProps): ReactNode {
   const { flags, environment, hasMore, isLoadingMore, loadMore } = props;
-  const isPhone = useSyncExternalStore(followPhone, () => matchMedia(PHONE).matches);
+  const isPhone = usePhone();
   const hasElsewhere = flags.some(({ environments = {} }) =>
     Object.keys(environments).some((name) => name !== environment),
   );
@@ -74,7 +74,7 @@ export function FlagTable(props: FlagTableProps): ReactNode {
           {[
             titles.state,
             titles.name,
-            titles.delivery(environment),
+            titles.delivery(environment && titleOf(environment)),
             ...(hasElsewhere ? [titles.environments] : []),
             titles.use,
             titles.changed,
@@ -121,10 +121,4 @@ export function FlagTable(props: FlagTableProps): ReactNode {
       />
     </div>
   );
-}
-
-function followPhone(listener: () => void): () => void {
-  const query = matchMedia(PHONE);
-  query.addEventListener("change", listener);
-  return () => query.removeEventListener("change", listener);
 }

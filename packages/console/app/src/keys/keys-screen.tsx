@@ -1,5 +1,5 @@
 /** API keys: which ones exist, what they may do, and new ones whose secret is shown once. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { KeyRound, Plus, Trash2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { CONSOLE, keysQuery } from "../api/queries.ts";
@@ -8,11 +8,11 @@ import type { ConsoleKey } from "../api/types.ts";
 import { useSession } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Button, IconButton } from "../ui/button.tsx";
-import { Dialog, DialogFooter } from "../ui/dialog.tsx";
+import { DeleteDialog } from "../ui/delete-dialog.tsx";
+import { Dialog } from "../ui/dialog.tsx";
 import { List, Page, Row } from "../ui/layout.tsx";
-import { Empty, Failure, FormError, Loading } from "../ui/states.tsx";
+import { Empty, Failure, Loading } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
-import { showToast } from "../ui/toasts.tsx";
 import { NewKey } from "./new-key.tsx";
 
 export function KeysScreen(): ReactNode {
@@ -20,6 +20,11 @@ export function KeysScreen(): ReactNode {
   const { data, error, isPending, refetch } = useQuery({ ...keysQuery(), enabled: apiKeys });
   const [isCreating, setCreating] = useState(false);
   const [deleted, setDeleted] = useState<ConsoleKey>();
+  const client = useQueryClient();
+  const remove = (): Promise<unknown> =>
+    request("POST", `${CONSOLE}/delete-key`, { body: { id: deleted?.id ?? "" } }).finally(
+      () => void client.invalidateQueries({ queryKey: ["keys"] }),
+    );
   const isEmpty = data?.keys.length === 0;
   const createButton = apiKeys && (
     <Button tone="primary" onClick={() => setCreating(true)}>
@@ -57,14 +62,23 @@ export function KeysScreen(): ReactNode {
       >
         <NewKey onClose={() => setCreating(false)} />
       </Dialog>
-      <DeleteKey apiKey={deleted} onClose={() => setDeleted(undefined)} />
+      <DeleteDialog
+        open={deleted !== undefined}
+        onClose={() => setDeleted(undefined)}
+        name={deleted === undefined ? "" : nameOf(deleted)}
+        what={texts.keys.deleteWhat}
+        confirm={texts.keys.deleteConfirm}
+        onDelete={remove}
+      />
     </Page>
   );
 }
 
+const nameOf = ({ name, start }: ConsoleKey): string => name ?? start ?? texts.keys.unnamed;
+
 function KeyRow({ apiKey, onDelete }: { apiKey: ConsoleKey; onDelete: () => void }): ReactNode {
-  const { name, start, actions, owner, isPersonal, enabled, createdAt, expiresAt, lastUsedAt } = apiKey;
-  const label = name ?? start ?? texts.keys.unnamed;
+  const { start, actions, owner, isPersonal, enabled, createdAt, expiresAt, lastUsedAt } = apiKey;
+  const label = nameOf(apiKey);
   return (
     <li>
       <div>
@@ -98,33 +112,5 @@ function KeyRow({ apiKey, onDelete }: { apiKey: ConsoleKey; onDelete: () => void
         <Trash2 aria-hidden size={16} />
       </IconButton>
     </li>
-  );
-}
-
-function DeleteKey({ apiKey, onClose }: { apiKey: ConsoleKey | undefined; onClose: () => void }): ReactNode {
-  const client = useQueryClient();
-  const remove = useMutation({
-    mutationFn: (id: string) => request("POST", `${CONSOLE}/delete-key`, { body: { id } }),
-    onSuccess: () => {
-      showToast({ tone: "done", text: texts.keys.deleted });
-      onClose();
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: ["keys"] }),
-  });
-  return (
-    <Dialog
-      open={apiKey !== undefined}
-      onClose={onClose}
-      title={texts.keys.deleteTitle(apiKey?.name ?? apiKey?.start ?? "")}
-      description={texts.keys.deleteWhat}
-    >
-      <FormError error={remove.error} />
-      <DialogFooter>
-        <Button onClick={onClose}>{texts.common.cancel}</Button>
-        <Button tone="danger" busy={remove.isPending} onClick={() => apiKey && remove.mutate(apiKey.id)}>
-          {texts.keys.deleteConfirm}
-        </Button>
-      </DialogFooter>
-    </Dialog>
   );
 }

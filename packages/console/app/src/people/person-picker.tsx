@@ -34,7 +34,7 @@ export function PersonPicker({ person, onChange }: PersonPickerProps): ReactNode
     return (
       <Stack gap={4}>
         <span className="name">{texts.people.person}</span>
-        <div className="chosen">
+        <div className="chosen row">
           <PersonChip name={person.name} note={person.email} />
           <IconButton label={texts.people.other} onClick={() => onChange(undefined)}>
             <X aria-hidden size={16} />

@@ -107,9 +107,9 @@ function FlagOfPerson({ flag, userId, onOverride }: FlagOfPersonProps): ReactNod
   const [isRemoving, setRemoving] = useState(false);
   const { overrideId } = flag;
   return (
-    <li>
+    <li className="row-with-link">
       <Row>
-        <Link to="/flag/$key" params={{ key: flag.key }} className="plain-link name cut">
+        <Link to="/flag/$key" params={{ key: flag.key }} className="row-link cut">
           {flag.name}
         </Link>
         <span className="muted caption cut wide-only">{flag.key}</span>

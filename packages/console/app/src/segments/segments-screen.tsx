@@ -1,5 +1,5 @@
 /** Segments: named conditions that many rules share. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Pencil, Plus, Shapes, Trash2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { ADMIN, segmentsQuery } from "../api/queries.ts";
@@ -9,11 +9,11 @@ import { sentenceOf } from "../rules/sentence.ts";
 import { useMay } from "../shell/session.tsx";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
+import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { List, Page, Row } from "../ui/layout.tsx";
 import { Menu } from "../ui/menu.tsx";
-import { Empty, Failure, Loading, messageOf } from "../ui/states.tsx";
+import { Empty, Failure, Loading } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
-import { showToast } from "../ui/toasts.tsx";
 import { SegmentEditor } from "./segment-editor.tsx";
 
 export function SegmentsScreen(): ReactNode {
@@ -21,12 +21,11 @@ export function SegmentsScreen(): ReactNode {
   const may = useMay();
   const client = useQueryClient();
   const [edited, setEdited] = useState<Segment | "new">();
-  const remove = useMutation({
-    mutationFn: ({ id, version }: Segment) => request("DELETE", `${ADMIN}/segments/${id}`, { version }),
-    onSuccess: (_, { name, key }) => showToast({ tone: "done", text: texts.segments.deleted(name ?? key) }),
-    onError: (failure) => showToast({ tone: "problem", text: messageOf(failure) }),
-    onSettled: () => client.invalidateQueries({ queryKey: ["segments"] }),
-  });
+  const [deleted, setDeleted] = useState<Segment>();
+  const remove = (): Promise<unknown> =>
+    request("DELETE", `${ADMIN}/segments/${deleted?.id ?? ""}`, { version: deleted?.version }).finally(
+      () => void client.invalidateQueries({ queryKey: ["segments"] }),
+    );
   const canUpdate = may("update");
   const nameOf = (key: string): string | undefined => segments?.find((segment) => segment.key === key)?.name;
   const isEmpty = segments?.length === 0;
@@ -73,7 +72,7 @@ export function SegmentsScreen(): ReactNode {
                       label: texts.segments.deleteIt,
                       icon: <Trash2 aria-hidden size={15} />,
                       isDangerous: true,
-                      onSelect: () => remove.mutate(segment),
+                      onSelect: () => setDeleted(segment),
                     },
                   ]}
                 />
@@ -82,6 +81,14 @@ export function SegmentsScreen(): ReactNode {
           ))}
         </List>
       )}
+      <DeleteDialog
+        open={deleted !== undefined}
+        onClose={() => setDeleted(undefined)}
+        name={deleted?.name ?? deleted?.key ?? ""}
+        what={texts.segments.deleteWhat}
+        confirm={texts.segments.delete}
+        onDelete={remove}
+      />
       {edited !== undefined && (
         <SegmentEditor
           segment={edited === "new" ? undefined : edited}

@@ -1,11 +1,11 @@
 /** The navigation: beside the screen, or behind a button where the window is narrow. */
-import { Link } from "@tanstack/react-router";
+import { Link, useMatchRoute } from "@tanstack/react-router";
 import { MenuIcon, Search } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { texts } from "../texts.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { Stack } from "../ui/layout.tsx";
+import { classes, Stack } from "../ui/layout.tsx";
 import { Mark } from "../ui/mark.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { OrganizationSwitcher } from "./organization-switcher.tsx";
@@ -74,7 +74,7 @@ function Contents({
       </button>
       <nav aria-label={texts.shell.navigation}>
         {screens.map(({ name, list }) => (
-          <div key={name} className="nav-group">
+          <div key={name}>
             {name !== "" && <h2 className="nav-title muted caption">{name}</h2>}
             <ul>
               {list.map((screen) => (
@@ -90,12 +90,15 @@ function Contents({
 }
 
 function Item({ screen, onChoose }: { screen: Screen; onChoose: (() => void) | undefined }): ReactNode {
-  const { to, label, icon: Icon } = screen;
+  const { to, label, icon: Icon, also } = screen;
+  const matchRoute = useMatchRoute();
+  const isAlso = also !== undefined && matchRoute({ to: also, includeSearch: false }) !== false;
   return (
     <li>
       <Link
         to={to}
-        className="nav-link row name"
+        className={classes("nav-link row name", isAlso && "nav-link-active")}
+        {...(isAlso && { "aria-current": "true" })}
         activeOptions={{ exact: to === "/", includeSearch: false }}
         activeProps={{ className: "nav-link-active" }}
         {...(onChoose && { onClick: onChoose })}

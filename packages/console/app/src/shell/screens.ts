@@ -19,6 +19,8 @@ export interface Screen {
   readonly to: (typeof DESTINATIONS)[keyof typeof DESTINATIONS];
   readonly label: string;
   readonly icon: LucideIcon;
+  /** Another address that belongs to it. */
+  readonly also?: "/flag/$key" | "/audit";
   /** What the screen needs. Default: nothing. */
   readonly action?: FlagAction;
 }
@@ -33,7 +35,7 @@ const GROUPS: readonly ScreenGroup[] = [
   {
     name: "",
     list: [
-      { to: "/", label: texts.nav.flags, icon: Flag },
+      { to: "/", label: texts.nav.flags, icon: Flag, also: "/flag/$key" },
       { to: "/segments", label: texts.nav.segments, icon: Shapes },
       { to: "/people", label: texts.nav.people, icon: Users, action: "evaluate-as" },
       { to: "/explain", label: texts.nav.explain, icon: Split },
@@ -43,7 +45,7 @@ const GROUPS: readonly ScreenGroup[] = [
     name: texts.nav.watch,
     list: [
       { to: "/activity", label: texts.nav.activity, icon: Activity },
-      { to: "/history", label: texts.nav.history, icon: History, action: "audit" },
+      { to: "/history", label: texts.nav.history, icon: History, also: "/audit", action: "audit" },
     ],
   },
   {

@@ -92,7 +92,7 @@ function Frame({ org }: { org: string | undefined }): ReactNode {
         {texts.shell.skip}
       </button>
       <Navigation openPalette={() => setPaletteOpen(true)} openHelp={() => setHelpOpen(true)} />
-      <main className="sheet" id="main" tabIndex={-1} ref={main}>
+      <main className="sheet stack gap-0" id="main" tabIndex={-1} ref={main}>
         <ConnectionNotice />
         <ImpersonationNotice />
         <BarSlot value={bar}>

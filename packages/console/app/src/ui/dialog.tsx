@@ -52,7 +52,7 @@ export function Dialog(props: DialogProps): ReactNode {
             <Stack gap={4}>
               <Row between align="start">
                 <Radix.Title className="dialog-title">{title}</Radix.Title>
-                <Radix.Close className="icon-button" aria-label={texts.common.close}>
+                <Radix.Close className="icon-button dialog-close" aria-label={texts.common.close}>
                   <X aria-hidden size={16} />
                 </Radix.Close>
               </Row>
@@ -70,5 +70,5 @@ export function Dialog(props: DialogProps): ReactNode {
 
 /** The buttons at the end of a dialog, the one that answers last. */
 export function DialogFooter({ children }: { readonly children: ReactNode }): ReactNode {
-  return <footer className="dialog-footer">{children}</footer>;
+  return <footer className="dialog-footer row wrap end">{children}</footer>;
 }

@@ -14,7 +14,7 @@ interface DiffProps {
 
 export function Diff({ label, before, after }: DiffProps): ReactNode {
   return (
-    <span className="diff">
+    <span>
       {label !== undefined && <span className="soft">{label} </span>}
       {before !== undefined && (
         <del className={after === undefined ? "old" : "muted"}>

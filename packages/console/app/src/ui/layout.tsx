@@ -111,8 +111,8 @@ export function Split({
 interface PanelProps {
   readonly label?: string;
   readonly padded?: boolean;
-  /** `edited`: differs from what is stored. `bad`: for what cannot be taken back. `plain`: without an edge. */
-  readonly tone?: "edited" | "bad" | "plain" | undefined;
+  /** `edited`: differs from what is stored. `bad`: for what cannot be taken back. */
+  readonly tone?: "edited" | "bad" | undefined;
   readonly className?: string;
   readonly children: ReactNode;
 }
@@ -146,7 +146,7 @@ export function Bar({
   return (
     slot &&
     createPortal(
-      <section className="bar" aria-label={label} {...(alert && { role: "alert" })}>
+      <section className="bar row wrap" aria-label={label} {...(alert && { role: "alert" })}>
         {children}
       </section>,
       slot,

@@ -1,7 +1,8 @@
-/** Actions behind a button with three dots. */
-import { Ellipsis } from "lucide-react";
+/** Actions behind a button with three dots, or with a text. */
+import { ChevronDown, Ellipsis } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import type { ReactNode } from "react";
+import { buttonClass } from "./button.tsx";
 
 export interface MenuItem {
   readonly label: string;
@@ -12,26 +13,33 @@ export interface MenuItem {
 
 export function Menu({
   label,
+  text,
   items,
 }: {
+  /** Its name, which contains the text. */
   readonly label: string;
+  readonly text?: string;
   readonly items: readonly MenuItem[];
 }): ReactNode {
   return (
     <DropdownMenu.Root>
-      <DropdownMenu.Trigger className="icon-button" aria-label={label}>
-        <Ellipsis aria-hidden size={16} />
+      <DropdownMenu.Trigger
+        className={text === undefined ? "icon-button" : buttonClass("plain", true)}
+        aria-label={label}
+      >
+        {text}
+        {text === undefined ? <Ellipsis aria-hidden size={16} /> : <ChevronDown aria-hidden size={14} />}
       </DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
-          {items.map(({ label: text, icon, onSelect, isDangerous = false }) => (
+          {items.map(({ label: name, icon, onSelect, isDangerous = false }) => (
             <DropdownMenu.Item
-              key={text}
+              key={name}
               className={isDangerous ? "option option-danger" : "option"}
               onSelect={onSelect}
             >
               {icon}
-              <span>{text}</span>
+              <span>{name}</span>
             </DropdownMenu.Item>
           ))}
         </DropdownMenu.Content>

@@ -26,7 +26,7 @@ export function showToast(toast: Omit<Toast, "id">): void {
 export function Toasts(): ReactNode {
   const shown = useSyncExternalStore(subscribe, () => toasts);
   return (
-    <section className="toasts" aria-label={texts.toasts.label} aria-live="polite">
+    <section className="toasts stack" aria-label={texts.toasts.label} aria-live="polite">
       {shown.map((toast) => (
         <ToastCard key={toast.id} {...toast} />
       ))}
@@ -42,7 +42,7 @@ function ToastCard({ id, tone, text, action }: Toast): ReactNode {
     return () => clearTimeout(timer);
   }, [id, tone]);
   return (
-    <div className="toast">
+    <div className="toast row">
       {tone === "done" ? (
         <CircleCheck aria-hidden size={16} className="good" />
       ) : (

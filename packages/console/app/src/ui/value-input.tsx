@@ -100,7 +100,7 @@ function JsonInput(props: JsonInputProps): ReactNode {
     />
   );
   return (
-    <div className="json-input">
+    <div>
       <OrPlain plain={plain}>
         <Suspense fallback={plain}>
           <JsonEditor

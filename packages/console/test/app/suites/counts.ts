@@ -221,7 +221,7 @@ function actionsOf({ page }: Visitor, flag: { key: string; name: string }): Read
       [
         `${path}?tab=environments`,
         async () => {
-          await choose(page, "Actions for Production", "Promote to Staging");
+          await choose(page, "Promote Production", "Promote to Staging");
           await rollout();
         },
       ],

@@ -376,13 +376,48 @@ export function checkFlag(stage: Stage): void {
       });
       await addRule(flag.id, "Only in staging", 1, { environments: ["staging"] });
       const { page } = await stage.enter(`/flag/${flag.key}?tab=environments`);
-      await choose(page, "Actions for Staging", "Promote to Production");
+      await choose(page, "Promote Staging", "Promote to Production");
       await page.getByText("2 changes in Production").waitFor();
       expect(await page.getByLabel("Rollout in percent").inputValue()).toBe("100");
       await untilCounted(page, /6 people go from/);
       await page.getByRole("button", { name: /Save to Production/ }).click();
       await page.getByText("6 people moved.").waitFor();
       expect(await rulesOf(flag.id)).toMatchObject([{ environments: ["staging", "production"] }]);
+    });
+
+    it("shows two environments on a phone, and another one in the place of either", async () => {
+      const flag = await stage.createFlag({
+        rolloutPercentage: 0,
+        environments: {
+          beta: { rolloutPercentage: 5 },
+          production: { rolloutPercentage: 25 },
+          staging: { rolloutPercentage: 100 },
+        },
+      });
+      const { page } = await stage.enter(`/flag/${flag.key}?tab=environments`, { width: 390 });
+      const rollouts = () =>
+        page
+          .getByRole("row", { name: /^Rollout/ })
+          .getByRole("cell")
+          .allInnerTexts();
+      const shows = (...expected: number[]) =>
+        expect.poll(async () => (await rollouts()).map(Number.parseFloat)).toEqual(expected);
+      await page.getByLabel("Environment 1").selectOption("Beta");
+      await page.getByLabel("Environment 2").selectOption("Staging");
+      await shows(5, 100);
+      await page.getByLabel("Environment 2").selectOption("Production");
+      await shows(5, 25);
+      await page.getByLabel("Environment 1").selectOption("Production");
+      await shows(25, 5);
+    });
+
+    it("marks the screen of the navigation that it belongs to", async () => {
+      const { key } = await stage.createFlag();
+      const { page, open } = await stage.enter(`/flag/${key}`);
+      const current = page.getByRole("navigation", { name: "Screens" }).locator("[aria-current]");
+      await expect.poll(() => current.allInnerTexts()).toEqual(["Flags"]);
+      await open("/audit");
+      await expect.poll(() => current.allInnerTexts()).toEqual(["History"]);
     });
 
     it("follows one person through its steps", async () => {

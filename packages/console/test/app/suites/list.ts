@@ -94,7 +94,7 @@ export function checkList(stage: Stage): void {
       });
       const { page } = await stage.enter(`/?q=${key}`);
       await page.getByText("1 rule, then 25%").waitFor();
-      await page.getByText("Who gets it in production").waitFor();
+      await page.getByText("Who gets it in Production").waitFor();
     });
 
     it("offers a declared flag that does not exist, with its default value", async () => {

@@ -17,7 +17,7 @@ export function checkScreens(stage: Stage): void {
         },
       });
       const { page, open } = await stage.enter(`/explain?flag=${flag.key}&user=${stage.people[0].id}`);
-      await page.getByRole("heading", { name: /^Bob Stone gets false from .* in production$/ }).waitFor();
+      await page.getByRole("heading", { name: /^Bob Stone gets false from .* in Production$/ }).waitFor();
       await page.getByText('user.plan is "free", needs "pro"').waitFor();
       await page.getByText("Raise the rollout to at least").waitFor();
       await open(`/explain?flag=${flag.key}&user=${stage.ada.id}`);
@@ -137,6 +137,26 @@ export function checkScreens(stage: Stage): void {
       await dialog.waitFor({ state: "hidden" });
     });
 
+    it("A segment is deleted after a question, and while something uses it the dialog names that", async () => {
+      const segment = `segment-${Date.now()}`;
+      const conditions = { conditions: [{ attribute: "email", operator: "equals", value: "a" }] } as const;
+      await stage.app.auth.api.createFeatureFlagSegment({ body: { key: segment, conditions } });
+      const flag = await stage.createFlag();
+      const rule = await stage.app.auth.api.createFeatureFlagRule({
+        body: { flagId: flag.id, priority: 1, value: true, conditions: { conditions: [{ segment }] } },
+      });
+      const { page } = await stage.enter("/segments");
+      await page.getByRole("button", { name: `Actions for ${segment}` }).click();
+      await page.getByRole("menuitem", { name: "Delete" }).click();
+      const dialog = page.getByRole("dialog", { name: `Delete ${segment}?` });
+      await dialog.getByRole("button", { name: "Delete segment" }).click();
+      await dialog.getByText(`still used by the flag "${flag.key}"`).waitFor();
+      await stage.app.auth.api.deleteFeatureFlagRule({ body: { flagId: flag.id, ruleId: rule.id } });
+      await dialog.getByRole("button", { name: "Delete segment" }).click();
+      await page.getByText(`${segment} was deleted.`).waitFor();
+      expect(await page.getByRole("button", { name: `Actions for ${segment}` }).count()).toBe(0);
+    });
+
     it("API keys show their secret once, and stop working when they are deleted", async () => {
       const { page } = await stage.enter("/keys");
       await page.getByRole("button", { name: "New key" }).click();
@@ -151,7 +171,7 @@ export function checkScreens(stage: Stage): void {
       await page.getByRole("button", { name: "Done" }).click();
       await page.getByRole("button", { name: "Delete Deployment" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Delete key" }).click();
-      await page.getByText("The key was deleted.").waitFor();
+      await page.getByText("Deployment was deleted.").waitFor();
       expect((await list()).status).toBe(401);
     });
 

@@ -4,7 +4,7 @@ import { log, revision } from "./changes.ts";
 import type { ConsoleOperation, PublicConsoleOperation } from "./definition.ts";
 import { createKey, deleteKey, keys } from "./keys.ts";
 import { missingFlags } from "./missing-flags.ts";
-import { matches, people, person } from "./people.ts";
+import { people, person } from "./people.ts";
 import { processes } from "./processes.ts";
 import { activity, evaluations, exportAudit, verifyAudit } from "./reports.ts";
 import { session } from "./state.ts";
@@ -15,7 +15,6 @@ const OPERATIONS: {
   session,
   people,
   person,
-  matches,
   activity,
   evaluations,
   "missing-flags": missingFlags,

@@ -4,9 +4,8 @@ import type { TrustedRoot } from "../../engine/definition.ts";
 import type { ConsoleAnswers, Person, PersonFlag } from "../../model/console.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { NO_TENANT } from "../../model/flag.ts";
-import { conditions, line, name, parse } from "../../model/inputs.ts";
+import { line, name, parse } from "../../model/inputs.ts";
 import { MAX_PAGE_LIMIT } from "../../model/page.ts";
-import { checkedConditions } from "../../model/rule-input.ts";
 import { admitToTenant } from "../access/admission.ts";
 import { judge } from "../access/permission.ts";
 import type { GuardedCall } from "../call.ts";
@@ -18,7 +17,6 @@ import type { ConsoleOperation } from "./definition.ts";
 
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
-const MAX_EXAMPLES = 5;
 /** Fields of the user's row that a person shows. */
 const SHOWN: readonly string[] = ["image", "createdAt"];
 
@@ -102,36 +100,6 @@ export const person: ConsoleOperation<"person"> = {
       person: personOf(found.user),
       flags: [...flags.values()].sort((a, b) => (a.key < b.key ? -1 : 1)),
     };
-  },
-};
-
-const matchesInput = z.strictObject({ conditions, organizationId: line.optional() });
-
-export const matches: ConsoleOperation<"matches"> = {
-  action: "evaluate-as",
-  async run(call): Promise<ConsoleAnswers["matches"]> {
-    const { service, request } = call;
-    const { tenant } = await admitToTenant(call, organizationIn(call));
-    const input = parse(matchesInput, readBody(call));
-    const compiled = await service.store.previewConditions(tenant, checkedConditions(input.conditions));
-    const population = new Population(service, request.context, {
-      tenant,
-      environment: service.options.environments?.default,
-      roots: compiled.trustedRoots,
-      cost: compiled.cost,
-    });
-    let matching = 0;
-    let unknown = 0;
-    const examples: Pick<Person, "id" | "name" | "email">[] = [];
-    const users = await population.visit(({ id, name: called, email }, context) => {
-      const { result, isGuess } = population.contexts.observe(() => compiled.evaluate(context));
-      if (isGuess) unknown += 1;
-      else if (result.value === true) {
-        matching += 1;
-        if (examples.length < MAX_EXAMPLES) examples.push({ id, name: called, email });
-      }
-    });
-    return { matching, unknown, users, examples };
   },
 };
 

@@ -1,6 +1,5 @@
 /** What changes would do, without making them: for plans, which evaluate the tenant's flags before and after. */
 import { uuidv7 } from "@halyard/base";
-import { type CompiledFlag, compileFlag } from "../../engine/compile.ts";
 import { segmentsOf } from "../../engine/conditions.ts";
 import type { RuleConditions } from "../../engine/definition.ts";
 import { MAX_JSON_DEPTH } from "../../engine/json.ts";
@@ -8,10 +7,9 @@ import { follow } from "../../engine/references.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import type { Draft } from "../../model/plan-input.ts";
 import type { DraftPreview } from "../flag-store.ts";
-import { requireAffordable, requireReferences, toFlagDefinition } from "../rows/definition.ts";
+import { toFlagDefinition } from "../rows/definition.ts";
 import type { Adapter } from "../rows/queries.ts";
 import { byOrder } from "../rows/rules.ts";
-import { readSegments } from "../rows/segments.ts";
 import { sha256Hex } from "../sha256.ts";
 import type { Contents } from "../snapshot/entities.ts";
 import { changedSnapshot, type TenantSnapshot } from "../snapshot/tenant-snapshot.ts";
@@ -20,26 +18,6 @@ import { touchedBy } from "./drift.ts";
 import { requireRoom } from "./tenant-limits.ts";
 import type { AuditedChange } from "./write.ts";
 import { keysUsing } from "./write-segments.ts";
-
-/** A flag that is `true` for the users who match the conditions, and `false` for the others. */
-export async function previewConditions(
-  adapter: Adapter,
-  tenant: string,
-  conditions: RuleConditions,
-): Promise<CompiledFlag> {
-  const segments = await readSegments(adapter, tenant);
-  requireReferences([conditions], segments);
-  requireAffordable({ trees: [conditions], segments });
-  const rule = { id: "matches", enabled: true, conditions, value: true, salt: "" };
-  const flag = {
-    key: "matches",
-    type: "boolean",
-    enabled: true,
-    defaultValue: false,
-    rules: [rule],
-  } as const;
-  return compileFlag(flag, segments);
-}
 
 /** Throws as the write would. `before` is the tenant's snapshot. */
 export async function previewDraft(

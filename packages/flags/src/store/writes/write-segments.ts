@@ -88,12 +88,19 @@ export async function deleteSegment(
   const before = await storedSegment(context, id);
   requireVersion("segment", before, version);
   const isUsedIn = (conditions: RuleConditions) => segmentsOf(conditions).has(before.key);
+  const users: string[] = [];
   for (const [key, conditions] of await storedSegments(context)) {
-    if (isUsedIn(conditions)) throw stillUsed(before, `the segment "${key}"`);
+    if (isUsedIn(conditions)) users.push(`the segment "${key}"`);
   }
+  const flagIds = new Set<string>();
   for await (const rule of rulesWithSegments(context)) {
-    if (isUsedIn(rule.conditions)) throw stillUsed(before, `the rule ${rule.id} of the flag ${rule.flagId}`);
+    if (isUsedIn(rule.conditions)) flagIds.add(rule.flagId);
   }
+  const { tx, tenant } = context;
+  for (const row of await findRowsIn<FlagRow>(tx, FLAG_MODEL, { tenant }, "flagId", [...flagIds])) {
+    users.push(`the flag "${toFlag(row).key}"`);
+  }
+  if (users.length > 0) throw stillUsed(before, users);
   const rows = () => removeSegment(context.tx, context.tenant, id);
   return { ...subject(before), action: "segment.deleted", before, after: null, rows, result: undefined };
 }
@@ -101,8 +108,13 @@ export async function deleteSegment(
 /** A segment belongs to no flag. */
 const subject = ({ id }: FlagSegment) => ({ flagId: "", flagKey: "", entityId: id });
 
-function stillUsed({ key }: FlagSegment, user: string) {
-  return conflict(`The segment "${key}" is still used by ${user}. Remove it there first.`, {
+/** Segments and flags that a message names. */
+const MAX_NAMED = 5;
+
+function stillUsed({ key }: FlagSegment, users: readonly string[]) {
+  const rest = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : "";
+  const named = `${users.slice(0, MAX_NAMED).join(", ")}${rest}`;
+  return conflict(`The segment "${key}" is still used by ${named}. Remove it there first.`, {
     field: "key",
   });
 }
