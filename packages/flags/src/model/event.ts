@@ -45,8 +45,8 @@ export type FeatureFlagEventBatchResult = { success: number; failed: number; bat
 export type StoredFlagEvent = {
   /** UUID v7. */
   readonly id: string;
-  /** The key of the flag. */
-  readonly flagKey: string;
+  /** The key of the flag. Absent if the event is about no flag. */
+  readonly flagKey?: string;
   /** The name of the event. */
   readonly event: string;
   /** The number that the event counts, such as a price. */
@@ -61,6 +61,8 @@ export type StoredFlagEvent = {
   readonly organizationId?: string;
   /** The variant that the flag had for the user at the time of receipt. */
   readonly variant?: string;
+  /** The environment in which it happened. */
+  readonly environment?: string;
   /** ISO 8601. */
   readonly at: string;
   /** When the server received it. ISO 8601. */

@@ -69,6 +69,39 @@ test(title, { timeout: 3_600_000 }, async () => {
   }
 });
 
+/** Kills spread over fewer events, so that more of them fall between a write and its fold. */
+const HUNDRED = { app: 60, connection: 30, server: 10 };
+
+test("of 100,000 events with 100 kills and late commits, each is counted once", {
+  timeout: 3_600_000,
+}, async () => {
+  const seed = seedOfRun();
+  const server = await startPostgres();
+  try {
+    const result = await runStorm({
+      url: server.url,
+      events: 100_000,
+      seed,
+      appKills: HUNDRED.app,
+      connectionKills: HUNDRED.connection,
+      lateCommits: 200,
+      killServer: {
+        times: HUNDRED.server,
+        async kill() {
+          await server.kill();
+          await restart(server);
+        },
+      },
+    });
+    console.log(`HALYARD_SEED=${seed}`, result);
+    expect(result).toMatchObject({ missing: 0, storedTwice: 0, wrongRollups: 0 });
+    expect(result.lateCommits).toBeGreaterThan(0);
+    expect(result.appKills + result.serverKills).toBeGreaterThan(0);
+  } finally {
+    await server.stop();
+  }
+});
+
 /** PostgreSQL does not start while child processes of the killed server are still running. */
 async function restart(server: PrivateServer): Promise<void> {
   for (let attempt = 1; ; attempt++) {

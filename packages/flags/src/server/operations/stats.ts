@@ -28,6 +28,7 @@ export const getFeatureFlagStats: Operation<
     objectOf({
       flagId: string,
       window: WINDOW_SCHEMA,
+      asOf: string,
       evaluations: integer,
       uniqueUsers: integer,
       byReason: anyObject,
@@ -37,7 +38,8 @@ export const getFeatureFlagStats: Operation<
   async run(call) {
     const { service, request } = call;
     const { scope, id } = await admitToEntity(call, "flag", () => entityId(request, "id"));
-    const window = parseWindow(request.query, Date.now());
+    const nowMs = Date.now();
+    const window = parseWindow(request.query, nowMs);
     const flag = await service.store.getFlag(scope.tenant, id);
     await writeCounts(service);
     const figures = await service.events.flagFigures(figureFlag(flag), figureWindow(window));
@@ -45,6 +47,8 @@ export const getFeatureFlagStats: Operation<
     return {
       flagId: flag.id,
       window,
+      // Figures by arm are computed from the events themselves.
+      asOf: new Date(nowMs).toISOString(),
       evaluations: [...byReason.values()].reduce((sum, count) => sum + count, 0),
       uniqueUsers,
       byReason: Object.fromEntries(byReason),
