@@ -4,8 +4,8 @@ import type { ClaimedContext } from "./evaluation.ts";
 
 /** An event as callers send it. */
 export type FeatureFlagEventInput = {
-  /** The key of the flag. */
-  flagKey: string;
+  /** The key of the flag. Anonymous callers need it. Without one, the event counts in no flag's statistics. */
+  flagKey?: string | undefined;
   /** The name of the event, such as `bought`. */
   event: string;
   /** Stored as the event's value. */
@@ -18,6 +18,8 @@ export type FeatureFlagEventInput = {
   sampleRate?: number | undefined;
   /** The context of the event, as in an evaluation. */
   context?: ClaimedContext | undefined;
+  /** The environment of the event, as in an evaluation. The header `x-deployment-ring` takes precedence. */
+  environment?: string | undefined;
   /** Recorded once in 48 hours. For a single event, the header `Idempotency-Key` takes precedence. */
   idempotencyKey?: string | undefined;
 };

@@ -29,10 +29,7 @@ export function createLimit(max: number): <Result>(work: () => Promise<Result>) 
 }
 
 /** Runs `work` repeatedly, each time `intervalMs` after the previous run has ended. */
-export function repeat(
-  intervalMs: number | (() => number),
-  work: () => Promise<void>,
-): { stop(): void } {
+export function repeat(intervalMs: number | (() => number), work: () => Promise<void>): { stop(): void } {
   let stopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   function schedule(): void {

@@ -313,6 +313,6 @@ export function describeExperiments(
       [1, 1, 1],
     ]);
     expect((await host().stored(tenant)).map(({ flagKey }) => flagKey)).toEqual(["kept"]);
-    expect((await log().usageFigures(tenant, DAY)).events).toBe(1);
+    await expect.poll(async () => (await log().usageFigures(tenant, DAY)).events).toBe(1);
   });
 }

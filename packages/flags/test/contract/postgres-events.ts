@@ -60,8 +60,12 @@ export async function openPostgresEvents(): Promise<PostgresEventHost> {
       return rows[0]?.keys ?? -1;
     },
     async counts(tenant) {
-      // Reading usage folds what waits.
-      await counting.usageFigures(tenant, DAY);
+      // Reading usage folds what waits, for at most 2 s.
+      for (let waits = true; waits; ) {
+        await counting.usageFigures(tenant, DAY);
+        const sql = "select from halyard_flag_outbox where sink = '$statistics' limit 1";
+        waits = (await own.query(sql)).rowCount === 1;
+      }
       const { rows } = await own.query<{ stored: number; rolled_up: number }>(
         `select (select count(*)::int from halyard_flag_event where tenant = $1) as stored,
            (select coalesce(sum(count), 0)::int from halyard_flag_event_hour where tenant = $1) as rolled_up`,

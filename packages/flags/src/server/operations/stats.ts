@@ -1,4 +1,5 @@
 /** Statistics of a flag: `GET /feature-flags/admin/flags/:id/stats`. */
+import { readerOf } from "../../model/list-query.ts";
 import type { FlagArmStats, FlagVariantStats } from "../../model/stats.ts";
 import { type FeatureFlagStatsQuery, parseWindow } from "../../model/stats-query.ts";
 import type { ArmFigures, EventFigures, FlagFigures } from "../../store/events/event-log.ts";
@@ -23,7 +24,7 @@ export const getFeatureFlagStats: Operation<
   scope: "server",
   action: "read",
   rateLimit: "admin",
-  query: [...ENTITY_QUERY, "start", "end"],
+  query: [...ENTITY_QUERY, "start", "end", "environment"],
   result: () =>
     objectOf({
       flagId: string,
@@ -42,7 +43,11 @@ export const getFeatureFlagStats: Operation<
     const window = parseWindow(request.query, nowMs);
     const flag = await service.store.getFlag(scope.tenant, id);
     await writeCounts(service);
-    const figures = await service.events.flagFigures(figureFlag(flag), figureWindow(window));
+    const environment = readerOf(request.query).line("environment");
+    const figures = await service.events.flagFigures(
+      { ...figureFlag(flag), environment },
+      figureWindow(window),
+    );
     const { byReason, byHour, uniqueUsers } = figures;
     return {
       flagId: flag.id,

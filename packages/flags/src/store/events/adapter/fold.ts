@@ -7,8 +7,9 @@ import { eventIdsOf, OUTBOX, removeEntries } from "./outbox.ts";
 import { addEvents } from "./rollup.ts";
 import { prolongSubjects } from "./subjects.ts";
 
-/** Entries that one transaction folds. An entry has the events of one group. */
-const MAX_ENTRIES = 4;
+/** What one transaction folds. An entry has the events of one group, which may be a single event. */
+const MAX_ENTRIES = 100;
+const MAX_EVENTS = 500;
 /** The row that all processes lock before they fold, because all of them add to the same rows. */
 const LOCK = "statistics";
 
@@ -23,8 +24,14 @@ export async function oldestEntry(adapter: Adapter): Promise<OutboxRow | undefin
 export async function foldEntries(tx: Adapter): Promise<boolean> {
   await lock(tx);
   const match = { sink: STATISTICS };
-  const entries = await findRows<OutboxRow>(tx, OUTBOX, match, { ...oldestFirst, limit: MAX_ENTRIES });
-  const ids = entries.flatMap(eventIdsOf);
+  const oldest = await findRows<OutboxRow>(tx, OUTBOX, match, { ...oldestFirst, limit: MAX_ENTRIES });
+  const entries: OutboxRow[] = [];
+  const ids: string[] = [];
+  for (const entry of oldest) {
+    if (ids.length >= MAX_EVENTS) break;
+    entries.push(entry);
+    ids.push(...eventIdsOf(entry));
+  }
   const events = await findRowsIn<EventRow>(tx, "featureFlagEvent", {}, "eventId", ids);
   await addEvents(tx, events);
   await prolongSubjects(tx, events);
@@ -32,7 +39,7 @@ export async function foldEntries(tx: Adapter): Promise<boolean> {
     tx,
     entries.map(({ entryId }) => entryId),
   );
-  return entries.length === MAX_ENTRIES;
+  return oldest.length === MAX_ENTRIES || entries.length < oldest.length;
 }
 
 /** Before the first read, because databases show what is committed until then. */
