@@ -25,7 +25,7 @@ async function clicksOf({ id }: Flag, environment?: string): Promise<Record<stri
   return Object.fromEntries(counts);
 }
 
-describe("guide/flags-exposures: Environments", () => {
+describe("guide/flags-exposures: Credit", () => {
   test("an event is credited within its environment, and statistics are of one or of all", async () => {
     const flag = await make({ variants: only("a") });
     const body = { flagKey: flag.key, track: true };
@@ -54,8 +54,8 @@ describe("guide/flags-exposures: Environments", () => {
   });
 });
 
-describe("guide/flags-events: Event without a flag", () => {
-  test("is stored for signed-in callers and server code, and counts in usage only", async () => {
+describe("guide/flags-events: Event", () => {
+  test("an event without a flag is stored for signed-in callers and server code, and counts in usage only", async () => {
     const name = newKey();
     const before = (await host.auth.api.getFeatureFlagUsage()).events;
     expect((await event({ event: name }, ann)).status).toBe(200);
@@ -71,7 +71,7 @@ describe("guide/flags-events: Event without a flag", () => {
     expect((await host.auth.api.getFeatureFlagUsage()).events).toBe(before + 2);
   });
 
-  test("is refused for an anonymous caller, and fails alone in a batch", async () => {
+  test("an event without a flag is refused for an anonymous caller, and fails alone in a batch", async () => {
     isRefused(await event({ event: "click" }), 400, "VALIDATION_ERROR");
     const { key } = await make();
     const events = [{ event: "click" }, { event: "click", flagKey: key }];
