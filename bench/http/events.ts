@@ -74,7 +74,7 @@ async function runAll(comparison: EventComparison, effort: Effort): Promise<Resu
     for (const round of planRounds(contestants, [], effort.rounds)) {
       const samples = new Map<string, EventSample>();
       for (const contestant of round) {
-        await pool.query("truncate halyard_flag_event, halyard_flag_event_hour");
+        await pool.query("truncate halyard_flag_event, halyard_flag_event_hour, halyard_flag_outbox");
         samples.set(contestant.name, await measure(contestant, pool, effort));
       }
       rounds.push(samples);

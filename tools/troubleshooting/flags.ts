@@ -150,9 +150,9 @@ const LOGS: readonly LogEntry[] = [
     todo: "Nothing, unless it repeats: the next sweep retries.",
   },
   {
-    text: "Events that were stored before the option `postgres` was switched on or off cannot be moved now.",
-    why: "The database did not respond while the plugin moved events between its tables.",
-    todo: "Check the database. The plugin retries, and statistics are complete after that.",
+    text: "Events cannot be counted now.",
+    why: "The database did not respond while the plugin added events to the hourly counts.",
+    todo: "Check the database. The events are stored, and the next write or statistics request counts them.",
   },
   {
     text: "Evaluation counts cannot be written now.",

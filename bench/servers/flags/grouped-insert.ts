@@ -18,18 +18,17 @@ const WAIT_MS = 20;
 
 const STATEMENT = `with stored as (
   insert into halyard_flag_event
-    (id, tenant, flag_key, flag_id, event, variant, user_id, subject, value, properties, at, received_at, sample_rate)
-  select id, '', flag_key, flag_key, event, '', user_id, user_id, value, properties, at, at, 1
+    (id, tenant, flag_key, flag_id, event, user_id, subject, value, properties, at, received_at, sample_rate, environment)
+  select id, '', flag_key, flag_key, event, user_id, user_id, value, properties, at, at, 1, ''
   from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::json[], $7::timestamptz[])
     as row (id, flag_key, event, user_id, value, properties, at)
   on conflict do nothing
-  returning flag_id, event, at, value
+  returning flag_id, event, at
 )
-insert into halyard_flag_event_hour as known (tenant, flag_id, hour, variant, event, shard, count, sum, valued)
-select '', flag_id, date_trunc('hour', at, 'UTC'), '', event, pg_backend_pid() % 8, count(*), sum(value::numeric), count(value)
-from stored group by 2, 3, 5 order by 2, 3, 5
-on conflict (tenant, flag_id, hour, variant, event, shard) do update set
-  count = known.count + excluded.count, sum = known.sum + excluded.sum, valued = known.valued + excluded.valued`;
+insert into halyard_flag_event_hour as known (tenant, flag_id, hour, event, count)
+select '', flag_id, date_trunc('hour', at, 'UTC'), event, count(*)
+from stored group by 2, 3, 4 order by 2, 3, 4
+on conflict (tenant, flag_id, hour, event) do update set count = known.count + excluded.count`;
 
 export async function insertGroup(pool: Pool, events: readonly BareEvent[]): Promise<void> {
   const values = [

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { type Program, spawnProgram } from "@halyard/services";
 import { openPool } from "@halyard/services/postgres-pool";
 import type { Pool } from "pg";
+import { createPostgresEventLog } from "../src/store/events/postgres/log.ts";
 import { featureFlagsPostgresMigration } from "../src/store/events/postgres/tables.ts";
 import { createRandom, type Random } from "./engine/random.ts";
 import { startHost } from "./host.ts";
@@ -18,6 +19,8 @@ export interface StormOptions {
   readonly seed: number;
   readonly appKills: number;
   readonly connectionKills: number;
+  /** Events that another process stores in transactions that stay open for longer than the writes around them. */
+  readonly lateCommits?: number;
   /** Kills the database server and starts it again. */
   readonly killServer?: { readonly times: number; readonly kill: () => Promise<void> };
 }
@@ -39,6 +42,8 @@ export interface StormResult {
   readonly storedTwice: number;
   /** Events that are stored without an acknowledgement. */
   readonly abandonedStored: number;
+  /** Events that were committed late. They are not in `rowsStored`. */
+  readonly lateCommits: number;
   readonly rowsStored: number;
   /** Roll-ups that differ from the rows they summarize. */
   readonly wrongRollups: number;
@@ -127,6 +132,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
 
   const startedAt = performance.now();
   const destruction = destroy();
+  const late = commitLate(pool, options.lateCommits ?? 0);
   let next = 0;
   const clients = Array.from({ length: CLIENTS }, async () => {
     for (let load = loads[next++]; load !== undefined; load = loads[next++]) {
@@ -137,11 +143,13 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   await Promise.all(clients);
   const seconds = (performance.now() - startedAt) / 1000;
   await destruction;
+  const lateCommits = await late;
   for (const app of apps) await app.stop();
   agent.destroy();
 
   const distinct = new Set(loads.flatMap(({ kind, numbers }) => (kind === "unkeyed" ? [] : numbers)));
   const unkeyed = loads.flatMap(({ kind, numbers }) => (kind === "unkeyed" ? numbers : []));
+  await countWhatWaits(pool);
   const stored = await readStored(pool);
   await pool.end();
   const abandoned = [...distinct].filter((number) => !acknowledged.has(number));
@@ -165,7 +173,8 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
       [...unkeyedAcknowledged].filter((number) => !stored.unkeyed.has(number)).length,
     storedTwice: [...stored.keyed.values(), ...stored.unkeyed.values()].filter((count) => count > 1).length,
     abandonedStored: abandoned.filter((number) => stored.keyed.has(number)).length,
-    rowsStored: stored.rows,
+    lateCommits,
+    rowsStored: stored.rows - lateCommits,
     wrongRollups: stored.wrongRollups,
     eventsPerSecond: Math.round(total / seconds),
   };
@@ -303,6 +312,50 @@ async function killConnections(pool: Pool): Promise<number> {
   }
 }
 
+const LATE = `with stored as (
+  insert into halyard_flag_event (id, tenant, event, at, received_at, sample_rate, environment)
+  values (gen_random_uuid(), '', 'late', now(), now(), 1, '') returning id
+) insert into halyard_flag_outbox (sink, event_ids, enqueued_at)
+select '$statistics', array[id], now() from stored`;
+
+/** Returns the number of transactions that were committed: a kill ends those that are open. */
+async function commitLate(pool: Pool, times: number): Promise<number> {
+  let committed = 0;
+  for (let time = 0; time < times; time++) {
+    try {
+      const client = await pool.connect();
+      let fault: Error | undefined;
+      client.on("error", () => undefined);
+      try {
+        await client.query("begin");
+        await client.query(LATE);
+        await sleep(200);
+        await client.query("commit");
+        committed += 1;
+      } catch (error) {
+        fault = error instanceof Error ? error : new Error("The transaction failed.");
+      } finally {
+        client.release(fault);
+      }
+    } catch {
+      // The server is down.
+      await sleep(50);
+    }
+  }
+  return committed;
+}
+
+/** What the processes have not counted is counted by the next reader. */
+async function countWhatWaits(pool: Pool): Promise<void> {
+  const log = createPostgresEventLog({ pool, warn: () => undefined });
+  for (;;) {
+    await log.usageFigures("all", { startMs: 0, endMs: Date.now() });
+    const { rows } = await pool.query("select from halyard_flag_outbox limit 1");
+    if (rows.length === 0) break;
+  }
+  await log.close();
+}
+
 interface Stored {
   readonly rows: number;
   /** How often each event is stored. */
@@ -321,20 +374,16 @@ async function readStored(pool: Pool): Promise<Stored> {
   const { rows } = await pool.query<{ rows: number; wrong: number }>(
     `select (select count(*)::int from halyard_flag_event) as rows, (
        select count(*)::int from (
-         select tenant, flag_key, date_trunc('hour', at, 'UTC') as hour, variant, event,
-           count(*)::float8 as count, coalesce(sum(value::numeric), 0) as sum, count(value)::float8 as valued
-         from halyard_flag_event group by 1, 2, 3, 4, 5
-       ) as counted full join (
-         select tenant, flag_key, hour, variant, event, sum(count) as count, sum(sum) as sum, sum(valued) as valued
-         from halyard_flag_event_hour group by 1, 2, 3, 4, 5
-       ) as rolled_up using (tenant, flag_key, hour, variant, event)
-       where (counted.count, counted.sum, counted.valued) is distinct from (rolled_up.count, rolled_up.sum, rolled_up.valued)
+         select tenant, coalesce(flag_id, '') as flag_id, date_trunc('hour', at, 'UTC') as hour, event, count(*)::float8 as count
+         from halyard_flag_event group by 1, 2, 3, 4
+       ) as counted full join halyard_flag_event_hour as rolled_up using (tenant, flag_id, hour, event)
+       where counted.count is distinct from rolled_up.count
      ) as wrong`,
   );
   return {
     rows: rows[0]?.rows ?? -1,
     keyed: await counts("substring(idempotency_key from 5)::int", "idempotency_key is not null"),
-    unkeyed: await counts("(properties ->> 'number')::int", "idempotency_key is null"),
+    unkeyed: await counts("(properties ->> 'number')::int", "event = 'unkeyed'"),
     wrongRollups: rows[0]?.wrong ?? -1,
   };
 }

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { EventRow } from "../src/model/event-rows.ts";
 import { createAdapterEventLog } from "../src/store/events/adapter/log.ts";
 import { createTransactions } from "../src/store/writes/transaction.ts";
-import { entryOf, HOUR_MS, NOON, newDedupe } from "./contract/event-host.ts";
+import { DAY, entryOf, HOUR_MS, NOON, newDedupe } from "./contract/event-host.ts";
 import { type DatabaseKind, openStoreHost } from "./contract/store-host.ts";
 import { freshMariadb, freshPostgres } from "./databases.ts";
 import { type Host, startHost } from "./host.ts";
@@ -177,3 +177,32 @@ test.each(shared)(
     expect(await host.adapter.findMany({ model: "featureFlagEvent" })).toHaveLength(2);
   },
 );
+
+test.each(shared)("an event that is committed late is counted, on %s", async (_name, kind) => {
+  const host = await openStoreHost(kind);
+  cleanUp.push(host.close);
+  const open = async () => {
+    const { adapter } = await host.another();
+    const transactions = createTransactions(adapter);
+    const log = createAdapterEventLog(adapter, { transactions, warn: () => undefined, foldMs: HOUR_MS });
+    cleanUp.push(log.close);
+    return { adapter, log };
+  };
+  const [late, other] = [await open(), await open()];
+  const count = async () => (await other.log.usageFigures("", DAY)).events;
+  await late.log.record(entryOf());
+  const { promise: isCounted, resolve: commit } = Promise.withResolvers<void>();
+  const { promise: isWritten, resolve: written } = Promise.withResolvers<void>();
+  const committed = runWithTransaction(late.adapter, async () => {
+    await late.log.record(entryOf());
+    written();
+    await isCounted;
+  });
+  await isWritten;
+  await other.log.record(entryOf());
+  expect(await count()).toBe(2);
+  commit();
+  await committed;
+  expect(await count()).toBe(3);
+  expect(await count()).toBe(3);
+});

@@ -2,7 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EventLog } from "../src/store/events/event-log.ts";
 import { featureFlagsPostgresMigration } from "../src/store/events/postgres/tables.ts";
-import { answerOf, batchOf, DAY, entryOf, flagIdOf, NOON, newDedupe } from "./contract/event-host.ts";
+import {
+  answerOf,
+  batchOf,
+  DAY,
+  entryOf,
+  flagIdOf,
+  HOUR_MS,
+  NOON,
+  newDedupe,
+} from "./contract/event-host.ts";
 import { describeEventLog } from "./contract/events.ts";
 import { openPostgresEvents, type PostgresEventHost } from "./contract/postgres-events.ts";
 import { fresh, refusalOf } from "./contract/store-host.ts";
@@ -153,11 +162,10 @@ describe("rows in the PostgreSQL event log", () => {
     for (let time = 0; time < 3; time++) await node.record(entryOf({ tenant, dedupe, event: "e" }));
     await node.record(entryOf({ tenant, dedupe: newDedupe(), isKept: false }));
     await node.record(entryOf({ tenant, isKept: false }));
-    const { rows } = await host
-      .pool()
-      .query<{ sink: string; name: string }>(
-        "select sink, event::json ->> 'event' as name from halyard_flag_outbox order by sink, position",
-      );
+    const { rows } = await host.pool().query<{ sink: string; name: string }>(
+      `select sink, event as name from halyard_flag_outbox join halyard_flag_event on id = event_ids[1]
+         where sink <> '$statistics' order by sink, position`,
+    );
     const got = (sink: string) => rows.filter((row) => row.sink === sink).map(({ name }) => name);
     expect(got("one")).toEqual([...names, "e"]);
     expect(got("two")).toEqual([...names, "e"]);
@@ -174,6 +182,54 @@ describe("rows in the PostgreSQL event log", () => {
       );
     expect(rows[0]?.groups).toBeLessThan(20);
     expect(await host.counts(tenant)).toEqual([3000, 3000]);
+  });
+});
+
+describe("the fold of the PostgreSQL event log", () => {
+  /** Stores an event as a process does whose commit takes long. */
+  const LATE = `with stored as (
+    insert into halyard_flag_event (id, tenant, event, at, received_at, sample_rate, environment)
+    values (gen_random_uuid(), $1, 'click', $2, $2, 1, '') returning id
+  ) insert into halyard_flag_outbox (sink, event_ids, enqueued_at)
+  select '$statistics', array[id], $2 from stored`;
+
+  test("counts events that are committed late, and no event twice", async () => {
+    const tenant = fresh("tenant");
+    const client = await host.pool().connect();
+    await client.query("begin");
+    await client.query(LATE, [tenant, new Date(NOON)]);
+    for (let event = 0; event < 40; event++) await log.record(entryOf({ tenant }));
+    expect(await host.counts(tenant)).toEqual([40, 40]);
+    await client.query("commit");
+    client.release();
+    expect(await host.counts(tenant)).toEqual([41, 41]);
+    expect(await host.counts(tenant)).toEqual([41, 41]);
+  });
+
+  test("runs soon after a write, without a reader", async () => {
+    const tenant = fresh("tenant");
+    const node = await host.open({ foldMs: 10 });
+    await node.record(entryOf({ tenant }));
+    const counted = async () => {
+      const sql = "select count(*)::int as rows from halyard_flag_event_hour where tenant = $1";
+      return (await host.pool({ max: 1 }).query<{ rows: number }>(sql, [tenant])).rows[0]?.rows;
+    };
+    await expect.poll(counted, { timeout: 10_000, interval: 100 }).toBe(1);
+  });
+
+  test("that waits for longer than 2 s leaves figures as of the oldest event that is not counted", async () => {
+    const tenant = fresh("tenant");
+    const client = await host.pool().connect();
+    await client.query("begin");
+    await client.query("lock table halyard_flag_event_hour in exclusive mode");
+    const node = await host.open({ nowMs: () => NOON - HOUR_MS });
+    await node.record(entryOf({ tenant }));
+    const late = await host.open();
+    const figures = late.usageFigures(tenant, DAY);
+    expect(await figures).toMatchObject({ events: 0, asOfMs: NOON - HOUR_MS });
+    await client.query("commit");
+    client.release();
+    expect(await late.usageFigures(tenant, DAY)).toMatchObject({ events: 1, asOfMs: NOON });
   });
 });
 

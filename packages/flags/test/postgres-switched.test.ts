@@ -1,9 +1,7 @@
-/** Checks that nothing is lost or counted twice when the option `postgres` is switched on or off for an application that has events. */
+/** Checks that the option `postgres` is not switched on or off for an application that has events before they are moved. */
+import { readFileSync } from "node:fs";
 import { type EventSink, featureFlagsPostgresMigration } from "@halyard/flags";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createMove } from "../src/store/events/postgres/move.ts";
-import { createMoveBack } from "../src/store/events/postgres/move-back.ts";
-import { HostTables } from "../src/store/postgres/host-tables.ts";
 import { type FreshPostgres, freshPostgres } from "./databases.ts";
 import { type Host, startHost } from "./host.ts";
 
@@ -12,6 +10,15 @@ beforeAll(async () => {
   db = await freshPostgres();
 });
 afterAll(() => db.drop());
+
+/** The SQL texts of the page. */
+function sqlOf(name: "on.sql" | "off.sql"): string {
+  const page = readFileSync(new URL("../../../docs/guide/flags-postgres.md", import.meta.url), "utf8");
+  const [, text] = page.split(`**${name}**`)[1]?.split("```sql\n") ?? [];
+  const sql = text?.split("```")[0];
+  if (sql === undefined) throw new Error(`The page has no ${name}.`);
+  return sql;
+}
 
 /** A sink that accepts events only when the test lets it. */
 function createSink(): { sink: EventSink; isUp: boolean; delivered: string[] } {
@@ -29,7 +36,6 @@ function createSink(): { sink: EventSink; isUp: boolean; delivered: string[] } {
   return state;
 }
 
-/** Roll-ups are found by a hash of their names, which PostgreSQL computes as JavaScript does. */
 const VIEW = 'view "é"\t/😀';
 
 const order = (host: Host, value = 100) =>
@@ -47,7 +53,18 @@ const batch = (host: Host) =>
     idempotencyKey: "batch-1",
   });
 
-test("idempotency, statistics and waiting deliveries continue", { timeout: 90_000 }, async () => {
+/** What a process refuses while the rows of the other setting wait. */
+async function expectRefused(host: Host, table: RegExp): Promise<void> {
+  const sent = await host.request("/feature-flags/events", { flagKey: "k", event: "click" });
+  expect([sent.status, sent.json.code]).toEqual([500, "STORAGE_ERROR"]);
+  expect(sent.json.message).toMatch(table);
+  await expect(host.auth.api.getFeatureFlagUsage()).rejects.toMatchObject({ statusCode: 500 });
+  expect((await host.evaluate({ flagKey: "k", context: { userId: "u" } })).status).toBe(200);
+}
+
+test("idempotency, statistics and waiting deliveries continue after the rows are moved", {
+  timeout: 90_000,
+}, async () => {
   const receiver = createSink();
   const before = db.connect();
   const events = { sinks: [receiver.sink] };
@@ -60,120 +77,80 @@ test("idempotency, statistics and waiting deliveries continue", { timeout: 90_00
   expect([sent.status, sentBatch.json.success]).toEqual([200, 2]);
   for (const userId of ["u", "v", "u"]) {
     await first.auth.api.evaluateFeatureFlag({ body: { flagKey: "k", track: true, context: { userId } } });
+    await first.auth.api.createFeatureFlagEvent({
+      body: { flagKey: "k", event: "seen", context: { userId } },
+    });
   }
-  await first.close();
   const stats = async (host: Host) => {
-    const { window: _, ...figures } = await host.auth.api.getFeatureFlagStats({ params: { id } });
-    return figures;
+    const { window: _, asOf: __, ...figures } = await host.auth.api.getFeatureFlagStats({ params: { id } });
+    const { events: count } = await host.auth.api.getFeatureFlagUsage();
+    return { ...figures, count };
   };
-  // A process that writes no event only reads what the first one has written.
-  const reader = await startHost({ database: before.database, migrate: false, flags: { poll: false } });
-  const figures = await stats(reader);
-  expect(figures).toMatchObject({ evaluations: 3, uniqueUsers: 2 });
-  await reader.close();
+  const figures = await stats(first);
+  expect(figures).toMatchObject({ evaluations: 3, uniqueUsers: 2, count: 6 });
+  expect(figures.byVariant["false"]?.excluded?.events["seen"]).toMatchObject({
+    count: 3,
+    uniqueConverters: 2,
+  });
+  // It waits to be counted when the process ends.
+  await first.request("/feature-flags/events", { flagKey: "k", event: "last" });
+  await first.close();
 
   const after = db.connect();
   await after.database.query(featureFlagsPostgresMigration);
-  receiver.isUp = true;
   const second = await startHost({
     database: after.database,
     migrate: false,
     flags: { postgres: after.database, events },
   });
-  // The first request of the process: nothing has been moved before it.
+  await expectRefused(second, /"featureFlagEventKey" has rows.*flags-postgres/);
+  await after.database.query(sqlOf("on.sql"));
+  receiver.isUp = true;
   const again = await order(second);
   expect([again.status, again.json]).toEqual([sent.status, sent.json]);
   expect((await order(second, 200)).status).toBe(409);
   expect((await batch(second)).json).toEqual(sentBatch.json);
-  expect(await stats(second)).toEqual(figures);
-  await expect.poll(() => receiver.delivered, { timeout: 30_000 }).toEqual(["purchase", VIEW, VIEW]);
-
-  await second.request("/feature-flags/events", { flagKey: "k", event: "purchase", value: 50 });
-  await expect
-    .poll(() => receiver.delivered, { timeout: 30_000 })
-    .toEqual(["purchase", VIEW, VIEW, "purchase"]);
-  const { byVariant } = await stats(second);
-  expect(byVariant[""]?.events["purchase"]).toMatchObject({ count: 2, sum: 150 });
-  const withMore = await stats(second);
+  const moved = await stats(second);
+  expect(moved).toMatchObject({ evaluations: 4, uniqueUsers: 2, count: 7 });
+  expect(moved.byVariant["false"]).toEqual(figures.byVariant["false"]);
+  const delivered = ["purchase", VIEW, VIEW, "seen", "seen", "seen", "last"];
+  await expect.poll(() => receiver.delivered, { timeout: 30_000 }).toEqual(delivered);
   receiver.isUp = false;
   await second.request("/feature-flags/events", { flagKey: "k", event: "late" });
   await second.close();
 
-  // Off again: the same must hold in the other direction.
-  receiver.isUp = true;
+  // Off again.
   const third = await startHost({ database: before.database, migrate: false, flags: { events } });
+  await expectRefused(third, /halyard_flag_key has rows.*flags-postgres/);
+  await before.database.query(sqlOf("off.sql"));
+  receiver.isUp = true;
   expect((await order(third)).json).toEqual(sent.json);
   expect((await order(third, 200)).status).toBe(409);
   expect((await batch(third)).json).toEqual(sentBatch.json);
-  const { byVariant: last, ...others } = await stats(third);
-  expect({ ...others, events: last[""]?.events["purchase"] }).toMatchObject({
-    evaluations: withMore.evaluations,
-    uniqueUsers: withMore.uniqueUsers,
-    events: withMore.byVariant[""]?.events["purchase"],
-  });
-  expect(last[""]?.events[VIEW]).toEqual(withMore.byVariant[""]?.events[VIEW]);
-  await expect
-    .poll(() => receiver.delivered, { timeout: 30_000 })
-    .toEqual(["purchase", VIEW, VIEW, "purchase", "late"]);
-  await third.request("/feature-flags/events", { flagKey: "k", event: VIEW });
-  await third.auth.api.evaluateFeatureFlag({ body: { flagKey: "k", track: true, context: { userId: "u" } } });
+  const back = await stats(third);
+  expect(back).toMatchObject({ evaluations: 5, uniqueUsers: 2, count: 8 });
+  expect(back.byVariant["false"]).toEqual(figures.byVariant["false"]);
+  await expect.poll(() => receiver.delivered, { timeout: 30_000 }).toEqual([...delivered, "late"]);
   await third.close();
-  // What is added to a roll-up that was moved is the same row.
-  const repeated = await before.database.query(
-    `select "flagId", null as event from "featureFlagEvaluationCount" group by "flagId", left("rollupId", 10) having count(*) > 1
-     union all
-     select "flagId", event from "featureFlagEventCount" group by "flagId", event, left("rollupId", 10) having count(*) > 1
-     union all
-     select "flagId", subject from "featureFlagExposure" group by "flagId", subject, variant, left("exposureId", 13) having count(*) > 1`,
-  );
-  expect(repeated.rows).toEqual([]);
   await before.close();
   await after.close();
 });
 
-test("stored events follow, and a process with the earlier setting moves nothing back", async () => {
-  const { database, close } = db.connect();
-  const host = await startHost({ database, migrate: false });
-  const tables = HostTables.of(await host.auth.$context, database);
-  const [there, back] = [createMove(tables), createMoveBack(tables)];
-  const body = { flagKey: "k", event: "click", value: 0.5, properties: { plan: "pro" } };
-  expect((await host.request("/feature-flags/events", body)).status).toBe(200);
-  const readRows = async () =>
-    (await database.query('select * from "featureFlagEvent" order by "eventId"')).rows.map(
-      ({ id: _, ...row }) => row,
-    );
-  await back.start();
-  expect(await back.someEvents()).toBe(false);
-  const rows = await readRows();
-  expect(rows.length).toBeGreaterThan(1);
-
-  await there.start();
-  expect([await there.isInUse(), await back.isInUse()]).toEqual([true, false]);
-  expect(await there.someEvents()).toBe(false);
-  expect(await readRows()).toEqual([]);
-  await back.start();
-  expect([await there.isInUse(), await back.isInUse()]).toEqual([false, true]);
-  expect(await back.someEvents()).toBe(false);
-  expect(await readRows()).toEqual(rows);
+test("tables with names of their own are not looked for", async () => {
+  const own = await freshPostgres();
+  const { database, close } = own.connect();
+  const host = await startHost({ database });
+  await database.query(featureFlagsPostgresMigration);
+  await host.request("/feature-flags/events", { flagKey: "k", event: "click" });
   await host.close();
-  await close();
-});
-
-test("a host whose tables have unknown names records as usual, and the log says what was not moved", async () => {
-  const { database, close } = db.connect();
-  const messages: string[] = [];
-  const host = await startHost({
-    database,
-    migrate: false,
-    flags: { postgres: database },
-    log: (message) => messages.push(message),
-  });
+  const renamed = await startHost({ database, migrate: false, flags: { postgres: database } });
   // Better Auth compares the tables with its schema once, before the first response.
-  expect((await host.evaluate({ flagKey: "k" })).status).toBe(200);
-  await database.query('alter table "featureFlagEventKey" rename to "other"');
-  const send = () => host.request("/feature-flags/events", { flagKey: "k", event: "click" });
-  expect([(await send()).status, (await send()).status]).toEqual([200, 200]);
-  expect(messages.filter((message) => /cannot be moved/.test(message))).toHaveLength(1);
-  await host.close();
+  expect((await renamed.evaluate({ flagKey: "k" })).status).toBe(200);
+  for (const table of ["Event", "Outbox", "EvaluationCount"]) {
+    await database.query(`alter table "featureFlag${table}" rename to "other${table}"`);
+  }
+  await renamed.auth.api.createFeatureFlagEvent({ body: { flagKey: "k", event: "click" } });
+  await renamed.close();
   await close();
+  await own.drop();
 });

@@ -1,4 +1,5 @@
 import type { DBAdapter } from "@better-auth/core/db/adapter";
+import { uuidv7 } from "@halyard/base";
 import { featureFlagsPostgresMigration } from "@halyard/flags";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe } from "vitest";
@@ -37,8 +38,8 @@ describe.each(kinds)("sinks on %s, through the adapter", (_name, kind) => {
   afterAll(() => host?.close());
   const sinkHost: SinkHost = {
     another: async () => onAdapter((await host.another()).adapter),
-    async damage(sink) {
-      const data = { entryId: "0", sink, event: "{", enqueuedAt: new Date().toISOString() };
+    async orphan(sink) {
+      const data = { entryId: "0", sink, eventIds: uuidv7(), enqueuedAt: new Date().toISOString() };
       await host.adapter.create<OutboxRow>({ model: "featureFlagOutbox", data });
     },
   };
@@ -77,8 +78,11 @@ describe("sinks on PostgreSQL, with the PostgreSQL event log", () => {
         log: (outbox) => createPostgresEventLog({ pool, outbox, warn }),
       };
     },
-    async damage(sink) {
-      await connect().query("insert into halyard_flag_outbox (sink, event) values ($1, '{')", [sink]);
+    async orphan(sink) {
+      await connect().query(
+        `insert into halyard_flag_outbox (sink, event_ids, enqueued_at) values ($1, array[gen_random_uuid()], now())`,
+        [sink],
+      );
     },
   };
   describeSinks(() => sinkHost);

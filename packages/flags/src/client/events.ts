@@ -189,7 +189,6 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
         select: "value",
         contextInResponse: false,
         ...withContext(),
-        environment,
       });
     }
     unreported.clear();
@@ -215,9 +214,9 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
     return work;
   }
 
-  function withContext(): { context: ClaimedContext } | undefined {
+  function withContext(): Pick<FeatureFlagBatchEventInput, "context" | "environment"> {
     const context = contextOf();
-    return context && { context };
+    return { ...(context && { context }), ...(environment !== undefined && { environment }) };
   }
 
   function watchPage(): void {

@@ -26,13 +26,14 @@ const flagKey = name.refine((value) => value.length <= MAX_KEY, `must have at mo
 const sampleRate = z.number().min(0).max(1);
 
 const fields = {
-  flagKey,
+  flagKey: flagKey.optional(),
   event: name,
   value: z.number().optional(),
   properties: z.union([z.number(), jsonObject], "must be a number or an object").optional(),
   timestamp: isoTime.optional(),
   sampleRate: sampleRate.optional(),
   context: claimedContext.optional(),
+  environment: z.string().max(MAX_LINE).optional(),
   idempotencyKey: name.optional(),
 };
 
@@ -60,7 +61,7 @@ export const eventBatchBody: z.ZodType = z.object({
 
 /** A validated event. */
 export interface EventInput {
-  readonly flagKey: string;
+  readonly flagKey?: string;
   readonly event: string;
   readonly value?: number;
   readonly properties?: JsonObject;
@@ -68,6 +69,7 @@ export interface EventInput {
   readonly at: string;
   readonly sampleRate?: number;
   readonly context?: ClaimedContext;
+  readonly environment?: string;
   readonly idempotencyKey?: string;
 }
 
@@ -113,8 +115,10 @@ type Item = z.output<typeof item>;
 /** A fast check for bodies that the schemas accept unchanged and that are within all limits. The schemas check the rest. */
 function isUsual(body: unknown): body is Item {
   if (!isPlainObject(body) || body["timestamp"] !== undefined || body["context"] !== undefined) return false;
-  const { flagKey, event, value, properties, sampleRate, idempotencyKey } = body;
-  if (!isName(flagKey) || flagKey.length > MAX_KEY || !isName(event)) return false;
+  const { flagKey, event, value, properties, sampleRate, environment, idempotencyKey } = body;
+  if (flagKey !== undefined && (!isName(flagKey) || flagKey.length > MAX_KEY)) return false;
+  if (environment !== undefined && !isName(environment)) return false;
+  if (!isName(event)) return false;
   if (value !== undefined && !Number.isFinite(value)) return false;
   if (sampleRate !== undefined && !isShare(sampleRate)) return false;
   if (idempotencyKey !== undefined && !isName(idempotencyKey)) return false;
@@ -152,7 +156,7 @@ function withinLimits(given: Item): Item {
 }
 
 function inputOf(given: Item, receipt: Receipt): EventInput {
-  const { flagKey, event, value, properties, sampleRate, context, idempotencyKey } = given;
+  const { flagKey, event, value, properties, sampleRate, context, environment, idempotencyKey } = given;
   if (value !== undefined && typeof properties === "number") {
     throw invalid([
       { path: "properties", message: "is a number and value is set too; set only one of them" },
@@ -160,13 +164,14 @@ function inputOf(given: Item, receipt: Receipt): EventInput {
   }
   const number = typeof properties === "number" ? properties : value;
   return {
-    flagKey,
+    ...(flagKey !== undefined && { flagKey }),
     event,
     at: timeOf(given.timestamp, receipt),
     ...(number !== undefined && { value: number }),
     ...(typeof properties === "object" && { properties }),
     ...(sampleRate !== undefined && { sampleRate }),
     ...(context !== undefined && { context }),
+    ...(environment !== undefined && { environment }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   };
 }

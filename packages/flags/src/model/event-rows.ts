@@ -5,7 +5,8 @@ export type EventRow = {
   id: string;
   eventId: string;
   tenant: string;
-  flagKey: string;
+  /** Null if the event is about no flag. */
+  flagKey: string | null;
   /** Null if the flag does not exist. */
   flagId: string | null;
   event: string;
@@ -18,17 +19,20 @@ export type EventRow = {
   subject: string | null;
   organizationId: string | null;
   variant: string | null;
+  /** Empty if there is none. */
+  environment: string;
   at: string;
   receivedAt: string;
   sampleRate: string;
   idempotencyKey: string | null;
 };
 
-/** A used idempotency key, with the response. */
+/** A used idempotency key, with the response. The hashes have 128 bits. */
 export type EventKeyRow = {
   id: string;
   keyHash: string;
   bodyHash: string;
+  /** The id of the event, or the answer of a batch as JSON. Empty if it follows from the keys of the batch's events. */
   answer: string;
   /** ISO 8601. */
   expiresAt: string;
@@ -51,8 +55,28 @@ export type ExposureRow = {
   /** Empty if there is none. */
   userId: string;
   anonymousId: string | null;
+  /** Empty if there is none. */
+  environment: string;
   /** The first and the last time of this exposure in its hour, ISO 8601. */
   firstAt: string;
+  lastAt: string;
+};
+
+/** The first exposure of a subject to a flag in an environment, which its events are credited to. */
+export type SubjectRow = {
+  id: string;
+  /** The SHA-256 of the next three fields, because some collations treat `Ann` and `ann` as equal. */
+  subjectHash: string;
+  flagId: string;
+  /** Empty if there is none. */
+  environment: string;
+  subject: string;
+  arm: string;
+  /** Whether chance decided the arm. */
+  byChance: boolean;
+  /** ISO 8601. */
+  firstAt: string;
+  /** The last exposure or event, exact to a day. */
   lastAt: string;
 };
 
@@ -72,21 +96,15 @@ export type LinkRow = {
  * counts as 1 / sampleRate events. The columns are `bigint`, within the safe integers of JavaScript.
  */
 
-/** Events of one name with one variant of a flag in one hour. */
+/** Events of one name about a flag in one hour. */
 export type EventCountRow = {
   id: string;
   rollupId: string;
   tenant: string;
   /** Empty if the flag does not exist. */
   flagId: string;
-  variant: string;
   event: string;
   count: number;
-  /** The events that have a value. */
-  valued: number;
-  /** The sum of the values: whole units plus millionths. */
-  sumUnits: number;
-  sumMillionths: number;
 };
 
 /** Evaluations of a flag in one hour, by reason. */

@@ -7,6 +7,7 @@ import type {
   EventRow,
   ExposureRow,
   LinkRow,
+  SubjectRow,
 } from "./event-rows.ts";
 import { bigInteger, boolean, line, optionalLine, optionalText, text, uniqueLine } from "./table-fields.ts";
 
@@ -19,6 +20,7 @@ type EventTables = {
   featureFlagEvent: Table<EventRow>;
   featureFlagEventKey: Table<EventKeyRow>;
   featureFlagExposure: Table<ExposureRow>;
+  featureFlagSubject: Table<SubjectRow>;
   featureFlagLink: Table<LinkRow>;
   featureFlagEventCount: Table<EventCountRow>;
   featureFlagEvaluationCount: Table<EvaluationCountRow>;
@@ -30,7 +32,7 @@ export function createEventTables(): EventTables {
       fields: {
         eventId: { ...uniqueLine },
         tenant: { ...line },
-        flagKey: { ...line },
+        flagKey: { ...optionalLine },
         flagId: { ...optionalLine },
         event: { ...line },
         value: { ...optionalText },
@@ -40,6 +42,7 @@ export function createEventTables(): EventTables {
         subject: { ...optionalText },
         organizationId: { ...optionalLine },
         variant: { ...optionalText },
+        environment: { ...line },
         at: { ...line },
         receivedAt: { ...line },
         sampleRate: { ...line },
@@ -67,10 +70,24 @@ export function createEventTables(): EventTables {
         subject: { ...optionalText },
         userId: { ...text },
         anonymousId: { ...optionalText },
+        environment: { ...line },
         firstAt: { ...line },
         lastAt: { ...line },
       },
       indexes: [{ fields: ["flagId", "exposureId"] }],
+    },
+    featureFlagSubject: {
+      fields: {
+        subjectHash: { ...uniqueLine },
+        flagId: { ...line },
+        environment: { ...line },
+        subject: { ...text },
+        arm: { ...text },
+        byChance: { ...boolean },
+        firstAt: { ...line },
+        lastAt: { ...line },
+      },
+      indexes: [{ fields: ["flagId"] }, { fields: ["lastAt"] }],
     },
     featureFlagLink: {
       fields: {
@@ -86,12 +103,8 @@ export function createEventTables(): EventTables {
         rollupId: { ...uniqueLine },
         tenant: { ...line },
         flagId: { ...line },
-        variant: { ...text },
         event: { ...line },
         count: { ...bigInteger },
-        valued: { ...bigInteger },
-        sumUnits: { ...bigInteger },
-        sumMillionths: { ...bigInteger },
       },
       indexes: [{ fields: ["flagId", "rollupId"] }, { fields: ["tenant", "rollupId"] }],
     },

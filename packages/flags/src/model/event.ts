@@ -4,8 +4,8 @@ import type { ClaimedContext } from "./evaluation.ts";
 
 /** An event as callers send it. */
 export type FeatureFlagEventInput = {
-  /** The key of the flag. */
-  flagKey: string;
+  /** The key of the flag. Anonymous callers need it. Without one, the event counts in no flag's statistics. */
+  flagKey?: string | undefined;
   /** The name of the event, such as `bought`. */
   event: string;
   /** Stored as the event's value. */
@@ -18,6 +18,8 @@ export type FeatureFlagEventInput = {
   sampleRate?: number | undefined;
   /** The context of the event, as in an evaluation. */
   context?: ClaimedContext | undefined;
+  /** The environment of the event, as in an evaluation. The header `x-deployment-ring` takes precedence. */
+  environment?: string | undefined;
   /** Recorded once in 48 hours. For a single event, the header `Idempotency-Key` takes precedence. */
   idempotencyKey?: string | undefined;
 };
@@ -45,8 +47,8 @@ export type FeatureFlagEventBatchResult = { success: number; failed: number; bat
 export type StoredFlagEvent = {
   /** UUID v7. */
   readonly id: string;
-  /** The key of the flag. */
-  readonly flagKey: string;
+  /** The key of the flag. Absent if the event is about no flag. */
+  readonly flagKey?: string;
   /** The name of the event. */
   readonly event: string;
   /** The number that the event counts, such as a price. */
@@ -61,6 +63,8 @@ export type StoredFlagEvent = {
   readonly organizationId?: string;
   /** The variant that the flag had for the user at the time of receipt. */
   readonly variant?: string;
+  /** The environment in which it happened. */
+  readonly environment?: string;
   /** ISO 8601. */
   readonly at: string;
   /** When the server received it. ISO 8601. */

@@ -3,16 +3,21 @@ import { invalid, overLimit } from "./inputs.ts";
 import { readerOf } from "./list-query.ts";
 import type { StatsWindow } from "./stats.ts";
 
-/** The query of the statistics of a flag. */
-export type FeatureFlagStatsQuery = {
+type WindowQuery = {
   /** ISO 8601. `start` is inclusive, `end` is exclusive. Defaults: `end` is now, `start` is 7 days before `end`. */
   start?: string | undefined;
   /** ISO 8601, exclusive. Default: now. */
   end?: string | undefined;
 };
 
+/** The query of the statistics of a flag. */
+export type FeatureFlagStatsQuery = WindowQuery & {
+  /** Exposures and events of this environment only. Evaluations are those of all. Default: all. */
+  environment?: string | undefined;
+};
+
 /** The query of the statistics of all flags. */
-export type FeatureFlagUsageQuery = FeatureFlagStatsQuery & {
+export type FeatureFlagUsageQuery = WindowQuery & {
   /** The organization whose flags are counted, when `multiTenant` is on. */
   organizationId?: string | undefined;
 };

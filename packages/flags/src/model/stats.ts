@@ -22,7 +22,7 @@ export type FlagArmStats = {
   exposures: number;
   /** Users who were shown this arm. */
   uniqueUsers: number;
-  /** By name: the events of subjects whose first exposure in the window was to this arm. */
+  /** By name: the events of subjects whose first exposure ever to the flag, in the event's environment, was to this arm. */
   events: Record<string, FlagEventStats>;
 };
 
@@ -38,6 +38,8 @@ export type FlagStats = {
   flagId: string;
   /** The time that the figures cover. */
   window: StatsWindow;
+  /** The figures contain every event that was acknowledged before this time. ISO 8601. */
+  asOf: string;
   /** How often the flag was evaluated. */
   evaluations: number;
   /** Users who were shown the flag in the window, by chance or otherwise. */
@@ -46,7 +48,7 @@ export type FlagStats = {
   byReason: Partial<Record<EvaluationReason, number>>;
   /**
    * By arm: the key of the variant, else `true` or `false`. Counts users who got the arm by chance. `""`: events of users
-   * without an exposure in the window.
+   * without an exposure.
    */
   byVariant: Record<string, FlagVariantStats>;
   /** One entry per hour. */
@@ -60,6 +62,8 @@ export type FlagSummary = { evaluations: number; uniqueUsers: number };
 export type FlagUsage = {
   /** The time that the figures cover. */
   window: StatsWindow;
+  /** The figures contain every event that was acknowledged before this time. ISO 8601. */
+  asOf: string;
   /** `stale`: flags that were not evaluated in the window, and are older than it. */
   flags: { total: number; enabled: number; stale: number };
   /** Evaluations of all flags. */

@@ -8,6 +8,7 @@ import type {
   EventRow,
   ExposureRow,
   LinkRow,
+  SubjectRow,
 } from "./event-rows.ts";
 import { createEventTables } from "./event-tables.ts";
 import type { EntityRow } from "./fields.ts";
@@ -87,13 +88,14 @@ export type PlanRow = {
   expiresAt: string;
 };
 
-/** An event that waits for delivery to a sink. */
+/** Events that wait for a consumer: a sink, or the statistics. */
 export type OutboxRow = {
   id: string;
   /** The order of delivery. */
   entryId: string;
   sink: string;
-  event: string;
+  /** The ids of the events, separated by spaces. An entry of a sink has one event. */
+  eventIds: string;
   /** ISO 8601. */
   enqueuedAt: string;
 };
@@ -113,6 +115,7 @@ type Rows = {
   featureFlagEvent: EventRow;
   featureFlagEventKey: EventKeyRow;
   featureFlagExposure: ExposureRow;
+  featureFlagSubject: SubjectRow;
   featureFlagLink: LinkRow;
   featureFlagEventCount: EventCountRow;
   featureFlagEvaluationCount: EvaluationCountRow;
@@ -216,7 +219,7 @@ export function createTables(): FeatureFlagTables {
       fields: {
         entryId: { ...uniqueLine, sortable: true },
         sink: { ...line },
-        event: { ...text },
+        eventIds: { ...text },
         enqueuedAt: { ...line },
       },
       indexes: [{ fields: ["sink", "entryId"] }],

@@ -6,10 +6,8 @@ import { within } from "@halyard/base";
 import { createAdapterEventLog } from "../store/events/adapter/log.ts";
 import { createAdapterOutbox } from "../store/events/adapter/outbox.ts";
 import { createExposures } from "../store/events/exposures.ts";
-import type { Move } from "../store/events/mover.ts";
+import { refusalOfAdapter, refusalOfPostgres } from "../store/events/other-rows.ts";
 import { createPostgresEventLog } from "../store/events/postgres/log.ts";
-import { createMove } from "../store/events/postgres/move.ts";
-import { createMoveBack } from "../store/events/postgres/move-back.ts";
 import { createPostgresOutbox } from "../store/events/postgres/outbox.ts";
 import { createSinks } from "../store/events/sinks/sinks.ts";
 import { createTally } from "../store/events/tally.ts";
@@ -53,10 +51,14 @@ export function createAnalytics(
   const settings = { maxQueued, retentionDays, outbox, warn };
   const events =
     postgres === undefined
-      ? createAdapterEventLog(adapter, { transactions, move: moveBack(host), ...settings })
+      ? createAdapterEventLog(adapter, {
+          transactions,
+          refusal: refusalOfAdapter(HostTables.on(host)),
+          ...settings,
+        })
       : createPostgresEventLog({
           pool: postgres,
-          move: createMove(HostTables.of(host, postgres)),
+          refusal: refusalOfPostgres(HostTables.of(host, postgres)),
           ...settings,
         });
   const waiting = postgres === undefined ? createAdapterOutbox(adapter) : createPostgresOutbox(postgres);
@@ -66,12 +68,6 @@ export function createAnalytics(
     tally: createTally({ log: events, warn, lost: (count) => meter.lost("evaluation-count", count) }),
     exposures: createExposures({ log: events, warn, lost: (what, count) => meter.lost(what, count) }),
   };
-}
-
-/** Without the pool of the option, only a host whose database is a pool itself can be asked for its tables. */
-function moveBack(host: TableHost): Move | undefined {
-  const tables = HostTables.on(host);
-  return tables && createMoveBack(tables);
 }
 
 /**

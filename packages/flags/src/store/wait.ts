@@ -29,12 +29,13 @@ export function createLimit(max: number): <Result>(work: () => Promise<Result>) 
 }
 
 /** Runs `work` repeatedly, each time `intervalMs` after the previous run has ended. */
-export function repeat(intervalMs: number, work: () => Promise<void>): { stop(): void } {
+export function repeat(intervalMs: number | (() => number), work: () => Promise<void>): { stop(): void } {
   let stopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   function schedule(): void {
     if (stopped) return;
-    timer = later(() => void work().finally(schedule), intervalMs);
+    const delayMs = typeof intervalMs === "number" ? intervalMs : intervalMs();
+    timer = later(() => void work().finally(schedule), delayMs);
   }
   schedule();
   return {

@@ -114,7 +114,7 @@ export function describeExperiments(
     expect(await arm(NOON + 11 * HOUR_MS + 1, NOON + 12 * HOUR_MS)).toBeUndefined();
   });
 
-  test("an event is credited to the subject's first exposure in the window, and to none without one", async () => {
+  test("an event is credited to the subject's first exposure ever, and to none without one", async () => {
     const tenant = fresh("tenant");
     await log().expose([
       shown(tenant, { subject: "ann", arm: "b", atMs: NOON + HOUR_MS }),
@@ -136,7 +136,53 @@ export function describeExperiments(
       "": [0, 0, { click: [3, 1] }],
     });
     const later = { startMs: NOON + HOUR_MS, endMs: NOON + DAY_MS };
-    expect(plain(await log().flagFigures(flagOf(tenant), later))).toEqual({ b: [1, 1, { click: [1, 1] }] });
+    expect(plain(await log().flagFigures(flagOf(tenant), later))).toEqual({
+      a: [0, 0, { click: [1, 1] }],
+      b: [1, 1, {}],
+    });
+  });
+
+  test("the order in which exposures and events are reported has no effect on the credit", async () => {
+    const reports = (tenant: string) => [
+      () => log().expose([shown(tenant, { subject: "ann", arm: "b", atMs: NOON + HOUR_MS })]),
+      () => log().expose([shown(tenant, { subject: "ann", arm: "a" })]),
+      () => log().expose([shown(tenant, { subject: "ann", arm: "c", byChance: false })]),
+      () => record({ tenant, userId: "ann" }),
+    ];
+    for (const order of [
+      [0, 1, 2, 3],
+      [3, 0, 2, 1],
+      [2, 3, 1, 0],
+      [1, 0, 3, 2],
+    ]) {
+      const tenant = fresh("tenant");
+      for (const index of order) await reports(tenant)[index]?.();
+      const { events, excluded } = await log().flagFigures(flagOf(tenant), DAY);
+      expect([...events.keys(), ...excluded.events.keys()]).toEqual(["a"]);
+    }
+  });
+
+  test("an event is credited within its own environment, and figures of one environment have only its own", async () => {
+    const tenant = fresh("tenant");
+    const both = { subject: "ann", userId: "ann" };
+    await log().expose([
+      shown(tenant, { ...both, arm: "a", environment: "staging" }),
+      shown(tenant, { ...both, arm: "b", environment: "production", atMs: NOON + 1 }),
+    ]);
+    await record(
+      { tenant, userId: "ann", environment: "staging" },
+      { tenant, userId: "ann", environment: "production", event: "buy" },
+      { tenant, userId: "ann" },
+    );
+    const figuresOf = async (environment?: string) =>
+      plain(await log().flagFigures({ ...flagOf(tenant), environment }, DAY));
+    expect(await figuresOf()).toEqual({
+      a: [1, 1, { click: [1, 1] }],
+      b: [1, 1, { buy: [1, 1] }],
+      "": [0, 0, { click: [1, 1] }],
+    });
+    expect(await figuresOf("staging")).toEqual({ a: [1, 1, { click: [1, 1] }] });
+    expect(await figuresOf("production")).toEqual({ b: [1, 1, { buy: [1, 1] }] });
   });
 
   test("users who did not get their arm by chance are apart, with their events", async () => {
@@ -267,6 +313,6 @@ export function describeExperiments(
       [1, 1, 1],
     ]);
     expect((await host().stored(tenant)).map(({ flagKey }) => flagKey)).toEqual(["kept"]);
-    expect((await log().usageFigures(tenant, DAY)).events).toBe(1);
+    await expect.poll(async () => (await log().usageFigures(tenant, DAY)).events).toBe(1);
   });
 }

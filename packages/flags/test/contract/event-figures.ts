@@ -167,4 +167,24 @@ export function describeFigures({ host, log }: EventNodes, { nodesThatWriteAtOnc
     expect([ofAll.evaluations, ofAll.events]).toEqual([7, 3]);
     expect(ofAll.byFlag).toHaveLength(2);
   });
+
+  test("every acknowledged event is counted once, whichever processes record and read", async () => {
+    const tenant = fresh("tenant");
+    const second = nodesThatWriteAtOnce === 2 ? await host().open({ nowMs: () => NOON }) : log();
+    const nodes = [log(), second];
+    for (let round = 1; round <= 5; round++) {
+      const entries = Array.from({ length: 20 }, () => entryOf({ tenant }));
+      await Promise.all(entries.map((entry, index) => nodes[index % 2]?.record(entry)));
+      const usages = await Promise.all(nodes.map((node) => node.usageFigures(tenant, DAY)));
+      for (const { events, asOfMs } of usages) expect([events, asOfMs]).toEqual([round * 20, NOON]);
+    }
+  });
+
+  test("events of a process that died are counted by others", async () => {
+    const tenant = fresh("tenant");
+    const dying = await host().open({ nowMs: () => NOON });
+    await dying.record(entryOf({ tenant }));
+    await dying.close();
+    expect((await log().usageFigures(tenant, DAY)).events).toBe(1);
+  });
 }

@@ -13,12 +13,15 @@ import type {
   EventLog,
   FigureFlag,
 } from "../../src/store/events/event-log.ts";
+import { storedEventOf } from "../../src/store/events/stored-event.ts";
 import { createTransactions } from "../../src/store/writes/transaction.ts";
 import { type DatabaseKind, fresh, openStoreHost } from "./store-host.ts";
 
 export interface EventLogSettings {
   readonly nowMs?: () => number;
   readonly maxQueued?: number;
+  /** Default: an hour, so that logs that a test no longer uses do not write. */
+  readonly foldMs?: number;
   readonly retentionDays?: number;
 }
 
@@ -49,39 +52,24 @@ export async function openAdapterEvents(kind: DatabaseKind): Promise<EventLogHos
     async open(settings = {}) {
       const { adapter } = await host.another();
       const transactions = createTransactions(adapter);
-      const log = createAdapterEventLog(adapter, { transactions, warn: () => {}, ...settings });
+      const log = createAdapterEventLog(adapter, {
+        transactions,
+        warn: () => {},
+        foldMs: HOUR_MS,
+        ...settings,
+      });
       logs.push(log);
       return log;
     },
     async stored(tenant) {
       const rows = await all("featureFlagEvent", [{ field: "tenant", value: tenant }]);
-      return rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1)).map(toStored);
+      return rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1)).map(storedEventOf);
     },
     keyCount: async () => (await all("featureFlagEventKey")).length,
     async close() {
       for (const log of logs) await log.close();
       await host.close();
     },
-  };
-}
-
-function toStored(row: EventRow): StoredFlagEvent {
-  const { eventId, flagKey, event, value, properties, userId, organizationId, variant, at, receivedAt } = row;
-  const { anonymousId } = row;
-  return {
-    id: eventId,
-    flagKey,
-    event,
-    at,
-    receivedAt,
-    sampleRate: JSON.parse(row.sampleRate),
-    ...(value !== null && { value: JSON.parse(value) }),
-    ...(properties !== null && { properties: JSON.parse(properties) }),
-    ...(userId !== null && { userId }),
-    ...(anonymousId !== null && { anonymousId }),
-    ...(organizationId !== null && { organizationId }),
-    ...(variant !== null && { variant }),
-    ...(row.idempotencyKey !== null && { idempotencyKey: row.idempotencyKey }),
   };
 }
 

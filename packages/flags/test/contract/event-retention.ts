@@ -32,9 +32,9 @@ export function describeRetention({ host }: EventNodes): void {
     expect(figures.byReason.get("default")).toBe(4);
     expect(figures.events.get("a")?.get("click")?.count).toBe(2);
     expect((await own.usageFigures(tenant, all)).events).toBe(4 + ages.length);
-    // Links are kept as long as roll-ups: the oldest visitor's event is the only one without a known subject.
-    expect(figures.events.get("a")?.get("before")?.converters).toBe(2);
-    expect(figures.events.get("")?.get("before")).toMatchObject({ count: 3, converters: 2 });
+    // An event prolongs the row of its subject, and links are kept as long as roll-ups: only the oldest visitor is unknown.
+    expect(figures.events.get("a")?.get("before")).toMatchObject({ count: 4, converters: 4 });
+    expect(figures.events.get("")?.get("before")).toMatchObject({ count: 1, converters: 0 });
 
     const keys = await host().keyCount();
     await own.record(entryOf({ tenant, dedupe: newDedupe() }));
@@ -46,6 +46,23 @@ export function describeRetention({ host }: EventNodes): void {
     expect(await host().keyCount()).toBeLessThanOrEqual(keys + 1);
     await own.sweep(NOON + 100 * HOUR_MS);
     expect(await host().keyCount()).toBe(0);
+  });
+
+  test("a subject is kept until the retention after its last exposure or event", async () => {
+    const own = await host().open({ nowMs: () => NOON, retentionDays: 30 });
+    const tenant = fresh("tenant");
+    const atMs = NOON - 40 * DAY_MS;
+    const shown = { tenant, flagId: flagIdOf(tenant), arm: "a", byChance: true, firstMs: atMs, lastMs: atMs };
+    await own.expose(["active", "idle"].map((subject) => ({ ...shown, subject })));
+    await own.record(entryOf({ tenant, userId: "active", atMs: NOON - 10 * DAY_MS }));
+    await own.sweep(NOON);
+    for (const userId of ["active", "idle"]) await own.record(entryOf({ tenant, userId, event: "late" }));
+    const { events } = await own.flagFigures(flagOf(tenant), {
+      startMs: NOON - DAY_MS,
+      endMs: NOON + DAY_MS,
+    });
+    expect(events.get("a")?.get("late")).toMatchObject({ count: 1, converters: 1 });
+    expect(events.get("")?.get("late")).toMatchObject({ count: 1, converters: 1 });
   });
 
   test("a sweep deletes more rows than one chunk", async () => {

@@ -5,7 +5,7 @@ import type { EventLog } from "../../src/store/events/event-log.ts";
 import { createPostgresEventLog, type PostgresEventLogOptions } from "../../src/store/events/postgres/log.ts";
 import { featureFlagsPostgresMigration } from "../../src/store/events/postgres/tables.ts";
 import { freshPostgres } from "../databases.ts";
-import { type EventLogHost, NOON } from "./event-host.ts";
+import { DAY, type EventLogHost, HOUR_MS, NOON } from "./event-host.ts";
 
 export interface PostgresEventHost extends EventLogHost {
   open(options?: Partial<PostgresEventLogOptions>): Promise<EventLog>;
@@ -28,6 +28,8 @@ export async function openPostgresEvents(): Promise<PostgresEventHost> {
 
   const own = pool();
   await own.query(featureFlagsPostgresMigration);
+  const counting = createPostgresEventLog({ pool: own, warn: () => {}, foldMs: HOUR_MS });
+  logs.push(counting);
   return {
     pool,
     async open(options = {}) {
@@ -35,6 +37,7 @@ export async function openPostgresEvents(): Promise<PostgresEventHost> {
         pool: options.pool ?? pool(),
         warn: () => {},
         nowMs: () => NOON,
+        foldMs: HOUR_MS,
         ...options,
       });
       logs.push(log);
@@ -43,7 +46,7 @@ export async function openPostgresEvents(): Promise<PostgresEventHost> {
     async stored(tenant) {
       const { rows } = await own.query<Record<string, unknown>>(
         `select id, flag_key as "flagKey", event, value, properties, user_id as "userId", anonymous_id as "anonymousId",
-           organization_id as "organizationId", nullif(variant, '') as variant, at, received_at as "receivedAt", sample_rate as "sampleRate",
+           organization_id as "organizationId", variant, nullif(environment, '') as environment, at, received_at as "receivedAt", sample_rate as "sampleRate",
            idempotency_key as "idempotencyKey"
          from halyard_flag_event where tenant = $1 order by id`,
         [tenant],
@@ -57,6 +60,12 @@ export async function openPostgresEvents(): Promise<PostgresEventHost> {
       return rows[0]?.keys ?? -1;
     },
     async counts(tenant) {
+      // Reading usage folds what waits, for at most 2 s.
+      for (let waits = true; waits; ) {
+        await counting.usageFigures(tenant, DAY);
+        const sql = "select from halyard_flag_outbox where sink = '$statistics' limit 1";
+        waits = (await own.query(sql)).rowCount === 1;
+      }
       const { rows } = await own.query<{ stored: number; rolled_up: number }>(
         `select (select count(*)::int from halyard_flag_event where tenant = $1) as stored,
            (select coalesce(sum(count), 0)::int from halyard_flag_event_hour where tenant = $1) as rolled_up`,

@@ -21,8 +21,8 @@ export interface SinkNode {
 
 export interface SinkHost {
   another(): Promise<SinkNode>;
-  /** Inserts an entry that no event log has written. */
-  damage(sink: string): Promise<void>;
+  /** Inserts an entry whose event does not exist. */
+  orphan(sink: string): Promise<void>;
 }
 
 const HOUR_MS = 3_600_000;
@@ -293,10 +293,31 @@ export function describeSinks(host: () => SinkHost): void {
       expect(gauges.get("sink_backlog_events")?.()).toBe(0);
     });
 
-    test("are not blocked by an unreadable entry, which is counted as lost", async () => {
+    test("are dropped and counted when their flag is deleted", async () => {
       const { sink, arrived } = createSink();
       const { sinks, log, losses } = await open(sink);
-      await host().damage(sink.name);
+      const flagId = fresh("flag");
+      for (const entry of [{ flagId }, { flagId }, {}]) {
+        await log.record({ tenant: "t", event: storedEvent(), isKept: true, ...entry });
+      }
+      await log.forget(flagId);
+      expect(await sinks.deliver()).toBe(1);
+      expect([arrived.length, losses]).toEqual([1, [2]]);
+    });
+
+    test("are kept beyond their retention until the sink has them", async () => {
+      const { sink, arrived } = createSink();
+      const { sinks, log } = await open(sink);
+      const ids = await store(log, 3);
+      await log.sweep(Date.now() + 100 * 24 * HOUR_MS);
+      expect(await sinks.deliver()).toBe(3);
+      expect(arrived).toEqual(ids);
+    });
+
+    test("are not blocked by an entry whose event is gone, which is counted as lost", async () => {
+      const { sink, arrived } = createSink();
+      const { sinks, log, losses } = await open(sink);
+      await host().orphan(sink.name);
       const ids = await store(log, 2);
       expect(await sinks.deliver()).toBe(2);
       expect([arrived, losses]).toEqual([ids, [1]]);

@@ -47,7 +47,7 @@ describe.each(WAYS)("guide/flags-events: Event (%s)", (_name, through) => {
   });
 
   test.each([
-    ["an event without flagKey", { event: "e" }],
+    ["an event with an empty flagKey", { flagKey: "", event: "e" }],
     ["an event without a name", { flagKey: "k" }],
     ["an event with an empty name", { flagKey: "k", event: "" }],
     ["an event whose name is not a string", { flagKey: "k", event: 3 }],

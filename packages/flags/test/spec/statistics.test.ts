@@ -39,6 +39,7 @@ describe.each(WAYS)("guide/flags-statistics: Statistics of a flag (%s)", (_name,
     const { window, ...stats } = await statsOf(made.id);
     expect(stats).toEqual({
       flagId: made.id,
+      asOf: expect.stringMatching(/^\d{4}-.*Z$/),
       evaluations: 0,
       uniqueUsers: 0,
       byReason: {},
@@ -182,7 +183,9 @@ describe.each(WAYS)("guide/flags-statistics: Usage (%s)", (_name, through) => {
     await usageHost.auth.api.createFeatureFlagEvent({ body: { flagKey: "unknown", event: "e" } });
     const { status, json } = await way.usage();
     expect(status).toBe(200);
-    expect(Object.keys(json).sort()).toEqual(["evaluations", "events", "flags", "series", "top", "window"]);
+    const keys = ["asOf", "evaluations", "events", "flags", "series", "top", "window"];
+    expect(Object.keys(json).sort()).toEqual(keys);
+    expect(Math.abs(Date.now() - Date.parse(json.asOf))).toBeLessThan(60_000);
     expect(json.flags).toEqual({ total: 12, enabled: 6, stale: 0 });
     expect([json.evaluations, json.events]).toEqual([66, 2]);
     expect(json.top.map(({ flagKey }: { flagKey: string }) => flagKey)).toEqual(

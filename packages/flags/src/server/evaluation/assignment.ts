@@ -93,7 +93,10 @@ export function subjectFor(
 }
 
 /** What an exposure is stored with, apart from the flag and the time. */
-export type Assignment = Pick<Exposure, "arm" | "byChance" | "subject" | "userId" | "anonymousId">;
+export type Assignment = Pick<
+  Exposure,
+  "arm" | "byChance" | "subject" | "userId" | "anonymousId" | "environment"
+>;
 
 export function assignmentOf(
   found: SnapshotFlag,
@@ -101,7 +104,7 @@ export function assignmentOf(
   evaluation: Evaluation,
   evaluator: Evaluator,
 ): Assignment {
-  const { userId, anonymousId } = context;
+  const { userId, anonymousId, environment } = context;
   const subject = subjectFor(found, context, evaluator);
   const byChance = Boolean(subject) && isByChance(found.flag, context, evaluation);
   return {
@@ -110,6 +113,7 @@ export function assignmentOf(
     ...(subject !== undefined && { subject }),
     ...(userId !== undefined && { userId: storableId(userId) }),
     ...(anonymousId !== undefined && { anonymousId: storableId(anonymousId) }),
+    ...(environment !== undefined && { environment: storableText(environment) }),
   };
 }
 

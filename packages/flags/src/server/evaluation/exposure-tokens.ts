@@ -12,6 +12,7 @@ export interface ShownFlag {
   readonly subject?: string | undefined;
   readonly userId?: string | undefined;
   readonly anonymousId?: string | undefined;
+  readonly environment?: string | undefined;
   /** Wall-clock time. */
   readonly atMs: number;
 }
@@ -67,19 +68,20 @@ type Fields = [
   subject: string | 0 | 1 | null,
   userId: string | null,
   anonymousId: string | null,
+  environment: string | null,
 ];
 
 function fieldsOf(shown: ShownFlag): Fields {
-  const { flagId, arm, byChance, revision, atMs, tenant, subject, userId, anonymousId } = shown;
+  const { flagId, arm, byChance, revision, atMs, tenant, subject, userId, anonymousId, environment } = shown;
   const unit = subject === undefined ? null : subject === userId ? 0 : subject === anonymousId ? 1 : subject;
-  const ids = [unit, userId ?? null, anonymousId ?? null] as const;
+  const ids = [unit, userId ?? null, anonymousId ?? null, environment ?? null] as const;
   return [flagId, arm, byChance ? 1 : 0, revision, atMs, tenant, ...ids];
 }
 
 /** The fields are this server's own, but a later version may write others. */
 function shownOf(fields: unknown): ShownFlag | undefined {
   if (!Array.isArray(fields)) return undefined;
-  const [flagId, arm, byChance, revision, atMs, tenant, unit, userId, anonymousId] =
+  const [flagId, arm, byChance, revision, atMs, tenant, unit, userId, anonymousId, environment] =
     fields as Partial<Fields>;
   if (typeof flagId !== "string" || typeof arm !== "string" || typeof tenant !== "string") return undefined;
   if (typeof revision !== "number" || typeof atMs !== "number") return undefined;
@@ -94,5 +96,6 @@ function shownOf(fields: unknown): ShownFlag | undefined {
     ...(typeof subject === "string" && { subject }),
     ...(typeof userId === "string" && { userId }),
     ...(typeof anonymousId === "string" && { anonymousId }),
+    ...(typeof environment === "string" && { environment }),
   };
 }

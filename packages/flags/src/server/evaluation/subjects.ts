@@ -5,7 +5,7 @@ import { canonicalJson } from "../../model/canonical-json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
 import { NO_TENANT } from "../../model/flag.ts";
-import { storableText } from "../../model/inputs.ts";
+import { invalid, storableText } from "../../model/inputs.ts";
 import { storableId } from "../../store/events/ids.ts";
 import type { Call } from "../call.ts";
 import type { Service } from "../service.ts";
@@ -22,6 +22,7 @@ interface EventUser {
   readonly userId?: string;
   readonly anonymousId?: string;
   readonly organizationId?: string;
+  readonly environment?: string;
   readonly scope: EventScope;
 }
 
@@ -41,13 +42,13 @@ export interface EventSubject {
   /**
    * The tenant of the flag with this key, the user of an event about it, and the user's variant. A claim that an
    * organization granted does not count for global flags. Neither counted nor an exposure. Throws for an anonymous
-   * caller if the flag does not exist: anyone could fill the tables with keys that do not exist.
+   * caller without a flag that exists: anyone could fill the tables with keys and names.
    */
-  flag(flagKey: string, nowMs: number): FlagSubject;
+  flag(flagKey: string | undefined, nowMs: number): FlagSubject;
 }
 
 export interface EventSubjects {
-  of(context: ClaimedContext | undefined): Promise<EventSubject>;
+  of(context: ClaimedContext | undefined, environment?: string): Promise<EventSubject>;
 }
 
 export async function identifySubjects(call: Call): Promise<EventSubjects> {
@@ -56,21 +57,21 @@ export async function identifySubjects(call: Call): Promise<EventSubjects> {
   const byContext = new Map<string, Promise<EventSubject>>();
   let sender: Promise<EventSubject> | undefined;
 
-  async function resolve(context: ClaimedContext | undefined): Promise<EventSubject> {
-    const resolved = await resolveContext(call, caller, { context });
+  async function resolve(context: ClaimedContext | undefined, environment?: string): Promise<EventSubject> {
+    const resolved = await resolveContext(call, caller, { context, environment });
     const layers = await readLayers(service, resolved.tenant);
     const contexts = await withTrusted(service, resolved, layers);
     return subjectOf(caller, { ...resolved, ...contexts }, layers);
   }
 
   return {
-    of(context) {
-      if (context === undefined) {
+    of(context, environment) {
+      if (context === undefined && environment === undefined) {
         sender ??= resolve(undefined);
         return sender;
       }
-      const key = canonicalJson(context);
-      const subject = byContext.get(key) ?? resolve(context);
+      const key = `${JSON.stringify(environment ?? "")} ${canonicalJson(context ?? {})}`;
+      const subject = byContext.get(key) ?? resolve(context, environment);
       byContext.set(key, subject);
       return subject;
     },
@@ -97,6 +98,11 @@ function subjectOf(
   return {
     scope: user.scope,
     flag(flagKey, nowMs) {
+      if (flagKey === undefined) {
+        if (caller.kind === "anonymous")
+          throw invalid([{ path: "flagKey", message: "is required without a session" }]);
+        return { tenant, ...user };
+      }
       const hit = findInLayers(layers, flagKey, seesServerFlags);
       if (hit === undefined) {
         if (caller.kind === "anonymous") throw new FeatureFlagError("FLAG_NOT_FOUND");
@@ -119,11 +125,13 @@ function subjectOf(
   };
 }
 
-function userOf(caller: Caller, { userId, anonymousId, organizationId }: EvaluationContext): EventUser {
+function userOf(caller: Caller, context: EvaluationContext): EventUser {
+  const { userId, anonymousId, organizationId, environment } = context;
   return {
     ...(userId !== undefined && { userId: storableText(userId) }),
     ...(anonymousId !== undefined && { anonymousId: storableId(anonymousId) }),
     ...(organizationId !== undefined && { organizationId }),
+    ...(environment !== undefined && { environment: storableText(environment) }),
     scope: [organizationId ?? "", senderOf(caller, userId)],
   };
 }

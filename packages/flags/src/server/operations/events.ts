@@ -57,10 +57,8 @@ export const createFeatureFlagEvent: PublicOperation<
       const receipt = receiptOf(Date.now());
       const input = parseEventInput(body, receipt);
       const idempotencyKey = parseIdempotencyKey(call.headers.get("idempotency-key")) ?? input.idempotencyKey;
-      const subject = (await (await identifySubjects(call)).of(input.context)).flag(
-        input.flagKey,
-        receipt.ms,
-      );
+      const subjects = await identifySubjects(call);
+      const subject = (await subjects.of(input.context, input.environment)).flag(input.flagKey, receipt.ms);
       const sent = idempotencyKey === undefined ? input : { ...input, idempotencyKey };
       const dedupe =
         idempotencyKey === undefined
@@ -140,7 +138,9 @@ async function batchEntriesOf(
   for (const event of events) {
     try {
       const input = parseEventInput(event, receipt);
-      const subjectOfContext = input.context === undefined ? sender : await subjects.of(input.context);
+      const { context, environment } = input;
+      const isOfSender = context === undefined && environment === undefined;
+      const subjectOfContext = isOfSender ? sender : await subjects.of(context, environment);
       const subject = subjectOfContext.flag(input.flagKey, receipt.ms);
       const dedupe =
         input.idempotencyKey === undefined
@@ -162,7 +162,7 @@ async function batchEntriesOf(
 
 function entryOf(
   input: EventInput,
-  { tenant, variant, userId, anonymousId, organizationId, flagId, subject }: FlagSubject,
+  { tenant, variant, userId, anonymousId, organizationId, environment, flagId, subject }: FlagSubject,
   receipt: Receipt,
   dedupe: Dedupe | undefined,
   batchRate = 1,
@@ -173,7 +173,7 @@ function entryOf(
     tenant,
     event: {
       id,
-      flagKey,
+      ...(flagKey !== undefined && { flagKey }),
       event,
       at,
       receivedAt: receipt.at,
@@ -184,6 +184,7 @@ function entryOf(
       ...(anonymousId !== undefined && { anonymousId }),
       ...(organizationId !== undefined && { organizationId }),
       ...(variant !== undefined && { variant }),
+      ...(environment !== undefined && { environment }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     },
     flagId,

@@ -33,7 +33,7 @@ export async function withSummaries(
 }
 
 /**
- * Writes this process's counts, so that statistics include them; counts of other processes follow within 10 s. The wait
+ * Writes this process's counts, so that statistics include them; counts of other processes follow within 60 s. The wait
  * is bounded: inside a transaction of the host, a database with one connection has none left to write with.
  */
 export async function writeCounts({ tally, exposures }: Service): Promise<void> {

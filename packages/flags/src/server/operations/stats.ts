@@ -1,4 +1,5 @@
 /** Statistics of a flag: `GET /feature-flags/admin/flags/:id/stats`. */
+import { readerOf } from "../../model/list-query.ts";
 import type { FlagArmStats, FlagVariantStats } from "../../model/stats.ts";
 import { type FeatureFlagStatsQuery, parseWindow } from "../../model/stats-query.ts";
 import type { ArmFigures, EventFigures, FlagFigures } from "../../store/events/event-log.ts";
@@ -23,11 +24,12 @@ export const getFeatureFlagStats: Operation<
   scope: "server",
   action: "read",
   rateLimit: "admin",
-  query: [...ENTITY_QUERY, "start", "end"],
+  query: [...ENTITY_QUERY, "start", "end", "environment"],
   result: () =>
     objectOf({
       flagId: string,
       window: WINDOW_SCHEMA,
+      asOf: string,
       evaluations: integer,
       uniqueUsers: integer,
       byReason: anyObject,
@@ -37,14 +39,21 @@ export const getFeatureFlagStats: Operation<
   async run(call) {
     const { service, request } = call;
     const { scope, id } = await admitToEntity(call, "flag", () => entityId(request, "id"));
-    const window = parseWindow(request.query, Date.now());
+    const nowMs = Date.now();
+    const window = parseWindow(request.query, nowMs);
     const flag = await service.store.getFlag(scope.tenant, id);
     await writeCounts(service);
-    const figures = await service.events.flagFigures(figureFlag(flag), figureWindow(window));
+    const environment = readerOf(request.query).line("environment");
+    const figures = await service.events.flagFigures(
+      { ...figureFlag(flag), environment },
+      figureWindow(window),
+    );
     const { byReason, byHour, uniqueUsers } = figures;
     return {
       flagId: flag.id,
       window,
+      // Figures by arm are computed from the events themselves.
+      asOf: new Date(nowMs).toISOString(),
       evaluations: [...byReason.values()].reduce((sum, count) => sum + count, 0),
       uniqueUsers,
       byReason: Object.fromEntries(byReason),

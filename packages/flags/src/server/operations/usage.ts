@@ -23,6 +23,7 @@ export const getFeatureFlagUsage: Operation<
   result: () =>
     objectOf({
       window: WINDOW_SCHEMA,
+      asOf: string,
       flags: objectOf({ total: integer, enabled: integer, stale: integer }),
       evaluations: integer,
       events: number,
@@ -53,6 +54,7 @@ export const getFeatureFlagUsage: Operation<
     });
     return {
       window,
+      asOf: new Date(figures.asOfMs).toISOString(),
       flags,
       evaluations: figures.evaluations,
       events: figures.events,

@@ -57,6 +57,8 @@ export interface Exposure {
   readonly subject?: string | undefined;
   readonly userId?: string | undefined;
   readonly anonymousId?: string | undefined;
+  /** The environment in which the flag was evaluated. */
+  readonly environment?: string | undefined;
   readonly firstMs: number;
   readonly lastMs: number;
 }
@@ -89,6 +91,8 @@ export interface FigureFlag {
   readonly id: string;
   /** What the flag is bucketed by. Links resolve the first two only. */
   readonly unit: "userId" | "anonymousId" | "other";
+  /** Exposures and events of this environment only. Evaluations are counted without one. Default: all. */
+  readonly environment?: string | undefined;
 }
 
 /** Sampled events are weighted by their sample rate. */
@@ -109,8 +113,8 @@ export interface ArmFigures {
 }
 
 /**
- * Evaluations, exposures and events of one flag. An event is credited to the arm of its subject's first exposure in the
- * window; without one, to the arm `""`.
+ * Evaluations, exposures and events of one flag. An event is credited to the arm of its subject's first exposure ever to
+ * the flag in the environment of the event; without one, to the arm `""`.
  */
 export interface FlagFigures extends ArmFigures {
   readonly byReason: ReadonlyMap<EvaluationReason, number>;
@@ -122,6 +126,8 @@ export interface FlagFigures extends ArmFigures {
 }
 
 export interface UsageFigures {
+  /** The figures contain every event that was acknowledged before. */
+  readonly asOfMs: number;
   readonly evaluations: number;
   readonly events: number;
   readonly byFlag: readonly { readonly flagId: string; readonly evaluations: number }[];
@@ -148,8 +154,8 @@ export interface HourlyArm {
 }
 
 /**
- * `record` and `recordBatch` resolve after the events and their hourly roll-ups are committed together. Every method
- * rejects with a `FeatureFlagError`: 429 if too many events wait to be written.
+ * `record` and `recordBatch` resolve after the events, their keys and their outbox entries are committed together. Every
+ * method rejects with a `FeatureFlagError`: 429 if too many events wait to be written.
  */
 export interface EventLog {
   record(entry: EventEntry): Promise<Recorded>;

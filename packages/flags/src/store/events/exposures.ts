@@ -1,6 +1,6 @@
 /**
  * Queues exposures and identity links and writes them in the background. Repeated exposures of an hour are merged, so that
- * the log gets one row per user, flag, arm and hour, with its first and its last time.
+ * the log gets one row per user, flag, environment, arm and hour, with its first and its last time.
  */
 import { later } from "@halyard/base";
 import { areRequestsIsolated } from "../isolated-requests.ts";
@@ -226,7 +226,7 @@ function storable(exposure: Exposure): Exposure {
 
 /** The row of an exposure: its hour and everything but its times. Both logs store one row for each. */
 export function keyOf(exposure: Exposure): string {
-  const { tenant, flagId, arm, byChance, subject, userId, anonymousId, firstMs } = exposure;
+  const { tenant, flagId, arm, byChance, subject, userId, anonymousId, environment, firstMs } = exposure;
   const hour = new Date(hourStart(firstMs)).toISOString();
   return JSON.stringify([
     hour,
@@ -237,6 +237,7 @@ export function keyOf(exposure: Exposure): string {
     subject ?? null,
     userId ?? null,
     anonymousId ?? null,
+    environment ?? "",
   ]);
 }
 

@@ -1,4 +1,4 @@
-/** Ids of users, visitors and other units, in the form that every database can index and compare. */
+/** Ids of users, visitors and other units, in the form that every database can index and compare; and ids with a time. */
 import { murmur3 } from "../../engine/murmur.ts";
 import { MAX_LINE, storableText } from "../../model/inputs.ts";
 
@@ -17,4 +17,10 @@ export function storableId(id: string): string {
 function shorten(id: string): string {
   const hashes = [id, `…${id}`].map((text) => murmur3(text).toString(16).padStart(8, "0"));
   return `${storableText(id.slice(0, PREFIX_LENGTH))}…${hashes.join("")}`;
+}
+
+/** Sorts before every UUID v7 of this time or later, and after all earlier ones. */
+export function idFloor(ms: number): string {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { SnapshotFlag } from "../flag-store.ts";
 import type { EvaluationCount } from "./event-log.ts";
 import { createTally, type Tally, type TallyOptions } from "./tally.ts";
@@ -202,6 +202,17 @@ describe("the tally", () => {
     set.monotonicMs = 20_000;
     set.tally.touch();
     await expect.poll(() => total(set.written)).toBe(1);
+  });
+
+  test("writes within 60 s without a request, not earlier than after 30 s", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const set = setUp();
+    set.tally.count("t", flagOf("a"), "default");
+    await vi.advanceTimersByTimeAsync(29_999);
+    expect(set.written).toEqual([]);
+    await vi.advanceTimersByTimeAsync(30_001);
+    expect(total(set.written)).toBe(1);
   });
 
   test("writes by its timer, and everything on close", async () => {

@@ -1,4 +1,4 @@
-/** Counts evaluations in memory and writes them to the hourly roll-ups every 10 s. */
+/** Counts evaluations in memory and writes them to the hourly roll-ups once a minute. */
 import type { EvaluationReason } from "../../engine/definition.ts";
 import type { SnapshotFlag } from "../flag-store.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
@@ -33,7 +33,9 @@ export interface TallyOptions {
   readonly monotonicMs?: (() => number) | undefined;
 }
 
-const FLUSH_MS = 10_000;
+const FLUSH_MS = 60_000;
+/** Where timers do not run, a request writes counts that wait for longer. */
+const ISOLATED_FLUSH_MS = 20_000;
 const MAX_PENDING = 100_000;
 /** A write without progress for this time counts as failing, although no error was reported. */
 const STUCK_MS = 60_000;
@@ -166,7 +168,8 @@ export function createTally({
     return next;
   }
 
-  const timer = repeat(flushMs, flush);
+  // At different times, so that processes that were started together do not write together.
+  const timer = repeat(() => flushMs * (0.5 + Math.random() / 2), flush);
 
   return {
     count(tenant, flag, reason) {
@@ -175,7 +178,8 @@ export function createTally({
       if (!counter.isListed) list(counter);
     },
     touch() {
-      if (running !== undefined || isClosed || monotonicMs() - lastFlushMs < 2 * flushMs) return;
+      const overdueMs = isolated ? ISOLATED_FLUSH_MS : 2 * flushMs;
+      if (running !== undefined || isClosed || monotonicMs() - lastFlushMs < overdueMs) return;
       void flush();
     },
     flush,

@@ -10,13 +10,11 @@ const MAX_KEPT = 65_536;
  */
 export class DistinctCounter {
   #kept = new Set<string>();
-  #halvings: number;
+  #halvings = 0;
   readonly #maxKept: number;
 
-  /** `halvings`: how often the caller has halved the users that it adds. */
-  constructor(maxKept: number = MAX_KEPT, halvings = 0) {
+  constructor(maxKept: number = MAX_KEPT) {
     this.#maxKept = maxKept;
-    this.#halvings = halvings;
   }
 
   add(user: string): void {

@@ -1,4 +1,4 @@
-/** Stores exposures and identity links through the adapter: one row per user, flag, arm and hour. */
+/** Stores exposures and identity links through the adapter: one row per user, flag, environment, arm and hour. */
 import { uuidv7 } from "@halyard/base";
 import type { ExposureRow, LinkRow } from "../../../model/event-rows.ts";
 import { type Adapter, findRowsIn } from "../../rows/queries.ts";
@@ -6,9 +6,9 @@ import { sha256 } from "../../sha256.ts";
 import type { Exposure, IdentityLink } from "../event-log.ts";
 import { keyOf } from "../exposures.ts";
 import { hourStart } from "../hour.ts";
+import { addSubjects, LINKS } from "./subjects.ts";
 
 export const EXPOSURES = "featureFlagExposure";
-export const LINKS = "featureFlagLink";
 
 export async function addExposures(tx: Adapter, exposures: readonly Exposure[]): Promise<void> {
   const byHash = new Map<string, Exposure>();
@@ -27,6 +27,7 @@ export async function addExposures(tx: Adapter, exposures: readonly Exposure[]):
     if (row === undefined) await insert(tx, exposureHash, exposure);
     else await widen(tx, row, exposure);
   }
+  await addSubjects(tx, exposures);
 }
 
 function mergedOf(one: Exposure, other: Exposure): Exposure {
@@ -35,7 +36,8 @@ function mergedOf(one: Exposure, other: Exposure): Exposure {
 }
 
 async function insert(tx: Adapter, exposureHash: string, exposure: Exposure): Promise<void> {
-  const { tenant, flagId, arm, byChance, subject, userId, anonymousId, firstMs, lastMs } = exposure;
+  const { tenant, flagId, arm, byChance, subject, userId, anonymousId, environment } = exposure;
+  const { firstMs, lastMs } = exposure;
   await tx.create<ExposureRow>({
     model: EXPOSURES,
     data: {
@@ -49,6 +51,7 @@ async function insert(tx: Adapter, exposureHash: string, exposure: Exposure): Pr
       subject: subject ?? null,
       userId: userId ?? "",
       anonymousId: anonymousId ?? null,
+      environment: environment ?? "",
       firstAt: new Date(firstMs).toISOString(),
       lastAt: new Date(lastMs).toISOString(),
     },

@@ -11,14 +11,14 @@ import type {
   FlagFigures,
   HourlyArm,
   HourlyReason,
-  UsageFigures,
 } from "../event-log.ts";
 import { hourOf, hourStart } from "../hour.ts";
+import { idFloor } from "../ids.ts";
 import { MAX_EVENT_AGE_MS, MAX_EVENT_AHEAD_MS } from "../limits.ts";
+import type { CountedUsage } from "../storage.ts";
 import { DistinctCounter } from "./distinct.ts";
 import { Experiment } from "./experiment.ts";
 import { EXPOSURES } from "./exposure-rows.ts";
-import { idFloor } from "./id-time.ts";
 import {
   EVALUATION_COUNTS,
   EVENT_COUNTS,
@@ -28,13 +28,13 @@ import {
   rollupRange,
   weightOf,
 } from "./rollup.ts";
-import { withSubjects } from "./subjects.ts";
+import { firstExposuresOf, withSubjects } from "./subjects.ts";
 
 const REASONS = Object.entries(REASON_FIELDS) as [CountedReason, (typeof REASON_FIELDS)[CountedReason]][];
 
 export async function readFlagFigures(
   adapter: Adapter,
-  { id: flagId, unit }: FigureFlag,
+  { id: flagId, unit, environment }: FigureFlag,
   window: FigureWindow,
 ): Promise<FlagFigures> {
   const byReason = new Map<EvaluationReason, number>();
@@ -48,23 +48,26 @@ export async function readFlagFigures(
   }
 
   const experiment = new Experiment();
-  const exposures = scanExposures(adapter, { flagId }, window);
-  for await (const [row, subject] of withSubjects(adapter, unit, exposures)) {
-    experiment.expose({
-      who: userOf(row, subject),
-      isSubject: Boolean(row.subject),
-      arm: row.variant,
-      byChance: row.byChance,
-      atMs: Math.max(Date.parse(row.firstAt), window.startMs),
-    });
+  const ofEnvironment: Match = environment === undefined ? { flagId } : { flagId, environment };
+  const exposures = scanExposures(adapter, ofEnvironment, window);
+  for await (const rows of withSubjects(adapter, unit, exposures)) {
+    for (const [row, subject] of rows) {
+      const { variant: arm, byChance, firstAt } = row;
+      const atMs = Math.max(Date.parse(firstAt), window.startMs);
+      experiment.expose({ who: userOf(row, subject), arm, byChance, atMs });
+    }
   }
-  for await (const [row, subject] of withSubjects(adapter, unit, scanEvents(adapter, flagId, window))) {
-    experiment.credit({
-      who: subject === "" ? undefined : subject,
-      name: row.event,
-      value: row.value === null ? undefined : Number(row.value),
-      weight: weightOf(Number(row.sampleRate)),
-    });
+  for await (const rows of withSubjects(adapter, unit, scanEvents(adapter, ofEnvironment, window))) {
+    const firsts = await firstExposuresOf(adapter, rows);
+    for (const [index, [row, subject]] of rows.entries()) {
+      experiment.credit({
+        who: subject === "" ? undefined : subject,
+        first: firsts[index],
+        name: row.event,
+        value: row.value === null ? undefined : Number(row.value),
+        weight: weightOf(Number(row.sampleRate)),
+      });
+    }
   }
   return { byReason, byHour, ...experiment.figures() };
 }
@@ -84,8 +87,8 @@ export async function readSummaries(
     const ids = flags.filter((flag) => flag.unit === unit).map(({ id }) => id);
     if (ids.length === 0) continue;
     const exposures = scanExposures(adapter, {}, window, among(ids));
-    for await (const [row, subject] of withSubjects(adapter, unit, exposures)) {
-      summaries.get(row.flagId)?.users.add(userOf(row, subject));
+    for await (const rows of withSubjects(adapter, unit, exposures)) {
+      for (const [row, subject] of rows) summaries.get(row.flagId)?.users.add(userOf(row, subject));
     }
   }
   return new Map(
@@ -116,7 +119,7 @@ export async function readUsageFigures(
   adapter: Adapter,
   tenant: string | undefined,
   window: FigureWindow,
-): Promise<UsageFigures> {
+): Promise<CountedUsage> {
   const match: Match = tenant === undefined ? {} : { tenant };
   const byFlag = new Map<string, number>();
   const byHour = new Map<string, number>();
@@ -203,7 +206,7 @@ async function* scanExposures(
 /** Ids have the time of receipt, so the range is wider than the window. */
 async function* scanEvents(
   adapter: Adapter,
-  flagId: string,
+  match: Match,
   { startMs, endMs }: FigureWindow,
 ): AsyncGenerator<EventRow> {
   const [start, end] = [new Date(startMs).toISOString(), new Date(endMs).toISOString()];
@@ -211,6 +214,7 @@ async function* scanEvents(
   const select = [
     "eventId",
     "flagId",
+    "environment",
     "event",
     "value",
     "userId",
@@ -219,16 +223,10 @@ async function* scanEvents(
     "at",
     "sampleRate",
   ];
-  const rows = scanRows<EventRow>(
-    adapter,
-    "featureFlagEvent",
-    "eventId",
-    { flagId },
-    {
-      also: between("eventId", range),
-      select,
-    },
-  );
+  const rows = scanRows<EventRow>(adapter, "featureFlagEvent", "eventId", match, {
+    also: between("eventId", range),
+    select,
+  });
   for await (const row of rows) if (row.at >= start && row.at < end) yield row;
 }
 

@@ -1,56 +1,75 @@
 /** The outbox in a table of the host's database, through the adapter. */
-import type { StoredFlagEvent } from "../../../model/event.ts";
+import type { EventRow } from "../../../model/event-rows.ts";
 import type { OutboxRow } from "../../../model/tables.ts";
-import { type Adapter, findRows, MAX_LIST, where } from "../../rows/queries.ts";
-import { type Outbox, outboxText } from "../sinks/outbox.ts";
+import { type Adapter, findRows, findRowsIn, MAX_LIST, where } from "../../rows/queries.ts";
+import type { Outbox } from "../sinks/outbox.ts";
+import { STATISTICS } from "../storage.ts";
+import { storedEventOf } from "../stored-event.ts";
 
-const model = "featureFlagOutbox";
+export const OUTBOX = "featureFlagOutbox";
+
+export function eventIdsOf({ eventIds }: OutboxRow): string[] {
+  return eventIds.split(" ");
+}
+
+export async function removeEntries(adapter: Adapter, entryIds: readonly string[]): Promise<void> {
+  for (let start = 0; start < entryIds.length; start += MAX_LIST) {
+    const value = entryIds.slice(start, start + MAX_LIST);
+    await adapter.deleteMany({ model: OUTBOX, where: [{ field: "entryId", operator: "in", value }] });
+  }
+}
 
 export function createAdapterOutbox(adapter: Adapter): Outbox {
-  async function removeRows(ids: readonly string[]): Promise<void> {
-    for (let start = 0; start < ids.length; start += MAX_LIST) {
-      const value = ids.slice(start, start + MAX_LIST);
-      await adapter.deleteMany({ model, where: [{ field: "entryId", operator: "in", value }] });
-    }
-  }
-
   return {
     async peek(sink, max) {
       const sortBy = { field: "entryId", direction: "asc" as const };
-      const rows = await findRows<OutboxRow>(adapter, model, { sink }, { sortBy, limit: max });
-      return rows.map(({ entryId, event, enqueuedAt }) => ({
+      const rows = await findRows<OutboxRow>(adapter, OUTBOX, { sink }, { sortBy, limit: max });
+      const ids = rows.map(({ eventIds }) => eventIds);
+      const events = await findRowsIn<EventRow>(adapter, "featureFlagEvent", {}, "eventId", ids);
+      const eventOf = new Map(events.map((event) => [event.eventId, storedEventOf(event)]));
+      return rows.map(({ entryId, eventIds, enqueuedAt }) => ({
         entryId,
-        event,
+        event: eventOf.get(eventIds),
         enqueuedAtMs: Date.parse(enqueuedAt),
       }));
     },
-    remove: (_sink, entryIds) => removeRows(entryIds),
-    count: (sink) => adapter.count({ model, where: where({ sink }) }),
+    remove: (_sink, entryIds) => removeEntries(adapter, entryIds),
+    count: (sink) => adapter.count({ model: OUTBOX, where: where({ sink }) }),
     async removeOthers(sinks, before) {
       const rows = await adapter.findMany<OutboxRow>({
-        model,
+        model: OUTBOX,
         where: [
           { field: "enqueuedAt", operator: "lt", value: before.toISOString() },
-          { field: "sink", operator: "not_in", value: [...sinks] },
+          { field: "sink", operator: "not_in", value: [...sinks, STATISTICS] },
         ],
         limit: MAX_LIST,
       });
-      await removeRows(rows.map(({ entryId }) => entryId));
+      await removeEntries(
+        adapter,
+        rows.map(({ entryId }) => entryId),
+      );
       return rows.length;
     },
   };
 }
 
-/** Creates the outbox rows of events that are stored together, in the order of delivery. */
-export function createOutboxRows(
-  sinks: readonly string[],
-): (events: readonly StoredFlagEvent[], nowMs: number) => Omit<OutboxRow, "id">[] {
+/** The outbox rows of events that are stored together. */
+export type OutboxRows = (eventIds: readonly string[], nowMs: number) => Omit<OutboxRow, "id">[];
+
+/** One row with all events for the statistics, and one per event for each sink, in the order of delivery. */
+export function createOutboxRows(sinks: readonly string[]): OutboxRows {
   const nextId = createEntryIds();
-  return (events, nowMs) => {
+  return (eventIds, nowMs) => {
+    if (eventIds.length === 0) return [];
     const enqueuedAt = new Date(nowMs).toISOString();
-    return events.flatMap((event) =>
-      sinks.map((sink) => ({ entryId: nextId(nowMs), sink, event: outboxText(event), enqueuedAt })),
-    );
+    const rowOf = (sink: string, ids: string) => ({
+      entryId: nextId(nowMs),
+      sink,
+      eventIds: ids,
+      enqueuedAt,
+    });
+    const ofSinks = eventIds.flatMap((id) => sinks.map((sink) => rowOf(sink, id)));
+    return [rowOf(STATISTICS, eventIds.join(" ")), ...ofSinks];
   };
 }
 

@@ -1,11 +1,10 @@
 /** Adds to the hourly roll-ups through the adapter, and keeps every sum within the safe integers of JavaScript. */
-import type { EvaluationCountRow, EventCountRow } from "../../../model/event-rows.ts";
+import type { EvaluationCountRow, EventCountRow, EventRow } from "../../../model/event-rows.ts";
 import type { Adapter } from "../../rows/queries.ts";
 import { sha256 } from "../../sha256.ts";
 import { sleep } from "../../wait.ts";
 import type { EvaluationCount, FigureWindow } from "../event-log.ts";
 import { HOUR_MS, hourOf, hourStart } from "../hour.ts";
-import type { TenantEvent } from "./decide.ts";
 
 export const EVENT_COUNTS = "featureFlagEventCount";
 export const EVALUATION_COUNTS = "featureFlagEvaluationCount";
@@ -66,24 +65,14 @@ interface Rollup {
 }
 
 /** Adds events to the roll-ups of their hours. Sampled events are weighted by their sample rate. */
-export async function addEvents(tx: Adapter, events: readonly TenantEvent[]): Promise<void> {
+export async function addEvents(tx: Adapter, events: readonly EventRow[]): Promise<void> {
   const rollups = new Map<string, Rollup>();
-  for (const { tenant, flagId = "", event } of events) {
-    const { event: name, variant = "", value } = event;
-    const hour = hourOf(Date.parse(event.at));
-    const key = JSON.stringify([hour, tenant, flagId, variant, name]);
-    const { figures } = rollupOf(rollups, key, () => ({
-      hour,
-      columns: { tenant, flagId, variant, event: name },
-      figures: { count: 0, valued: 0, sumUnits: 0, sumMillionths: 0 },
-    }));
-    const weight = weightOf(event.sampleRate);
-    add(figures, "count", weight * MILLION);
-    if (value === undefined) continue;
-    const units = Math.trunc(value * weight);
-    add(figures, "valued", weight * MILLION);
-    add(figures, "sumUnits", units);
-    add(figures, "sumMillionths", Number.isFinite(units) ? (value * weight - units) * MILLION : 0);
+  for (const { tenant, flagId, event, at, sampleRate } of events) {
+    const hour = hourOf(Date.parse(at));
+    const columns = { tenant, flagId: flagId ?? "", event };
+    const key = JSON.stringify([hour, ...Object.values(columns)]);
+    const { figures } = rollupOf(rollups, key, () => ({ hour, columns, figures: { count: 0 } }));
+    add(figures, "count", weightOf(Number(sampleRate)) * MILLION);
   }
   await increaseAll<EventCountRow>(tx, EVENT_COUNTS, rollups);
 }

@@ -1,11 +1,14 @@
 /** Deletes rows past their retention through the adapter, oldest first, in chunks. */
+import type { OutboxRow } from "../../../model/tables.ts";
 import type { Adapter } from "../../rows/queries.ts";
 import { sleep } from "../../wait.ts";
 import { DAY_MS } from "../hour.ts";
-import type { Retention } from "../limits.ts";
-import { EXPOSURES, LINKS } from "./exposure-rows.ts";
-import { idFloor } from "./id-time.ts";
+import { idFloor } from "../ids.ts";
+import { OUTBOX_MARGIN_MS, type Retention, SUBJECT_SLACK_MS } from "../limits.ts";
+import { EXPOSURES } from "./exposure-rows.ts";
+import { OUTBOX } from "./outbox.ts";
 import { EVALUATION_COUNTS, EVENT_COUNTS, rollupRange } from "./rollup.ts";
+import { LINKS, SUBJECTS } from "./subjects.ts";
 
 /** Rows per chunk. */
 const CHUNK = 1000;
@@ -15,6 +18,7 @@ const MAX_CHUNKS = 200;
 /** Tables with rows about single flags, and their ids. */
 const OF_FLAGS = [
   [EXPOSURES, "exposureId"],
+  [SUBJECTS, "subjectHash"],
   ["featureFlagEvent", "eventId"],
   [EVENT_COUNTS, "rollupId"],
   [EVALUATION_COUNTS, "rollupId"],
@@ -47,12 +51,13 @@ export async function sweepEvents(
   nowMs: number,
   { eventDays, rollupDays }: Retention,
 ): Promise<boolean> {
-  const events = idFloor(nowMs - eventDays * DAY_MS);
+  const eventsMs = nowMs - eventDays * DAY_MS;
   const [rollups] = rollupRange({ startMs: nowMs - rollupDays * DAY_MS, endMs: nowMs });
   const limits = [
     ["featureFlagEventKey", "expiresAt", new Date(nowMs).toISOString()],
-    ["featureFlagEvent", "eventId", events],
-    [EXPOSURES, "exposureId", events],
+    ["featureFlagEvent", "eventId", idFloor(Math.min(eventsMs, await waitingSince(adapter)))],
+    [EXPOSURES, "exposureId", idFloor(eventsMs)],
+    [SUBJECTS, "lastAt", new Date(eventsMs - SUBJECT_SLACK_MS).toISOString()],
     [LINKS, "at", new Date(nowMs - rollupDays * DAY_MS).toISOString()],
     [EVENT_COUNTS, "rollupId", rollups],
     [EVALUATION_COUNTS, "rollupId", rollups],
@@ -62,6 +67,13 @@ export async function sweepEvents(
     if (!(await deleteBefore(adapter, model, field, limit))) isDone = false;
   }
   return isDone;
+}
+
+/** Events that wait for a consumer are kept. */
+async function waitingSince(adapter: Adapter): Promise<number> {
+  const sortBy = { field: "entryId", direction: "asc" as const };
+  const [oldest] = await adapter.findMany<OutboxRow>({ model: OUTBOX, sortBy, limit: 1 });
+  return oldest === undefined ? Number.POSITIVE_INFINITY : Date.parse(oldest.enqueuedAt) - OUTBOX_MARGIN_MS;
 }
 
 /** Deletes rows whose `field` is less than the limit, oldest first. Returns false if some are left. */

@@ -33,12 +33,14 @@ const userOf = (row: string, unit: string) =>
     ${row}.user_id, ${row}.anonymous_id, ''
   )`;
 
+/** `$5` is the environment, or null for all. */
+const IN_ENVIRONMENT = "($5::text is null or environment = $5)";
+
 /** `$3` is the flag, `$4` its unit. */
 const EXPOSED = `exposed as (
   select
-    ${userOf("shown", "$4::text")} as who, coalesce(subject, '') <> '' as is_subject, arm, by_chance,
-    (hour at time zone 'UTC')::date as day, greatest(first_at, $1::timestamptz) as at
-  from halyard_flag_exposure shown where ${OF_FLAG} and ${IN_WINDOW}
+    ${userOf("shown", "$4::text")} as who, arm, by_chance, (hour at time zone 'UTC')::date as day
+  from halyard_flag_exposure shown where ${OF_FLAG} and ${IN_WINDOW} and ${IN_ENVIRONMENT}
 )`;
 
 /** The row with a null arm is the total of all arms. */
@@ -46,15 +48,13 @@ export const EXPOSURES: string = `with ${EXPOSED}
 select arm, by_chance, count(distinct (who, day))::float8 as exposures, count(distinct who)::float8 as users
 from exposed group by grouping sets ((arm, by_chance), ())`;
 
-/** In the same moment, an exposure by chance comes first. Events are received up to 48 hours after their time. */
-export const EVENTS: string = `with ${EXPOSED}, first as (
-  select distinct on (who) who, arm, by_chance from exposed where is_subject order by who, at, by_chance desc, arm
-), happened as (
+/** Events are received up to 48 hours after their time. */
+export const EVENTS: string = `with happened as (
   select
-    event, value, greatest(sample_rate, 1e-9) as rate,
+    environment, event, value, greatest(sample_rate, 1e-9) as rate,
     nullif(coalesce(sent.subject, ${linkedId("sent", "$4::text")}), '') as who
   from halyard_flag_event sent
-  where ${OF_FLAG} and at >= $1::timestamptz and at < $2::timestamptz
+  where ${OF_FLAG} and ${IN_ENVIRONMENT} and at >= $1::timestamptz and at < $2::timestamptz
     and received_at >= $1::timestamptz - interval '1 hour' and received_at < $2::timestamptz + interval '49 hours'
 )
 select
@@ -63,7 +63,8 @@ select
   coalesce(sum((least(greatest(value, -1e15), 1e15) / rate)::numeric) filter (where value is not null), 0)::float8 as sum,
   coalesce(sum(1 / rate) filter (where value is not null), 0) as valued,
   count(distinct happened.who)::float8 as converters
-from happened left join first on first.who = happened.who
+from happened left join halyard_flag_subject first
+  on first.flag_id = $3 and first.environment = happened.environment and first.subject = happened.who
 group by 1, 2, 3`;
 
 export const EVALUATIONS_OF_MANY: string = `select flag_id, sum(count) as evaluations

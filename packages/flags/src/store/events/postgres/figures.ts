@@ -3,6 +3,7 @@ import type { EvaluationReason } from "../../../engine/definition.ts";
 import { type PostgresPool, type PostgresRow, runQuery } from "../../postgres/pool.ts";
 import type { EventFigures, EventLog, FigureWindow, FlagFigures } from "../event-log.ts";
 import { hourOf } from "../hour.ts";
+import type { EventStorage } from "../storage.ts";
 import {
   ACTIVITY,
   ARM_ACTIVITY,
@@ -21,7 +22,7 @@ export interface PostgresFigures {
   ofFlag: EventLog["flagFigures"];
   summaries: EventLog["summaries"];
   hourlyEvaluations: EventLog["hourlyEvaluations"];
-  usage: EventLog["usageFigures"];
+  usage: EventStorage["usageFigures"];
   activity: EventLog["activity"];
   armActivity: EventLog["armActivity"];
 }
@@ -40,11 +41,11 @@ export function createPostgresFigures(pool: PostgresPool): PostgresFigures {
     runQuery(pool, TIMEOUT_MS, { text, values: [...isoWindow(window), ...values] });
 
   return {
-    async ofFlag({ id, unit }, window) {
+    async ofFlag({ id, unit, environment = null }, window) {
       const [evaluations, exposures, events] = await Promise.all([
         ask(EVALUATIONS, window, [id]),
-        ask(EXPOSURES, window, [id, unit]),
-        ask(EVENTS, window, [id, unit]),
+        ask(EXPOSURES, window, [id, unit, environment]),
+        ask(EVENTS, window, [id, unit, environment]),
       ]);
       return { ...evaluationsOf(evaluations), ...armsOf(exposures, events) };
     },

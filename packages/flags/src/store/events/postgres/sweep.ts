@@ -1,7 +1,8 @@
 /** Deletes rows past their retention on PostgreSQL, in chunks that block no other statement. */
 import { type PostgresPool, runQuery } from "../../postgres/pool.ts";
 import { DAY_MS } from "../hour.ts";
-import { KEY_LIFE_MS, type Retention } from "../limits.ts";
+import { idFloor } from "../ids.ts";
+import { KEY_LIFE_MS, OUTBOX_MARGIN_MS, type Retention, SUBJECT_SLACK_MS } from "../limits.ts";
 
 const CHUNK = 5000;
 /** Chunks per table and sweep. */
@@ -15,12 +16,15 @@ export async function sweepPostgres(
   { eventDays, rollupDays }: Retention,
 ): Promise<boolean> {
   const before = (ageMs: number) => new Date(nowMs - ageMs).toISOString();
-  const events = before(eventDays * DAY_MS);
+  const eventsMs = eventDays * DAY_MS;
+  const [waiting] = await runQuery(pool, TIMEOUT_MS, { text: OLDEST_WAITING });
+  const waitingMs = Number(waiting?.["ms"] ?? Number.POSITIVE_INFINITY) - OUTBOX_MARGIN_MS;
   const rollups = before(rollupDays * DAY_MS);
   const limits = [
     ["halyard_flag_key", "created_at", before(KEY_LIFE_MS)],
-    ["halyard_flag_event", "received_at", events],
-    ["halyard_flag_exposure", "hour", events],
+    ["halyard_flag_event", "id", eventIdFloor(Math.min(nowMs - eventsMs, waitingMs))],
+    ["halyard_flag_exposure", "hour", before(eventsMs)],
+    ["halyard_flag_subject", "last_at", before(eventsMs + SUBJECT_SLACK_MS)],
     ["halyard_flag_link", "at", rollups],
     ["halyard_flag_event_hour", "hour", rollups],
     ["halyard_flag_evaluation_hour", "hour", rollups],
@@ -30,6 +34,15 @@ export async function sweepPostgres(
     if (!(await deleteBefore(pool, table, column, limit))) isDone = false;
   }
   return isDone;
+}
+
+/** Events that wait for a consumer are kept. */
+const OLDEST_WAITING =
+  "select extract(epoch from min(enqueued_at))::float8 * 1000 as ms from halyard_flag_outbox";
+
+/** The least id of an event that is received at this time. */
+function eventIdFloor(ms: number): string {
+  return `${idFloor(ms)}-0000-0000-000000000000`;
 }
 
 /** Deletes everything that is stored about a flag. */
@@ -49,6 +62,7 @@ select count(*)::float8 as gone from gone`;
 /** Tables with rows about single flags. */
 const OF_FLAGS = [
   "halyard_flag_exposure",
+  "halyard_flag_subject",
   "halyard_flag_event",
   "halyard_flag_event_hour",
   "halyard_flag_evaluation_hour",

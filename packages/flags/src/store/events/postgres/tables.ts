@@ -28,12 +28,14 @@ create table if not exists halyard_flag_key (
 create index if not exists halyard_flag_key_created_at on halyard_flag_key (created_at);
 
 create table if not exists halyard_flag_event (
-  id uuid not null,
+  -- Version 7, which begins with the time of receipt.
+  id uuid primary key,
   tenant text collate "C" not null,
-  flag_key text collate "C" not null,
+  -- Null if the event is about no flag.
+  flag_key text collate "C",
   event text collate "C" not null,
-  variant text collate "C" not null,
-  user_id text,
+  variant text collate "C",
+  user_id text collate "C",
   organization_id text,
   value float8,
   properties json,
@@ -46,26 +48,24 @@ create table if not exists halyard_flag_event (
   anonymous_id text collate "C",
   -- The id of the flag's bucketing unit: null if the event lacks it, empty if the sender is not a subject.
   subject text collate "C",
-  primary key (received_at, id)
+  -- Empty if there is none.
+  environment text collate "C" not null
 );
 create index if not exists halyard_flag_event_flag on halyard_flag_event (flag_id, received_at);
 
--- Roll-ups have shards, so that concurrent writers do not wait for each other's rows.
+-- The events of one name in an hour.
 create table if not exists halyard_flag_event_hour (
   tenant text collate "C" not null,
+  -- Empty if the flag does not exist.
   flag_id text collate "C" not null,
   hour timestamptz not null,
-  variant text collate "C" not null,
   event text collate "C" not null,
-  shard smallint not null,
   count float8 not null,
-  -- Decimal, so that a thousand times 0.1 is 100.
-  sum numeric not null,
-  valued float8 not null,
-  primary key (tenant, flag_id, hour, variant, event, shard)
+  primary key (tenant, flag_id, hour, event)
 ) with (fillfactor = 70);
 create index if not exists halyard_flag_event_hour_hour on halyard_flag_event_hour (hour);
 
+-- Shards, so that concurrent writers do not wait for each other's rows.
 create table if not exists halyard_flag_evaluation_hour (
   tenant text collate "C" not null,
   flag_id text collate "C" not null,
@@ -77,7 +77,7 @@ create table if not exists halyard_flag_evaluation_hour (
 ) with (fillfactor = 70);
 create index if not exists halyard_flag_evaluation_hour_hour on halyard_flag_evaluation_hour (hour);
 
--- One row per user, flag, arm and hour.
+-- One row per user, flag, environment, arm and hour.
 create table if not exists halyard_flag_exposure (
   tenant text collate "C" not null,
   flag_id text collate "C" not null,
@@ -89,13 +89,28 @@ create table if not exists halyard_flag_exposure (
   subject text collate "C",
   user_id text collate "C",
   anonymous_id text collate "C",
+  environment text collate "C" not null,
   first_at timestamptz not null,
   last_at timestamptz not null,
-  -- The MD5 of arm, by_chance and the ids, which may be too long for an index.
+  -- The MD5 of arm, by_chance, environment and the ids, which may be too long for an index.
   row_hash uuid not null,
   primary key (flag_id, hour, row_hash)
 ) with (fillfactor = 80);
 create index if not exists halyard_flag_exposure_hour on halyard_flag_exposure (hour);
+
+-- The first exposure of each subject to a flag in an environment, which events are credited to.
+create table if not exists halyard_flag_subject (
+  flag_id text collate "C" not null,
+  environment text collate "C" not null,
+  subject text collate "C" not null,
+  arm text collate "C" not null,
+  by_chance boolean not null,
+  first_at timestamptz not null,
+  -- The last exposure or event, exact to a day.
+  last_at timestamptz not null,
+  primary key (flag_id, environment, subject)
+) with (fillfactor = 80);
+create index if not exists halyard_flag_subject_last on halyard_flag_subject (last_at);
 
 -- The user who signed in first in the browser with an anonymous id.
 create table if not exists halyard_flag_link (
@@ -106,18 +121,12 @@ create table if not exists halyard_flag_link (
 create index if not exists halyard_flag_link_user on halyard_flag_link (user_id, at);
 create index if not exists halyard_flag_link_at on halyard_flag_link (at);
 
--- Events that wait for a sink, in the order of their position.
+-- Events that wait for a consumer, a sink or the statistics, in the order of their position.
 create table if not exists halyard_flag_outbox (
   sink text collate "C" not null,
   position bigint generated always as identity,
-  event text not null,
-  enqueued_at timestamptz not null default now(),
+  event_ids uuid[] not null,
+  enqueued_at timestamptz not null,
   primary key (sink, position)
-);
-
--- Whether the process that started last stores events here (postgres) or in Better Auth's tables (adapter).
-create table if not exists halyard_flag_log (
-  is_only boolean primary key default true check (is_only),
-  in_use text not null
 );
 `;

@@ -19,44 +19,33 @@ export interface DeliveryBatch {
   readonly events: readonly StoredFlagEvent[];
 }
 
-/** Takes the first entries that fit. `unreadable` are the ids of entries with invalid JSON. */
+/** Takes the first entries that fit. `deleted` are the ids of entries whose event has been deleted with its flag. */
 export async function makeBatch(
   sink: string,
   waiting: readonly OutboxEntry[],
-): Promise<{ readonly batch: DeliveryBatch; readonly unreadable: readonly string[] }> {
+): Promise<{ readonly batch: DeliveryBatch; readonly deleted: readonly string[] }> {
   const entries: OutboxEntry[] = [];
   const events: StoredFlagEvent[] = [];
-  const unreadable: string[] = [];
+  const deleted: string[] = [];
   let length = 0;
   for (const entry of waiting.slice(0, MAX_EVENTS)) {
-    length += entry.event.length;
-    if (length > MAX_TEXT && entries.length > 0) break;
-    const event = parseEvent(entry.event);
-    if (event === undefined) unreadable.push(entry.entryId);
-    else {
-      entries.push(entry);
-      events.push(event);
+    const { entryId, event } = entry;
+    if (event === undefined) {
+      deleted.push(entryId);
+      continue;
     }
+    length += JSON.stringify(event).length;
+    if (length > MAX_TEXT && entries.length > 0) break;
+    entries.push(entry);
+    events.push(event);
   }
-  return { batch: { deliveryId: await deliveryIdOf(sink, events), entries, events }, unreadable };
+  return { batch: { deliveryId: await deliveryIdOf(sink, events), entries, events }, deleted };
 }
 
 /** A hash of the sink and the event ids, so that every process computes the same id for the same events. */
 async function deliveryIdOf(sink: string, events: readonly StoredFlagEvent[]): Promise<string> {
   const hash = await sha256(JSON.stringify([sink, ...events.map(({ id }) => id)]));
   return `dlv_${hash.slice(0, 32)}`;
-}
-
-function parseEvent(text: string): StoredFlagEvent | undefined {
-  try {
-    const event: unknown = JSON.parse(text);
-    // Only `outboxText` writes entries, so an object with an id is an event.
-    return typeof event === "object" && event !== null && "id" in event
-      ? (event as StoredFlagEvent)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Exponential backoff with jitter. `random` is between 0 and 1. */

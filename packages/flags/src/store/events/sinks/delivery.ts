@@ -88,8 +88,8 @@ export function createDelivery(
       backlog = await outbox.count(name);
     }
     if (waiting.length === 0) return undefined;
-    const { batch, unreadable } = await makeBatch(name, waiting);
-    if (unreadable.length > 0) await drop(unreadable);
+    const { batch, deleted } = await makeBatch(name, waiting);
+    if (deleted.length > 0) await drop(deleted);
     return batch.entries.length === 0 ? next() : batch;
   }
 

@@ -1,13 +1,14 @@
 /**
- * The contract of the outbox, the table of events that wait for a sink. An event log writes one entry per sink in the
- * transaction that stores the event. It writes none for a duplicate, a conflict or an event that was sampled out.
+ * The contract of the outbox, the table of events that wait for a sink. An event log writes one entry per sink, with the
+ * event's id, in the transaction that stores the event. It writes none for a duplicate, a conflict or an event that was
+ * sampled out.
  */
 import type { StoredFlagEvent } from "../../../model/event.ts";
 
 export interface OutboxEntry {
   readonly entryId: string;
-  /** Written by `outboxText`. */
-  readonly event: string;
+  /** Undefined if the event has been deleted with its flag. */
+  readonly event: StoredFlagEvent | undefined;
   /** Wall-clock time in ms. */
   readonly enqueuedAtMs: number;
 }
@@ -20,9 +21,4 @@ export interface Outbox {
   count(sink: string): Promise<number>;
   /** Removes some entries of sinks other than `sinks`, and returns their number. */
   removeOthers(sinks: readonly string[], before: Date): Promise<number>;
-}
-
-/** The text of an event in an entry. */
-export function outboxText(event: StoredFlagEvent): string {
-  return JSON.stringify(event);
 }

@@ -1,18 +1,25 @@
 import { describe, expect, test } from "vitest";
-import { createEventQueue } from "../event-queue.ts";
-import { type QueuedRequest, writeTogether } from "./write-together.ts";
+import { createEventQueue } from "./event-queue.ts";
+import { writeTogether } from "./write-together.ts";
+
+interface Queued {
+  readonly rows: number;
+  readonly request: number;
+  readonly resolve: (result: string) => void;
+  readonly reject: (error: unknown) => void;
+}
 
 /** A queue of numbers on one connection. Negative numbers cannot be written. */
-function setUp(isDown: () => boolean = () => false) {
+function setUp(isDown: () => boolean = () => false, mayConcernOne = true) {
   const groups: number[][] = [];
-  async function write(requests: readonly number[]): Promise<readonly string[]> {
-    groups.push([...requests]);
+  async function write(queued: readonly Queued[]): Promise<void> {
+    groups.push(queued.map(({ request }) => request));
     await new Promise((resolve) => setTimeout(resolve, 1));
-    if (isDown() || requests.some((request) => request < 0)) throw new Error("cannot be written");
-    return requests.map((request) => `wrote ${request}`);
+    if (isDown() || queued.some(({ request }) => request < 0)) throw new Error("cannot be written");
+    for (const { request, resolve } of queued) resolve(`wrote ${request}`);
   }
-  const queue = createEventQueue<QueuedRequest<number, string>>({
-    write: (group) => writeTogether(group, write),
+  const queue = createEventQueue<Queued>({
+    write: (group) => writeTogether(group, write, () => mayConcernOne),
     maxRows: 100,
     maxGroupRows: 10,
     maxParallel: 1,
@@ -43,6 +50,13 @@ describe("requests that are written together", () => {
     const settled = await Promise.allSettled([1, 1, 1, 1, 1, 1].map(add));
     expect(settled.every(({ status }) => status === "rejected")).toBe(true);
     expect(groups).toHaveLength(4);
+  });
+
+  test("are tried once if the error concerns none of them in particular", async () => {
+    const { add, groups } = setUp(() => true, false);
+    const settled = await Promise.allSettled([1, 1, 1].map(add));
+    expect(settled.every(({ status }) => status === "rejected")).toBe(true);
+    expect(groups).toHaveLength(1);
   });
 
   test("are all settled when the queue is drained", async () => {

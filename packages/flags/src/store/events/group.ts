@@ -1,10 +1,8 @@
-/** Turns a group of requests into the parameters of one statement, and its result into the outcome of each request. */
-import type { FeatureFlagEventBatchResult } from "../../../model/event.ts";
-import { PostgresArray } from "../../postgres/array.ts";
-import type { BatchRecorded, Dedupe, EventBatch, EventEntry, Recorded } from "../event-log.ts";
-import { outboxText } from "../sinks/outbox.ts";
+/** Turns a group of requests into the rows that are written, and the keys that were used before into their outcomes. Pure. */
+import type { FeatureFlagEventBatchResult } from "../../model/event.ts";
+import type { BatchRecorded, Dedupe, EventBatch, EventEntry, Recorded } from "./event-log.ts";
 
-/** A queued event or batch, with the callbacks that settle its promise. */
+/** An event or a batch, with the callbacks that settle its promise. */
 export interface Request {
   readonly rows: number;
   readonly entries: readonly EventEntry[];
@@ -17,16 +15,32 @@ export interface Request {
 export interface StoredKey {
   readonly bodyHash: string;
   readonly eventId: string;
-  /** The answer of a batch. Null if it follows from the keys of its events. */
+  /** The answer of a batch as JSON. Null if it follows from the keys of its events. */
   readonly answer: string | null;
+}
+
+/** An event, and the keys on which it depends: it is written if they are new. */
+export interface GroupRow {
+  readonly entry: EventEntry;
+  readonly key: string | undefined;
+  /** The key of its batch. */
+  readonly batchKey: string | undefined;
+}
+
+/** The key of a batch. */
+export interface GroupBatch {
+  readonly key: string;
+  readonly bodyHash: string;
+  /** The answer if the batch is new and no key of its events is needed to know it. */
+  readonly answer: string | undefined;
 }
 
 export interface Group {
   readonly requests: readonly Request[];
   /** Requests that must wait for the outcome of this group. */
   readonly deferred: readonly Request[];
-  /** The first parameters of the statement, one per column. */
-  readonly values: readonly (string | null)[];
+  readonly rows: readonly GroupRow[];
+  readonly batches: readonly GroupBatch[];
   /** By key: the request whose row carries the key. */
   readonly carriers: ReadonlyMap<string, Carrier>;
   /** Whether a key occurs more than once in the group. */
@@ -41,17 +55,17 @@ interface Carrier {
 }
 
 /** Keeps 128 of the 256 bits: the size of a UUID column, and enough to avoid collisions. */
-function shorten(hash: string): string {
+export function shorten(hash: string): string {
   return hash.slice(0, 32);
 }
 
 /** The first event with a key carries it into the database. Later events of the group compare their body with it. */
-export function gather(requests: readonly Request[], hasOutbox: boolean): Group {
+export function gather(requests: readonly Request[]): Group {
   const carriers = new Map<string, Carrier>();
   const taken: Request[] = [];
   const deferred: Request[] = [];
-  const rows = new EventColumns(hasOutbox);
-  const batches = new BatchColumns();
+  const rows: GroupRow[] = [];
+  const batches: GroupBatch[] = [];
   let hasRivals = false;
   let hasGatedKeys = false;
 
@@ -69,7 +83,7 @@ export function gather(requests: readonly Request[], hasOutbox: boolean): Group 
         hasRivals = true;
         continue;
       }
-      batches.add(batchKey, batch.dedupe, batch);
+      batches.push(batchOf(batchKey, batch.dedupe, batch));
     }
     for (const entry of entries) {
       const { dedupe } = entry;
@@ -78,11 +92,16 @@ export function gather(requests: readonly Request[], hasOutbox: boolean): Group 
         if (key === undefined) hasRivals = true;
         else if (batchKey !== undefined) hasGatedKeys = true;
       }
-      if (dedupe === undefined ? entry.isKept : key !== undefined) rows.add(entry, key, dedupe, batchKey);
+      if (dedupe === undefined ? entry.isKept : key !== undefined) rows.push({ entry, key, batchKey });
     }
   }
-  const values = [...rows.literals(), ...batches.literals()];
-  return { requests: taken, deferred, values, carriers, hasRivals };
+  return { requests: taken, deferred, rows, batches, carriers, hasRivals };
+}
+
+function batchOf(key: string, { bodyHash }: Dedupe, { entries, failed, batchId }: EventBatch): GroupBatch {
+  const isCertain = entries.every(({ dedupe }) => dedupe === undefined);
+  const answer = { success: entries.length, failed, batchId };
+  return { key, bodyHash: shorten(bodyHash), answer: isCertain ? JSON.stringify(answer) : undefined };
 }
 
 /** Returns undefined if another row of the group carries the key. */
@@ -181,110 +200,4 @@ export class Outcomes {
 
 function answerOf(text: string | null | undefined): FeatureFlagEventBatchResult | undefined {
   return typeof text === "string" ? (JSON.parse(text) as FeatureFlagEventBatchResult) : undefined;
-}
-
-/** The columns of `input`, in the order of the statement. */
-class EventColumns {
-  readonly #id = new PostgresArray();
-  readonly #tenant = new PostgresArray();
-  readonly #flagKey = new PostgresArray();
-  readonly #event = new PostgresArray();
-  readonly #variant = new PostgresArray();
-  readonly #userId = new PostgresArray();
-  readonly #organizationId = new PostgresArray();
-  readonly #value = new PostgresArray();
-  readonly #properties = new PostgresArray();
-  readonly #at = new PostgresArray();
-  readonly #receivedAt = new PostgresArray();
-  readonly #sampleRate = new PostgresArray();
-  readonly #idempotencyKey = new PostgresArray();
-  readonly #keyHash = new PostgresArray();
-  readonly #bodyHash = new PostgresArray();
-  readonly #batchHash = new PostgresArray();
-  readonly #isSampledOut = new PostgresArray();
-  readonly #outboxText = new PostgresArray();
-  readonly #flagId = new PostgresArray();
-  readonly #anonymousId = new PostgresArray();
-  readonly #subject = new PostgresArray();
-  readonly #hasOutbox: boolean;
-
-  constructor(hasOutbox: boolean) {
-    this.#hasOutbox = hasOutbox;
-  }
-
-  add(
-    { tenant, event, isKept, flagId, subject }: EventEntry,
-    key: string | undefined,
-    dedupe: Dedupe | undefined,
-    batchKey: string | undefined,
-  ): void {
-    const { value, properties, at, receivedAt, sampleRate } = event;
-    this.#id.add(event.id);
-    this.#tenant.addText(tenant);
-    this.#flagKey.addText(event.flagKey);
-    this.#event.addText(event.event);
-    this.#variant.addText(event.variant);
-    this.#userId.addText(event.userId);
-    this.#organizationId.addText(event.organizationId);
-    this.#value.add(value === undefined ? undefined : String(value));
-    this.#properties.addText(properties && JSON.stringify(properties));
-    this.#at.addText(at === receivedAt ? undefined : at);
-    this.#receivedAt.addText(receivedAt);
-    this.#sampleRate.add(sampleRate === 1 ? undefined : String(sampleRate));
-    this.#idempotencyKey.addText(event.idempotencyKey);
-    this.#keyHash.add(key);
-    this.#bodyHash.add(dedupe && shorten(dedupe.bodyHash));
-    this.#batchHash.add(batchKey);
-    this.#isSampledOut.add(isKept ? undefined : "t");
-    this.#outboxText.addText(this.#hasOutbox && isKept ? outboxText(event) : undefined);
-    this.#flagId.addText(flagId);
-    this.#anonymousId.addText(event.anonymousId);
-    this.#subject.addText(subject);
-  }
-
-  literals(): (string | null)[] {
-    return [
-      this.#id,
-      this.#tenant,
-      this.#flagKey,
-      this.#event,
-      this.#variant,
-      this.#userId,
-      this.#organizationId,
-      this.#value,
-      this.#properties,
-      this.#at,
-      this.#receivedAt,
-      this.#sampleRate,
-      this.#idempotencyKey,
-      this.#keyHash,
-      this.#bodyHash,
-      this.#batchHash,
-      this.#isSampledOut,
-      this.#outboxText,
-      this.#flagId,
-      this.#anonymousId,
-      this.#subject,
-    ].map((column) => column.literal());
-  }
-}
-
-/** The columns of `batch_input`, in the order of the statement. */
-class BatchColumns {
-  readonly #keyHash = new PostgresArray();
-  readonly #bodyHash = new PostgresArray();
-  readonly #answer = new PostgresArray();
-
-  add(key: string, { bodyHash }: Dedupe, batch: EventBatch): void {
-    const { entries, failed, batchId } = batch;
-    const isCertain = entries.every(({ dedupe }) => dedupe === undefined);
-    const answer = { success: entries.length, failed, batchId };
-    this.#keyHash.add(key);
-    this.#bodyHash.add(shorten(bodyHash));
-    this.#answer.addText(isCertain ? JSON.stringify(answer) : undefined);
-  }
-
-  literals(): (string | null)[] {
-    return [this.#keyHash, this.#bodyHash, this.#answer].map((column) => column.literal());
-  }
 }
