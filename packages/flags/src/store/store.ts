@@ -197,16 +197,14 @@ export function createFlagStore(
 
   return {
     snapshot: (tenant, minRevision) =>
+      snapshots.peek(tenant, minRevision) ??
       guarded(async () => {
-        const fresh = snapshots.peek(tenant, minRevision);
-        if (fresh !== undefined) return fresh;
         const current = await getCurrentAdapter(adapter);
         if (current === adapter) return snapshots.get(tenant, minRevision);
         // The host may still roll back what is read inside its transaction, so this snapshot is not kept.
         const snapshot = await loadSnapshot(current, tenant, await readRevision(current, tenant));
         return { snapshot, stale: false };
       }),
-    peek: snapshots.peek,
     follow: snapshots.follow,
     changedKeys: (tenant, after, upTo) => guarded(() => readChangedKeys(adapter, tenant, { after, upTo })),
     tenantOf: (entity, id) => read((current) => findTenant(current, entity, id)),
