@@ -1,6 +1,5 @@
 /** An evaluation request from its body to its response, in two stages: between them the fast path counts the request. */
 import { type Awaitable, chain } from "@halyard/base";
-import type { Caller } from "@halyard/sessions/plugin";
 import type { Call } from "../call.ts";
 import { readBody } from "../http/body-limit.ts";
 import { matchesTag } from "../http/entity-tag.ts";
@@ -30,17 +29,19 @@ export interface Prepared<Result> {
 
 export interface EvaluationStages<Result> {
   /** Reads the body and resolves the context. */
-  prepare(call: Call, from: ContextCall, caller: Caller): Awaitable<Prepared<Result>>;
+  prepare(call: Call, from?: ContextCall): Awaitable<Prepared<Result>>;
 }
 
 export function evaluationStages<Input extends EvaluationInput, Result>(
   kind: EvaluationKind<Input, Result>,
 ): EvaluationStages<Result> {
   return {
-    prepare(call, from, caller) {
+    prepare(call, from = contextCall(call)) {
       const length = Number(call.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
       const input = kind.parse(readBody(call), length);
-      return chain(prepareEvaluation(from, caller, input), (prepared) => ({
+      const caller = call.identity.evaluator();
+      const preparing = chain(caller, (known) => prepareEvaluation(from, known, input));
+      return chain(preparing, (prepared) => ({
         result: () => chain(openScope(call, prepared), (scope) => kind.result(scope, input, call)),
         text: () =>
           chain(openScope(call, prepared), (scope) =>
@@ -51,10 +52,6 @@ export function evaluationStages<Input extends EvaluationInput, Result>(
       }));
     },
   };
-}
-
-export function prepare<Result>(call: Call, stages: EvaluationStages<Result>): Awaitable<Prepared<Result>> {
-  return chain(call.identity.evaluator(), (caller) => stages.prepare(call, contextCall(call), caller));
 }
 
 /** Sets the tag. Whether the client has the response with it, which then gets status 304. */

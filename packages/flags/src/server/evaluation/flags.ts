@@ -17,8 +17,8 @@ export interface FlagsReading {
   readonly stale: boolean;
 }
 
-export const REVISION_HEADER: string = "x-feature-flags-revision";
-export const STALE_HEADER: string = "x-feature-flags-stale";
+const REVISION_HEADER = "x-feature-flags-revision";
+const STALE_HEADER = "x-feature-flags-stale";
 
 /**
  * Reads the flags, at least as new as what the caller has seen, and sets the response headers. Synchronous while they are

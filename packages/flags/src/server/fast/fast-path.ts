@@ -94,7 +94,7 @@ export function createFastPath(
     let prepared: Awaitable<Prepared<unknown>>;
     try {
       const from = knownContextCall(service, arrival, known.ties, leaveToHost);
-      prepared = operation.stages.prepare(call, from, known.caller);
+      prepared = operation.stages.prepare(call, from);
     } catch (error) {
       if (error === LEFT_TO_HOST) return undefined;
       return answered(call, () => {

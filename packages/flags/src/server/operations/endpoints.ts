@@ -6,7 +6,6 @@ import { headersOf, RequestIdentity } from "@halyard/sessions/plugin";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isAPIError } from "better-auth/api";
 import type { FlagDeclarations, FlagKey } from "../../model/declared.ts";
-import { prepare } from "../evaluation/answer.ts";
 import { MAX_BODY_BYTES } from "../http/body-limit.ts";
 import { answer } from "../http/errors.ts";
 import { writesText } from "../http/host-facts.ts";
@@ -164,7 +163,7 @@ async function run(operation: AnyOperation, service: Service, request: HostReque
   identity.markCounted();
   const { stages } = operation;
   if (stages !== undefined && writesText(request)) {
-    const text = await chain(prepare({ ...call, operation }, stages), (prepared) => prepared.text());
+    const text = await chain(stages.prepare({ ...call, operation }), (prepared) => prepared.text());
     return text === undefined ? undefined : new Response(text, { headers: JSON_TEXT });
   }
   // Two branches, because the type of `run` follows from `action`.

@@ -15,7 +15,7 @@ import {
   evaluateBody,
   parseBatchInput,
 } from "../../model/evaluation-input.ts";
-import { type EvaluationStages, evaluationStages, isKnown, prepare } from "../evaluation/answer.ts";
+import { type EvaluationStages, evaluationStages, isKnown } from "../evaluation/answer.ts";
 import { bootstrapText } from "../evaluation/bootstrap-text.ts";
 import { readBootstrapInput, readEvaluateInput } from "../evaluation/quick-input.ts";
 import { batchResult, bootstrapResult, singleResult, tagOf } from "../evaluation/results.ts";
@@ -73,7 +73,7 @@ export const evaluateFeatureFlag: PublicOperation<
       ["evaluatedAt"],
     ),
   stages: one,
-  run: (call) => chain(prepare(call, one), (prepared) => prepared.result()),
+  run: (call) => chain(one.prepare(call), (prepared) => prepared.result()),
 };
 
 /** Evaluates up to 100 flags. */
@@ -93,7 +93,7 @@ export const evaluateFeatureFlags: PublicOperation<
   body: batchBody,
   result: () => evaluationsSchema(["flags", "evaluatedAt"]),
   stages: several,
-  run: (call) => chain(prepare(call, several), (prepared) => prepared.result()),
+  run: (call) => chain(several.prepare(call), (prepared) => prepared.result()),
 };
 
 /** Evaluates all enabled flags. */
@@ -112,7 +112,7 @@ export const bootstrapFeatureFlags: PublicOperation<
   body: bootstrapBody,
   result: () => evaluationsSchema(["flags", "evaluatedAt", "context"]),
   stages: all,
-  run: (call) => chain(prepare(call, all), (prepared) => prepared.result()),
+  run: (call) => chain(all.prepare(call), (prepared) => prepared.result()),
 };
 
 function evaluationsSchema(required: string[]): ReturnType<typeof objectOf> {
