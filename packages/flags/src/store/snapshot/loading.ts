@@ -83,7 +83,7 @@ export class Loading<S extends Snapshot & ChainEnd> {
   }
 
   /** Runs one check at a time per tenant. Concurrent callers share it. */
-  check(tenant: string, { force = false } = {}): Promise<void> {
+  check(tenant: string, { force = false }: { readonly force?: boolean } = {}): Promise<void> {
     const running = this.#checks.get(tenant);
     if (running !== undefined) return running.done;
     const { monotonicMs } = this.#options;
