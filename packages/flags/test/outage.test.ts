@@ -100,7 +100,7 @@ test("without a snapshot, evaluations fail fast during an outage and recover aft
   }
   line.restore();
   await expect
-    .poll(async () => (await node.snapshot("t").catch(() => undefined))?.snapshot.revision, {
+    .poll(async () => (await Promise.resolve(node.snapshot("t")).catch(() => undefined))?.snapshot.revision, {
       timeout: 10_000,
     })
     .toBe(1);

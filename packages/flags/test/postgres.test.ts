@@ -54,6 +54,6 @@ describe("flags on PostgreSQL with direct queries", () => {
     await sleep(50);
     expect(asked).not.toHaveBeenCalled();
     await host.store.createFlag(by(tenant), flagInput());
-    await vi.waitFor(() => expect(store.peek(tenant)?.snapshot.revision).toBe(2), 10_000);
+    await vi.waitFor(async () => expect((await store.snapshot(tenant)).snapshot.revision).toBe(2), 10_000);
   });
 });

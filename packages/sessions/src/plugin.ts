@@ -19,7 +19,12 @@ export {
   type ServerKey,
   type StoredKey,
 } from "./identify/keys.ts";
-export { type KnownCaller, type KnownTies, recallCaller } from "./identify/known-caller.ts";
+export {
+  type KnownCaller,
+  type KnownTies,
+  type OrganizationTie,
+  recallCaller,
+} from "./identify/known-caller.ts";
 export type { LookupGuard } from "./identify/lookup-guard.ts";
 export { hasOrganizations, isPossibleId, organizationsUnavailable } from "./identify/organizations.ts";
 export { type HostContext, headersOf, type IdentityRequest, isServerCall } from "./identify/request.ts";

@@ -1,8 +1,9 @@
 /** The snapshots that a session's flags come from, and the answers that they give. */
-import type { Evaluation } from "../engine/definition.ts";
+
+import type { Evaluation, EvaluationContext } from "../engine/definition.ts";
 import { NO_TENANT } from "../model/flag.ts";
-import { type FlagHit, findInLayers, type Layer, layersOf, overrideFor } from "../server/evaluation/flags.ts";
-import type { ContextPair } from "../server/evaluation/trusted-subject.ts";
+import { type FlagHit, findInLayers, layersOf, overrideFor } from "../server/evaluation/flags.ts";
+import type { FlagLayer, Layers } from "../server/evaluation/layer.ts";
 import type { FollowedSnapshot } from "../store/flag-store.ts";
 import { expiredKeys, nextExpiry } from "../store/snapshot/difference.ts";
 import type { LivePosition } from "./messages.ts";
@@ -30,24 +31,23 @@ export function markOf(hashes: readonly string[]): number {
   return hashes.reduce((mark, hash) => mark ^ Number.parseInt(`0${hash.slice(0, MARK_DIGITS)}`, 16), 0);
 }
 
-/** The layers as evaluation reads them. */
-export function effectiveLayers(tenant: string, { global, ofTenant }: Snapshots): readonly Layer[] {
+/** The layers as evaluation reads them. All of them have the context of the session, which claims nothing. */
+export function effectiveLayers(tenant: string, { global, ofTenant }: Snapshots): Layers<FlagLayer> {
   const globalLayer = { tenant: NO_TENANT, snapshot: global };
-  return ofTenant === undefined ? [globalLayer] : layersOf([{ tenant, snapshot: ofTenant }, globalLayer]);
+  return ofTenant === undefined ? [globalLayer] : layersOf({ tenant, snapshot: ofTenant }, globalLayer);
 }
 
 /** Undefined for a flag that does not exist, or that only server code may read. */
-export function hitIn(layers: readonly Layer[], key: string): FlagHit | undefined {
+export function hitIn(layers: Layers<FlagLayer>, key: string): FlagHit<FlagLayer> | undefined {
   return findInLayers(layers, key, false);
 }
 
 export function evaluate(
-  { layer, found }: FlagHit,
-  { context, globalContext }: ContextPair,
+  { layer, found }: FlagHit<FlagLayer>,
+  context: EvaluationContext,
   nowMs: number,
 ): Evaluation {
-  const layerContext = layer.tenant === NO_TENANT ? globalContext : context;
-  return found.compiled.evaluate(layerContext, overrideFor(layer, found, layerContext, nowMs));
+  return found.compiled.evaluate(context, overrideFor(layer, found, context, nowMs));
 }
 
 /** Whether a client that shows one result need not be told the other. */

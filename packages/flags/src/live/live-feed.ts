@@ -1,12 +1,14 @@
 /** Keeps the subscribed clients of one process current: which of them a change concerns, and when they are told. */
 
-import { later } from "@halyard/base";
+import { type Awaitable, chain, later } from "@halyard/base";
+import type { EvaluationContext } from "../engine/definition.ts";
 import type { FlagsBootstrap } from "../model/bootstrap.ts";
 import { canonicalJson } from "../model/canonical-json.ts";
 import { FeatureFlagError } from "../model/errors.ts";
 import { NO_TENANT } from "../model/flag.ts";
 import type { OnlineSource } from "../model/online.ts";
-import { resolveKnownContext } from "../server/evaluation/context.ts";
+import { knownContextCall, type ResolvedContext, resolveContext } from "../server/evaluation/context.ts";
+import type { FlagLayer, Layers } from "../server/evaluation/layer.ts";
 import { bootstrapResult } from "../server/evaluation/results.ts";
 import { withTrusted } from "../server/evaluation/trusted-subject.ts";
 import type { Service } from "../server/service.ts";
@@ -135,7 +137,7 @@ export class LiveFeed {
 
   *#ofOrganization(organizationId: string | undefined): Generator<Subscriber> {
     for (const subscriber of this.#subscribers) {
-      if (subscriber.held?.contexts.context.organizationId === organizationId) yield subscriber;
+      if (subscriber.held?.context.organizationId === organizationId) yield subscriber;
     }
   }
 
@@ -184,7 +186,7 @@ export class LiveFeed {
     if (subscriber.isOutdated) return this.#syncLater(subscriber);
     if (held === undefined) return;
     try {
-      const target = this.#tenants.snapshots(held.resolved.tenant);
+      const target = this.#tenants.snapshots(held.tenant);
       if (this.#haveAttributesChanged(held)) {
         subscriber.isOutdated = true;
         return this.#syncLater(subscriber);
@@ -197,11 +199,22 @@ export class LiveFeed {
   }
 
   /** Whether rules may read other trusted attributes than those the values were evaluated with. */
-  #haveAttributesChanged({ resolved, contexts }: Held): boolean {
+  #haveAttributesChanged({ resolved, tenant, context }: Held): boolean {
     if (this.#service.trusted === undefined) return false;
-    const layers = effectiveLayers(resolved.tenant, this.#tenants.snapshots(resolved.tenant));
-    const read = withTrusted(this.#service, resolved, layers);
-    return read instanceof Promise || canonicalJson(read.context) !== canonicalJson(contexts.context);
+    const layers = effectiveLayers(tenant, this.#tenants.snapshots(tenant));
+    const read = this.#contextIn(layers, resolved);
+    return read instanceof Promise || canonicalJson(read) !== canonicalJson(context);
+  }
+
+  /** The context of the session with the trusted attributes that rules read. */
+  #contextIn(layers: Layers<FlagLayer>, { layers: [whose] }: ResolvedContext): Awaitable<EvaluationContext> {
+    const [first, global] = layers;
+    const { context, subject } = whose;
+    const read = withTrusted(this.#service, [
+      { ...first, context, subject },
+      global && { ...global, context, subject },
+    ]);
+    return chain(read, ([own]) => own.context);
   }
 
   #syncLater(subscriber: Subscriber): void {
@@ -238,7 +251,7 @@ export class LiveFeed {
     subscriber.held = undefined;
     subscriber.nextExpiryMs = Number.POSITIVE_INFINITY;
     if (held === undefined || subscriber.isClosed) return;
-    const { userId, organizationId, anonymousId } = held.contexts.context;
+    const { userId, organizationId, anonymousId } = held.context;
     const context = { userId, organizationId, anonymousId };
     const at = positionOf(held.snapshots);
     const [evaluatedAt, position] = [new Date().toISOString(), at.slice(1).join(".")];
@@ -264,29 +277,31 @@ export class LiveFeed {
   async #syncOnce(subscriber: Subscriber, resume: Resume | undefined): Promise<void> {
     const { input, who } = subscriber;
     const service = this.#service;
-    const resolved = resolveKnownContext(service, NO_HEADERS, who.caller, who.ties, input);
-    if (resolved === undefined) throw claimsOthers();
-    const { tenant } = resolved;
+    const call = knownContextCall(service, NO_HEADERS, who.ties, () => {
+      throw claimsOthers();
+    });
+    const resolved = await resolveContext(call, who.caller, input);
+    const [{ tenant }] = resolved.layers;
     this.#tenants.assign(subscriber, tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT]);
     await this.#load(tenant, resume?.at ?? []);
     const isStopped = () => subscriber.isOutdated || subscriber.isClosed;
     const snapshots = this.#tenants.snapshots(tenant);
     const layers = effectiveLayers(tenant, snapshots);
-    const contexts = await withTrusted(service, resolved, layers);
+    const context = await this.#contextIn(layers, resolved);
     if (isStopped()) return;
-    const tag = this.#tagOf(tenant, contexts);
+    const tag = this.#tagOf(tenant, context);
     if (subscriber.held?.tag === tag) {
       // Only something that rules do not read has changed.
-      subscriber.held = { ...subscriber.held, resolved, contexts };
+      subscriber.held = { ...subscriber.held, resolved, context };
       return;
     }
     const hasTokens = input.exposures === true;
     const scope = scopeFor(service, who.caller, {
-      held: { resolved, contexts, snapshots },
+      held: { resolved, context, snapshots },
       layers,
       hasTokens,
     });
-    const held: Held = { resolved, contexts, snapshots, tag, nowMs: scope.nowMs };
+    const held: Held = { resolved, tenant, context, snapshots, tag, nowMs: scope.nowMs };
     const { id, sender } = subscriber;
     const at = positionOf(snapshots);
     if (resume?.tag === tag && subscriber.held === undefined) {
@@ -299,9 +314,9 @@ export class LiveFeed {
         return sendCurrent(service, subscriber, held, keys);
       }
     }
-    const { flags, evaluatedAt, context, position, exposures } = await bootstrapResult(scope, input);
+    const { flags, evaluatedAt, context: shown, position, exposures } = await bootstrapResult(scope, input);
     if (isStopped()) return;
-    const { userId, organizationId, anonymousId } = context;
+    const { userId, organizationId, anonymousId } = shown;
     const owner = { userId, organizationId, anonymousId };
     const full = { flags, evaluatedAt, context: owner, position, exposures } as FlagsBootstrap;
     remember(subscriber, held);
@@ -325,23 +340,20 @@ export class LiveFeed {
 
   /** Keys that may have changed after the client's revisions. Undefined if it needs all values. */
   async #keysAfter(
-    { snapshots, resolved, contexts, nowMs }: Held,
+    { snapshots, tenant, context, nowMs }: Held,
     [mark, global, ofTenant]: LivePosition,
   ): Promise<readonly string[] | undefined> {
     if (global === undefined || (ofTenant === undefined) !== (snapshots.ofTenant === undefined))
       return undefined;
     const changes = [await this.#tenants.get(NO_TENANT)?.log.since(global, snapshots.global)];
     if (ofTenant !== undefined && snapshots.ofTenant !== undefined)
-      changes.push(await this.#tenants.get(resolved.tenant)?.log.since(ofTenant, snapshots.ofTenant));
+      changes.push(await this.#tenants.get(tenant)?.log.since(ofTenant, snapshots.ofTenant));
     const known = changes.filter((one) => one !== undefined);
     // With another mark, the client has changes that a restored backup does not have.
     if (known.length < changes.length || markOf(known.map(({ hash }) => hash)) !== mark) return undefined;
     // An override may have expired without a revision.
     const range = { afterMs: Number.NEGATIVE_INFINITY, upToMs: nowMs };
-    return [
-      ...known.flatMap(({ keys }) => [...keys]),
-      ...expiredIn(snapshots, contexts.context.userId, range),
-    ];
+    return [...known.flatMap(({ keys }) => [...keys]), ...expiredIn(snapshots, context.userId, range)];
   }
 
   /** An override expires at this time. A timer for an earlier one stays, and finds the next when it fires. */

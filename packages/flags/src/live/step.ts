@@ -1,6 +1,8 @@
 /** What differs between two pairs of snapshots, made once for all sessions that go from one to the other. */
+
 import type { Evaluation } from "../engine/definition.ts";
-import type { FlagHit, Layer } from "../server/evaluation/flags.ts";
+import type { FlagHit } from "../server/evaluation/flags.ts";
+import type { FlagLayer, Layers } from "../server/evaluation/layer.ts";
 import type { FollowedSnapshot } from "../store/flag-store.ts";
 import { differenceOf, type SnapshotDifference } from "../store/snapshot/difference.ts";
 import { effectiveLayers, hitIn, positionOf, type Snapshots } from "./layers.ts";
@@ -8,7 +10,7 @@ import type { DeletedMessage, LivePosition, SyncMessage, UpdatedMessage } from "
 
 /** What messages to many sessions share. */
 export interface Target {
-  readonly layers: readonly Layer[];
+  readonly layers: Layers<FlagLayer>;
   /** The position that a client has after the messages. */
   readonly at: LivePosition;
   /** The message to a session for which nothing else changed. */
@@ -28,8 +30,8 @@ export function targetOf(tenant: string, snapshots: Snapshots): Target {
 /** A flag in both pairs. */
 export interface Candidate {
   readonly key: string;
-  readonly before: FlagHit | undefined;
-  readonly after: FlagHit | undefined;
+  readonly before: FlagHit<FlagLayer> | undefined;
+  readonly after: FlagHit<FlagLayer> | undefined;
 }
 
 export class Step {
@@ -38,7 +40,7 @@ export class Step {
   readonly candidates: readonly Candidate[];
   /** Whether no override differs, so that none expires at another time than before. */
   readonly keepsOverrides: boolean;
-  readonly #before: readonly Layer[];
+  readonly #before: Layers<FlagLayer>;
   readonly #differences: readonly SnapshotDifference[];
 
   constructor(tenant: string, before: Snapshots, after: Snapshots) {

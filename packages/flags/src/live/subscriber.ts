@@ -1,8 +1,8 @@
 /** One connection that is subscribed to flags: for whom they are evaluated, and what the client has. */
 import type { Caller, KnownTies } from "@halyard/sessions/plugin";
+import type { EvaluationContext } from "../engine/definition.ts";
 import type { BootstrapFeatureFlagsInput } from "../model/evaluation.ts";
 import type { ResolvedContext } from "../server/evaluation/context.ts";
-import type { ContextPair } from "../server/evaluation/trusted-subject.ts";
 import type { Snapshots } from "./layers.ts";
 import type { Deleted, DeletedMessage, Sync, SyncMessage, Updated, UpdatedMessage } from "./messages.ts";
 
@@ -22,8 +22,10 @@ export interface LiveCaller {
 /** What the client has. */
 export interface Held {
   readonly resolved: ResolvedContext;
+  /** The tenant whose flags come before the global ones. */
+  readonly tenant: string;
   /** With trusted attributes. */
-  readonly contexts: ContextPair;
+  readonly context: EvaluationContext;
   /** Names everything that the values depend on, except the flags. */
   readonly tag: string;
   snapshots: Snapshots;
@@ -62,6 +64,6 @@ export class Subscriber {
   }
 
   get userId(): string | undefined {
-    return this.held?.contexts.context.userId;
+    return this.held?.context.userId;
   }
 }

@@ -1,8 +1,10 @@
 /** The messages that bring a client from the values it has to those of newer snapshots. */
+
 import type { Caller } from "@halyard/sessions/plugin";
 import type { Evaluation } from "../engine/definition.ts";
 import { hasArms } from "../server/evaluation/assignment.ts";
-import type { FlagHit, Layer } from "../server/evaluation/flags.ts";
+import type { FlagHit, FlagsReading } from "../server/evaluation/flags.ts";
+import type { FlagLayer, Layers } from "../server/evaluation/layer.ts";
 import { countEvaluation, type EvaluationScope, scopeOf } from "../server/evaluation/scope.ts";
 import type { Service } from "../server/service.ts";
 import type { SnapshotFlag } from "../store/flag-store.ts";
@@ -27,7 +29,7 @@ const MAX_UNTOLD = 500;
 /** A flag that changed for a session. Without a result, it no longer exists. */
 interface Change {
   readonly key: string;
-  readonly hit: FlagHit | undefined;
+  readonly hit: FlagHit<FlagLayer> | undefined;
   readonly evaluation: Evaluation | undefined;
 }
 
@@ -40,14 +42,14 @@ export function sendUpdates(
 ): void {
   const { held } = subscriber;
   if (held === undefined) return;
-  const { contexts } = held;
-  const step = stepBetween(held.resolved.tenant, held.snapshots, target);
+  const { context, tenant } = held;
+  const step = stepBetween(tenant, held.snapshots, target);
   const isSimple = step.keepsOverrides && subscriber.nextExpiryMs > nowMs;
   const candidates = isSimple ? step.candidates : candidatesFor(step, held, target, nowMs);
   const changes: Change[] = [];
   for (const { key, before, after } of candidates) {
-    const evaluation = after && evaluate(after, contexts, nowMs);
-    if (isSameResult(before && evaluate(before, contexts, held.nowMs), evaluation)) continue;
+    const evaluation = after && evaluate(after, context, nowMs);
+    if (isSameResult(before && evaluate(before, context, held.nowMs), evaluation)) continue;
     changes.push({ key, hit: after, evaluation });
   }
   // Changed in place: a change may concern every session of the process.
@@ -59,7 +61,7 @@ export function sendUpdates(
 
 /** Also flags whose override for the user differs, or has expired since the client got its values. */
 function candidatesFor(step: Step, held: Held, target: Snapshots, nowMs: number): readonly Candidate[] {
-  const { userId } = held.contexts.context;
+  const { userId } = held.context;
   const range = { afterMs: held.nowMs, upToMs: nowMs };
   const expired = [...expiredIn(held.snapshots, userId, range), ...expiredIn(target, userId, range)];
   return step.candidatesFor(userId, expired);
@@ -72,10 +74,10 @@ export function sendCurrent(
   held: Held,
   keys: Iterable<string>,
 ): void {
-  const target = targetOf(held.resolved.tenant, held.snapshots);
+  const target = targetOf(held.tenant, held.snapshots);
   const changes = Array.from(new Set(keys), (key): Change => {
     const hit = hitIn(target.layers, key);
-    return { key, hit, evaluation: hit && evaluate(hit, held.contexts, held.nowMs) };
+    return { key, hit, evaluation: hit && evaluate(hit, held.context, held.nowMs) };
   });
   sendChanges(service, subscriber, changes, target);
 }
@@ -160,7 +162,8 @@ function updateOf(
   if (subscriber.input.exposures === true && hasArms(found) && subscriber.held !== undefined) {
     const { held, who } = subscriber;
     const scope = scopeFor(service, who.caller, { held, layers: target.layers, hasTokens: true });
-    countEvaluation(scope, layer, found, evaluation);
+    const shown = { ...layer, context: held.context, subject: scope.subject };
+    countEvaluation(scope, shown, found, evaluation);
     return messageOf(found, evaluation, at, scope.exposures?.get(found.flag.key));
   }
   service.tally.count(layer.tenant, found, evaluation.reason);
@@ -193,25 +196,20 @@ export function scopeFor(
   service: Service,
   caller: Caller,
   {
-    held,
-    layers,
+    held: { resolved, context, snapshots },
+    layers: [first, global],
     hasTokens,
   }: {
-    readonly held: Pick<Held, "resolved" | "contexts" | "snapshots">;
-    readonly layers: readonly Layer[];
+    readonly held: Pick<Held, "resolved" | "context" | "snapshots">;
+    readonly layers: Layers<FlagLayer>;
     readonly hasTokens: boolean;
   },
 ): EvaluationScope {
-  const { resolved, contexts, snapshots } = held;
-  const reading = { layers, revision: sumOf(snapshots), stale: false };
-  return scopeOf(service, caller, {
-    resolved,
-    contexts,
-    reading,
-    traceable: NOTHING,
-    track: false,
-    hasTokens,
-  });
+  const whose = { context, subject: resolved.layers[0].subject };
+  const reading: FlagsReading = {
+    layers: [{ ...first, ...whose }, global && { ...global, ...whose }],
+    revision: sumOf(snapshots),
+    stale: false,
+  };
+  return scopeOf(service, caller, { resolved, reading, hasTokens });
 }
-
-const NOTHING: ReadonlySet<string> = new Set();

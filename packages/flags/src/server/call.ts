@@ -11,6 +11,8 @@ export interface Call<Action extends OperationAction = OperationAction> {
   readonly headers: HeaderReader;
   /** Who makes the call, and what was found out about the caller so far. */
   readonly identity: RequestIdentity;
+  /** The peer's network address, where the request did not pass through Better Auth and the server provides it. */
+  readonly socketAddress?: string | undefined;
   readonly operation: OperationFacts<Action>;
 }
 

@@ -1,4 +1,5 @@
 /** The store's interface for the server, and its result types. `store.ts` implements it. */
+import type { Awaitable } from "@halyard/base";
 import type { CompiledFlag } from "../engine/compile.ts";
 import type { OverrideDefinition } from "../engine/definition.ts";
 import type { Actor, AuditAction, AuditEntry, AuditHead, AuditVerdict, Origin } from "../model/audit.ts";
@@ -154,11 +155,9 @@ export interface FlagHeader {
 export interface FlagStore {
   /**
    * The snapshot for evaluation, from memory, at most 1 s behind the database. It is at least at `minRevision`, unless
-   * the database cannot be read within 1 s.
+   * the database cannot be read within 1 s. Synchronous unless the database must be read first.
    */
-  snapshot(tenant: string, minRevision?: number): Promise<SnapshotReading>;
-  /** The same without a read; undefined if the database must be read first. */
-  peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
+  snapshot(tenant: string, minRevision?: number): Awaitable<SnapshotReading>;
   /**
    * Keeps the tenant's flags in memory and current without evaluations. Calls back with the snapshot in memory, if there is
    * one, and then with every new one. Returns a function that stops.

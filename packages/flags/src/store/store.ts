@@ -19,7 +19,7 @@ import { type Adapter, findRow } from "./rows/queries.ts";
 import { readRules } from "./rows/rules.ts";
 import { readSegment } from "./rows/segments.ts";
 import { createChangeChecks } from "./snapshot/change-checks.ts";
-import { createSnapshots } from "./snapshot/snapshots.ts";
+import { Snapshots } from "./snapshot/snapshots.ts";
 import { loadSnapshot, TenantSnapshot } from "./snapshot/tenant-snapshot.ts";
 import { refusesWrites, storageError } from "./unavailable.ts";
 import type { WriteTimeouts } from "./write-timeouts.ts";
@@ -91,7 +91,7 @@ export function createFlagStore(
   let changes = 0;
   /** Whether the database refused the last write, or said that it would. */
   let areRefused = false;
-  const snapshots = createSnapshots<TenantSnapshot>(
+  const snapshots = new Snapshots<TenantSnapshot>(
     {
       readRevision: (tenant) => readRevision(adapter, tenant),
       readRevisions(tenants) {
@@ -117,7 +117,10 @@ export function createFlagStore(
     { warn, monotonicMs, pollMs },
   );
   const bus = connectBus?.({
-    changed: createChangeChecks({ check: snapshots.wake, monotonicMs }),
+    changed: createChangeChecks({
+      check: (tenant, revision) => snapshots.wake(tenant, revision),
+      monotonicMs,
+    }),
     connected: () => void snapshots.poll(),
   });
   const writer: Writer = {
@@ -197,17 +200,15 @@ export function createFlagStore(
 
   return {
     snapshot: (tenant, minRevision) =>
+      snapshots.peek(tenant, minRevision) ??
       guarded(async () => {
-        const fresh = snapshots.peek(tenant, minRevision);
-        if (fresh !== undefined) return fresh;
         const current = await getCurrentAdapter(adapter);
         if (current === adapter) return snapshots.get(tenant, minRevision);
         // The host may still roll back what is read inside its transaction, so this snapshot is not kept.
         const snapshot = await loadSnapshot(current, tenant, await readRevision(current, tenant));
         return { snapshot, stale: false };
       }),
-    peek: snapshots.peek,
-    follow: snapshots.follow,
+    follow: (tenant, follower) => snapshots.follow(tenant, follower),
     changedKeys: (tenant, after, upTo) => guarded(() => readChangedKeys(adapter, tenant, { after, upTo })),
     tenantOf: (entity, id) => read((current) => findTenant(current, entity, id)),
     idOfKey: (entity, tenant, key) => read((current) => findId(current, entity, tenant, key)),

@@ -1,7 +1,6 @@
 /** Snapshots over a fake source and fake clocks, new for each test. */
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Snapshots } from "../../src/store/snapshot/contract.ts";
-import { createSnapshots } from "../../src/store/snapshot/snapshots.ts";
+import { Snapshots } from "../../src/store/snapshot/snapshots.ts";
 import { FakeSource } from "./fake-source.ts";
 
 /** The error of an evaluation whose flags are not loaded. */
@@ -20,7 +19,7 @@ export class FakeSnapshots {
       this.warnings.push(message);
       this.causes.push(error);
     };
-    this.snapshots = createSnapshots(this.source, { warn, monotonicMs: () => this.nowMs, pollMs });
+    this.snapshots = new Snapshots(this.source, { warn, monotonicMs: () => this.nowMs, pollMs });
   }
 
   async revision(tenant = ""): Promise<number> {

@@ -157,7 +157,7 @@ export function describeSnapshots(host: () => StoreHost): void {
       // Made in one order and changed in the other, so that rows read one after the other fit together at no time.
       const flags = [await store.createFlag(scope, flagInput(input))];
       flags.unshift(await store.createFlag(scope, flagInput(input)));
-      const values = async (reading: Promise<SnapshotReading>) => {
+      const values = async (reading: SnapshotReading | Promise<SnapshotReading>) => {
         const { snapshot } = await reading;
         return {
           revision: snapshot.revision,

@@ -7,6 +7,7 @@ import type { RecalledPrincipal } from "./principal-cache.ts";
 
 /** What ties a caller to an organization: a member's role, or nothing more for the organization's own API key. */
 export interface OrganizationTie {
+  /** The member's role. */
   readonly role?: string;
 }
 

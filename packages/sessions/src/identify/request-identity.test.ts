@@ -84,7 +84,7 @@ describe("the caller of a request", () => {
 
   test("is an anonymous visitor while the user is banned, by Better Auth or by SQL", async () => {
     Object.assign(host.row("user"), { banned: true, banExpires: new Date(Date.now() + 60_000) });
-    const ask = () => host.ask(cookie, (identity) => identity.evaluator());
+    const ask = () => host.ask(cookie, async (identity) => identity.evaluator());
     expect(await ask()).toEqual(ANONYMOUS);
     await host.ask(cookie, async (identity) => {
       await expect(identity.administrator()).rejects.toMatchObject(NOT_SIGNED_IN);
@@ -231,13 +231,13 @@ describe("while the session store does not respond", () => {
       return "never";
     };
     await host.ask(cookie, async (identity) => {
-      expect(await timeOf(identity.evaluator())).toBe(10);
+      expect(await timeOf(Promise.resolve(identity.evaluator()))).toBe(10);
     });
     host.reads.mockRestore();
     await host.ask(cookie, remember);
     vi.spyOn(host.context.internalAdapter, "findSession").mockReturnValue(new Promise(() => {}));
     await host.ask(cookie, async (identity) => {
-      expect(await timeOf(identity.evaluator())).toBe(1);
+      expect(await timeOf(Promise.resolve(identity.evaluator()))).toBe(1);
       expect(await timeOf(identity.administrator())).toBe(10);
     });
   });
@@ -256,7 +256,7 @@ describe("a limit of lookups", () => {
     };
     const outcome = await host.ask(headers, async (identity) => {
       identity.guardLookups(guard);
-      return identity.evaluator().catch((error: unknown) => error);
+      return Promise.resolve(identity.evaluator()).catch((error: unknown) => error);
     });
     return { told, outcome };
   }

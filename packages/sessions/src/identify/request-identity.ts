@@ -1,4 +1,5 @@
 /** Who makes one request: found out once, for its rate limit, its operation and its response. */
+import type { Awaitable } from "@halyard/base";
 import type { CachedPrincipal, PrincipalFacts } from "./cached-principal.ts";
 import type { Caller, Client, Principal } from "./caller.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
@@ -24,7 +25,7 @@ export class RequestIdentity {
   readonly #request: IdentityRequest;
   readonly #identities: Identities;
   /** From the cookie's copy of the session, where there is one. */
-  #likely: Promise<Client> | undefined;
+  #likely: Awaitable<Client> | undefined;
   /** From the session store. */
   #confirmed: Promise<Client> | undefined;
   #roles: Map<string, Promise<string | undefined>> | undefined;
@@ -40,7 +41,7 @@ export class RequestIdentity {
     this.#request = request;
     this.#identities = identities;
     if (known === undefined) return;
-    this.#likely = Promise.resolve(known.caller);
+    this.#likely = known.caller;
     this.#principal = known.principal;
     this.#isStale = known.isStale;
   }
@@ -48,6 +49,11 @@ export class RequestIdentity {
   /** The session store did not respond, and the caller is the last verified one. */
   get isStale(): boolean {
     return this.#isStale;
+  }
+
+  /** Whether the caller is known without a lookup. */
+  get isIdentified(): boolean {
+    return this.#likely !== undefined;
   }
 
   /** The caller whom these credentials identified at the last verification, which may be some minutes ago. */
@@ -66,8 +72,8 @@ export class RequestIdentity {
     this.#rememberVerified?.();
   }
 
-  /** The caller of an evaluation. */
-  async evaluator(): Promise<Caller> {
+  /** The caller of an evaluation. Synchronous if it is known. */
+  evaluator(): Awaitable<Caller> {
     if (isServerCall(this.#request)) return SERVER;
     this.#likely ??= this.#confirmed ?? this.#identify(false);
     return this.#likely;

@@ -16,7 +16,7 @@ async function validityOf(host: Host, cookie = host.cookie) {
 }
 
 const evaluator = (host: Host, headers: Record<string, string> = { cookie: host.cookie }) =>
-  host.ask(headers, (identity) => identity.evaluator());
+  host.ask(headers, async (identity) => identity.evaluator());
 
 describe("the user of a session", () => {
   test("has the values of the session's row and the user's row", async () => {

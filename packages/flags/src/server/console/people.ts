@@ -9,7 +9,8 @@ import { MAX_PAGE_LIMIT } from "../../model/page.ts";
 import { admitToTenant } from "../access/admission.ts";
 import { judge } from "../access/permission.ts";
 import type { GuardedCall } from "../call.ts";
-import { type Layer, layersOf } from "../evaluation/flags.ts";
+import { layersOf } from "../evaluation/flags.ts";
+import type { FlagLayer } from "../evaluation/layer.ts";
 import { readBody } from "../http/body-limit.ts";
 import { type HostUser, HostUsers } from "../impact/host-users.ts";
 import { Population } from "../impact/population.ts";
@@ -111,21 +112,21 @@ export function organizationIn({ request }: GuardedCall): string | undefined {
 }
 
 /** The organization's flags, and the global ones if the caller may evaluate those as another user. */
-async function layersFor(call: GuardedCall, tenant: string): Promise<readonly Layer[]> {
+async function layersFor(call: GuardedCall, tenant: string): Promise<readonly FlagLayer[]> {
   const { store } = call.service;
-  const global: Layer = { tenant: NO_TENANT, snapshot: (await store.snapshot(NO_TENANT)).snapshot };
+  const global: FlagLayer = { tenant: NO_TENANT, snapshot: (await store.snapshot(NO_TENANT)).snapshot };
   if (tenant === NO_TENANT) return [global];
-  const ofTenant: Layer = { tenant, snapshot: (await store.snapshot(tenant)).snapshot };
-  const layers = layersOf([ofTenant, global]);
+  const ofTenant: FlagLayer = { tenant, snapshot: (await store.snapshot(tenant)).snapshot };
+  const [own] = layersOf(ofTenant, global);
   const caller = await call.identity.administrator();
   const seesGlobal = (await judge(call, caller, "evaluate-as", NO_TENANT)) === "granted";
-  return seesGlobal ? layers : layers.slice(0, 1);
+  return seesGlobal ? [own, global] : [own];
 }
 
 /** The ids of the user's overrides, by flag. */
 async function overridesOf(
   { service }: GuardedCall,
-  layers: readonly Layer[],
+  layers: readonly FlagLayer[],
   userId: string,
 ): Promise<ReadonlyMap<string, string>> {
   const pages = await Promise.all(

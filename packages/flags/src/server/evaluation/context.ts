@@ -1,5 +1,6 @@
 /** The context that flags are evaluated for: the caller's own identity, what the caller may claim, and the environment. */
-import type { Caller, KnownTies, Principal } from "@halyard/sessions/plugin";
+import { type Awaitable, chain } from "@halyard/base";
+import type { Caller, KnownTies, OrganizationTie, Principal } from "@halyard/sessions/plugin";
 import type { EvaluationContext } from "../../engine/definition.ts";
 import type { JsonObject } from "../../engine/json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
@@ -12,6 +13,7 @@ import type { HeaderReader } from "../http/host-request.ts";
 import { warnOfUnlisted } from "../listed-environments.ts";
 import type { Service } from "../service.ts";
 import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
+import type { LayerContext, Layers } from "./layer.ts";
 import { collectDevice, collectGeo } from "./request-attributes.ts";
 import {
   claimedRoots,
@@ -23,15 +25,8 @@ import {
 } from "./trusted-subject.ts";
 
 export interface ResolvedContext {
-  readonly context: EvaluationContext;
-  /** The context for global flags: a claim that an organization granted does not count there. */
-  readonly globalContext: EvaluationContext;
-  /** Whose trusted attributes `context` reads; undefined for an anonymous visitor, who has none. */
-  readonly subject: TrustedSubject | undefined;
-  /** The same for `globalContext`. */
-  readonly globalSubject: TrustedSubject | undefined;
-  /** The tenant whose flags come before the global ones. */
-  readonly tenant: string;
+  /** A claim that an organization granted does not count for global flags, so the two may differ. */
+  readonly layers: Layers<LayerContext>;
   /** Whether flags for servers exist for the caller. */
   readonly seesServerFlags: boolean;
   /** The caller named an environment that it may not choose. */
@@ -44,43 +39,70 @@ export interface ContextInput {
   readonly environment?: string | undefined;
 }
 
+/** What a context depends on, besides what the request says. */
+export interface ContextCall {
+  readonly service: Service;
+  readonly headers: HeaderReader;
+  /** The organization a request acts on when it names none. */
+  homeOf(caller: Principal): Awaitable<string | undefined>;
+  /** Undefined when the caller does not belong to the organization. */
+  tieTo(caller: Principal, organizationId: string): Awaitable<OrganizationTie | undefined>;
+  /** The call, of which permissions are asked. */
+  guarded(): Call;
+}
+
+export function contextCall(call: Call): ContextCall {
+  const { service, headers, identity } = call;
+  return {
+    service,
+    headers,
+    homeOf: (caller) => identity.homeOf(caller),
+    tieTo: (caller, organizationId) => identity.tieTo(caller, organizationId),
+    guarded: () => call,
+  };
+}
+
+/** The call of a caller with known organizations. `pass` throws when a query or a permission is needed. */
+export function knownContextCall(
+  service: Service,
+  headers: HeaderReader,
+  ties: KnownTies,
+  pass: () => never,
+): ContextCall {
+  return {
+    service,
+    headers,
+    homeOf: () => (ties.home === "unknown" ? pass() : ties.home),
+    tieTo: (_caller, organizationId) => ties.tieTo(organizationId) ?? pass(),
+    guarded: pass,
+  };
+}
+
 /** The fields that identify a user; the others describe. */
 const IDENTITY = ["userId", "email", "role"] as const;
 
-export async function resolveContext(
-  call: Call,
-  caller: Caller,
-  { context: claimed = {}, environment }: ContextInput,
-): Promise<ResolvedContext> {
-  const { service, headers } = call;
-  const chosen = chooseEnvironment(service, headers, caller, environment);
-  const collected = withRequestAttributes(service, headers, claimed);
-  if (caller.kind === "server") {
-    return inEnvironment(resolved(service, collected, collected.organizationId), chosen, true);
-  }
-  if (caller.kind === "anonymous") return inEnvironment(anonymous(service, collected), chosen, false);
-  const context = await principal(call, caller, collected);
-  return inEnvironment(context, chosen, await seesServerFlags(call, caller, context.tenant));
-}
+/** A claim, and the environment that was chosen. */
+type Claim = ClaimedContext & { readonly environment?: string | undefined };
 
-/** The same from memory. Undefined when the database must be asked, or when the claim needs a permission. */
-export function resolveKnownContext(
-  service: Service,
-  headers: HeaderReader,
-  caller: Exclude<Caller, { kind: "server" }>,
-  ties: KnownTies,
-  { context: claimed = {}, environment }: ContextInput,
-): ResolvedContext | undefined {
-  const chosen = chooseEnvironment(service, headers, caller, environment);
-  const collected = withRequestAttributes(service, headers, claimed);
-  if (caller.kind === "anonymous") return inEnvironment(anonymous(service, collected), chosen, false);
-  if (isPersonalKey(caller)) return undefined;
-  if (collected.organizationId === undefined && ties.home === "unknown") return undefined;
-  const organizationId = (collected.organizationId ?? ties.home) || undefined;
-  const tie = organizationId === undefined || isLabel(service) ? {} : ties.tieTo(organizationId);
-  if (tie === undefined || foreignClaims(service, caller, collected, tie).length > 0) return undefined;
-  const context = asOneself(service, caller, collected, organizationId, tie.role);
-  return inEnvironment(context, chosen, isServerKey(caller));
+/** Synchronous unless the caller's organizations or permissions are not in memory. */
+export function resolveContext(
+  call: ContextCall,
+  caller: Caller,
+  { context: claimed = {}, environment: wanted }: ContextInput,
+): Awaitable<ResolvedContext> {
+  const { service } = call;
+  const { name: environment, isIgnored } = chooseEnvironment(call, caller, wanted);
+  const claim: Claim = { ...withRequestAttributes(call, claimed), environment };
+  const resolvedFor = (layers: Layers<LayerContext>, seesServerFlags: boolean): ResolvedContext => ({
+    layers,
+    seesServerFlags,
+    isEnvironmentIgnored: isIgnored,
+  });
+  if (caller.kind === "server") return resolvedFor(claimedLayers(service, claim, claim.organizationId), true);
+  if (caller.kind === "anonymous") return resolvedFor(anonymousLayers(service, claim), false);
+  return chain(principalLayers(call, caller, claim), (layers) =>
+    chain(seesServerFlags(call, caller, layers[0].tenant), (sees) => resolvedFor(layers, sees)),
+  );
 }
 
 /** A person's key is as trusted as the person is now, which needs the database. */
@@ -93,13 +115,10 @@ function isServerKey(caller: Caller): boolean {
   return caller.kind === "key" && !caller.key.isPersonal;
 }
 
-async function seesServerFlags(call: Call, caller: Principal, tenant: string): Promise<boolean> {
+function seesServerFlags(call: ContextCall, caller: Principal, tenant: string): Awaitable<boolean> {
   if (!isPersonalKey(caller)) return caller.kind === "key";
-  return (await judge(call, caller, "read", tenant)) === "granted";
+  return chain(judge(call.guarded(), caller, "read", tenant), (verdict) => verdict === "granted");
 }
-
-/** A context before its environment is chosen. */
-type IdentityContext = Omit<ResolvedContext, "isEnvironmentIgnored" | "seesServerFlags">;
 
 interface ChosenEnvironment {
   readonly name: string | undefined;
@@ -110,8 +129,7 @@ const RING_HEADER = "x-deployment-ring";
 
 /** The environment of the header or the body, else the host's default. */
 function chooseEnvironment(
-  service: Service,
-  headers: HeaderReader,
+  { service, headers }: ContextCall,
   caller: Caller,
   fromBody: string | undefined,
 ): ChosenEnvironment {
@@ -127,22 +145,10 @@ function chooseEnvironment(
   return { name: isIgnored ? fallback : wanted, isIgnored };
 }
 
-function inEnvironment(
-  { context, globalContext, subject, globalSubject, tenant }: IdentityContext,
-  { name, isIgnored }: ChosenEnvironment,
-  seesServerFlags: boolean,
-): ResolvedContext {
-  const rest = { subject, globalSubject, tenant, seesServerFlags, isEnvironmentIgnored: isIgnored };
-  if (name === undefined) return { context, globalContext, ...rest };
-  const named = { ...context, environment: name };
-  const namedGlobal = globalContext === context ? named : { ...globalContext, environment: name };
-  return { context: named, globalContext: namedGlobal, ...rest };
-}
-
 /** Identity that an anonymous visitor may claim, unless `identity` is `verified`. It opens no organization's flags. */
 const CLAIMABLE: ReadonlySet<string> = new Set(["userId", "organizationId"]);
 
-function anonymous(service: Service, claimed: ClaimedContext): IdentityContext {
+function anonymousLayers(service: Service, claimed: Claim): Layers<LayerContext> {
   const fields: string[] = [...IDENTITY, "organizationId" as const].filter(
     (field) => claimed[field] !== undefined,
   );
@@ -157,43 +163,58 @@ function anonymous(service: Service, claimed: ClaimedContext): IdentityContext {
       { status: 401, details: { fields: refused } },
     );
   }
-  const context = present(claimed);
-  return {
-    context,
-    globalContext: context,
-    subject: undefined,
-    globalSubject: undefined,
-    tenant: NO_TENANT,
-  };
+  return [{ tenant: NO_TENANT, context: present(claimed), subject: undefined }];
 }
 
-async function principal(call: Call, caller: Principal, claimed: ClaimedContext): Promise<IdentityContext> {
+function principalLayers(
+  call: ContextCall,
+  caller: Principal,
+  claimed: Claim,
+): Awaitable<Layers<LayerContext>> {
+  const { service } = call;
+  const home = claimed.organizationId === undefined ? call.homeOf(caller) : undefined;
+  return chain(home, (active) => {
+    const organizationId = (claimed.organizationId ?? active) || undefined;
+    const tie = organizationId === undefined || isLabel(service) ? {} : call.tieTo(caller, organizationId);
+    return chain(tie, (known) => {
+      const foreign = foreignClaims(service, caller, claimed, known);
+      if (foreign.length === 0) return ownLayers(service, caller, claimed, organizationId, known?.role);
+      return claimedByPrincipal(call.guarded(), caller, { claimed, organizationId, tie: known, foreign });
+    });
+  });
+}
+
+interface ForeignClaim {
+  readonly claimed: Claim;
+  readonly organizationId: string | undefined;
+  readonly tie: OrganizationTie | undefined;
+  /** The claimed fields that differ from the caller's own identity. */
+  readonly foreign: readonly string[];
+}
+
+/** With `evaluate-as` the whole claim counts; the caller only decides which tenant's flags are read. */
+async function claimedByPrincipal(
+  call: Call,
+  caller: Principal,
+  { claimed, organizationId, tie, foreign }: ForeignClaim,
+): Promise<Layers<LayerContext>> {
   const { service, identity } = call;
-  const home = claimed.organizationId === undefined ? await identity.homeOf(caller) : undefined;
-  const organizationId = (claimed.organizationId ?? home) || undefined;
-  const tie =
-    organizationId === undefined || isLabel(service) ? {} : await identity.tieTo(caller, organizationId);
-  const foreign = foreignClaims(service, caller, claimed, tie);
-  const role = tie?.role;
-  if (foreign.length === 0) return asOneself(service, caller, claimed, organizationId, role);
   const confirmed = await identity.confirm(caller);
   await requireEvaluateAs(call, confirmed, organizationId ?? NO_TENANT, foreign);
-  // With `evaluate-as` the whole claim counts; the caller only decides which tenant's flags are read.
   const chosen = service.options.multiTenant === true ? organizationId : claimed.organizationId;
-  const claim = resolved(service, claimed, chosen);
-  if (await reachesGlobalFlags(call, confirmed, claim.tenant)) return claim;
-  const globalContext = present({
+  const layers = claimedLayers(service, claimed, chosen);
+  const [{ tenant, context, subject }] = layers;
+  if (await reachesGlobalFlags(call, confirmed, tenant)) return layers;
+  const own = present({
     ...claimed,
     ...ownContext(confirmed),
     organizationId: tie === undefined ? undefined : organizationId,
-    attributes: withRole(claimed.attributes, role),
+    attributes: withRole(claimed.attributes, tie?.role),
   });
-  return {
-    ...claim,
-    subject: await withinOrganization(call, claim.subject, claim.tenant),
-    globalContext,
-    globalSubject: ownSubject(confirmed, globalContext.organizationId),
-  };
+  return [
+    { tenant, context, subject: await withinOrganization(call, subject, tenant) },
+    { tenant: NO_TENANT, context: own, subject: ownSubject(confirmed, own.organizationId) },
+  ];
 }
 
 /** Whether an organization id is a text that any caller may send, because the host has no organizations. */
@@ -222,17 +243,17 @@ function foreignClaims(
   return foreign;
 }
 
-function asOneself(
+function ownLayers(
   service: Service,
   caller: Principal,
-  claimed: ClaimedContext,
+  claimed: Claim,
   organizationId: string | undefined,
   role: string | undefined,
-): IdentityContext {
+): Layers<LayerContext> {
   const attributes = isServerKey(caller) ? claimed.attributes : withRole(claimed.attributes, role);
   const own = ownSubject(caller, isLabel(service) ? undefined : organizationId);
   const subject = caller.kind === "key" ? { ...own, claims: claimsOf(claimed) } : own;
-  return resolved(service, { ...claimed, ...ownContext(caller), attributes }, organizationId, subject);
+  return sharedLayers(service, { ...claimed, ...ownContext(caller), attributes }, organizationId, subject);
 }
 
 /**
@@ -274,22 +295,28 @@ async function requireEvaluateAs(
   );
 }
 
-function resolved(
+function claimedLayers(
   service: Service,
-  claimed: ClaimedContext,
+  claimed: Claim,
   organizationId: string | undefined,
-  subject: TrustedSubject = claimedSubject(claimed, organizationId),
-): IdentityContext & { readonly subject: TrustedSubject } {
-  const context = present({ ...claimed, organizationId: organizationId || undefined });
-  const tenant = (service.options.multiTenant === true && organizationId) || NO_TENANT;
-  return { context, globalContext: context, subject, globalSubject: subject, tenant };
+): Layers<LayerContext & { readonly subject: TrustedSubject }> {
+  return sharedLayers(service, claimed, organizationId, claimedSubject(claimed, organizationId));
 }
 
-function withRequestAttributes(
+/** One context for all layers. */
+function sharedLayers<Subject extends TrustedSubject>(
   service: Service,
-  headers: HeaderReader,
-  claimed: ClaimedContext,
-): ClaimedContext {
+  claimed: Claim,
+  organizationId: string | undefined,
+  subject: Subject,
+): Layers<LayerContext & { readonly subject: Subject }> {
+  const context = present({ ...claimed, organizationId: organizationId || undefined });
+  const tenant = (service.options.multiTenant === true && organizationId) || NO_TENANT;
+  const first = { tenant, context, subject };
+  return tenant === NO_TENANT ? [first] : [first, { tenant: NO_TENANT, context, subject }];
+}
+
+function withRequestAttributes({ service, headers }: ContextCall, claimed: ClaimedContext): ClaimedContext {
   if (service.options.context?.collect !== true) return claimed;
   return {
     ...claimed,
@@ -299,8 +326,8 @@ function withRequestAttributes(
 }
 
 /** The context without undefined fields, and without claimed trusted attributes. */
-export function present(claimed: ClaimedContext): EvaluationContext {
-  const { userId, email, role, organizationId, anonymousId, attributes, device, geo } = claimed;
+export function present(claimed: Claim): EvaluationContext {
+  const { userId, email, role, organizationId, anonymousId, attributes, device, geo, environment } = claimed;
   return {
     ...(userId !== undefined && { userId }),
     ...(email !== undefined && { email }),
@@ -310,5 +337,6 @@ export function present(claimed: ClaimedContext): EvaluationContext {
     ...(device !== undefined && { device }),
     ...(geo !== undefined && { geo }),
     ...(attributes !== undefined && { attributes }),
+    ...(environment !== undefined && { environment }),
   };
 }

@@ -1,66 +1,60 @@
 /** The flags that an evaluation reads: the organization's own first, then the global ones. */
+import { type Awaitable, chain } from "@halyard/base";
 import type { EvaluationContext } from "../../engine/definition.ts";
 import { NO_TENANT } from "../../model/flag.ts";
 import type { FlagsPosition } from "../../model/position.ts";
-import type { Snapshot, SnapshotFlag, SnapshotReading } from "../../store/flag-store.ts";
+import type { FlagStore, Snapshot, SnapshotFlag, SnapshotReading } from "../../store/flag-store.ts";
 import type { Call } from "../call.ts";
 import type { HeaderReader } from "../http/host-request.ts";
-import type { Service } from "../service.ts";
+import type { FlagLayer, Layer, LayerContext, Layers } from "./layer.ts";
 import { effectiveFlags } from "./tenant-flags.ts";
 
-/** The flags of one tenant. */
-export interface Layer {
-  readonly tenant: string;
-  readonly snapshot: Snapshot;
-}
-
 export interface FlagsReading {
-  /** The organization's layer, if there is one, then the global one. The first layer that has a flag's key wins. */
-  readonly layers: readonly Layer[];
+  /** The first layer that has a flag's key wins. */
+  readonly layers: Layers<Layer>;
   /** The sum of the layers' revisions: every change of any layer increases it. */
   readonly revision: number;
   readonly stale: boolean;
 }
 
-export const REVISION_HEADER: string = "x-feature-flags-revision";
-export const STALE_HEADER: string = "x-feature-flags-stale";
+const REVISION_HEADER = "x-feature-flags-revision";
+const STALE_HEADER = "x-feature-flags-stale";
 
-/** Reads the tenant's flags, at least as new as what the caller has seen, and sets the response headers. */
-export async function readFlags(
-  { service, request, headers, identity }: Call,
-  tenant: string,
+/**
+ * Reads the flags, at least as new as what the caller has seen, and sets the response headers. Synchronous while they are
+ * in memory.
+ */
+export function readFlags(
+  { service: { store }, request, headers, identity }: Call,
+  contexts: Layers<LayerContext>,
   seen?: FlagsPosition,
-): Promise<FlagsReading> {
-  const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
-  let readings = await Promise.all(tenants.map((one) => service.store.snapshot(one, seenOf(one, seen))));
-  const behind = seenRevision(headers) - sumOf(readings);
-  if (behind > 0) {
+): Awaitable<FlagsReading> {
+  const read = readSnapshots(store, contexts, ({ tenant }) => seenOf(tenant, seen));
+  return chain(read, (readings) => {
+    const behind = seenRevision(headers) - sumOf(readings);
     // The sum does not tell which layer is behind, so each is read at the full difference.
-    readings = await Promise.all(
-      tenants.map((one, at) => service.store.snapshot(one, (readings[at]?.snapshot.revision ?? 0) + behind)),
-    );
-  }
-  const read = readingOf(tenants, readings, identity.isStale);
-  request.setHeader(REVISION_HEADER, String(read.revision));
-  if (read.stale) request.setHeader(STALE_HEADER, "1");
-  return read;
+    const newer =
+      behind > 0
+        ? readSnapshots(store, contexts, (_, at) => (readings[at]?.snapshot.revision ?? 0) + behind)
+        : readings;
+    return chain(newer, (latest) => {
+      const reading = readingOf(contexts, latest, identity.isStale);
+      request.setHeader(REVISION_HEADER, String(reading.revision));
+      if (reading.stale) request.setHeader(STALE_HEADER, "1");
+      return reading;
+    });
+  });
 }
 
-/** The same from memory; undefined when the database must be read first. */
-export function peekFlags(
-  service: Service,
-  headers: HeaderReader,
-  tenant: string,
-  { isStale, seen }: { readonly isStale: boolean; readonly seen?: FlagsPosition | undefined },
-): FlagsReading | undefined {
-  const global = service.store.peek(NO_TENANT, seenOf(NO_TENANT, seen));
-  const ofTenant = tenant === NO_TENANT ? undefined : service.store.peek(tenant, seenOf(tenant, seen));
-  if (global === undefined || (ofTenant === undefined && tenant !== NO_TENANT)) return undefined;
-  const read =
-    ofTenant === undefined
-      ? readingOf([NO_TENANT], [global], isStale)
-      : readingOf([tenant, NO_TENANT], [ofTenant, global], isStale);
-  return seenRevision(headers) > read.revision ? undefined : read;
+function readSnapshots(
+  store: Pick<FlagStore, "snapshot">,
+  [first, global]: Layers<LayerContext>,
+  minRevision: (layer: LayerContext, at: 0 | 1) => number,
+): Awaitable<Layers<SnapshotReading>> {
+  const ofFirst = store.snapshot(first.tenant, minRevision(first, 0));
+  const ofGlobal = global && store.snapshot(global.tenant, minRevision(global, 1));
+  if (ofFirst instanceof Promise || ofGlobal instanceof Promise) return Promise.all([ofFirst, ofGlobal]);
+  return [ofFirst, ofGlobal];
 }
 
 /** The position of a reading, for the client's next request. */
@@ -80,27 +74,28 @@ function seenOf(tenant: string, seen: FlagsPosition | undefined): number {
 }
 
 function readingOf(
-  tenants: readonly string[],
-  readings: readonly SnapshotReading[],
+  [first, global]: Layers<LayerContext>,
+  readings: Layers<SnapshotReading>,
   isStale: boolean,
 ): FlagsReading {
-  const layers = layersOf(
-    readings.map(({ snapshot }, at) => ({ tenant: tenants[at] ?? NO_TENANT, snapshot })),
-  );
-  const stale = isStale || readings.some((reading) => reading.stale);
-  return { layers, revision: sumOf(readings), stale };
+  const [ofFirst, ofGlobal] = readings;
+  const layer = { ...first, snapshot: ofFirst.snapshot };
+  const layers: Layers<Layer> =
+    global === undefined || ofGlobal === undefined
+      ? [layer]
+      : layersOf(layer, { ...global, snapshot: ofGlobal.snapshot });
+  return { layers, revision: sumOf(readings), stale: isStale || ofFirst.stale || ofGlobal?.stale === true };
 }
 
 /** The layers that evaluation reads: global flags that an organization may not replace are not replaced. */
-export function layersOf(layers: readonly Layer[]): readonly Layer[] {
-  const [ofTenant, global] = layers;
-  if (ofTenant === undefined || global === undefined) return layers;
-  return [{ tenant: ofTenant.tenant, snapshot: effectiveFlags(ofTenant.snapshot, global.snapshot) }, global];
+export function layersOf<One extends FlagLayer>(ofTenant: One, global: One): Layers<One> {
+  const snapshot = effectiveFlags(ofTenant.snapshot, global.snapshot);
+  return [snapshot === ofTenant.snapshot ? ofTenant : { ...ofTenant, snapshot }, global];
 }
 
 /** A flag, and the layer it is in. */
-export interface FlagHit {
-  readonly layer: Layer;
+export interface FlagHit<One extends FlagLayer = Layer> {
+  readonly layer: One;
   readonly found: SnapshotFlag;
 }
 
@@ -109,21 +104,27 @@ export function isVisible({ flag }: SnapshotFlag, seesServerFlags: boolean): boo
   return seesServerFlags || flag.visibility === "public";
 }
 
-export function findInLayers(
-  layers: readonly Layer[],
+export function findInLayers<One extends FlagLayer>(
+  [first, global]: Layers<One>,
   key: string,
   seesServerFlags: boolean,
-): FlagHit | undefined {
-  for (const layer of layers) {
-    const found = layer.snapshot.flags.get(key);
-    if (found !== undefined && isVisible(found, seesServerFlags)) return { layer, found };
-  }
-  return undefined;
+): FlagHit<One> | undefined {
+  const hit = findIn(first, key, seesServerFlags);
+  return hit === undefined && global !== undefined ? findIn(global, key, seesServerFlags) : hit;
+}
+
+function findIn<One extends FlagLayer>(
+  layer: One,
+  key: string,
+  seesServerFlags: boolean,
+): FlagHit<One> | undefined {
+  const found = layer.snapshot.flags.get(key);
+  return found !== undefined && isVisible(found, seesServerFlags) ? { layer, found } : undefined;
 }
 
 /** The user's override of a flag, if there is one. */
 export function overrideFor(
-  { snapshot }: Layer,
+  { snapshot }: FlagLayer,
   { flag }: SnapshotFlag,
   { userId }: EvaluationContext,
   nowMs: number,
@@ -131,8 +132,8 @@ export function overrideFor(
   return userId === undefined ? undefined : snapshot.override(flag.id, userId, nowMs);
 }
 
-const sumOf = (readings: readonly SnapshotReading[]) =>
-  readings.reduce((sum, { snapshot }) => sum + snapshot.revision, 0);
+const sumOf = ([first, global]: Layers<SnapshotReading>) =>
+  first.snapshot.revision + (global?.snapshot.revision ?? 0);
 
 function seenRevision(headers: HeaderReader): number {
   return revisionOf(headers.get(REVISION_HEADER) ?? undefined);

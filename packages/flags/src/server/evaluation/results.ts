@@ -1,4 +1,5 @@
 /** The results of evaluation requests, shaped as the caller selected. */
+import { type Awaitable, chain } from "@halyard/base";
 import type { JsonValue } from "../../engine/json.ts";
 import type {
   AnyBatchResult,
@@ -12,20 +13,21 @@ import type {
   EvaluationSelect,
   ExposureTokenMap,
 } from "../../model/evaluation.ts";
-import { type EntityTag, hashText } from "../http/entity-tag.ts";
+import type { SnapshotFlag } from "../../store/flag-store.ts";
+import { EntityTag, hashText } from "../http/entity-tag.ts";
 import { type FlagHit, positionOf } from "./flags.ts";
-import { ResponseSize } from "./response-size.ts";
+import type { Layer, Layers } from "./layer.ts";
+import { leastSize, requireResult, requireSize } from "./response-size.ts";
 import {
-  allFlags,
   countEvaluation,
   countMissing,
   type EvaluationScope,
   evaluateFlag,
   explainFlag,
   findFlag,
-  namedFlags,
+  isSeen,
 } from "./scope.ts";
-import { Slices } from "./slices.ts";
+import { inTurns, Slices } from "./slices.ts";
 
 export function singleResult(scope: EvaluationScope, input: EvaluateFeatureFlagInput): AnyEvaluationResult {
   const fields = evaluateKey(scope, input.flagKey, input.default ?? null);
@@ -37,63 +39,94 @@ export function singleResult(scope: EvaluationScope, input: EvaluateFeatureFlagI
   };
 }
 
-export async function batchResult(
+/** A promise if other requests have to run in between. */
+export function batchResult(
   scope: EvaluationScope,
-  input: EvaluateFeatureFlagsInput,
-): Promise<AnyBatchResult> {
-  const { defaults = {} } = input;
-  const size = new ResponseSize(input.select, scope.metadata);
-  const slices = new Slices();
-  const entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
-  for (const key of input.flagKeys) {
-    const { cost = 0 } = findFlag(scope, key)?.found.compiled ?? {};
-    if (!slices.take(cost)) await slices.takeAfterPause(cost);
+  { flagKeys, defaults = {}, select: wanted, contextInResponse }: EvaluateFeatureFlagsInput,
+): Awaitable<AnyBatchResult> {
+  const selection = new Selection(wanted);
+  const costOf = (key: string) => findFlag(scope, key)?.found.compiled.cost ?? 0;
+  const visited = inTurns(new Slices(), flagKeys.values(), costOf, (key) => {
     const fallback = Object.hasOwn(defaults, key) ? (defaults[key] ?? null) : null;
-    entries.push([key, selectInMap(evaluateKey(scope, key, fallback, size), input.select)]);
-  }
-  const result = {
-    flags: Object.fromEntries(entries),
-    evaluatedAt: scope.evaluatedAt,
-    ...(input.contextInResponse !== false && { context: scope.shownContext }),
-    ...tokensOf(scope),
-  };
-  size.check(result);
-  return result;
+    selection.add(scope, key, evaluateKey(scope, key, fallback));
+  });
+  return chain(visited, () => {
+    const result = {
+      flags: selection.flags,
+      evaluatedAt: scope.evaluatedAt,
+      ...(contextInResponse !== false && { context: scope.shownContext }),
+      ...tokensOf(scope),
+    };
+    requireResult(result);
+    return result;
+  });
 }
 
-export async function bootstrapResult(
+/** A promise if other requests have to run in between. */
+export function bootstrapResult(
   scope: EvaluationScope,
   input: BootstrapFeatureFlagsInput,
-  tag?: EntityTag,
-): Promise<AnyBootstrapResult> {
-  const { prefix = "", includeDisabled = false } = input;
-  const size = new ResponseSize(input.select, scope.metadata);
+): Awaitable<AnyBootstrapResult> {
+  const selection = new Selection(input.select);
   const slices = new Slices();
-  const entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
-  for (const hit of input.include === undefined ? allFlags(scope) : namedFlags(scope, input.include)) {
-    const { key } = hit.found.flag;
-    if (!key.startsWith(prefix)) continue;
-    const { cost } = hit.found.compiled;
-    if (!slices.take(cost)) await slices.takeAfterPause(cost);
-    const fields = evaluateHit(scope, hit, includeDisabled, size);
-    if (fields !== undefined) {
-      const selected = selectInMap(fields, input.select);
-      entries.push([key, selected]);
-      tag?.add(hashText(`,${JSON.stringify(key)}:${JSON.stringify(selected)}`));
-    }
-  }
-  // Not an object literal: `__proto__` is a key like any other.
-  const result: AnyBootstrapResult = {
-    flags: Object.fromEntries(entries),
-    evaluatedAt: scope.evaluatedAt,
-    context: scope.shownContext,
-    ...(input.position && { position: positionOf(scope.reading) }),
-    ...(input.position && scope.reading.stale && { stale: true }),
-    ...tokensOf(scope),
+  const { layers } = scope.reading;
+  const add = (hit: FlagHit) => {
+    const fields = evaluateHit(scope, hit, input.includeDisabled === true);
+    if (fields !== undefined) selection.add(scope, hit.found.flag.key, fields);
   };
-  size.check(result);
-  if (tag !== undefined) tagRest(tag, scope);
-  return result;
+  const ofLayer = (layer: Layer) =>
+    inTurns(
+      slices,
+      layer.snapshot.flags.values(),
+      (found) => (isWanted(scope, input, layer, found) ? found.compiled.cost : undefined),
+      (found) => add({ layer, found }),
+    );
+  const named = () => {
+    const hits = Array.from(new Set(input.include), (key) => findFlag(scope, key)).values();
+    const costOf = (hit: FlagHit | undefined) =>
+      hit?.found.flag.key.startsWith(input.prefix ?? "") ? hit.found.compiled.cost : undefined;
+    return inTurns(slices, hits, costOf, (hit) => hit && add(hit));
+  };
+  const visited = input.include === undefined ? forEachLayer(layers, ofLayer) : named();
+  return chain(visited, () => {
+    const result: AnyBootstrapResult = {
+      flags: selection.flags,
+      evaluatedAt: scope.evaluatedAt,
+      context: scope.shownContext,
+      ...(input.position && { position: positionOf(scope.reading) }),
+      ...(input.position && scope.reading.stale && { stale: true }),
+      ...tokensOf(scope),
+    };
+    requireResult(result);
+    return result;
+  });
+}
+
+/** The layers in their order. A promise if one of them takes more than a turn. */
+export function forEachLayer<One>(
+  [first, global]: Layers<One>,
+  visit: (layer: One) => Awaitable<void>,
+): Awaitable<void> {
+  return chain(visit(first), () => (global === undefined ? undefined : visit(global)));
+}
+
+/** Whether the caller may see the flag and asked for it, and no earlier layer has one with its key. */
+export function isWanted(
+  scope: EvaluationScope,
+  { prefix = "" }: BootstrapFeatureFlagsInput,
+  layer: Layer,
+  found: SnapshotFlag,
+): boolean {
+  return found.flag.key.startsWith(prefix) && isSeen(scope, layer, found);
+}
+
+/** The tag of a bootstrap that was made as an object. */
+export function tagOf(scope: EvaluationScope, { flags }: AnyBootstrapResult): string {
+  const tag = new EntityTag();
+  for (const [key, selected] of Object.entries(flags))
+    tag.add(hashText(`,${JSON.stringify(key)}:${JSON.stringify(selected)}`));
+  tagRest(tag, scope);
+  return String(tag);
 }
 
 /** Tokens are valid for 24 hours. A client that polls gets new ones after a part of that time. */
@@ -110,14 +143,9 @@ function tokensOf({ exposures }: EvaluationScope): { exposures: ExposureTokenMap
   return exposures && { exposures: Object.fromEntries(exposures) };
 }
 
-function evaluateKey(
-  scope: EvaluationScope,
-  key: string,
-  fallback: JsonValue,
-  size?: ResponseSize,
-): EvaluationFields {
+function evaluateKey(scope: EvaluationScope, key: string, fallback: JsonValue): EvaluationFields {
   const hit = findFlag(scope, key);
-  const fields = hit && evaluateHit(scope, hit, true, size);
+  const fields = hit && evaluateHit(scope, hit, true);
   if (fields !== undefined) return fields;
   countMissing(scope);
   return { value: fallback, reason: "not_found", metadata: scope.metadata };
@@ -126,19 +154,15 @@ function evaluateKey(
 /** Undefined for a disabled flag when those are left out. */
 function evaluateHit(
   scope: EvaluationScope,
-  hit: FlagHit,
+  { layer, found }: FlagHit,
   includeDisabled: boolean,
-  size: ResponseSize | undefined,
 ): EvaluationFields | undefined {
   const { metadata } = scope;
-  const { layer, found } = hit;
   const trace = scope.traceable.has(layer.tenant) ? explainFlag(scope, layer, found) : undefined;
   const evaluation = trace?.result ?? evaluateFlag(scope, layer, found);
   const { value, variant, reason, variantMetadata } = evaluation;
   if (reason === "disabled" && !includeDisabled) return undefined;
-  size?.add(found.flag.key, evaluation, trace?.steps);
   countEvaluation(scope, layer, found, evaluation);
-  size?.addToken(found.flag.key, scope.exposures?.get(found.flag.key));
   return {
     value,
     ...(variant !== undefined && { variant }),
@@ -154,6 +178,30 @@ function evaluateHit(
   };
 }
 
+/** The flags of a response, as the caller selected. Throws once they are too large. */
+class Selection {
+  readonly #wanted: EvaluationSelect | undefined;
+  readonly #entries: [string, JsonValue | Partial<EvaluationFields>][] = [];
+  #least = 0;
+
+  constructor(wanted: EvaluationSelect | undefined) {
+    this.#wanted = wanted;
+  }
+
+  add({ exposures }: EvaluationScope, key: string, fields: EvaluationFields): void {
+    const selected = select(fields, this.#wanted);
+    this.#least += leastSize(selected) + (exposures?.get(key)?.length ?? 0);
+    requireSize(this.#least);
+    // `select: "value"` gives the bare value.
+    this.#entries.push([key, this.#wanted === "value" ? fields.value : selected]);
+  }
+
+  /** Not an object literal: `__proto__` is a key like any other. */
+  get flags(): Record<string, JsonValue | Partial<EvaluationFields>> {
+    return Object.fromEntries(this.#entries);
+  }
+}
+
 function select(fields: EvaluationFields, wanted: EvaluationSelect = "full"): Partial<EvaluationFields> {
   if (wanted === "full") return fields;
   if (wanted === "value") return { value: fields.value };
@@ -165,12 +213,4 @@ function select(fields: EvaluationFields, wanted: EvaluationSelect = "full"): Pa
     ...(has("reason") && { reason: fields.reason }),
     ...(has("metadata") && { metadata: fields.metadata }),
   };
-}
-
-/** In a map of several flags, `select: "value"` gives the bare value. */
-function selectInMap(
-  fields: EvaluationFields,
-  wanted: EvaluationSelect | undefined,
-): JsonValue | Partial<EvaluationFields> {
-  return wanted === "value" ? fields.value : select(fields, wanted);
 }

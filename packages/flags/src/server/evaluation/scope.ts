@@ -1,42 +1,31 @@
 /** What all evaluations of one call share, and how each flag is found, evaluated and counted in it. */
-import type { Caller, KnownCaller } from "@halyard/sessions/plugin";
+import { type Awaitable, chain } from "@halyard/base";
+import type { Caller } from "@halyard/sessions/plugin";
 import type { Evaluation, EvaluationContext } from "../../engine/definition.ts";
 import type { Explanation } from "../../engine/explain.ts";
 import type { EvaluationMetadata } from "../../model/evaluation.ts";
-import { NO_TENANT } from "../../model/flag.ts";
 import type { FlagsPosition } from "../../model/position.ts";
 import type { SnapshotFlag } from "../../store/flag-store.ts";
 import { judge } from "../access/permission.ts";
 import type { Call } from "../call.ts";
-import type { HeaderReader } from "../http/host-request.ts";
 import type { Service } from "../service.ts";
 import { originsOf } from "../trusted/origins.ts";
 import type { TrustedSubject } from "../trusted/trusted-attributes.ts";
 import { assignmentOf, hasArms } from "./assignment.ts";
-import { type ContextInput, type ResolvedContext, resolveContext, resolveKnownContext } from "./context.ts";
-import {
-  type FlagHit,
-  type FlagsReading,
-  findInLayers,
-  isVisible,
-  type Layer,
-  overrideFor,
-  peekFlags,
-  readFlags,
-} from "./flags.ts";
-import { type ContextPair, withTrusted } from "./trusted-subject.ts";
+import { type ContextCall, type ContextInput, type ResolvedContext, resolveContext } from "./context.ts";
+import { type FlagHit, type FlagsReading, findInLayers, isVisible, overrideFor, readFlags } from "./flags.ts";
+import type { Layer } from "./layer.ts";
+import { withTrusted } from "./trusted-subject.ts";
 
 export interface EvaluationScope {
   readonly service: Service;
+  /** Its layers have trusted attributes in their contexts. */
   readonly reading: FlagsReading;
-  readonly context: EvaluationContext;
-  /** The context for global flags, which belong to no organization. */
-  readonly globalContext: EvaluationContext;
   readonly caller: Caller;
   /** The context without trusted attributes, which stay on the server. */
   readonly shownContext: EvaluationContext;
+  /** Of the whole request, also for global flags. */
   readonly subject: TrustedSubject | undefined;
-  readonly globalSubject: TrustedSubject | undefined;
   readonly seesServerFlags: boolean;
   /** Tenants whose flags may be explained to the caller. */
   readonly traceable: ReadonlySet<string>;
@@ -61,85 +50,68 @@ export interface EvaluationInput extends ContextInput {
 
 const NOTHING_TRACEABLE: ReadonlySet<string> = new Set();
 
-export async function openScope(call: Call, input: EvaluationInput): Promise<EvaluationScope> {
-  const caller = await call.identity.evaluator();
-  const resolved = await resolveContext(call, caller, input);
-  const reading = await readFlags(call, resolved.tenant, input.position);
-  const traceable = input.debug === true ? await traceableBy(call, caller, reading) : NOTHING_TRACEABLE;
-  const contexts = await withTrusted(call.service, resolved, reading.layers, input.flagKey);
-  const parts = { resolved, contexts, reading, traceable, ...recordingOf(input) };
-  return scopeOf(call.service, caller, parts);
-}
-
-/** Whether exposures are recorded now, and whether they can be reported later. */
-interface Recording {
-  readonly track: boolean;
-  readonly hasTokens: boolean;
-}
-
-function recordingOf({ track, exposures }: EvaluationInput): Recording {
-  return { track: track === true, hasTokens: exposures === true };
-}
-
-/** A scope from memory before its flags are read. */
-export interface ScopePlan extends Recording {
-  readonly known: KnownCaller;
+/** An evaluation whose flags were not read yet. */
+export interface PreparedEvaluation<Input extends EvaluationInput> {
+  readonly caller: Caller;
   readonly resolved: ResolvedContext;
-  readonly seen: FlagsPosition | undefined;
-  readonly flagKey: string | undefined;
+  readonly input: Input;
 }
 
-/** First half of a scope from memory. Undefined when the database must be asked or a permission is needed. */
-export function planScope(
-  service: Service,
-  headers: HeaderReader,
-  known: KnownCaller,
-  input: EvaluationInput,
-): ScopePlan | undefined {
-  const { caller, ties } = known;
-  if (input.debug === true && caller.kind !== "anonymous") return undefined;
-  const resolved = resolveKnownContext(service, headers, caller, ties, input);
-  const { position: seen, flagKey } = input;
-  return resolved && { known, resolved, ...recordingOf(input), seen, flagKey };
+export function prepareEvaluation<Input extends EvaluationInput>(
+  call: ContextCall,
+  caller: Caller,
+  input: Input,
+): Awaitable<PreparedEvaluation<Input>> {
+  // A trace needs a permission.
+  if (input.debug === true && caller.kind !== "anonymous") call.guarded();
+  return chain(resolveContext(call, caller, input), (resolved) => ({ caller, resolved, input }));
 }
 
-/** Second half of a scope from memory. Undefined when the flags or the trusted attributes are not in memory. */
-export function peekScope(
-  service: Service,
-  headers: HeaderReader,
-  { known, resolved, track, hasTokens, seen, flagKey }: ScopePlan,
-): EvaluationScope | undefined {
-  const reading = peekFlags(service, headers, resolved.tenant, { isStale: known.isStale, seen });
-  if (reading === undefined) return undefined;
-  const contexts = withTrusted(service, resolved, reading.layers, flagKey);
-  if (contexts instanceof Promise) return undefined;
-  const traceable = NOTHING_TRACEABLE;
-  return scopeOf(service, known.caller, { resolved, contexts, reading, traceable, track, hasTokens });
+/** Synchronous while the flags and the trusted attributes are in memory. */
+export function openScope(
+  call: Call,
+  { caller, resolved, input }: PreparedEvaluation<EvaluationInput>,
+): Awaitable<EvaluationScope> {
+  return chain(readFlags(call, resolved.layers, input.position), (reading) => {
+    const traceable = input.debug === true ? traceableBy(call, caller, reading) : NOTHING_TRACEABLE;
+    return chain(traceable, (tenants) =>
+      chain(withTrusted(call.service, reading.layers, input.flagKey), (layers) =>
+        scopeOf(call.service, caller, {
+          resolved,
+          reading: { ...reading, layers },
+          traceable: tenants,
+          track: input.track === true,
+          hasTokens: input.exposures === true,
+        }),
+      ),
+    );
+  });
 }
 
-export interface ScopeParts extends Recording {
+export interface ScopeParts {
   readonly resolved: ResolvedContext;
   /** With trusted attributes. */
-  readonly contexts: ContextPair;
   readonly reading: FlagsReading;
-  readonly traceable: ReadonlySet<string>;
+  readonly traceable?: ReadonlySet<string>;
+  /** Whether exposures are recorded now. */
+  readonly track?: boolean;
+  /** Whether exposures can be reported later. */
+  readonly hasTokens: boolean;
 }
 
 export function scopeOf(
   service: Service,
   caller: Caller,
-  { resolved, contexts, reading, traceable, track, hasTokens }: ScopeParts,
+  { resolved, reading, traceable = NOTHING_TRACEABLE, track = false, hasTokens }: ScopeParts,
 ): EvaluationScope {
   const now = new Date();
+  const [{ context, subject }] = resolved.layers;
   service.tally.touch();
   return {
     service,
     reading,
-    context: contexts.context,
-    globalContext: contexts.globalContext,
-    shownContext: resolved.context,
-    subject: resolved.subject,
-    globalSubject: resolved.globalSubject,
+    shownContext: context,
+    subject,
     caller,
     seesServerFlags: resolved.seesServerFlags,
     traceable,
@@ -168,7 +140,9 @@ async function traceableBy(
   const traceable = new Set<string>();
   const confirmed = caller.kind === "server" ? caller : await call.identity.confirmIfKnown(caller);
   if (confirmed === undefined) return traceable;
-  for (const { tenant } of layers) {
+  for (const layer of layers) {
+    if (layer === undefined) continue;
+    const { tenant } = layer;
     if ((await judge(call, confirmed, "read", tenant)) === "granted") traceable.add(tenant);
   }
   return traceable;
@@ -178,38 +152,30 @@ export function findFlag({ reading, seesServerFlags }: EvaluationScope, key: str
   return findInLayers(reading.layers, key, seesServerFlags);
 }
 
-/** Every flag that the caller sees, each key once. */
-export function* allFlags({ reading: { layers }, seesServerFlags }: EvaluationScope): Generator<FlagHit> {
-  for (const layer of layers) {
-    for (const found of layer.snapshot.flags.values()) {
-      if (layer === layers[0]) {
-        if (isVisible(found, seesServerFlags)) yield { layer, found };
-      } else if (findInLayers(layers, found.flag.key, seesServerFlags)?.found === found) {
-        yield { layer, found };
-      }
-    }
-  }
+/** Whether the layer's flag is the one that the caller sees under its key. */
+export function isSeen(
+  { reading: { layers }, seesServerFlags }: EvaluationScope,
+  layer: Layer,
+  found: SnapshotFlag,
+): boolean {
+  if (layer === layers[0]) return isVisible(found, seesServerFlags);
+  return findInLayers(layers, found.flag.key, seesServerFlags)?.found === found;
 }
 
-export function* namedFlags(scope: EvaluationScope, keys: readonly string[]): Generator<FlagHit> {
-  for (const key of new Set(keys)) {
-    const hit = findFlag(scope, key);
-    if (hit !== undefined) yield hit;
-  }
-}
-
-export function evaluateFlag(scope: EvaluationScope, layer: Layer, found: SnapshotFlag): Evaluation {
-  const context = layer.tenant === NO_TENANT ? scope.globalContext : scope.context;
-  return found.compiled.evaluate(context, overrideFor(layer, found, context, scope.nowMs));
+export function evaluateFlag({ nowMs }: EvaluationScope, layer: Layer, found: SnapshotFlag): Evaluation {
+  const { context } = layer;
+  return found.compiled.evaluate(context, overrideFor(layer, found, context, nowMs));
 }
 
 /** The same evaluation, with its steps. */
-export function explainFlag(scope: EvaluationScope, layer: Layer, found: SnapshotFlag): Explanation {
-  const isGlobal = layer.tenant === NO_TENANT;
-  const context = isGlobal ? scope.globalContext : scope.context;
-  const subject = isGlobal ? scope.globalSubject : scope.subject;
-  const originOf = originsOf(scope.service.options.trusted, subject);
-  return found.compiled.explain(context, overrideFor(layer, found, context, scope.nowMs), originOf);
+export function explainFlag(
+  { service, nowMs }: EvaluationScope,
+  layer: Layer,
+  found: SnapshotFlag,
+): Explanation {
+  const { context, subject } = layer;
+  const originOf = originsOf(service.options.trusted, subject);
+  return found.compiled.explain(context, overrideFor(layer, found, context, nowMs), originOf);
 }
 
 /** Counts an evaluation that is returned, and records the exposure or makes its token as the request asks. */
@@ -227,16 +193,15 @@ export function countEvaluation(
 
 function expose(
   scope: EvaluationScope,
-  { tenant }: Layer,
+  { tenant, context }: Layer,
   found: SnapshotFlag,
   evaluation: Evaluation,
 ): void {
-  const { service, context, globalContext, reading, track, exposures, nowMs } = scope;
+  const { service, reading, track, exposures, nowMs } = scope;
   const { id: flagId, key } = found.flag;
   const isTokenWanted = exposures !== undefined && hasArms(found);
   if (!track && !isTokenWanted) return;
-  const layerContext = tenant === NO_TENANT ? globalContext : context;
-  const shown = { tenant, flagId, ...assignmentOf(found, layerContext, evaluation, scope) };
+  const shown = { tenant, flagId, ...assignmentOf(found, context, evaluation, scope) };
   if (track) service.exposures.add({ ...shown, firstMs: nowMs, lastMs: nowMs });
   if (!isTokenWanted) return;
   exposures.set(key, service.tokens.sign({ ...shown, revision: reading.revision, atMs: nowMs }));

@@ -1,4 +1,5 @@
 /** Lets other requests run while many or expensive flags are evaluated. */
+import type { Awaitable } from "@halyard/base";
 import type { Steps } from "../../engine/cost.ts";
 import { sleep } from "../../store/wait.ts";
 
@@ -29,5 +30,26 @@ export class Slices {
     // A timer, because every runtime serves what has arrived before it fires.
     await sleep(0);
     this.#left = SLICE;
+  }
+}
+
+/** Visits the items that have a cost. A promise if other requests have to run in between. */
+export function inTurns<Item>(
+  slices: Slices,
+  items: Iterator<Item>,
+  costOf: (item: Item) => Steps | undefined,
+  visit: (item: Item) => void,
+): Awaitable<void> {
+  for (let next = items.next(); next.done !== true; next = items.next()) {
+    const { value } = next;
+    const cost = costOf(value);
+    if (cost === undefined) continue;
+    if (!slices.take(cost)) {
+      return slices.takeAfterPause(cost).then(() => {
+        visit(value);
+        return inTurns(slices, items, costOf, visit);
+      });
+    }
+    visit(value);
   }
 }

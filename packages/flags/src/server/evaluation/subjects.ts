@@ -4,14 +4,14 @@ import type { EvaluationContext } from "../../engine/definition.ts";
 import { canonicalJson } from "../../model/canonical-json.ts";
 import { FeatureFlagError } from "../../model/errors.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
-import { NO_TENANT } from "../../model/flag.ts";
 import { invalid, storableText } from "../../model/inputs.ts";
 import { storableId } from "../../store/events/ids.ts";
 import type { Call } from "../call.ts";
 import type { Service } from "../service.ts";
 import { subjectFor } from "./assignment.ts";
-import { type ResolvedContext, resolveContext } from "./context.ts";
-import { findInLayers, type Layer, layersOf, overrideFor } from "./flags.ts";
+import { contextCall, type ResolvedContext, resolveContext } from "./context.ts";
+import { findInLayers, layersOf, overrideFor } from "./flags.ts";
+import type { Layer, LayerContext, Layers } from "./layer.ts";
 import { withTrusted } from "./trusted-subject.ts";
 
 /** An idempotency key is unique within this scope. */
@@ -58,10 +58,9 @@ export async function identifySubjects(call: Call): Promise<EventSubjects> {
   let sender: Promise<EventSubject> | undefined;
 
   async function resolve(context: ClaimedContext | undefined, environment?: string): Promise<EventSubject> {
-    const resolved = await resolveContext(call, caller, { context, environment });
-    const layers = await readLayers(service, resolved.tenant);
-    const contexts = await withTrusted(service, resolved, layers);
-    return subjectOf(caller, { ...resolved, ...contexts }, layers);
+    const resolved = await resolveContext(contextCall(call), caller, { context, environment });
+    const layers = await withTrusted(service, await readLayers(service, resolved.layers));
+    return subjectOf(caller, resolved, layers);
   }
 
   return {
@@ -78,23 +77,25 @@ export async function identifySubjects(call: Call): Promise<EventSubjects> {
   };
 }
 
-async function readLayers(service: Service, tenant: string): Promise<readonly Layer[]> {
-  if (tenant === NO_TENANT) return [await readLayer(service, NO_TENANT)];
-  return layersOf(await Promise.all([readLayer(service, tenant), readLayer(service, NO_TENANT)]));
+async function readLayers(service: Service, [first, global]: Layers<LayerContext>): Promise<Layers<Layer>> {
+  if (global === undefined) return [await readLayer(service, first)];
+  return layersOf(...(await Promise.all([readLayer(service, first), readLayer(service, global)])));
 }
 
-async function readLayer({ store }: Service, tenant: string): Promise<Layer> {
-  const { snapshot } = store.peek(tenant) ?? (await store.snapshot(tenant));
-  return { tenant, snapshot };
+async function readLayer({ store }: Service, layer: LayerContext): Promise<Layer> {
+  const { snapshot } = await store.snapshot(layer.tenant);
+  return { ...layer, snapshot };
 }
 
 function subjectOf(
   caller: Caller,
-  { context, globalContext, subject: whose, tenant, seesServerFlags }: ResolvedContext,
-  layers: readonly Layer[],
+  { layers: [{ tenant, subject: whose }], seesServerFlags }: ResolvedContext,
+  layers: Layers<Layer>,
 ): EventSubject {
-  const user = userOf(caller, context);
-  const globalUser = globalContext === context ? user : userOf(caller, globalContext);
+  const [first, global] = layers;
+  const user = userOf(caller, first.context);
+  const globalUser =
+    global === undefined || global.context === first.context ? user : userOf(caller, global.context);
   return {
     scope: user.scope,
     flag(flagKey, nowMs) {
@@ -109,14 +110,14 @@ function subjectOf(
         return { tenant, ...user };
       }
       const { layer, found } = hit;
-      const isGlobal = layer.tenant === NO_TENANT;
-      const layerContext = isGlobal ? globalContext : context;
-      const override = overrideFor(layer, found, layerContext, nowMs);
-      const { variant } = found.compiled.evaluate(layerContext, override);
-      const subject = subjectFor(found, layerContext, { caller, subject: whose });
+      const { variant } = found.compiled.evaluate(
+        layer.context,
+        overrideFor(layer, found, layer.context, nowMs),
+      );
+      const subject = subjectFor(found, layer.context, { caller, subject: whose });
       return {
         tenant: layer.tenant,
-        ...(isGlobal ? globalUser : user),
+        ...(layer === first ? user : globalUser),
         ...(variant !== undefined && { variant }),
         flagId: found.flag.id,
         ...(subject !== undefined && { subject }),

@@ -1,6 +1,7 @@
 /** Whose trusted attributes an evaluation reads, and which of them the caller may claim or look up. */
+import { type Awaitable, chain } from "@halyard/base";
 import type { Caller, Principal } from "@halyard/sessions/plugin";
-import type { EvaluationContext, TrustedRoot } from "../../engine/definition.ts";
+import type { TrustedRoot } from "../../engine/definition.ts";
 import { TRUSTED_ROOTS } from "../../engine/path.ts";
 import type { ClaimedContext } from "../../model/evaluation.ts";
 import { NO_TENANT } from "../../model/flag.ts";
@@ -14,7 +15,7 @@ import {
   type TrustedValues,
   withClaims,
 } from "../trusted/trusted-attributes.ts";
-import type { Layer } from "./flags.ts";
+import type { Layer, Layers } from "./layer.ts";
 
 /** The trusted roots that the context of a visitor or a user claims. Without the option they are ignored. */
 export function claimedRoots({ trusted }: Service, claimed: ClaimedContext): readonly TrustedRoot[] {
@@ -92,9 +93,7 @@ export async function explainedSubject(
 /** Roots of all flags, by snapshot. */
 const rootsBySnapshot = new WeakMap<Snapshot, ReadonlySet<TrustedRoot>>();
 
-function rootsIn(layers: readonly Layer[], flagKey?: string): ReadonlySet<TrustedRoot> {
-  const [first, second] = layers;
-  if (first === undefined) return NONE;
+function rootsIn([first, second]: Layers<Layer>, flagKey?: string): ReadonlySet<TrustedRoot> {
   const roots = rootsOf(first.snapshot, flagKey);
   if (second === undefined) return roots;
   const others = rootsOf(second.snapshot, flagKey);
@@ -114,64 +113,48 @@ function rootsOf(snapshot: Snapshot, flagKey: string | undefined): ReadonlySet<T
   return roots;
 }
 
-/** A context and the context for global flags, before or after trusted attributes were added. */
-export interface ContextPair {
-  readonly context: EvaluationContext;
-  readonly globalContext: EvaluationContext;
-}
-
-/** The contexts, and whose trusted attributes they read. */
-export interface ContextSubjects extends ContextPair {
-  readonly subject: TrustedSubject | undefined;
-  readonly globalSubject: TrustedSubject | undefined;
-}
-
 /**
- * The contexts with the trusted attributes that the rules read: those of the flag with this key, or of all flags.
+ * The layers with the trusted attributes that the rules read: those of the flag with this key, or of all flags.
  * Synchronous while the attributes are in memory. Never rejects.
  */
 export function withTrusted(
   service: Service,
-  given: ContextSubjects,
-  layers: readonly Layer[],
+  layers: Layers<Layer>,
   flagKey?: string,
-): ContextPair | Promise<ContextPair> {
-  const { subject } = given;
-  if (subject === undefined || (service.trusted === undefined && subject.claims === undefined)) return given;
-  return withRoots(service, given, rootsIn(layers, flagKey));
+): Awaitable<Layers<Layer>> {
+  const [first, global] = layers;
+  const { subject } = first;
+  if (subject === undefined || (service.trusted === undefined && subject.claims === undefined)) return layers;
+  const roots = rootsIn(layers, flagKey);
+  if (roots.size === 0) return layers;
+  const read = withRoots(service, first, roots);
+  if (global === undefined) return chain(read, (own): Layers<Layer> => [own]);
+  // Both layers have one context and one subject, unless an organization granted a claim.
+  if (global.subject === subject && global.context === first.context)
+    return chain(read, (own): Layers<Layer> => [own, { ...global, context: own.context }]);
+  const readGlobal = withRoots(service, global, roots);
+  return chain(read, (own) => chain(readGlobal, (other): Layers<Layer> => [own, other]));
 }
 
-/** The same for known roots. */
-export function withRoots(
+/** The context with the attributes of these roots. */
+export function withRoots<One extends Pick<Layer, "context" | "subject">>(
   service: Service,
-  given: ContextSubjects,
+  given: One,
   roots: ReadonlySet<TrustedRoot>,
-): ContextPair | Promise<ContextPair> {
-  const { context, globalContext, subject, globalSubject } = given;
+): Awaitable<One> {
+  const { context, subject } = given;
   if (subject === undefined || roots.size === 0) return given;
-  const values = valuesOf(service, subject, roots);
-  const globalValues =
-    globalSubject === subject || globalSubject === undefined
-      ? values
-      : valuesOf(service, globalSubject, roots);
-  const pairOf = (read: TrustedValues, readGlobal: TrustedValues): ContextPair => {
-    const full = { ...context, ...read };
-    return {
-      context: full,
-      globalContext: globalContext === context ? full : { ...globalContext, ...readGlobal },
-    };
-  };
-  if (values instanceof Promise || globalValues instanceof Promise) {
-    return Promise.all([values, globalValues]).then(([read, readGlobal]) => pairOf(read, readGlobal));
-  }
-  return pairOf(values, globalValues);
+  return chain(valuesOf(service, subject, roots), (values) => ({
+    ...given,
+    context: { ...context, ...values },
+  }));
 }
 
 function valuesOf(
   { trusted }: Service,
   subject: TrustedSubject,
   roots: ReadonlySet<TrustedRoot>,
-): TrustedValues | Promise<TrustedValues> {
+): Awaitable<TrustedValues> {
   if (trusted !== undefined) return trusted.read(subject, roots);
   // Without the option, nothing is looked up. Server code may still claim.
   return subject.claims === undefined ? NO_VALUES : withClaims(NO_VALUES, subject.claims);

@@ -16,23 +16,5 @@ export interface FastAnswer {
   readonly headers: readonly string[];
 }
 
-/** The headers of every answer. */
-export const USUAL_HEADERS: readonly string[] = [
-  "content-type",
-  "application/json",
-  "cache-control",
-  "no-store",
-  "pragma",
-  "no-cache",
-];
-
 /** Not modified: the client has this response, so it gets no body. */
 export const NOT_MODIFIED = 304;
-
-/** Whether Better Auth accepts the media type as JSON. */
-export function isJson(contentType: string | null): boolean {
-  if (contentType === "application/json") return true;
-  if (contentType === null) return false;
-  const type = contentType.toLowerCase();
-  return /^application\/json\s*(?:;|$)/.test(type);
-}

@@ -7,8 +7,11 @@ export class FastRequest implements HostRequest {
   readonly context: HostContext;
   readonly query: undefined = undefined;
   readonly params: undefined = undefined;
+  /** As alternating names and values. */
+  readonly #headers: string[] = [];
   readonly #arrival: Arrival;
   #responseHeaders: Headers | undefined;
+  status = 200;
 
   constructor(context: HostContext, arrival: Arrival, body: unknown) {
     this.context = context;
@@ -29,16 +32,18 @@ export class FastRequest implements HostRequest {
     return this.#responseHeaders;
   }
 
-  /** The response headers as alternating names and values; most responses have none. */
-  get answerHeaders(): string[] {
-    return this.#responseHeaders === undefined ? [] : [...this.#responseHeaders].flat();
+  get answerHeaders(): readonly string[] {
+    return this.#responseHeaders === undefined
+      ? this.#headers
+      : [...this.#headers, ...[...this.#responseHeaders].flat()];
   }
 
+  /** Every header is set once. */
   setHeader(name: string, value: string): void {
-    this.responseHeaders.set(name, value);
+    this.#headers.push(name, value);
   }
 
-  setStatus(): void {
-    throw new Error("Operations on the fast path respond with 200.");
+  setStatus(status: Parameters<HostRequest["setStatus"]>[0]): void {
+    this.status = Number(status);
   }
 }

@@ -1,8 +1,9 @@
 /** The fast path of an auth instance: open once Better Auth has started, unless the host's settings forbid it. */
+
+import { reasonForPath, reasonToStepAside } from "../http/host-facts.ts";
 import type { HostContext } from "../http/host-request.ts";
 import type { Service } from "../service.ts";
 import { createFastPath, FAST_OPERATIONS, type FastOperation, type FastPath } from "./fast-path.ts";
-import { reasonForPath, reasonToStepAside } from "./host-rules.ts";
 
 export type { FastPath } from "./fast-path.ts";
 

@@ -1,6 +1,7 @@
 /** The fast path on `node:http`, without building a `Request` or `Response`. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Arrival, type FastAnswer, isJson, NOT_MODIFIED, USUAL_HEADERS } from "./arrival.ts";
+import { isJson, USUAL_HEADERS } from "../http/host-facts.ts";
+import { type Arrival, type FastAnswer, NOT_MODIFIED } from "./arrival.ts";
 import type { FastPath, FastRoute } from "./fast-path.ts";
 import type { Wrapped } from "./host-path.ts";
 import {

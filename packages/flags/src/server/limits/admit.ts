@@ -1,4 +1,5 @@
 /** Counts a request over HTTP against its rate limit, before its permission is checked. */
+import { type Awaitable, chain } from "@halyard/base";
 import type { Caller, RequestIdentity } from "@halyard/sessions/plugin";
 import { FeatureFlagError } from "../../model/errors.ts";
 import type { Call } from "../call.ts";
@@ -20,21 +21,23 @@ export interface Limited {
 
 /**
  * Refuses a request whose caller has used up the operation's rule, and limits the lookups of its credentials. Server code
- * is not counted.
+ * is not counted. Synchronous while the caller and the limit are in memory.
  */
-export async function admit(
-  { service, request, headers, identity }: Call,
+export function admit(
+  { service, request, headers, identity, socketAddress }: Call,
   { rateLimit, mayUseReserve }: Limited,
-): Promise<void> {
+): Awaitable<void> {
   const { limits, lookups, meter } = service;
-  if (limits === undefined || request.request === undefined || isLimitedByHost(request)) return;
+  if (limits === undefined || request.request === undefined || isLimitedByHost(request)) return undefined;
   const address = () => {
-    const principal = addressPrincipal((name) => headers.get(name), request.context.options);
+    const { options } = request.context;
+    const principal = addressPrincipal((name) => headers.get(name), options, socketAddress);
     if (principal.kind === "nobody") service.warnOnce(WITHOUT_ADDRESS);
     return principal;
   };
-  if (lookups !== undefined) identity.guardLookups(lookups.guard(address, rateLimit === "none"));
-  if (rateLimit === "none") return;
+  if (lookups !== undefined && !identity.isIdentified)
+    identity.guardLookups(lookups.guard(address, rateLimit === "none"));
+  if (rateLimit === "none") return undefined;
   const hasReserve = mayUseReserve?.(request.body) === true;
   const refuse = (rule: LimitRule, verdict: Refused, reserve: Refused): never => {
     meter.limited(rule);
@@ -42,7 +45,7 @@ export async function admit(
   };
 
   // A caller over its limit is refused before its credentials cost a lookup.
-  const known = knownPrincipal(identity.lastVerified);
+  const known = knownPrincipal(identity.isIdentified ? undefined : identity.lastVerified);
   const isConsole = rateLimit === "admin" && isFromConsole(service, headers);
   const ruleOf = (principal: LimitPrincipal) =>
     isConsole && principal.kind === "user" ? "console" : ruleFor(rateLimit, principal);
@@ -53,25 +56,25 @@ export async function admit(
     if (!verdict.allowed && !reserve.allowed) refuse(rule, verdict, reserve);
   }
 
-  const caller = await callerOf(identity, rateLimit);
-  if (caller?.kind === "server") return;
-  const principal = knownPrincipal(caller) ?? address();
-  const rule = ruleOf(principal);
-  const verdict = await limits.consume(rule, principal);
-  if (verdict.allowed) return;
-  const reserve = hasReserve ? await limits.consume("off", principal) : verdict;
-  if (!reserve.allowed) refuse(rule, verdict, reserve);
+  return chain(callerOf(identity, rateLimit), (caller) => {
+    if (caller?.kind === "server") return undefined;
+    const principal = knownPrincipal(caller) ?? address();
+    const rule = ruleOf(principal);
+    return chain(limits.consume(rule, principal), (verdict) => {
+      if (verdict.allowed) return undefined;
+      return chain(hasReserve ? limits.consume("off", principal) : verdict, (reserve) =>
+        reserve.allowed ? undefined : refuse(rule, verdict, reserve),
+      );
+    });
+  });
 }
 
 type Refused = Extract<LimitVerdict, { allowed: false }>;
 
 /** A caller who cannot be identified is counted by address; the operation reports what is wrong. */
-async function callerOf(identity: RequestIdentity, rule: OperationRule): Promise<Caller | undefined> {
-  try {
-    return await (rule === "admin" ? identity.administrator() : identity.evaluator());
-  } catch {
-    return undefined;
-  }
+function callerOf(identity: RequestIdentity, rule: OperationRule): Awaitable<Caller | undefined> {
+  const caller = rule === "admin" ? identity.administrator() : identity.evaluator();
+  return caller instanceof Promise ? caller.catch(() => undefined) : caller;
 }
 
 export function tooMany(retryAfterSeconds: number): FeatureFlagError {

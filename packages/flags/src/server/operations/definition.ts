@@ -3,10 +3,12 @@
  * and implementation; endpoints, the types of `auth.api`, OpenAPI and the permission matrix are derived from it.
  */
 
+import type { Awaitable } from "@halyard/base";
 import type { AdminAnswers } from "../../model/admin-answers.ts";
 import type { FeatureFlagErrorCode } from "../../model/errors.ts";
 import type { FlagAction, OperationAction } from "../access/actions.ts";
 import type { Call, OperationFacts } from "../call.ts";
+import type { EvaluationStages } from "../evaluation/answer.ts";
 import type { Documentation } from "../http/openapi.ts";
 import type { OperationRule } from "../limits/rules.ts";
 
@@ -102,7 +104,9 @@ interface Definition<S extends Shape, Action extends OperationAction>
   mayUseReserve?(body: unknown): boolean;
   /** The code of unexpected errors. Defaults to `STORAGE_ERROR`. */
   readonly failure?: FeatureFlagErrorCode;
-  run(call: Call<Action>): Promise<S["output"]>;
+  run(call: Call<Action>): Awaitable<S["output"]>;
+  /** Of an evaluation, whose response is written as text where nothing else reads it. */
+  readonly stages?: EvaluationStages<S["output"]>;
   /** Never set: carries the types of the endpoint. */
   readonly shape?: S;
 }

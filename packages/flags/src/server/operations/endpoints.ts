@@ -1,12 +1,14 @@
 /** The plugin's endpoints, made from the list of operations, and their types, which become those of `auth.api`. */
 
 import { createAuthEndpoint } from "@better-auth/core/api";
+import { chain } from "@halyard/base";
 import { headersOf, RequestIdentity } from "@halyard/sessions/plugin";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isAPIError } from "better-auth/api";
 import type { FlagDeclarations, FlagKey } from "../../model/declared.ts";
 import { MAX_BODY_BYTES } from "../http/body-limit.ts";
 import { answer } from "../http/errors.ts";
+import { writesText } from "../http/host-facts.ts";
 import type { HostRequest } from "../http/host-request.ts";
 import { documentationOf } from "../http/openapi.ts";
 import { admit } from "../limits/admit.ts";
@@ -159,6 +161,11 @@ async function run(operation: AnyOperation, service: Service, request: HostReque
   const call = { service, request, headers: headersOf(request), identity };
   await admit({ ...call, operation }, operation);
   identity.markCounted();
+  const { stages } = operation;
+  if (stages !== undefined && writesText(request)) {
+    const text = await chain(stages.prepare({ ...call, operation }), (prepared) => prepared.text());
+    return text === undefined ? undefined : new Response(text, { headers: JSON_TEXT });
+  }
   // Two branches, because the type of `run` follows from `action`.
   const result = await (operation.action === "public"
     ? operation.run({ ...call, operation })
@@ -166,6 +173,8 @@ async function run(operation: AnyOperation, service: Service, request: HostReque
   if (operation.status !== undefined) request.setStatus(operation.status);
   return result;
 }
+
+const JSON_TEXT = { "content-type": "application/json" };
 
 /** The status that was set with `setStatus`. Better Auth's type does not declare it as readable. */
 function statusOf(request: HostRequest): number {

@@ -1,4 +1,5 @@
 /** Evaluation of one flag, of several, and of all: `/feature-flags/evaluate`, `evaluate-batch` and `bootstrap`. */
+import { chain } from "@halyard/base";
 import type {
   AnyBatchResult,
   AnyBootstrapResult,
@@ -13,16 +14,39 @@ import {
   claimedContext,
   evaluateBody,
   parseBatchInput,
-  parseBootstrapInput,
-  parseEvaluateInput,
 } from "../../model/evaluation-input.ts";
-import { batchResult, bootstrapResult, singleResult } from "../evaluation/results.ts";
-import { openScope } from "../evaluation/scope.ts";
-import { MAX_BATCH_BODY_BYTES, readBody } from "../http/body-limit.ts";
-import { EntityTag, matchesTag } from "../http/entity-tag.ts";
+import { type EvaluationStages, evaluationStages, isKnown } from "../evaluation/answer.ts";
+import { bootstrapText } from "../evaluation/bootstrap-text.ts";
+import { readBootstrapInput, readEvaluateInput } from "../evaluation/quick-input.ts";
+import { batchResult, bootstrapResult, singleResult, tagOf } from "../evaluation/results.ts";
+import { MAX_BATCH_BODY_BYTES } from "../http/body-limit.ts";
 import { anyObject, objectOf, schemaOf, time } from "../http/openapi.ts";
 import type { Post, PublicOperation } from "./definition.ts";
 import { EVALUATION_FIELDS } from "./schemas.ts";
+
+const one: EvaluationStages<AnyEvaluationResult> = evaluationStages({
+  parse: readEvaluateInput,
+  result: singleResult,
+  text: (scope, input) => ({ text: JSON.stringify(singleResult(scope, input)) }),
+});
+
+const several: EvaluationStages<AnyBatchResult> = evaluationStages({
+  parse: parseBatchInput,
+  result: batchResult,
+  text: (scope, input: EvaluateFeatureFlagsInput) =>
+    chain(batchResult(scope, input), (result) => ({ text: JSON.stringify(result) })),
+});
+
+const all: EvaluationStages<AnyBootstrapResult | undefined> = evaluationStages({
+  parse: readBootstrapInput,
+  result: (scope, input, call) =>
+    chain(bootstrapResult(scope, input), (result) => {
+      // Server code gets an object, which has no tag.
+      const isHttp = call.request.request !== undefined;
+      return isHttp && isKnown(call, tagOf(scope, result)) ? undefined : result;
+    }),
+  text: bootstrapText,
+});
 
 /** Evaluates a flag. For a flag that does not exist it returns the caller's `default` and reason `not_found`. */
 export const evaluateFeatureFlag: PublicOperation<
@@ -48,10 +72,8 @@ export const evaluateFeatureFlag: PublicOperation<
       },
       ["evaluatedAt"],
     ),
-  async run(call) {
-    const input = parseEvaluateInput(readBody(call));
-    return singleResult(await openScope(call, input), input);
-  },
+  stages: one,
+  run: (call) => chain(one.prepare(call), (prepared) => prepared.result()),
 };
 
 /** Evaluates up to 100 flags. */
@@ -70,10 +92,8 @@ export const evaluateFeatureFlags: PublicOperation<
   maxBodyBytes: MAX_BATCH_BODY_BYTES,
   body: batchBody,
   result: () => evaluationsSchema(["flags", "evaluatedAt"]),
-  async run(call) {
-    const input = parseBatchInput(readBody(call));
-    return batchResult(await openScope(call, input), input);
-  },
+  stages: several,
+  run: (call) => chain(several.prepare(call), (prepared) => prepared.result()),
 };
 
 /** Evaluates all enabled flags. */
@@ -91,19 +111,8 @@ export const bootstrapFeatureFlags: PublicOperation<
   failure: "EVALUATION_ERROR",
   body: bootstrapBody,
   result: () => evaluationsSchema(["flags", "evaluatedAt", "context"]),
-  async run(call) {
-    const input = parseBootstrapInput(readBody(call));
-    const scope = await openScope(call, input);
-    const { request, headers } = call;
-    // Server code gets an object, which has no tag.
-    if (request.request === undefined) return bootstrapResult(scope, input);
-    const tag = new EntityTag();
-    const result = await bootstrapResult(scope, input, tag);
-    request.setHeader("etag", String(tag));
-    if (!matchesTag(headers.get("if-none-match"), String(tag))) return result;
-    request.setStatus(304);
-    return undefined;
-  },
+  stages: all,
+  run: (call) => chain(all.prepare(call), (prepared) => prepared.result()),
 };
 
 function evaluationsSchema(required: string[]): ReturnType<typeof objectOf> {

@@ -43,11 +43,10 @@ export const explainFeatureFlag: Operation<
       readBody(call),
     );
     const { snapshot, found, stale } = await findById(service.store, scope.tenant, id);
-    const named = { ...present(claimed), ...(environment !== undefined && { environment }) };
+    const named = present({ ...claimed, environment });
     const caller = await call.identity.administrator();
     const subject = await explainedSubject(call, caller, scope.tenant, claimed);
-    const unread = { context: named, globalContext: named, subject, globalSubject: subject };
-    const { context } = await withRoots(service, unread, found.compiled.trustedRoots);
+    const { context } = await withRoots(service, { context: named, subject }, found.compiled.trustedRoots);
     const { userId } = context;
     const override = userId === undefined ? undefined : snapshot.override(found.flag.id, userId, Date.now());
     const originOf = originsOf(service.options.trusted, subject);

@@ -71,7 +71,7 @@ const idsOfSnapshots = new WeakMap<Snapshot, ReadonlySet<string>>();
 function createFlagFinder({ store }: Service): (shown: ShownFlag) => Promise<boolean> {
   const fresh = new Map<string, ReadonlySet<string>>();
   return async ({ tenant, flagId, revision }) => {
-    const known = store.peek(tenant) ?? (await store.snapshot(tenant));
+    const known = await store.snapshot(tenant);
     if (idsOf(known.snapshot).has(flagId)) return true;
     // Another process may have made the token with newer flags. Its revision is a sum, so at least that of this tenant.
     const ids = fresh.get(tenant) ?? idsOf((await store.snapshot(tenant, revision)).snapshot);

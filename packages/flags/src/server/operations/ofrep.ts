@@ -8,7 +8,6 @@ import type { EvaluationReason } from "../../engine/definition.ts";
 import { isPlainObject } from "../../engine/json.ts";
 import type { EvaluationFields, EvaluationMetadata } from "../../model/evaluation.ts";
 import { parseBootstrapInput, parseEvaluateInput } from "../../model/evaluation-input.ts";
-import { NO_TENANT } from "../../model/flag.ts";
 import { jsonObject, parse } from "../../model/inputs.ts";
 import type {
   OfrepBulkEvaluation,
@@ -21,9 +20,14 @@ import { claimOf } from "../../model/openfeature.ts";
 import { areRequestsIsolated } from "../../store/isolated-requests.ts";
 import { sha256 } from "../../store/sha256.ts";
 import type { Call } from "../call.ts";
-import { resolveContext } from "../evaluation/context.ts";
+import { contextCall, resolveContext } from "../evaluation/context.ts";
 import { bootstrapResult, singleResult } from "../evaluation/results.ts";
-import { openScope } from "../evaluation/scope.ts";
+import {
+  type EvaluationInput,
+  type EvaluationScope,
+  openScope,
+  prepareEvaluation,
+} from "../evaluation/scope.ts";
 import { readBody } from "../http/body-limit.ts";
 import { matchesTag } from "../http/entity-tag.ts";
 import { refusalOf, refuse } from "../http/errors.ts";
@@ -70,7 +74,7 @@ export const evaluateOfrepFlagRoute: PublicOperation<
     const key = pathId(call.request, "key");
     const result = await inProtocol(call, { key }, async () => {
       const input = parseEvaluateInput({ flagKey: key, ...contextIn(readBody(call)) });
-      return singleResult(await openScope(call, input), input);
+      return singleResult(await scopeFor(call, input), input);
     });
     const fields = result as EvaluationFields;
     if (fields.reason !== "not_found") return evaluationOf(key, fields);
@@ -105,7 +109,7 @@ export const evaluateOfrepFlagsRoute: PublicOperation<
     const { flags, context } = await inProtocol(call, {}, async () => {
       // A disabled flag must not look like one that does not exist.
       const input = parseBootstrapInput({ includeDisabled: true, ...contextIn(readBody(call)) });
-      return bootstrapResult(await openScope(call, input), input);
+      return bootstrapResult(await scopeFor(call, input), input);
     });
     const evaluations = Object.entries(flags).map(([key, fields]) =>
       evaluationOf(key, fields as EvaluationFields),
@@ -140,11 +144,11 @@ export const openOfrepEventsRoute: PublicOperation<Get<typeof EVENTS_PATH, NoQue
     const { service, request, headers, identity } = call;
     return inProtocol(call, {}, async () => {
       const caller = await identity.evaluator();
-      const { tenant } = await resolveContext(call, caller, {});
+      const { layers } = await resolveContext(contextCall(call), caller, {});
       const address = () => addressPrincipal((name) => headers.get(name), request.context.options);
       const principal = knownPrincipal(caller) ?? address();
       const { id: userId, sessionId, sessionToken } = caller.kind === "user" ? caller.user : NO_USER;
-      const tenants = tenant === NO_TENANT ? [NO_TENANT] : [tenant, NO_TENANT];
+      const tenants = layers.flatMap((layer) => layer?.tenant ?? []);
       const owner = { principal: JSON.stringify(principal), userId, sessionId, sessionToken };
       const stream = canStream(call) ? service.streams.open(tenants, owner) : undefined;
       if (stream === undefined) throw tooMany(STREAM_RETRY_S);
@@ -202,6 +206,11 @@ function contextIn(body: unknown): { context?: unknown } {
   if (context === undefined) return {};
   // Converting the context would exhaust the stack if it were nested without limit.
   return { context: isPlainObject(context) ? claimOf(parse(jsonObject, context)) : context };
+}
+
+async function scopeFor(call: Call, input: EvaluationInput): Promise<EvaluationScope> {
+  const caller = await call.identity.evaluator();
+  return openScope(call, await prepareEvaluation(contextCall(call), caller, input));
 }
 
 /** Turns an error into the protocol's format. */

@@ -36,7 +36,11 @@ export const getFeatureFlagsReadiness: PublicOperation<
   async run({ service, request }) {
     if (service.isClosed()) return refuse(request, "closing");
     try {
-      await within(service.store.snapshot(NO_TENANT), WAIT_MS, "The flags were not read in time.");
+      await within(
+        Promise.resolve(service.store.snapshot(NO_TENANT)),
+        WAIT_MS,
+        "The flags were not read in time.",
+      );
       const { writes } = service.store.figures();
       return { ready: true, ...(writes === "refused" && { writes }) };
     } catch {

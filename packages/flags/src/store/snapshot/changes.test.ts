@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { withFakeSnapshots } from "../../../test/contract/fake-snapshots.ts";
-import { CHECK_FIRST_MS, MAX_AGE_MS } from "./snapshots.ts";
+import { MAX_AGE_MS } from "./memory.ts";
+import { CHECK_FIRST_MS } from "./snapshots.ts";
 
 describe("after a change by this process", () => {
   const fake = withFakeSnapshots(0);

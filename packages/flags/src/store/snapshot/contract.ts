@@ -1,9 +1,6 @@
-/** The interfaces of the snapshots in memory: towards the database, and towards the store. */
-import type { Snapshot, SnapshotReading } from "../flag-store.ts";
+/** What the snapshots in memory need: a source, a clock, and where to report. */
 import type { CountedChanges, Counts } from "../writes/change-counter.ts";
 import type { ChainEnd } from "../writes/revision.ts";
-import type { Follower } from "./followers.ts";
-import type { SnapshotFigures, SnapshotHealth } from "./health.ts";
 
 /** Reads revisions and snapshots. */
 export interface SnapshotSource<Loaded extends ChainEnd> {
@@ -14,26 +11,6 @@ export interface SnapshotSource<Loaded extends ChainEnd> {
   readCounted(since: Counts): Promise<CountedChanges>;
   /** Throws `BadSnapshot` if the stored flags are invalid. */
   load(tenant: string, end: ChainEnd, previous: Loaded | undefined): Promise<Loaded>;
-}
-
-export interface Snapshots<S extends Snapshot = Snapshot> {
-  /** The snapshot in memory, if it may be used without a read. */
-  peek(tenant: string, minRevision?: number): SnapshotReading | undefined;
-  /** The current snapshot, or the last good one during an outage. Rejects only if there has never been one. */
-  get(tenant: string, minRevision?: number): Promise<SnapshotReading>;
-  /** Reads a change that this process has committed. Never rejects. */
-  refresh(tenant: string, revision: number): Promise<void>;
-  /** Reads a change that another process has announced, if the tenant is in use. Never rejects. */
-  wake(tenant: string, revision: number): Promise<void>;
-  /** Polls the changes of all tenants in use now, without waiting for the interval. Never rejects. */
-  poll(): Promise<void>;
-  /** Keeps the tenant in use. Calls back with its snapshot in memory, if any, then with every new one. Returns a function that stops. */
-  follow(tenant: string, follower: Follower<S>): () => void;
-  health(tenant: string): SnapshotHealth;
-  /** Whether the database could not be read at the last attempt. */
-  isCutOff(): boolean;
-  figures(): SnapshotFigures;
-  close(): void;
 }
 
 export interface SnapshotsOptions {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { FakeSource } from "../../../test/contract/fake-source.ts";
-import type { Snapshots } from "./contract.ts";
-import { createSnapshots } from "./snapshots.ts";
+import { Snapshots } from "./snapshots.ts";
 
 describe("where requests are isolated, as on Workers, a snapshot", () => {
   let source: FakeSource;
@@ -12,7 +11,7 @@ describe("where requests are isolated, as on Workers, a snapshot", () => {
     vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
     source = new FakeSource();
     nowMs = 0;
-    snapshots = createSnapshots(source, { warn: () => {}, monotonicMs: () => nowMs, pollMs: 500 });
+    snapshots = new Snapshots(source, { warn: () => {}, monotonicMs: () => nowMs, pollMs: 500 });
   });
   afterEach(() => {
     snapshots.close();

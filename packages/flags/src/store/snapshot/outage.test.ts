@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { NOT_LOADED, settle, withFakeSnapshots } from "../../../test/contract/fake-snapshots.ts";
-import { CHECK_FIRST_MS, MAX_AGE_MS, STALE_AFTER_MS, WAIT_MS } from "./snapshots.ts";
+import { MAX_AGE_MS, STALE_AFTER_MS } from "./memory.ts";
+import { CHECK_FIRST_MS, WAIT_MS } from "./snapshots.ts";
 
 describe("snapshots while the source fails", () => {
   const fake = withFakeSnapshots(0);

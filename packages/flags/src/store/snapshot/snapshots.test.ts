@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { NOT_LOADED, settle, withFakeSnapshots } from "../../../test/contract/fake-snapshots.ts";
 import type { SnapshotReading } from "../flag-store.ts";
 import { BadSnapshot } from "./errors.ts";
-import { CHECK_FIRST_MS, MAX_AGE_MS, STALE_AFTER_MS, WAIT_MS } from "./snapshots.ts";
+import { MAX_AGE_MS, STALE_AFTER_MS } from "./memory.ts";
+import { CHECK_FIRST_MS, WAIT_MS } from "./snapshots.ts";
 
 describe("snapshots", () => {
   const fake = withFakeSnapshots(0);

@@ -1,13 +1,14 @@
 /** The JSON text of a bootstrap, joined from pieces that stay the same between requests. */
+import { type Awaitable, chain } from "@halyard/base";
 import type { Evaluation } from "../../engine/definition.ts";
 import type { BootstrapFeatureFlagsInput } from "../../model/evaluation.ts";
 import type { Snapshot, SnapshotFlag } from "../../store/flag-store.ts";
-import { findInLayers, isVisible, type Layer } from "../evaluation/flags.ts";
-import { requireBytes, requireSize } from "../evaluation/response-size.ts";
-import { bootstrapResult, tagRest } from "../evaluation/results.ts";
-import { countEvaluation, type EvaluationScope, evaluateFlag } from "../evaluation/scope.ts";
-import { Slices } from "../evaluation/slices.ts";
 import { EntityTag, hashText, type TextHash } from "../http/entity-tag.ts";
+import type { Layer } from "./layer.ts";
+import { requireBytes, requireSize } from "./response-size.ts";
+import { bootstrapResult, forEachLayer, isWanted, tagOf, tagRest } from "./results.ts";
+import { countEvaluation, type EvaluationScope, evaluateFlag } from "./scope.ts";
+import { inTurns, Slices } from "./slices.ts";
 
 /** A response, and the tag of what it says. */
 export interface TaggedText {
@@ -15,33 +16,35 @@ export interface TaggedText {
   readonly tag: string;
 }
 
-/** The same text as `JSON.stringify` of the ordinary result. A promise if other requests have to run in between. */
+/** The same text as `JSON.stringify` of the result. A promise if other requests have to run in between. */
 export function bootstrapText(
   scope: EvaluationScope,
   input: BootstrapFeatureFlagsInput,
-): TaggedText | Promise<TaggedText> {
+): Awaitable<TaggedText> {
   const { select = "full" } = input;
+  const { layers } = scope.reading;
   const isCommon = input.include === undefined && input.position === undefined;
-  const isOrdered = scope.reading.layers.every(({ snapshot }) => piecesOf(snapshot) !== undefined);
-  if (!isCommon || !isOrdered || typeof select !== "string" || scope.traceable.size > 0)
-    return ordinaryText(scope, input);
-  const flags = new FlagsText(scope, input, select === "value");
+  const isOrdered = layers.every((layer) => layer === undefined || piecesOf(layer.snapshot) !== undefined);
+  if (!isCommon || !isOrdered || typeof select !== "string" || scope.traceable.size > 0) {
+    return chain(bootstrapResult(scope, input), (result) => ({
+      text: JSON.stringify(result),
+      tag: tagOf(scope, result),
+    }));
+  }
+  const flags = new FlagsText(scope, input);
   const slices = new Slices();
-  return flags.write(slices) ? frame(scope, flags) : writeInTurns(scope, flags, slices);
-}
-
-async function ordinaryText(scope: EvaluationScope, input: BootstrapFeatureFlagsInput): Promise<TaggedText> {
-  const tag = new EntityTag();
-  const result = await bootstrapResult(scope, input, tag);
-  return { text: JSON.stringify(result), tag: String(tag) };
-}
-
-async function writeInTurns(scope: EvaluationScope, flags: FlagsText, slices: Slices): Promise<TaggedText> {
-  do await slices.pause();
-  while (!flags.write(slices));
-  // A long text takes a millisecond to send.
-  await slices.pause();
-  return frame(scope, flags);
+  const written = forEachLayer(layers, (layer) =>
+    inTurns(
+      slices,
+      (piecesOf(layer.snapshot) ?? []).values(),
+      ({ found }) => (isWanted(scope, input, layer, found) ? found.compiled.cost : undefined),
+      (piece) => flags.add(layer, piece),
+    ),
+  );
+  // A text that took more than a turn takes a millisecond to send.
+  return chain(written instanceof Promise ? written.then(() => slices.pause()) : undefined, () =>
+    frame(scope, flags),
+  );
 }
 
 function frame(scope: EvaluationScope, { text: flags, tag }: FlagsText): TaggedText {
@@ -58,59 +61,27 @@ class FlagsText {
   text = "";
   readonly tag: EntityTag = new EntityTag();
   readonly #scope: EvaluationScope;
-  readonly #input: BootstrapFeatureFlagsInput;
+  readonly #includeDisabled: boolean;
   readonly #isValueOnly: boolean;
   readonly #metadata: string;
-  /** Where the next call continues. */
-  #layer = 0;
-  #piece = 0;
 
-  constructor(scope: EvaluationScope, input: BootstrapFeatureFlagsInput, isValueOnly: boolean) {
+  constructor(scope: EvaluationScope, { select, includeDisabled = false }: BootstrapFeatureFlagsInput) {
     this.#scope = scope;
-    this.#input = input;
-    this.#isValueOnly = isValueOnly;
+    this.#includeDisabled = includeDisabled;
+    this.#isValueOnly = select === "value";
     this.#metadata = metadataText(scope);
   }
 
-  /** Adds flags until the slice is over. Returns whether all flags are written. */
-  write(slices: Slices): boolean {
-    const { layers } = this.#scope.reading;
-    for (; this.#layer < layers.length; this.#layer++) {
-      const layer = layers[this.#layer];
-      if (layer === undefined) continue;
-      const pieces = piecesOf(layer.snapshot) ?? [];
-      for (; this.#piece < pieces.length; this.#piece++) {
-        const piece = pieces[this.#piece];
-        if (piece === undefined || !this.#isWanted(piece.found)) continue;
-        if (!slices.take(piece.found.compiled.cost)) return false;
-        this.#add(layer, piece);
-      }
-      this.#piece = 0;
-    }
-    return true;
-  }
-
-  /** Whether the caller may see the flag and asked for it, and no earlier layer has one with its key. */
-  #isWanted(found: SnapshotFlag): boolean {
-    const { reading, seesServerFlags } = this.#scope;
-    const { prefix = "" } = this.#input;
-    if (!isVisible(found, seesServerFlags) || !found.flag.key.startsWith(prefix)) return false;
-    return (
-      this.#layer === 0 || findInLayers(reading.layers, found.flag.key, seesServerFlags)?.found === found
-    );
-  }
-
-  #add(layer: Layer, piece: FlagPiece): void {
+  add(layer: Layer, piece: FlagPiece): void {
     const scope = this.#scope;
-    const { includeDisabled = false } = this.#input;
     const { found } = piece;
     const answer = evaluateFlag(scope, layer, found);
-    if (answer.reason === "disabled" && !includeDisabled) return;
+    if (answer.reason === "disabled" && !this.#includeDisabled) return;
     countEvaluation(scope, layer, found, answer);
     const { text, hash } = this.#isValueOnly ? piece.value(answer) : piece.full(answer, this.#metadata);
     this.text += this.text === "" ? text.slice(1) : text;
     this.tag.add(hash);
-    requireSize(this.text);
+    requireSize(this.text.length);
   }
 }
 

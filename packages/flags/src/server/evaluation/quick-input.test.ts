@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseBootstrapInput, parseEvaluateInput } from "../../model/evaluation-input.ts";
-import { present } from "../evaluation/context.ts";
+import { present } from "./context.ts";
 import { readBootstrapInput, readEvaluateInput } from "./quick-input.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 });
