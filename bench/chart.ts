@@ -1,5 +1,7 @@
 /** Draws bar charts as standalone SVG: no script, no font, readable on light and dark pages. */
-import type { Role } from "./contest.ts";
+
+/** Baselines are written by hand on the bare engine. Peers are other libraries. */
+export type Role = "ours" | "baseline" | "peer";
 
 export interface Chart {
   readonly title: string;

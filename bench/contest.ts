@@ -1,11 +1,9 @@
 /** Runs servers under the same load in turn, each in a fresh process, all of them once per round. */
+import type { Role } from "./chart.ts";
 import { planRounds } from "./judge.ts";
 import type { Load } from "./load.ts";
 import { type Effort, isSmoke } from "./measurement.ts";
 import { type Server, withServer } from "./server.ts";
-
-/** Baselines are written by hand on the bare engine. Peers are other libraries. */
-export type Role = "ours" | "baseline" | "peer";
 
 export interface Contest<Achieved> {
   readonly load: Load<Achieved>;

@@ -1,7 +1,7 @@
 /** Runs flag engines on the same workload in turn, each in a fresh process, all of them once per round. */
 import { join } from "node:path";
 import { z } from "zod";
-import type { Role } from "./contest.ts";
+import type { Role } from "./chart.ts";
 import { median, planRounds, type Sample } from "./judge.ts";
 import type { Effort } from "./measurement.ts";
 import { canPin } from "./pinning.ts";

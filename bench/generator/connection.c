@@ -69,7 +69,7 @@ void send_text(Connection *connection, const char *text) {
 static void mark_ready(Connection *connection) {
   connection->stage = READY;
   ready_count++;
-  if (connection->subscribes) subscribe(connection);
+  if (connection->subscribes) send_text(connection, subscription());
 }
 
 static void fail_closed(const Frame *frame) {
@@ -94,9 +94,13 @@ static void handle_frame(Connection *connection, const Frame *frame) {
     default:
       return;
   }
-  if (connection->stage == GREETING) {
-    if (greet(connection, frame->payload, frame->length)) mark_ready(connection);
-  } else if (!answer_heartbeat(connection, frame->payload, frame->length)) {
+  bool greets = connection->stage == GREETING;
+  const char *answer = greets ? greeting_answer(frame->payload, frame->length)
+                              : heartbeat_answer(frame->payload, frame->length);
+  if (answer) send_text(connection, answer);
+  if (greets) {
+    if (ends_greeting(frame->payload, frame->length)) mark_ready(connection);
+  } else if (!answer) {
     handle_message(connection, frame->payload, frame->length);
   }
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "connection.h"
 #include "meter.h"
 #include "modes.h"
 #include "protocol.h"

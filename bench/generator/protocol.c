@@ -93,8 +93,8 @@ bool is_delivery(const char *message, size_t length) {
   return contains(message, length, ROOM, strlen(ROOM));
 }
 
-void subscribe(Connection *connection) {
-  send_text(connection, subscriptions[options.protocol]);
+const char *subscription(void) {
+  return subscriptions[options.protocol];
 }
 
 // --- Socket.IO's own messages: 0 open, 2 ping, 3 pong, 40 connect ---
@@ -103,13 +103,14 @@ bool has_greeting(void) {
   return options.protocol == PROTOCOL_SOCKET_IO;
 }
 
-bool greet(Connection *connection, const char *message, size_t length) {
-  if (length >= 1 && message[0] == '0') send_text(connection, "40");
+const char *greeting_answer(const char *message, size_t length) {
+  return length >= 1 && message[0] == '0' ? "40" : NULL;
+}
+
+bool ends_greeting(const char *message, size_t length) {
   return length >= 2 && message[0] == '4' && message[1] == '0';
 }
 
-bool answer_heartbeat(Connection *connection, const char *message, size_t length) {
-  if (options.protocol != PROTOCOL_SOCKET_IO || length != 1 || message[0] != '2') return false;
-  send_text(connection, "3");
-  return true;
+const char *heartbeat_answer(const char *message, size_t length) {
+  return options.protocol == PROTOCOL_SOCKET_IO && length == 1 && message[0] == '2' ? "3" : NULL;
 }

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "connection.h"
 #include "frame.h"
+#include "options.h"
 
 // Ids have eight digits, so that one can be overwritten with another.
 #define FIRST_ID 10000000u
@@ -38,15 +38,19 @@ bool is_answer(const char *message, size_t length, uint32_t id);
 // Whether a message is a published one.
 bool is_delivery(const char *message, size_t length);
 
-void subscribe(Connection *connection);
+// The message that subscribes to the published ones.
+const char *subscription(void);
 
 // Whether the protocol has its own handshake after the upgrade.
 bool has_greeting(void);
 
-// Handles one message of that handshake. True when it was the last.
-bool greet(Connection *connection, const char *message, size_t length);
+// The answer to a message of that handshake. NULL when there is none.
+const char *greeting_answer(const char *message, size_t length);
 
-// Answers a heartbeat of the protocol. False when the message is not a heartbeat.
-bool answer_heartbeat(Connection *connection, const char *message, size_t length);
+// Whether a message is the last of that handshake.
+bool ends_greeting(const char *message, size_t length);
+
+// The answer to a heartbeat of the protocol. NULL when the message is not a heartbeat.
+const char *heartbeat_answer(const char *message, size_t length);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connection.h"
 #include "latency.h"
 #include "meter.h"
 #include "modes.h"

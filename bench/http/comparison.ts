@@ -1,5 +1,5 @@
 /** A measurement of servers over HTTP with a goal for each pair of them. The worst pair decides a round. */
-import type { Role } from "../contest.ts";
+import type { Role } from "../chart.ts";
 import { median, pairSamples, planRounds } from "../judge.ts";
 import { type Effort, type Finding, isSmoke, type Measurement } from "../measurement.ts";
 import { canPin } from "../pinning.ts";

@@ -25,12 +25,11 @@ export {
   type OrganizationTie,
   recallCaller,
 } from "./identify/known-caller.ts";
-export type { LookupGuard } from "./identify/lookup-guard.ts";
 export { hasOrganizations, isPossibleId, organizationsUnavailable } from "./identify/organizations.ts";
 export { type HostContext, headersOf, type IdentityRequest, isServerCall } from "./identify/request.ts";
-export { RequestIdentity } from "./identify/request-identity.ts";
+export { type LookupGuard, RequestIdentity } from "./identify/request-identity.ts";
 export type { SessionUser } from "./identify/session.ts";
+export { followedTokenOf } from "./identify/sessions.ts";
 export { isOtherForm, mayExist } from "./watched/field-reader.ts";
-export { followedTokenOf } from "./watched/followed-token.ts";
 export type { RowFields, WatchedFields, WatchedModel } from "./watched/watched-fields.ts";
 export { type FieldsOptions, watchFields } from "./watched/watched-sessions.ts";

@@ -5,13 +5,12 @@ import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
 import { admin, organization } from "better-auth/plugins";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRowVersions, type VersionedSession } from "../src/watched/row-versions.ts";
+import { LiveSession } from "../src/watched/live-session.ts";
+import { createRowVersions } from "../src/watched/row-versions.ts";
 import { onPostgresVersions } from "./postgres-versions.ts";
 
 const NAMES = ["plain", "a'quote", "back\\slash", "com,ma", "NULL"];
 const DAY_MS = 86_400_000;
-
-type Session = { readonly name: string; token: string | undefined; version: string | undefined };
 
 interface HostOptions {
   readonly more?: Partial<BetterAuthOptions>;
@@ -57,13 +56,13 @@ async function setUp({ more = {}, hasOrganizations = true }: HostOptions = {}) {
     const member = { userId: user.id, organizationId: org?.id, role: "owner", createdAt: new Date() };
     if (org) await create("member", member);
   }
-  const versions = createRowVersions<Session>(context);
-  const sessions: Session[] = NAMES.map((name) => ({ name, token: `${name}'s token`, version: undefined }));
+  const versions = createRowVersions(context);
+  const sessions = NAMES.map((name) => new LiveSession(name, `${name}'s token`));
   /** The names of the changed sessions, whose versions are known from then on. */
   const changed = async (): Promise<string[] | undefined> => {
     const found = await versions?.findChanged(sessions);
     for (const [session, version] of found ?? []) session.version = version;
-    return found && [...found.keys()].map(({ name }) => name).sort();
+    return found && [...found.keys()].map(({ key }) => key).sort();
   };
   return { pool, sessions, changed };
 }
@@ -135,7 +134,7 @@ onPostgresVersions(() => {
   test("a session whose token is not one line is reported every time", async () => {
     const { pool, sessions, changed } = await setUp();
     await pool.query(`update "session" set token = E'two\\nlines' where token = 'plain''s token'`);
-    for (const session of sessions) if (session.name === "plain") session.token = "two\nlines";
+    for (const session of sessions) if (session.key === "plain") session.token = "two\nlines";
     expect(await changed()).toHaveLength(NAMES.length);
     expect(await changed()).toEqual(["plain"]);
     expect(await changed()).toEqual(["plain"]);
@@ -169,7 +168,7 @@ onPostgresVersions(() => {
     };
     const context = { options: { database: pool }, tables: {} };
     const versions = createRowVersions(context as unknown as Parameters<typeof createRowVersions>[0]);
-    const session: VersionedSession = { token: "token", version: undefined };
+    const session = new LiveSession("id", "token");
     await expect(versions?.findChanged([session])).rejects.toBe(broken);
     isDown = false;
     expect(await versions?.findChanged([session])).toEqual(new Map([[session, "7,8"]]));

@@ -37,27 +37,26 @@ interface AppFile {
   readonly etag: string;
 }
 
-export interface AppFiles {
+export class AppFiles {
   /** The page, with `__CSP_NONCE__` and `__BASE_PATH__` in it. */
   readonly page: string;
-  /** The response for a file; undefined if there is none of this name. */
-  respond(name: string, request: Request): Response | undefined;
-}
+  readonly #files: ReadonlyMap<string, AppFile>;
 
-export function openAppFiles({ [INDEX]: index, ...others }: AppContent): AppFiles {
-  const files = new Map(
-    Object.entries(others).map(([name, { data, encoding, etag }]): [string, AppFile] => {
-      const type = TYPES[extensionOf(name)] ?? "application/octet-stream";
-      return [name, { body: new Uint8Array(Buffer.from(data, encoding)), type, etag }];
-    }),
-  );
-  return {
-    page: index?.data ?? "",
-    respond(name, request) {
-      const file = files.get(name);
-      return file && responseOf(name, file, request);
-    },
-  };
+  constructor({ [INDEX]: index, ...others }: AppContent) {
+    this.page = index?.data ?? "";
+    this.#files = new Map(
+      Object.entries(others).map(([name, { data, encoding, etag }]) => {
+        const type = TYPES[extensionOf(name)] ?? "application/octet-stream";
+        return [name, { body: new Uint8Array(Buffer.from(data, encoding)), type, etag }];
+      }),
+    );
+  }
+
+  /** The response for a file; undefined if there is none of this name. */
+  respond(name: string, request: Request): Response | undefined {
+    const file = this.#files.get(name);
+    return file && responseOf(name, file, request);
+  }
 }
 
 function responseOf(name: string, { body, type, etag }: AppFile, { method, headers }: Request): Response {

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ConsoleAuth, openConsolePort } from "@halyard/flags/console";
 import { answerApi } from "./api.ts";
-import { type AppContent, type AppFiles, isFileName, openAppFiles } from "./app-files.ts";
+import { type AppContent, AppFiles, isFileName } from "./app-files.ts";
 import { refuse } from "./errors.ts";
 import { pageOf, secured } from "./headers.ts";
 import { createNodeListener } from "./node-listener.ts";
@@ -56,7 +56,7 @@ export function createConsoleFrom(
     const path = pathname.slice(basePath.length);
     if (path.startsWith("/api/")) return answerApi(request, path.slice("/api".length), api);
     if (request.method !== "GET" && request.method !== "HEAD") return refuse("METHOD_NOT_ALLOWED");
-    reading ??= load().then(({ content }) => openAppFiles(content));
+    reading ??= load().then(({ content }) => new AppFiles(content));
     let files: AppFiles;
     try {
       files = await reading;

@@ -95,7 +95,7 @@ const SEGMENT_SORTS: readonly SegmentListQuery["sort"][] = ["key", "createdAt"];
 const ACTIONS = ["create", "update", "delete", "evaluate"] as const;
 
 export function parseFlagListQuery(query: unknown): FlagListQuery {
-  const read = readerOf(query);
+  const read = new QueryReader(query);
   const include = read.oneOf("include", ["stats"]);
   return {
     ...page(read, FLAG_SORTS),
@@ -108,7 +108,7 @@ export function parseFlagListQuery(query: unknown): FlagListQuery {
 }
 
 export function parseOverrideListQuery(query: unknown): OverrideListQuery {
-  const read = readerOf(query);
+  const read = new QueryReader(query);
   return {
     ...page(read, OVERRIDE_SORTS),
     ...present("flagId", read.line("flagId")),
@@ -118,11 +118,11 @@ export function parseOverrideListQuery(query: unknown): OverrideListQuery {
 }
 
 export function parseSegmentListQuery(query: unknown): SegmentListQuery {
-  return page(readerOf(query), SEGMENT_SORTS);
+  return page(new QueryReader(query), SEGMENT_SORTS);
 }
 
 export function parseAuditQuery(query: unknown): AuditQuery {
-  const read = readerOf(query);
+  const read = new QueryReader(query);
   const offset = read.integer("offset") ?? 0;
   if (offset < 0) throw wrong("offset", "must be 0 or more");
   return {
@@ -139,7 +139,7 @@ export function parseAuditQuery(query: unknown): AuditQuery {
 
 /** The organization in the query. Read before the other parameters, because authorization depends on it. */
 export function parseQueriedOrganization(query: unknown): string | undefined {
-  return readerOf(query).line("organizationId");
+  return new QueryReader(query).line("organizationId");
 }
 
 function page<Sort extends string>(read: QueryReader, sorts: readonly Sort[]): PageQuery<Sort> {
@@ -162,65 +162,65 @@ function limitOf(read: QueryReader): number {
   return Math.min(Math.max(requested, 1), MAX_PAGE_LIMIT);
 }
 
-export interface QueryReader {
-  text(field: string, maxLength: number): string | undefined;
-  line(field: string): string | undefined;
-  integer(field: string): number | undefined;
-  boolean(field: string): boolean | undefined;
-  oneOf<Value extends string>(field: string, values: readonly Value[]): Value | undefined;
-  /** A time in ISO 8601, converted to UTC. */
-  time(field: string): string | undefined;
-}
+export class QueryReader {
+  readonly #query: unknown;
 
-export function readerOf(query: unknown): QueryReader {
-  const parameter = (field: string): unknown =>
-    // Own fields only, because a router may put `?__proto__=` into the prototype of the parsed query.
-    typeof query === "object" && query !== null && Object.hasOwn(query, field)
-      ? (query as Record<string, unknown>)[field]
-      : undefined;
+  constructor(query: unknown) {
+    this.#query = query;
+  }
 
-  const text = (field: string, maxLength: number): string | undefined => {
-    const value = parameter(field);
+  text(field: string, maxLength: number): string | undefined {
+    const value = this.#parameter(field);
     if (value === undefined) return undefined;
     if (typeof value !== "string") throw wrong(field, "must be a string and may occur only once");
     if (value.length > maxLength) throw wrong(field, `must have at most ${maxLength} characters`);
     if (!isWellFormed(value)) throw wrong(field, "must be well-formed Unicode without NUL");
     return value;
-  };
-  const line = (field: string) => text(field, MAX_LINE);
+  }
 
-  return {
-    text,
-    line,
-    integer(field) {
-      const value = parameter(field);
-      if (value === undefined) return undefined;
-      const number = typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
-      if (typeof number !== "number" || !Number.isSafeInteger(number))
-        throw wrong(field, "must be a whole number");
-      return number;
-    },
-    boolean(field) {
-      const value = parameter(field);
-      if (value === undefined || typeof value === "boolean") return value;
-      if (value !== "true" && value !== "false") throw wrong(field, "must be true or false");
-      return value === "true";
-    },
-    oneOf(field, values) {
-      const value = line(field);
-      if (value === undefined) return undefined;
-      const match = values.find((candidate) => candidate === value);
-      if (match === undefined) throw wrong(field, `must be one of ${values.join(", ")}`);
-      return match;
-    },
-    time(field) {
-      const value = line(field);
-      if (value === undefined) return undefined;
-      const utc = utcTime(value);
-      if (utc === undefined) throw wrong(field, NOT_TIME);
-      return utc;
-    },
-  };
+  line(field: string): string | undefined {
+    return this.text(field, MAX_LINE);
+  }
+
+  integer(field: string): number | undefined {
+    const value = this.#parameter(field);
+    if (value === undefined) return undefined;
+    const number = typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
+    if (typeof number !== "number" || !Number.isSafeInteger(number))
+      throw wrong(field, "must be a whole number");
+    return number;
+  }
+
+  boolean(field: string): boolean | undefined {
+    const value = this.#parameter(field);
+    if (value === undefined || typeof value === "boolean") return value;
+    if (value !== "true" && value !== "false") throw wrong(field, "must be true or false");
+    return value === "true";
+  }
+
+  oneOf<Value extends string>(field: string, values: readonly Value[]): Value | undefined {
+    const value = this.line(field);
+    if (value === undefined) return undefined;
+    const match = values.find((candidate) => candidate === value);
+    if (match === undefined) throw wrong(field, `must be one of ${values.join(", ")}`);
+    return match;
+  }
+
+  /** A time in ISO 8601, converted to UTC. */
+  time(field: string): string | undefined {
+    const value = this.line(field);
+    if (value === undefined) return undefined;
+    const utc = utcTime(value);
+    if (utc === undefined) throw wrong(field, NOT_TIME);
+    return utc;
+  }
+
+  #parameter(field: string): unknown {
+    // Own fields only, because a router may put `?__proto__=` into the prototype of the parsed query.
+    return typeof this.#query === "object" && this.#query !== null && Object.hasOwn(this.#query, field)
+      ? (this.#query as Record<string, unknown>)[field]
+      : undefined;
+  }
 }
 
 const wrong = (path: string, message: string) => invalid([{ path, message }]);

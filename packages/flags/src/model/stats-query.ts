@@ -1,6 +1,6 @@
 /** The time window of a statistics request. */
 import { invalid, overLimit } from "./inputs.ts";
-import { readerOf } from "./list-query.ts";
+import { QueryReader } from "./list-query.ts";
 import type { StatsWindow } from "./stats.ts";
 
 type WindowQuery = {
@@ -28,7 +28,7 @@ const DEFAULT_DAYS = 7;
 export const MAX_STATS_DAYS: number = 400;
 
 export function parseWindow(query: unknown, nowMs: number): StatsWindow {
-  const read = readerOf(query);
+  const read = new QueryReader(query);
   // `end` is exclusive, so one is added to include the current millisecond.
   const end = read.time("end") ?? new Date(nowMs + 1).toISOString();
   const start = read.time("start") ?? new Date(Date.parse(end) - DEFAULT_DAYS * DAY_MS).toISOString();

@@ -7,7 +7,6 @@ import { IdentityError } from "./errors.ts";
 import type { Identities } from "./identities.ts";
 import { readKey } from "./keys.ts";
 import type { KnownCaller, OrganizationTie } from "./known-caller.ts";
-import type { LookupGuard } from "./lookup-guard.ts";
 import { mayExist, organizationExists, organizationsUnavailable, readMembership } from "./organizations.ts";
 import { type IdentityRequest, isServerCall } from "./request.ts";
 import { readSession } from "./session.ts";
@@ -19,6 +18,17 @@ const ANONYMOUS: Extract<Caller, { kind: "anonymous" }> = { kind: "anonymous" };
 const WAIT_MS = 10_000;
 /** The same for an evaluation that can use the last verified caller instead. */
 const SHORT_WAIT_MS = 1000;
+
+/** Decides whether the credentials of a request are looked up, which costs a query. */
+export interface LookupGuard {
+  /**
+   * Seconds until the lookup may be made; undefined if it may be made now. `cacheKey` is undefined for credentials that
+   * only Better Auth can read.
+   */
+  secondsToWait(cacheKey: string | undefined): Promise<number | undefined>;
+  /** Called after a lookup that found the caller, or found none. */
+  report(cacheKey: string | undefined, isValid: boolean): Promise<void>;
+}
 
 /** Identifies the caller of one request, once. */
 export class RequestIdentity {

@@ -25,6 +25,15 @@ export async function sessionsOf(auth: AuthInstance): Promise<Sessions> {
   return sharedPart(context.adapter, "sessions", () => createSessions(auth, context));
 }
 
+/**
+ * The token of a followed session, for plugins that read the session's row. Undefined for a session that this process does
+ * not follow. A credential: it must not leave the process.
+ */
+export async function followedTokenOf(auth: AuthInstance, sessionId: string): Promise<string | undefined> {
+  const { live } = await sessionsOf(auth);
+  return live.tokenOf(sessionId);
+}
+
 function createSessions(auth: AuthInstance, context: HostContext): Sessions {
   if (!hasSessionStore(context)) throw withoutStore();
   watchIdentityWrites(context);

@@ -6,7 +6,7 @@ import type { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { Reconciliation } from "./reconciliation.ts";
 import { createRowCounts } from "./row-counts.ts";
-import type { RowVersions } from "./row-versions.ts";
+import type { Comparison } from "./watched-rows.ts";
 
 const HOUR = 3_600_000;
 
@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 /** Sessions whose rows were changed an hour ago, with the queries that were made. */
-function setUp(versions?: RowVersions<LiveSession>) {
+function setUp(versions?: Comparison<LiveSession>) {
   vi.useFakeTimers({ toFake: ["performance", "Date"] });
   const read: number[] = [];
   const counted: number[] = [];
@@ -125,7 +125,7 @@ test("sessions keep their state while the store does not respond", async () => {
 /** The versions of a database, where a test may change those of all rows. */
 function setUpVersions() {
   const database = { version: "1", compared: [] as number[], isSupported: true };
-  const versions: RowVersions<LiveSession> = {
+  const versions: Comparison<LiveSession> = {
     byValueMs: 600_000,
     minByValue: 0,
     async findChanged(sessions) {

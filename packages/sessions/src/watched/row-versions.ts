@@ -5,42 +5,24 @@
 import { hasOrganizations } from "../identify/organizations.ts";
 import type { HostContext } from "../identify/request.ts";
 import { HostPool, isNotSupported, isVersion, type PoolRow } from "./host-pool.ts";
-
-/** A session with the version of its rows that is known. */
-export interface VersionedSession {
-  readonly token: string | undefined;
-  readonly version: string | undefined;
-  /** Organizations beside the active one, whose memberships count too. */
-  readonly organizations?: readonly string[] | undefined;
-}
-
-export interface RowVersions<Session extends VersionedSession> {
-  /**
-   * The current versions of the sessions that have another one than the known. Undefined from the first time on that the
-   * database does not have them.
-   */
-  findChanged(sessions: readonly Session[]): Promise<ReadonlyMap<Session, string> | undefined>;
-  /** In this time, each session is read by value too: for tables with versions that do not tell of every change. */
-  readonly byValueMs: number;
-  readonly minByValue: number;
-}
+import type { LiveSession } from "./live-session.ts";
+import type { Comparison } from "./watched-rows.ts";
 
 /** Sessions in one query. */
 const MAX_BLOCK = 5000;
 /** Differs from every version, also from that of a session without rows. */
 const UNKNOWN = "?";
+
 /** Undefined where the sessions are not in PostgreSQL, or not reached by a pool of `pg`. */
-export function createRowVersions<Session extends VersionedSession>(
-  context: HostContext,
-): RowVersions<Session> | undefined {
+export function createRowVersions(context: HostContext): Comparison<LiveSession> | undefined {
   const pool = context.options.secondaryStorage === undefined ? HostPool.of(context) : undefined;
   if (pool === undefined) return undefined;
   const text = queryOf(context, pool, false);
   const textWithOthers = queryOf(context, pool, true);
   let isSupported = true;
-  let blocks: readonly Block<Session>[] = [];
+  let blocks: readonly Block[] = [];
 
-  const compare = ({ tokens, versions, organizations }: Block<Session>): Promise<readonly PoolRow[]> =>
+  const compare = ({ tokens, versions, organizations }: Block): Promise<readonly PoolRow[]> =>
     organizations === undefined
       ? pool.query(text, [tokens, versions])
       : pool.query(textWithOthers, [tokens, versions, organizations]);
@@ -49,9 +31,9 @@ export function createRowVersions<Session extends VersionedSession>(
     byValueMs: 600_000,
     minByValue: 0,
     async findChanged(sessions) {
-      const changed = new Map<Session, string>();
+      const changed = new Map<LiveSession, string>();
       const kept = blocks;
-      const made: Block<Session>[] = [];
+      const made: Block[] = [];
       try {
         for (let start = 0; isSupported && start < sessions.length; start += MAX_BLOCK) {
           const block = blockOf(sessions, start, kept[made.length]);
@@ -77,12 +59,12 @@ export function createRowVersions<Session extends VersionedSession>(
 }
 
 /** Sessions of one query, as two texts: one parameter for each session would dominate the time of the query. */
-interface Block<Session> {
-  readonly sessions: readonly Session[];
+interface Block {
+  readonly sessions: readonly LiveSession[];
   readonly known: readonly (string | undefined)[];
-  readonly listed: readonly Session[];
+  readonly listed: readonly LiveSession[];
   /** Those whose token is not one line. */
-  readonly unlisted: readonly Session[];
+  readonly unlisted: readonly LiveSession[];
   readonly tokens: string;
   readonly versions: string;
   /** Undefined if no session has any beside its active one. */
@@ -90,15 +72,11 @@ interface Block<Session> {
 }
 
 /** The block from the last comparison, if nothing has changed since: at rest, its texts are made once. */
-function blockOf<Session extends VersionedSession>(
-  sessions: readonly Session[],
-  start: number,
-  last: Block<Session> | undefined,
-): Block<Session> {
+function blockOf(sessions: readonly LiveSession[], start: number, last: Block | undefined): Block {
   const count = Math.min(MAX_BLOCK, sessions.length - start);
   if (last !== undefined && isSame(last, sessions, start, count)) return last;
   const block = sessions.slice(start, start + count);
-  const isLine = ({ token }: Session) => token !== undefined && !token.includes("\n");
+  const isLine = ({ token }: LiveSession) => token !== undefined && !token.includes("\n");
   const listed = block.filter(isLine);
   return {
     sessions: block,
@@ -114,12 +92,7 @@ function blockOf<Session extends VersionedSession>(
 }
 
 /** A token changes with the version of its row only. */
-function isSame<Session extends VersionedSession>(
-  last: Block<Session>,
-  sessions: readonly Session[],
-  start: number,
-  count: number,
-): boolean {
+function isSame(last: Block, sessions: readonly LiveSession[], start: number, count: number): boolean {
   if (last.sessions.length !== count) return false;
   for (let at = 0; at < count; at += 1) {
     const session = sessions[start + at];

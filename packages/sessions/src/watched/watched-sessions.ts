@@ -4,7 +4,6 @@ import type { HostContext } from "../identify/request.ts";
 import type { Row } from "../identify/session-caller.ts";
 import { sharedPart } from "../identify/shared-parts.ts";
 import { createFieldReader, keyFieldOf } from "./field-reader.ts";
-import type { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { Reconciliation } from "./reconciliation.ts";
 import { createRowCounts } from "./row-counts.ts";
@@ -37,7 +36,7 @@ function createWatchedSessions(context: HostContext): WatchedSessions {
   };
   const feed = changeFeedOf(context);
   const reader = createSessionReader(context);
-  const versions = createRowVersions<LiveSession>(context);
+  const versions = createRowVersions(context);
   const counts = reader.isBatched ? createRowCounts(context.adapter) : undefined;
   const live = new LiveSessions({
     feed,

@@ -1,4 +1,4 @@
-/** Reads members in a process that runs no server of the router, such as a worker that only publishes. */
+/** For a process that runs no server of the router, such as a worker that only publishes. */
 import { systemClock } from "@halyard/base";
 import { WsError } from "../protocol/error.ts";
 import type { PublishResult, PubSub } from "../pubsub/pubsub.ts";
@@ -23,8 +23,19 @@ export class MemberObserver {
   }
 }
 
+/** The result of a publish that would reach no subscriber: all of them are in Durable Objects. */
+export const UNREACHABLE: PublishResult = {
+  ok: false,
+  error: "UNSUPPORTED",
+  retryable: false,
+  details: {
+    reason:
+      "router.publish() does not reach the connections of a Durable Object. Call this.publish() in the object, or a method of its stub that does.",
+  },
+};
+
 /** The target of a channel whose members are all in Durable Objects. */
-export function createUnreachableTarget(result: PublishResult): ChannelTarget<AnyChannel> {
+export function createUnreachableTarget(): ChannelTarget<AnyChannel> {
   const refuse = (): Promise<never> =>
     Promise.reject(
       new WsError(
@@ -32,5 +43,5 @@ export function createUnreachableTarget(result: PublishResult): ChannelTarget<An
         "router.to() does not reach the members of a Durable Object. Call this.to() in the object, or a method of its stub that does.",
       ),
     );
-  return { publish: () => Promise.resolve(result), members: refuse, memberPage: refuse };
+  return { publish: () => Promise.resolve(UNREACHABLE), members: refuse, memberPage: refuse };
 }

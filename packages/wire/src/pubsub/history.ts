@@ -1,5 +1,10 @@
 /** The interface of a pub/sub that keeps the frames of a topic for a time, so that a reader can continue where it stopped. */
-import type { PublishFailure } from "./publish-failure.ts";
+
+/**
+ * Why a publish failed: the pub/sub lacks an option, too much is unconfirmed or the broker has no memory left, the broker
+ * is not reachable, or the topic or message is invalid.
+ */
+export type PublishFailure = "UNSUPPORTED" | "BACKPRESSURE" | "DISCONNECTED" | "VALIDATION";
 
 /**
  * A place in a topic's log. The offsets of an epoch are contiguous and begin with 1; 0 is the place before the first

@@ -1,6 +1,5 @@
 /** The interface between a router's servers and the pub/sub that carries their topics. */
-import type { History, HistoryPosition } from "./history.ts";
-import type { PublishFailure } from "./publish-failure.ts";
+import type { History, HistoryPosition, PublishFailure } from "./history.ts";
 
 export type { PublishFailure };
 

@@ -22,13 +22,13 @@ export class Topic {
 
   /** Resolves when the outage is over. */
   whenRestored(): Promise<void> {
-    this.#outage ??= createOutage();
+    this.#outage ??= new Outage();
     return this.#outage.over;
   }
 
   /** Adds a subscriber while the subscription is lost. The result tells when the outage is over, and for which call. */
   join(subscriber: Subscriber): { readonly over: Promise<void>; isCurrent(): boolean; settled(): void } {
-    this.#outage ??= createOutage();
+    this.#outage ??= new Outage();
     const { over, joins } = this.#outage;
     const call = {};
     joins.set(subscriber, call);
@@ -54,17 +54,11 @@ export class Topic {
   }
 }
 
-interface Outage {
-  readonly over: Promise<void>;
+class Outage {
   /** The subscribers that joined during the outage, with an object that identifies their last call. */
-  readonly joins: Map<Subscriber, object>;
-  end(): void;
-}
-
-function createOutage(): Outage {
-  let end: () => void = () => undefined;
-  const over = new Promise<void>((resolve) => {
-    end = resolve;
+  readonly joins = new Map<Subscriber, object>();
+  end: () => void = () => undefined;
+  readonly over = new Promise<void>((resolve) => {
+    this.end = resolve;
   });
-  return { over, joins: new Map(), end };
 }

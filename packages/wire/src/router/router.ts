@@ -2,7 +2,7 @@
 import { systemClock } from "@halyard/base";
 import type { ChannelTarget } from "../channels/channel-target.ts";
 import type { ChannelHandlers } from "../channels/handlers.ts";
-import { createUnreachableTarget, MemberObserver } from "../channels/observer.ts";
+import { createUnreachableTarget, MemberObserver, UNREACHABLE } from "../channels/observer.ts";
 import { type AnyHandlers, ChannelRegistry, presenceOptionsOf } from "../channels/registry.ts";
 import { createTarget } from "../channels/target.ts";
 import { checkParams, topicOf } from "../channels/topic.ts";
@@ -46,7 +46,6 @@ import type { AcceptOptions, ServerOptions } from "./server/server-options.ts";
 import { publish } from "./topics/publication.ts";
 import type { Publisher } from "./topics/publisher.ts";
 import { checkServed, noteConnection, noteServer, noteStop } from "./topics/served.ts";
-import { UNREACHABLE } from "./topics/unreachable.ts";
 
 /** A request that ends with its connection. */
 type NotDurable = { readonly durable?: undefined };
@@ -242,7 +241,7 @@ export class Router<
   to<C extends AnyChannel>(channel: C, params: ParamsInput<C>): ChannelTarget<C> {
     const topic = topicOf(channel, checkParams(channel, params, this.#resolved.validator));
     const target = this.#isUnreachable
-      ? createUnreachableTarget(UNREACHABLE)
+      ? createUnreachableTarget()
       : createTarget(this.#publisher(), channel, topic, undefined, (page) =>
           this.#readMembers(channel, topic, page),
         );

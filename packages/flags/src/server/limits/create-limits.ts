@@ -4,11 +4,11 @@ import { isProduction } from "@better-auth/core/env";
 import type { Meter } from "../metrics/meter.ts";
 import { type HostRateLimit, withoutPluginPaths } from "./host.ts";
 import type { Limits } from "./limits.ts";
-import { createMemoryLimits } from "./memory-limits.ts";
+import { MemoryLimits } from "./memory-limits.ts";
 import type { FeatureFlagsRateLimit } from "./options.ts";
 import { createQuotas } from "./rules.ts";
 import { createSecondaryStore } from "./secondary-store.ts";
-import { createSharedLimits } from "./shared-limits.ts";
+import { SharedLimits } from "./shared-limits.ts";
 import type { RateLimitStore } from "./store.ts";
 
 /** A store that takes this long counts as failed. Until then it is only slow, and the limit stays shared. */
@@ -38,8 +38,8 @@ export function prepareLimits(
   return ({ context, meter, warn, warnOnce }) => {
     if (!context.rateLimit.enabled) return undefined;
     const store = storeOf(option, context);
-    if (store === undefined) return createMemoryLimits({ quotaOf, warnOnce });
-    const limits = createSharedLimits({ quotaOf, store, maxWaitMs, warn, warnOnce });
+    if (store === undefined) return new MemoryLimits({ quotaOf, warnOnce });
+    const limits = new SharedLimits({ quotaOf, store, maxWaitMs, warn, warnOnce });
     const help = "1 while the shared store of the rate limits fails and this process counts alone.";
     meter.observe("rate_limit_store_down", help, () => (limits.isAlone ? 1 : 0));
     return limits;

@@ -9,11 +9,11 @@ export interface Lookups {
   guard(address: () => LimitPrincipal, isMonitoring: boolean): LookupGuard;
 }
 
-/** Hashes in each of the two generations of `createVerified`. */
+/** Hashes in each of the two generations of `Verified`. */
 const MAX_GENERATION = 10_000;
 
 export function createLookups(limits: Limits, meter: Pick<Meter, "limited">): Lookups {
-  const verified = createVerified();
+  const verified = new Verified();
 
   function refuse(rule: LimitRule, seconds: number): number {
     meter.limited(rule);
@@ -44,36 +44,33 @@ export function createLookups(limits: Limits, meter: Pick<Meter, "limited">): Lo
   };
 }
 
-/** Credentials that were valid. They are looked up even if another caller of the address guesses keys. */
-interface Verified {
-  has(cacheKey: string | undefined): boolean;
-  add(cacheKey: string | undefined): void;
-  remove(cacheKey: string | undefined): void;
-}
+/**
+ * Credentials that were valid. They are looked up even if another caller of the address guesses keys. Keeps hashes of 32
+ * bits, to bound the memory. A collision costs one lookup.
+ */
+class Verified {
+  #current = new Set<number>();
+  #previous = new Set<number>();
 
-/** Keeps hashes of 32 bits, to bound the memory. A collision costs one lookup. */
-function createVerified(): Verified {
-  let current = new Set<number>();
-  let previous = new Set<number>();
-  return {
-    has(cacheKey) {
-      if (cacheKey === undefined) return false;
-      const hash = murmur3(cacheKey);
-      return current.has(hash) || previous.has(hash);
-    },
-    add(cacheKey) {
-      if (cacheKey === undefined) return;
-      if (current.size >= MAX_GENERATION) {
-        previous = current;
-        current = new Set();
-      }
-      current.add(murmur3(cacheKey));
-    },
-    remove(cacheKey) {
-      if (cacheKey === undefined) return;
-      const hash = murmur3(cacheKey);
-      current.delete(hash);
-      previous.delete(hash);
-    },
-  };
+  has(cacheKey: string | undefined): boolean {
+    if (cacheKey === undefined) return false;
+    const hash = murmur3(cacheKey);
+    return this.#current.has(hash) || this.#previous.has(hash);
+  }
+
+  add(cacheKey: string | undefined): void {
+    if (cacheKey === undefined) return;
+    if (this.#current.size >= MAX_GENERATION) {
+      this.#previous = this.#current;
+      this.#current = new Set();
+    }
+    this.#current.add(murmur3(cacheKey));
+  }
+
+  remove(cacheKey: string | undefined): void {
+    if (cacheKey === undefined) return;
+    const hash = murmur3(cacheKey);
+    this.#current.delete(hash);
+    this.#previous.delete(hash);
+  }
 }

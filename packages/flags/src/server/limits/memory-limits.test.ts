@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LimitPrincipal, LimitRule, LimitVerdict } from "./limits.ts";
-import { createMemoryLimits } from "./memory-limits.ts";
+import { MemoryLimits } from "./memory-limits.ts";
 import { createQuotas, DEFAULT_QUOTAS, type QuotaOptions } from "./rules.ts";
 
 const USER: LimitPrincipal = { kind: "user", id: "u" };
@@ -11,7 +11,7 @@ const address = (id: string): LimitPrincipal => ({ kind: "address", id });
 function start({ quotas = {}, maxBuckets = 100 }: { quotas?: QuotaOptions; maxBuckets?: number } = {}) {
   const clock = { nowMs: 1_000_000 };
   const warnings: string[] = [];
-  const limits = createMemoryLimits({
+  const limits = new MemoryLimits({
     quotaOf: createQuotas(quotas),
     warnOnce: (message) => warnings.push(message),
     monotonicMs: () => clock.nowMs,

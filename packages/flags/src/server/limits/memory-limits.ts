@@ -1,6 +1,6 @@
 /** Rate limits of one process, counted in memory. */
-import { createBucketTable } from "./bucket-table.ts";
-import type { Limits, LimitVerdict } from "./limits.ts";
+import { BucketTable } from "./bucket-table.ts";
+import type { LimitPrincipal, LimitRule, Limits, LimitVerdict } from "./limits.ts";
 import type { QuotaOf } from "./rules.ts";
 
 export const MAX_BUCKETS = 100_000;
@@ -14,31 +14,40 @@ export interface MemoryLimitsOptions {
 
 export const ALLOWED: LimitVerdict = { allowed: true };
 
-export function createMemoryLimits(options: MemoryLimitsOptions): Limits {
-  const { quotaOf, warnOnce, monotonicMs = () => performance.now(), maxBuckets = MAX_BUCKETS } = options;
-  const table = createBucketTable({ maxBuckets, onEvicted: () => warnOnce(evictionWarning(maxBuckets)) });
-  return {
-    consume(rule, principal) {
-      const quota = quotaOf(rule, principal.kind);
-      if (quota === undefined) return ALLOWED;
-      const nowMs = monotonicMs();
-      const windowMs = quota.windowSeconds * 1000;
-      const bucket = table.at(rule, principal, windowMs, nowMs);
-      if (bucket.used >= quota.max) return refusal(bucket.endsAtMs - nowMs, windowMs);
-      bucket.used++;
-      if (bucket.used === quota.max) table.markSpent(bucket);
-      return ALLOWED;
-    },
-    peek(rule, principal) {
-      const quota = quotaOf(rule, principal.kind);
-      if (quota === undefined) return ALLOWED;
-      const nowMs = monotonicMs();
-      const bucket = table.find(rule, principal, nowMs);
-      if (bucket === undefined || bucket.used < quota.max) return ALLOWED;
-      return refusal(bucket.endsAtMs - nowMs, quota.windowSeconds * 1000);
-    },
-    close: async () => {},
-  };
+export class MemoryLimits implements Limits {
+  readonly #quotaOf: QuotaOf;
+  readonly #monotonicMs: () => number;
+  readonly #table: BucketTable;
+
+  constructor(options: MemoryLimitsOptions) {
+    const { quotaOf, warnOnce, monotonicMs = () => performance.now(), maxBuckets = MAX_BUCKETS } = options;
+    this.#quotaOf = quotaOf;
+    this.#monotonicMs = monotonicMs;
+    this.#table = new BucketTable({ maxBuckets, onEvicted: () => warnOnce(evictionWarning(maxBuckets)) });
+  }
+
+  consume(rule: LimitRule, principal: LimitPrincipal): LimitVerdict {
+    const quota = this.#quotaOf(rule, principal.kind);
+    if (quota === undefined) return ALLOWED;
+    const nowMs = this.#monotonicMs();
+    const windowMs = quota.windowSeconds * 1000;
+    const bucket = this.#table.at(rule, principal, windowMs, nowMs);
+    if (bucket.used >= quota.max) return refusal(bucket.endsAtMs - nowMs, windowMs);
+    bucket.used++;
+    if (bucket.used === quota.max) this.#table.markSpent(bucket);
+    return ALLOWED;
+  }
+
+  peek(rule: LimitRule, principal: LimitPrincipal): LimitVerdict {
+    const quota = this.#quotaOf(rule, principal.kind);
+    if (quota === undefined) return ALLOWED;
+    const nowMs = this.#monotonicMs();
+    const bucket = this.#table.find(rule, principal, nowMs);
+    if (bucket === undefined || bucket.used < quota.max) return ALLOWED;
+    return refusal(bucket.endsAtMs - nowMs, quota.windowSeconds * 1000);
+  }
+
+  async close(): Promise<void> {}
 }
 
 /** Whole seconds until the window ends: at least 1 and at most the window, even if the clock jumps. */

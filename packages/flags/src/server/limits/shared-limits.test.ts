@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LimitPrincipal, LimitRule, LimitVerdict } from "./limits.ts";
 import { createQuotas } from "./rules.ts";
-import { createSharedLimits } from "./shared-limits.ts";
+import { SharedLimits } from "./shared-limits.ts";
 import type { RateLimitStore } from "./store.ts";
 
 const USER: LimitPrincipal = { kind: "user", id: "u" };
@@ -60,7 +60,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 function node() {
-  const limits = createSharedLimits({
+  const limits = new SharedLimits({
     quotaOf: createQuotas(),
     store,
     maxWaitMs: 100,

@@ -1,5 +1,5 @@
 /** Statistics of a flag: `GET /feature-flags/admin/flags/:id/stats`. */
-import { readerOf } from "../../model/list-query.ts";
+import { QueryReader } from "../../model/list-query.ts";
 import type { FlagArmStats, FlagVariantStats } from "../../model/stats.ts";
 import { type FeatureFlagStatsQuery, parseWindow } from "../../model/stats-query.ts";
 import type { ArmFigures, EventFigures, FlagFigures } from "../../store/events/event-log.ts";
@@ -43,7 +43,7 @@ export const getFeatureFlagStats: Operation<
     const window = parseWindow(request.query, nowMs);
     const flag = await service.store.getFlag(scope.tenant, id);
     await writeCounts(service);
-    const environment = readerOf(request.query).line("environment");
+    const environment = new QueryReader(request.query).line("environment");
     const figures = await service.events.flagFigures(
       { ...figureFlag(flag), environment },
       figureWindow(window),

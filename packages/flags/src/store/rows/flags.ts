@@ -9,9 +9,10 @@ import {
   isFlagType,
 } from "../../model/flag.ts";
 import type { FlagRow } from "../../model/tables.ts";
+import type { FlagHeader, TenantFilter } from "../flag-store.ts";
 import { notFound, overtaken } from "./entity.ts";
 import { type Mapping, mappingOf } from "./mapping.ts";
-import { type Adapter, findRow, replaceRow } from "./queries.ts";
+import { type Adapter, findRow, replaceRow, scanRows } from "./queries.ts";
 
 export const FLAG_MODEL = "featureFlag";
 
@@ -21,6 +22,20 @@ export async function readFlag(adapter: Adapter, tenant: string, flagId: string)
   const row = await findRow<FlagRow>(adapter, FLAG_MODEL, { flagId, tenant });
   if (row === undefined) throw notFound("flag");
   return toFlag(row);
+}
+
+/** Reads the headers of all flags, without their long fields. */
+export async function visitFlags(
+  adapter: Adapter,
+  tenants: TenantFilter,
+  visit: (flag: FlagHeader) => void,
+): Promise<void> {
+  const match = tenants === "all" ? {} : { tenant: tenants.tenant };
+  const select = ["flagId", "tenant", "key", "enabled", "createdAt"];
+  for await (const row of scanRows<FlagRow>(adapter, FLAG_MODEL, "flagId", match, { select })) {
+    const { flagId, tenant, key, enabled, createdAt } = row;
+    visit({ id: flagId, tenant, key, enabled, createdAt });
+  }
 }
 
 export function newFlag(input: FlagDraft, id: string, at: Date): FeatureFlag {
