@@ -4,7 +4,18 @@ import { expect, test } from "vitest";
 test.each([
   [
     "@halyard/base",
-    ["RETRY_MS", "ignore", "later", "packMessages", "pause", "pubSubBus", "systemClock", "uuidv7", "within"],
+    [
+      "RETRY_MS",
+      "chain",
+      "ignore",
+      "later",
+      "packMessages",
+      "pause",
+      "pubSubBus",
+      "systemClock",
+      "uuidv7",
+      "within",
+    ],
   ],
   ["@halyard/base/postgres", ["listen", "notificationBus", "postgresBus"]],
   ["@halyard/base/redis", ["redisBus", "runScript", "scriptRunner"]],
