@@ -1,4 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
+import { createTally } from "../src/store/events/tally.ts";
+import type { SnapshotFlag } from "../src/store/flag-store.ts";
 import { openAdapterEvents } from "./contract/event-host.ts";
 import { describeEventLog } from "./contract/events.ts";
 import { freshSqlite } from "./databases.ts";
@@ -9,16 +11,15 @@ test("other work runs while the counts of many flags are written on SQLite", asy
   const host = await openAdapterEvents({ open: freshSqlite });
   onTestFinished(() => host.close());
   const log = await host.open();
-  const count = (flags: number) =>
-    log.count(
-      Array.from({ length: flags }, (_, at) => ({
-        tenant: "t",
-        flagId: `f${at}`,
-        hour: "2030-05-15T12:00:00.000Z",
-        reason: "default" as const,
-        count: 1,
-      })),
-    );
+  const tally = createTally({ log, warn: () => undefined, lost: () => undefined });
+  onTestFinished(() => tally.close());
+  const count = async (flags: number) => {
+    for (let at = 0; at < flags; at++) {
+      const flag = { flag: { id: `f${at}` } } as unknown as SnapshotFlag;
+      tally.count("t", flag, "default");
+    }
+    await tally.flush();
+  };
   // The first write proves that the database rolls back.
   await count(1);
   let turns = 0;

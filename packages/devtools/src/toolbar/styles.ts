@@ -30,7 +30,6 @@ aside {
   --bad: light-dark(#c62f2f, #cf3d3d);
   --bad-text: light-dark(#a82323, #ff9d97);
   --bad-soft: light-dark(#fdeeed, #32191a);
-  --warn: light-dark(#b4700c, #e0a03a);
   --warn-text: light-dark(#85500a, #f0b95a);
   --warn-soft: light-dark(#fdf3dd, #2e230f);
   --code: ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace;
@@ -146,7 +145,7 @@ textarea { display: block; resize: vertical; }
   white-space: nowrap;
 }
 .value[data-value="true"] { background: var(--good-soft); color: var(--good-text); }
-.flag[data-overridden] .row { box-shadow: inset 3px 0 var(--warn); }
+.flag[data-overridden] .row { box-shadow: inset 3px 0 var(--warn-text); }
 .flag[data-overridden] .why { color: var(--warn-text); font-weight: 600; }
 .flash .row { animation: flash 1.6s ease-out; }
 @keyframes flash { from { background: var(--accent-soft); } }

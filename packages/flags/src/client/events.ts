@@ -214,9 +214,9 @@ export function createEventSender(transport: Transport, options: EventSenderOpti
     return work;
   }
 
-  function withContext(): Pick<FeatureFlagBatchEventInput, "context" | "environment"> {
-    const context = contextOf();
-    return { ...(context && { context }), ...(environment !== undefined && { environment }) };
+  // What is undefined is not in the request.
+  function withContext(): { context: ClaimedContext | undefined; environment: string | undefined } {
+    return { context: contextOf(), environment };
   }
 
   function watchPage(): void {

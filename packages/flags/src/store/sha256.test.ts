@@ -16,29 +16,28 @@ const TEXTS = [
 ];
 
 async function hashesOf(texts: readonly string[]) {
-  const { sha256, sha256Hex } = await import("./sha256.ts");
-  const hashed = texts.map((text) => sha256Hex(text));
-  return { hashed, expected: await Promise.all(texts.map((text) => sha256(text))) };
+  const { sha256 } = await import("./sha256.ts");
+  return texts.map((text) => sha256(text));
 }
 
 describe("the hash of a text", () => {
   test("matches the test vectors of the standard", async () => {
-    const { hashed } = await hashesOf(["abc"]);
-    expect(hashed).toEqual(["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"]);
+    expect(await hashesOf(["abc"])).toEqual([
+      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+    ]);
   });
 
-  test("is the same with Node's crypto as with WebCrypto, also for lone surrogates", async () => {
-    const { hashed, expected } = await hashesOf(TEXTS);
-    expect(hashed).toEqual(expected);
+  test("is there at once on Node, so that a transaction need not wait for another thread", async () => {
+    for (const hash of await hashesOf(TEXTS)) expect(hash).toBeTypeOf("string");
   });
 
   test.each([undefined, {}, { getBuiltinModule: () => undefined }])(
-    "is the same on a runtime without Node's crypto: %o",
+    "is the same on a runtime without Node's crypto, also for lone surrogates: %o",
     async (process) => {
-      const { hashed: before } = await hashesOf(TEXTS);
+      const before = await hashesOf(TEXTS);
       vi.resetModules();
       vi.stubGlobal("process", process);
-      const { hashed } = await hashesOf(TEXTS);
+      const hashed = await hashesOf(TEXTS);
       vi.unstubAllGlobals();
       expect(hashed.every((hash) => hash instanceof Promise)).toBe(true);
       expect(await Promise.all(hashed)).toEqual(before);

@@ -21,7 +21,7 @@ import {
   receiptOf,
 } from "../../model/event-input.ts";
 import type { Dedupe, EventEntry } from "../../store/events/event-log.ts";
-import { sha256Hex } from "../../store/sha256.ts";
+import { sha256 } from "../../store/sha256.ts";
 import {
   type EventScope,
   type EventSubject,
@@ -201,8 +201,8 @@ async function dedupeOf(
   body: unknown,
 ): Promise<Dedupe> {
   const [keyHash, bodyHash] = await Promise.all([
-    sha256Hex(JSON.stringify([kind, ...scope, idempotencyKey])),
-    sha256Hex(canonicalJson(body)),
+    sha256(JSON.stringify([kind, ...scope, idempotencyKey])),
+    sha256(canonicalJson(body)),
   ]);
   return { keyHash, bodyHash };
 }

@@ -2,7 +2,7 @@
 import { ignore, within } from "@halyard/base";
 import { FeatureFlagError } from "../../model/errors.ts";
 import { areRequestsIsolated } from "../isolated-requests.ts";
-import { repeat } from "../wait.ts";
+import { repeat, sleep } from "../wait.ts";
 import type { EventLog } from "./event-log.ts";
 import { createEventQueue } from "./event-queue.ts";
 import { type Group, gather, type Outcomes, type Request } from "./group.ts";
@@ -123,7 +123,7 @@ export function createEventLog(
     await ready();
     isUnfolded = false;
     foldedAtMs = monotonicMs();
-    while (await storage.fold(waits));
+    while (await storage.fold(waits)) await sleep(0);
     isFoldFailing = false;
   }
 

@@ -42,7 +42,7 @@ const STUCK_MS = 60_000;
 /** Counters in the list before they are collected. Every new snapshot has new counters. */
 const MAX_LISTED = 20_000;
 /** Flags per transaction. */
-const CHUNK = 200;
+const CHUNK = 25;
 /** Counters that are collected before other requests get a turn: about a millisecond. */
 const SLICE = 500;
 
@@ -142,6 +142,8 @@ export function createTally({
         if (unsettled === part) unsettled = undefined;
         progressAtMs = monotonicMs();
         isFailing = false;
+        // Not inside the transaction: another connection of this process would wait for its locks, and block both.
+        if (pending.size > 0) await sleep(0);
       } catch (error) {
         if (!isFailing) warn("Evaluation counts cannot be written now. They are kept and retried.", error);
         isFailing = true;

@@ -7,7 +7,7 @@ import { FLAG_MODEL, toFlag } from "../rows/flags.ts";
 import { OVERRIDE_MODEL, toOverride } from "../rows/overrides.ts";
 import { findRow, findRows, scanRows, where } from "../rows/queries.ts";
 import { RULE_MODEL, toRule } from "../rows/rules.ts";
-import { sha256Hex } from "../sha256.ts";
+import { sha256 } from "../sha256.ts";
 import { storedFlag, storedRules } from "./stored.ts";
 import type { WriteContext } from "./write.ts";
 
@@ -60,7 +60,7 @@ async function describeOverrides({ tx, tenant }: WriteContext, flagId: string): 
     const text = JSON.stringify(override);
     count += 1;
     length += text.length;
-    digest = await sha256Hex(digest + text);
+    digest = await sha256(digest + text);
     if (count <= MAX_OVERRIDES && length <= MAX_OVERRIDE_LENGTH) overrides.push(override);
   }
   return { overrides, ...(overrides.length < count && { overrideCount: count, overridesDigest: digest }) };

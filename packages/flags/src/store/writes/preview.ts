@@ -10,7 +10,7 @@ import type { DraftPreview } from "../flag-store.ts";
 import { toFlagDefinition } from "../rows/definition.ts";
 import type { Adapter } from "../rows/queries.ts";
 import { byOrder } from "../rows/rules.ts";
-import { sha256Hex } from "../sha256.ts";
+import { sha256 } from "../sha256.ts";
 import type { Contents } from "../snapshot/entities.ts";
 import { changedSnapshot, type TenantSnapshot } from "../snapshot/tenant-snapshot.ts";
 import { checkDraft } from "./draft.ts";
@@ -89,7 +89,7 @@ export async function digestOf(contents: Contents, steps: readonly AuditedChange
       overrides.map(([user, { value, variant, expiresAtMs }]) => [user, value, variant, expiresAtMs]),
     ];
   });
-  return sha256Hex(canonicalJson(deciding, 2 * MAX_JSON_DEPTH));
+  return sha256(canonicalJson(deciding, 2 * MAX_JSON_DEPTH));
 }
 
 function segmentsIn(contents: Contents): Map<string, RuleConditions> {

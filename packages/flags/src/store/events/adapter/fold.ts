@@ -9,7 +9,7 @@ import { prolongSubjects } from "./subjects.ts";
 
 /** What one transaction folds. An entry has the events of one group, which may be a single event. */
 const MAX_ENTRIES = 100;
-const MAX_EVENTS = 500;
+const MAX_EVENTS = 100;
 /** The row that all processes lock before they fold, because all of them add to the same rows. */
 const LOCK = "statistics";
 

@@ -2,7 +2,6 @@
 import type { EvaluationCountRow, EventCountRow, EventRow } from "../../../model/event-rows.ts";
 import type { Adapter } from "../../rows/queries.ts";
 import { sha256 } from "../../sha256.ts";
-import { sleep } from "../../wait.ts";
 import type { EvaluationCount, FigureWindow } from "../event-log.ts";
 import { HOUR_MS, hourOf, hourStart } from "../hour.ts";
 
@@ -114,9 +113,6 @@ function clamp(value: number, limit: number): number {
   return Math.min(Math.max(value, -limit), limit);
 }
 
-/** Roll-ups between two turns of the event loop: synchronous drivers such as SQLite's would block it. */
-const SLICE = 10;
-
 /** Updates in the order of the ids, so that two processes with the same roll-ups do not deadlock. */
 async function increaseAll<Row extends EventCountRow | EvaluationCountRow>(
   tx: Adapter,
@@ -131,8 +127,7 @@ async function increaseAll<Row extends EventCountRow | EvaluationCountRow>(
     })),
   );
   const sorted = named.sort((a, b) => (a.id < b.id ? -1 : 1));
-  for (const [at, { id, columns, figures }] of sorted.entries()) {
-    if (at % SLICE === SLICE - 1) await sleep(0);
+  for (const { id, columns, figures } of sorted) {
     const where = [{ field: "rollupId", value: id }];
     const row = await tx.incrementOne<Figures>({ model, where, increment: figures });
     if (row === null) {

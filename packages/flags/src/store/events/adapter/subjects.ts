@@ -16,7 +16,7 @@ export type FirstExposure = Pick<SubjectRow, "arm" | "byChance">;
 
 type First = FirstExposure & Pick<SubjectRow, "firstAt">;
 
-function subjectHash(flagId: string, environment: string, subject: string): Promise<string> {
+function subjectHash(flagId: string, environment: string, subject: string): string | Promise<string> {
   return sha256(`${flagId}\n${environment}\n${subject}`);
 }
 
