@@ -52,7 +52,7 @@ export class AppFiles {
     );
   }
 
-  /** The response for a file; undefined if there is none of this name. */
+  /** The response for a file. Undefined if no file has this name. */
   respond(name: string, request: Request): Response | undefined {
     const file = this.#files.get(name);
     return file && responseOf(name, file, request);

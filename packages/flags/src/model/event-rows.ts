@@ -19,7 +19,7 @@ export type EventRow = {
   subject: string | null;
   organizationId: string | null;
   variant: string | null;
-  /** Empty if there is none. */
+  /** Empty where flags were evaluated without an environment. */
   environment: string;
   at: string;
   receivedAt: string;
@@ -52,10 +52,10 @@ export type ExposureRow = {
   byChance: boolean;
   /** The id of the flag's bucketing unit. Null if the context lacks it; empty if the caller cannot be a subject. */
   subject: string | null;
-  /** Empty if there is none. */
+  /** Empty for an anonymous visitor. */
   userId: string;
   anonymousId: string | null;
-  /** Empty if there is none. */
+  /** Empty where flags were evaluated without an environment. */
   environment: string;
   /** The first and the last time of this exposure in its hour, ISO 8601. */
   firstAt: string;
@@ -68,7 +68,7 @@ export type SubjectRow = {
   /** The SHA-256 of the next three fields, because some collations treat `Ann` and `ann` as equal. */
   subjectHash: string;
   flagId: string;
-  /** Empty if there is none. */
+  /** Empty where flags were evaluated without an environment. */
   environment: string;
   subject: string;
   arm: string;

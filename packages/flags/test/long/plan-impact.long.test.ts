@@ -12,6 +12,8 @@ const USERS = Number(process.env["HALYARD_PLAN_USERS"] ?? 20_000);
 const MANY = Number(process.env["HALYARD_PLAN_MANY"] ?? 100_000);
 const MAX_MS = 2000;
 const ROUNDS = 5;
+/** The page is written only if both tests ran. */
+let areDraftsChecked = false;
 
 async function onPostgres(work: (host: Host, database: Pool) => Promise<void>): Promise<void> {
   const { connect, drop } = await freshPostgres();
@@ -30,6 +32,7 @@ test(`${CHANGES} random drafts over ${USERS} users: the plan equals re-evaluatio
   timeout: 3_600_000,
 }, async () => {
   await onPostgres(async (host, database) => checkPlans(host, await insertUsers(database, USERS), CHANGES));
+  areDraftsChecked = true;
 });
 
 test(`a plan of one flag over ${MANY} users takes at most ${MAX_MS} ms, or says that it is a sample`, {
@@ -59,6 +62,7 @@ test(`a plan of one flag over ${MANY} users takes at most ${MAX_MS} ms, or says 
     }
     // The bound on the evaluation, and what storing the plan takes.
     expect(Math.max(...times)).toBeLessThan(MAX_MS + 1000);
+    if (!areDraftsChecked) return;
     recordEvidence("plan-impact", {
       what: "Random drafts of a flag, its rules, variants and overrides, and of a segment, are planned and then applied; a flag is planned over many users.",
       size: `${CHANGES} random drafts over ${USERS} users; one flag over ${MANY} users, ${ROUNDS} times; PostgreSQL.`,

@@ -99,7 +99,7 @@ export function Ignored(): ReactNode {
 interface DoubtsProps {
   readonly plan: FeatureFlagPlan;
   readonly impacts: readonly FlagImpact[];
-  /** Lines before those of the doubts. */
+  /** What to say first; then follow the reasons why the count may be wrong. */
   readonly children?: ReactNode;
 }
 

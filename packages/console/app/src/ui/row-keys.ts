@@ -1,4 +1,4 @@
-/** Keys for rows that are told apart by their place alone, so that a row keeps its state when one before it goes. */
+/** Keys for rows without an id of their own: a row keeps its key, and so its state, when a row before it is removed. */
 import { useRef } from "react";
 
 export interface RowKeys {

@@ -8,7 +8,7 @@ import { type EvaluationInput, type EvaluationScope, openScope, prepareEvaluatio
 
 /** How one kind of evaluation reads its body and makes its result. */
 export interface EvaluationKind<Input extends EvaluationInput, Result> {
-  /** `length` is that of the body's text, or more. */
+  /** `length`: at least the length of the body's text, by its header. */
   parse(body: unknown, length: number): Input;
   result(scope: EvaluationScope, input: Input, call: Call): Awaitable<Result>;
   /** The result as JSON, with its tag if it has one. */

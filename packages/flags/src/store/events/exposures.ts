@@ -224,7 +224,7 @@ function storable(exposure: Exposure): Exposure {
   };
 }
 
-/** The row of an exposure: its hour and everything but its times. Both logs store one row for each. */
+/** The row of an exposure: its hour and everything but its times. Each set of tables stores one row for it. */
 export function keyOf(exposure: Exposure): string {
   const { tenant, flagId, arm, byChance, subject, userId, anonymousId, environment, firstMs } = exposure;
   const hour = new Date(hourStart(firstMs)).toISOString();
